@@ -57,7 +57,7 @@ func inFormat(t *testing.T, format expfmt.Format, blocks []*exposition.Block) st
 	t.Helper()
 	var m exposition.Merger
 	var out bytes.Buffer
-	_, err := m.Layout(blocks).In(format).WriteText(&out, blocks, nil, nil)
+	_, err := m.Layout(blocks).WithFormat(format).WriteText(&out, blocks, nil, nil)
 	require.NoError(t, err)
 	linesOf(t, out.String(), format)
 	return out.String()

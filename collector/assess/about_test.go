@@ -160,8 +160,8 @@ func TestEveryFamilyIsInTheCatalogue(t *testing.T) {
 
 // dropping drops the series that have a label, and calls all others x.
 func dropping(name string) exposition.Labeler {
-	return func(in labels.Labels) exposition.Labelled {
-		return exposition.Labelled{Labels: labels.NewBuilder(in).Set("__name__", "x").Labels(), Keep: !in.Has(name)}
+	return func(in labels.Labels) exposition.Labeled {
+		return exposition.Labeled{Labels: labels.NewBuilder(in).Set("__name__", "x").Labels(), Keep: !in.Has(name)}
 	}
 }
 

@@ -81,12 +81,12 @@ func OwnLabeler(t *target.Target, how *Labels) exposition.Labeler {
 		return nil
 	}
 	rules := relabel.New(how.Rules, relabel.Identity{PoolID: t.PoolID, ReplicaID: t.ReplicaID})
-	return func(in labels.Labels) exposition.Labelled { return labelled(rules.Own(in)) }
+	return func(in labels.Labels) exposition.Labeled { return labelled(rules.Own(in)) }
 }
 
 // labelled is what became of a series.
-func labelled(r relabel.Result) exposition.Labelled {
-	return exposition.Labelled{Labels: r.Labels, Keep: r.Keep, Drop: r.Reason, Collisions: len(r.Collisions)}
+func labelled(r relabel.Result) exposition.Labeled {
+	return exposition.Labeled{Labels: r.Labels, Keep: r.Keep, Drop: r.Reason, Collisions: len(r.Collisions)}
 }
 
 // Labeler gives the series of the replica's page their labels.
@@ -103,5 +103,5 @@ func (id *Identity) Labeler() exposition.Labeler {
 		HonorLabels:   id.how.Honor,
 		ModelLabels:   engine.ModelLabels(),
 	})
-	return func(in labels.Labels) exposition.Labelled { return labelled(rules.Series(in)) }
+	return func(in labels.Labels) exposition.Labeled { return labelled(rules.Series(in)) }
 }

@@ -172,7 +172,7 @@ func (p *Plan) repeat(a *Alias, own int) {
 			// server's histogram says.
 			b.Set("gen_ai_operation_name", "unknown").Set("gen_ai_provider_name", s.Labels.Get("engine"))
 		}
-		s.Aside = false
+		s.Hidden = false
 		s.Family.Name, s.Family.Help = a.Name, "The same as "+a.From+": "+s.Family.Help
 		s.Labels = b.Labels()
 		p.program.series = append(p.program.series, s)

@@ -93,20 +93,20 @@ func boundSeries(all []exposition.ComputedSeries, served map[string]bool, limit 
 	for i := range all {
 		id := all[i].Labels.Get("model_id")
 		ids[id] = preferred{front: id == "", served: served[id]}
-		if all[i].Aside {
+		if all[i].Hidden {
 			continue
 		}
-		costs[id] = costs[id].Plus(all[i].Cost())
+		costs[id] = costs[id].Add(all[i].Cost())
 	}
 	kept, taken := make(map[string]bool, len(ids)), exposition.Budget{}
 	for _, id := range ranked(ids) {
-		if with := taken.Plus(costs[id]); limit.Has(with) {
+		if with := taken.Add(costs[id]); limit.Fits(with) {
 			kept[id], taken = true, with
 		}
 	}
 	left := 0
 	for i := range all {
-		if all[i].Left = !kept[all[i].Labels.Get("model_id")]; all[i].Left && !all[i].Aside {
+		if all[i].Omit = !kept[all[i].Labels.Get("model_id")]; all[i].Omit && !all[i].Hidden {
 			left++
 		}
 	}

@@ -154,13 +154,13 @@ func (d *Deriver) compile(read *engine.Page, numbers *exposition.Block) {
 	d.read, d.ranks, d.gpus = read, read.Ranks(), read.Shape().GPUs()
 	compile := func() *program { return newPlan(&d.opts, read, numbers).compile(&d.opts, read.Shape()) }
 	if alike, shares := d.opts.likeness(read); shares {
-		d.program = kept.Once(alike, nil, compile)
+		d.program = kept.Intern(alike, nil, compile)
 	} else {
 		d.program = compile()
 	}
 	series := d.program.seriesOf(&d.opts.Identity, d.gpus)
-	d.left = LeftOut{d.program.unread, boundSeries(series, d.opts.Identity.Topology.Served(), d.opts.Budget.Less(read.Shape().Cost()))}
-	d.out = exposition.NewRelabelled(series, d.opts.Identity.Relabel, read.Shape())
+	d.left = LeftOut{d.program.unread, boundSeries(series, d.opts.Identity.Topology.Served(), d.opts.Budget.Remaining(read.Shape().Cost()))}
+	d.out = exposition.NewRelabeled(series, d.opts.Identity.Relabel, read.Shape())
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats
 	if window != nil {

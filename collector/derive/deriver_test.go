@@ -238,12 +238,12 @@ func TestTheWindowIsLongerThanNothing(t *testing.T) {
 // their rules. Only the ends of the names of GPUs are shown, and sorted by: they come
 // in the order of the names of one replica, and in the other order of the other.
 func TestReplicasWhoseGPUsRulesNameShowEachItsOwn(t *testing.T) {
-	shortened := func(lset labels.Labels) exposition.Labelled {
+	shortened := func(lset labels.Labels) exposition.Labeled {
 		b := labels.NewBuilder(lset)
 		if gpu := lset.Get(exposition.LabelGPU); gpu != "" {
 			b.Set(exposition.LabelGPU, gpu[len(gpu)-2:])
 		}
-		return exposition.Labelled{Labels: b.Labels(), Keep: true}
+		return exposition.Labeled{Labels: b.Labels(), Keep: true}
 	}
 	var all []*bench // A program is shared for as long as a target has it.
 	for _, gpus := range [][2]string{{"GPU-a-11", "GPU-b-22"}, {"GPU-z-11", "GPU-c-22"}, {"GPU-y-11", "GPU-d-22"}} {

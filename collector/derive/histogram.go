@@ -36,7 +36,7 @@ func (p *Plan) histogram(f *Family, g *group, lset labels.Labels) {
 	h := passedHistogram{gate: p.gateOf(g), shift: g.meaning.Shift, first: len(p.program.series)}
 	add := func(suffix string, lset labels.Labels, members []int) {
 		p.series(f, suffix, lset)
-		places := make([]exposition.Place, len(members))
+		places := make([]exposition.ValueIndex, len(members))
 		for i, m := range members {
 			places[i] = p.sources[m].Place
 		}
@@ -71,7 +71,7 @@ type passedHistogram struct {
 	gate         Gate
 	// parts are the places of each of the series, which is their sum where there are
 	// several.
-	parts [][]exposition.Place
+	parts [][]exposition.ValueIndex
 }
 
 // number is the number of a part on a page, NaN where it cannot be one.
@@ -118,7 +118,7 @@ func (h *passedHistogram) copy(page, out *exposition.Block) {
 		case moved != 1:
 			out.Took(n, exposition.AppendFloat(out.Data(), h.number(page, i)/moved))
 		default:
-			out.Show(n, page, places[0])
+			out.CopyText(n, page, places[0])
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 type intake struct {
 	// places are where the numbers of the columns are, counter says which of them
 	// only grow, scaled and notZero are those that are more than their numbers.
-	places  []exposition.Place
+	places  []exposition.ValueIndex
 	counter []bool
 	scaled  []scaled
 	notZero []int32
@@ -59,7 +59,7 @@ type scaled struct {
 // which is no fault of the server, and nothing else; counters may not be below
 // 0.
 type judged struct {
-	place             exposition.Place
+	place             exposition.ValueIndex
 	quantile, counter bool
 }
 
@@ -79,7 +79,7 @@ func (p *Plan) judge(in *source) {
 // not finite, and counts what is wrong with them.
 func (r *program) values(page *exposition.Block, row []float64, stats *Stats) {
 	page.Numbers(r.places, row)
-	if !page.Plain() {
+	if !page.NonNegative() {
 		r.suspect(page, row, stats)
 	}
 	for i := range r.scaled {

@@ -14,7 +14,7 @@ const mostMarks = 64
 // concurrent use.
 type marks struct {
 	read   *engine.Page
-	places []exposition.Place
+	places []exposition.ValueIndex
 	values []float64
 }
 
@@ -33,9 +33,9 @@ func (m *marks) take(raw *exposition.Block, read *engine.Page, like *marks) {
 }
 
 // placesOf are the places of the counters that are marks.
-func placesOf(read *engine.Page) (places []exposition.Place) {
+func placesOf(read *engine.Page) (places []exposition.ValueIndex) {
 	for _, i := range marked(read) {
-		places = append(places, read.Shape().Place(i))
+		places = append(places, read.Shape().WatchedIndex(i))
 	}
 	return places
 }
@@ -137,21 +137,21 @@ func (c *changes) leaps() bool { return c.counted >= fallen && c.grown >= far }
 func (c *changes) goesOn() bool { return 10*(c.fell+c.gone) <= c.counted && c.grown < far }
 
 // nowhere is the place of a counter that a page has not got.
-const nowhere = exposition.Place(math.MaxUint32)
+const nowhere = exposition.ValueIndex(math.MaxUint32)
 
 // found has the places of the series of a page by their labels, nil until they are
 // looked for.
-type found struct{ places map[uint64]exposition.Place }
+type found struct{ places map[uint64]exposition.ValueIndex }
 
 // find gives the places of the marks on a page of another shape.
-func (m *marks) find(read *engine.Page, found *found) []exposition.Place {
+func (m *marks) find(read *engine.Page, found *found) []exposition.ValueIndex {
 	if found.places == nil {
-		found.places = make(map[uint64]exposition.Place)
+		found.places = make(map[uint64]exposition.ValueIndex)
 		for _, s := range read.Sources() {
 			found.places[s.Labels.Hash()] = s.Place
 		}
 	}
-	var places []exposition.Place
+	var places []exposition.ValueIndex
 	for _, i := range marked(m.read) {
 		place, ok := found.places[m.read.Shape().WatchedLabels(i).Hash()]
 		if !ok {

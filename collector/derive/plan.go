@@ -59,7 +59,7 @@ type Plan struct {
 	columns map[int]int
 	checks  map[string]anomaly
 	// judging are the places that the program judges.
-	judging map[exposition.Place]bool
+	judging map[exposition.ValueIndex]bool
 	program *program
 }
 
@@ -71,7 +71,7 @@ func newPlan(opts *Options, page *engine.Page, numbers *exposition.Block) *Plan 
 		identity: opts.Identity, wanted: opts.Objectives, leave: opts.NoWindowGauges, gpus: page.Shape().GPUs(),
 		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), checks: make(map[string]anomaly),
-		judging: make(map[exposition.Place]bool),
+		judging: make(map[exposition.ValueIndex]bool),
 		program: &program{gpus: page.Shape().GPUs()},
 	}
 	p.identity.Labels = opts.Identity.named()

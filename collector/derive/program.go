@@ -61,7 +61,7 @@ func (r *program) seriesOf(id *Identity, gpus []string) []exposition.ComputedSer
 // passed is a series that is a source's text, its decimal point moved.
 type passed struct {
 	series int32
-	place  exposition.Place
+	place  exposition.ValueIndex
 	gate   Gate
 	shift  uint8
 	// counter values may not be below 0; notZero ones are absent when 0.
@@ -75,7 +75,7 @@ func (c *passed) copy(page, out *exposition.Block) {
 		return
 	}
 	if c.shift == 0 {
-		out.Show(int(c.series), page, c.place)
+		out.CopyText(int(c.series), page, c.place)
 		return
 	}
 	out.Took(int(c.series), exposition.AppendFloat(out.Data(), v/math.Pow10(int(c.shift))))
@@ -95,7 +95,7 @@ type repeated struct{ series, of int }
 func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
 	p.program.series = append(p.program.series, exposition.ComputedSeries{
 		Family: exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit},
-		Suffix: suffix, Labels: lset, Aside: p.leave && f.InPromQL.Query != "",
+		Suffix: suffix, Labels: lset, Hidden: p.leave && f.InPromQL.Query != "",
 	})
 	return len(p.program.series) - 1
 }

@@ -15,7 +15,7 @@ import (
 // likeness is all that a program follows from: targets for which it is equal have
 // the same one. The labels of their series differ, of which a program knows none.
 type likeness struct {
-	page exposition.Likeness
+	page exposition.WatchedKey
 	// rest are the options, and what of the page is not in its series.
 	rest string
 }
@@ -24,7 +24,7 @@ type likeness struct {
 // other's: which models have most of the traffic is each target's own, and so is what a
 // GPU is called that the target has as a label.
 func (o *Options) likeness(read *engine.Page) (likeness, bool) {
-	page, ok := read.Shape().Likeness()
+	page, ok := read.Shape().WatchedKey()
 	ok = ok && (o.Budget.Models == 0 || len(read.Seen().Names) <= o.Budget.Models) && !o.Identity.Labels.Has(exposition.LabelGPU)
 	// Rules for labels may show GPUs, and so number them, in another order than that of
 	// their names, by which series are sorted.
@@ -96,4 +96,4 @@ func (id *Identity) others() labels.Labels {
 // kept are the programs of all targets.
 //
 //nolint:gochecknoglobals // memory only; it says nothing of any target's numbers.
-var kept exposition.Keeper[likeness, program]
+var kept exposition.Interner[likeness, program]

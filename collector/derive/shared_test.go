@@ -46,10 +46,10 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 	}, more...)...)
 	f := &fleetTarget{
 		kind: e,
-		cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e), Label: func(lset labels.Labels) exposition.Labelled {
+		cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e), Label: func(lset labels.Labels) exposition.Labeled {
 			b := labels.NewBuilder(lset)
 			own.Range(func(l labels.Label) { b.Set(l.Name, l.Value) })
-			return exposition.Labelled{Labels: b.Labels(), Keep: true}
+			return exposition.Labeled{Labels: b.Labels(), Keep: true}
 		}}),
 	}
 	for _, change := range changes {
@@ -109,9 +109,9 @@ func shows(b *exposition.Block, d *Deriver) string {
 	for i := range b.Shape().Families() {
 		text = b.AppendFamily(text, i)
 	}
-	if aside := b.Shape().Aside(); aside != nil {
+	if aside := b.Shape().Hidden(); aside != nil {
 		for n := range aside.Lines() {
-			text = fmt.Appendln(text, aside.Labels(n), b.Number(aside.Places([]int{n})[0]))
+			text = fmt.Appendln(text, aside.Labels(n), b.Number(aside.ValueIndexes([]int{n})[0]))
 		}
 	}
 	return string(fmt.Appendln(text, d.Conditions(), d.Stats(), d.Objectives(), d.LeftOut()))
@@ -142,8 +142,8 @@ var ways = []struct {
 	{"with a budget that holds", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 5000, Bytes: 10 << 20} }},
 	{"with one that does not", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 400} }},
 	{"with rules", func(o *Options) {
-		o.Identity.Relabel = func(lset labels.Labels) exposition.Labelled {
-			return exposition.Labelled{Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(), Keep: lset.Get("model") != "preprocessing"}
+		o.Identity.Relabel = func(lset labels.Labels) exposition.Labeled {
+			return exposition.Labeled{Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(), Keep: lset.Get("model") != "preprocessing"}
 		}
 	}},
 }

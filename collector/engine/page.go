@@ -71,7 +71,7 @@ type reading struct {
 // Source is one watched series of a page in one of its meanings.
 type Source struct {
 	// Place is where its value is in the blocks of the page's shape.
-	Place exposition.Place
+	Place exposition.ValueIndex
 	// Labels are the server's own.
 	Labels  labels.Labels
 	Meaning *Meaning
@@ -147,7 +147,7 @@ func (p *Page) Sources() []Source {
 	for i, r := range p.readings {
 		lset := p.labels(r)
 		sources[i] = Source{
-			Place: p.shape.Place(int(r.at)), Labels: lset, Meaning: &r.meaning.Meaning, Part: r.meaning.Part,
+			Place: p.shape.WatchedIndex(int(r.at)), Labels: lset, Meaning: &r.meaning.Meaning, Part: r.meaning.Part,
 			Model: modelOf(lset), Version: lset.Get("version"), Unloaded: r.unloaded,
 		}
 		if r.nobody {
@@ -239,7 +239,7 @@ func (p *Page) Models() []string {
 // likeness is of pages that say the same.
 type likeness struct {
 	kind  Kind
-	page  exposition.Likeness
+	page  exposition.WatchedKey
 	found Ranks
 }
 
@@ -247,14 +247,14 @@ type likeness struct {
 // of one kind say the same.
 //
 //nolint:gochecknoglobals // memory only; it says nothing of any replica.
-var keptSaid exposition.Keeper[likeness, said]
+var keptSaid exposition.Interner[likeness, said]
 
 // once gives what pages of a kind and shape say in one light, which is read if no page has it.
 func once(key likeness, shape *exposition.Shape, read func() *said) *said {
-	page, shares := shape.Likeness()
+	page, shares := shape.WatchedKey()
 	if !shares {
 		return read()
 	}
 	key.page = page
-	return keptSaid.Once(key, nil, read)
+	return keptSaid.Intern(key, nil, read)
 }

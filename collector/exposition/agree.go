@@ -8,31 +8,31 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// What targets differ in; the values of [Difference].Kind.
+// What targets differ in; the values of [Conflict].Kind.
 const (
-	DiffersHelp = "help"
-	DiffersType = "type"
-	DiffersUnit = "unit"
+	ConflictHelp = "help"
+	ConflictType = "type"
+	ConflictUnit = "unit"
 )
 
-// Difference is a family of which one target does not say what most say.
-type Difference struct {
+// Conflict is a family of which one target does not say what most say.
+type Conflict struct {
 	// Family is its name on the page.
 	Family string
-	// Kind is DiffersHelp, DiffersType or DiffersUnit.
+	// Kind is ConflictHelp, ConflictType or ConflictUnit.
 	Kind string
 	// Block is the number of the target's block among those of the layout.
 	Block int
-	// Says is the target's word.
-	Says string
+	// Value is the target's word.
+	Value string
 }
 
 // maxDifferences bounds the differences of a page that are named.
 const maxDifferences = 100
 
-// Differences are the first hundred of the differences of the page; the caller
+// Conflicts are the first hundred of the differences of the page; the caller
 // only reads.
-func (l *Layout) Differences() []Difference { return l.differs }
+func (l *Layout) Conflicts() []Conflict { return l.differs }
 
 // differ notes the refs that say something else than a word and returns 1 if
 // there are any.
@@ -42,7 +42,7 @@ func (l *Layout) differ(f *mergedFamily, kind string, say func(*Family) string, 
 		if said := say(l.source(&f.refs[i])); said != "" && said != word {
 			found = 1
 			if len(l.differs) < maxDifferences {
-				l.differs = append(l.differs, Difference{f.name, kind, int(f.refs[i].block), said})
+				l.differs = append(l.differs, Conflict{f.name, kind, int(f.refs[i].block), said})
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (l *Layout) agree(index familyIndex) {
 		f.typ = model.MetricType(cmp.Or(word, string(model.MetricTypeUnknown)))
 		agreed := l.alike(f)
 		if !agreed {
-			l.stats.TypeConflicts += l.differ(f, DiffersType, stated, word)
+			l.stats.TypeConflicts += l.differ(f, ConflictType, stated, word)
 		}
 		if l.clashes(i, claims) || !agreed {
 			lost = append(lost, i)
@@ -166,7 +166,7 @@ func (l *Layout) clashes(i int, claims map[string][]claim) (clash bool) {
 			}
 			o := &l.families[other.family]
 			if !clash && !weak && (len(f.refs) < len(o.refs) || len(f.refs) == len(o.refs) && scalar(f.typ)) {
-				l.differ(f, DiffersType, stated, "")
+				l.differ(f, ConflictType, stated, "")
 			}
 			if !clash && !weak && f.typ != model.MetricTypeUnknown {
 				l.stats.TypeConflicts++

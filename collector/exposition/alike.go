@@ -1,17 +1,17 @@
 package exposition
 
-// Likeness is equal for shapes that have the same watched series, but for the GPUs
+// WatchedKey is equal for shapes that have the same watched series, but for the GPUs
 // that they are of. It keeps what such shapes have in common.
-type Likeness struct {
+type WatchedKey struct {
 	watched *[]watched
 	// gpus are how many GPUs the watched series are of.
 	gpus int
 }
 
-// Likeness is that of the shape; false for pages that are kept for themselves,
+// WatchedKey is that of the shape; false for pages that are kept for themselves,
 // and for those of more GPUs than have numbers.
-func (s *Shape) Likeness() (Likeness, bool) {
-	return Likeness{s.watched, len(s.shows)}, s.list.families != nil && len(s.shows) < mostOwn
+func (s *Shape) WatchedKey() (WatchedKey, bool) {
+	return WatchedKey{s.watched, len(s.shows)}, s.list.families != nil && len(s.shows) < mostOwn
 }
 
 // GPUs are the names of the GPUs that watched series are of, in their order. The

@@ -2,11 +2,11 @@ package exposition
 
 import "strings"
 
-// Beginning reports whether a body is the beginning of the last good page, values
+// Truncated reports whether a body is the beginning of the last good page, values
 // apart, and how many samples it has: the same lines in the same order, and no
 // sample of the name with which that page ended. False when it is not, or when
 // the cache has no page to compare with. Call it before the body is parsed.
-func (c *Cache) Beginning(body []byte) (samples int, begins bool) {
+func (c *Cache) Truncated(body []byte) (samples int, begins bool) {
 	if !c.table.usable {
 		return 0, false
 	}

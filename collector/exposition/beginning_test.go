@@ -35,12 +35,12 @@ func TestTheBeginningOfAPageIsKnown(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
 			cache := exposition.NewCache(exposition.Options{})
-			_, begins := cache.Beginning([]byte(c.body))
+			_, begins := cache.Truncated([]byte(c.body))
 			require.False(t, begins, "there is no page yet")
 			for _, label := range []string{"m=", "gpu_uuid="} {
 				_, err := cache.Parse([]byte(strings.ReplaceAll(whole, "m=", label)), "")
 				require.NoError(t, err)
-				samples, begins := cache.Beginning([]byte(strings.ReplaceAll(c.body, "m=", label)))
+				samples, begins := cache.Truncated([]byte(strings.ReplaceAll(c.body, "m=", label)))
 				require.Equal(t, c.begins, begins)
 				if begins {
 					require.Equal(t, c.samples, samples)

@@ -59,11 +59,11 @@ func benchTargets(b *testing.B, kind simulate.BenchKind, n int) []*benchTarget {
 // labelReplica attaches the six identity labels of one replica.
 func labelReplica(replica string) exposition.Labeler {
 	builder := labels.NewBuilder(labels.EmptyLabels())
-	return func(lset labels.Labels) exposition.Labelled {
+	return func(lset labels.Labels) exposition.Labeled {
 		builder.Reset(lset)
 		builder.Set("engine", "triton").Set("engine_version", "2.64.0").Set("trtllm_version", "1.1.0")
 		builder.Set("pool_id", "llama-70b-prod").Set("replica_id", replica).Set("model_id", "llama-70b")
-		return exposition.Labelled{Labels: builder.Labels(), Keep: true}
+		return exposition.Labeled{Labels: builder.Labels(), Keep: true}
 	}
 }
 
@@ -130,7 +130,7 @@ func benchmarkSlow(b *testing.B, kind simulate.BenchKind, samples int) {
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		targets[0].cache.Relabel(targets[0].label)
+		targets[0].cache.SetLabeler(targets[0].label)
 		if err := targets[0].scrape(i); err != nil {
 			b.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 		size = 0
 		blocks := all[tick%ticks]
 		tick += step
-		l := merger.Layout(blocks).In(format)
+		l := merger.Layout(blocks).WithFormat(format)
 		if coding != exposition.Identity {
 			page, _, err := l.Compress(coding, blocks, nil, hint)
 			require.NoError(b, err)
@@ -293,7 +293,7 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 	}
 	reportPerSample(b, n*226)
 	b.ReportMetric(float64(size), "bytes/page")
-	b.ReportMetric(float64(merger.Layout(all[0]).In(format).TextLength(all[0], nil))/float64(size), "ratio")
+	b.ReportMetric(float64(merger.Layout(all[0]).WithFormat(format).TextLength(all[0], nil))/float64(size), "ratio")
 }
 
 // benchmarkGatherers is the client library's way: the pages are messages

@@ -14,7 +14,7 @@ type Block struct {
 	data  []byte
 	spans []Span
 	// numbers are those of the values of a page, nil for what is computed; plain
-	// see [Block.Plain].
+	// see [Block.NonNegative].
 	numbers []float64
 	plain   bool
 }
@@ -33,13 +33,13 @@ func (b *Block) room(values int) {
 
 // Text is the value of a line as it is on the page, nil when absent. The
 // bytes belong to the block.
-func (b *Block) Text(line int) []byte { return b.At(Place(b.shape.at[line])) }
+func (b *Block) Text(line int) []byte { return b.TextAt(ValueIndex(b.shape.at[line])) }
 
 // Value is the number on a line; false when the line has none.
 func (b *Block) Value(line int) (float64, bool) { return number(b.Text(line)) }
 
 // WatchedValue is the number of watched series i of the block's shape.
-func (b *Block) WatchedValue(i int) (float64, bool) { return number(b.At(b.shape.Place(i))) }
+func (b *Block) WatchedValue(i int) (float64, bool) { return number(b.TextAt(b.shape.WatchedIndex(i))) }
 
 // take gives a block of a page the value of that number, which is appended to its
 // data.
@@ -52,9 +52,9 @@ func (b *Block) take(n uint32, text []byte, v float64) {
 
 // Number is the number at a place of the block's shape, NaN for what is absent
 // or not finite.
-func (b *Block) Number(p Place) float64 {
+func (b *Block) Number(p ValueIndex) float64 {
 	if b.numbers == nil {
-		v, ok := number(b.At(p))
+		v, ok := number(b.TextAt(p))
 		if !ok || math.IsInf(v, 0) {
 			return math.NaN()
 		}
@@ -67,15 +67,15 @@ func (b *Block) Number(p Place) float64 {
 }
 
 // Numbers reads the numbers at places into as long a row.
-func (b *Block) Numbers(places []Place, row []float64) {
+func (b *Block) Numbers(places []ValueIndex, row []float64) {
 	for i, p := range places {
 		row[i] = b.Number(p)
 	}
 }
 
-// Plain reports that all values of the page are finite and none is below 0, so
+// NonNegative reports that all values of the page are finite and none is below 0, so
 // that none need be looked at for that.
-func (b *Block) Plain() bool { return b.plain }
+func (b *Block) NonNegative() bool { return b.plain }
 
 // AppendFamily appends the lines of family i in text format.
 func (b *Block) AppendFamily(dst []byte, i int) []byte {

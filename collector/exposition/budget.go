@@ -29,8 +29,8 @@ const valueRoom = longestValue + 2
 // writes with more is formatted again.
 const longestValue = len("-1.7976931348623157e+308")
 
-// Less is what is left when something is taken, at least 1 of what is bounded.
-func (b Budget) Less(taken Budget) Budget {
+// Remaining is what is left when something is taken, at least 1 of what is bounded.
+func (b Budget) Remaining(taken Budget) Budget {
 	if b.Series > 0 {
 		b.Series = max(b.Series-taken.Series, 1)
 	}
@@ -40,13 +40,13 @@ func (b Budget) Less(taken Budget) Budget {
 	return b
 }
 
-// Has reports whether the budget has room for what is taken.
-func (b Budget) Has(taken Budget) bool {
+// Fits reports whether the budget has room for what is taken.
+func (b Budget) Fits(taken Budget) bool {
 	return (b.Series == 0 || taken.Series <= b.Series) && (b.Bytes == 0 || taken.Bytes <= b.Bytes)
 }
 
-// Plus adds what is taken.
-func (b Budget) Plus(more Budget) Budget { return Budget{b.Series + more.Series, b.Bytes + more.Bytes} }
+// Add adds what is taken.
+func (b Budget) Add(more Budget) Budget { return Budget{b.Series + more.Series, b.Bytes + more.Bytes} }
 
 // share is the part of the budget that something takes.
 func (b Budget) share(taken Budget) float64 {
@@ -92,12 +92,12 @@ func (b *shapeBuilder) fit(limit Budget) {
 	}
 	for i := range b.series {
 		s := &b.series[i]
-		all[s.family].cost = all[s.family].cost.Plus(costOf(s.prefix))
+		all[s.family].cost = all[s.family].cost.Add(costOf(s.prefix))
 	}
 	out := b.left.choose(all, limit)
 	for i := range all {
 		if !out[all[i].family] {
-			b.cost = b.cost.Plus(all[i].cost)
+			b.cost = b.cost.Add(all[i].cost)
 		}
 	}
 	if len(out) > 0 {
@@ -115,9 +115,9 @@ type costly struct {
 func (l *LeftOut) choose(all []costly, limit Budget) (out map[string]bool) {
 	taken := Budget{}
 	for i := range all {
-		taken = taken.Plus(all[i].cost)
+		taken = taken.Add(all[i].cost)
 	}
-	if limit.Has(taken) {
+	if limit.Fits(taken) {
 		return nil
 	}
 	order := slices.SortedFunc(slices.Values(all), func(x, y costly) int {
@@ -125,7 +125,7 @@ func (l *LeftOut) choose(all []costly, limit Budget) (out map[string]bool) {
 	})
 	out = make(map[string]bool)
 	for _, one := range order {
-		if limit.Has(taken) {
+		if limit.Fits(taken) {
 			break
 		}
 		out[one.family] = true
@@ -163,7 +163,7 @@ func (r *pageReader) foresee(l *liner, b *shapeBuilder) (out map[string]bool, er
 			index[name] = at
 			all = append(all, costly{family: name})
 		}
-		all[at].cost = all[at].cost.Plus(costOf(k.prefix))
+		all[at].cost = all[at].cost.Add(costOf(k.prefix))
 	}
 	return b.left.choose(all, limit), nil
 }

@@ -176,7 +176,7 @@ func (o laidOut) in(tb testing.TB, format expfmt.Format) string {
 func (o laidOut) only(tb testing.TB, format expfmt.Format, only func(name string) bool) string {
 	tb.Helper()
 	var out bytes.Buffer
-	l := o.layout.In(format)
+	l := o.layout.WithFormat(format)
 	_, err := l.WriteText(&out, o.blocks, nil, only)
 	require.NoError(tb, err)
 	require.EqualValues(tb, out.Len(), l.TextLength(o.blocks, only), "the foretold length of the page")
@@ -365,10 +365,10 @@ func TestALayoutInAnotherFormatIsMadeOnce(t *testing.T) {
 	underscores := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
 	var m exposition.Merger
 	ordinary := m.Layout(merged(t, "a 1\n"))
-	require.Same(t, ordinary, ordinary.In(underscores), "nothing to escape")
+	require.Same(t, ordinary, ordinary.WithFormat(underscores), "nothing to escape")
 	odd := m.Layout(merged(t, "a 1\n", "{\"a.b\"} 1\n"))
-	require.Same(t, odd, odd.In(formatOf(expfmt.TypeTextPlain, model.NoEscaping)))
-	escaped := odd.In(underscores)
+	require.Same(t, odd, odd.WithFormat(formatOf(expfmt.TypeTextPlain, model.NoEscaping)))
+	escaped := odd.WithFormat(underscores)
 	require.NotSame(t, odd, escaped)
-	require.Same(t, escaped, odd.In(underscores))
+	require.Same(t, escaped, odd.WithFormat(underscores))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Labelled is what a [Labeler] makes of one series.
-type Labelled struct {
+// Labeled is what a [Labeler] makes of one series.
+type Labeled struct {
 	// Labels are the series' labels on our page, name included.
 	Labels labels.Labels
 	// Keep is false for a series that relabeling drops; Drop may say why, by
@@ -21,7 +21,7 @@ type Labelled struct {
 
 // Labeler gives a series of the target its labels on our page. It is called
 // once for each series of a new shape, from the goroutine that parses.
-type Labeler func(labels.Labels) Labelled
+type Labeler func(labels.Labels) Labeled
 
 // Options say how the pages of one target are read.
 type Options struct {
@@ -36,10 +36,10 @@ type Options struct {
 	// SelfMarker is a series text (name and labels) by which this process
 	// knows its own page; a target that shows it is refused. Empty is off.
 	SelfMarker string
-	// Room is asked for the memory that a page will take before that is spent, when
+	// Reserve is asked for the memory that a page will take before that is spent, when
 	// its series are others than before; its error refuses the page. Nil has room for
 	// all.
-	Room func(Cost) error
+	Reserve func(Cost) error
 }
 
 // Cache reads the pages of one target and remembers their shape. It is not
@@ -74,9 +74,9 @@ func NewCache(opts Options) *Cache {
 	return &Cache{opts: opts}
 }
 
-// Relabel makes the next page take the slow path with another Labeler, as
+// SetLabeler makes the next page take the slow path with another Labeler, as
 // when the identity of the target changed.
-func (c *Cache) Relabel(label Labeler) {
+func (c *Cache) SetLabeler(label Labeler) {
 	c.opts.Label = label
 	c.table, c.known, c.huge = table{}, nil, hugeShape{}
 }
@@ -107,18 +107,18 @@ func (c *Cache) Parse(body []byte, contentType string) (*Block, error) {
 	return b, nil
 }
 
-// Glance reads only the series of a page that are watched, without labels of ours, at
+// ParseWatched reads only the series of a page that are watched, without labels of ours, at
 // half of what Parse takes for a first page: what a page says of its server has to be
 // known before its series can be labelled. The block shows no series, and the next Parse
 // of a page is as if this had not been. A page that Parse refuses may be taken.
-func (c *Cache) Glance(body []byte, contentType string) (*Block, error) {
+func (c *Cache) ParseWatched(body []byte, contentType string) (*Block, error) {
 	k, err := kindOf(contentType)
 	if err != nil {
 		return nil, err
 	}
 	b := &Block{}
 	opts := c.opts
-	opts.Label = func(labels.Labels) Labelled { return Labelled{} }
+	opts.Label = func(labels.Labels) Labeled { return Labeled{} }
 	_, b.shape, err = slowly(b, body, k, &liner{opts: &opts})
 	if err != nil {
 		return nil, err
@@ -146,9 +146,9 @@ func kindOf(contentType string) (kind, error) {
 	return 0, fmt.Errorf("%w %q: a page is text/plain or application/openmetrics-text", ErrContentType, contentType)
 }
 
-// SaysItsEnd reports whether pages of a content type end with a line that says so,
+// IsOpenMetrics reports whether pages of a content type end with a line that says so,
 // as those of OpenMetrics do: then one without samples is whole.
-func SaysItsEnd(contentType string) bool {
+func IsOpenMetrics(contentType string) bool {
 	k, err := kindOf(contentType)
 	return err == nil && k == kindOpenMetrics
 }

@@ -16,9 +16,9 @@ type ComputedSeries struct {
 	Suffix string
 	// Labels are the series' labels without the name.
 	Labels labels.Labels
-	// Left leaves the series out, whatever it is set to; Aside keeps it from the
-	// page alone, see [Shape.Aside].
-	Left, Aside bool
+	// Omit leaves the series out, whatever it is set to; Hidden keeps it from the
+	// page alone, see [Shape.Hidden].
+	Omit, Hidden bool
 }
 
 // Computed makes blocks of computed series, all of one shape. It is not safe
@@ -41,7 +41,7 @@ func plainly(all []ComputedSeries, aside bool) *shapeBuilder {
 	builder := labels.NewBuilder(labels.EmptyLabels())
 	for i := range all {
 		s := &all[i]
-		if s.Left || s.Aside != aside {
+		if s.Omit || s.Hidden != aside {
 			continue
 		}
 		family := b.family(s.Family.Name)
@@ -59,15 +59,15 @@ func plainly(all []ComputedSeries, aside bool) *shapeBuilder {
 func newComputed(all []ComputedSeries, of func(aside bool) *shapeBuilder) *Computed {
 	shape := of(false).build()
 	shape.values = len(all)
-	if slices.ContainsFunc(all, func(s ComputedSeries) bool { return s.Aside }) {
+	if slices.ContainsFunc(all, func(s ComputedSeries) bool { return s.Hidden }) {
 		shape.aside = of(true).build()
 	}
 	return &Computed{shape: shape}
 }
 
-// Aside are the series of computed blocks whose values are known and on no page:
-// readers of single numbers have them, see [Shape.Places]. It is nil for none.
-func (s *Shape) Aside() *Shape { return s.aside }
+// Hidden are the series of computed blocks whose values are known and on no page:
+// readers of single numbers have them, see [Shape.ValueIndexes]. It is nil for none.
+func (s *Shape) Hidden() *Shape { return s.aside }
 
 // Block returns a block in which every value is absent.
 func (c *Computed) Block() *Block {

@@ -120,11 +120,11 @@ func requireIdentified(t *testing.T, want []string, body, contentType string) {
 	if d := b.Shape().Drops(); len(dropped(d)) > 0 || d.Collisions > 0 {
 		return
 	}
-	stripped := parse(t, exposition.Options{Label: func(lset labels.Labels) exposition.Labelled {
+	stripped := parse(t, exposition.Options{Label: func(lset labels.Labels) exposition.Labeled {
 		for name, value := range identity() {
 			require.Equal(t, value, lset.Get(name))
 		}
-		return exposition.Labelled{Keep: true, Labels: labels.NewBuilder(lset).Del(slices.Collect(maps.Keys(identity()))...).Labels()}
+		return exposition.Labeled{Keep: true, Labels: labels.NewBuilder(lset).Del(slices.Collect(maps.Keys(identity()))...).Labels()}
 	}}, page)
 	requireSameLines(t, want, mustReadings(t, render(t, &exposition.Merger{}, stripped)))
 }

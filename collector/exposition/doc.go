@@ -18,7 +18,7 @@
 // A [Merger] lays many blocks out as one page, family by family, and writes
 // HELP and TYPE once. Its rules are written at [Merger.Layout]. One writer serves
 // both formats: what OpenMetrics and readers without UTF-8 names get other than
-// the rest is made once for a shape, see [Layout.In].
+// the rest is made once for a shape, see [Layout.WithFormat].
 //
 // # What targets owe each other
 //

@@ -18,7 +18,7 @@ func requireGlance(t *testing.T, body, contentType string) {
 	opts := exposition.Options{Watch: func(name string) bool { return len(name)%2 == 0 }}
 	whole, err := parseWith(t, exposition.NewCache(opts), body, contentType)
 	glancing := exposition.NewCache(opts)
-	b, glanced := glancing.Glance([]byte(body), contentType)
+	b, glanced := glancing.ParseWatched([]byte(body), contentType)
 	if err != nil {
 		return
 	}
@@ -37,7 +37,7 @@ func watchedOf(b *exposition.Block) []string {
 	all := make([]string, s.Watched())
 	for i := range all {
 		v, ok := b.WatchedValue(i)
-		all[i] = fmt.Sprintf("%s %q %t %t", s.WatchedLabels(i), b.At(s.Place(i)), ok, v == v)
+		all[i] = fmt.Sprintf("%s %q %t %t", s.WatchedLabels(i), b.TextAt(s.WatchedIndex(i)), ok, v == v)
 	}
 	slices.Sort(all)
 	return all
@@ -55,8 +55,8 @@ func TestAGlanceReadsWhatIsWatched(t *testing.T) {
 		requireGlance(t, body+"# EOF\n", openMetrics)
 	}
 	c := exposition.NewCache(exposition.Options{})
-	_, err := c.Glance(nil, "text/html")
+	_, err := c.ParseWatched(nil, "text/html")
 	require.ErrorIs(t, err, exposition.ErrContentType)
-	_, err = c.Glance([]byte("no page\n"), "")
+	_, err = c.ParseWatched([]byte("no page\n"), "")
 	require.Error(t, err)
 }

@@ -8,18 +8,18 @@ import (
 	"weak"
 )
 
-// Keeper keeps equal values once, for as long as anybody has one: replicas of one
+// Interner keeps equal values once, for as long as anybody has one: replicas of one
 // kind have most of theirs in common. What is kept never changes. The zero value is
 // ready for use, and safe for concurrent use.
-type Keeper[K comparable, V any] struct {
+type Interner[K comparable, V any] struct {
 	mu sync.Mutex
 	of map[K]weak.Pointer[V]
 }
 
-// Once returns the value that is kept for the key, or keeps the one that is built. Same
+// Intern returns the value that is kept for the key, or keeps the one that is built. Same
 // reports whether a value is the one that is meant, where keys are hashes; nil is for
 // keys that say it.
-func (k *Keeper[K, V]) Once(key K, same func(*V) bool, build func() *V) *V {
+func (k *Interner[K, V]) Intern(key K, same func(*V) bool, build func() *V) *V {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if before := k.of[key].Value(); before != nil && (same == nil || same(before)) {
@@ -42,7 +42,7 @@ type gone[K comparable, V any] struct {
 }
 
 // forget takes a value out, unless another has taken its place.
-func (k *Keeper[K, V]) forget(g gone[K, V]) {
+func (k *Interner[K, V]) forget(g gone[K, V]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.of[g.key] == g.pointer {
@@ -51,7 +51,7 @@ func (k *Keeper[K, V]) forget(g gone[K, V]) {
 }
 
 // kept keeps equal lists once.
-type kept[T comparable] struct{ Keeper[uint64, []T] }
+type kept[T comparable] struct{ Interner[uint64, []T] }
 
 // keptLines and the others are those of all shapes.
 //
@@ -74,5 +74,5 @@ func (k *kept[T]) once(list []T) *[]T {
 	for _, one := range list {
 		maphash.WriteComparable(&h, one)
 	}
-	return k.Once(h.Sum64(), func(before *[]T) bool { return slices.Equal(*before, list) }, func() *[]T { return &list })
+	return k.Intern(h.Sum64(), func(before *[]T) bool { return slices.Equal(*before, list) }, func() *[]T { return &list })
 }

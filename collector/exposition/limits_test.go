@@ -53,8 +53,8 @@ func TestL11OurOwnPageIsRefused(t *testing.T) {
 
 func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 	opts := exposition.Options{
-		Label: func(lset labels.Labels) exposition.Labelled {
-			return exposition.Labelled{Labels: lset, Keep: lset.Get(model.MetricNameLabel) != "hidden"}
+		Label: func(lset labels.Labels) exposition.Labeled {
+			return exposition.Labeled{Labels: lset, Keep: lset.Get(model.MetricNameLabel) != "hidden"}
 		},
 		Watch:    func(name string) bool { return strings.HasPrefix(name, "h") },
 		Reserved: []string{"hers"},

@@ -73,7 +73,7 @@ func (l *liner) render(lset labels.Labels) known {
 	if l.opts.reserved(lset.Get(model.MetricNameLabel)) {
 		return known{drop: DropReservedName}
 	}
-	out := Labelled{Labels: lset, Keep: true}
+	out := Labeled{Labels: lset, Keep: true}
 	if l.opts.Label != nil {
 		out = l.opts.Label(lset)
 	}

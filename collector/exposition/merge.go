@@ -23,7 +23,7 @@ type Layout struct {
 	families []mergedFamily
 	utf8     bool
 	stats    MergeStats
-	differs  []Difference
+	differs  []Conflict
 
 	mu sync.Mutex
 	// others are the layouts of the same page in other dialects.
@@ -82,7 +82,7 @@ func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 //     falls below zero, a histogram that does not add up. A family that it
 //     cannot have under its type has none there.
 //   - Every conflict is counted in [MergeStats] and named in
-//     [Layout.Differences].
+//     [Layout.Conflicts].
 func (m *Merger) Layout(blocks []*Block) *Layout {
 	if m.last != nil && m.last.fits(blocks) {
 		return m.last
@@ -95,9 +95,9 @@ func (m *Merger) Layout(blocks []*Block) *Layout {
 	return m.last
 }
 
-// In is the same page for readers of a format. Pages that are the same in both
+// WithFormat is the same page for readers of a format. Pages that are the same in both
 // formats have one layout.
-func (l *Layout) In(format expfmt.Format) *Layout {
+func (l *Layout) WithFormat(format expfmt.Format) *Layout {
 	d := dialectOf(format)
 	if !l.utf8 {
 		d.scheme = model.NoEscaping
@@ -126,8 +126,8 @@ func plan(shapes []*Shape, d dialect) *Layout {
 	for i := range l.families {
 		f := &l.families[i]
 		is := l.describe(f)
-		l.stats.HelpConflicts += l.differ(f, DiffersHelp, helpOf, is.Help)
-		l.stats.UnitConflicts += l.differ(f, DiffersUnit, unitOf, is.Unit)
+		l.stats.HelpConflicts += l.differ(f, ConflictHelp, helpOf, is.Help)
+		l.stats.UnitConflicts += l.differ(f, ConflictUnit, unitOf, is.Unit)
 		if d.openMetrics && d.compound(f.name, f.typ) {
 			f.apart = sync.OnceValue(func() []mergedFamily { return l.apart(f) })
 		}

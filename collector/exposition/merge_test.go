@@ -16,8 +16,8 @@ import (
 
 // replicaOptions attach the replica_id alone.
 func replicaOptions(id string) exposition.Options {
-	return exposition.Options{Label: func(lset labels.Labels) exposition.Labelled {
-		return exposition.Labelled{Keep: true, Labels: labels.NewBuilder(lset).Set("r", id).Labels()}
+	return exposition.Options{Label: func(lset labels.Labels) exposition.Labeled {
+		return exposition.Labeled{Keep: true, Labels: labels.NewBuilder(lset).Set("r", id).Labels()}
 	}}
 }
 
@@ -148,18 +148,18 @@ func TestTheTargetThatDiffersIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		bodies []string
-		want   []exposition.Difference
+		want   []exposition.Conflict
 	}{
 		{"nobody differs", []string{"# TYPE x gauge\nx 1\n", "x 1\n", "# HELP x h\nx 1\n"}, nil},
-		{"by TYPE", []string{"# TYPE x gauge\nx 1\n", "# TYPE x counter\nx 1\n", "# TYPE x counter\nx 1\n"}, []exposition.Difference{{Family: "x", Kind: "type", Block: 0, Says: "gauge"}}},
-		{"by HELP", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "x 1\n"}, []exposition.Difference{{Family: "x", Kind: "help", Block: 1, Says: "i"}}},
-		{"by a name that is a sample's", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Difference{{Family: "x_sum", Kind: "type", Block: 1, Says: "gauge"}}},
-		{"by a summary whose sample's name most have", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Difference{{Family: "x", Kind: "type", Block: 0, Says: "summary"}}},
+		{"by TYPE", []string{"# TYPE x gauge\nx 1\n", "# TYPE x counter\nx 1\n", "# TYPE x counter\nx 1\n"}, []exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "gauge"}}},
+		{"by HELP", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "x 1\n"}, []exposition.Conflict{{Family: "x", Kind: "help", Block: 1, Value: "i"}}},
+		{"by a name that is a sample's", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x_sum", Kind: "type", Block: 1, Value: "gauge"}}},
+		{"by a summary whose sample's name most have", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "summary"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m exposition.Merger
 			l := m.Layout(merged(t, c.bodies...))
-			require.Equal(t, c.want, l.Differences())
+			require.Equal(t, c.want, l.Conflicts())
 		})
 	}
 	t.Run("by UNIT", func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestTheTargetThatDiffersIsNamed(t *testing.T) {
 		}
 		var m exposition.Merger
 		l := m.Layout(blocks)
-		require.Equal(t, []exposition.Difference{{Family: "x_s_seconds", Kind: "unit", Block: 1, Says: "s_seconds"}}, l.Differences())
+		require.Equal(t, []exposition.Conflict{{Family: "x_s_seconds", Kind: "unit", Block: 1, Value: "s_seconds"}}, l.Conflicts())
 		require.Equal(t, exposition.MergeStats{UnitConflicts: 1}, l.Stats())
 	})
 	t.Run("of very many the first hundred are named", func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestTheTargetThatDiffersIsNamed(t *testing.T) {
 		}
 		var m exposition.Merger
 		l := m.Layout(merged(t, one.String(), other.String()))
-		require.Len(t, l.Differences(), 100)
+		require.Len(t, l.Conflicts(), 100)
 		require.Equal(t, 200, l.Stats().TypeConflicts)
 	})
 }

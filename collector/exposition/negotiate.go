@@ -10,7 +10,7 @@ import (
 
 // Format is the format of one answer.
 type Format struct {
-	// Expfmt names the format with its escaping; [Layout.In] has its layout.
+	// Expfmt names the format with its escaping; [Layout.WithFormat] has its layout.
 	Expfmt expfmt.Format
 	// ContentType is what the answer says of itself.
 	ContentType string

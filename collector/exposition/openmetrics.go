@@ -211,7 +211,7 @@ func (p *part) carries(typ model.MetricType, b *Block) bool {
 				g = group{}
 			}
 		}
-		text := b.At(Place(at))
+		text := b.TextAt(ValueIndex(at))
 		if r == roleBucket {
 			g.cut = len(text) == 0
 		}

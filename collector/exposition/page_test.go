@@ -179,8 +179,8 @@ func identity() map[string]string {
 
 // identify attaches the identity as the relabel room does: a label of the
 // target that has one of the names moves to exported_, until it is free.
-func identify(lset labels.Labels) exposition.Labelled {
-	out := exposition.Labelled{Keep: true}
+func identify(lset labels.Labels) exposition.Labeled {
+	out := exposition.Labeled{Keep: true}
 	b := labels.NewBuilder(lset)
 	for _, name := range slices.Sorted(maps.Keys(identity())) {
 		if old := lset.Get(name); old != "" {

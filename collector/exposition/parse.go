@@ -69,8 +69,8 @@ func slowly(b *Block, body []byte, k kind, lines *liner) (*pageReader, *Shape, e
 	if err := r.read(); err != nil {
 		return nil, nil, err
 	}
-	if lines.opts.Room != nil {
-		if err := lines.opts.Room(r.cost()); err != nil {
+	if lines.opts.Reserve != nil {
+		if err := lines.opts.Reserve(r.cost()); err != nil {
 			return nil, nil, err
 		}
 	}

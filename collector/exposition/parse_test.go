@@ -290,7 +290,7 @@ func TestATargetCannotSpeakAsAnother(t *testing.T) {
 }
 
 func TestRelabelingDecidesWhatIsKept(t *testing.T) {
-	label := func(lset labels.Labels) exposition.Labelled {
+	label := func(lset labels.Labels) exposition.Labeled {
 		name := lset.Get(model.MetricNameLabel)
 		b := labels.NewBuilder(lset)
 		switch name {
@@ -309,7 +309,7 @@ func TestRelabelingDecidesWhatIsKept(t *testing.T) {
 		case "invalid":
 			b.Set("x", "\xff")
 		}
-		return exposition.Labelled{Labels: b.Labels(), Keep: name != "gone"}
+		return exposition.Labeled{Labels: b.Labels(), Keep: name != "gone"}
 	}
 	body := "# TYPE z gauge\nrenamed 1\nstolen 1\nnameless 1\ngone 1\nfolded{x=\"1\"} 1\nfolded{x=\"2\"} 2\nnul 1\nnulname 1\ninvalid 1\n"
 	b := parse(t, exposition.Options{Label: label, Reserved: []string{"trtllm_exporter_"}}, body)
@@ -324,7 +324,7 @@ func TestANewLabelerCountsFromTheNextPage(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
 	before, err := parseWith(t, c, "a 1\n", "")
 	require.NoError(t, err)
-	c.Relabel(identify)
+	c.SetLabeler(identify)
 	after, err := parseWith(t, c, "a 1\n", "")
 	require.NoError(t, err)
 	require.NotContains(t, render(t, &exposition.Merger{}, before), "pool_id")
@@ -333,9 +333,9 @@ func TestANewLabelerCountsFromTheNextPage(t *testing.T) {
 
 func TestASeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 	calls := map[string]int{}
-	c := exposition.NewCache(exposition.Options{Label: func(lset labels.Labels) exposition.Labelled {
+	c := exposition.NewCache(exposition.Options{Label: func(lset labels.Labels) exposition.Labeled {
 		calls[lset.Get(model.MetricNameLabel)]++
-		return exposition.Labelled{Labels: lset, Keep: true}
+		return exposition.Labeled{Labels: lset, Keep: true}
 	}})
 	for _, body := range []string{"a 1\n", "a 1\nb 1\n", "a 1\nb 1\nc 1\n", "b 1\n", "a 1\n"} {
 		_, err := parseWith(t, c, body, "")
@@ -345,8 +345,8 @@ func TestASeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 }
 
 func TestPagesOfOpenMetricsSayTheirEnd(t *testing.T) {
-	require.True(t, exposition.SaysItsEnd(openMetrics))
+	require.True(t, exposition.IsOpenMetrics(openMetrics))
 	for _, other := range []string{"", "text/plain", "text/html", "application/json"} {
-		require.False(t, exposition.SaysItsEnd(other), other)
+		require.False(t, exposition.IsOpenMetrics(other), other)
 	}
 }

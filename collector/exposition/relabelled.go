@@ -8,13 +8,13 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// NewRelabelled is [NewComputed] for series that get their labels from a
+// NewRelabeled is [NewComputed] for series that get their labels from a
 // labeler, as those of a page do, once; nil leaves them as they are. Series that
 // it drops, that are not valid then, or that equal one that is there already
 // are absent, whatever they are set to. There already are those of the shapes
 // before, and of equal ones the first. A series that gets another name belongs
 // to the family of that name, or is untyped, as on a page that is parsed.
-func NewRelabelled(all []ComputedSeries, label Labeler, before ...*Shape) *Computed {
+func NewRelabeled(all []ComputedSeries, label Labeler, before ...*Shape) *Computed {
 	if label == nil {
 		return NewComputed(all)
 	}
@@ -35,7 +35,7 @@ func relabelled(all []ComputedSeries, aside bool, label Labeler, before []*Shape
 	builder := labels.NewBuilder(labels.EmptyLabels())
 	seen := make(map[string]struct{}, len(all))
 	for i := range all {
-		if all[i].Left || all[i].Aside != aside {
+		if all[i].Omit || all[i].Hidden != aside {
 			continue
 		}
 		builder.Reset(all[i].Labels)

@@ -44,19 +44,19 @@ func pageOf(t *testing.T, c *exposition.Computed, values int) string {
 
 // renamed gives the series of a name another.
 func renamed(from, to string) exposition.Labeler {
-	return func(in labels.Labels) exposition.Labelled {
+	return func(in labels.Labels) exposition.Labeled {
 		b := labels.NewBuilder(in)
 		if in.Get(model.MetricNameLabel) == from {
 			b.Set(model.MetricNameLabel, to)
 		}
-		return exposition.Labelled{Labels: b.Labels(), Keep: true}
+		return exposition.Labeled{Labels: b.Labels(), Keep: true}
 	}
 }
 
 // without takes a label away.
 func without(name string) exposition.Labeler {
-	return func(in labels.Labels) exposition.Labelled {
-		return exposition.Labelled{Labels: labels.NewBuilder(in).Del(name).Labels(), Keep: true}
+	return func(in labels.Labels) exposition.Labeled {
+		return exposition.Labeled{Labels: labels.NewBuilder(in).Del(name).Labels(), Keep: true}
 	}
 }
 
@@ -73,8 +73,8 @@ func TestComputedSeriesAreRelabelled(t *testing.T) {
 	}{
 		{"no labeler", nil, depth + done + wait},
 		{"none that does anything", without("other"), depth + done + wait},
-		{"one that drops a family", func(in labels.Labels) exposition.Labelled {
-			return exposition.Labelled{Labels: in, Keep: in.Get(model.MetricNameLabel) != "depth"}
+		{"one that drops a family", func(in labels.Labels) exposition.Labeled {
+			return exposition.Labeled{Labels: in, Keep: in.Get(model.MetricNameLabel) != "depth"}
 		}, done + wait},
 		{"of series that become equal the first stays", without("side"), "# HELP depth Requests.\n# TYPE depth gauge\ndepth 0\n" + done + wait},
 		{"another name is untyped", renamed("depth", "x"), done + wait + "# TYPE x untyped\nx{side=\"left\"} 0\nx{side=\"right\"} 1\n"},
@@ -84,7 +84,7 @@ func TestComputedSeriesAreRelabelled(t *testing.T) {
 		{"a name that no reader can read", renamed("depth", "a\x00"), done + wait},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			require.Equal(t, c.want, pageOf(t, exposition.NewRelabelled(ours(), c.label), len(ours())))
+			require.Equal(t, c.want, pageOf(t, exposition.NewRelabeled(ours(), c.label), len(ours())))
 		})
 	}
 }
@@ -101,9 +101,9 @@ func TestComputedSeriesGiveWayToThoseOfOtherBlocks(t *testing.T) {
 	}
 	to := renamed("depth", "x")
 	require.Equal(t, "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{replica_id=\"r\"} 2\n# TYPE x untyped\nx{replica_id=\"r\",side=\"right\"} 1\n",
-		pageOf(t, exposition.NewRelabelled(all, to, nil, before.Shape()), len(all)))
-	require.Contains(t, pageOf(t, exposition.NewRelabelled(all, to), len(all)), `side="left"} 0`)
-	require.Contains(t, pageOf(t, exposition.NewRelabelled(all, renamed("depth", "y"), before.Shape()), len(all)), `y{replica_id="r",side="left"} 0`, "they have another name")
+		pageOf(t, exposition.NewRelabeled(all, to, nil, before.Shape()), len(all)))
+	require.Contains(t, pageOf(t, exposition.NewRelabeled(all, to), len(all)), `side="left"} 0`)
+	require.Contains(t, pageOf(t, exposition.NewRelabeled(all, renamed("depth", "y"), before.Shape()), len(all)), `y{replica_id="r",side="left"} 0`, "they have another name")
 }
 
 func TestComputedSeriesGiveWayToSamplesOfTheirName(t *testing.T) {
@@ -120,13 +120,13 @@ func TestComputedSeriesGiveWayToSamplesOfTheirName(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			before := parse(t, exposition.Options{}, c.before)
-			require.Equal(t, c.want, pageOf(t, exposition.NewRelabelled(c.series, renamed("done_total", c.to), before.Shape()), len(c.series)))
+			require.Equal(t, c.want, pageOf(t, exposition.NewRelabeled(c.series, renamed("done_total", c.to), before.Shape()), len(c.series)))
 		})
 	}
 }
 
 func TestASeriesThatIsAbsentMayBeSet(t *testing.T) {
 	all := ours()
-	c := exposition.NewRelabelled(all, func(in labels.Labels) exposition.Labelled { return exposition.Labelled{Labels: in} })
+	c := exposition.NewRelabeled(all, func(in labels.Labels) exposition.Labeled { return exposition.Labeled{Labels: in} })
 	require.Empty(t, pageOf(t, c, len(all)))
 }

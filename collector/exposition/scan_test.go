@@ -56,16 +56,16 @@ func TestNumbersOfAPageAreThoseOfItsTexts(t *testing.T) {
 		page.WriteString("m" + strconv.Itoa(i) + " " + v + "\n")
 	}
 	cache := NewCache(Options{Watch: func(string) bool { return true }})
-	places := make([]Place, len(values))
+	places := make([]ValueIndex, len(values))
 	for _, path := range []string{"slow", "fast"} {
 		b, err := cache.Parse([]byte(page.String()), "")
 		require.NoError(t, err)
 		for i := range places {
-			places[i] = b.Shape().Place(i)
+			places[i] = b.Shape().WatchedIndex(i)
 		}
 		row := make([]float64, len(values))
 		b.Numbers(places, row)
-		require.False(t, b.Plain(), path)
+		require.False(t, b.NonNegative(), path)
 		for i, text := range values {
 			want, err := strconv.ParseFloat(text, 64)
 			require.NoError(t, err)
@@ -97,6 +97,6 @@ func TestAPageOfNumbersFromZeroUpIsPlain(t *testing.T) {
 	} {
 		b, err := cache.Parse([]byte("a "+tc.values[0]+"\nb "+tc.values[1]+"\n"), "")
 		require.NoError(t, err)
-		require.Equal(t, tc.plain, b.Plain(), tc.values)
+		require.Equal(t, tc.plain, b.NonNegative(), tc.values)
 	}
 }

@@ -14,12 +14,12 @@ import (
 // replica's.
 func showing(t *testing.T, replica, body string) *Block {
 	t.Helper()
-	c := NewCache(Options{Label: func(lset labels.Labels) Labelled {
+	c := NewCache(Options{Label: func(lset labels.Labels) Labeled {
 		b := labels.NewBuilder(lset)
 		if lset.Get("replica_id") == "" {
 			b.Set("replica_id", replica)
 		}
-		return Labelled{Labels: b.Labels(), Keep: true}
+		return Labeled{Labels: b.Labels(), Keep: true}
 	}})
 	b, err := c.Parse([]byte(body), "")
 	require.NoError(t, err)
@@ -90,8 +90,8 @@ func gpuPage(names ...string) string {
 // showingOn is [showing] with the cache that read the page.
 func showingOn(t *testing.T, replica, body string) (*Cache, *Block) {
 	t.Helper()
-	c := NewCache(Options{Watch: func(string) bool { return true }, Label: func(lset labels.Labels) Labelled {
-		return Labelled{Labels: labels.NewBuilder(lset).Set("replica_id", replica).Labels(), Keep: true}
+	c := NewCache(Options{Watch: func(string) bool { return true }, Label: func(lset labels.Labels) Labeled {
+		return Labeled{Labels: labels.NewBuilder(lset).Set("replica_id", replica).Labels(), Keep: true}
 	}})
 	b, err := c.Parse([]byte(body), "")
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestReplicasThatShowTheSameInAnotherOrderShareIt(t *testing.T) {
 				require.True(t, ok)
 				require.Equal(t, want, got, "%s %v", first.shape.WatchedLabels(i), order)
 			}
-			require.Equal(t, want, fast.Number(fast.shape.Place(i)), "a number is that of its series")
+			require.Equal(t, want, fast.Number(fast.shape.WatchedIndex(i)), "a number is that of its series")
 		}
 	}
 }

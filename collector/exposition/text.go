@@ -17,7 +17,7 @@ const linesAtOnce = 1024
 const endOfPage = "# EOF\n"
 
 // WriteText writes the page of the blocks, in the order the layout was made
-// for, in the text format that the layout is for; see [Layout.In]. The buffer is scratch memory and is returned for
+// for, in the text format that the layout is for; see [Layout.WithFormat]. The buffer is scratch memory and is returned for
 // the next page.
 func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	buf = buf[:0]

@@ -51,13 +51,13 @@ func (v *value) same(o *value) bool {
 }
 
 // Block makes a block of the series that were listed since the last one. They give
-// way to those of the shapes before, see [NewRelabelled]; nil is none.
+// way to those of the shapes before, see [NewRelabeled]; nil is none.
 func (s *Values) Block(before ...*Shape) *Block {
 	s.changed = s.changed || s.n < len(s.all) || s.out == nil
 	s.all, s.n = s.all[:s.n], 0
 	if s.changed || s.label != nil && !slices.Equal(s.before, before) {
 		s.before, s.changed = slices.Clone(before), false
-		s.out = NewRelabelled(s.series(), s.label, before...)
+		s.out = NewRelabeled(s.series(), s.label, before...)
 	}
 	b := s.out.Block()
 	for i := range s.all {

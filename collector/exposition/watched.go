@@ -1,29 +1,29 @@
 package exposition
 
-// Place is where the value of one watched series is in the blocks of one shape.
-type Place uint32
+// ValueIndex is where the value of one watched series is in the blocks of one shape.
+type ValueIndex uint32
 
-// Place is the place of watched series i.
-func (s *Shape) Place(i int) Place { return Place((*s.watched)[i].value) }
+// WatchedIndex is the place of watched series i.
+func (s *Shape) WatchedIndex(i int) ValueIndex { return ValueIndex((*s.watched)[i].value) }
 
-// At is the text at a place of the block's shape, as the page will show it;
+// TextAt is the text at a place of the block's shape, as the page will show it;
 // nil when absent. The bytes belong to the block.
-func (b *Block) At(p Place) []byte {
+func (b *Block) TextAt(p ValueIndex) []byte {
 	s := b.spans[p]
 	return b.data[s.start:s.end]
 }
 
-// Places are the places of lines of a computed block, to read single numbers.
-func (s *Shape) Places(lines []int) []Place {
-	places := make([]Place, len(lines))
+// ValueIndexes are the places of lines of a computed block, to read single numbers.
+func (s *Shape) ValueIndexes(lines []int) []ValueIndex {
+	places := make([]ValueIndex, len(lines))
 	for i, n := range lines {
-		places[i] = Place(s.at[n])
+		places[i] = ValueIndex(s.at[n])
 	}
 	return places
 }
 
-// Show gives series n of a computed block the value at a place of a page.
-func (b *Block) Show(n int, page *Block, p Place) { b.Took(n, append(b.data, page.At(p)...)) }
+// CopyText gives series n of a computed block the value at a place of a page.
+func (b *Block) CopyText(n int, page *Block, p ValueIndex) { b.Took(n, append(b.data, page.TextAt(p)...)) }
 
 // Repeat gives series n of a computed block the value that series of has, be
 // it none.

@@ -28,7 +28,7 @@ func (g *page) whole(body *scrape.Page, refused bool) error {
 	if !body.Unframed || refused {
 		return nil
 	}
-	samples, begins := g.cache.Beginning(body.Body)
+	samples, begins := g.cache.Truncated(body.Body)
 	if !begins {
 		return nil
 	}

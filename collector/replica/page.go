@@ -48,7 +48,7 @@ func (r *Replica) reset() {
 		Reserved:   []string{own.Prefix, derive.Prefix},
 		SelfMarker: r.pool.Marker,
 		Watch:      engine.Watch(r.server.Engine),
-		Room:       r.room,
+		Reserve:       r.room,
 	})}
 	r.shown.known = nil
 }
@@ -79,7 +79,7 @@ func (r *Replica) identify(page *engine.Page) bool {
 	r.status.DetectedEngine = string(r.server.PageOf())
 	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
 	r.status.VersionSource, r.status.Worker = string(next.Source), next.Labels.Get(assess.LabelTier) == string(engine.TierWorker)
-	r.page.cache.Relabel(next.Labeler())
+	r.page.cache.SetLabeler(next.Labeler())
 	r.numbers.deriver.Identify(next.Identity)
 	return true
 }

@@ -23,7 +23,7 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 		if failed := p.Body.Secret(); failed != nil {
 			return nil, failed
 		}
-		if glanced, err := g.cache.Glance(p.Body.Body, p.Body.ContentType); err == nil {
+		if glanced, err := g.cache.ParseWatched(p.Body.Body, p.Body.ContentType); err == nil {
 			r.identify(engine.ReadPage(r.server.Engine, glanced))
 		}
 	}
@@ -48,7 +48,7 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 // reshape reads what a page of another shape says. One that is refused says nothing.
 func (r *Replica) reshape(raw *exposition.Block, p *scrape.Fetched) (*exposition.Block, error) {
 	g := &r.page
-	if empty(raw.Shape()) && !r.server.Engine.EmptyPage() && !exposition.SaysItsEnd(p.Body.ContentType) {
+	if empty(raw.Shape()) && !r.server.Engine.EmptyPage() && !exposition.IsOpenMetrics(p.Body.ContentType) {
 		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.Shown())}
 	}
 	says := engine.ReadNext(r.server.Engine, raw, g.last)

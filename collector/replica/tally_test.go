@@ -25,8 +25,8 @@ func text(b *exposition.Block) string {
 
 // dropping drops the series that have a label, and calls all others x.
 func dropping(name string) exposition.Labeler {
-	return func(in labels.Labels) exposition.Labelled {
-		return exposition.Labelled{Labels: labels.NewBuilder(in).Set("__name__", "x").Labels(), Keep: !in.Has(name)}
+	return func(in labels.Labels) exposition.Labeled {
+		return exposition.Labeled{Labels: labels.NewBuilder(in).Set("__name__", "x").Labels(), Keep: !in.Has(name)}
 	}
 }
 

@@ -39,7 +39,7 @@ func (d *differences) note(pl *pagePlan) {
 		return
 	}
 	d.layout, d.of = pl.layout, nil
-	for _, one := range pl.layout.Differences() {
+	for _, one := range pl.layout.Conflicts() {
 		pool, replica := pl.owner(one.Block)
 		if replica == "" {
 			continue
@@ -53,11 +53,11 @@ func (d *differences) note(pl *pagePlan) {
 }
 
 // says is the word of a target that differs.
-func says(d *exposition.Difference) string {
-	if d.Kind == exposition.DiffersHelp {
+func says(d *exposition.Conflict) string {
+	if d.Kind == exposition.ConflictHelp {
 		return "another text"
 	}
-	return d.Says
+	return d.Value
 }
 
 // owner is the target of a block; empty for the exporter's own.

@@ -82,10 +82,10 @@ func (f *fleet) slot(pool, replica string) *snapshot.Slot {
 	slot, err := f.store.Add(tg)
 	require.NoError(f.t, err)
 	f.slots[tg.Key()] = slot
-	f.caches[tg.Key()] = exposition.NewCache(exposition.Options{Label: func(l labels.Labels) exposition.Labelled {
+	f.caches[tg.Key()] = exposition.NewCache(exposition.Options{Label: func(l labels.Labels) exposition.Labeled {
 		b := labels.NewBuilder(l)
 		b.Set("pool_id", pool).Set("replica_id", replica)
-		return exposition.Labelled{Labels: b.Labels(), Keep: true}
+		return exposition.Labeled{Labels: b.Labels(), Keep: true}
 	}})
 	return slot
 }

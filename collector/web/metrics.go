@@ -40,7 +40,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 
 // merged notes what the targets of the whole page disagree on.
 func (m *metrics) merged(s exposition.MergeStats) {
-	m.conflicts.WithLabelValues(exposition.DiffersHelp).Set(float64(s.HelpConflicts))
-	m.conflicts.WithLabelValues(exposition.DiffersType).Set(float64(s.TypeConflicts))
-	m.conflicts.WithLabelValues(exposition.DiffersUnit).Set(float64(s.UnitConflicts))
+	m.conflicts.WithLabelValues(exposition.ConflictHelp).Set(float64(s.HelpConflicts))
+	m.conflicts.WithLabelValues(exposition.ConflictType).Set(float64(s.TypeConflicts))
+	m.conflicts.WithLabelValues(exposition.ConflictUnit).Set(float64(s.UnitConflicts))
 }

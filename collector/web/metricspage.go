@@ -49,7 +49,7 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *selection, o *offer) {
 	plan := s.pages.lay(selected)
 	format := o.format(plan.layout)
-	layout := plan.layout.In(format.Expfmt)
+	layout := plan.layout.WithFormat(format.Expfmt)
 	length := layout.TextLength(plan.blocks, plan.only)
 	if selected.all() {
 		s.metrics.pageBytes.Set(float64(length))

@@ -113,7 +113,7 @@ func (p *pages) build(pg *page, s *selection, o *offer) {
 	format := o.format(plan.layout)
 	pg.contentType = format.ContentType
 	var length int64
-	pg.body, length, pg.err = plan.layout.In(format.Expfmt).Compress(o.encoding, plan.blocks, plan.only, p.size(s, o))
+	pg.body, length, pg.err = plan.layout.WithFormat(format.Expfmt).Compress(o.encoding, plan.blocks, plan.only, p.size(s, o))
 	p.grew(s, o, len(pg.body), length)
 	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 }

@@ -63,7 +63,7 @@ const mostDifferences = 10
 // nameDifferences logs which targets say something else of a family than the
 // page.
 func (p *pages) nameDifferences(pl *pagePlan) {
-	all := pl.layout.Differences()
+	all := pl.layout.Conflicts()
 	for _, d := range all[:min(len(all), mostDifferences)] {
 		pool, replica := pl.owner(d.Block)
 		p.own.logger.Info("Target differs from others", "pool_id", pool, "replica_id", replica, "family", d.Family, "in", d.Kind, "says", says(&d))

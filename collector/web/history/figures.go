@@ -62,7 +62,7 @@ type places struct {
 	shape *exposition.Shape
 	// plain are those of each of the readings; failures are those of each model
 	// that count as its failures.
-	plain, failures [][]exposition.Place
+	plain, failures [][]exposition.ValueIndex
 }
 
 // find looks for the figures in a shape.
@@ -75,15 +75,15 @@ func find(s *exposition.Shape) *places {
 }
 
 // series are those of a family, on the page or kept from it.
-func series(s *exposition.Shape, family string) []exposition.Place {
-	for ; s != nil; s = s.Aside() {
+func series(s *exposition.Shape, family string) []exposition.ValueIndex {
+	for ; s != nil; s = s.Hidden() {
 		var all []int
 		first, end := lines(s, family)
 		for n := first; n < end; n++ {
 			all = append(all, n)
 		}
 		if len(all) > 0 {
-			return s.Places(all)
+			return s.ValueIndexes(all)
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func narrow(v float64) float32 {
 }
 
 // total puts the values of series together, NaN where none has one.
-func total(b *exposition.Block, series []exposition.Place, fold func(a, b float64) float64) float64 {
+func total(b *exposition.Block, series []exposition.ValueIndex, fold func(a, b float64) float64) float64 {
 	sum := math.NaN()
 	for _, at := range series {
 		switch v := b.Number(at); {
@@ -132,7 +132,7 @@ func lines(s *exposition.Shape, family string) (first, end int) {
 // failures are the series that count as failures, by model: those that are the
 // server's own where the series say so, else all but requests that their clients
 // canceled.
-func failures(s *exposition.Shape) [][]exposition.Place {
+func failures(s *exposition.Shape) [][]exposition.ValueIndex {
 	var models []labels.Labels
 	var byModel [][]int
 	first, end := lines(s, errorFamily)
@@ -149,9 +149,9 @@ func failures(s *exposition.Shape) [][]exposition.Place {
 		}
 		byModel[i] = append(byModel[i], n)
 	}
-	all := make([][]exposition.Place, len(byModel))
+	all := make([][]exposition.ValueIndex, len(byModel))
 	for i := range byModel {
-		all[i] = s.Places(byModel[i])
+		all[i] = s.ValueIndexes(byModel[i])
 	}
 	return all
 }

@@ -97,7 +97,7 @@ func TestFiguresOfAReplica(t *testing.T) {
 // TestFiguresAreReadOfSeriesThatAreOnNoPage has a gauge that the page leaves out.
 func TestFiguresAreReadOfSeriesThatAreOnNoPage(t *testing.T) {
 	of := func(name string, aside bool) exposition.ComputedSeries {
-		return exposition.ComputedSeries{Family: exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}, Aside: aside}
+		return exposition.ComputedSeries{Family: exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}, Hidden: aside}
 	}
 	b := exposition.NewComputed([]exposition.ComputedSeries{
 		of("generation_tokens_per_second", true), of("requests_running", false), of("time_to_first_token_average_seconds", true),
