@@ -114,9 +114,9 @@ func (h *passedHistogram) copy(page, out *exposition.Block) {
 		}
 		switch {
 		case len(places) > 1:
-			out.Took(n, exposition.AppendShort(out.Data(), h.number(page, i)/moved))
+			out.SetShort(n, h.number(page, i)/moved)
 		case moved != 1:
-			out.Took(n, exposition.AppendFloat(out.Data(), h.number(page, i)/moved))
+			out.Set(n, h.number(page, i)/moved)
 		default:
 			out.CopyText(n, page, places[0])
 		}

@@ -78,7 +78,7 @@ func (c *passed) copy(page, out *exposition.Block) {
 		out.CopyText(int(c.series), page, c.place)
 		return
 	}
-	out.Took(int(c.series), exposition.AppendFloat(out.Data(), v/math.Pow10(int(c.shift))))
+	out.Set(int(c.series), v/math.Pow10(int(c.shift)))
 }
 
 // computed is a series that is computed from the window.
@@ -141,7 +141,7 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 			continue
 		}
 		if v, ok := e.eval(w); ok && finite(v) {
-			out.Took(e.series, exposition.AppendShort(out.Data(), v))
+			out.SetShort(e.series, v)
 		}
 	}
 	for _, a := range r.repeats {

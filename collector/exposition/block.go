@@ -2,80 +2,102 @@ package exposition
 
 import "math"
 
-// Span is the place of a value in the data of a block; an empty span is a
-// value that is absent.
+// Span is the range of a value in the data of a block; it is empty for an absent value.
 type Span struct{ start, end uint32 }
 
-// Block is what one scrape or one derivation adds to the page: a shape and
-// the text of its values. A published block never changes, so it is shared without
-// further care.
+// ValueIndex is the index of a value in the blocks of one shape.
+type ValueIndex uint32
+
+// Block holds the series of one scrape or one derivation: a shape and the text of
+// its values. A published block never changes, so it may be shared.
 type Block struct {
 	shape *Shape
 	data  []byte
 	spans []Span
-	// numbers are those of the values of a page, nil for what is computed; plain
-	// see [Block.NonNegative].
+	// numbers are the parsed values of a page; nil in a computed block.
 	numbers []float64
-	plain   bool
+	// nonNegative is explained at [Block.NonNegative].
+	nonNegative bool
 }
 
-// Shape is the constant part of the block; nil before a page was parsed.
+// Shape returns the constant part of the block.
 func (b *Block) Shape() *Shape { return b.shape }
 
-// usualValue is about how many bytes a value has.
-const usualValue = 8
+// typicalValueBytes is the usual length of a value.
+const typicalValueBytes = 8
 
-// room makes room for the values of a page.
-func (b *Block) room(values int) {
-	b.data = make([]byte, 0, usualValue*values)
-	b.spans, b.numbers, b.plain = make([]Span, values), make([]float64, values), true
+// allocate allocates memory for the values of a page.
+func (b *Block) allocate(values int) {
+	b.data = make([]byte, 0, typicalValueBytes*values)
+	b.spans, b.numbers, b.nonNegative = make([]Span, values), make([]float64, values), true
 }
 
-// Text is the value of a line as it is on the page, nil when absent. The
-// bytes belong to the block.
-func (b *Block) Text(line int) []byte { return b.TextAt(ValueIndex(b.shape.at[line])) }
-
-// Value is the number on a line; false when the line has none.
-func (b *Block) Value(line int) (float64, bool) { return number(b.Text(line)) }
-
-// WatchedValue is the number of watched series i of the block's shape.
-func (b *Block) WatchedValue(i int) (float64, bool) { return number(b.TextAt(b.shape.WatchedIndex(i))) }
-
-// take gives a block of a page the value of that number, which is appended to its
-// data.
-func (b *Block) take(n uint32, text []byte, v float64) {
+// setParsed sets value n of a page.
+func (b *Block) setParsed(n uint32, text []byte, v float64) {
 	start := uint32(len(b.data))
 	b.data = append(b.data, text...)
 	b.spans[n], b.numbers[n] = Span{start, uint32(len(b.data))}, v
-	b.plain = b.plain && v >= 0 && v <= math.MaxFloat64
+	b.nonNegative = b.nonNegative && v >= 0 && v <= math.MaxFloat64
 }
 
-// Number is the number at a place of the block's shape, NaN for what is absent
-// or not finite.
-func (b *Block) Number(p ValueIndex) float64 {
+// Text returns the value of a line as written on the page, nil if absent. The bytes
+// belong to the block.
+func (b *Block) Text(line int) []byte { return b.TextAt(ValueIndex(b.shape.indexes[line])) }
+
+// TextAt is [Block.Text] for the value at an index.
+func (b *Block) TextAt(i ValueIndex) []byte {
+	s := b.spans[i]
+	return b.data[s.start:s.end]
+}
+
+// Value returns the number on a line; false if the line has none.
+func (b *Block) Value(line int) (float64, bool) { return number(b.Text(line)) }
+
+// WatchedValue returns the number of watched series i.
+func (b *Block) WatchedValue(i int) (float64, bool) { return number(b.TextAt(b.shape.WatchedIndex(i))) }
+
+// Number returns the number at an index, NaN if it is absent or not finite.
+func (b *Block) Number(i ValueIndex) float64 {
 	if b.numbers == nil {
-		v, ok := number(b.TextAt(p))
+		v, ok := number(b.TextAt(i))
 		if !ok || math.IsInf(v, 0) {
 			return math.NaN()
 		}
 		return v
 	}
-	if v := b.numbers[p]; !math.IsInf(v, 0) {
+	if v := b.numbers[i]; !math.IsInf(v, 0) {
 		return v
 	}
 	return math.NaN()
 }
 
-// Numbers reads the numbers at places into as long a row.
-func (b *Block) Numbers(places []ValueIndex, row []float64) {
-	for i, p := range places {
-		row[i] = b.Number(p)
+// Numbers stores the numbers at the given indexes in row, which has the same length.
+func (b *Block) Numbers(indexes []ValueIndex, row []float64) {
+	for n, i := range indexes {
+		row[n] = b.Number(i)
 	}
 }
 
-// NonNegative reports that all values of the page are finite and none is below 0, so
-// that none need be looked at for that.
-func (b *Block) NonNegative() bool { return b.plain }
+// NonNegative reports whether every value of the page is finite and at least 0, so
+// that readers can skip the check of each value.
+func (b *Block) NonNegative() bool { return b.nonNegative }
+
+// CopyText sets series n of a computed block to the text of a value of a page.
+func (b *Block) CopyText(n int, page *Block, i ValueIndex) {
+	b.setAppended(n, append(b.data, page.TextAt(i)...))
+}
+
+// Repeat sets series n of a computed block to the value of another series, if any.
+func (b *Block) Repeat(n, other int) { b.spans[n] = b.spans[other] }
+
+// Unset removes the value of series n of a computed block.
+func (b *Block) Unset(n int) { b.spans[n] = Span{} }
+
+// setAppended sets series n of a computed block to the text appended to its data.
+func (b *Block) setAppended(n int, data []byte) {
+	b.spans[n] = Span{uint32(len(b.data)), uint32(len(data))}
+	b.data = data
+}
 
 // AppendFamily appends the lines of family i in text format.
 func (b *Block) AppendFamily(dst []byte, i int) []byte {
@@ -83,8 +105,8 @@ func (b *Block) AppendFamily(dst []byte, i int) []byte {
 	return seg.append(dst, b, 0, len(seg.lines))
 }
 
-// append appends the lines of the segment from one to another, with the values of a
-// block of the segment's shape.
+// append appends lines [from, end) of the segment with the values of a block of its
+// shape.
 func (s *segment) append(dst []byte, b *Block, from, end int) []byte {
 	start := uint32(0)
 	if from > 0 {
@@ -92,7 +114,7 @@ func (s *segment) append(dst []byte, b *Block, from, end int) []byte {
 	}
 	for i := from; i < end; i++ {
 		line := &s.lines[i]
-		if v := b.spans[s.at[i]]; v.end > v.start {
+		if v := b.spans[s.indexes[i]]; v.end > v.start {
 			dst = s.appendPrefix(dst, start, line)
 			dst = append(dst, b.data[v.start:v.end]...)
 			dst = append(dst, '\n')
@@ -102,13 +124,13 @@ func (s *segment) append(dst []byte, b *Block, from, end int) []byte {
 	return dst
 }
 
-// length is the number of bytes that append appends.
+// length returns the number of bytes that append appends.
 func (s *segment) length(b *Block) int64 {
 	size, start := int64(0), uint32(0)
 	for i := range s.lines {
 		line := &s.lines[i]
-		if v := b.spans[s.at[i]]; v.end > v.start {
-			size += int64(line.end-start) + int64(v.end-v.start) + 1 + int64(line.owns(s.own))
+		if v := b.spans[s.indexes[i]]; v.end > v.start {
+			size += int64(line.end-start) + int64(v.end-v.start) + 1 + int64(line.localLength(s.local))
 		}
 		start = line.end
 	}

@@ -6,93 +6,91 @@ import (
 	"unicode/utf8"
 )
 
-// Budget is what the series of one target may take of a page, in samples and in
-// bytes of text; a zero field is no bound.
+// Budget is an amount of a page, in series and in bytes of text. As a limit, a zero
+// field is no limit.
 type Budget struct{ Series, Bytes int }
 
-// LeftOut are the series that a budget keeps off the page. They are left out by
-// whole families, because what is summed over half of one is wrong.
+// LeftOut counts the series that exceed a budget. Whole families are left out, because
+// a sum over part of one would be wrong.
 type LeftOut struct {
 	Series, Families int
-	// Names are the largest of the families, a few of them.
+	// Names are the largest of the families, at most [maxLeftOutNames].
 	Names []string
 }
 
-// namesOfLeftOut bounds LeftOut.Names.
-const namesOfLeftOut = 3
+const maxLeftOutNames = 3
 
-// valueRoom is what a value takes of a budget: the longest that is written,
-// with the blank before it and the end of the line.
-const valueRoom = longestValue + 2
+// maxValueBytes is the maximum length of a written value; longer ones are reformatted.
+const maxValueBytes = len("-1.7976931348623157e+308")
 
-// longestValue is the most bytes that a value is written with; what a server
-// writes with more is formatted again.
-const longestValue = len("-1.7976931348623157e+308")
+// maxSampleOverhead is the cost of a value with the blank before it and the newline.
+const maxSampleOverhead = maxValueBytes + 2
 
-// Remaining is what is left when something is taken, at least 1 of what is bounded.
-func (b Budget) Remaining(taken Budget) Budget {
+// Remaining returns the limit less what is used, at least 1 where there is a limit.
+func (b Budget) Remaining(used Budget) Budget {
 	if b.Series > 0 {
-		b.Series = max(b.Series-taken.Series, 1)
+		b.Series = max(b.Series-used.Series, 1)
 	}
 	if b.Bytes > 0 {
-		b.Bytes = max(b.Bytes-taken.Bytes, 1)
+		b.Bytes = max(b.Bytes-used.Bytes, 1)
 	}
 	return b
 }
 
-// Fits reports whether the budget has room for what is taken.
-func (b Budget) Fits(taken Budget) bool {
-	return (b.Series == 0 || taken.Series <= b.Series) && (b.Bytes == 0 || taken.Bytes <= b.Bytes)
+// Fits reports whether what is used is within the limit.
+func (b Budget) Fits(used Budget) bool {
+	return (b.Series == 0 || used.Series <= b.Series) && (b.Bytes == 0 || used.Bytes <= b.Bytes)
 }
 
-// Add adds what is taken.
-func (b Budget) Add(more Budget) Budget { return Budget{b.Series + more.Series, b.Bytes + more.Bytes} }
+// Add returns the sum of both.
+func (b Budget) Add(other Budget) Budget {
+	return Budget{b.Series + other.Series, b.Bytes + other.Bytes}
+}
 
-// share is the part of the budget that something takes.
-func (b Budget) share(taken Budget) float64 {
+// share returns the larger of the shares of the limit that are used.
+func (b Budget) share(used Budget) float64 {
 	share := 0.0
 	if b.Series > 0 {
-		share = float64(taken.Series) / float64(b.Series)
+		share = float64(used.Series) / float64(b.Series)
 	}
 	if b.Bytes > 0 {
-		share = max(share, float64(taken.Bytes)/float64(b.Bytes))
+		share = max(share, float64(used.Bytes)/float64(b.Bytes))
 	}
 	return share
 }
 
-// costOf is what the line of a prefix takes. Names that readers may get escaped
-// become up to four times as long.
-func costOf(prefix string) Budget {
+// prefixCost returns the cost of a line. Escaping makes a name up to four times as long.
+func prefixCost(prefix string) Budget {
 	bytes := len(prefix)
-	if prefix[0] == '{' || quotedName(prefix) {
+	if prefix[0] == '{' || quotedLabelName(prefix) {
 		bytes *= 4
 	}
-	return Budget{1, bytes + valueRoom}
+	return Budget{1, bytes + maxSampleOverhead}
 }
 
-// Cost is what the series takes of a page, before relabeling.
+// Cost returns the cost of the series before relabeling.
 func (s *ComputedSeries) Cost() Budget {
-	return Budget{1, int(s.Labels.ByteSize()) + 4*s.Labels.Len() + len(s.Family.Name) + len(s.Suffix) + valueRoom}
+	return Budget{1, int(s.Labels.ByteSize()) + 4*s.Labels.Len() + len(s.Family.Name) + len(s.Suffix) + maxSampleOverhead}
 }
 
-// cost is what the head of a family takes.
+// cost returns the cost of the family's HELP, TYPE and UNIT.
 func (f *Family) cost() Budget {
 	const words = len("# HELP  \n# TYPE  histogram\n# UNIT  \n")
 	return Budget{0, 3*len(f.Name) + len(f.Help) + len(f.Unit) + words}
 }
 
-// fit leaves the largest families out until the others fit.
-func (b *shapeBuilder) fit(limit Budget) {
+// limit leaves out the largest families until the others fit the limit.
+func (b *shapeBuilder) limit(limit Budget) {
 	if limit == (Budget{}) {
 		return
 	}
-	all := make([]costly, len(b.families))
+	all := make([]familyCost, len(b.families))
 	for i := range b.families {
-		all[i] = costly{b.families[i].Name, b.families[i].cost()}
+		all[i] = familyCost{b.families[i].Name, b.families[i].cost()}
 	}
 	for i := range b.series {
 		s := &b.series[i]
-		all[s.family].cost = all[s.family].cost.Add(costOf(s.prefix))
+		all[s.family].cost = all[s.family].cost.Add(prefixCost(s.prefix))
 	}
 	out := b.left.choose(all, limit)
 	for i := range all {
@@ -105,85 +103,84 @@ func (b *shapeBuilder) fit(limit Budget) {
 	}
 }
 
-// costly is what a family takes.
-type costly struct {
+type familyCost struct {
 	family string
 	cost   Budget
 }
 
-// choose notes which families are left out.
-func (l *LeftOut) choose(all []costly, limit Budget) (out map[string]bool) {
-	taken := Budget{}
+// choose returns the families to leave out, and counts them.
+func (l *LeftOut) choose(all []familyCost, limit Budget) (out map[string]bool) {
+	used := Budget{}
 	for i := range all {
-		taken = taken.Add(all[i].cost)
+		used = used.Add(all[i].cost)
 	}
-	if limit.Fits(taken) {
+	if limit.Fits(used) {
 		return nil
 	}
-	order := slices.SortedFunc(slices.Values(all), func(x, y costly) int {
+	largest := slices.SortedFunc(slices.Values(all), func(x, y familyCost) int {
 		return cmp.Or(cmp.Compare(limit.share(y.cost), limit.share(x.cost)), cmp.Compare(x.family, y.family))
 	})
 	out = make(map[string]bool)
-	for _, one := range order {
-		if limit.Fits(taken) {
+	for _, one := range largest {
+		if limit.Fits(used) {
 			break
 		}
 		out[one.family] = true
-		taken.Series, taken.Bytes = taken.Series-one.cost.Series, taken.Bytes-one.cost.Bytes
+		used.Series, used.Bytes = used.Series-one.cost.Series, used.Bytes-one.cost.Bytes
 		l.Series += one.cost.Series
 		l.Families++
-		if len(l.Names) < namesOfLeftOut {
+		if len(l.Names) < maxLeftOutNames {
 			l.Names = append(l.Names, one.family)
 		}
 	}
 	return out
 }
 
-// foresee says of a huge page which families are left out, before any memory is
-// spent on them. Series that are dropped for other reasons may count.
-func (r *pageReader) foresee(l *liner, b *shapeBuilder) (out map[string]bool, err error) {
+// preselect returns the families of a large page to leave out, before memory is
+// allocated for them. Series that are dropped for other reasons may count.
+func (r *pageReader) preselect(renderer *seriesRenderer, b *shapeBuilder) (out map[string]bool, err error) {
 	limit := r.opts.Limits.Output
-	if len(r.body) <= ordinary || limit == (Budget{}) {
+	if len(r.body) <= largePageBytes || limit == (Budget{}) {
 		return nil, nil
 	}
 	index := make(map[string]int)
-	var all []costly
+	var all []familyCost
 	for i := range r.samples {
-		k, err := l.line(r.samples[i].series)
+		cached, err := renderer.series(r.samples[i].series)
 		if err != nil {
 			return nil, err
 		}
-		if k.drop != "" {
+		if cached.drop != "" {
 			continue
 		}
-		name := r.familyOf(&k)
-		at, ok := index[name]
+		name := r.familyOf(&cached)
+		pos, ok := index[name]
 		if !ok {
-			at = len(all)
-			index[name] = at
-			all = append(all, costly{family: name})
+			pos = len(all)
+			index[name] = pos
+			all = append(all, familyCost{family: name})
 		}
-		all[at].cost = all[at].cost.Add(costOf(k.prefix))
+		all[pos].cost = all[pos].cost.Add(prefixCost(cached.prefix))
 	}
 	return b.left.choose(all, limit), nil
 }
 
-// familyOf is the name of the family that a series belongs to.
-func (r *pageReader) familyOf(k *known) string {
-	name, _, _ := r.meta.resolve(r.kind, k.name)
+// familyOf returns the name of the family of a series.
+func (r *pageReader) familyOf(cached *cachedSeries) string {
+	name, _, _ := r.meta.resolve(r.format, cached.name)
 	return name
 }
 
-// clipped is a text of at most that many bytes, 0 for any: what is longer ends
-// with three points.
-func clipped(text string, limit int) string {
-	const more = "..."
+// truncate shortens a text to at most limit bytes, ending it with an ellipsis; 0 is no
+// limit.
+func truncate(text string, limit int) string {
+	const ellipsis = "..."
 	if limit == 0 || len(text) <= limit {
 		return text
 	}
-	end := max(limit-len(more), 0)
+	end := max(limit-len(ellipsis), 0)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return text[:end] + more[:min(len(more), limit)]
+	return text[:end] + ellipsis[:min(len(ellipsis), limit)]
 }

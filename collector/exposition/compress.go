@@ -11,22 +11,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Encoding is a content coding of an answer.
+// Encoding is the content encoding of a response.
 type Encoding string
 
-// The codings on offer; the empty one is the plain page.
+// The supported encodings.
 const (
 	Identity Encoding = ""
 	Gzip     Encoding = "gzip"
 	Zstd     Encoding = "zstd"
 )
 
-// NegotiateEncoding chooses by the Accept-Encoding header: zstd when asked
-// for and not liked less than gzip, because it is smaller at the same cost; gzip,
-// which Prometheus asks for; else the plain page.
+// NegotiateEncoding chooses an encoding by the Accept-Encoding header: zstd unless the
+// client prefers gzip, because it is smaller at the same cost; then gzip, which
+// Prometheus requests; else none.
 func NegotiateEncoding(accept string) Encoding {
 	gz, zs := -1.0, -1.0
-	rest := -1.0
+	others := -1.0
 	for part := range strings.SplitSeq(accept, ",") {
 		name, params, _ := strings.Cut(part, ";")
 		q := quality(params)
@@ -36,11 +36,11 @@ func NegotiateEncoding(accept string) Encoding {
 		case "zstd":
 			zs = q
 		case "*":
-			rest = q
+			others = q
 		}
 	}
 	if gz < 0 {
-		gz = rest
+		gz = others
 	}
 	switch {
 	case zs > 0 && zs >= gz:
@@ -51,7 +51,7 @@ func NegotiateEncoding(accept string) Encoding {
 	return Identity
 }
 
-// quality reads the q parameter; what cannot be read counts as 1.
+// quality returns the q parameter; a missing or invalid one counts as 1.
 func quality(params string) float64 {
 	for p := range strings.SplitSeq(params, ";") {
 		value, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(p)), "q=")
@@ -65,14 +65,14 @@ func quality(params string) float64 {
 	return 1
 }
 
-// compressor compresses one page after another and reuses its tables and memory.
+// compressor compresses pages one after the other and reuses its memory.
 type compressor struct {
 	gz  *gzip.Writer
 	zs  *zstd.Encoder
 	buf []byte
 }
 
-// compressors have tables of earlier pages.
+// compressors are unused compressors.
 //
 //nolint:gochecknoglobals // memory only.
 var compressors = sync.Pool{New: func() any { return &compressor{} }}
@@ -108,8 +108,7 @@ func (w *lengthWriter) Write(text []byte) (int, error) {
 	return w.Writer.Write(text)
 }
 
-// start returns a writer that compresses into w the fastest way; the page is whole
-// when it is closed.
+// start returns a writer that compresses into w at the fastest level.
 func (c *compressor) start(e Encoding, w io.Writer) (_ io.WriteCloser, err error) {
 	if e == Zstd {
 		if c.zs == nil {

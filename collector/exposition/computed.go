@@ -7,41 +7,38 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// ComputedSeries is one series whose values the exporter itself computes.
+// ComputedSeries is a series whose values the exporter computes.
 type ComputedSeries struct {
-	// Family heads the series; families of one name must be equal.
+	// Family is the family of the series; families of one name must be equal.
 	Family Family
-	// Suffix is what the sample name adds to the family's, as "_bucket";
-	// empty for all but histograms and summaries.
+	// Suffix is the suffix of the sample name of a histogram or summary, as "_bucket".
 	Suffix string
-	// Labels are the series' labels without the name.
+	// Labels are the labels without the name.
 	Labels labels.Labels
-	// Omit leaves the series out, whatever it is set to; Hidden keeps it from the
-	// page alone, see [Shape.Hidden].
+	// Omit leaves the series out; Hidden keeps its value but does not write it, see
+	// [Shape.Hidden].
 	Omit, Hidden bool
 }
 
-// Computed makes blocks of computed series, all of one shape. It is not safe
-// for concurrent use; its blocks are once they are published.
+// Computed creates blocks of computed series of one shape.
 type Computed struct {
 	shape *Shape
 }
 
-// NewComputed renders the series; their places in the slice are the numbers
-// by which [Block.Set] knows them. Equal series must not be given twice.
+// NewComputed renders the series, which must differ. Their positions in the slice are
+// the numbers that [Block.Set] takes.
 func NewComputed(all []ComputedSeries) *Computed {
-	return newComputed(all, func(aside bool) *shapeBuilder { return plainly(all, aside) })
+	return newComputed(all, func(hidden bool) *shapeBuilder { return unchanged(all, hidden) })
 }
 
-// plainly are the series that are on the page, or those aside, with their labels
-// as they are.
-func plainly(all []ComputedSeries, aside bool) *shapeBuilder {
+// unchanged adds the series with their own labels, either the written or the hidden ones.
+func unchanged(all []ComputedSeries, hidden bool) *shapeBuilder {
 	b := &shapeBuilder{series: make([]series, 0, len(all))}
 	var buf []byte
 	builder := labels.NewBuilder(labels.EmptyLabels())
 	for i := range all {
 		s := &all[i]
-		if s.Omit || s.Hidden != aside {
+		if s.Omit || s.Hidden != hidden {
 			continue
 		}
 		family := b.family(s.Family.Name)
@@ -54,28 +51,26 @@ func plainly(all []ComputedSeries, aside bool) *shapeBuilder {
 	return b
 }
 
-// newComputed makes blocks with a value for each of all series, which are on the
-// page or aside.
-func newComputed(all []ComputedSeries, of func(aside bool) *shapeBuilder) *Computed {
-	shape := of(false).build()
-	shape.values = len(all)
+func newComputed(all []ComputedSeries, render func(hidden bool) *shapeBuilder) *Computed {
+	shape := render(false).build()
+	shape.computed = len(all)
 	if slices.ContainsFunc(all, func(s ComputedSeries) bool { return s.Hidden }) {
-		shape.aside = of(true).build()
+		shape.hidden = render(true).build()
 	}
 	return &Computed{shape: shape}
 }
 
-// Hidden are the series of computed blocks whose values are known and on no page:
-// readers of single numbers have them, see [Shape.ValueIndexes]. It is nil for none.
-func (s *Shape) Hidden() *Shape { return s.aside }
-
 // Block returns a block in which every value is absent.
 func (c *Computed) Block() *Block {
-	return &Block{shape: c.shape, spans: make([]Span, c.shape.values), data: make([]byte, 0, usualValue*c.shape.values)}
+	return &Block{shape: c.shape, spans: make([]Span, c.shape.computed), data: make([]byte, 0, typicalValueBytes*c.shape.computed)}
 }
 
-// Set gives series n of a computed block its value. A block that was published
-// must not be set any more.
+// Set sets the value of series n of a computed block, which must not be published yet.
 func (b *Block) Set(n int, v float64) {
-	b.Took(n, AppendFloat(b.data, v))
+	b.setAppended(n, AppendFloat(b.data, v))
+}
+
+// SetShort is Set with at most twelve digits, for rates and ratios.
+func (b *Block) SetShort(n int, v float64) {
+	b.setAppended(n, appendShort(b.data, v))
 }

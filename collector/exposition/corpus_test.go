@@ -142,11 +142,11 @@ func mustReadings(t *testing.T, page string) []string {
 func requireFastAsSlow(t *testing.T, body, contentType string) {
 	t.Helper()
 	c := exposition.NewCache(exposition.Options{Label: identify})
-	slowly := uint64(1)
+	slowPages := uint64(1)
 	_, err := parseWith(t, c, body, contentType)
 	require.NoError(t, err)
-	if len(body) > exposition.Ordinary {
-		slowly++
+	if len(body) > exposition.LargePageBytes {
+		slowPages++
 		_, err := parseWith(t, c, body, contentType)
 		require.NoError(t, err)
 	}
@@ -163,7 +163,7 @@ func requireFastAsSlow(t *testing.T, body, contentType string) {
 		// Timestamps are part of what must not change.
 		return
 	}
-	require.Equal(t, []uint64{2, slowly}, []uint64{fast, slow}, "pages by fast and slow path")
+	require.Equal(t, []uint64{2, slowPages}, []uint64{fast, slow}, "pages by fast and slow path")
 }
 
 // faultBody is one case of the shared fault bodies.

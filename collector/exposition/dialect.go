@@ -9,15 +9,15 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// dialect is what a reader's format makes of names; its zero value is the text
-// format with names as they are, as every shape is kept.
+// dialect is a format together with its escaping. The zero value is the text format with
+// unescaped names, in which shapes are stored.
 type dialect struct {
 	openMetrics bool
 	// scheme is how names beyond the legacy character set are escaped.
 	scheme model.EscapingScheme
 }
 
-// dialectOf is the dialect of a format. It is asked for once a page, and so reads
+// dialectOf returns the dialect of a format. It is called for every page, so it parses
 // the one parameter in place.
 func dialectOf(f expfmt.Format) dialect {
 	_, escaping, _ := strings.Cut(string(f), model.EscapingKey+"=")
@@ -29,69 +29,75 @@ func dialectOf(f expfmt.Format) dialect {
 	return dialect{openMetrics: strings.HasPrefix(string(f), expfmt.OpenMetricsType), scheme: scheme}
 }
 
-// part is one family of a shape as a dialect has it: other prefixes, perhaps,
-// before the same values.
-type part struct {
+// variant is a family of a shape in another dialect or under another type: other
+// prefixes before the same values.
+type variant struct {
 	Family
 	segment
-	// asked is the name that selects the family, which is that of the shape.
-	asked string
-	// roles are what the lines are in a family that OpenMetrics has several sample
-	// names for; broken says that it cannot have them so, whatever the values.
-	roles  []role
-	broken bool
+	// selector is the name that selects the lines, which is that of the shape's family.
+	selector string
+	// roles are the roles of the lines in a family with several sample names, in
+	// OpenMetrics only. malformed marks a family that OpenMetrics does not allow under its
+	// type, whatever the values.
+	roles     []role
+	malformed bool
 }
 
-// in gives the families of the shape in a dialect; nil says that they are the
-// shape's own. They are made once and kept with the shape.
-func (s *Shape) in(d dialect) []part {
+// in returns the families of the shape in a dialect; nil if they are those of the shape.
+// They are computed once.
+func (s *Shape) in(d dialect) []variant {
 	if !s.utf8 {
 		d.scheme = model.NoEscaping
 	}
 	if d == (dialect{}) {
 		return nil
 	}
-	s.dialects.mu.Lock()
-	defer s.dialects.mu.Unlock()
-	if parts, ok := s.dialects.of[d]; ok {
-		return parts
+	s.variants.mu.Lock()
+	defer s.variants.mu.Unlock()
+	if variants, ok := s.variants.byDialect[d]; ok {
+		return variants
 	}
-	parts := make([]part, len(s.families))
+	variants := make([]variant, len(s.families))
 	for i := range s.families {
-		parts[i] = part{Family: s.families[i], segment: s.segment(i), asked: s.families[i].Name}
+		variants[i] = variant{Family: s.families[i], segment: s.segment(i), selector: s.families[i].Name}
 	}
 	if d.scheme != model.NoEscaping {
-		parts = escape(parts, d.scheme)
+		variants = escape(variants, d.scheme)
 	}
 	if d.openMetrics {
-		parts = openMetrics(parts)
+		variants = openMetrics(variants)
 	}
-	if s.dialects.of == nil {
-		s.dialects.of = make(map[dialect][]part)
+	if s.variants.byDialect == nil {
+		s.variants.byDialect = make(map[dialect][]variant)
 	}
-	s.dialects.of[d] = parts
-	return parts
+	s.variants.byDialect[d] = variants
+	return variants
 }
 
-// escape gives the families the names that a reader gets who does not take
-// those beyond the legacy character set. What becomes equal to another series
-// of the same target is left out, odd names before ordinary ones; between
-// targets nothing is, because their series differ in identity.
-func escape(parts []part, scheme model.EscapingScheme) []part {
+// escape escapes names for a reader that accepts the legacy character set only. A series
+// that then equals another one of the target is dropped; names that need no escaping
+// win. Series of other targets differ in identity.
+func escape(variants []variant, scheme model.EscapingScheme) []variant {
 	e := escaper{scheme: scheme, seen: make(map[string]bool)}
-	for i := range parts {
-		if p := &parts[i]; model.LegacyValidation.IsValidMetricName(p.Name) {
-			e.ordinary(&p.segment)
+	for i := range variants {
+		v := &variants[i]
+		if !model.LegacyValidation.IsValidMetricName(v.Name) {
+			continue
+		}
+		for _, prefix := range v.prefixes() {
+			if !quotedLabelName(string(prefix)) {
+				e.seen[string(prefix)] = true
+			}
 		}
 	}
-	kept := parts[:0]
-	for i := range parts {
-		if p := parts[i]; e.part(&p) {
-			kept = append(kept, p)
+	escaped := variants[:0]
+	for i := range variants {
+		if v := variants[i]; e.family(&v) {
+			escaped = append(escaped, v)
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b part) int { return strings.Compare(a.Name, b.Name) })
-	return kept
+	slices.SortStableFunc(escaped, func(a, b variant) int { return strings.Compare(a.Name, b.Name) })
+	return escaped
 }
 
 // escaper escapes the names of one shape.
@@ -101,53 +107,39 @@ type escaper struct {
 	seen map[string]bool
 }
 
-// ordinary notes the lines that need no escaping.
-func (e *escaper) ordinary(s *segment) {
-	var buf []byte
-	start := uint32(0)
-	for i := range s.lines {
-		buf = s.appendPrefix(buf[:0], start, &s.lines[i])
-		start = s.lines[i].end
-		if !quotedName(string(buf)) {
-			e.seen[string(buf)] = true
-		}
+// family escapes one family; false if no line is left.
+func (e *escaper) family(v *variant) bool {
+	quoted := !model.LegacyValidation.IsValidMetricName(v.Name)
+	name := v.Name
+	if quoted {
+		name = model.EscapeName(v.Name, e.scheme)
 	}
-}
-
-// part escapes one family; false when nothing of it is left.
-func (e *escaper) part(p *part) bool {
-	odd := !model.LegacyValidation.IsValidMetricName(p.Name)
-	name := p.Name
-	if odd {
-		name = model.EscapeName(p.Name, e.scheme)
-	}
-	entries, changed := p.entries(), odd
-	kept := entries[:0]
+	entries, changed := v.entries(), quoted
+	escaped := entries[:0]
 	for _, one := range entries {
-		escaped, ok := e.labels(one.labels, p.Name, name)
+		lset, ok := e.labels(one.labels, v.Name, name)
 		if !ok {
 			changed = true
 			continue
 		}
-		if odd || !labels.Equal(escaped, one.labels) {
+		if quoted || !labels.Equal(lset, one.labels) {
 			changed = true
-			prefix := string(appendPrefix(nil, escaped))
+			prefix := string(appendPrefix(nil, lset))
 			if e.seen[prefix] {
 				continue
 			}
 			e.seen[prefix] = true
 		}
-		kept = append(kept, entry{labels: escaped, value: one.value})
+		escaped = append(escaped, entry{labels: lset, index: one.index})
 	}
 	if changed {
-		p.Name, p.segment = name, render(kept)
+		v.Name, v.segment = name, newSegment(escaped)
 	}
-	return len(kept) > 0
+	return len(escaped) > 0
 }
 
-// labels escapes the names of one series of a family; false when two of them
-// become equal. A colon is replaced before, because the escaping takes names of
-// labels for names of metrics, in which colons may stay.
+// labels escapes the names of one series; false if two label names become equal. Colons
+// are replaced first, because EscapeName allows them as in metric names.
 func (e *escaper) labels(lset labels.Labels, family, escapedFamily string) (labels.Labels, bool) {
 	b := labels.NewScratchBuilder(lset.Len())
 	seen, distinct := make(map[string]bool, lset.Len()), true
@@ -169,37 +161,33 @@ func (e *escaper) labels(lset labels.Labels, family, escapedFamily string) (labe
 	return b.Labels(), distinct
 }
 
-// entry is one line of a segment that is rearranged.
+// entry is one line of a segment that is rewritten.
 type entry struct {
 	labels labels.Labels
-	value  uint32
+	index  uint32
 }
 
-// entries reads the lines of a segment back.
+// entries returns the lines of a segment.
 func (s *segment) entries() []entry {
 	all := make([]entry, len(s.lines))
-	var buf []byte
-	start := uint32(0)
-	for i := range s.lines {
-		buf = s.appendPrefix(buf[:0], start, &s.lines[i])
-		all[i] = entry{labels: labelsOf(buf), value: s.at[i]}
-		start = s.lines[i].end
+	for i, prefix := range s.prefixes() {
+		all[i] = entry{labels: parsePrefix(prefix), index: s.indexes[i]}
 	}
 	return all
 }
 
-// render is the segment of the entries in their order.
-func render(entries []entry) segment {
+// newSegment renders lines in their order.
+func newSegment(entries []entry) segment {
 	all := make([]series, len(entries))
 	for i := range entries {
 		all[i].prefix = string(appendPrefix(nil, entries[i].labels))
 	}
-	share := newSharer(all)
-	defer share.done()
-	seg := segment{own: share.own, lines: make([]line, len(entries)), at: make([]uint32, len(entries))}
+	text := newTextBuilder(all)
+	defer text.release()
+	seg := segment{local: text.local, lines: make([]line, len(entries)), indexes: make([]uint32, len(entries))}
 	for i := range entries {
-		seg.lines[i], seg.at[i] = share.add(all[i].prefix), entries[i].value
+		seg.lines[i], seg.indexes[i] = text.add(all[i].prefix), entries[i].index
 	}
-	seg.text = share.family().Value()
+	seg.text = text.family().Value()
 	return seg
 }

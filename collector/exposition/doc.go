@@ -1,41 +1,39 @@
-// Package exposition owns the page format: it parses the pages of targets,
-// keeps their shape from scrape to scrape, merges many of them into one page
-// and writes that page as text or OpenMetrics, plain or compressed.
+// Package exposition implements the page format. It parses the pages of targets,
+// caches their shape from scrape to scrape, merges the pages of many targets and
+// writes the result as text or OpenMetrics, plain or compressed. It knows nothing
+// of targets, engines, windows or HTTP handlers.
 //
-// # From body to block
+// # Parsing
 //
-// A [Cache] belongs to one target. The first body of a target takes the slow
-// path: Prometheus' textparse tokenises it, every series is validated,
-// labelled through [Options.Label] and rendered as a line prefix; the result
-// is a [Shape], whose texts most replicas of one pool share. A later
-// body that differs from the first in nothing but its values takes the fast
-// path: the text between two values is compared, the values are taken and their
-// numbers read, and nothing is hashed or allocated. Both paths give the same
-// [Block], byte for byte; a differential fuzz test holds them together.
+// Every target has a [Cache]; [Cache.Parse] is the place to begin reading. A new
+// body takes the slow path: Prometheus' textparse tokenizes it (parse.go), every
+// series is validated, labeled by [Options.Label] and rendered as the prefix of a
+// line (renderer.go), and the prefixes are sorted into families (builder.go). The
+// result is a [Shape]. A body that differs from the previous one in values only
+// takes the fast path (pattern.go): it compares the text between the values and
+// scans the numbers, without hashing or allocating per series. Both paths return
+// the same [Block], byte for byte; a differential fuzz test compares them.
 //
-// # From blocks to page
+// Replicas of a pool have the same series apart from replica_id and gpu_uuid. The
+// text of their lines is stored once, without these values (sharedtext.go), and so
+// are equal lists of shapes (intern.go).
 //
-// A [Merger] lays many blocks out as one page, family by family, and writes
-// HELP and TYPE once. Its rules are written at [Merger.Layout]. One writer serves
-// both formats: what OpenMetrics and readers without UTF-8 names get other than
-// the rest is made once for a shape, see [Layout.WithFormat].
+// # Merging and writing
 //
-// # What targets owe each other
+// A [Merger] merges the blocks of all targets into the [Layout] of one page, see
+// [Merger.Layout] for the rules. A layout writes text or OpenMetrics (text.go). What
+// OpenMetrics, or a reader without UTF-8 names, gets differently is computed once
+// per shape (dialect.go, openmetrics.go).
 //
-// The page of many targets, reduced to the lines of one, is the page of that one
-// alone, byte for byte, in every format: no line of a target is left out or changed
-// for what others say. HELP, TYPE and UNIT are said once for all: where targets
-// disagree on a type, the family has none, and its lines may come in another
-// order. OpenMetrics differs from text in the names of heads, in types, in the
-// spelling of bounds and in its last line; what it cannot have under a type has
-// none there.
+// # Isolation
 //
-// # What never reaches the page
+// The merged page, reduced to the lines of one target, equals the page of that
+// target alone, byte for byte and in every format: no line is dropped or changed
+// because of another target. HELP, TYPE and UNIT are written once for all; where
+// targets disagree on a type, the family has none, and its lines may be ordered
+// differently.
 //
-// textparse is a tokeniser, not a validator. Series that would make the page
-// unreadable for anybody are dropped one by one and counted in [Drops]; a
-// page that is not in the format is refused as a whole. So whatever one
-// target sends, the page of all the others stays what it was.
-//
-// The package knows nothing of targets, engines, windows or HTTP serving.
+// textparse is a tokenizer, not a validator. Series that would make the merged page
+// unreadable are dropped one by one and counted in [Drops]; a body that is not in
+// the format is rejected as a whole.
 package exposition

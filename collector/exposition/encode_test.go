@@ -249,7 +249,7 @@ func TestComputedBlocks(t *testing.T) {
 
 	b := c.Block()
 	b.Set(2, 0.25)
-	b.Took(3, append(b.Data(), "17"...))
+	b.Set(3, 17)
 	require.Equal(t, 2, b.Samples())
 	require.Equal(t, "# TYPE llm_server_h histogram\nllm_server_h_count 17\n# HELP llm_server_x x\n# TYPE llm_server_x gauge\nllm_server_x{m=\"2\"} 0.25\n", render(t, &m, b))
 	first, end := b.Shape().Families()[1].Lines()

@@ -1,15 +1,14 @@
 package exposition
 
-// The bounds of what is kept of a page.
 const (
-	Ordinary   = ordinary
-	Remembered = remembered
+	LargePageBytes  = largePageBytes
+	MaxPatternBytes = maxPatternBytes
 )
 
-// Samples is the number of lines of the block that carry a value.
+// Samples returns the number of lines of the block with a value.
 func (b *Block) Samples() (n int) {
-	for _, at := range b.shape.at {
-		if s := b.spans[at]; s.end > s.start {
+	for _, i := range b.shape.indexes {
+		if s := b.spans[i]; s.end > s.start {
 			n++
 		}
 	}

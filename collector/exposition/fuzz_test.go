@@ -64,7 +64,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(body+"# EOF\n", true)
 	}
 	f.Fuzz(func(t *testing.T, body string, om bool) {
-		requireGlance(t, body, contentTypeOf(om))
+		requireWatched(t, body, contentTypeOf(om))
 		b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, contentTypeOf(om))
 		if err != nil {
 			return

@@ -3,62 +3,33 @@ package exposition
 import (
 	"errors"
 	"fmt"
-	"slices"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Why a series of a target does not reach the page; the values of label
-// "reason" of trtllm_exporter_target_series_dropped_total.
-const (
-	DropDuplicate        = "duplicate"
-	DropInvalidLabels    = "invalid_labels"
-	DropReservedLabel    = "reserved_label"
-	DropReservedName     = "reserved_name"
-	DropTypeConflict     = "type_conflict"
-	DropRelabel          = "relabel"
-	DropInvalidName      = "invalid_name"
-	DropInvalidHistogram = "invalid_histogram"
-	DropInvalidSummary   = "invalid_summary"
-)
-
-// DropReasons lists every reason in the order of [Drops].
-func DropReasons() []string {
-	return []string{
-		DropDuplicate, DropInvalidLabels, DropReservedLabel, DropReservedName,
-		DropTypeConflict, DropRelabel, DropInvalidName,
-		DropInvalidHistogram, DropInvalidSummary,
-	}
+// Limits limits the pages of a target; a zero field is no limit.
+type Limits struct {
+	// Samples is the maximum number of samples of a page.
+	Samples int `yaml:"samples"`
+	// Labels is the maximum number of labels of a series, without the name.
+	Labels int `yaml:"labels"`
+	// LabelName and LabelValue limit the bytes of a label's name and value.
+	LabelName  int `yaml:"label_name"`
+	LabelValue int `yaml:"label_value"`
+	// Name limits the bytes of a metric name.
+	Name int `yaml:"name"`
+	// Help limits the bytes of a HELP text; longer ones are truncated.
+	Help int `yaml:"help"`
+	// Output limits what the series take of the exporter's page: the largest families
+	// are left out until the others fit.
+	Output Budget `yaml:"-"`
 }
 
-// Drops counts what is odd about one page.
-type Drops struct {
-	// ByReason counts the series left out, in the order of [DropReasons].
-	ByReason [9]uint32
-	// Collisions are the identity labels that the target tried to speak for.
-	Collisions uint32
-	// Timestamps are the samples whose timestamps were stripped.
-	Timestamps uint32
-	// Conflicts and HelpConflicts are the families whose TYPE or HELP is said
-	// twice and differently.
-	Conflicts, HelpConflicts uint32
-}
+// DefaultLimits are the limits of a pool that sets none.
+var DefaultLimits = Limits{Samples: 50_000, Labels: 64, LabelName: 256, LabelValue: 4096, Name: 256, Help: 1024}
 
-// Total is the number of dropped series, whatever the reason.
-func (d *Drops) Total() uint64 {
-	total := uint64(0)
-	for _, n := range d.ByReason {
-		total += uint64(n)
-	}
-	return total
-}
-
-// add counts one dropped series.
-func (d *Drops) add(reason string) {
-	if i := slices.Index(DropReasons(), reason); i >= 0 {
-		d.ByReason[i]++
-	}
-}
-
-// The ways in which a whole page fails, besides errors of the parser itself.
+// The errors for which a whole page is rejected, besides [ParseError].
 var (
 	ErrSampleLimit = errors.New("sample limit exceeded")
 	ErrLabelLimit  = errors.New("label limit exceeded")
@@ -72,14 +43,22 @@ type ParseError struct {
 	Err  error
 }
 
-// Error says where and what.
+// Error implements error.
 func (e *ParseError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap gives the parser's own error.
+// Unwrap returns the parser's error.
 func (e *ParseError) Unwrap() error { return e.Err }
 
-// checkLabels applies the limits of one series.
-func (l *Limits) checkLabels(name string, count, longestName, longestValue int) error {
+// checkSeries returns an error if the labels of a series exceed a limit.
+func (l *Limits) checkSeries(lset labels.Labels) error {
+	name := lset.Get(model.MetricNameLabel)
+	count, longestName, longestValue := 0, 0, 0
+	lset.Range(func(lb labels.Label) {
+		if lb.Name != model.MetricNameLabel {
+			count++
+			longestName, longestValue = max(longestName, len(lb.Name)), max(longestValue, len(lb.Value))
+		}
+	})
 	switch {
 	case l.Name > 0 && len(name) > l.Name:
 		return fmt.Errorf("%w: the name %.50q... has %d bytes, limits.name is %d", ErrLabelLimit, name, len(name), l.Name)

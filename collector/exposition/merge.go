@@ -9,31 +9,30 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Merger lays the blocks of many targets out as one page. It is not safe for
-// concurrent use; the layouts it gives out never change.
+// Merger merges the blocks of many targets into one page. It is not safe for concurrent
+// use; the layouts it returns never change.
 type Merger struct {
 	last *Layout
 }
 
-// Layout is the plan of one page: which families it has, which HELP and TYPE
-// each carries, and which lines of which block are in it.
+// Layout is the plan of one page: its families with their HELP and TYPE, and the lines
+// of each.
 type Layout struct {
-	in       dialect
-	shapes   []*Shape
-	families []mergedFamily
-	utf8     bool
-	stats    MergeStats
-	differs  []Conflict
+	dialect   dialect
+	shapes    []*Shape
+	families  []mergedFamily
+	utf8      bool
+	stats     MergeStats
+	conflicts []Conflict
 
 	mu sync.Mutex
 	// others are the layouts of the same page in other dialects.
 	others map[dialect]*Layout
 }
 
-// MergeStats counts what targets disagree on.
+// MergeStats counts the families for which targets have different HELP, TYPE or UNIT. A
+// missing one does not count as different.
 type MergeStats struct {
-	// HelpConflicts, TypeConflicts and UnitConflicts are families whose targets
-	// say different things. What is not said is no conflict.
 	HelpConflicts, TypeConflicts, UnitConflicts int
 }
 
@@ -41,75 +40,69 @@ type MergeStats struct {
 type mergedFamily struct {
 	name string
 	typ  model.MetricType
-	refs []ref
+	refs []familyRef
 	// head is its HELP, TYPE and UNIT.
 	head []byte
-	// mixed says that a line of it may belong to a family that is asked for by
-	// another name.
-	mixed bool
-	// apart returns the same lines as families of one sample name each; it is nil
-	// for a type that all values can have.
-	apart func() []mergedFamily
+	// renamed is set if some of its lines are selected by another name.
+	renamed bool
+	// bySample returns the lines as one family per sample name; nil if the type allows
+	// all values.
+	bySample func() []mergedFamily
 }
 
-// ref is one family of one block: a part, or that of the shape where it is nil.
-type ref struct {
+// familyRef is one family of one block: a variant, or a family of the shape if that is nil.
+type familyRef struct {
 	block, family int32
-	part          *part
+	variant       *variant
 }
 
-// Stats are the conflicts of the layout.
+// Stats returns the number of conflicts.
 func (l *Layout) Stats() MergeStats { return l.stats }
 
-// NeedsUTF8 reports whether names on the page need quotes, which clients must
-// ask for.
+// NeedsUTF8 reports whether names on the page need quotes, which clients must accept.
 func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 
-// Layout plans the page of the blocks, which come in the order that their lines
-// will have. The plan is kept and given out again for as long as the blocks have
-// the same shapes.
+// Layout returns the layout of a page with the lines in the order of the blocks. It
+// returns the previous layout while the blocks have the same shapes.
 //
-// The rules between targets:
-//   - Families are in the order of their names, each with one HELP and one
-//     TYPE, and in each the blocks' lines in the order of the blocks. HELP and
-//     UNIT are what most blocks say, among equals the first.
-//   - Every line of every block is on the page, whatever others say.
-//   - A family has the type on which all agree that state one. Where they do
-//     not, it has none. It has none either where one of its sample names is in
-//     another family, as x_count of a summary x and of a gauge: nor has that one.
-//   - A histogram or summary without a type is a family for each sample name.
-//   - OpenMetrics forbids more: a counter and a gauge of one name, a counter that
-//     falls below zero, a histogram that does not add up. A family that it
-//     cannot have under its type has none there.
-//   - Every conflict is counted in [MergeStats] and named in
-//     [Layout.Conflicts].
+// The rules for merging are:
+//   - Families are sorted by name. Each has one HELP, one TYPE and the lines of the
+//     blocks in their order. HELP and UNIT are those of most blocks, the first of equals.
+//   - No line of a block is dropped.
+//   - A family has the type on which all blocks that state one agree. Otherwise it is
+//     untyped, and so are two families that claim one sample name, such as x_count as
+//     a gauge and as part of a summary x.
+//   - An untyped histogram or summary is written as one family per sample name.
+//   - OpenMetrics allows less: not a counter and a gauge of one name, nor a negative
+//     counter, nor a histogram that does not add up. Such a family is untyped there.
+//   - Every conflict is counted in [MergeStats] and listed by [Layout.Conflicts].
 func (m *Merger) Layout(blocks []*Block) *Layout {
-	if m.last != nil && m.last.fits(blocks) {
+	if m.last != nil && slices.EqualFunc(blocks, m.last.shapes, func(b *Block, s *Shape) bool { return b.shape == s }) {
 		return m.last
 	}
 	shapes := make([]*Shape, len(blocks))
 	for i, b := range blocks {
 		shapes[i] = b.shape
 	}
-	m.last = plan(shapes, dialect{})
+	m.last = newLayout(shapes, dialect{})
 	return m.last
 }
 
-// WithFormat is the same page for readers of a format. Pages that are the same in both
-// formats have one layout.
+// WithFormat returns the layout of the same page in a format. Pages that are equal in
+// two formats share one layout.
 func (l *Layout) WithFormat(format expfmt.Format) *Layout {
 	d := dialectOf(format)
 	if !l.utf8 {
 		d.scheme = model.NoEscaping
 	}
-	if d == l.in {
+	if d == l.dialect {
 		return l
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	other, ok := l.others[d]
 	if !ok {
-		other = plan(l.shapes, d)
+		other = newLayout(l.shapes, d)
 		if l.others == nil {
 			l.others = make(map[dialect]*Layout)
 		}
@@ -118,91 +111,77 @@ func (l *Layout) WithFormat(format expfmt.Format) *Layout {
 	return other
 }
 
-// plan plans the page of blocks of the shapes in a dialect.
-func plan(shapes []*Shape, d dialect) *Layout {
-	l := &Layout{in: d, shapes: shapes}
-	l.agree(l.gather())
+// newLayout merges the families of the shapes in a dialect.
+func newLayout(shapes []*Shape, d dialect) *Layout {
+	l := &Layout{dialect: d, shapes: shapes}
+	l.resolveTypes(l.collect())
 	slices.SortFunc(l.families, func(a, b mergedFamily) int { return strings.Compare(a.name, b.name) })
 	for i := range l.families {
 		f := &l.families[i]
-		is := l.describe(f)
-		l.stats.HelpConflicts += l.differ(f, ConflictHelp, helpOf, is.Help)
-		l.stats.UnitConflicts += l.differ(f, ConflictUnit, unitOf, is.Unit)
+		meta := l.setHead(f)
+		l.stats.HelpConflicts += l.recordConflicts(f, ConflictHelp, helpOf, meta.Help)
+		l.stats.UnitConflicts += l.recordConflicts(f, ConflictUnit, unitOf, meta.Unit)
 		if d.openMetrics && d.compound(f.name, f.typ) {
-			f.apart = sync.OnceValue(func() []mergedFamily { return l.apart(f) })
+			f.bySample = sync.OnceValue(func() []mergedFamily { return l.splitFamily(f) })
 		}
 	}
 	return l
 }
 
-// gather brings the families of all shapes together by name and returns the place
-// of each.
-func (l *Layout) gather() familyIndex {
+// collect collects the families of all shapes and returns their index.
+func (l *Layout) collect() familyIndex {
 	index := make(familyIndex)
-	for bi, s := range l.shapes {
+	for block, s := range l.shapes {
 		l.utf8 = l.utf8 || s.utf8
-		parts := s.in(l.in)
-		if parts == nil {
-			for fi := range s.families {
-				l.families = index.add(l.families, s.families[fi].Name, ref{block: int32(bi), family: int32(fi)})
+		variants := s.in(l.dialect)
+		if variants == nil {
+			for i := range s.families {
+				l.families = index.add(l.families, s.families[i].Name, familyRef{block: int32(block), family: int32(i)})
 			}
 			continue
 		}
-		for fi := range parts {
-			l.families = index.add(l.families, parts[fi].Name, ref{block: int32(bi), part: &parts[fi]})
+		for i := range variants {
+			l.families = index.add(l.families, variants[i].Name, familyRef{block: int32(block), variant: &variants[i]})
 		}
 	}
 	return index
 }
 
-// familyIndex is the place of each family in a list, by its name.
+// familyIndex is the position of each family in a list, by name.
 type familyIndex map[string]int
 
-// add adds a ref to the family of that name, which it adds to the list.
-func (x familyIndex) add(families []mergedFamily, name string, r ref) []mergedFamily {
-	at, ok := x[name]
+// add adds a ref to the family of that name, adding the family if needed.
+func (x familyIndex) add(families []mergedFamily, name string, r familyRef) []mergedFamily {
+	i, ok := x[name]
 	if !ok {
-		at = len(families)
-		x[name] = at
+		i = len(families)
+		x[name] = i
 		families = append(families, mergedFamily{name: name, typ: model.MetricTypeUnknown})
 	}
-	families[at].refs = append(families[at].refs, r)
+	families[i].refs = append(families[i].refs, r)
 	return families
 }
 
-// fits reports whether the blocks have the shapes the layout was made for.
-func (l *Layout) fits(blocks []*Block) bool {
-	if len(blocks) != len(l.shapes) {
-		return false
-	}
-	for i, b := range blocks {
-		if b.shape != l.shapes[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// segment are the lines of a ref.
-func (l *Layout) segment(r *ref) segment {
-	if r.part != nil {
-		return r.part.segment
+// segment returns the lines of a ref.
+func (l *Layout) segment(r *familyRef) segment {
+	if r.variant != nil {
+		return r.variant.segment
 	}
 	return l.shapes[r.block].segment(int(r.family))
 }
 
-// source is the family a ref points to.
-func (l *Layout) source(r *ref) *Family {
-	if r.part != nil {
-		return &r.part.Family
+// source returns the family of a ref.
+func (l *Layout) source(r *familyRef) *Family {
+	if r.variant != nil {
+		return &r.variant.Family
 	}
 	return &l.shapes[r.block].families[r.family]
 }
 
-// asked is the name by which a reader asks for the lines of a ref.
-func (l *Layout) asked(r *ref) string {
-	if r.part != nil {
-		return r.part.asked
+// selector returns the name that selects the lines of a ref.
+func (l *Layout) selector(r *familyRef) string {
+	if r.variant != nil {
+		return r.variant.selector
 	}
 	return l.source(r).Name
 }

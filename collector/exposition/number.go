@@ -7,29 +7,27 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// scan reads the number that begins at pos and returns where it ends, or -1 when the
-// bytes there are not a number whose validity is certain without the slow path. It
-// takes a subset of what textparse takes: decimal floats in range and the spellings
-// of NaN and infinity that servers use. Digits of which a float64 holds all, with or
-// without a point, are read at once.
+// scan parses the number at pos and returns its end, or -1 if only the slow path can
+// decide whether it is valid. It accepts a subset of textparse: decimal floats in range
+// and the spellings of NaN and infinity that servers use. Numbers whose digits fit a
+// float64 exactly are parsed without strconv.
 func scan(body []byte, pos int) (end int, number float64) {
 	i, n := pos, uint64(0)
-	for i < len(body) && body[i]-'0' <= 9 && i-pos < mostDigits {
+	for i < len(body) && body[i]-'0' <= 9 && i-pos < maxDigits {
 		n = n*10 + uint64(body[i]-'0')
 		i++
 	}
-	places := 0
+	decimals := 0
 	if i > pos && i < len(body) && body[i] == '.' {
-		for i++; i < len(body) && body[i]-'0' <= 9 && i-pos < mostDigits; i++ {
+		for i++; i < len(body) && body[i]-'0' <= 9 && i-pos < maxDigits; i++ {
 			n = n*10 + uint64(body[i]-'0')
-			places++
+			decimals++
 		}
 	}
-	const most = 1 << 53
-	if i > pos && n <= most && (i == len(body) || body[i] == '\n') {
-		// With n and the power exact the division rounds once, as the standard
-		// library does.
-		return i, float64(int64(n)) / powersOfTen[places]
+	const maxExact = 1 << 53
+	if i > pos && n <= maxExact && (i == len(body) || body[i] == '\n') {
+		// n and the power are exact, so the division rounds once, like strconv.
+		return i, float64(int64(n)) / powersOfTen[decimals]
 	}
 	if end = numberEnd(body, pos); end < 0 {
 		return -1, math.NaN()
@@ -41,13 +39,13 @@ func scan(body []byte, pos int) (end int, number float64) {
 	return end, number
 }
 
-// mostDigits is how many digits a uint64 holds, whatever they are.
-const mostDigits = 19
+// maxDigits is the number of digits that always fit a uint64.
+const maxDigits = 19
 
-// powersOfTen are those that a number of mostDigits is divided by, all exact.
+// powersOfTen are exact as floats.
 //
 //nolint:gochecknoglobals // constant data; a local array would be copied for each number.
-var powersOfTen = [mostDigits]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
+var powersOfTen = [maxDigits]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
 
 // numberEnd returns the end of what looks like a number at pos, or -1.
 func numberEnd(body []byte, pos int) int {
@@ -58,13 +56,13 @@ func numberEnd(body []byte, pos int) int {
 	if i < len(body) && body[i] > '9' {
 		return wordEnd(body, pos, i)
 	}
-	whole := digitsEnd(body, i)
-	seen, i := whole-i, whole
+	end := digitsEnd(body, i)
+	digits, i := end-i, end
 	if i < len(body) && body[i] == '.' {
-		fraction := digitsEnd(body, i+1)
-		seen, i = seen+fraction-i-1, fraction
+		end = digitsEnd(body, i+1)
+		digits, i = digits+end-i-1, end
 	}
-	if seen == 0 {
+	if digits == 0 {
 		return -1
 	}
 	if i == len(body) || body[i] != 'e' && body[i] != 'E' {
@@ -80,7 +78,7 @@ func numberEnd(body []byte, pos int) int {
 	return -1
 }
 
-// digitsEnd returns where the digits end that begin at i.
+// digitsEnd returns the end of the digits at i.
 func digitsEnd(body []byte, i int) int {
 	for i < len(body) && body[i]-'0' <= 9 {
 		i++
@@ -88,8 +86,8 @@ func digitsEnd(body []byte, i int) int {
 	return i
 }
 
-// wordEnd accepts the words for not-a-number and infinity; prometheus-cpp,
-// Triton's serializer, writes "Nan" (core/src/text_serializer.cc).
+// wordEnd returns the end of the word for NaN or infinity, or -1. prometheus-cpp, which
+// Triton uses, writes "Nan" (core/src/text_serializer.cc).
 func wordEnd(body []byte, pos, word int) int {
 	end := word + 3
 	if end > len(body) {
@@ -107,7 +105,7 @@ func wordEnd(body []byte, pos, word int) int {
 	return -1
 }
 
-// number reads the text of a value; false for none.
+// number parses a value; false if it is not a number.
 func number(text []byte) (float64, bool) {
 	if end, v := scan(text, 0); end == len(text) {
 		return v, true
@@ -116,9 +114,8 @@ func number(text []byte) (float64, bool) {
 	return v, err == nil
 }
 
-// canonical is the one spelling that the text format documents for a value
-// that is not a number or infinite; empty for numbers, which stay as the
-// server wrote them.
+// canonical returns the documented spelling of NaN or an infinity; empty for other
+// values, which are written as the server wrote them.
 func canonical(text []byte) string {
 	if text[len(text)-1] <= '9' {
 		return ""
@@ -135,8 +132,8 @@ func canonical(text []byte) string {
 	}
 }
 
-// canonicalBound is the spelling that readers give to the bound of a bucket
-// or quantile; false when it is not a number.
+// canonicalBound returns the spelling in which readers compare the bounds of buckets and
+// quantiles; false if the bound is not a number.
 func canonicalBound(text string) (string, bool) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -145,29 +142,28 @@ func canonicalBound(text string) (string, bool) {
 	return labels.FormatOpenMetricsFloat(v), true
 }
 
-// AppendFloat appends a value in the text format's spelling: without an exponent
-// between a ten thousandth and 10 to the 15, and in the shortest form that reads back
-// the same.
+// AppendFloat appends the shortest text that parses to the same value, without an
+// exponent from 1e-4 to 1e15.
 func AppendFloat(dst []byte, v float64) []byte { return appendFloat(dst, v, -1) }
 
-// AppendShort appends a computed value: of rates and ratios no more than the first
-// twelve digits mean anything, while those of a time, which is larger, all do.
-func AppendShort(dst []byte, v float64) []byte {
+// appendShort appends a value with at most twelve digits, which is enough for rates and
+// ratios. Values over 1e9, such as timestamps, keep all digits.
+func appendShort(dst []byte, v float64) []byte {
 	if math.Abs(v) < 1e9 {
 		return appendFloat(dst, v, 12)
 	}
 	return AppendFloat(dst, v)
 }
 
-// appendFloat appends a value with that many digits, -1 for as many as it needs.
+// appendFloat appends a value with at most that many digits; -1 is as many as needed.
 func appendFloat(dst []byte, v float64, digits int) []byte {
-	const least, most = 1e-4, 1e15
+	const minPlain, maxPlain = 1e-4, 1e15
 	switch abs := math.Abs(v); {
 	case v == 0:
 		return append(dst, '0')
-	case v == math.Trunc(v) && abs < most:
+	case v == math.Trunc(v) && abs < maxPlain:
 		return strconv.AppendInt(dst, int64(v), 10)
-	case digits < 0 && abs >= least && abs < most:
+	case digits < 0 && abs >= minPlain && abs < maxPlain:
 		return strconv.AppendFloat(dst, v, 'f', digits, 64)
 	default:
 		return strconv.AppendFloat(dst, v, 'g', digits, 64)

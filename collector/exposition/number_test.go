@@ -91,7 +91,7 @@ func TestValuesAreWrittenShort(t *testing.T) {
 		require.Equal(t, want, string(AppendFloat(nil, v)))
 	}
 	for want, v := range map[string]float64{"0.3": 0.1 + 0.2, "0.333333333333": 1.0 / 3, "123456.789012": 123456.7890123, "1753462474.140189": 1753462474.140189, "7": 7, "NaN": math.NaN()} {
-		require.Equal(t, want, string(AppendShort(nil, v)))
+		require.Equal(t, want, string(appendShort(nil, v)))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// role is what a line is in its family.
+// role is the role of a line in its family.
 type role uint8
 
 const (
@@ -20,11 +20,12 @@ const (
 	roleSum
 	roleCreated
 
-	// begins marks the first line of those with one set of labels.
-	begins role = 1 << 7
+	// firstOfGroup marks the first line of a group: of the lines of one histogram,
+	// summary or counter.
+	firstOfGroup role = 1 << 7
 )
 
-// roleOf is the role of a sample name in a family.
+// roleOf returns the role of a sample name in a family.
 func roleOf(f *Family, sample string) role {
 	for r, suffix := range map[role]string{roleBucket: "_bucket", roleCount: "_count", roleSum: "_sum", roleCreated: "_created"} {
 		base, ok := strings.CutSuffix(sample, suffix)
@@ -35,71 +36,74 @@ func roleOf(f *Family, sample string) role {
 	return roleValue
 }
 
-// openMetrics gives the families of a shape the form that OpenMetrics wants: times
-// of creation are next to what was created, and bounds of what is whole are spelled
-// in its way.
-func openMetrics(parts []part) []part {
-	index, named := make(map[string]int, len(parts)), make(map[string]int, len(parts))
-	for i := range parts {
-		index[parts[i].Name] = i
-		named[parts[i].Name]++
+// openMetrics converts the families of a shape to OpenMetrics: _created samples join the
+// family that they belong to, and the bounds of well-formed families are rewritten in
+// canonical form.
+func openMetrics(variants []variant) []variant {
+	index, count := make(map[string]int, len(variants)), make(map[string]int, len(variants))
+	for i := range variants {
+		index[variants[i].Name] = i
+		count[variants[i].Name]++
 	}
 	d := dialect{openMetrics: true}
-	inside := make(map[int]bool)
-	for i := range parts {
-		p := &parts[i]
-		if !d.compound(p.Name, p.Type) {
+	joined := make(map[int]bool)
+	for i := range variants {
+		v := &variants[i]
+		if !d.compound(v.Name, v.Type) {
 			continue
 		}
-		var created *part
-		own := d.ownNames(p.Name, p.Type)
-		at, ok := index[own[len(own)-1]]
-		if ok && scalar(parts[at].Type) && named[p.Name] == 1 && !inside[at] {
-			created = &parts[at]
+		var created *variant
+		names := d.extraNames(v.Name, v.Type)
+		c, ok := index[names[len(names)-1]]
+		if ok && scalar(variants[c].Type) && count[v.Name] == 1 && !joined[c] {
+			created = &variants[c]
 		}
-		inside[at] = p.arrange(created) || inside[at]
-		// Where two got one name by escaping, neither has all lines of a group.
-		p.broken = p.broken || named[p.Name] > 1 && !scalar(p.Type)
+		joined[c] = v.group(created) || joined[c]
+		// Families that share a name after escaping have the lines of a group in both.
+		v.malformed = v.malformed || count[v.Name] > 1 && !scalar(v.Type)
 	}
-	out := make([]part, 0, len(parts))
-	for i := range parts {
-		if !inside[i] {
-			out = append(out, parts[i])
+	// The result is not nil even if empty, because nil stands for the shape's families.
+	out := make([]variant, 0, len(variants))
+	for i := range variants {
+		if !joined[i] {
+			out = append(out, variants[i])
 		}
 	}
-	// It is not nil where escaping left nothing of the shape, which then shows nothing.
 	return out
 }
 
-// member is a line of a histogram or summary, or of a counter with the time of its
-// creation.
+// member is a line of a histogram or summary, or of a counter with its _created.
 type member struct {
 	entry
 
 	role  role
 	bound float64
-	// spelled are the labels with the bound as OpenMetrics spells it.
-	spelled labels.Labels
-	// group are the labels that the lines of one group have in common.
+	// canonical are the labels with the bound in canonical form.
+	canonical labels.Labels
+	// group are the labels that the lines of a group have in common.
 	group labels.Labels
 }
 
-// newMember reads a line of a family.
-func newMember(f *Family, one entry) member {
-	m := member{entry: one, spelled: one.labels, role: roleOf(f, one.labels.Get(model.MetricNameLabel))}
-	b := labels.NewBuilder(one.labels)
-	if label := boundLabel(f.Type, m.role); label != "" {
-		var err error
-		if m.bound, err = strconv.ParseFloat(one.labels.Get(label), 64); err == nil {
-			m.spelled = b.Set(label, labels.FormatOpenMetricsFloat(m.bound)).Labels()
+// members returns the lines of a segment as members of the family.
+func (v *variant) members(s *segment) []member {
+	all := make([]member, 0, len(s.lines))
+	for _, one := range s.entries() {
+		m := member{entry: one, canonical: one.labels, role: roleOf(&v.Family, one.labels.Get(model.MetricNameLabel))}
+		b := labels.NewBuilder(one.labels)
+		if label := boundLabel(v.Type, m.role); label != "" {
+			var err error
+			if m.bound, err = strconv.ParseFloat(one.labels.Get(label), 64); err == nil {
+				m.canonical = b.Set(label, labels.FormatOpenMetricsFloat(m.bound)).Labels()
+			}
+			b.Del(label)
 		}
-		b.Del(label)
+		m.group = b.Del(model.MetricNameLabel).Labels()
+		all = append(all, m)
 	}
-	m.group = b.Del(model.MetricNameLabel).Labels()
-	return m
+	return all
 }
 
-// boundLabel is the label of a line's bound or quantile; empty for none.
+// boundLabel returns the label with the bound or quantile of a line; empty for none.
 func boundLabel(typ model.MetricType, r role) string {
 	switch {
 	case r == roleBucket:
@@ -110,57 +114,47 @@ func boundLabel(typ model.MetricType, r role) string {
 	return ""
 }
 
-// arrange groups the lines of a histogram or summary, and of a counter with times
-// of creation, which are another family of the shape or nil; it reports whether
-// they fit into the groups.
-func (p *part) arrange(created *part) (joined bool) {
-	members := p.members(&p.segment)
+// group sorts the lines of the family into groups, together with those of its _created
+// family, which may be nil. It reports whether the latter joined.
+func (v *variant) group(created *variant) (joined bool) {
+	members := v.members(&v.segment)
 	if created != nil {
-		times := p.members(&created.segment)
-		if joined = within(times, members); joined {
+		times := v.members(&created.segment)
+		if joined = haveGroups(times, members); joined {
 			members = append(members, times...)
 		}
 	}
-	if !joined && scalar(p.Type) {
+	if !joined && scalar(v.Type) {
 		return false
 	}
 	byGroup := func(a, b member) int { return labels.Compare(a.group, b.group) }
 	changed := joined || !slices.IsSortedFunc(members, byGroup)
 	slices.SortStableFunc(members, byGroup)
-	p.roles = make([]role, len(members))
+	v.roles = make([]role, len(members))
 	first := 0
 	for i := range members {
-		p.roles[i] = members[i].role
+		v.roles[i] = members[i].role
 		if i == 0 || byGroup(members[i-1], members[i]) != 0 {
-			p.roles[i] |= begins
-			p.broken = p.broken || !whole(&p.Family, members[first:i])
+			v.roles[i] |= firstOfGroup
+			v.malformed = v.malformed || !wellFormed(&v.Family, members[first:i])
 			first = i
 		}
 	}
-	p.broken = p.broken || !whole(&p.Family, members[first:])
+	v.malformed = v.malformed || !wellFormed(&v.Family, members[first:])
 	entries := make([]entry, len(members))
 	for i := range members {
-		if entries[i] = members[i].entry; !p.broken {
-			entries[i].labels = members[i].spelled
+		if entries[i] = members[i].entry; !v.malformed {
+			entries[i].labels = members[i].canonical
 		}
 	}
-	if lines := render(entries); changed || lines.text != p.segment.text {
-		p.segment = lines
+	if s := newSegment(entries); changed || s.text != v.segment.text {
+		v.segment = s
 	}
 	return joined
 }
 
-// members are the lines of a segment as those of the family.
-func (p *part) members(s *segment) []member {
-	all := make([]member, 0, len(s.lines))
-	for _, one := range s.entries() {
-		all = append(all, newMember(&p.Family, one))
-	}
-	return all
-}
-
-// within reports whether all lines are of groups that others have.
-func within(members, others []member) bool {
+// haveGroups reports whether every group of the members is one of the others.
+func haveGroups(members, others []member) bool {
 	groups := make(map[string]bool, len(others))
 	for i := range others {
 		groups[others[i].group.String()] = true
@@ -168,10 +162,10 @@ func within(members, others []member) bool {
 	return !slices.ContainsFunc(members, func(m member) bool { return !groups[m.group.String()] })
 }
 
-// whole reports whether OpenMetrics takes a group for one of a family of the type,
-// as far as that does not depend on values: buckets in their order up to infinity, a
-// count where there is a sum and no sum below zero, quantiles from 0 to 1.
-func whole(f *Family, group []member) bool {
+// wellFormed reports whether OpenMetrics allows a group in a family of its type, apart
+// from values: sorted buckets up to infinity, a count where there is a sum, no sum with
+// negative bounds, and quantiles from 0 to 1.
+func wellFormed(f *Family, group []member) bool {
 	var has [roleCreated + 1]bool
 	lowest, last := math.Inf(1), math.Inf(-1)
 	seen := make(map[float64]bool)
@@ -197,42 +191,40 @@ func whole(f *Family, group []member) bool {
 	}
 }
 
-// carries reports whether OpenMetrics can have the values of a block under the type
-// of the family that the part is in.
-func (p *part) carries(typ model.MetricType, b *Block) bool {
-	var g group
-	for i, at := range p.at {
+// allows reports whether OpenMetrics allows the values of a block under a type.
+func (v *variant) allows(typ model.MetricType, b *Block) bool {
+	var g groupValues
+	for i, index := range v.indexes {
 		r := roleValue
-		if p.roles != nil {
-			if r = p.roles[i] &^ begins; p.roles[i]&begins != 0 {
-				if !g.adds(typ) {
+		if v.roles != nil {
+			if r = v.roles[i] &^ firstOfGroup; v.roles[i]&firstOfGroup != 0 {
+				if !g.consistent(typ) {
 					return false
 				}
-				g = group{}
+				g = groupValues{}
 			}
 		}
-		text := b.TextAt(ValueIndex(at))
+		text := b.TextAt(ValueIndex(index))
 		if r == roleBucket {
-			g.cut = len(text) == 0
+			g.missing = len(text) == 0
 		}
-		if len(text) > 0 && !g.takes(typ, r, text) {
+		if len(text) > 0 && !g.add(typ, r, text) {
 			return false
 		}
 	}
-	return g.adds(typ)
+	return g.consistent(typ)
 }
 
-// group are the values of one histogram, as they are read.
-type group struct {
+// groupValues are the values of one group as far as they were added.
+type groupValues struct {
 	has         [roleCreated + 1]bool
 	last, count float64
-	// cut says that the bucket that came last, which is that of infinity at the
-	// end, is absent.
-	cut bool
+	// missing is set if the last bucket, which in the end is that of infinity, is absent.
+	missing bool
 }
 
-// takes reads one value; false for one that the type does not have.
-func (g *group) takes(typ model.MetricType, r role, text []byte) bool {
+// add adds one value; false if the type does not allow it.
+func (g *groupValues) add(typ model.MetricType, r role, text []byte) bool {
 	if r == roleValue && text[0]-'0' <= 9 {
 		return true
 	}
@@ -242,12 +234,12 @@ func (g *group) takes(typ model.MetricType, r role, text []byte) bool {
 	case r == roleCreated:
 		return v == v
 	case r == roleBucket:
-		falls := v < g.last
+		decreases := v < g.last
 		g.last = v
-		return !falls && wholeNumber(v)
+		return !decreases && integer(v)
 	case r == roleCount:
 		g.count = v
-		return v >= 0 && wholeNumber(v)
+		return v >= 0 && integer(v)
 	case r == roleValue && typ == model.MetricTypeSummary:
 		return !(v < 0)
 	default:
@@ -255,18 +247,18 @@ func (g *group) takes(typ model.MetricType, r role, text []byte) bool {
 	}
 }
 
-// adds reports whether the values, if they are of a histogram, add up.
-func (g *group) adds(typ model.MetricType) bool {
-	if typ != model.MetricTypeHistogram || g.has == (group{}).has {
+// consistent reports whether the values of a histogram add up; other types always do.
+func (g *groupValues) consistent(typ model.MetricType) bool {
+	if typ != model.MetricTypeHistogram || g.has == (groupValues{}).has {
 		return true
 	}
-	return g.has[roleBucket] && !g.cut && g.has[roleCount] == g.has[roleSum] && (!g.has[roleCount] || g.count == g.last)
+	return g.has[roleBucket] && !g.missing && g.has[roleCount] == g.has[roleSum] && (!g.has[roleCount] || g.count == g.last)
 }
 
-// wholeNumber reports whether a value can be a number of observations.
-func wholeNumber(v float64) bool { return v == math.Trunc(v) && !math.IsInf(v, 0) }
+// integer reports whether a value is a finite integer.
+func integer(v float64) bool { return v == math.Trunc(v) && !math.IsInf(v, 0) }
 
-// headName is the name that HELP, TYPE and UNIT have, and typ the TYPE.
+// headName returns the name and the type in HELP, TYPE and UNIT.
 func (d dialect) headName(f *Family) (name, typ string) {
 	switch {
 	case !d.openMetrics && f.Type == model.MetricTypeUnknown:
@@ -274,18 +266,18 @@ func (d dialect) headName(f *Family) (name, typ string) {
 	case !d.openMetrics || f.Type != model.MetricTypeCounter:
 		return f.Name, string(f.Type)
 	}
-	base, total := strings.CutSuffix(f.Name, "_total")
-	if !total || base == "" {
+	base, ok := strings.CutSuffix(f.Name, "_total")
+	if !ok || base == "" {
 		return f.Name, string(model.MetricTypeUnknown)
 	}
 	return base, string(f.Type)
 }
 
-// appendHead renders HELP, TYPE and UNIT. A family without help has no HELP
-// line, and UNIT is OpenMetrics', which wants it to be the end of the name.
+// appendHead appends HELP, TYPE and UNIT. OpenMetrics allows a UNIT only if the name
+// ends with it; the text format has none.
 func (d dialect) appendHead(dst []byte, f *Family) []byte {
-	plain, typ := d.headName(f)
-	name := plain
+	unquoted, typ := d.headName(f)
+	name := unquoted
 	if !model.LegacyValidation.IsValidMetricName(name) {
 		name = string(appendQuoted(nil, name))
 	}
@@ -299,7 +291,7 @@ func (d dialect) appendHead(dst []byte, f *Family) []byte {
 	}
 	dst = append(append(append(dst, "# TYPE "...), name...), ' ')
 	dst = append(append(dst, typ...), '\n')
-	if d.openMetrics && f.Unit != "" && strings.HasSuffix(plain, "_"+f.Unit) {
+	if d.openMetrics && f.Unit != "" && strings.HasSuffix(unquoted, "_"+f.Unit) {
 		dst = append(append(append(dst, "# UNIT "...), name...), ' ')
 		dst = append(append(dst, f.Unit...), '\n')
 	}

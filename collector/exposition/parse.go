@@ -14,90 +14,93 @@ import (
 // sample is one sample of a body on the slow path.
 type sample struct {
 	series []byte
-	value  Span
-	// place is the number of the value in blocks, see [pageReader.number].
-	place       uint32
+	// value is the range of the value in the body.
+	value Span
+	// index is the index of the value in blocks, see [pageReader.assignIndexes].
+	index uint32
+	// conflicting marks a sample under a TYPE that contradicts the first one.
 	conflicting bool
-	// count says that the value is a number of observations.
+	// count marks a value that is a number of observations.
 	count bool
 }
 
 // pageReader is the slow path over one body.
 type pageReader struct {
-	kind    kind
+	format  bodyFormat
 	body    []byte
 	opts    *Options
 	samples []sample
 	meta    metadata
-	last    int
-	drops   Drops
-	split   seriesSplitter
-	// valueDrops says that a series is left out for its value's sake, so that
-	// the shape does not serve pages with other values.
+	// last is the offset up to which the parser has read.
+	last  int
+	drops Drops
+	split seriesSplitter
+	// valueDrops is set if a series is dropped because of its value, so that the shape
+	// does not fit pages with other values.
 	valueDrops bool
 }
 
-// parse is the slow path: it reads the whole body, builds a new shape and
-// table, and commits them only when all of it is good.
-func (c *Cache) parse(b *Block, body []byte, k kind) error {
-	lines := &liner{opts: &c.opts, old: c.known}
-	if len(body) <= ordinary && c.table.shape != nil {
-		lines.fresh = make(map[string]known, c.values)
+// parse is the slow path: it parses the whole body and builds a shape and a pattern,
+// which replace the cached ones only if there is no error.
+func (c *Cache) parse(b *Block, body []byte, format bodyFormat) error {
+	renderer := &seriesRenderer{opts: &c.opts, previous: c.series}
+	if len(body) <= largePageBytes && c.pattern.shape != nil {
+		renderer.current = make(map[string]cachedSeries, c.values)
 	}
-	r, shape, err := slowly(b, body, k, lines)
+	r, shape, err := parseBody(b, body, format, renderer)
 	if err != nil {
 		return err
 	}
-	c.table, c.known = c.tableOf(r, shape), lines.fresh
-	canonicalise(b)
+	c.pattern, c.series = c.patternOf(r, shape), renderer.current
+	canonicalize(b)
 	return nil
 }
 
-// usualLine is about how many bytes of a page a sample has, HELP and TYPE included,
-// and mostRoom for how many samples room is made before there are so many.
-const usualLine, mostRoom = 100, 1024
+// typicalSampleBytes is the usual length of a sample with its share of HELP and TYPE.
+// maxInitialSamples limits the memory allocated for samples in advance.
+const typicalSampleBytes, maxInitialSamples = 100, 1024
 
-// slowly reads a body that is not known yet into a block.
-func slowly(b *Block, body []byte, k kind, lines *liner) (*pageReader, *Shape, error) {
-	// The parser appends a newline; room for it keeps the body in place, so
-	// that offsets follow from capacities.
+// parseBody parses a body into a block without the fast path.
+func parseBody(b *Block, body []byte, format bodyFormat, renderer *seriesRenderer) (*pageReader, *Shape, error) {
+	// The parser appends a newline. Spare capacity keeps the body in place, which offset
+	// relies on.
 	if cap(body) == len(body) {
 		body = append(make([]byte, 0, len(body)+1), body...)
 	}
-	r := &pageReader{kind: k, body: body, opts: lines.opts, meta: metadata{longest: lines.opts.Limits.Help}}
-	r.samples = make([]sample, 0, min(len(body)/usualLine, mostRoom))
+	opts := renderer.opts
+	r := &pageReader{format: format, body: body, opts: opts, meta: metadata{maxHelp: opts.Limits.Help}}
+	r.samples = make([]sample, 0, min(len(body)/typicalSampleBytes, maxInitialSamples))
 	if err := r.read(); err != nil {
 		return nil, nil, err
 	}
-	if lines.opts.Reserve != nil {
-		if err := lines.opts.Reserve(r.cost()); err != nil {
+	if opts.Reserve != nil {
+		if err := opts.Reserve(r.cost()); err != nil {
 			return nil, nil, err
 		}
 	}
-	shape, err := r.shape(lines)
+	shape, err := r.shape(renderer)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.room(len(r.samples))
+	b.allocate(len(r.samples))
 	for i := range r.samples {
 		text := body[r.samples[i].value.start:r.samples[i].value.end]
 		v, ok := number(text)
-		if ok && len(text) > longestValue {
-			// It takes far more than the value needs.
+		if ok && len(text) > maxValueBytes {
 			text = AppendFloat(nil, v)
 		}
-		b.take(r.samples[i].place, text, v)
+		b.setParsed(r.samples[i].index, text, v)
 	}
 	return r, shape, nil
 }
 
-// read walks the body with the parser and notes metadata and samples.
+// read runs the parser over the body and collects metadata and samples.
 func (r *pageReader) read() error {
 	p := r.parser()
 	for {
 		entry, err := p.Next()
 		if errors.Is(err, io.EOF) {
-			return r.rest()
+			return r.checkEnd()
 		}
 		if err != nil {
 			return &ParseError{Line: r.line(), Err: err}
@@ -105,64 +108,62 @@ func (r *pageReader) read() error {
 		switch entry {
 		case textparse.EntryHelp:
 			name, text := p.Help()
-			r.passed(name)
-			r.drops.HelpConflicts += r.meta.help(unescape(name), string(text))
+			r.advance(name)
+			r.drops.HelpConflicts += r.meta.setHelp(unescape(name), string(text))
 		case textparse.EntryType:
 			name, typ := p.Type()
-			r.passed(name)
-			r.drops.Conflicts += r.meta.typ(unescape(name), typ)
+			r.advance(name)
+			r.drops.Conflicts += r.meta.setType(unescape(name), typ)
 		case textparse.EntryUnit:
 			name, unit := p.Unit()
-			r.passed(name)
-			r.meta.unit(unescape(name), string(unit))
+			r.advance(name)
+			r.meta.get(unescape(name)).unit = string(unit)
 		case textparse.EntryComment:
-			r.passed(p.Comment())
+			r.advance(p.Comment())
 		case textparse.EntrySeries:
 			if err := r.sample(p); err != nil {
 				return err
 			}
 		default:
-			// Text formats carry no native histograms.
+			// Text formats have no native histograms.
 		}
 	}
 }
 
-// passed notes that the parser has read the line on which part begins.
-func (r *pageReader) passed(part []byte) {
-	at := offset(r.body, part)
-	if end := bytes.IndexByte(r.body[at:], '\n'); end >= 0 {
-		r.last = at + end
+// advance moves last to the end of the line in which part begins.
+func (r *pageReader) advance(part []byte) {
+	start := offset(r.body, part)
+	if end := bytes.IndexByte(r.body[start:], '\n'); end >= 0 {
+		r.last = start + end
 		return
 	}
 	r.last = len(r.body)
 }
 
-// errNUL is a page that textparse takes for finished at a NUL byte.
 var errNUL = errors.New("NUL byte between lines")
 
-// rest refuses a page that the parser left before its end, which it does
-// without a word at a NUL byte: half a page is no page.
-func (r *pageReader) rest() error {
-	if at := bytes.IndexByte(r.body[r.last:], 0); at >= 0 {
-		return &ParseError{Line: 1 + bytes.Count(r.body[:r.last+at], []byte{'\n'}), Err: errNUL}
+// checkEnd returns an error if the parser stopped early: textparse silently treats a
+// NUL byte as the end of the page.
+func (r *pageReader) checkEnd() error {
+	if i := bytes.IndexByte(r.body[r.last:], 0); i >= 0 {
+		return &ParseError{Line: 1 + bytes.Count(r.body[:r.last+i], []byte{'\n'}), Err: errNUL}
 	}
 	return nil
 }
 
-// parser returns textparse's parser for the body's format, reading in place.
+// parser returns textparse's parser for the format, which reads the body in place.
 func (r *pageReader) parser() textparse.Parser {
 	symbols := labels.NewSymbolTable()
-	if r.kind == kindOpenMetrics {
+	if r.format == formatOpenMetrics {
 		return textparse.NewOpenMetricsParser(r.body, symbols)
 	}
 	return textparse.NewPromParser(r.body, symbols, false)
 }
 
-// offset gives the place of part in body, given that part is a slice of the
-// same array whose capacity was not cut.
+// offset returns the position of part in body, which must share one array and its end.
 func offset(body, part []byte) int { return min(cap(body)-cap(part), len(body)) }
 
-// line is the line on which the parser stopped.
+// line returns the number of the line on which the parser stopped.
 func (r *pageReader) line() int {
 	rest := r.body[r.last:]
 	end := r.last
@@ -175,15 +176,15 @@ func (r *pageReader) line() int {
 	return 1 + bytes.Count(r.body[:end], []byte{'\n'})
 }
 
-// sample notes one sample: its series text and the place of its value.
+// sample adds the sample at the parser's position.
 func (r *pageReader) sample(p textparse.Parser) error {
 	text, ts, _ := p.Series()
 	start := offset(r.body, text)
-	at := start + len(text)
-	for at < len(r.body) && (r.body[at] == ' ' || r.body[at] == '\t') {
-		at++
+	value := start + len(text)
+	for value < len(r.body) && (r.body[value] == ' ' || r.body[value] == '\t') {
+		value++
 	}
-	end := at
+	end := value
 	for end < len(r.body) && !isSpace(r.body[end]) {
 		end++
 	}
@@ -200,20 +201,20 @@ func (r *pageReader) sample(p textparse.Parser) error {
 	}
 	r.samples = append(r.samples, sample{
 		series:      series,
-		value:       Span{uint32(at), uint32(end)},
-		conflicting: r.meta.conflicts > 0 && r.meta.conflicting(r.kind, r.name(series)),
+		value:       Span{uint32(value), uint32(end)},
+		conflicting: r.meta.conflicts > 0 && r.meta.conflicting(r.format, r.name(series)),
 	})
 	return nil
 }
 
-// name is the metric name of a series text.
+// name returns the metric name of a series text, empty if the series is invalid.
 func (r *pageReader) name(series []byte) string {
-	lset, err := r.split.labels(series)
-	if err != nil {
+	lset, drop := r.split.labels(series)
+	if drop != "" {
 		return ""
 	}
 	return lset.Get(model.MetricNameLabel)
 }
 
-// isSpace ends a value in both text formats.
+// isSpace reports whether a byte ends a value.
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }

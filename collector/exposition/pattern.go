@@ -3,145 +3,177 @@ package exposition
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"unique"
 )
 
-// table is what the last good body looked like between its values: the
-// constant text before each value, and that after the last one. Targets whose
-// pages differ in nothing but values and GPUs have it in common.
-type table struct {
+// pattern is the text of the last valid body around its values, by which the fast
+// path recognizes the next one. Targets whose pages differ only in values and GPUs
+// share its pieces.
+type pattern struct {
 	shape *Shape
-	// usable is false when the constant pieces do not say where values begin.
+	// usable is false if the text does not determine where values begin.
 	usable bool
-	kind   kind
-	consts *[]constant
-	// end is the text after the last value.
-	end string
-	// own are the target's own texts.
-	own []string
+	format bodyFormat
+	pieces *[]piece
+	// tail is the text after the last value.
+	tail string
+	gpus []string
 }
 
-// between is text that pages have before a value, without the target's own text,
-// which is cut out there.
-type between struct {
+// piece is the text before one value.
+type piece struct {
+	// text is interned, so that replicas that list the same series in different orders
+	// share it.
+	text unique.Handle[pieceText]
+	// index is the index of the value in blocks.
+	index uint32
+	// gpu is the position, from 1, of the GPU in the text among those of the pattern; 0
+	// is none.
+	gpu uint16
+	// count marks a number of observations; the slow path handles negative ones.
+	count bool
+}
+
+// pieceText is the text before a value without the GPU, which is inserted at cut.
+type pieceText struct {
 	text string
 	cut  uint32
 }
 
-// constant is what a page has before one value.
-type constant struct {
-	// before is kept once for all tables: replicas that show the same series in
-	// different orders have all of them in common.
-	before unique.Handle[between]
-	// value is the number of the value in blocks.
-	value uint32
-	// own is the number of the target's own text in it, from 1 on, 0 for none.
-	own uint16
-	// count says that the value is a number of observations, of which a negative
-	// one is the slow path's to judge.
-	count bool
-}
-
-// table keeps the constant bytes of the body just read.
-func (r *pageReader) table(shape *Shape) table {
-	t := table{shape: shape, usable: !r.valueDrops, kind: r.kind}
-	consts, pos := make([]constant, len(r.samples)), uint32(0)
+// pattern returns the pattern of the body just read.
+func (r *pageReader) pattern(shape *Shape) pattern {
+	p := pattern{shape: shape, usable: !r.valueDrops, format: r.format}
+	pieces, pos := make([]piece, len(r.samples)), uint32(0)
 	for i := range r.samples {
 		s := &r.samples[i]
 		before := r.body[pos:s.value.start]
-		one, text := constant{value: s.place, count: s.count}, between{string(before), uint32(len(before))}
-		if own, at := ownIn(before); len(own) > 0 {
-			if one.own = uint16(numberOf(&t.own, own)); one.own > 0 {
-				text = between{text.text[:at] + text.text[at+len(own):], uint32(at)}
+		one, text := piece{index: s.index, count: s.count}, pieceText{string(before), uint32(len(before))}
+		if gpu, start := cutGPU(before); len(gpu) > 0 {
+			if one.gpu = uint16(addLocal(&p.gpus, gpu)); one.gpu > 0 {
+				text = pieceText{text.text[:start] + text.text[start+len(gpu):], uint32(start)}
 			}
 		}
-		one.before = unique.Make(text)
-		consts[i] = one
-		// "up+1" is a value to textparse, but in "up1" a digit in the same
-		// place belongs to the name.
+		one.text = unique.Make(text)
+		pieces[i] = one
+		// textparse reads the value in "up+1", but in "up1" a digit at the same position
+		// belongs to the name.
 		last := r.body[s.value.start-1]
-		t.usable = t.usable && (isSpace(last) || last == '}')
+		p.usable = p.usable && (isSpace(last) || last == '}')
 		pos = s.value.end
 	}
-	t.end, t.own = unique.Make(string(r.body[pos:])).Value(), slices.Clip(t.own)
-	t.consts = keptConstants.once(consts)
-	return t
+	p.tail, p.gpus = unique.Make(string(r.body[pos:])).Value(), slices.Clip(p.gpus)
+	p.pieces = internedPieces.intern(pieces)
+	return p
 }
 
-// ownIn finds a text of the target's own, the name of a GPU; empty for none.
-func ownIn(text []byte) (own []byte, at int) {
-	const before = LabelGPU + `="`
-	found := bytes.LastIndex(text, []byte(before))
-	if found < 0 {
+// cutGPU returns the GPU in the text before a value and its position; empty for none.
+func cutGPU(text []byte) (gpu []byte, start int) {
+	const label = LabelGPU + `="`
+	i := bytes.LastIndex(text, []byte(label))
+	if i < 0 {
 		return nil, 0
 	}
-	at = found + len(before)
-	return text[at : at+max(bytes.IndexByte(text[at:], '"'), 0)], at
+	start = i + len(label)
+	return text[start : start+max(bytes.IndexByte(text[start:], '"'), 0)], start
 }
 
-// match is the fast path: it compares the text between values with the last
-// body's and takes the values, and what numbers they are, into the block. False
-// leaves the body to the slow path.
-func (t *table) match(b *Block, body []byte) bool {
-	consts := *t.consts
-	b.room(len(consts))
-	pos, odd := 0, false
-	for i := range consts {
-		one := &consts[i]
-		n := t.before(one, body[pos:])
+// match is the fast path: it compares the text around the values with the pattern and
+// parses the values into the block. It returns false to leave the body to the slow path.
+func (p *pattern) match(b *Block, body []byte) bool {
+	pieces := *p.pieces
+	b.allocate(len(pieces))
+	pos, words := 0, false
+	for i := range pieces {
+		one := &pieces[i]
+		n := p.prefixLen(one, body[pos:])
 		if n == 0 {
 			return false
 		}
 		pos += n
 		end, v := scan(body, pos)
-		if end < 0 || end-pos > longestValue || v < 0 && one.count {
+		if end < 0 || end-pos > maxValueBytes || v < 0 && one.count {
 			return false
 		}
-		odd = odd || body[end-1] > '9'
-		b.take(one.value, body[pos:end], v)
+		words = words || body[end-1] > '9'
+		b.setParsed(one.index, body[pos:end], v)
 		pos = end
 	}
-	if string(body[pos:]) != t.end {
+	if string(body[pos:]) != p.tail {
 		return false
 	}
-	if odd {
-		canonicalise(b)
+	if words {
+		canonicalize(b)
 	}
 	return true
 }
 
-// before says how much of a body the text before a value is; 0 when the body begins
-// with another.
-func (t *table) before(one *constant, body []byte) int {
-	if one.own > 0 {
-		return t.beforeOwn(one, body)
+// prefixLen returns the length of a piece if the body begins with it, else 0.
+func (p *pattern) prefixLen(one *piece, body []byte) int {
+	if one.gpu > 0 {
+		return p.prefixLenGPU(one, body)
 	}
-	text := one.before.Value().text
+	text := one.text.Value().text
 	if n := len(text); len(body) >= n && string(body[:n]) == text {
 		return n
 	}
 	return 0
 }
 
-// beforeOwn is before for a text that has one of the target's own in it. It is
-// seldom called, and would take registers from the loop.
+// prefixLenGPU is prefixLen for a piece with a GPU. It is rarely called, and inlined it
+// would take registers from the loop.
 //
 //go:noinline
-func (t *table) beforeOwn(one *constant, body []byte) int {
-	own, before := t.own[one.own-1], one.before.Value()
+func (p *pattern) prefixLenGPU(one *piece, body []byte) int {
+	gpu, before := p.gpus[one.gpu-1], one.text.Value()
 	text, cut := before.text, int(before.cut)
-	n := len(text) + len(own)
-	if len(body) < n || string(body[:cut]) != text[:cut] || string(body[cut:cut+len(own)]) != own || string(body[cut+len(own):n]) != text[cut:] {
+	n := len(text) + len(gpu)
+	if len(body) < n || string(body[:cut]) != text[:cut] || string(body[cut:cut+len(gpu)]) != gpu || string(body[cut+len(gpu):n]) != text[cut:] {
 		return 0
 	}
 	return n
 }
 
-// piece is the whole text before a value.
-func (t *table) piece(one *constant) string {
-	before := one.before.Value()
-	if one.own == 0 {
-		return before.text
+// full returns the whole text of a piece.
+func (p *pattern) full(one *piece) string {
+	text := one.text.Value()
+	if one.gpu == 0 {
+		return text.text
 	}
-	return before.text[:before.cut] + t.own[one.own-1] + before.text[before.cut:]
+	return text.text[:text.cut] + p.gpus[one.gpu-1] + text.text[text.cut:]
+}
+
+// Truncated reports whether a body may be a truncated copy of the last valid page: it
+// has the same lines in the same order, and ends before the last family. It also
+// returns the number of samples up to there. Call it before the body is parsed.
+func (c *Cache) Truncated(body []byte) (samples int, truncated bool) {
+	p := &c.pattern
+	if !p.usable {
+		return 0, false
+	}
+	pieces, pos, previous := *p.pieces, 0, ""
+	for i := range pieces {
+		text, rest := p.full(&pieces[i]), body[pos:]
+		if len(rest) < len(text) {
+			return i, strings.HasPrefix(text, string(rest)) && lastName(previous) != lastName(p.full(&pieces[len(pieces)-1]))
+		}
+		if string(rest[:len(text)]) != text {
+			return 0, false
+		}
+		end, _ := scan(body, pos+len(text))
+		if end < 0 {
+			return 0, false
+		}
+		pos, previous = end, text
+	}
+	return 0, false
+}
+
+// lastName returns the name of the series before a value, given the text before it.
+func lastName(text string) string {
+	line := text[strings.LastIndexByte(text, '\n')+1:]
+	if end := strings.IndexAny(line, "{ \t"); end >= 0 {
+		return line[:end]
+	}
+	return line
 }

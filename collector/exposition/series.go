@@ -2,7 +2,7 @@ package exposition
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,27 +10,18 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// errInvalidLabel is a series that names one label twice, or a label by
-// nothing or by what is not UTF-8; textparse lets all of these through.
-var errInvalidLabel = errors.New("label named twice or without a valid name")
-
-// errReservedLabel is a series that carries a label of the double underscore
-// kind, which belongs to the scraper.
-var errReservedLabel = errors.New("reserved label name")
-
-// seriesSplitter cuts the text of one series, which a parser has accepted,
-// into labels. It exists because textparse rewrites the values of le and
-// quantile ("100" becomes "100.0"), and the page passes them as the server
-// wrote them. It may be used again and is not safe for concurrent use.
+// seriesSplitter splits the text of a series that a parser has accepted into labels.
+// textparse cannot be used for that: it rewrites the values of le and quantile ("100"
+// becomes "100.0"). A splitter is reusable and not safe for concurrent use.
 type seriesSplitter struct {
 	builder labels.ScratchBuilder
 	names   []string
 	ready   bool
 }
 
-// labels returns the sorted labels of the series, its name among them; empty
-// values are left out, because they mean the same as no label.
-func (s *seriesSplitter) labels(text []byte) (labels.Labels, error) {
+// labels returns the sorted labels of the series, including the name, or the reason to
+// drop it. Labels with an empty value are left out.
+func (s *seriesSplitter) labels(text []byte) (lset labels.Labels, drop string) {
 	if !s.ready {
 		s.builder, s.ready = labels.NewScratchBuilder(16), true
 	}
@@ -45,21 +36,19 @@ func (s *seriesSplitter) labels(text []byte) (labels.Labels, error) {
 	if name = bytes.TrimRight(name, " \t"); len(name) > 0 {
 		s.builder.Add(model.MetricNameLabel, unescape(name))
 	}
-	var err error
 	if brace >= 0 {
-		err = s.pairs(text[brace+1:])
+		drop = s.pairs(text[brace+1:])
 	}
 	s.builder.Sort()
-	return s.builder.Labels(), err
+	return s.builder.Labels(), drop
 }
 
-// pairs reads what is between the braces.
-func (s *seriesSplitter) pairs(text []byte) error {
-	var err error
+// pairs parses the text inside the braces.
+func (s *seriesSplitter) pairs(text []byte) (drop string) {
 	for {
 		text = bytes.TrimLeft(text, " \t,")
 		if len(text) == 0 || text[0] == '}' {
-			return err
+			return drop
 		}
 		var name, value []byte
 		name, text = cutName(text)
@@ -70,28 +59,27 @@ func (s *seriesSplitter) pairs(text []byte) error {
 		}
 		text = bytes.TrimLeft(text[1:], " \t")
 		value, text = cutQuoted(text)
-		if e := s.add(unescape(name), unescape(value)); e != nil {
-			err = e
-		}
+		drop = cmp.Or(s.add(unescape(name), unescape(value)), drop)
 	}
 }
 
-// add takes one label, refusing what no well-behaved server sends.
-func (s *seriesSplitter) add(name, value string) error {
+// add adds one label, or returns the reason to drop the series. textparse accepts
+// duplicate and invalid label names.
+func (s *seriesSplitter) add(name, value string) (drop string) {
 	if slices.Contains(s.names, name) || !validName(name) {
-		return errInvalidLabel
+		return DropInvalidLabels
 	}
 	s.names = append(s.names, name)
 	if strings.HasPrefix(name, model.ReservedLabelPrefix) {
-		return errReservedLabel
+		return DropReservedLabel
 	}
 	if value != "" {
 		s.builder.Add(name, value)
 	}
-	return nil
+	return ""
 }
 
-// cutName cuts a label name, quoted or not, off the front of text.
+// cutName splits off the label name, quoted or not, at the front of a text.
 func cutName(text []byte) (name, rest []byte) {
 	if text[0] == '"' {
 		return cutQuoted(text)
@@ -103,13 +91,13 @@ func cutName(text []byte) (name, rest []byte) {
 	return text[:end], text[end:]
 }
 
-// cutQuoted cuts a quoted string off the front of text, without its quotes.
+// cutQuoted splits off the quoted string at the front of a text and removes its quotes.
 func cutQuoted(text []byte) (inside, rest []byte) {
 	inside = upToQuote(text[1:])
 	return inside, text[min(len(inside)+len(`""`), len(text)):]
 }
 
-// unescape resolves the three escapes of the format as textparse does.
+// unescape resolves the three escape sequences of the format as textparse does.
 func unescape(text []byte) string {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return string(text)
@@ -123,8 +111,15 @@ var (
 	helpEscaper    = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 )
 
-// appendPrefix renders the series text and the space before its value. Names
-// outside the legacy character set are quoted inside the braces.
+// parsePrefix returns the labels of a prefix.
+func parsePrefix(prefix []byte) labels.Labels {
+	var split seriesSplitter
+	lset, _ := split.labels(prefix[:len(prefix)-1])
+	return lset
+}
+
+// appendPrefix appends the series text and the space before its value. Names outside
+// the legacy character set are quoted inside the braces.
 func appendPrefix(dst []byte, lset labels.Labels) []byte {
 	name := lset.Get(model.MetricNameLabel)
 	open, wrote := false, false
@@ -161,7 +156,7 @@ func appendPrefix(dst []byte, lset labels.Labels) []byte {
 	return append(dst, ' ')
 }
 
-// appendQuoted renders a string between quotes with the format's escapes.
+// appendQuoted appends a string in quotes, escaped.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	if strings.ContainsAny(s, "\\\n\"") {

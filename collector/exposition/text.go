@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// flushAt is how much text gathers before it is written out; large enough to
-// keep writes few, small enough to stay in the processor's cache.
+// flushAt is the amount of text that is buffered before it is written: large enough for
+// few writes, small enough to stay in the CPU cache.
 const flushAt = 256 << 10
 
-// linesAtOnce is how many lines gather before it is looked whether there is enough.
+// linesAtOnce is the number of lines between two checks of the buffer.
 const linesAtOnce = 1024
 
-// endOfPage is the last line of a page in OpenMetrics.
+// endOfPage is the last line of an OpenMetrics page.
 const endOfPage = "# EOF\n"
 
-// WriteText writes the page of the blocks, in the order the layout was made
-// for, in the text format that the layout is for; see [Layout.WithFormat]. The buffer is scratch memory and is returned for
-// the next page.
+// WriteText writes the page of the blocks, which must be in the order of the layout. A
+// non-nil only selects families by name. The buffer is scratch memory and is returned
+// for the next page.
 func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	buf = buf[:0]
 	var err error
-	for f := range l.shown(blocks, only) {
+	for f := range l.written(blocks, only) {
 		if buf, err = l.writeFamily(w, f, blocks, buf, only); err != nil {
 			return buf, err
 		}
@@ -35,8 +35,7 @@ func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(n
 	return buf, err
 }
 
-// writeFamily appends one family to what is to be written, and writes it out
-// when it is enough.
+// writeFamily appends one family to the buffer and writes the buffer when it is full.
 func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	head := len(buf)
 	buf = append(buf, f.head...)
@@ -44,12 +43,12 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 	wrote := false
 	for j := range f.refs {
 		r := &f.refs[j]
-		if !l.taken(f, r, only) {
+		if !l.selected(f, r, only) {
 			continue
 		}
 		seg := l.segment(r)
-		for at := 0; at < len(seg.lines); at += linesAtOnce {
-			buf = seg.append(buf, blocks[r.block], at, min(at+linesAtOnce, len(seg.lines)))
+		for first := 0; first < len(seg.lines); first += linesAtOnce {
+			buf = seg.append(buf, blocks[r.block], first, min(first+linesAtOnce, len(seg.lines)))
 			if len(buf) < flushAt || !wrote && len(buf) == empty {
 				continue
 			}
@@ -61,24 +60,24 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 		}
 	}
 	if !wrote && len(buf) == empty {
-		// Computed families may have nothing to say; then they are absent.
+		// A computed family without a value is absent.
 		buf = buf[:head]
 	}
 	return buf, nil
 }
 
-// shown gives the families of a page that are asked for, or their lines by sample
-// name where the values cannot be under the type.
-func (l *Layout) shown(blocks []*Block, only func(name string) bool) iter.Seq[*mergedFamily] {
+// written returns the selected families. A family whose values OpenMetrics does not
+// allow under its type is replaced by one family per sample name.
+func (l *Layout) written(blocks []*Block, only func(name string) bool) iter.Seq[*mergedFamily] {
 	return func(yield func(*mergedFamily) bool) {
 		for i := range l.families {
 			f := &l.families[i]
-			if only != nil && !f.mixed && !only(f.name) {
+			if only != nil && !f.renamed && !only(f.name) {
 				continue
 			}
 			families := l.families[i : i+1]
-			if f.apart != nil && !f.carries(blocks) {
-				families = f.apart()
+			if f.bySample != nil && !f.allows(blocks) {
+				families = f.bySample()
 			}
 			for j := range families {
 				if !yield(&families[j]) {
@@ -89,31 +88,31 @@ func (l *Layout) shown(blocks []*Block, only func(name string) bool) iter.Seq[*m
 	}
 }
 
-// carries reports whether the values of all blocks can be under the type.
-func (f *mergedFamily) carries(blocks []*Block) bool {
-	return !slices.ContainsFunc(f.refs, func(r ref) bool { return !r.part.carries(f.typ, blocks[r.block]) })
+// allows reports whether OpenMetrics allows the values of all blocks under the type.
+func (f *mergedFamily) allows(blocks []*Block) bool {
+	return !slices.ContainsFunc(f.refs, func(r familyRef) bool { return !r.variant.allows(f.typ, blocks[r.block]) })
 }
 
-// appendEnd appends what a page ends with.
+// appendEnd appends the end of a page.
 func (l *Layout) appendEnd(dst []byte) []byte {
-	if l.in.openMetrics {
+	if l.dialect.openMetrics {
 		return append(dst, endOfPage...)
 	}
 	return dst
 }
 
-// taken reports whether the lines of a ref are asked for, in a family that is.
-func (l *Layout) taken(f *mergedFamily, r *ref, only func(name string) bool) bool {
-	return !f.mixed || only == nil || only(l.asked(r))
+// selected reports whether the lines of a ref in a selected family are selected.
+func (l *Layout) selected(f *mergedFamily, r *familyRef, only func(name string) bool) bool {
+	return !f.renamed || only == nil || only(l.selector(r))
 }
 
-// TextLength is the number of bytes that WriteText will write.
+// TextLength returns the number of bytes that WriteText writes.
 func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 {
 	total := int64(len(l.appendEnd(nil)))
-	for f := range l.shown(blocks, only) {
+	for f := range l.written(blocks, only) {
 		size := int64(0)
 		for i := range f.refs {
-			if r := &f.refs[i]; l.taken(f, r, only) {
+			if r := &f.refs[i]; l.selected(f, r, only) {
 				seg := l.segment(r)
 				size += seg.length(blocks[r.block])
 			}

@@ -6,21 +6,20 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Values makes blocks of series that are listed anew for each block, as what the
-// exporter says of a replica or of pools: their labels are made again only when there
-// are other series. It is not safe for concurrent use; its blocks are.
+// Values creates blocks of series that are added anew for each block, such as the
+// exporter's own series about a replica or a pool. They are rendered again only if they
+// differ from those of the last block. It is not safe for concurrent use; its blocks are.
 type Values struct {
 	label  Labeler
 	before []*Shape
-	// all are the series of the last block, of which the first n are listed for the next
-	// one.
+	// all are the series of the last block; the first n are added for the next one.
 	all     []value
 	n       int
 	changed bool
 	out     *Computed
 }
 
-// value is a series with its value; more are labels that it has besides others.
+// value is a series with its value. more are labels in addition to labels.
 type value struct {
 	family *Family
 	labels labels.Labels
@@ -28,12 +27,11 @@ type value struct {
 	v      float64
 }
 
-// NewValues returns values of series that get their labels from a labeler, nil for
-// none.
+// NewValues returns Values that relabel with a labeler, which may be nil.
 func NewValues(label Labeler) Values { return Values{label: label} }
 
-// Add lists a series for the next block. More are at most two labels that it has
-// besides the others; empty ones are none.
+// Add adds a series to the next block, with at most two more labels; empty ones are
+// ignored.
 func (s *Values) Add(f *Family, v float64, lset labels.Labels, more ...labels.Label) {
 	next := value{family: f, labels: lset, v: v}
 	copy(next.more[:], more)
@@ -45,13 +43,13 @@ func (s *Values) Add(f *Family, v float64, lset labels.Labels, more ...labels.La
 	s.n++
 }
 
-// same reports whether both are the same series.
+// same reports whether both are one series.
 func (v *value) same(o *value) bool {
 	return v.family == o.family && v.more == o.more && labels.Equal(v.labels, o.labels)
 }
 
-// Block makes a block of the series that were listed since the last one. They give
-// way to those of the shapes before, see [NewRelabeled]; nil is none.
+// Block returns a block of the series added since the last one, without those that
+// equal a series of the shapes before, see [NewRelabeled].
 func (s *Values) Block(before ...*Shape) *Block {
 	s.changed = s.changed || s.n < len(s.all) || s.out == nil
 	s.all, s.n = s.all[:s.n], 0
@@ -66,7 +64,7 @@ func (s *Values) Block(before ...*Shape) *Block {
 	return b
 }
 
-// series are the series with all their labels.
+// series returns the series with all labels.
 func (s *Values) series() []ComputedSeries {
 	all := make([]ComputedSeries, len(s.all))
 	b := labels.NewBuilder(labels.EmptyLabels())

@@ -6,39 +6,73 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// watched is a series that [Options.Watch] asked for, as the server wrote it:
-// without our labels, and also when relabeling keeps it off the page.
-type watched struct {
-	// one keeps the labels once for all targets that show the series, without the
-	// GPU that it is of: that is the text of this number of those that the shape
-	// shows, from 1 on, 0 for none.
-	one   unique.Handle[labels.Labels]
-	value uint32
-	own   uint8
+// watchedSeries is a series selected by [Options.Watch], as the server wrote it:
+// without the exporter's labels, and even if relabeling drops it from the page.
+type watchedSeries struct {
+	// labels are interned without the GPU.
+	labels unique.Handle[labels.Labels]
+	index  uint32
+	// gpu is the position, from 1, of the GPU among those of the shape; 0 is none.
+	gpu uint8
 }
 
-// Watched is how many series are watched. They are numbered in the order of the
-// page as it is shown, whatever the source's is.
-func (s *Shape) Watched() int { return len(*s.watched) }
+// watchCandidate is a watched series whose value has no index yet.
+type watchCandidate struct {
+	labels labels.Labels
+	sample int
+}
 
-// WatchedLabels are the labels of watched series i. Those of a GPU are made for
-// each call.
-func (s *Shape) WatchedLabels(i int) labels.Labels {
-	w := &(*s.watched)[i]
-	if w.own == 0 {
-		return w.one.Value()
+// addCandidate adds the watched series of sample i. Of equal series the first wins.
+func (b *shapeBuilder) addCandidate(seen map[uint64]struct{}, source labels.Labels, i int) {
+	hash := source.Hash()
+	if _, duplicate := seen[hash]; duplicate {
+		return
 	}
-	return labels.NewBuilder(w.one.Value()).Set(LabelGPU, s.shows[w.own-1]).Labels()
+	seen[hash] = struct{}{}
+	b.candidates = append(b.candidates, watchCandidate{source, i})
 }
 
-// watch adds a series that is watched.
-func (b *shapeBuilder) watch(lset labels.Labels, value uint32) {
-	w := watched{value: value}
+// watch adds a watched series.
+func (b *shapeBuilder) watch(lset labels.Labels, index uint32) {
+	w := watchedSeries{index: index}
 	if gpu := lset.Get(LabelGPU); gpu != "" {
-		if w.own = uint8(numberOf(&b.shows, gpu)); w.own > 0 {
+		if w.gpu = uint8(addLocal(&b.gpus, gpu)); w.gpu > 0 {
 			lset = labels.NewBuilder(lset).Del(LabelGPU).Labels()
 		}
 	}
-	w.one = unique.Make(lset)
+	w.labels = unique.Make(lset)
 	b.watched = append(b.watched, w)
+}
+
+// Watched returns the number of watched series. They are numbered in the order of the
+// exporter's page, whatever the order of the source.
+func (s *Shape) Watched() int { return len(*s.watched) }
+
+// WatchedLabels returns the labels of watched series i. It allocates for those of a GPU.
+func (s *Shape) WatchedLabels(i int) labels.Labels {
+	w := &(*s.watched)[i]
+	if w.gpu == 0 {
+		return w.labels.Value()
+	}
+	return labels.NewBuilder(w.labels.Value()).Set(LabelGPU, s.gpus[w.gpu-1]).Labels()
+}
+
+// WatchedIndex returns the value index of watched series i.
+func (s *Shape) WatchedIndex(i int) ValueIndex { return ValueIndex((*s.watched)[i].index) }
+
+// GPUs returns the GPUs of the watched series in their order. The caller must not
+// change them.
+func (s *Shape) GPUs() []string { return s.gpus }
+
+// WatchedKey identifies the watched series of a shape apart from their GPUs. It keeps
+// them in memory.
+type WatchedKey struct {
+	watched *[]watchedSeries
+	gpus    int
+}
+
+// WatchedKey returns the key of the shape; false for shapes that are not interned or
+// have too many GPUs.
+func (s *Shape) WatchedKey() (WatchedKey, bool) {
+	return WatchedKey{s.watched, len(s.gpus)}, s.interned.families != nil && len(s.gpus) < maxLocal
 }

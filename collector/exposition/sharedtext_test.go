@@ -105,14 +105,14 @@ func TestReplicasShareAllButTheNamesOfTheirGPUs(t *testing.T) {
 	require.Equal(t, "use{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 1\nuse{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 0\nwatts{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 301\nwatts{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 300\nx{m=\"1\",replica_id=\"b\"} 1\n", shown(t, b))
 	require.Same(t, unsafe.SliceData(a.shape.families), unsafe.SliceData(b.shape.families))
 	require.Same(t, unsafe.SliceData(a.shape.lines), unsafe.SliceData(b.shape.lines))
-	require.Equal(t, []string{"b", "GPU-3", "GPU-99"}, b.shape.own)
-	require.Same(t, unsafe.SliceData(a.shape.at), unsafe.SliceData(b.shape.at))
-	for i, one := range *first.table.consts {
-		require.Equal(t, one.before, (*second.table.consts)[i].before, "the text between the values")
+	require.Equal(t, []string{"b", "GPU-3", "GPU-99"}, b.shape.local)
+	require.Same(t, unsafe.SliceData(a.shape.indexes), unsafe.SliceData(b.shape.indexes))
+	for i, one := range *first.pattern.pieces {
+		require.Equal(t, one.text, (*second.pattern.pieces)[i].text, "the text between the values")
 	}
 	inOrder, _ := showingOn(t, "c", gpuPage("GPU-3", "GPU-99"))
-	require.Same(t, first.table.consts, inOrder.table.consts)
-	require.NotSame(t, first.table.shape, second.table.shape)
+	require.Same(t, first.pattern.pieces, inOrder.pattern.pieces)
+	require.NotSame(t, first.pattern.shape, second.pattern.shape)
 	require.Same(t, a.shape.watched, b.shape.watched)
 	for i, want := range []labels.Labels{
 		labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-3"), labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-99"),
@@ -142,12 +142,12 @@ func TestAPageOfOtherGPUsIsAnother(t *testing.T) {
 func TestALineKeepsWhatItsReplicaHasTooManyOf(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for i := range mostOwn + 10 {
+	for i := range maxLocal + 10 {
 		names = append(names, fmt.Sprintf("GPU-%02d", i))
 	}
 	c, b := showingOn(t, "a", gpuPage(names...))
-	require.Len(t, b.shape.own, mostOwn)
-	require.Len(t, c.table.own, mostOwn)
+	require.Len(t, b.shape.local, maxLocal)
+	require.Len(t, c.pattern.gpus, maxLocal)
 	for i, name := range names {
 		require.Equal(t, name, b.shape.WatchedLabels(i).Get("gpu_uuid"))
 	}
@@ -179,9 +179,9 @@ func TestReplicasThatShowTheSameInAnotherOrderShareIt(t *testing.T) {
 	for _, order := range [][]int{{7, 6, 5, 4, 3, 1, 2, 0}, {4, 3, 0, 1, 2, 7, 5, 6}, {1, 2, 0, 3, 4, 6, 7, 5}} {
 		c, b, body := of(order)
 		require.Equal(t, shown(t, first), shown(t, b), order)
-		require.Same(t, unsafe.SliceData(first.shape.at), unsafe.SliceData(b.shape.at))
+		require.Same(t, unsafe.SliceData(first.shape.indexes), unsafe.SliceData(b.shape.indexes))
 		require.Same(t, first.shape.watched, b.shape.watched)
-		require.Equal(t, first.shape.shows, b.shape.shows)
+		require.Equal(t, first.shape.gpus, b.shape.gpus)
 		fast, err := c.Parse([]byte(body), "")
 		require.NoError(t, err)
 		quick, _ := c.Paths()

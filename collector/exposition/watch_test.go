@@ -11,21 +11,21 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// requireGlance holds what a glance reads of a page to what Parse watches of it, and
-// Parse after a glance to Parse without one.
-func requireGlance(t *testing.T, body, contentType string) {
+// requireWatched compares the series of ParseWatched with those that Parse watches, and
+// Parse after ParseWatched with Parse alone.
+func requireWatched(t *testing.T, body, contentType string) {
 	t.Helper()
 	opts := exposition.Options{Watch: func(name string) bool { return len(name)%2 == 0 }}
 	whole, err := parseWith(t, exposition.NewCache(opts), body, contentType)
-	glancing := exposition.NewCache(opts)
-	b, glanced := glancing.ParseWatched([]byte(body), contentType)
+	cache := exposition.NewCache(opts)
+	b, parsed := cache.ParseWatched([]byte(body), contentType)
 	if err != nil {
 		return
 	}
-	require.NoError(t, glanced)
+	require.NoError(t, parsed)
 	require.Equal(t, watchedOf(whole), watchedOf(b))
 	require.Zero(t, b.Shape().Lines())
-	b, err = glancing.Parse([]byte(body), contentType)
+	b, err = cache.Parse([]byte(body), contentType)
 	require.NoError(t, err)
 	requireSamePage(t, render(t, &exposition.Merger{}, whole), render(t, &exposition.Merger{}, b))
 	require.Equal(t, watchedOf(whole), watchedOf(b))
@@ -43,7 +43,7 @@ func watchedOf(b *exposition.Block) []string {
 	return all
 }
 
-func TestAGlanceReadsWhatIsWatched(t *testing.T) {
+func TestParseWatchedReadsTheWatchedSeries(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		string(simulate.BenchPage(simulate.BenchTRTLLM, 1, 1)),
@@ -51,8 +51,8 @@ func TestAGlanceReadsWhatIsWatched(t *testing.T) {
 		"# TYPE abcd counter\n# TYPE abcd gauge\nabcd 1\nab{__ab=\"1\"} 1\nab{x=\"1\",x=\"2\"} 1\n",
 		"",
 	} {
-		requireGlance(t, body, "")
-		requireGlance(t, body+"# EOF\n", openMetrics)
+		requireWatched(t, body, "")
+		requireWatched(t, body+"# EOF\n", openMetrics)
 	}
 	c := exposition.NewCache(exposition.Options{})
 	_, err := c.ParseWatched(nil, "text/html")

@@ -31,11 +31,11 @@ func TestTheTextOfAHugePageIsKeptOnceItCameTwice(t *testing.T) {
 		labels     []string
 		fast, slow uint64
 	}{
-		{"an ordinary page", exposition.Ordinary / 2, []string{"x", "x", "x", "x"}, 3, 1},
-		{"a huge page", exposition.Ordinary + 1, []string{"x", "x", "x", "x"}, 2, 2},
-		{"that was another in between", exposition.Ordinary + 1, []string{"x", "y", "x", "x", "x"}, 1, 4},
-		{"always another", exposition.Ordinary + 1, []string{"a", "b", "c", "d"}, 0, 4},
-		{"too large to be kept", exposition.Remembered + 1, []string{"x", "x", "x", "x"}, 0, 4},
+		{"an ordinary page", exposition.LargePageBytes / 2, []string{"x", "x", "x", "x"}, 3, 1},
+		{"a huge page", exposition.LargePageBytes + 1, []string{"x", "x", "x", "x"}, 2, 2},
+		{"that was another in between", exposition.LargePageBytes + 1, []string{"x", "y", "x", "x", "x"}, 1, 4},
+		{"always another", exposition.LargePageBytes + 1, []string{"a", "b", "c", "d"}, 0, 4},
+		{"too large to be kept", exposition.MaxPatternBytes + 1, []string{"x", "x", "x", "x"}, 0, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +61,7 @@ func TestTheTextOfAHugePageIsKeptOnceItCameTwice(t *testing.T) {
 // What a huge page leaves out is the same as of any page.
 func TestAHugePageLeavesOutWhatASmallOneDoes(t *testing.T) {
 	opts := exposition.Options{Limits: exposition.Limits{Output: exposition.Budget{Series: 400}}}
-	page := "# HELP b help\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n" + hugePage(exposition.Ordinary, "x", "1") + "c 1\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\nh_count 1\nh_sum 1\n"
+	page := "# HELP b help\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n" + hugePage(exposition.LargePageBytes, "x", "1") + "c 1\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\nh_count 1\nh_sum 1\n"
 	b := parse(t, opts, page)
 	require.Equal(t, 1, b.Shape().LeftOut().Families)
 	require.Equal(t, []string{"a"}, b.Shape().LeftOut().Names)

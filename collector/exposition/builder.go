@@ -1,0 +1,206 @@
+package exposition
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"unique"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// series is one line while a shape is being built.
+type series struct {
+	family int
+	prefix string
+	// value is the index of the sample, and of the value in blocks once that is known.
+	value int
+	// order sorts the series of a family; equal ones keep the order of the source.
+	order labels.Labels
+}
+
+// shapeBuilder collects families and series in any order.
+type shapeBuilder struct {
+	families []Family
+	index    map[string]int
+	series   []series
+	drops    Drops
+	left     LeftOut
+	cost     Budget
+	// candidates are the watched series of the body, which watched holds once their
+	// values have indexes.
+	candidates []watchCandidate
+	watched    []watchedSeries
+	gpus       []string
+	// ranks are the positions of the families sorted by name, nil before [shapeBuilder.sort].
+	ranks []int
+}
+
+// family returns the index of the family of that name, adding it as untyped.
+func (b *shapeBuilder) family(name string) int {
+	if i, ok := b.index[name]; ok {
+		return i
+	}
+	if b.index == nil {
+		b.index = make(map[string]int)
+	}
+	b.index[name] = len(b.families)
+	b.families = append(b.families, Family{Name: name, Type: model.MetricTypeUnknown})
+	return len(b.families) - 1
+}
+
+// sort sorts families by name and the series inside each by their order.
+func (b *shapeBuilder) sort() {
+	if b.ranks != nil {
+		return
+	}
+	sorted := make([]int, len(b.families))
+	for i := range sorted {
+		sorted[i] = i
+	}
+	slices.SortFunc(sorted, func(x, y int) int { return strings.Compare(b.families[x].Name, b.families[y].Name) })
+	b.ranks = make([]int, len(sorted))
+	for rank, i := range sorted {
+		b.ranks[i] = rank
+	}
+	slices.SortStableFunc(b.series, func(x, y series) int {
+		return cmp.Or(b.ranks[x.family]-b.ranks[y.family], labels.Compare(x.order, y.order))
+	})
+}
+
+// build returns the shape. Families without series are dropped.
+func (b *shapeBuilder) build() *Shape {
+	b.sort()
+	text, watched := newTextBuilder(b.series), b.watched
+	defer text.release()
+	s := &Shape{
+		families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), indexes: make([]uint32, 0, len(b.series)),
+		local: text.local, drops: b.drops, left: b.left, cost: b.cost, watched: &watched, gpus: slices.Clip(b.gpus),
+	}
+	for i := 0; i < len(b.series); {
+		f := b.families[b.series[i].family]
+		f.first = i
+		for ; i < len(b.series) && b.series[i].family == b.series[f.first].family; i++ {
+			one := &b.series[i]
+			s.lines, s.indexes = append(s.lines, text.add(one.prefix)), append(s.indexes, uint32(one.value))
+			s.utf8 = s.utf8 || one.prefix[0] == '{' || quotedLabelName(one.prefix)
+		}
+		f.end, f.text = i, text.family()
+		f.Name, f.Help, f.Unit = unique.Make(f.Name).Value(), unique.Make(f.Help).Value(), unique.Make(f.Unit).Value()
+		s.families = append(s.families, f)
+	}
+	if !text.private {
+		s.interned = internedLists{internedFamilies.intern(s.families), internedLines.intern(s.lines), internedIndexes.intern(s.indexes)}
+		s.watched = internedWatched.intern(slices.Clone(watched))
+		s.families, s.lines, s.indexes = *s.interned.families, *s.interned.lines, *s.interned.indexes
+	}
+	return s
+}
+
+// quotedLabelName reports whether a prefix has a quoted label name, which the text
+// format 0.0.4 does not allow.
+func quotedLabelName(prefix string) (found bool) {
+	if !strings.Contains(prefix, `{"`) && !strings.Contains(prefix, `,"`) {
+		return false
+	}
+	// A label value may contain these bytes too.
+	parsePrefix([]byte(prefix)).Range(func(l labels.Label) {
+		found = found || l.Name != model.MetricNameLabel && !model.LegacyValidation.IsValidLabelName(l.Name)
+	})
+	return found
+}
+
+// shape assigns every sample of the body to its family. Of equal series the first wins.
+func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
+	b := &shapeBuilder{drops: r.drops}
+	out, err := r.preselect(renderer, b)
+	if err != nil {
+		return nil, err
+	}
+	b.series = make([]series, 0, len(r.samples)-b.left.Series)
+	seen := make(map[string]struct{}, len(r.samples)-b.left.Series)
+	watched := make(map[uint64]struct{}, min(len(r.samples), maxInitialSamples))
+	b.candidates = make([]watchCandidate, 0, min(len(r.samples), maxInitialSamples))
+	for i := range r.samples {
+		cached, err := renderer.series(r.samples[i].series)
+		if err != nil {
+			return nil, err
+		}
+		b.drops.Collisions += cached.collisions
+		conflicting := r.samples[i].conflicting
+		if !cached.source.IsEmpty() && !conflicting {
+			b.addCandidate(watched, cached.source, i)
+		}
+		if cached.drop == "" && conflicting {
+			cached.drop = DropTypeConflict
+		}
+		if cached.drop != "" {
+			b.drops.add(cached.drop)
+		} else if out == nil || !out[r.familyOf(&cached)] {
+			r.addSeries(b, seen, &cached, i)
+		}
+	}
+	b.limit(r.opts.Limits.Output)
+	r.assignIndexes(b)
+	return b.build(), nil
+}
+
+// assignIndexes gives the values their indexes in blocks: first the lines in the
+// order of the page, then all others by the text of their series. Replicas that
+// list the same series in different orders thereby share everything that refers to
+// these indexes.
+func (r *pageReader) assignIndexes(b *shapeBuilder) {
+	b.sort()
+	next := uint32(0)
+	written := make([]bool, len(r.samples))
+	for i := range b.series {
+		one := &b.series[i]
+		written[one.value], r.samples[one.value].index = true, next
+		one.value = int(next)
+		next++
+	}
+	if int(next) < len(r.samples) {
+		var others []*sample
+		for i := range r.samples {
+			if !written[i] {
+				others = append(others, &r.samples[i])
+			}
+		}
+		slices.SortStableFunc(others, func(x, y *sample) int { return bytes.Compare(x.series, y.series) })
+		for i, s := range others {
+			s.index = next + uint32(i)
+		}
+	}
+	slices.SortFunc(b.candidates, func(x, y watchCandidate) int {
+		return cmp.Compare(r.samples[x.sample].index, r.samples[y.sample].index)
+	})
+	for i := range b.candidates {
+		b.watch(b.candidates[i].labels, r.samples[b.candidates[i].sample].index)
+	}
+}
+
+// addSeries adds the series of sample i to its family unless it is a duplicate or
+// malformed.
+func (r *pageReader) addSeries(b *shapeBuilder, seen map[string]struct{}, cached *cachedSeries, i int) {
+	family := r.meta.familyIndex(b, r.format, cached.name)
+	f := &b.families[family]
+	identity, drop := cached.lint(f)
+	if _, duplicate := seen[identity]; drop == "" && duplicate {
+		drop = DropDuplicate
+	}
+	if s := &r.samples[i]; drop == "" && f.Type == model.MetricTypeHistogram && !strings.HasSuffix(cached.name, "_sum") {
+		// A negative number of observations makes readers reject the page.
+		s.count = true
+		if v, _ := number(r.body[s.value.start:s.value.end]); v < 0 {
+			r.valueDrops, drop = true, DropInvalidHistogram
+		}
+	}
+	if drop != "" {
+		b.drops.add(drop)
+		return
+	}
+	seen[identity] = struct{}{}
+	b.series = append(b.series, series{family: family, prefix: cached.prefix, value: i, order: cached.order(f.Type)})
+}

@@ -1,0 +1,67 @@
+package exposition
+
+import (
+	"hash/maphash"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+)
+
+// Interner stores equal values once, for as long as they are referenced: replicas of
+// one kind have most values in common. Interned values must not change. The zero value
+// is ready to use and safe for concurrent use.
+type Interner[K comparable, V any] struct {
+	mu     sync.Mutex
+	values map[K]weak.Pointer[V]
+}
+
+// Intern returns the interned value of the key, or builds and interns it. Where keys
+// are hashes, equal reports whether a value is the right one; it may be nil.
+func (i *Interner[K, V]) Intern(key K, equal func(*V) bool, build func() *V) *V {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if v := i.values[key].Value(); v != nil && (equal == nil || equal(v)) {
+		return v
+	}
+	v := build()
+	pointer := weak.Make(v)
+	if i.values == nil {
+		i.values = make(map[K]weak.Pointer[V])
+	}
+	i.values[key] = pointer
+	runtime.AddCleanup(v, func(key K) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.values[key] == pointer {
+			delete(i.values, key)
+		}
+	}, key)
+	return v
+}
+
+// listInterner interns lists.
+type listInterner[T comparable] struct{ Interner[uint64, []T] }
+
+// The lists of all shapes and patterns.
+//
+//nolint:gochecknoglobals // a cache without state of any replica.
+var (
+	listSeed = maphash.MakeSeed()
+
+	internedLines    listInterner[line]
+	internedIndexes  listInterner[uint32]
+	internedFamilies listInterner[Family]
+	internedPieces   listInterner[piece]
+	internedWatched  listInterner[watchedSeries]
+)
+
+// intern returns the interned list that equals this one, which must not change anymore.
+func (i *listInterner[T]) intern(list []T) *[]T {
+	var h maphash.Hash
+	h.SetSeed(listSeed)
+	for _, one := range list {
+		maphash.WriteComparable(&h, one)
+	}
+	return i.Intern(h.Sum64(), func(v *[]T) bool { return slices.Equal(*v, list) }, func() *[]T { return &list })
+}

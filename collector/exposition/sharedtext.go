@@ -1,0 +1,196 @@
+package exposition
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unique"
+)
+
+// localLabels are the labels by which replicas of a pool differ. The text of a family
+// leaves out their values, so that most replicas share it: with a thousand replicas,
+// separate texts would take most of the memory and of the CPU caches.
+//
+//nolint:gochecknoglobals // constant data.
+var localLabels = [...]string{"replica_id", LabelGPU}
+
+// LabelGPU is the label that distinguishes GPUs, on servers' pages too.
+const LabelGPU = "gpu_uuid"
+
+// maxLocal limits the local values of a replica. Lines with further ones contain them.
+const maxLocal = 64
+
+// addLocal returns the position, from 1, of a value in a list, adding it if needed; 0 if
+// the list is full.
+func addLocal[T string | []byte](list *[]string, value T) int {
+	for i, other := range *list {
+		if other == string(value) {
+			return i + 1
+		}
+	}
+	if len(*list) == maxLocal {
+		return 0
+	}
+	*list = append(*list, unique.Make(string(value)).Value())
+	return len(*list)
+}
+
+// line is one series. Its prefix is the text of its family up to end, with local values
+// inserted at cut1 and cut2; a cut at end inserts nothing.
+type line struct {
+	end, cut1, cut2 uint32
+	local1, local2  uint16
+}
+
+// localLength returns the length of the local values of a line.
+func (l *line) localLength(local []string) (size uint32) {
+	if l.cut1 < l.end {
+		size = uint32(len(local[l.local1]))
+		if l.cut2 < l.end {
+			size += uint32(len(local[l.local2]))
+		}
+	}
+	return size
+}
+
+// appendPrefix appends the prefix of a line whose text begins at start.
+func (s *segment) appendPrefix(dst []byte, start uint32, l *line) []byte {
+	dst = append(dst, s.text[start:l.cut1]...)
+	if l.cut1 < l.end {
+		dst = append(append(dst, s.local[l.local1]...), s.text[l.cut1:l.cut2]...)
+		if l.cut2 < l.end {
+			dst = append(append(dst, s.local[l.local2]...), s.text[l.cut2:l.end]...)
+		}
+	}
+	return dst
+}
+
+// familyText is the text of one family: the prefixes of its lines without local values.
+// It is interned, except for very large pages, whose text is freed with the shape.
+type familyText struct {
+	interned unique.Handle[string]
+	private  string
+}
+
+// Value returns the text.
+func (t familyText) Value() string {
+	if t.private != "" {
+		return t.private
+	}
+	return t.interned.Value()
+}
+
+// maxInternedBytes is the maximum size of all prefixes of a page that is interned.
+const maxInternedBytes = 1 << 20
+
+// textBuilder builds the texts of families.
+type textBuilder struct {
+	local   []string
+	numbers map[string]uint16
+	text    []byte
+	private bool
+}
+
+// textBuilders are unused builders.
+//
+//nolint:gochecknoglobals // memory only.
+var textBuilders = sync.Pool{New: func() any { return &textBuilder{numbers: make(map[string]uint16)} }}
+
+// newTextBuilder returns a builder with the local values of the series. Values are
+// numbered in sorted order, like the lines of a family.
+func newTextBuilder(all []series) *textBuilder {
+	t := textBuilders.Get().(*textBuilder) //nolint:forcetypeassert // the pool has nothing else.
+	size := 0
+	for i := range all {
+		size += len(all[i].prefix)
+	}
+	t.private = size > maxInternedBytes
+	for _, label := range localLabels {
+		first := len(t.local)
+		for i := range all {
+			value, _ := labelValue(all[i].prefix, label)
+			if _, ok := t.numbers[value]; value != "" && !ok && len(t.local) < maxLocal {
+				value = unique.Make(value).Value()
+				t.local, t.numbers[value] = append(t.local, value), 0
+			}
+		}
+		slices.Sort(t.local[first:])
+	}
+	for i, value := range t.local {
+		t.numbers[value] = uint16(i)
+	}
+	t.local = slices.Clip(t.local)
+	return t
+}
+
+// release returns the builder to the pool.
+func (t *textBuilder) release() {
+	if cap(t.text) <= maxInternedBytes {
+		t.local, t.text = nil, t.text[:0]
+		clear(t.numbers)
+		textBuilders.Put(t)
+	}
+}
+
+// add appends the prefix of a line to the text of the family.
+func (t *textBuilder) add(prefix string) (l line) {
+	from, cuts := 0, [...]*uint32{&l.cut1, &l.cut2}
+	numbers, found := [...]*uint16{&l.local1, &l.local2}, 0
+	// Labels are sorted, and so must the cuts be: gpu_uuid precedes replica_id.
+	for i := len(localLabels) - 1; i >= 0; i-- {
+		value, start := labelValue(prefix, localLabels[i])
+		number, ok := t.numbers[value]
+		if value == "" || !ok || start < from {
+			continue
+		}
+		t.text = append(t.text, prefix[from:start]...)
+		*cuts[found], *numbers[found] = uint32(len(t.text)), number
+		found++
+		from = start + len(value)
+	}
+	t.text = append(t.text, prefix[from:]...)
+	l.end = uint32(len(t.text))
+	for ; found < len(cuts); found++ {
+		*cuts[found] = l.end
+	}
+	return l
+}
+
+// family returns the text of the lines added since the last family.
+func (t *textBuilder) family() familyText {
+	text := string(t.text)
+	t.text = t.text[:0]
+	if t.private {
+		return familyText{private: text}
+	}
+	return familyText{interned: unique.Make(text)}
+}
+
+// labelValue returns the escaped value of a label of a prefix and its position; empty
+// for none.
+func labelValue(prefix, label string) (value string, start int) {
+	for from := 0; ; {
+		found := strings.Index(prefix[from:], label)
+		if found < 1 {
+			return "", 0
+		}
+		from += found + len(label)
+		if before := prefix[from-len(label)-1]; (before == '{' || before == ',') && strings.HasPrefix(prefix[from:], `="`) {
+			start = from + len(`="`)
+			return upToQuote(prefix[start:]), start
+		}
+	}
+}
+
+// upToQuote returns an escaped text up to the quote that ends it.
+func upToQuote[T string | []byte](text T) T {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return text[:i]
+		}
+	}
+	return text
+}
