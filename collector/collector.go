@@ -183,7 +183,7 @@ func (c *Collector) ScrapeOnce(ctx context.Context) error {
 // Walk looks for the targets of every pool, for at most the given time where a
 // source does not answer, and tries each of them once. It says what was found; the
 // snapshots stay in the store. Nothing goes on running.
-func (c *Collector) Walk(ctx context.Context, patience time.Duration) []target.Search {
+func (c *Collector) Walk(ctx context.Context, patience time.Duration) []target.PoolDiscovery {
 	all, _ := c.walk(ctx, patience)
 	return all
 }
@@ -192,11 +192,11 @@ func (c *Collector) Walk(ctx context.Context, patience time.Duration) []target.S
 const atOnce = 16
 
 // walk gives what was found of each pool, and what failed.
-func (c *Collector) walk(ctx context.Context, patience time.Duration) ([]target.Search, error) {
+func (c *Collector) walk(ctx context.Context, patience time.Duration) ([]target.PoolDiscovery, error) {
 	c.mu.Lock()
 	wanted := c.wanted
 	c.mu.Unlock()
-	all, failed := make([]target.Search, len(wanted)), make([][]error, len(wanted))
+	all, failed := make([]target.PoolDiscovery, len(wanted)), make([][]error, len(wanted))
 	slots := make(chan struct{}, atOnce)
 	var walks sync.WaitGroup
 	for i, p := range wanted {

@@ -124,7 +124,7 @@ func TestAConfigThatHangsCostsNeitherVersionsNorHealth(t *testing.T) {
 			page := l.page()
 			requireNoText(t, page, `version="unknown"`)
 			requireText(t, page, `engine_version="2.51.0"`)
-			require.Len(t, target.ListOf(l.only().Checks, assess.Unanswered), 1, "what does not answer is reported all the while")
+			require.Len(t, target.FindChecks(l.only().Checks, assess.Unanswered), 1, "what does not answer is reported all the while")
 		}
 		require.InDelta(t, 21, p.count("/v2/health/ready"), 2, "health is asked for once an interval")
 		require.Equal(t, "ready", l.only().State)

@@ -113,7 +113,7 @@ func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
 			requireText(t, page, "llm_server_queue_depth{")
 			require.LessOrEqual(t, strings.Count(page, "llm_server_model_info{"), 256)
 			if c.reason != "" {
-				unanswered := target.ListOf(status.Checks, assess.Unanswered)
+				unanswered := target.FindChecks(status.Checks, assess.Unanswered)
 				require.NotEmpty(t, unanswered)
 				require.Contains(t, unanswered[0].Reason, c.reason)
 			}

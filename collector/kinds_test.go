@@ -135,7 +135,7 @@ func told(s *target.Status, page string) string {
 	say("generation: %s: %s", cmp.Or(s.Generation, "none"), s.GenerationReason)
 	say("versions: %s, %s from %s", s.EngineVersion, s.TRTLLMVersion, s.VersionSource)
 	say("state: %s", s.State)
-	for _, q := range target.ListOf(s.Checks, assess.Unanswered) {
+	for _, q := range target.FindChecks(s.Checks, assess.Unanswered) {
 		say("unanswered: %s: %s", q.Name, q.Reason)
 	}
 	say("\nmodels:")
@@ -148,7 +148,7 @@ func told(s *target.Status, page string) string {
 	for _, part := range []struct {
 		title string
 		all   []target.Check
-	}{{"capabilities", target.ListOf(s.Checks, assess.Capabilities)}, {"determinism", target.ListOf(s.Checks, assess.Determinism)}} {
+	}{{"capabilities", target.FindChecks(s.Checks, assess.Capabilities)}, {"determinism", target.FindChecks(s.Checks, assess.Determinism)}} {
 		say("\n%s:", part.title)
 		for _, v := range part.all {
 			answer := map[bool]string{true: "yes", false: "no "}[v.OK]
@@ -177,7 +177,7 @@ func identityOf(page string) string {
 			continue
 		}
 		var all []string
-		for _, name := range relabel.Names() {
+		for _, name := range relabel.IdentityLabels() {
 			_, rest, found := strings.Cut(text, name+`="`)
 			if !found {
 				continue

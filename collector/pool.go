@@ -47,7 +47,7 @@ type pool struct {
 	// refused are the targets found last whose key another of them has.
 	refused []*target.Target
 	// search is what became of all that discovery found last.
-	search target.Search
+	search target.PoolDiscovery
 }
 
 // build makes what a pool needs to run.
@@ -88,7 +88,7 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper scrape.Scr
 }
 
 // targets are those of what discovery found, see targetsOf.
-func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.Search) {
+func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.PoolDiscovery) {
 	return targetsOf(&p.cfg, p.shard, groups, log)
 }
 

@@ -225,7 +225,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 	case runs:
 		c.stop(l)
 		l.pool.release()
-		l.slot.Retarget(t)
+		l.slot.SetTarget(t)
 		var past replica.Past
 		if l.Target().MetricsURL == t.MetricsURL {
 			past = l.Past()

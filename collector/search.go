@@ -9,7 +9,7 @@ import (
 
 // searched notes what became of what discovery found. A pool that has no target
 // is a problem, and said once.
-func (c *Collector) searched(p *pool, s *target.Search) {
+func (c *Collector) searched(p *pool, s *target.PoolDiscovery) {
 	id := p.cfg.PoolID
 	was := p.search.Problem()
 	s.Sources = p.sources.Sources()
@@ -51,15 +51,15 @@ func (c *Collector) countRefused() {
 
 // Searches are what discovery and relabeling have found of every pool, in the
 // order of the pools' names.
-func (c *Collector) Searches() []target.Search {
+func (c *Collector) Searches() []target.PoolDiscovery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]target.Search, 0, len(c.running))
+	all := make([]target.PoolDiscovery, 0, len(c.running))
 	for id, p := range c.running {
 		s := p.search
 		s.PoolID, s.Sources = id, p.sources.Sources()
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b target.Search) int { return strings.Compare(a.PoolID, b.PoolID) })
+	slices.SortFunc(all, func(a, b target.PoolDiscovery) int { return strings.Compare(a.PoolID, b.PoolID) })
 	return all
 }

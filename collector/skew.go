@@ -83,9 +83,9 @@ func (c *Collector) runSkew(ctx context.Context) {
 	var shown comparison
 	for seen := uint64(0); ; {
 		// It is asked for before the news: the last replica may go while they are read.
-		occupied := c.opts.Store.Occupied()
+		occupied := c.opts.Store.NonEmpty()
 		// What promises and what compares may come in any order.
-		if news := c.opts.Store.News() + c.pools.Load(); news != seen {
+		if news := c.opts.Store.Changes() + c.pools.Load(); news != seen {
 			seen = news
 			if b, changed := shown.show(slices.Concat(c.promised(), skews(c.compared()))); changed {
 				c.opts.Store.PublishFleet(b)

@@ -26,9 +26,9 @@ import (
 // and says what became of the others. One that cannot be used is left out, with a
 // word in the log. Nothing is changed of what it is given; it may be called
 // concurrently.
-func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.Search) {
+func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.PoolDiscovery) {
 	var found []*target.Target
-	p, search := targetMaker{cfg}, target.Search{PoolID: cfg.PoolID, Answered: true}
+	p, search := targetMaker{cfg}, target.PoolDiscovery{PoolID: cfg.PoolID, Answered: true}
 	for _, g := range groups {
 		search.Found += len(g.Targets)
 		for _, lset := range g.Targets {
@@ -56,7 +56,7 @@ func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *s
 type targetMaker struct{ *config.Pool }
 
 // dropped notes a target that relabeling dropped; of the first ones also the rule.
-func (p targetMaker) dropped(s *target.Search, source string, lset labels.Labels) {
+func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels.Labels) {
 	s.Dropped++
 	if len(s.Drops) == target.MaxDrops {
 		return
@@ -231,7 +231,7 @@ func withoutParams(lset labels.Labels) labels.Labels {
 func further(lset labels.Labels) map[string]string {
 	var m map[string]string
 	lset.Range(func(l labels.Label) {
-		if strings.HasPrefix(l.Name, model.ReservedLabelPrefix) || slices.Contains(relabel.Names(), l.Name) {
+		if strings.HasPrefix(l.Name, model.ReservedLabelPrefix) || slices.Contains(relabel.IdentityLabels(), l.Name) {
 			return
 		}
 		if m == nil {

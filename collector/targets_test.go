@@ -18,7 +18,7 @@ import (
 )
 
 // targetsFound are the targets of a pool of which discovery has found so many.
-func targetsFound(sets ...model.LabelSet) ([]*target.Target, target.Search) {
+func targetsFound(sets ...model.LabelSet) ([]*target.Target, target.PoolDiscovery) {
 	p := config.DefaultPool
 	p.PoolID = "llama"
 	return targetsOf(&p, shard{Total: 1}, []*targetgroup.Group{{Source: "found", Targets: sets}}, slog.New(slog.DiscardHandler))

@@ -195,7 +195,7 @@ func FuzzRules(f *testing.F) {
 
 			// A series of ours has the identity already.
 			own := labels.NewBuilder(in).Set("pool_id", id.PoolID).Set("replica_id", id.ReplicaID).Labels()
-			mine := series.Own(own)
+			mine := series.ApplyRules(own)
 			require.Equal(t, mine.Reason == "", mine.Keep)
 			require.Empty(t, mine.Collisions)
 			if !collides(r) {

@@ -23,8 +23,8 @@ const (
 // label itself is never absent.
 const Unknown = "unknown"
 
-// Names lists the identity labels. A target cannot speak in any of them.
-func Names() []string {
+// IdentityLabels lists the identity labels. A target cannot speak in any of them.
+func IdentityLabels() []string {
 	return []string{
 		LabelEngine, LabelEngineVersion, LabelTRTLLMVersion,
 		LabelPoolID, LabelReplicaID, LabelModelID,
@@ -90,7 +90,7 @@ func (id *Identity) owned() []owned {
 	if id.Versions == VersionsInfo {
 		list[1].value, list[2].value = "", ""
 	}
-	names := Names()
+	names := IdentityLabels()
 	for name, value := range maps.All(id.Labels) {
 		if value != "" && !slices.Contains(names, name) && !strings.HasPrefix(name, model.ReservedLabelPrefix) && model.UTF8Validation.IsValidLabelName(name) {
 			list = append(list, owned{name, value, false})

@@ -77,7 +77,7 @@ func (r *Relabeler) Series(in labels.Labels) Result {
 
 // Own applies the rules to a series of the exporter about the target, which has
 // the identity already; the same exceptions hold.
-func (r *Relabeler) Own(in labels.Labels) Result {
+func (r *Relabeler) ApplyRules(in labels.Labels) Result {
 	r.builder.Reset(in)
 	return r.apply(Result{})
 }

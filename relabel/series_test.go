@@ -244,8 +244,8 @@ func TestTheIdentityIsCopied(t *testing.T) {
 func TestNamesAreTheLabelsOfTheIdentity(t *testing.T) {
 	id := llama()
 	res := relabel.New(nil, id).Series(labels.FromStrings("__name__", "a", "model", "ensemble"))
-	for _, name := range relabel.Names() {
+	for _, name := range relabel.IdentityLabels() {
 		require.NotEmpty(t, res.Labels.Get(name), name)
 	}
-	require.Equal(t, 2+len(relabel.Names()), res.Labels.Len())
+	require.Equal(t, 2+len(relabel.IdentityLabels()), res.Labels.Len())
 }

@@ -14,7 +14,7 @@ import (
 type report struct {
 	ExitCode int `json:"exit_code"`
 	// Pools are what discovery found, where it was asked.
-	Pools    []target.Search `json:"pools,omitempty"`
+	Pools    []target.PoolDiscovery `json:"pools,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
 	Servers  []serverReport  `json:"servers"`
 	// Next are the commands to run next, File what to write before the first.
@@ -72,7 +72,7 @@ func (r *report) add(t *target.Target, s *target.Status, problem *diagnose.Findi
 		serverFacts: serverFacts{Engine: s.DetectedEngine, Evidence: s.EngineEvidence, Generation: s.Generation, GenerationReason: s.GenerationReason, EngineVersion: s.EngineVersion, TRTLLMVersion: s.TRTLLMVersion, VersionSource: s.VersionSource},
 		State:       s.State, Severity: s.Severity, Reason: s.StateReason, LastError: s.LastError,
 	}
-	capabilities := target.ListOf(s.Checks, assess.Capabilities)
+	capabilities := target.FindChecks(s.Checks, assess.Capabilities)
 	one.pageless = s.Health != target.HealthUp && !t.Silent && (len(capabilities) == 0 || problem != nil && problem.Page != "")
 	if one.pageless {
 		r.pageless++

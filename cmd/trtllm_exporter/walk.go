@@ -34,7 +34,7 @@ func wholeFile(name string) (*config.File, error) {
 }
 
 // walked takes in what discovery found of each pool.
-func (r *report) walked(pools []target.Search, warnings []string) {
+func (r *report) walked(pools []target.PoolDiscovery, warnings []string) {
 	r.Pools, r.Warnings = pools, warnings
 	for i := range r.Pools {
 		if s := &r.Pools[i]; s.Problem() != "" || s.Waiting() != "" {
@@ -104,7 +104,7 @@ func sourceText(s *target.Source) string {
 }
 
 // relabelText is what became of what was found.
-func relabelText(s *target.Search) string {
+func relabelText(s *target.PoolDiscovery) string {
 	text := fmt.Sprintf("%d found, %d kept, %d dropped", s.Found, s.Targets, s.Dropped)
 	if s.LeftOut > 0 {
 		text += fmt.Sprintf(", %d cannot be used: %s", s.LeftOut, s.Error)
@@ -113,7 +113,7 @@ func relabelText(s *target.Search) string {
 }
 
 // adviceOf says what to do about a pool without targets.
-func adviceOf(s *target.Search) string {
+func adviceOf(s *target.PoolDiscovery) string {
 	switch {
 	case s.Waiting() != "":
 		return "check that the source can be reached from here, and its credentials"

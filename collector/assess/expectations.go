@@ -48,7 +48,7 @@ func expected(k *Known) []target.Check {
 	}
 	if checks := determinism(k); k.Expect.Determinism && len(checks) > 0 {
 		c := target.Check{Name: "determinism", OK: true, Reason: "all checks of the determinism profile hold"}
-		if broken := target.NotMet(checks); len(broken) > 0 {
+		if broken := target.FailedNames(checks); len(broken) > 0 {
 			c.OK, c.Reason = false, "these checks of the determinism profile do not hold: "+strings.Join(broken, ", ")
 		}
 		all = append(all, c)
@@ -59,7 +59,7 @@ func expected(k *Known) []target.Check {
 // Unmet says in one clause what the pool expects and the replica is not; empty
 // where it is as expected.
 func (k *Known) Unmet() string {
-	names := target.NotMet(k.List(Expected))
+	names := target.FailedNames(k.List(Expected))
 	if len(names) == 0 {
 		return ""
 	}

@@ -81,7 +81,7 @@ func OwnLabeler(t *target.Target, how *Labels) exposition.Labeler {
 		return nil
 	}
 	rules := relabel.New(how.Rules, relabel.Identity{PoolID: t.PoolID, ReplicaID: t.ReplicaID})
-	return func(in labels.Labels) exposition.Labeled { return labelled(rules.Own(in)) }
+	return func(in labels.Labels) exposition.Labeled { return labelled(rules.ApplyRules(in)) }
 }
 
 // labelled is what became of a series.

@@ -64,7 +64,7 @@ func (k *Known) List(name string) []target.Check {
 	if k == nil {
 		return nil
 	}
-	return target.ListOf(k.Checks, name)
+	return target.FindChecks(k.Checks, name)
 }
 
 // Unshown says why nobody would see that requests to the replica fail; empty

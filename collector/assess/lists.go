@@ -67,7 +67,7 @@ func unanswered(k *Known) []target.Check {
 	}
 	var all []target.Check
 	if _, none := k.Engine.StockVersion(k.Facts, k.Page); none != "" && k.TRTLLMVersion == "unknown" {
-		all = append(all, target.No("trtllm_version", none, cureVersion))
+		all = append(all, target.Failed("trtllm_version", none, cureVersion))
 	}
 	for _, p := range k.Facts.Problems {
 		all = append(all, target.Check{Name: p.Question, Reason: p.Reason})

@@ -62,8 +62,8 @@ const (
 )
 
 // yes and no are checks that still need a name.
-func yes(reason string) target.Check      { return target.Yes("", reason) }
-func no(reason, cure string) target.Check { return target.No("", reason, cure) }
+func yes(reason string) target.Check      { return target.Passed("", reason) }
+func no(reason, cure string) target.Check { return target.Failed("", reason, cure) }
 
 // Capabilities judges what can be known of a replica, in the order of
 // [CapabilityNames]: nil while nothing is known of it, as when it is down.

@@ -37,9 +37,9 @@ func (p Pins) check() target.Check {
 		open = append(open, "trtllm_version")
 	}
 	if len(open) > 0 {
-		return target.No(CheckVersions, "declare or expect "+strings.Join(open, " and "), "")
+		return target.Failed(CheckVersions, "declare or expect "+strings.Join(open, " and "), "")
 	}
-	return target.Yes(CheckVersions, "its versions are declared or expected")
+	return target.Passed(CheckVersions, "its versions are declared or expected")
 }
 
 // admitsOne checks that the executor takes one request into a batch; false while
@@ -51,9 +51,9 @@ func admitsOne(p *Page) (check target.Check, known bool) {
 	}
 	reason := fmt.Sprintf("the executor admits %.0f requests at once", limit)
 	if limit != 1 {
-		return target.No(CheckSingleRequest, reason+oneInFlight, ""), true
+		return target.Failed(CheckSingleRequest, reason+oneInFlight, ""), true
 	}
-	return target.Yes(CheckSingleRequest, reason), true
+	return target.Passed(CheckSingleRequest, reason), true
 }
 
 // oneInFlight is the way out of requests that share a batch.

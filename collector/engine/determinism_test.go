@@ -108,8 +108,8 @@ func TestDeterminismOfTRTLLMServe(t *testing.T) {
 	limited := func(n int) *engine.Page {
 		return readPage(t, engine.TRTLLMServe, fmt.Appendf(nil, "trtllm_max_num_active_requests %d\n", n))
 	}
-	require.Equal(t, []target.Check{target.Yes(engine.CheckOneInstance, "the server is one instance of its engine")}, serve.Determinism(nil, limited(0)))
-	require.Equal(t, target.Yes(engine.CheckSingleRequest, "the executor admits 1 requests at once"), serve.Determinism(nil, limited(1))[1])
+	require.Equal(t, []target.Check{target.Passed(engine.CheckOneInstance, "the server is one instance of its engine")}, serve.Determinism(nil, limited(0)))
+	require.Equal(t, target.Passed(engine.CheckSingleRequest, "the executor admits 1 requests at once"), serve.Determinism(nil, limited(1))[1])
 	require.False(t, serve.Determinism(nil, limited(9))[1].OK)
 	for _, kind := range []engine.Kind{engine.NIM, engine.Dynamo} {
 		require.Empty(t, of(t, kind).Determinism(nil, nil))
@@ -119,10 +119,10 @@ func TestDeterminismOfTRTLLMServe(t *testing.T) {
 func TestAServerWithoutTensorRTLLMNeedsNoVersionOfIt(t *testing.T) {
 	for _, kind := range []engine.Kind{engine.VLLM, engine.SGLang} {
 		e := of(t, kind)
-		require.Equal(t, []target.Check{target.No(engine.CheckVersions, "declare or expect engine_version", "")}, engine.Determinism(e, nil, nil, engine.Pins{}))
-		require.Equal(t, []target.Check{target.Yes(engine.CheckVersions, "its versions are declared or expected")}, engine.Determinism(e, nil, nil, engine.Pins{EngineVersion: true}))
+		require.Equal(t, []target.Check{target.Failed(engine.CheckVersions, "declare or expect engine_version", "")}, engine.Determinism(e, nil, nil, engine.Pins{}))
+		require.Equal(t, []target.Check{target.Passed(engine.CheckVersions, "its versions are declared or expected")}, engine.Determinism(e, nil, nil, engine.Pins{EngineVersion: true}))
 	}
 	triton := of(t, engine.Triton)
-	require.Equal(t, []target.Check{target.No(engine.CheckVersions, "declare or expect engine_version and trtllm_version", "")}, engine.Determinism(triton, nil, nil, engine.Pins{}))
-	require.Equal(t, []target.Check{target.No(engine.CheckVersions, "declare or expect trtllm_version", "")}, engine.Determinism(triton, nil, nil, engine.Pins{EngineVersion: true}))
+	require.Equal(t, []target.Check{target.Failed(engine.CheckVersions, "declare or expect engine_version and trtllm_version", "")}, engine.Determinism(triton, nil, nil, engine.Pins{}))
+	require.Equal(t, []target.Check{target.Failed(engine.CheckVersions, "declare or expect trtllm_version", "")}, engine.Determinism(triton, nil, nil, engine.Pins{EngineVersion: true}))
 }

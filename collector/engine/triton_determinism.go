@@ -55,10 +55,10 @@ func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
 func every(check string, models []*ModelFacts, holds string, why func(m *ModelFacts) string) target.Check {
 	for _, m := range models {
 		if reason := why(m); reason != "" {
-			return target.No(check, "model "+m.Name+" "+reason, "")
+			return target.Failed(check, "model "+m.Name+" "+reason, "")
 		}
 	}
-	return target.Yes(check, holds)
+	return target.Passed(check, holds)
 }
 
 func oneInstance(m *ModelFacts) string {

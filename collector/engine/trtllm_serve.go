@@ -103,7 +103,7 @@ func (*trtllmServe) CountsFailures(p *Page) bool { return p.Has(RequestsFailed) 
 
 // Determinism implements Engine.
 func (*trtllmServe) Determinism(_ *Facts, p *Page) []target.Check {
-	checks := []target.Check{target.Yes(CheckOneInstance, "the server is one instance of its engine")}
+	checks := []target.Check{target.Passed(CheckOneInstance, "the server is one instance of its engine")}
 	if c, known := admitsOne(p); known {
 		checks = append(checks, c)
 	}

@@ -61,7 +61,7 @@ func (r *Replica) learn(failed error) {
 	s := &r.status
 	s.Generation, s.GenerationReason, s.EngineBuildVersion = k.Generation, k.GenerationReason, k.BuildVersion()
 	s.Models, s.Checks, s.Skew = k.Models, k.Checks, k.Skew()
-	s.Learned++
+	s.FactsVersion++
 }
 
 // basis is what conclusions are drawn from.

@@ -132,7 +132,7 @@ func loneReplica(tb testing.TB, s scrape.Scraper, address string) (*Replica, *sn
 	tb.Helper()
 	store := snapshot.NewStore()
 	if m, ok := s.(interface{ asleep() time.Duration }); ok {
-		store = snapshot.NewStoreOf(m.asleep)
+		store = snapshot.NewStoreWithSuspend(m.asleep)
 	}
 	p := &Pool{
 		Scraper: s, Origin: time.Now(), Marker: "no page has this", Panicked: func() {},

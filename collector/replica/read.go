@@ -23,8 +23,8 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 		if failed := p.Body.Secret(); failed != nil {
 			return nil, failed
 		}
-		if glanced, err := g.cache.ParseWatched(p.Body.Body, p.Body.ContentType); err == nil {
-			r.identify(engine.ReadPage(r.server.Engine, glanced))
+		if watched, err := g.cache.ParseWatched(p.Body.Body, p.Body.ContentType); err == nil {
+			r.identify(engine.ReadPage(r.server.Engine, watched))
 		}
 	}
 	raw, err := g.cache.Parse(p.Body.Body, p.Body.ContentType)

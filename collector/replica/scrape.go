@@ -77,7 +77,7 @@ func (p jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err error) {
 	page.Release()
 	var next snapshot.Snapshot
-	before, asleep := r.status, r.slot.Asleep()
+	before, asleep := r.status, r.slot.Suspended()
 	shape := shape(raw)
 	if err == nil {
 		r.tally.Count(shape.Drops())
@@ -85,7 +85,7 @@ func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err e
 	}
 	if err == nil {
 		r.sightCanary(page)
-		next.Until = page.Came.Add(asleep + 2*r.target.Interval + r.target.Timeout + ageSlack)
+		next.Expires = page.Came.Add(asleep + 2*r.target.Interval + r.target.Timeout + ageSlack)
 	} else {
 		shape = nil
 	}

@@ -19,11 +19,11 @@ type Snapshot struct {
 	About, Health *exposition.Block
 	// Status is how the last scrape went.
 	Status target.Status
-	// Until is when the page is too old to be shown, by the monotonic clock and
-	// with [Slot.Asleep] added; the zero time is never. Scrapes replace a page
+	// Expires is when the page is too old to be shown, by the monotonic clock and
+	// with [Slot.Suspended] added; the zero time is never. Scrapes replace a page
 	// long before; a process that was stopped, or a machine that slept, shows none
 	// that is older.
-	Until time.Time
+	Expires time.Time
 }
 
 // blocks are the snapshot's blocks, nil ones too.
@@ -33,7 +33,7 @@ func (s *Snapshot) blocks() [4]*exposition.Block {
 
 // overdue reports whether the page is too old, given how long the machine slept.
 func (s *Snapshot) overdue(asleep time.Duration) bool {
-	return !s.Until.IsZero() && time.Now().Add(asleep).After(s.Until)
+	return !s.Expires.IsZero() && time.Now().Add(asleep).After(s.Expires)
 }
 
 // Slot is the place of one replica in a [Store]. All its methods may be called
@@ -48,17 +48,17 @@ type Slot struct {
 // Target is the replica the slot belongs to.
 func (s *Slot) Target() *target.Target { return s.target.Load() }
 
-// Asleep is how long the machine slept since it was started, which the monotonic
+// Suspended is how long the machine slept since it was started, which the monotonic
 // clock does not count: what is added to its times to compare them.
-func (s *Slot) Asleep() time.Duration { return s.store.asleep() }
+func (s *Slot) Suspended() time.Duration { return s.store.asleep() }
 
-// Retarget says that the replica of that pool_id and replica_id has a new
+// SetTarget says that the replica of that pool_id and replica_id has a new
 // description; what it published stays until it publishes again.
-func (s *Slot) Retarget(t *target.Target) { s.target.Store(t) }
+func (s *Slot) SetTarget(t *target.Target) { s.target.Store(t) }
 
 // Publish replaces the replica's snapshot.
 func (s *Slot) Publish(next Snapshot) {
-	if before := s.current.Swap(&next); next.Status.News(&before.Status) {
+	if before := s.current.Swap(&next); next.Status.Changed(&before.Status) {
 		s.store.news.Add(1)
 	}
 }
@@ -67,7 +67,7 @@ func (s *Slot) Publish(next Snapshot) {
 func (s *Slot) Status() target.Status {
 	now := s.current.Load()
 	status := now.Status
-	if now.overdue(s.Asleep()) {
+	if now.overdue(s.Suspended()) {
 		status.Health, status.LastReason = target.HealthDown, "timeout"
 		status.LastError = "timeout: the last page is too old: the exporter was stopped, or had no processor"
 	}
@@ -81,7 +81,7 @@ func (s *Slot) Derived() *exposition.Block { return s.shown().Derived }
 // shown is the current snapshot, an empty one when the page is too old.
 func (s *Slot) shown() *Snapshot {
 	now := s.current.Load()
-	if now.overdue(s.Asleep()) {
+	if now.overdue(s.Suspended()) {
 		return &Snapshot{}
 	}
 	return now

@@ -16,7 +16,7 @@ import (
 // Store holds the slots of all replicas in the order of their keys. All its
 // methods may be called concurrently.
 type Store struct {
-	// news counts the changes that [Store.News] speaks of.
+	// news counts the changes that [Store.Changes] speaks of.
 	news atomic.Uint64
 
 	mu    sync.RWMutex
@@ -28,24 +28,24 @@ type Store struct {
 }
 
 // NewStore returns a store without replicas.
-func NewStore() *Store { return NewStoreOf(newSleepClock().asleep) }
+func NewStore() *Store { return NewStoreWithSuspend(newSleepClock().asleep) }
 
-// NewStoreOf is NewStore on a machine of which a function says how long it slept.
-func NewStoreOf(asleep func() time.Duration) *Store {
+// NewStoreWithSuspend is NewStore on a machine of which a function says how long it slept.
+func NewStoreWithSuspend(asleep func() time.Duration) *Store {
 	return &Store{occupied: make(chan struct{}), asleep: asleep}
 }
 
-// Occupied is closed as long as there are replicas; ask for it each time.
-func (s *Store) Occupied() <-chan struct{} {
+// NonEmpty is closed as long as there are replicas; ask for it each time.
+func (s *Store) NonEmpty() <-chan struct{} {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.occupied
 }
 
-// News changes whenever a replica comes or goes, fails, or is judged or known to
+// Changes changes whenever a replica comes or goes, fails, or is judged or known to
 // be other than before: equal ones mean that only numbers have changed, and the
 // times of failures that go on.
-func (s *Store) News() uint64 { return s.news.Load() }
+func (s *Store) Changes() uint64 { return s.news.Load() }
 
 // leastReplica is less memory than any replica takes.
 const leastReplica = 32 << 10

@@ -98,12 +98,12 @@ func TestASecondReplicaOfOneNameIsRefused(t *testing.T) {
 	s := snapshot.NewStore()
 	slot := add(t, s, replica("p", "a"))
 	add(t, s, replica("p", "b")).Publish(snapshot.Snapshot{Raw: newSource("x", "b").block(1)})
-	before, news := shown(s, nil), s.News()
-	slot.Retarget(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://a:8002/metrics?key=hunter2"})
+	before, news := shown(s, nil), s.Changes()
+	slot.SetTarget(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://a:8002/metrics?key=hunter2"})
 	_, err := s.Add(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://other"})
 	require.ErrorContains(t, err, "replica p/a is known already at http://a:8002/metrics: give one of them another replica_id")
 	require.Equal(t, before, shown(s, nil), "the page stays the same")
-	require.Equal(t, news, s.News())
+	require.Equal(t, news, s.Changes())
 	s.Remove(slot)
 	add(t, s, replica("p", "a"))
 }
@@ -157,7 +157,7 @@ func TestARetargetedReplicaStaysOnThePage(t *testing.T) {
 	slot.Publish(snapshot.Snapshot{Raw: newSource("x", "a").block(7), Status: target.Status{Scraping: target.Scraping{Health: target.HealthUp}}})
 	before := shown(s, nil)
 	moved := &target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://elsewhere"}
-	slot.Retarget(moved)
+	slot.SetTarget(moved)
 	require.Same(t, moved, slot.Target())
 	require.Equal(t, before, shown(s, nil))
 	require.Equal(t, target.HealthUp, slot.Status().Health)
@@ -171,9 +171,9 @@ func TestARemovedReplicaPublishesNoMore(t *testing.T) {
 	s.Remove(slot)
 	require.Empty(t, shown(s, nil))
 	require.Zero(t, slot.Status())
-	news := s.News()
+	news := s.Changes()
 	slot.Publish(snapshot.Snapshot{Raw: src.block(2)})
-	require.Equal(t, news, s.News())
+	require.Equal(t, news, s.Changes())
 	require.Empty(t, shown(s, nil))
 	// Removing it again leaves its successor alone.
 	next := add(t, s, replica("p", "a"))
@@ -212,7 +212,7 @@ func TestReadersAndLoopsAtOnce(t *testing.T) {
 				}
 				for range 20 {
 					slot.Publish(snapshot.Snapshot{Raw: src.block(float64(i)), Status: target.Status{Scraping: target.Scraping{Scrapes: uint64(i)}}})
-					slot.Retarget(replica("p", name))
+					slot.SetTarget(replica("p", name))
 				}
 				s.Remove(slot)
 			}
@@ -267,15 +267,15 @@ func TestDerivedSeriesAreLentWhileTheyArePublished(t *testing.T) {
 func TestNewsIsWhatIsMoreThanNumbers(t *testing.T) {
 	store := snapshot.NewStore()
 	select {
-	case <-store.Occupied():
+	case <-store.NonEmpty():
 		require.Fail(t, "a store without replicas is occupied")
 	default:
 	}
-	before := store.News()
+	before := store.Changes()
 	slot, err := store.Add(&target.Target{PoolID: "p", ReplicaID: "r"})
 	require.NoError(t, err)
-	require.NotEqual(t, before, store.News(), "a replica came")
-	<-store.Occupied()
+	require.NotEqual(t, before, store.Changes(), "a replica came")
+	<-store.NonEmpty()
 
 	ready := target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Verdict: target.Verdict{State: "ready"}, Canary: &target.Canary{Result: "ok"}}
 	with := func(change func(*target.Status)) target.Status {
@@ -294,21 +294,21 @@ func TestNewsIsWhatIsMoreThanNumbers(t *testing.T) {
 		{"numbers and times", with(func(s *target.Status) { s.Scrapes, s.Samples, s.LastScrape = 5, 7, time.Unix(5, 0) }), false},
 		{"a canary that fails", with(func(s *target.Status) { s.Canary = &target.Canary{Result: "failed"} }), true},
 		{"no canary", with(func(s *target.Status) { s.Canary = nil }), true},
-		{"other facts", with(func(s *target.Status) { s.Canary, s.Learned = nil, 1 }), true},
-		{"another reason", with(func(s *target.Status) { s.Canary, s.Learned, s.StateReason = nil, 1, "why" }), true},
+		{"other facts", with(func(s *target.Status) { s.Canary, s.FactsVersion = nil, 1 }), true},
+		{"another reason", with(func(s *target.Status) { s.Canary, s.FactsVersion, s.StateReason = nil, 1, "why" }), true},
 		{"a failure", target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastError: "no"}}, true},
 		{"the same failure, later", target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastError: "no"}}, true},
 	} {
-		seen := store.News()
+		seen := store.Changes()
 		slot.Publish(snapshot.Snapshot{Status: c.next})
-		require.Equal(t, c.news, store.News() != seen, c.says)
+		require.Equal(t, c.news, store.Changes() != seen, c.says)
 	}
 
-	seen := store.News()
-	occupied := store.Occupied()
+	seen := store.Changes()
+	occupied := store.NonEmpty()
 	store.Remove(slot)
-	require.NotEqual(t, seen, store.News(), "a replica left")
-	require.NotEqual(t, occupied, store.Occupied())
+	require.NotEqual(t, seen, store.Changes(), "a replica left")
+	require.NotEqual(t, occupied, store.NonEmpty())
 }
 
 func TestThereAreNoMoreReplicasThanMemoryHasRoomFor(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Search is what was found of one pool, from its sources to its targets, at one
+// PoolDiscovery is what was found of one pool, from its sources to its targets, at one
 // moment.
-type Search struct {
+type PoolDiscovery struct {
 	PoolID  string   `json:"pool_id"`
 	Sources []Source `json:"sources"`
 	// Answered is false until some source has answered.
@@ -27,7 +27,7 @@ type Search struct {
 	Error string `json:"error,omitempty"`
 }
 
-// MaxDrops bounds [Search.Drops].
+// MaxDrops bounds [PoolDiscovery.Drops].
 const MaxDrops = 100
 
 // Source is one entry of a pool's configuration that finds targets.
@@ -57,7 +57,7 @@ func (s *Source) Failing() bool {
 
 // Waiting says for which sources a pool waits that has not found anything yet;
 // empty when it does not wait.
-func (s *Search) Waiting() string {
+func (s *PoolDiscovery) Waiting() string {
 	if s.Answered {
 		return ""
 	}
@@ -83,7 +83,7 @@ func (s *Source) named() string {
 
 // Problem says in one sentence why a pool has no targets; empty where it has
 // some, where other exporters have them, or while it waits.
-func (s *Search) Problem() string {
+func (s *PoolDiscovery) Problem() string {
 	if !s.Answered || s.Targets > 0 || s.Elsewhere > 0 {
 		return ""
 	}

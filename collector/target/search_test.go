@@ -16,34 +16,34 @@ func TestAPoolWithoutTargetsSaysWhy(t *testing.T) {
 	drop := target.Drop{Address: "10.0.0.1:8002", Rule: "relabel_configs[0] drops every target"}
 	for _, c := range []struct {
 		name             string
-		search           target.Search
+		search           target.PoolDiscovery
 		problem, waiting string
 	}{
-		{"has targets", target.Search{Answered: true, Found: 2, Dropped: 1, Targets: 1, Drops: []target.Drop{drop}}, "", ""},
-		{"found none", target.Search{Answered: true, Sources: []target.Source{source}}, "pool a has no targets: file_sd_configs[0] found none", ""},
+		{"has targets", target.PoolDiscovery{Answered: true, Found: 2, Dropped: 1, Targets: 1, Drops: []target.Drop{drop}}, "", ""},
+		{"found none", target.PoolDiscovery{Answered: true, Sources: []target.Source{source}}, "pool a has no targets: file_sd_configs[0] found none", ""},
 		{
 			"one source fails",
-			target.Search{Answered: true, Sources: []target.Source{source, failing}},
+			target.PoolDiscovery{Answered: true, Sources: []target.Source{source, failing}},
 			"pool a has no targets: file_sd_configs[0], http_sd_configs[0] (connection refused) found none", "",
 		},
 		{
 			"all dropped",
-			target.Search{Answered: true, Found: 2, Dropped: 2, Drops: []target.Drop{drop, drop}},
+			target.PoolDiscovery{Answered: true, Found: 2, Dropped: 2, Drops: []target.Drop{drop, drop}},
 			"pool a has no targets: relabeling dropped all 2 that were found, the first of them 10.0.0.1:8002: relabel_configs[0] drops every target", "",
 		},
 		{
 			"the only one dropped",
-			target.Search{Answered: true, Found: 1, Dropped: 1, Drops: []target.Drop{drop}},
+			target.PoolDiscovery{Answered: true, Found: 1, Dropped: 1, Drops: []target.Drop{drop}},
 			"pool a has no targets: relabeling dropped the one that was found, 10.0.0.1:8002: relabel_configs[0] drops every target", "",
 		},
-		{"none can be used", target.Search{Answered: true, Found: 1, LeftOut: 1, Error: "no address"}, "pool a has no targets: 1 were found and none can be used: no address", ""},
+		{"none can be used", target.PoolDiscovery{Answered: true, Found: 1, LeftOut: 1, Error: "no address"}, "pool a has no targets: 1 were found and none can be used: no address", ""},
 		{
 			"some dropped, and the others cannot be used",
-			target.Search{Answered: true, Found: 3, Dropped: 2, LeftOut: 1, Drops: []target.Drop{drop, drop}, Error: "no address"},
+			target.PoolDiscovery{Answered: true, Found: 3, Dropped: 2, LeftOut: 1, Drops: []target.Drop{drop, drop}, Error: "no address"},
 			"pool a has no targets: 3 were found, of which relabeling dropped 2, and none of the others can be used: no address", "",
 		},
-		{"another exporter has them", target.Search{Answered: true, Found: 1, Elsewhere: 1}, "", ""},
-		{"waits", target.Search{Sources: []target.Source{{Key: "dns_sd_configs[0]"}, failing}}, "", "pool a waits for dns_sd_configs[0], http_sd_configs[0] (connection refused)"},
+		{"another exporter has them", target.PoolDiscovery{Answered: true, Found: 1, Elsewhere: 1}, "", ""},
+		{"waits", target.PoolDiscovery{Sources: []target.Source{{Key: "dns_sd_configs[0]"}, failing}}, "", "pool a waits for dns_sd_configs[0], http_sd_configs[0] (connection refused)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.search.PoolID = "a"

@@ -94,8 +94,8 @@ type Status struct {
 	Skew   SkewFacts   `json:"-"`
 	// Canary is what the canary shows; nil where it is off.
 	Canary *Canary `json:"canary,omitempty"`
-	// Learned counts how often Models, Checks and Skew were made.
-	Learned uint64 `json:"-"`
+	// FactsVersion counts how often Models, Checks and Skew were made.
+	FactsVersion uint64 `json:"-"`
 }
 
 // Scraping is how the scrapes of a target went.
@@ -159,12 +159,12 @@ type Verdict struct {
 	Unread bool `json:"-"`
 }
 
-// News reports whether a status is other than the one before it in more than numbers
+// Changed reports whether a status is other than the one before it in more than numbers
 // and times, or that of another failure.
-func (s *Status) News(before *Status) bool {
+func (s *Status) Changed(before *Status) bool {
 	return s.LastError != "" || s.Health != before.Health ||
 		s.State != before.State || !s.StateSince.Equal(before.StateSince) || s.StateReason != before.StateReason ||
-		s.Severity != before.Severity || s.Learned != before.Learned || !s.Canary.equal(before.Canary)
+		s.Severity != before.Severity || s.FactsVersion != before.FactsVersion || !s.Canary.equal(before.Canary)
 }
 
 // Canary is what the canary shows of a replica. It is immutable.
@@ -234,8 +234,8 @@ type CheckList struct {
 	Checks []Check
 }
 
-// ListOf is the list of that name; nil when there is none.
-func ListOf(lists []CheckList, name string) []Check {
+// FindChecks is the list of that name; nil when there is none.
+func FindChecks(lists []CheckList, name string) []Check {
 	for _, l := range lists {
 		if l.Name == name {
 			return l.Checks
@@ -244,8 +244,8 @@ func ListOf(lists []CheckList, name string) []Check {
 	return nil
 }
 
-// NotMet are the names of the checks that are not met.
-func NotMet(checks []Check) []string {
+// FailedNames are the names of the checks that are not met.
+func FailedNames(checks []Check) []string {
 	var names []string
 	for _, c := range checks {
 		if !c.OK {
@@ -255,8 +255,8 @@ func NotMet(checks []Check) []string {
 	return names
 }
 
-// Yes is a check that holds.
-func Yes(name, reason string) Check { return Check{Name: name, OK: true, Reason: reason} }
+// Passed is a check that holds.
+func Passed(name, reason string) Check { return Check{Name: name, OK: true, Reason: reason} }
 
-// No is a check that does not hold; cure is empty where nothing helps.
-func No(name, reason, cure string) Check { return Check{Name: name, Reason: reason, Cure: cure} }
+// Failed is a check that does not hold; cure is empty where nothing helps.
+func Failed(name, reason, cure string) Check { return Check{Name: name, Reason: reason, Cure: cure} }

@@ -134,7 +134,7 @@ func hostileFleet(t *testing.T) []opened {
 	status.StateReason, status.LastError = planted, planted
 	status.EngineVersion, status.DetectedEngine = planted, planted
 	status.Models = []target.Model{{Name: planted, ModelID: planted, Role: "entry"}}
-	status.Checks = []target.CheckList{{Name: "capabilities", Checks: []target.Check{target.No(planted, planted, planted)}}}
+	status.Checks = []target.CheckList{{Name: "capabilities", Checks: []target.Check{target.Failed(planted, planted, planted)}}}
 	f.publish(planted, planted, status, busy(1))
 	base := start(t, f.options())
 	key := url.QueryEscape(planted + "/" + planted)

@@ -55,7 +55,7 @@ type fleetView struct {
 	Refresh       int
 	// Sources are what discovery found, for /targets, which has columns about the scrapes.
 	Scrapes bool
-	Sources []*target.Search
+	Sources []*target.PoolDiscovery
 }
 
 // serveFleet shows the verdict, what is wrong, and every pool, as HTML or as JSON.

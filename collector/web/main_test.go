@@ -105,7 +105,7 @@ func (f *fleet) options() web.Options {
 			Reload:     func() error { return nil },
 		},
 		Probes:   web.Probes{Readiness: func(context.Context, string) (ready, known bool) { return false, false }},
-		Searches: func() []target.Search { return nil },
+		Searches: func() []target.PoolDiscovery { return nil },
 		Ready:    func() bool { return true },
 		Logger:   slog.New(slog.DiscardHandler),
 	}

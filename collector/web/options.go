@@ -41,7 +41,7 @@ type Options struct {
 	Configuration
 	Probes
 	// Searches say what discovery found of every pool.
-	Searches func() []target.Search
+	Searches func() []target.PoolDiscovery
 	// Ready reports whether the targets are known; the server sees by itself
 	// whether each of them was tried once.
 	Ready  func() bool

@@ -59,7 +59,7 @@ func problems(all []*replica) (shown []*problem, more []*replica) {
 // with how it is not as its pool expects, of which the reason says only in what.
 func wrong(s *target.Status) string {
 	var how []string
-	for _, c := range target.ListOf(s.Checks, assess.Expected) {
+	for _, c := range target.FindChecks(s.Checks, assess.Expected) {
 		if !c.OK {
 			how = append(how, c.Reason)
 		}

@@ -192,12 +192,12 @@ func (s *Server) notMet(r *replica) []Checks {
 		}
 	}
 	if left := r.Status.LeftOut; len(left) > 0 {
-		all = append(all, Checks{Title: "Left off /metrics", NotOK: mapped(left, func(text string) target.Check { return target.No("series", text, "") })})
+		all = append(all, Checks{Title: "Left off /metrics", NotOK: mapped(left, func(text string) target.Check { return target.Failed("series", text, "") })})
 	}
 	if differs := s.pages.differences.ofTarget(r.Key()); len(differs) > 0 {
 		all = append(all, Checks{
 			Title: "Families that other targets describe otherwise",
-			NotOK: mapped(differs, func(d difference) target.Check { return target.No(d.Family, d.In+": "+d.Says, "") }),
+			NotOK: mapped(differs, func(d difference) target.Check { return target.Failed(d.Family, d.In+": "+d.Says, "") }),
 		})
 	}
 	return all

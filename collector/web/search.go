@@ -7,13 +7,13 @@ import (
 )
 
 // lacking says why a pool has no targets; empty where it has some.
-func lacking(s *target.Search) string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
+func lacking(s *target.PoolDiscovery) string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
 
 // searches are what discovery found of every pool, without secrets; what
 // relabeling dropped is left out unless it is asked for.
-func (s *Server) searches(dropped bool) []*target.Search {
+func (s *Server) searches(dropped bool) []*target.PoolDiscovery {
 	found := s.opts.Searches()
-	all := make([]*target.Search, len(found))
+	all := make([]*target.PoolDiscovery, len(found))
 	for i := range found {
 		search := &found[i]
 		if search.Error = target.Scrub(search.Error); !dropped {
@@ -28,7 +28,7 @@ func (s *Server) searches(dropped bool) []*target.Search {
 }
 
 // said are texts about the searches, without those that are empty.
-func (s *Server) said(of func(*target.Search) string) []string {
+func (s *Server) said(of func(*target.PoolDiscovery) string) []string {
 	var said []string
 	for _, search := range s.searches(true) {
 		if text := of(search); text != "" {
@@ -40,14 +40,14 @@ func (s *Server) said(of func(*target.Search) string) []string {
 
 // searchProblems are sentences about the pools that have no targets.
 func (s *Server) searchProblems() []string {
-	said := s.said(func(search *target.Search) string { return brief(lacking(search)) })
+	said := s.said(func(search *target.PoolDiscovery) string { return brief(lacking(search)) })
 	return said[:min(len(said), problemsShown)]
 }
 
 // waiting says for which sources pools wait.
-func (s *Server) waiting() []string { return s.said((*target.Search).Waiting) }
+func (s *Server) waiting() []string { return s.said((*target.PoolDiscovery).Waiting) }
 
 // withoutTargets says which pools have no targets although nothing is waited for.
 func (s *Server) withoutTargets() []string {
-	return s.said(func(search *target.Search) string { return sentence(search.Problem()) })
+	return s.said(func(search *target.PoolDiscovery) string { return sentence(search.Problem()) })
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // searched is a server that knows what discovery found, and what a path answers.
-func searched(t *testing.T, all []target.Search, path string) (status int, body string) {
+func searched(t *testing.T, all []target.PoolDiscovery, path string) (status int, body string) {
 	t.Helper()
 	opts := newFleet(t).options()
-	opts.Searches = func() []target.Search { return all }
+	opts.Searches = func() []target.PoolDiscovery { return all }
 	opts.Ready = func() bool { return all[0].Answered }
 	w := httptest.NewRecorder()
 	handler(t, opts).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
@@ -23,8 +23,8 @@ func searched(t *testing.T, all []target.Search, path string) (status int, body 
 }
 
 // dropping is a pool all of whose targets relabeling drops.
-func dropping() []target.Search {
-	return []target.Search{{
+func dropping() []target.PoolDiscovery {
+	return []target.PoolDiscovery{{
 		PoolID: "llama", Answered: true, Found: 1, Dropped: 1,
 		Sources: []target.Source{{Key: "http_sd_configs[0]", Targets: 1, LastSuccess: time.Now(), LastErrorAt: time.Now().Add(-time.Hour), LastError: "Get http://bob:hunter2@sd/: refused"}},
 		Drops:   []target.Drop{{Source: "static_configs[0]", Address: "<b>:1", Rule: "relabel_configs[0] drops every target"}},
@@ -32,7 +32,7 @@ func dropping() []target.Search {
 }
 
 func TestReadinessNamesTheSourceItWaitsFor(t *testing.T) {
-	all := []target.Search{{PoolID: "llama", Sources: []target.Source{{Key: "http_sd_configs[0]", LastErrorAt: time.Now(), LastError: "connection refused"}}}}
+	all := []target.PoolDiscovery{{PoolID: "llama", Sources: []target.Source{{Key: "http_sd_configs[0]", LastErrorAt: time.Now(), LastError: "connection refused"}}}}
 	status, body := searched(t, all, "/-/ready")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Equal(t, "Not ready: pool llama waits for http_sd_configs[0] (connection refused).\n", body)

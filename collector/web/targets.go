@@ -39,7 +39,7 @@ func (t targetState) MarshalJSON() ([]byte, error) {
 // targetsDocument is the JSON of /targets; its summary counts how the last scrapes went.
 type targetsDocument struct {
 	Summary  map[string]int   `json:"summary"`
-	Searches []*target.Search `json:"discovery,omitempty"`
+	Searches []*target.PoolDiscovery `json:"discovery,omitempty"`
 	Targets  []targetState    `json:"targets"`
 }
 

@@ -93,7 +93,7 @@ func served(t *testing.T, store *snapshot.Store) string {
 		ListenAddresses: []string{"127.0.0.1:0"}, Store: store, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 		Configuration: web.Configuration{Exposition: func() exposition.Config { return exposition.DefaultConfig }, Pools: func() []string { return nil }},
 		Probes:        web.Probes{Readiness: func(context.Context, string) (ready, known bool) { return false, false }},
-		Searches:      func() []target.Search { return nil },
+		Searches:      func() []target.PoolDiscovery { return nil },
 		Ready:         func() bool { return true },
 	})
 	require.NoError(t, err)

@@ -83,7 +83,7 @@ func (h *History) Follow(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for n, seen := 0, uint64(0); ; n++ {
-		news := h.store.News()
+		news := h.store.Changes()
 		if n%int(Every/lookEvery) == 0 {
 			h.sample()
 			seen = news - 1
@@ -103,7 +103,7 @@ func (h *History) Follow(ctx context.Context) {
 // wait waits for a tick, and before that for a replica, with nothing kept of those
 // that are gone; false when ctx has ended.
 func (h *History) wait(ctx context.Context, tick <-chan time.Time) bool {
-	occupied := h.store.Occupied()
+	occupied := h.store.NonEmpty()
 	select {
 	case <-occupied:
 	default:
