@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -88,7 +88,7 @@ func New(opts Options) (*Collector, error) {
 	}
 	c.all = replica.Pool{
 		Starts: replica.NewStarts(startsAtOnce * runtime.GOMAXPROCS(0)), Resources: shared, Origin: time.Now(),
-		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", own.Prefix, id), Panicked: m.panics.Inc,
+		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", selfmetrics.Prefix, id), Panicked: m.panics.Inc,
 	}
 	c.metrics, c.clock = m, newClock(c.all.Origin)
 	c.tidy = time.AfterFunc(tidyAfter, debug.FreeOSMemory)

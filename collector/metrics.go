@@ -5,8 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
 // metrics are the collector's own, without those of each target.
@@ -25,20 +25,20 @@ type metrics struct {
 // knows its page when it is made to scrape itself.
 func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) (*metrics, error) {
 	m := &metrics{
-		targets: own.Targets.MakeGaugeVec(), dropped: own.TargetsDropped.MakeGaugeVec(), empty: own.PoolWithoutTargets.MakeGaugeVec(),
-		refused: own.TargetsRefused.MakeGaugeVec(), shards: own.Shards.MakeGaugeVec(), panics: own.Panics.MakeCounter(),
+		targets: selfmetrics.Targets.NewGaugeVec(), dropped: selfmetrics.TargetsDropped.NewGaugeVec(), empty: selfmetrics.PoolWithoutTargets.NewGaugeVec(),
+		refused: selfmetrics.TargetsRefused.NewGaugeVec(), shards: selfmetrics.Shards.NewGaugeVec(), panics: selfmetrics.Panics.NewCounter(),
 	}
-	instance := own.InstanceInfo.MakeGaugeVec()
+	instance := selfmetrics.InstanceInfo.NewGaugeVec()
 	instance.WithLabelValues(id).Set(1)
 	for _, c := range []prometheus.Collector{
 		m.targets, m.dropped, m.empty, m.refused, m.shards, m.panics, instance,
-		own.BodyMemory.MakeFunc(func() float64 { return float64(shared.Memory().Used) }),
-		own.BodyMemoryLimit.MakeFunc(func() float64 { return float64(shared.Memory().Limit) }),
-		own.BodyMemoryWaits.MakeFunc(func() float64 { return float64(shared.Memory().Waits) }),
-		own.Connections.MakeFunc(func() float64 { return float64(shared.Connections().Used) }),
-		own.ConnectionsLimit.MakeFunc(func() float64 { return float64(shared.Connections().Limit) }),
-		own.ConnectionsWaits.MakeFunc(func() float64 { return float64(shared.Connections().Waits) }),
-		own.ConnectionsTaken.MakeFunc(func() float64 { return float64(shared.Connections().Taken) }),
+		selfmetrics.BodyMemory.NewFunc(func() float64 { return float64(shared.Memory().Used) }),
+		selfmetrics.BodyMemoryLimit.NewFunc(func() float64 { return float64(shared.Memory().Limit) }),
+		selfmetrics.BodyMemoryWaits.NewFunc(func() float64 { return float64(shared.Memory().Waits) }),
+		selfmetrics.Connections.NewFunc(func() float64 { return float64(shared.Connections().Used) }),
+		selfmetrics.ConnectionsLimit.NewFunc(func() float64 { return float64(shared.Connections().Limit) }),
+		selfmetrics.ConnectionsWaits.NewFunc(func() float64 { return float64(shared.Connections().Waits) }),
+		selfmetrics.ConnectionsTaken.NewFunc(func() float64 { return float64(shared.Connections().Taken) }),
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
 // Own are the families that the exporter has about itself and its targets, and
@@ -14,13 +14,13 @@ import (
 func Own() Vocabulary {
 	gauge, counter := model.MetricTypeGauge, model.MetricTypeCounter
 	v := Vocabulary{
-		own.Prefix + "build_info":       {Type: gauge, Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"}},
+		selfmetrics.Prefix + "build_info":       {Type: gauge, Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"}},
 		"go_goroutines":                 {Type: gauge},
 		"process_cpu_seconds_total":     {Type: counter},
 		"process_resident_memory_bytes": {Type: gauge},
 		"process_start_time_seconds":    {Type: gauge},
 	}
-	for _, m := range own.All() {
+	for _, m := range selfmetrics.All() {
 		labels := m.Labels()
 		switch {
 		case m.AboutTarget():

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
 // reloadMetrics say how reloads of the configuration went.
@@ -19,7 +19,7 @@ type reloadMetrics struct {
 // a good configuration there is no process.
 func newReloadMetrics() *reloadMetrics {
 	m := &reloadMetrics{
-		reloads: own.ConfigReloads.MakeCounterVec(), successful: own.ConfigReloadSuccessful.MakeGauge(), last: own.ConfigReloadTime.MakeGauge(),
+		reloads: selfmetrics.ConfigReloads.NewCounterVec(), successful: selfmetrics.ConfigReloadSuccessful.NewGauge(), last: selfmetrics.ConfigReloadTime.NewGauge(),
 	}
 	m.reloads.WithLabelValues("success")
 	m.reloads.WithLabelValues("failure")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
 // declareScrape declares the subcommand that scrapes once.
@@ -41,7 +41,7 @@ func scrapeOnce(ctx context.Context, out *output, f *config.File) error {
 	blocks := store.Blocks(nil)
 	var merger exposition.Merger
 	_, err = merger.Layout(blocks).WriteText(out.stdout, blocks, nil, func(name string) bool {
-		return !strings.HasPrefix(name, own.Prefix)
+		return !strings.HasPrefix(name, selfmetrics.Prefix)
 	})
 	return err
 }

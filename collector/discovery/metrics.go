@@ -3,7 +3,7 @@ package discovery
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
 // mechanisms are the ways to find targets, by the counters in which Prometheus'
@@ -37,19 +37,19 @@ func (m *Manager) show() (hide func()) {
 
 // Describe sends the descriptions of the metrics.
 func (*metrics) Describe(ch chan<- *prometheus.Desc) {
-	own.DiscoveryTargets.Describe(ch)
-	own.DiscoveryUpdated.Describe(ch)
-	own.DiscoveryFailures.Describe(ch)
+	selfmetrics.DiscoveryTargets.Describe(ch)
+	selfmetrics.DiscoveryUpdated.Describe(ch)
+	selfmetrics.DiscoveryFailures.Describe(ch)
 }
 
 // Collect sends what is known at the moment.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	if s := m.manager.status.Load(); s != nil {
-		own.DiscoveryTargets.Send(ch, float64(s.targets))
-		own.DiscoveryUpdated.Send(ch, float64(s.at.UnixNano())/1e9)
+		selfmetrics.DiscoveryTargets.Send(ch, float64(s.targets))
+		selfmetrics.DiscoveryUpdated.Send(ch, float64(s.at.UnixNano())/1e9)
 	}
 	for name, failures := range m.manager.failures() {
-		own.DiscoveryFailures.Send(ch, failures, name)
+		selfmetrics.DiscoveryFailures.Send(ch, failures, name)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
 // page is how the replica's pages are read.
@@ -45,7 +45,7 @@ func (r *Replica) reset() {
 	})
 	r.page = page{cache: exposition.NewCache(exposition.Options{
 		Limits:     r.pool.limits(),
-		Reserved:   []string{own.Prefix, derive.Prefix},
+		Reserved:   []string{selfmetrics.Prefix, derive.Prefix},
 		SelfMarker: r.pool.Marker,
 		Watch:      engine.Watch(r.server.Engine),
 		Reserve:       r.room,

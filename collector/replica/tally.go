@@ -8,8 +8,8 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -74,7 +74,7 @@ func (t *tally) Block(status *target.Status, stats derive.Stats, before ...*expo
 // reasons each has a series. Read gives the value, false while the series is
 // absent.
 type ownOne struct {
-	metric *own.Metric
+	metric *selfmetrics.Metric
 	reason string
 	read   func(t *tally) (float64, bool)
 }
@@ -84,55 +84,55 @@ type ownOne struct {
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var ownSeries = sync.OnceValue(func() []ownOne {
-	count := func(m *own.Metric, of func(t *tally) uint64) ownOne {
+	count := func(m *selfmetrics.Metric, of func(t *tally) uint64) ownOne {
 		return ownOne{m, "", func(t *tally) (float64, bool) { return float64(of(t)), true }}
 	}
 	all := []ownOne{
-		{own.TargetUp, "", func(t *tally) (float64, bool) {
+		{selfmetrics.TargetUp, "", func(t *tally) (float64, bool) {
 			if t.status.Health == target.HealthUp {
 				return 1, true
 			}
 			return 0, true
 		}},
-		{own.TargetScrapeDuration, "", func(t *tally) (float64, bool) { return t.status.LastDuration.Seconds(), true }},
-		{own.TargetSamples, "", func(t *tally) (float64, bool) {
+		{selfmetrics.TargetScrapeDuration, "", func(t *tally) (float64, bool) { return t.status.LastDuration.Seconds(), true }},
+		{selfmetrics.TargetSamples, "", func(t *tally) (float64, bool) {
 			return float64(t.status.Samples), t.status.Health == target.HealthUp
 		}},
-		{own.TargetBodyBytes, "", func(t *tally) (float64, bool) { return float64(t.status.BodyBytes), t.status.BodyBytes != 0 }},
-		{own.TargetLastSuccess, "", func(t *tally) (float64, bool) {
+		{selfmetrics.TargetBodyBytes, "", func(t *tally) (float64, bool) { return float64(t.status.BodyBytes), t.status.BodyBytes != 0 }},
+		{selfmetrics.TargetLastSuccess, "", func(t *tally) (float64, bool) {
 			last := t.status.LastSuccess
 			return float64(last.UnixNano()) / float64(time.Second), !last.IsZero()
 		}},
-		count(own.TargetScrapes, func(t *tally) uint64 { return t.status.Scrapes }),
-		count(own.TargetScrapesSkipped, func(t *tally) uint64 { return t.Skipped }),
-		count(own.TargetLabelCollisions, func(t *tally) uint64 { return t.collisions }),
-		count(own.TargetTimestampsStripped, func(t *tally) uint64 { return t.timestamps }),
-		count(own.TargetTypeConflicts, func(t *tally) uint64 { return t.conflicts }),
-		count(own.TargetShapeChanges, func(t *tally) uint64 { return t.Reshaped }),
-		count(own.TargetCounterResets, func(t *tally) uint64 { return t.stats.Resets }),
-		count(own.TargetRestarts, func(t *tally) uint64 { return t.stats.Restarts }),
+		count(selfmetrics.TargetScrapes, func(t *tally) uint64 { return t.status.Scrapes }),
+		count(selfmetrics.TargetScrapesSkipped, func(t *tally) uint64 { return t.Skipped }),
+		count(selfmetrics.TargetLabelCollisions, func(t *tally) uint64 { return t.collisions }),
+		count(selfmetrics.TargetTimestampsStripped, func(t *tally) uint64 { return t.timestamps }),
+		count(selfmetrics.TargetTypeConflicts, func(t *tally) uint64 { return t.conflicts }),
+		count(selfmetrics.TargetShapeChanges, func(t *tally) uint64 { return t.Reshaped }),
+		count(selfmetrics.TargetCounterResets, func(t *tally) uint64 { return t.stats.Resets }),
+		count(selfmetrics.TargetRestarts, func(t *tally) uint64 { return t.stats.Restarts }),
 	}
-	some := func(m *own.Metric, reason string, of func(t *tally) uint64) {
+	some := func(m *selfmetrics.Metric, reason string, of func(t *tally) uint64) {
 		all = append(all, ownOne{m, reason, func(t *tally) (float64, bool) {
 			n := of(t)
 			return float64(n), n > 0
 		}})
 	}
-	some(own.TargetSeriesLeftOut, "", func(t *tally) uint64 { page, _ := t.left.counts(); return page })
-	some(own.TargetDerivedLeftOut, "", func(t *tally) uint64 { _, derived := t.left.counts(); return derived })
-	some(own.TargetModelsLeftOut, "", func(t *tally) uint64 { return uint64(t.left.derived.Models) })
+	some(selfmetrics.TargetSeriesLeftOut, "", func(t *tally) uint64 { page, _ := t.left.counts(); return page })
+	some(selfmetrics.TargetDerivedLeftOut, "", func(t *tally) uint64 { _, derived := t.left.counts(); return derived })
+	some(selfmetrics.TargetModelsLeftOut, "", func(t *tally) uint64 { return uint64(t.left.derived.Models) })
 	for _, reason := range scrape.Reasons() {
-		some(own.TargetScrapeFailures, string(reason), func(t *tally) uint64 { return t.failures[reason] })
+		some(selfmetrics.TargetScrapeFailures, string(reason), func(t *tally) uint64 { return t.failures[reason] })
 	}
 	for i, reason := range exposition.DropReasons() {
-		some(own.TargetSeriesDropped, reason, func(t *tally) uint64 { return t.drops[i] })
+		some(selfmetrics.TargetSeriesDropped, reason, func(t *tally) uint64 { return t.drops[i] })
 	}
-	some(own.TargetDerivedSkipped, "clock", func(t *tally) uint64 { return t.stats.ClockJumps })
-	some(own.TargetDerivedSkipped, "gap", func(t *tally) uint64 { return t.stats.Gaps })
-	some(own.TargetDerivedSkipped, "histogram", func(t *tally) uint64 { return t.stats.BrokenHistograms })
-	some(own.TargetDerivedSkipped, "negative", func(t *tally) uint64 { return t.stats.Negative })
-	some(own.TargetDerivedSkipped, "nonfinite", func(t *tally) uint64 { return t.stats.NonFinite })
-	some(own.TargetDerivedSkipped, "reset", func(t *tally) uint64 { return t.stats.Resets })
-	some(own.TargetDerivedSkipped, "restart", func(t *tally) uint64 { return t.stats.Restarts })
+	some(selfmetrics.TargetDerivedSkipped, "clock", func(t *tally) uint64 { return t.stats.ClockJumps })
+	some(selfmetrics.TargetDerivedSkipped, "gap", func(t *tally) uint64 { return t.stats.Gaps })
+	some(selfmetrics.TargetDerivedSkipped, "histogram", func(t *tally) uint64 { return t.stats.BrokenHistograms })
+	some(selfmetrics.TargetDerivedSkipped, "negative", func(t *tally) uint64 { return t.stats.Negative })
+	some(selfmetrics.TargetDerivedSkipped, "nonfinite", func(t *tally) uint64 { return t.stats.NonFinite })
+	some(selfmetrics.TargetDerivedSkipped, "reset", func(t *tally) uint64 { return t.stats.Resets })
+	some(selfmetrics.TargetDerivedSkipped, "restart", func(t *tally) uint64 { return t.stats.Restarts })
 	return all
 })

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
 // metrics are the server's own.
@@ -22,10 +22,10 @@ type metrics struct {
 // newMetrics registers the server's metrics.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
-		requests: own.HTTPRequests.MakeCounterVec(), aborted: own.HTTPAborted.MakeCounter(), panics: own.HTTPPanics.MakeCounter(),
-		pageBytes: own.PageBytes.MakeGauge(),
-		buildTime: own.PageBuildTime.MakeHistogram(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
-		conflicts: own.MetadataConflicts.MakeGaugeVec(),
+		requests: selfmetrics.HTTPRequests.NewCounterVec(), aborted: selfmetrics.HTTPAborted.NewCounter(), panics: selfmetrics.HTTPPanics.NewCounter(),
+		pageBytes: selfmetrics.PageBytes.NewGauge(),
+		buildTime: selfmetrics.PageBuildTime.NewHistogram(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+		conflicts: selfmetrics.MetadataConflicts.NewGaugeVec(),
 	}
 	for _, c := range []prometheus.Collector{
 		m.requests, m.aborted, m.panics, m.pageBytes, m.buildTime, m.conflicts,

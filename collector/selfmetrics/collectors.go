@@ -1,4 +1,4 @@
-package own
+package selfmetrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,35 +10,35 @@ func (m *Metric) opts() prometheus.Opts {
 	return prometheus.Opts{Name: m.Name, Help: m.Help}
 }
 
-// MakeGauge makes the metric, which has one series.
-func (m *Metric) MakeGauge() prometheus.Gauge {
+// NewGauge makes the metric, which has one series.
+func (m *Metric) NewGauge() prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts(m.opts()))
 }
 
-// MakeGaugeVec makes the metric with its labels.
-func (m *Metric) MakeGaugeVec() *prometheus.GaugeVec {
+// NewGaugeVec makes the metric with its labels.
+func (m *Metric) NewGaugeVec() *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts(m.opts()), m.labels)
 }
 
-// MakeCounter makes the metric, which has one series.
-func (m *Metric) MakeCounter() prometheus.Counter {
+// NewCounter makes the metric, which has one series.
+func (m *Metric) NewCounter() prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts(m.opts()))
 }
 
-// MakeCounterVec makes the metric with its labels.
-func (m *Metric) MakeCounterVec() *prometheus.CounterVec {
+// NewCounterVec makes the metric with its labels.
+func (m *Metric) NewCounterVec() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts(m.opts()), m.labels)
 }
 
-// MakeHistogram makes the metric with buckets of these bounds.
-func (m *Metric) MakeHistogram(bounds ...float64) prometheus.Histogram {
+// NewHistogram makes the metric with buckets of these bounds.
+func (m *Metric) NewHistogram(bounds ...float64) prometheus.Histogram {
 	opts := prometheus.HistogramOpts{Buckets: bounds}
 	opts.Name, opts.Help = m.Name, m.Help
 	return prometheus.NewHistogram(opts)
 }
 
-// MakeFunc makes the metric, whose one series has the value that f gives.
-func (m *Metric) MakeFunc(f func() float64) prometheus.Collector {
+// NewFunc makes the metric, whose one series has the value that f gives.
+func (m *Metric) NewFunc(f func() float64) prometheus.Collector {
 	if m.Type == model.MetricTypeCounter {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts(m.opts()), f)
 	}

@@ -1,4 +1,4 @@
-package own_test
+package selfmetrics_test
 
 import (
 	"strings"
@@ -7,12 +7,12 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
 func TestEveryMetricIsSaidOnceAndWhole(t *testing.T) {
 	names := make(map[string]bool)
-	for _, m := range own.All() {
+	for _, m := range selfmetrics.All() {
 		f := m.Family
 		require.False(t, names[f.Name], "%s is there twice", f.Name)
 		names[f.Name] = true
@@ -21,10 +21,10 @@ func TestEveryMetricIsSaidOnceAndWhole(t *testing.T) {
 		require.Equal(t, f.Type == model.MetricTypeCounter, strings.HasSuffix(f.Name, "_total"), f.Name)
 		require.Equal(t, m.AboutTarget(), strings.HasPrefix(f.Name, "trtllm_exporter_target_"), f.Name)
 	}
-	require.Len(t, names, len(own.All()))
+	require.Len(t, names, len(selfmetrics.All()))
 }
 
 func TestTheTableIsNotChangedByThoseWhoReadIt(t *testing.T) {
-	own.HTTPRequests.Labels()[0] = "spoilt"
-	require.Equal(t, []string{"path", "code"}, own.HTTPRequests.Labels())
+	selfmetrics.HTTPRequests.Labels()[0] = "spoilt"
+	require.Equal(t, []string{"path", "code"}, selfmetrics.HTTPRequests.Labels())
 }

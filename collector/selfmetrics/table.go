@@ -1,4 +1,4 @@
-package own
+package selfmetrics
 
 import (
 	"slices"
