@@ -8,8 +8,8 @@ import (
 	prometheus "github.com/prometheus/prometheus/model/relabel"
 )
 
-// DroppedBy says for people which rule drops a target with these labels, and by
-// which of their values; empty when none does.
+// DroppedBy describes the rule that drops a target with these labels, with the values
+// that made it match; empty if no rule drops it.
 func (r Rules) DroppedBy(in labels.Labels) string {
 	b := labels.NewBuilder(in)
 	for i, c := range r {
@@ -21,8 +21,7 @@ func (r Rules) DroppedBy(in labels.Labels) string {
 	return ""
 }
 
-// reasonOf says what a rule that drops wants, and what it found. The builder has
-// the labels as the rule saw them, for one that drops changes nothing.
+// reasonOf describes a rule that drops the labels in the builder.
 func reasonOf(c *prometheus.Config, b *labels.Builder) string {
 	names, values := make([]string, len(c.SourceLabels)), make([]string, len(c.SourceLabels))
 	for i, name := range c.SourceLabels {

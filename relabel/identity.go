@@ -2,14 +2,13 @@ package relabel
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
 )
 
-// The labels that say who a series comes from.
+// The identity labels.
 const (
 	LabelEngine        = "engine"
 	LabelEngineVersion = "engine_version"
@@ -19,11 +18,10 @@ const (
 	LabelModelID       = "model_id"
 )
 
-// Unknown is the value of an identity label whose value is not known; the
-// label itself is never absent.
+// Unknown is the value of an identity label that is not known. The label is never absent.
 const Unknown = "unknown"
 
-// IdentityLabels lists the identity labels. A target cannot speak in any of them.
+// IdentityLabels lists the identity labels. A target cannot set any of them.
 func IdentityLabels() []string {
 	return []string{
 		LabelEngine, LabelEngineVersion, LabelTRTLLMVersion,
@@ -31,55 +29,52 @@ func IdentityLabels() []string {
 	}
 }
 
-// VersionsMode says where engine_version and trtllm_version are written.
+// VersionsMode selects where engine_version and trtllm_version are exposed: on every series
+// (the default), on an info metric of another package, or both.
 type VersionsMode string
 
-// The places of the versions. Series is the default; with info they are left
-// to an info metric, which is not this package's.
+// The values of VersionsMode.
 const (
 	VersionsSeries VersionsMode = "series"
 	VersionsInfo   VersionsMode = "info"
 	VersionsBoth   VersionsMode = "both"
 )
 
-// Identity is who the target of a series is. An empty value is written as
-// [Unknown].
+// Identity identifies the target of a series. Empty values are written as [Unknown].
 type Identity struct {
 	Engine        string
 	EngineVersion string
 	TRTLLMVersion string
 	PoolID        string
 	ReplicaID     string
-	// Labels are further labels of the target. Those named like an identity
-	// label, beginning with __ or not valid as a name are not written.
+	// Labels are further labels of the target. Identity labels, invalid names and names
+	// that begin with __ are ignored.
 	Labels map[string]string
-	// ModelID gives the public id of a model by the server's name of it; an
-	// empty answer, or no function, leaves model_id away.
+	// ModelID returns the public id for the server's name of a model. Without it, or if it
+	// returns nothing, series have no model_id.
 	ModelID func(name string) string
 	// Versions is [VersionsSeries] when empty.
 	Versions VersionsMode
-	// HonorLabels keeps the target's own value where it collides with one of
-	// Labels. Identity labels are never given up.
+	// HonorLabels gives the target's own labels precedence over Labels, but never over the
+	// identity.
 	HonorLabels bool
-	// ModelLabels are the server's labels that name a model, the first that a
-	// series has winning.
+	// ModelLabels are the server's labels that name a model; the first on a series wins.
 	ModelLabels []string
 }
 
-// owned is a label that the target may not set: our value takes its place.
-type owned struct {
+// attachedLabel is a label that replaces the target's own.
+type attachedLabel struct {
 	name  string
 	value string
-	// Further labels, which HonorLabels gives up, are no identity.
+	// identity is false for the labels that HonorLabels does not attach.
 	identity bool
 }
 
-// owned lists the labels of the identity in the order of their names, which is
-// the order in which Prometheus attaches a target's labels. The value of
-// model_id differs from series to series and is filled in later; an empty value
-// keeps the name free of the target's own.
-func (id *Identity) owned() []owned {
-	list := []owned{
+// attached returns the labels to attach sorted by name, the order in which Prometheus
+// attaches them. The value of model_id depends on the series. An empty value only
+// renames the target's own label.
+func (id *Identity) attached() []attachedLabel {
+	list := []attachedLabel{
 		{LabelEngine, cmp.Or(id.Engine, Unknown), true},
 		{LabelEngineVersion, cmp.Or(id.EngineVersion, Unknown), true},
 		{LabelTRTLLMVersion, cmp.Or(id.TRTLLMVersion, Unknown), true},
@@ -91,20 +86,19 @@ func (id *Identity) owned() []owned {
 		list[1].value, list[2].value = "", ""
 	}
 	names := IdentityLabels()
-	for name, value := range maps.All(id.Labels) {
+	for name, value := range id.Labels {
 		if value != "" && !slices.Contains(names, name) && !strings.HasPrefix(name, model.ReservedLabelPrefix) && model.UTF8Validation.IsValidLabelName(name) {
-			list = append(list, owned{name, value, false})
+			list = append(list, attachedLabel{name, value, false})
 		}
 	}
 	for i := range list {
 		list[i].value = clean(list[i].value)
 	}
-	slices.SortFunc(list, func(a, b owned) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(list, func(a, b attachedLabel) int { return strings.Compare(a.name, b.name) })
 	return list
 }
 
-// clean makes a value fit for a page, where text has to be UTF-8; versions come
-// from servers, which may answer anything.
+// clean replaces invalid UTF-8, which servers may report as a version.
 func clean(value string) string {
 	return strings.ToValidUTF8(value, "\uFFFD")
 }

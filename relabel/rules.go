@@ -1,7 +1,6 @@
-// Package relabel gives targets and series their labels: target relabeling and
-// metric relabeling with Prometheus' own rules, and the identity that every
-// series of a target carries. It knows labels only: no HTTP, no engine, no
-// configuration file and no other room of the exporter.
+// Package relabel relabels targets and series with Prometheus' own rules, and attaches the
+// identity labels to every series of a target. It knows labels only: no HTTP, no engines,
+// no configuration file. Begin reading at [Rules] for targets and [Relabeler] for series.
 package relabel
 
 import (
@@ -14,25 +13,24 @@ import (
 	prometheus "github.com/prometheus/prometheus/model/relabel"
 )
 
-// Config is one rule, with the keys and the meaning of Prometheus'
-// relabel_config. Names may be any UTF-8, as in Prometheus 3.
+// Config is one relabel_config of Prometheus. Label names may be any UTF-8, as in
+// Prometheus 3.
 type Config = prometheus.Config
 
-// Rules are applied one after the other. Rules that were built in Go rather
-// than read from YAML have to pass [Rules.Validate] before they are used.
+// Rules are applied one after the other. Call [Rules.Validate] before using rules that
+// were not read from YAML.
 type Rules []*Config
 
-// tmpPrefix begins the labels that Prometheus leaves to operators for values
-// that one rule hands to the next.
+// tmpPrefix is the prefix of labels that pass a value from one rule to the next.
 const tmpPrefix = model.ReservedLabelPrefix + "tmp"
 
-// UnmarshalYAML reads a list of Prometheus' relabel_config blocks.
+// UnmarshalYAML implements yaml.Unmarshaler.
 func (r *Rules) UnmarshalYAML(unmarshal func(any) error) error {
 	type plain Rules
 	if err := unmarshal((*plain)(r)); err != nil {
 		return err
 	}
-	// Prometheus' rules panic when nobody has said which characters names may have.
+	// Prometheus panics on a rule without a validation scheme.
 	for _, c := range *r {
 		if c != nil {
 			c.NameValidationScheme = model.UTF8Validation
@@ -41,9 +39,8 @@ func (r *Rules) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// Validate says everything that is wrong with the rules. Each error begins
-// with the place and the key, "[2].modulus: ...", so that the name of the list
-// can be put in front. It also makes rules that were built in Go ready for use.
+// Validate returns all errors of the rules. Each begins with the index and the key, such
+// as "[2].modulus: ", for the caller to put the name of the list in front.
 func (r Rules) Validate() error {
 	var errs []error
 	for i, c := range r {
@@ -61,9 +58,8 @@ func (r Rules) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ValidateSeries is [Rules.Validate] for rules over series: it also refuses a
-// rule that writes a label which [Relabeler.Series] puts back afterwards, for
-// such a rule would seem to work and have no effect.
+// ValidateSeries is [Rules.Validate] for the rules of series. It also rejects a rule that
+// sets a label which [Relabeler.Series] restores, because it would have no effect.
 func (r Rules) ValidateSeries() error {
 	errs := []error{r.Validate()}
 	for i, c := range r {
@@ -74,7 +70,7 @@ func (r Rules) ValidateSeries() error {
 	return errors.Join(errs...)
 }
 
-// writes reports whether a rule of this kind sets its target_label.
+// writes reports whether rules with an action set their target_label.
 func writes(a prometheus.Action) bool {
 	switch a {
 	case prometheus.Replace, prometheus.HashMod, prometheus.Lowercase, prometheus.Uppercase:
@@ -84,8 +80,8 @@ func writes(a prometheus.Action) bool {
 	}
 }
 
-// faultyKey names the key of a rule that Prometheus refused; it asks in the
-// order in which Prometheus does.
+// faultyKey returns the key of a rule that Prometheus rejected. It checks in the same
+// order as Prometheus.
 func faultyKey(c *Config) string {
 	valid := model.UTF8Validation.IsValidLabelName(c.TargetLabel)
 	defaults := prometheus.DefaultRelabelConfig
@@ -109,12 +105,12 @@ func faultyKey(c *Config) string {
 	case prometheus.LabelDrop, prometheus.LabelKeep:
 		return extraKey(c, false)
 	default:
-		// Replace is refused for its target_label only.
+		// Prometheus rejects replace only for its target_label.
 	}
 	return "target_label"
 }
 
-// extraKey names the first key that the rule's action has no use for.
+// extraKey returns the first key that the action of the rule does not allow.
 func extraKey(c *Config, regex bool) string {
 	defaults := prometheus.DefaultRelabelConfig
 	switch {
@@ -132,11 +128,10 @@ func extraKey(c *Config, regex bool) string {
 	return "target_label"
 }
 
-// Target applies the rules to the labels that discovery gave a target and says
-// whether it is kept. As in Prometheus, labels that begin with __meta_ or __tmp
-// are gone afterwards; what the caller needs to build the target (__address__,
-// __scheme__, __metrics_path__, __param_*, __scrape_interval__,
-// __scrape_timeout__) stays. It is safe for concurrent use.
+// Target applies the rules to the labels of a discovered target and reports whether it is
+// kept. As in Prometheus, labels that begin with __meta_ or __tmp are removed. Those that
+// the caller builds the target from (__address__, __scheme__, __metrics_path__, __param_*,
+// __scrape_interval__, __scrape_timeout__) stay. It is safe for concurrent use.
 func (r Rules) Target(in labels.Labels) (out labels.Labels, keep bool) {
 	b := labels.NewBuilder(in)
 	if !prometheus.ProcessBuilder(b, r...) {

@@ -151,11 +151,11 @@ func TestMetricsTellHowDiscoveryGoes(t *testing.T) {
 		one.wait(t, "s:1{}", "a:1{}", "b:1{}")
 		two.wait(t, "s:1{}", "a:1{}", "b:1{}")
 		require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP trtllm_exporter_discovery_failures_total Files that could not be read, requests that failed, names that could not be looked up; the last good targets are kept.
+# HELP trtllm_exporter_discovery_failures_total Failed reads, requests and lookups of discovery; the last targets stay in use.
 # TYPE trtllm_exporter_discovery_failures_total counter
 trtllm_exporter_discovery_failures_total{mechanism="http",pool_id="one"} 0
 trtllm_exporter_discovery_failures_total{mechanism="http",pool_id="two"} 0
-# HELP trtllm_exporter_discovery_targets Targets that discovery knows, before relabeling.
+# HELP trtllm_exporter_discovery_targets Targets found by discovery, before relabeling.
 # TYPE trtllm_exporter_discovery_targets gauge
 trtllm_exporter_discovery_targets{pool_id="one"} 3
 trtllm_exporter_discovery_targets{pool_id="two"} 3

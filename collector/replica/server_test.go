@@ -39,7 +39,7 @@ type server struct {
 	slept time.Duration
 }
 
-// asleep is how long the machine of the replica slept.
+// asleep returns how long the machine of the replica was suspended.
 func (s *server) asleep() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

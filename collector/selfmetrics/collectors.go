@@ -5,39 +5,36 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// opts are what client_golang wants to know of a metric.
 func (m *Metric) opts() prometheus.Opts {
 	return prometheus.Opts{Name: m.Name, Help: m.Help}
 }
 
-// NewGauge makes the metric, which has one series.
+// NewGauge returns the metric as a gauge.
 func (m *Metric) NewGauge() prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts(m.opts()))
 }
 
-// NewGaugeVec makes the metric with its labels.
+// NewGaugeVec returns the metric as a gauge with labels.
 func (m *Metric) NewGaugeVec() *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts(m.opts()), m.labels)
 }
 
-// NewCounter makes the metric, which has one series.
+// NewCounter returns the metric as a counter.
 func (m *Metric) NewCounter() prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts(m.opts()))
 }
 
-// NewCounterVec makes the metric with its labels.
+// NewCounterVec returns the metric as a counter with labels.
 func (m *Metric) NewCounterVec() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts(m.opts()), m.labels)
 }
 
-// NewHistogram makes the metric with buckets of these bounds.
-func (m *Metric) NewHistogram(bounds ...float64) prometheus.Histogram {
-	opts := prometheus.HistogramOpts{Buckets: bounds}
-	opts.Name, opts.Help = m.Name, m.Help
-	return prometheus.NewHistogram(opts)
+// NewHistogram returns the metric as a histogram.
+func (m *Metric) NewHistogram(buckets ...float64) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: buckets})
 }
 
-// NewFunc makes the metric, whose one series has the value that f gives.
+// NewFunc returns the metric as a gauge or counter with the value of a function.
 func (m *Metric) NewFunc(f func() float64) prometheus.Collector {
 	if m.Type == model.MetricTypeCounter {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts(m.opts()), f)
@@ -45,19 +42,18 @@ func (m *Metric) NewFunc(f func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts(m.opts()), f)
 }
 
-// Describe describes the metric for those who collect it themselves.
+// Describe sends the description of the metric.
 func (m *Metric) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc() }
 
-// Send sends one series of the metric with the values of its labels.
+// Send sends one series of the metric.
 func (m *Metric) Send(ch chan<- prometheus.Metric, v float64, labels ...string) {
-	kind := prometheus.GaugeValue
+	valueType := prometheus.GaugeValue
 	if m.Type == model.MetricTypeCounter {
-		kind = prometheus.CounterValue
+		valueType = prometheus.CounterValue
 	}
-	ch <- prometheus.MustNewConstMetric(m.desc(), kind, v, labels...) //nolint:promlinter // The table is tested instead.
+	ch <- prometheus.MustNewConstMetric(m.desc(), valueType, v, labels...) //nolint:promlinter // The table is tested instead.
 }
 
-// desc is what client_golang calls a description.
 func (m *Metric) desc() *prometheus.Desc {
 	return prometheus.NewDesc(m.Name, m.Help, m.labels, nil)
 }

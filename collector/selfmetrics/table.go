@@ -1,3 +1,7 @@
+// Package selfmetrics declares the exporter's metrics about itself and its targets: every
+// name, type, HELP text and label is declared here and nowhere else. Other packages
+// create their metrics from it, and the queries of dashboards and alerts are checked
+// against it. It knows no values.
 package selfmetrics
 
 import (
@@ -9,19 +13,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Prefix begins the names of the exporter's own metrics; series of targets that
-// begin so are left out.
+// Prefix is the prefix of the exporter's own metrics. Series of targets that have it are
+// dropped.
 const Prefix = "trtllm_exporter_"
 
-// Metric is one of the exporter's own families. It never changes.
+// Metric is one of the exporter's own families.
 type Metric struct {
 	exposition.Family
 
-	// labels are those of its series, without a target's pool_id and replica_id.
 	labels []string
 }
 
-// all are the metrics in the order of their declarations.
+// all lists the metrics in the order of their declarations.
 //
 //nolint:gochecknoglobals // constant data.
 var all []*Metric
@@ -30,32 +33,32 @@ var all []*Metric
 //
 //nolint:gochecknoglobals // constant data.
 var (
-	BodyMemory             = gauge("body_memory_bytes", "Memory of the bodies over 256 KiB that are read or parsed at the moment.")
-	BodyMemoryLimit        = gauge("body_memory_limit_bytes", "Memory that bodies over 256 KiB may have at one time: a tenth of the memory limit of the process, half of it for bodies over 1 MiB.")
-	BodyMemoryWaits        = counter("body_memory_waits_total", "Times that a body over 256 KiB had to wait for memory, or was refused it.")
+	BodyMemory             = gauge("body_memory_bytes", "Memory of the bodies over 256 KiB that are being read or parsed.")
+	BodyMemoryLimit        = gauge("body_memory_limit_bytes", "Limit of the memory of bodies over 256 KiB: a tenth of the memory limit of the process, half of it for bodies over 1 MiB.")
+	BodyMemoryWaits        = counter("body_memory_waits_total", "Bodies over 256 KiB that had to wait for memory or were refused it.")
 	ConfigReloads          = counter("config_reloads_total", "Reloads of the configuration by result; the load at the start does not count.", "result")
-	ConfigReloadSuccessful = gauge("config_last_reload_successful", "1 if the last load of the configuration was successful; 0 if it failed and the previous one is still in force.")
-	ConfigReloadTime       = gauge("config_last_reload_success_timestamp_seconds", "When the configuration in force was loaded.")
-	Connections            = gauge("connections", "Connections to targets, idle ones too.")
-	ConnectionsLimit       = gauge("connections_limit", "Connections to targets that may be open at one time: the open files of the process without a reserve for readers, names and files.")
-	ConnectionsWaits       = counter("connections_waits_total", "Times that a connection to a target was not opened at once because the limit was reached.")
-	ConnectionsTaken       = counter("connections_taken_back_total", "Times that a request which took long gave up its connection because others waited for one.")
-	DiscoveryFailures      = counter("discovery_failures_total", "Files that could not be read, requests that failed, names that could not be looked up; the last good targets are kept.", "mechanism")
-	DiscoveryUpdated       = gauge("discovery_last_update_timestamp_seconds", "Time of the last change that discovery found.")
-	DiscoveryTargets       = gauge("discovery_targets", "Targets that discovery knows, before relabeling.")
-	HTTPRequests           = counter("http_requests_total", "HTTP requests answered, by path and status code; paths that do not exist count as \"other\".", "path", "code")
+	ConfigReloadSuccessful = gauge("config_last_reload_successful", "1 if the last load of the configuration succeeded, 0 if it failed and the previous configuration is still in use.")
+	ConfigReloadTime       = gauge("config_last_reload_success_timestamp_seconds", "Timestamp of the last successful load of the configuration.")
+	Connections            = gauge("connections", "Open connections to targets, including idle ones.")
+	ConnectionsLimit       = gauge("connections_limit", "Limit of open connections to targets: the open file limit of the process less a reserve for clients, DNS and files.")
+	ConnectionsWaits       = counter("connections_waits_total", "Connections to targets that had to wait because the limit was reached.")
+	ConnectionsTaken       = counter("connections_taken_back_total", "Slow requests that gave up their connection because others waited for one.")
+	DiscoveryFailures      = counter("discovery_failures_total", "Failed reads, requests and lookups of discovery; the last targets stay in use.", "mechanism")
+	DiscoveryUpdated       = gauge("discovery_last_update_timestamp_seconds", "Timestamp of the last change found by discovery.")
+	DiscoveryTargets       = gauge("discovery_targets", "Targets found by discovery, before relabeling.")
+	HTTPRequests           = counter("http_requests_total", "HTTP requests by path and status code; unknown paths count as \"other\".", "path", "code")
 	HTTPAborted            = counter("http_aborted_total", "Responses that were cut short because the client disconnected or was too slow.")
 	HTTPPanics             = counter("http_panics_total", "Requests that ended in a panic, a bug of the exporter; the log has the trace.")
-	InstanceInfo           = gauge("instance_info", "1, with the identity of this process as a label.", "instance_id")
+	InstanceInfo           = gauge("instance_info", "1, with the ID of this process as a label.", "instance_id")
 	MetadataConflicts      = gauge("metadata_conflicts", "Families of /metrics for which the targets have different HELP, TYPE or UNIT.", "kind")
 	PageBuildTime          = histogram("page_build_duration_seconds", "Time to merge and encode /metrics, without sending it to the client.")
 	PageBytes              = gauge("page_bytes", "Size of the last whole /metrics in text format before compression; vmagent accepts 16 MiB by default.")
 	Panics                 = counter("panics_total", "Panics that affected only the target whose page or API caused them; each one is a bug of the exporter.")
-	PoolWithoutTargets     = gauge("pool_without_targets", "1 while discovery has answered and the pool has no targets, in this exporter or another; the log and the pages say why.", "pool_id")
-	Shards                 = gauge("shards", "Exporters that share the targets, by which of them this one is; absent where there is one.", "shard")
+	PoolWithoutTargets     = gauge("pool_without_targets", "1 if discovery found no targets of the pool, for this exporter or another one; the log and the status pages give the reason.", "pool_id")
+	Shards                 = gauge("shards", "Number of exporters that share the targets, with the index of this one as a label; absent without sharding.", "shard")
 	Targets                = gauge("targets", "Targets of the pool after discovery and relabeling.", "pool_id")
-	TargetsDropped         = gauge("targets_dropped", "Targets of the pool that relabel_configs dropped; /targets?dropped says by which rule.", "pool_id")
-	TargetsRefused         = gauge("targets_refused", "Targets that are left out now because another target has the same pool_id and replica_id, or because the memory limit has no room for more.", "pool_id")
+	TargetsDropped         = gauge("targets_dropped", "Targets of the pool that relabel_configs dropped; /targets?dropped shows the rule.", "pool_id")
+	TargetsRefused         = gauge("targets_refused", "Targets left out because another target has the same pool_id and replica_id, or because the memory limit does not allow more.", "pool_id")
 )
 
 // The metrics about one target each.
@@ -65,21 +68,21 @@ var (
 	TargetUp                 = gauge("target_up", "1 if the last scrape of the target succeeded, else 0.")
 	TargetScrapeDuration     = gauge("target_scrape_duration_seconds", "Duration of the last scrape of the target, from the request to the last byte of its page, whether it succeeded or not.")
 	TargetSamples            = gauge("target_scrape_samples", "Samples on the target's page at its last scrape.")
-	TargetBodyBytes          = gauge("target_body_bytes", "Size of the target's page at its last scrape, uncompressed; -1 when it was over the limit.")
+	TargetBodyBytes          = gauge("target_body_bytes", "Uncompressed size of the target's page at its last scrape; -1 if it exceeded the limit.")
 	TargetScrapes            = counter("target_scrapes_total", "Scrapes of the target.")
-	TargetScrapesSkipped     = counter("target_scrapes_skipped_total", "Scrapes skipped because the one before was still running.")
-	TargetLastSuccess        = gauge("target_last_success_timestamp_seconds", "When the last successful scrape of the target ended.")
+	TargetScrapesSkipped     = counter("target_scrapes_skipped_total", "Scrapes skipped because the previous one was still running.")
+	TargetLastSuccess        = gauge("target_last_success_timestamp_seconds", "Timestamp of the end of the last successful scrape of the target.")
 	TargetLabelCollisions    = counter("target_label_collisions_total", "Labels of the target's series that were renamed to exported_<name> because the exporter sets the same label.")
 	TargetTimestampsStripped = counter("target_timestamps_stripped_total", "Samples of the target whose own timestamps were removed.")
 	TargetTypeConflicts      = counter("target_type_conflicts_total", "Families for which the target's own page gives two types.")
-	TargetShapeChanges       = counter("target_shape_changes_total", "Pages of the target that differed from the one before in more than values.")
-	TargetCounterResets      = counter("target_counter_resets_total", "Counters of the target that fell between two scrapes.")
-	TargetRestarts           = counter("target_restarts_total", "Times that the server of the target began again: it says another start, or nearly all of its counters fell at once. Processes that answer in turn are none.")
+	TargetShapeChanges       = counter("target_shape_changes_total", "Pages of the target that differed from the previous one in more than values.")
+	TargetCounterResets      = counter("target_counter_resets_total", "Counters of the target that decreased between two scrapes.")
+	TargetRestarts           = counter("target_restarts_total", "Restarts of the target's server: its start time changed, or nearly all of its counters were reset at once. Several processes behind one address do not count.")
 	TargetScrapeFailures     = counter("target_scrape_failures_total", "Failed scrapes of the target by reason.", "reason")
 	TargetSeriesDropped      = counter("target_series_dropped_total", "Series of the target's pages that were left out, by reason.", "reason")
-	TargetSeriesLeftOut      = gauge("target_series_left_out", "Series of the target's page that limits.output_series or limits.output_bytes keeps off /metrics, whole families; absent while there are none.")
-	TargetDerivedLeftOut     = gauge("target_derived_left_out", "Derived series of the target that limits.output_series or limits.output_bytes keeps off /metrics, those of whole models; absent while there are none.")
-	TargetModelsLeftOut      = gauge("target_models_left_out", "Models on the target's page that have no derived series because limits.output_models has others: those that its API lists come first, then those with more traffic; absent while there are none.")
+	TargetSeriesLeftOut      = gauge("target_series_left_out", "Series of the target's page left out because of limits.output_series or limits.output_bytes, by whole families; absent if there are none.")
+	TargetDerivedLeftOut     = gauge("target_derived_left_out", "Derived series of the target left out because of limits.output_series or limits.output_bytes, by whole models; absent if there are none.")
+	TargetModelsLeftOut      = gauge("target_models_left_out", "Models of the target without derived series because of limits.output_models, which prefers models that the API lists, then those with more traffic; absent if there are none.")
 	TargetDerivedSkipped     = counter("target_derived_skipped_total", "Events that left derived series without a value, by reason.", "reason")
 )
 
@@ -101,16 +104,14 @@ func add(name string, typ model.MetricType, help string, labels []string) *Metri
 	return m
 }
 
-// Labels are those of the metric's series, without a target's pool_id and replica_id.
+// Labels returns the label names of the metric, without pool_id and replica_id of a target.
 func (m *Metric) Labels() []string { return slices.Clone(m.labels) }
 
-// AboutTarget reports whether a metric is about one target, whose pool_id and
-// replica_id its series have.
+// AboutTarget reports whether the series of the metric have pool_id and replica_id.
 func (m *Metric) AboutTarget() bool { return strings.HasPrefix(m.Name, Prefix+"target_") }
 
-// ByPool reports whether a metric has label pool_id from whoever registers it, as
-// discovery's have, which is one for each pool.
+// ByPool reports whether the metric is registered once per pool, with label pool_id.
 func (m *Metric) ByPool() bool { return strings.HasPrefix(m.Name, Prefix+"discovery_") }
 
-// All lists every metric, in the order of the table.
+// All returns all metrics in the order of the table.
 func All() []*Metric { return slices.Clone(all) }

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
-func TestEveryMetricIsSaidOnceAndWhole(t *testing.T) {
+func TestEveryMetricIsDeclaredOnce(t *testing.T) {
 	names := make(map[string]bool)
 	for _, m := range selfmetrics.All() {
 		f := m.Family
@@ -24,7 +24,7 @@ func TestEveryMetricIsSaidOnceAndWhole(t *testing.T) {
 	require.Len(t, names, len(selfmetrics.All()))
 }
 
-func TestTheTableIsNotChangedByThoseWhoReadIt(t *testing.T) {
+func TestLabelsReturnsACopy(t *testing.T) {
 	selfmetrics.HTTPRequests.Labels()[0] = "spoilt"
 	require.Equal(t, []string{"path", "code"}, selfmetrics.HTTPRequests.Labels())
 }

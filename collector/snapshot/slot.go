@@ -8,36 +8,29 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Snapshot is what one replica adds to the page at one moment. It never
-// changes once published.
+// Snapshot is what one replica contributes to the page. It does not change once published.
 type Snapshot struct {
-	// Raw are the replica's own series, Derived ours about it; both are nil
-	// when its last scrape failed.
+	// Raw holds the replica's own series and Derived the exporter's; both are nil if the
+	// last scrape failed.
 	Raw, Derived *exposition.Block
-	// About are our series about the replica that stay when its scrape fails,
-	// Health those about its scrapes; nil only before the first one.
+	// About holds the exporter's series about the replica, which stay when a scrape fails,
+	// and Health those about its scrapes; both are nil before the first scrape.
 	About, Health *exposition.Block
-	// Status is how the last scrape went.
+	// Status is the result of the last scrape.
 	Status target.Status
-	// Expires is when the page is too old to be shown, by the monotonic clock and
-	// with [Slot.Suspended] added; the zero time is never. Scrapes replace a page
-	// long before; a process that was stopped, or a machine that slept, shows none
-	// that is older.
+	// Expires is when the page is too old to be served, by the monotonic clock plus
+	// [Slot.Suspended]; the zero time is never. A scrape replaces the page long before,
+	// unless the process was stopped or the machine was suspended.
 	Expires time.Time
 }
 
-// blocks are the snapshot's blocks, nil ones too.
-func (s *Snapshot) blocks() [4]*exposition.Block {
-	return [4]*exposition.Block{s.Raw, s.Derived, s.About, s.Health}
+// expired reports whether the page is too old to be served.
+func (s *Snapshot) expired(suspended time.Duration) bool {
+	return !s.Expires.IsZero() && time.Now().Add(suspended).After(s.Expires)
 }
 
-// overdue reports whether the page is too old, given how long the machine slept.
-func (s *Snapshot) overdue(asleep time.Duration) bool {
-	return !s.Expires.IsZero() && time.Now().Add(asleep).After(s.Expires)
-}
-
-// Slot is the place of one replica in a [Store]. All its methods may be called
-// concurrently; one caller at a time publishes.
+// Slot holds the snapshot of one replica in a [Store]. It is safe for concurrent use by
+// many readers and one publisher.
 type Slot struct {
 	store   *Store
 	key     string
@@ -45,44 +38,42 @@ type Slot struct {
 	current atomic.Pointer[Snapshot]
 }
 
-// Target is the replica the slot belongs to.
+// Target returns the replica of the slot.
 func (s *Slot) Target() *target.Target { return s.target.Load() }
 
-// Suspended is how long the machine slept since it was started, which the monotonic
-// clock does not count: what is added to its times to compare them.
-func (s *Slot) Suspended() time.Duration { return s.store.asleep() }
-
-// SetTarget says that the replica of that pool_id and replica_id has a new
-// description; what it published stays until it publishes again.
+// SetTarget replaces the description of the replica. Its snapshot stays.
 func (s *Slot) SetTarget(t *target.Target) { s.target.Store(t) }
+
+// Suspended returns how long the machine was suspended since boot. It is added to times
+// of the monotonic clock, which does not count it.
+func (s *Slot) Suspended() time.Duration { return s.store.suspended() }
 
 // Publish replaces the replica's snapshot.
 func (s *Slot) Publish(next Snapshot) {
-	if before := s.current.Swap(&next); next.Status.Changed(&before.Status) {
-		s.store.news.Add(1)
+	if previous := s.current.Swap(&next); next.Status.Changed(&previous.Status) {
+		s.store.changes.Add(1)
 	}
 }
 
-// Status is how the replica's last scrape went; one whose page is too old is down.
+// Status returns the result of the last scrape; an expired page counts as down.
 func (s *Slot) Status() target.Status {
-	now := s.current.Load()
-	status := now.Status
-	if now.overdue(s.Suspended()) {
+	current := s.current.Load()
+	status := current.Status
+	if current.expired(s.Suspended()) {
 		status.Health, status.LastReason = target.HealthDown, "timeout"
-		status.LastError = "timeout: the last page is too old: the exporter was stopped, or had no processor"
+		status.LastError = "timeout: the last page is too old: the exporter was stopped or had no CPU time"
 	}
 	return status
 }
 
-// Derived returns our series about the replica; nil while its page fails or its
-// pool does not have them.
-func (s *Slot) Derived() *exposition.Block { return s.shown().Derived }
+// Derived returns the derived series of the replica, nil if there are none.
+func (s *Slot) Derived() *exposition.Block { return s.valid(s.Suspended()).Derived }
 
-// shown is the current snapshot, an empty one when the page is too old.
-func (s *Slot) shown() *Snapshot {
-	now := s.current.Load()
-	if now.overdue(s.Suspended()) {
+// valid returns the current snapshot, or an empty one if that has expired.
+func (s *Slot) valid(suspended time.Duration) *Snapshot {
+	current := s.current.Load()
+	if current.expired(suspended) {
 		return &Snapshot{}
 	}
-	return now
+	return current
 }

@@ -1,3 +1,7 @@
+// Package snapshot holds the latest state of every replica: the blocks of its last good
+// scrape and the status of its last one. Replicas publish immutable snapshots, each behind
+// one atomic pointer, so neither replicas nor readers of the page wait. The package knows
+// neither how a block is made nor how a page is encoded. Begin reading at [Store.Blocks].
 package snapshot
 
 import (
@@ -13,102 +17,99 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Store holds the slots of all replicas in the order of their keys. All its
-// methods may be called concurrently.
+// Store holds the slots of all replicas sorted by key. It is safe for concurrent use.
 type Store struct {
-	// news counts the changes that [Store.Changes] speaks of.
-	news atomic.Uint64
+	changes   atomic.Uint64
+	suspended func() time.Duration
+	fleet     atomic.Pointer[exposition.Block]
 
 	mu    sync.RWMutex
 	slots []*Slot
-	// occupied is closed while there are slots.
-	occupied chan struct{}
-	fleet    atomic.Pointer[exposition.Block]
-	asleep   func() time.Duration
+	// nonEmpty is closed while there are slots.
+	nonEmpty chan struct{}
 }
 
-// NewStore returns a store without replicas.
-func NewStore() *Store { return NewStoreWithSuspend(newSleepClock().asleep) }
+// NewStore returns an empty store.
+func NewStore() *Store { return NewStoreWithSuspend(suspended) }
 
-// NewStoreWithSuspend is NewStore on a machine of which a function says how long it slept.
-func NewStoreWithSuspend(asleep func() time.Duration) *Store {
-	return &Store{occupied: make(chan struct{}), asleep: asleep}
+// NewStoreWithSuspend is NewStore with a function that returns how long the machine was
+// suspended.
+func NewStoreWithSuspend(suspended func() time.Duration) *Store {
+	return &Store{nonEmpty: make(chan struct{}), suspended: suspended}
 }
 
-// NonEmpty is closed as long as there are replicas; ask for it each time.
+// NonEmpty returns a channel that is closed while there are replicas. Call it for each wait.
 func (s *Store) NonEmpty() <-chan struct{} {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.occupied
+	return s.nonEmpty
 }
 
-// Changes changes whenever a replica comes or goes, fails, or is judged or known to
-// be other than before: equal ones mean that only numbers have changed, and the
-// times of failures that go on.
-func (s *Store) Changes() uint64 { return s.news.Load() }
+// Changes returns a number that changes when a replica is added, removed, fails or gets
+// another verdict or other facts. While it is the same, only numbers have changed.
+func (s *Store) Changes() uint64 { return s.changes.Load() }
 
-// leastReplica is less memory than any replica takes.
-const leastReplica = 32 << 10
+// minReplicaBytes is less memory than any replica takes.
+const minReplicaBytes = 32 << 10
 
-// Add makes a slot for the target. A second target of the same pool_id and
-// replica_id is refused, and so is one for which the memory limit has no room.
+// Add adds a slot for the target. It returns an error if there is one with the same
+// pool_id and replica_id, or if the memory limit does not allow another replica.
 func (s *Store) Add(t *target.Target) (*Slot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, taken := s.find(t.Key())
-	if taken {
-		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), target.Public(s.slots[at].Target().MetricsURL))
+	i, found := s.find(t.Key())
+	if found {
+		return nil, fmt.Errorf("replica %s already exists at %s: give one of the two another replica_id", t.Key(), target.Public(s.slots[i].Target().MetricsURL))
 	}
-	if most := debug.SetMemoryLimit(-1) / leastReplica; int64(len(s.slots)) >= most {
-		return nil, fmt.Errorf("there are %d replicas, and the memory limit has no room for more: raise it, or share the targets between several exporters", most)
+	if limit := debug.SetMemoryLimit(-1) / minReplicaBytes; int64(len(s.slots)) >= limit {
+		return nil, fmt.Errorf("the memory limit allows no more than %d replicas: raise it, or shard the targets over several exporters", limit)
 	}
 	slot := &Slot{store: s, key: t.Key()}
 	slot.target.Store(t)
 	slot.current.Store(&Snapshot{})
-	s.slots = slices.Insert(s.slots, at, slot)
+	s.slots = slices.Insert(s.slots, i, slot)
 	if len(s.slots) == 1 {
-		close(s.occupied)
+		close(s.nonEmpty)
 	}
-	s.news.Add(1)
+	s.changes.Add(1)
 	return slot, nil
 }
 
-// Remove takes the slot off the page; what it publishes afterwards nobody sees.
+// Remove removes the slot. Snapshots published later are ignored.
 func (s *Store) Remove(slot *Slot) {
 	s.mu.Lock()
-	if at, ok := s.find(slot.key); ok && s.slots[at] == slot {
-		s.slots = slices.Delete(s.slots, at, at+1)
+	if i, ok := s.find(slot.key); ok && s.slots[i] == slot {
+		s.slots = slices.Delete(s.slots, i, i+1)
 		if len(s.slots) == 0 {
-			s.occupied = make(chan struct{})
+			s.nonEmpty = make(chan struct{})
 		}
 	}
 	s.mu.Unlock()
 	slot.current.Store(&Snapshot{})
-	s.news.Add(1)
+	s.changes.Add(1)
 }
 
-// PublishFleet replaces the series that speak of pools, not of one replica; nil
-// takes them off the page.
+// PublishFleet replaces the series about pools; nil removes them.
 func (s *Store) PublishFleet(b *exposition.Block) { s.fleet.Store(b) }
 
-// Slots are the slots at this moment in the order of their keys.
+// Slots returns the current slots sorted by key.
 func (s *Store) Slots() []*Slot {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Clone(s.slots)
 }
 
-// find returns the place of a key and whether a slot is there.
+// find returns the position of a key and whether there is a slot.
 func (s *Store) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(s.slots, key, func(slot *Slot, key string) int {
 		return strings.Compare(slot.key, key)
 	})
 }
 
-// Blocks are the page's blocks at this moment, in the order of the replicas' keys:
-// those of all replicas that the filter takes; a nil filter takes all, and the
-// fleet's series, which come first.
+// Blocks returns the blocks of the page, sorted by the keys of the replicas. A filter
+// selects replicas; without one, the series about pools come first.
 func (s *Store) Blocks(filter func(*target.Target) bool) []*exposition.Block {
+	suspended := s.suspended()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	all := make([]*exposition.Block, 0, 4*len(s.slots)+1)
@@ -119,7 +120,8 @@ func (s *Store) Blocks(filter func(*target.Target) bool) []*exposition.Block {
 		if filter != nil && !filter(slot.Target()) {
 			continue
 		}
-		for _, b := range slot.shown().blocks() {
+		current := slot.valid(suspended)
+		for _, b := range []*exposition.Block{current.Raw, current.Derived, current.About, current.Health} {
 			if b != nil {
 				all = append(all, b)
 			}

@@ -101,7 +101,7 @@ func TestASecondReplicaOfOneNameIsRefused(t *testing.T) {
 	before, news := shown(s, nil), s.Changes()
 	slot.SetTarget(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://a:8002/metrics?key=hunter2"})
 	_, err := s.Add(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://other"})
-	require.ErrorContains(t, err, "replica p/a is known already at http://a:8002/metrics: give one of them another replica_id")
+	require.ErrorContains(t, err, "replica p/a already exists at http://a:8002/metrics: give one of the two another replica_id")
 	require.Equal(t, before, shown(s, nil), "the page stays the same")
 	require.Equal(t, news, s.Changes())
 	s.Remove(slot)
@@ -320,7 +320,7 @@ func TestThereAreNoMoreReplicasThanMemoryHasRoomFor(t *testing.T) {
 	for ; refused == nil && n < 10_000; n++ {
 		_, refused = s.Add(&target.Target{PoolID: "p", ReplicaID: strconv.Itoa(n)})
 	}
-	require.ErrorContains(t, refused, "there are 2048 replicas, and the memory limit has no room for more")
+	require.ErrorContains(t, refused, "the memory limit allows no more than 2048 replicas")
 	require.Len(t, s.Slots(), 2048)
 	s.Remove(s.Slots()[0])
 	_, err := s.Add(&target.Target{PoolID: "p", ReplicaID: "later"})

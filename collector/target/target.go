@@ -1,5 +1,6 @@
-// Package target holds the plain data of one replica: where it answers, who
-// it is and how its last scrape went. It knows no other room of the exporter.
+// Package target holds the plain data of one replica: where it is scraped, its identity,
+// and the status of its scrapes. It imports no other package of the exporter. Begin
+// reading at [Target] and [Status].
 package target
 
 import (
@@ -8,60 +9,53 @@ import (
 	"time"
 )
 
-// Target is one replica as discovery found it and relabeling left it. It is
-// immutable once built; a change of any field makes another Target.
+// Target is one replica as found by discovery and relabeled. It is immutable.
 type Target struct {
-	// PoolID and ReplicaID together name the replica; no two targets of one
-	// exporter share the pair.
+	// PoolID and ReplicaID together are unique among the targets of an exporter.
 	PoolID    string `json:"pool_id"`
 	ReplicaID string `json:"replica_id"`
-	// Engine is the configured server kind, "auto" when it is to be detected.
+	// Engine is the configured kind of server, [Auto] to detect it.
 	Engine string `json:"engine"`
-	// MetricsURL is the page to scrape, with scheme, host, port and path. An
-	// empty path leaves the choice to the engine.
+	// MetricsURL is the page to scrape. An empty path leaves the path to the engine.
 	MetricsURL string `json:"metrics_url"`
-	// APIURL is the base of the server's own HTTP API (health, version, model
-	// config), without a trailing slash; empty when there is none to ask.
+	// APIURL is the base URL of the server's API (health, version, model config), without a
+	// trailing slash; empty if there is none.
 	APIURL string `json:"api_url,omitempty"`
-	// EngineVersion and TRTLLMVersion are what the operator declared; empty
-	// leaves them to the server's answers.
+	// EngineVersion and TRTLLMVersion are declared by the operator; empty to ask the server.
 	EngineVersion string `json:"-"`
 	TRTLLMVersion string `json:"-"`
-	// Silent targets are ranks that bind no port: they are never scraped, and
-	// their silence is no failure.
+	// Silent marks a worker rank without a port, which is never scraped.
 	Silent bool `json:"silent,omitempty"`
-	// Labels are further labels of the target that discovery or relabeling
-	// set, in no particular order of meaning.
+	// Labels are further labels set by discovery or relabeling.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Interval is the time between two scrapes, Timeout the whole time one
-	// scrape may take.
+	// Interval is the time between two scrapes, Timeout the limit of one.
 	Interval time.Duration `json:"-"`
 	Timeout  time.Duration `json:"-"`
 }
 
-// Auto leaves the kind of a server to detection.
+// Auto is the engine of a target whose kind is to be detected.
 const Auto = "auto"
 
-// Auto reports whether the kind of the target's server is to be found out.
+// Auto reports whether the kind of server is to be detected.
 func (t *Target) Auto() bool { return t.Engine == Auto }
 
-// Key names the target among all targets of the exporter: "pool_id/replica_id".
+// Key returns the unique name of the target: "pool_id/replica_id".
 func (t *Target) Key() string { return t.PoolID + "/" + t.ReplicaID }
 
-// Public is the address of a page without its parameters, which may hold a secret.
+// Public returns the URL of a page without its parameters, which may hold a secret.
 func Public(pageURL string) string {
 	page, _, _ := strings.Cut(pageURL, "?")
 	return page
 }
 
-// urlUser is what is between scheme and host of a URL, which may have an @ itself,
-// urlQuery what is behind its path. Errors of net/http quote whole URLs.
+// urlUser matches the user information of a URL, which may contain an @ itself, and
+// urlQuery its query. Errors of net/http quote whole URLs.
 var (
 	urlUser  = regexp.MustCompile(`(://)[^/\s"?#]*@`)
 	urlQuery = regexp.MustCompile(`(\bhttps?://[^\s"?#]+)\?[^\s"]*`)
 )
 
-// Scrub returns a text without users, passwords and queries of URLs.
+// Scrub returns a text without the user information and queries of URLs.
 func Scrub(s string) string {
 	if !strings.Contains(s, "://") {
 		return s
@@ -69,39 +63,38 @@ func Scrub(s string) string {
 	return urlQuery.ReplaceAllString(urlUser.ReplaceAllString(s, "$1"), "$1")
 }
 
-// Health says how the last scrape of a target ended.
+// Health is the result of the last scrape of a target.
 type Health string
 
-// The three kinds of health, in Prometheus' words.
+// The values of Health, in Prometheus' words.
 const (
 	HealthUnknown Health = "unknown"
 	HealthUp      Health = "up"
 	HealthDown    Health = "down"
 )
 
-// Status is a copy of what is known of a target's scrapes at one moment.
+// Status is the state of a target at one moment. A published one does not change.
 type Status struct {
 	Scraping
 	Server
 	Verdict
-	// Models are the server's models in order, Checks what can be known of the
-	// replica, what keeps its answers from being the same, how it differs from
-	// what is expected and what its server did not answer. Skew are its values of
-	// the facts in which replicas of a pool should be alike; nil while its page
-	// fails. What is published never changes.
-	Models []Model     `json:"models,omitempty"`
+	// Models are the server's models, sorted by name.
+	Models []Model `json:"models,omitempty"`
+	// Checks are the capabilities of the replica, what keeps its answers from being
+	// deterministic, how it differs from what is expected, and unanswered questions.
 	Checks []CheckList `json:"-"`
-	Skew   SkewFacts   `json:"-"`
-	// Canary is what the canary shows; nil where it is off.
+	// Skew is nil while the page fails.
+	Skew SkewFacts `json:"-"`
+	// Canary is the state of the canary; nil if it is off.
 	Canary *Canary `json:"canary,omitempty"`
-	// FactsVersion counts how often Models, Checks and Skew were made.
+	// FactsVersion counts the changes of Models, Checks and Skew.
 	FactsVersion uint64 `json:"-"`
 }
 
-// Scraping is how the scrapes of a target went.
+// Scraping is the state of the scrapes of a target.
 type Scraping struct {
 	Health Health `json:"health"`
-	// PageURL is where the page was asked for last; empty before the first time.
+	// PageURL is the URL of the last scrape; empty before the first.
 	PageURL      string        `json:"-"`
 	LastScrape   time.Time     `json:"last_scrape,omitzero"`
 	LastSuccess  time.Time     `json:"last_success,omitzero"`
@@ -112,104 +105,92 @@ type Scraping struct {
 	BodyBytes    int64         `json:"body_bytes"`
 	Scrapes      uint64        `json:"scrapes"`
 	Failures     uint64        `json:"scrape_failures"`
-	// LeftOut says which series of the page and derived from it are left off
-	// /metrics because they are too many, a sentence each; nil for none.
+	// LeftOut describes the series that exceed the output limits, a sentence each.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
-// Server is what the server of a target is.
+// Server describes the server of a target.
 type Server struct {
 	EngineVersion string `json:"engine_version,omitempty"`
 	TRTLLMVersion string `json:"trtllm_version,omitempty"`
 	VersionSource string `json:"trtllm_version_source,omitempty"`
-	// Worker says that it is behind a router, which counts the same requests.
+	// Worker is set behind a router, which counts the same requests.
 	Worker         bool   `json:"-"`
 	DetectedEngine string `json:"detected_engine,omitempty"`
-	// APIURL is the base of its API once what answers there was seen to be its own;
-	// empty before.
+	// APIURL is the base URL of the API once it is known to belong to the server.
 	APIURL string `json:"-"`
-	// Companion is which program it is that is no LLM server, for people; empty for
-	// servers.
+	// Companion names the program if it is not an LLM server; empty for servers.
 	Companion string `json:"-"`
-	// EngineEvidence says what showed the kind of the server, for people; empty
-	// where nothing did, as with a kind that is configured.
+	// EngineEvidence describes how the kind was detected; empty if it is configured.
 	EngineEvidence string `json:"engine_evidence,omitempty"`
-	// Generation is which of its kind's pages the server has, with the reason.
+	// Generation is the variant of the page among those of its kind, with the reason.
 	Generation       string `json:"generation,omitempty"`
 	GenerationReason string `json:"generation_reason,omitempty"`
 	// EngineBuildVersion is the version that built the TensorRT engine.
 	EngineBuildVersion string `json:"engine_build_version,omitempty"`
 }
 
-// Verdict is what was judged of a replica.
+// Verdict is the judgment of a replica.
 type Verdict struct {
-	// State is what the replica is doing, with the reason for people, and
-	// since when.
 	State       string    `json:"state,omitempty"`
 	StateReason string    `json:"state_reason,omitempty"`
 	StateSince  time.Time `json:"state_since,omitzero"`
-	// Severity is how much that matters (ok, look or broken), Runbook the entry
-	// of the runbook about it; empty where nothing is wrong.
+	// Severity is ok, look or broken; Runbook is the runbook section about the state, empty
+	// if nothing is wrong.
 	Severity string `json:"severity,omitempty"`
 	Runbook  string `json:"runbook,omitempty"`
-	// Suspected says that one sign speaks against the replica that a healthy server may
-	// give too.
+	// Suspected is set if the only evidence may also come from a healthy server.
 	Suspected bool `json:"suspected,omitempty"`
-	// Unread says that its page cannot be read, which is nothing against its requests.
+	// Unread is set if the page cannot be read, which does not affect requests.
 	Unread bool `json:"-"`
 }
 
-// Changed reports whether a status is other than the one before it in more than numbers
-// and times, or that of another failure.
-func (s *Status) Changed(before *Status) bool {
-	return s.LastError != "" || s.Health != before.Health ||
-		s.State != before.State || !s.StateSince.Equal(before.StateSince) || s.StateReason != before.StateReason ||
-		s.Severity != before.Severity || s.FactsVersion != before.FactsVersion || !s.Canary.equal(before.Canary)
+// Changed reports whether more than numbers and times differ from the previous status.
+// Any failed scrape counts as a change.
+func (s *Status) Changed(previous *Status) bool {
+	return s.LastError != "" || s.Health != previous.Health ||
+		s.State != previous.State || !s.StateSince.Equal(previous.StateSince) || s.StateReason != previous.StateReason ||
+		s.Severity != previous.Severity || s.FactsVersion != previous.FactsVersion || !s.Canary.equal(previous.Canary)
 }
 
-// Canary is what the canary shows of a replica. It is immutable.
+// Canary is the state of the canary of a replica. It is immutable.
 type Canary struct {
-	// Model is the model that is asked; empty while it is not known.
+	// Model is the requested model; empty if it is not known yet.
 	Model string `json:"model,omitempty"`
-	// Hold says why nothing is asked now; empty when requests are sent.
+	// Hold is the reason why no requests are sent now; empty if they are.
 	Hold string `json:"hold,omitempty"`
-	// Result is one word for how the last request went, Reason why it failed, At
+	// Result is the result of the last request in one word, Reason why it failed, and At
 	// when it ended; empty before the first.
 	Result string    `json:"result,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at,omitzero"`
-	// Cancel is one word for what became of the last request whose client left on
-	// purpose, CancelReason says why; empty before the first.
+	// Cancel is the result of the last request that the canary canceled, with its reason.
 	Cancel       string `json:"cancel,omitempty"`
 	CancelReason string `json:"cancel_reason,omitempty"`
-	// Output is what the last answer was, for the comparison with those of other
-	// replicas of the same Group; empty where there is nothing to compare.
+	// Output is the last answer, compared between replicas of one Group; empty if there is
+	// nothing to compare.
 	Group  string `json:"-"`
 	Output string `json:"-"`
 }
 
-// equal reports whether both show the same.
 func (c *Canary) equal(o *Canary) bool {
 	return c == o || c != nil && o != nil && *c == *o
 }
 
-// SkewFacts are a replica's values of the facts in which replicas of a pool
-// should be alike, by the item they are of: a model's hash, a histogram's
-// buckets; "" for what belongs to the whole replica.
+// SkewFacts maps the facts in which replicas of a pool should be equal to their values by
+// item, such as a model's config hash. The item of a fact about the whole replica is "".
 type SkewFacts map[string]map[string]string
 
-// Model is what is known of one model of a server; what is not is empty.
+// Model describes one model of a server. Unknown fields are empty or nil.
 type Model struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 	ModelID string `json:"model_id"`
 	// Role is entry, part or single.
-	Role     string `json:"role"`
-	State    string `json:"state,omitempty"`
-	Backend  string `json:"backend,omitempty"`
-	Platform string `json:"platform,omitempty"`
-	// MaxBatchSize, Decoupled, Instances and Batching are nil while the config
-	// is not known.
+	Role         string            `json:"role"`
+	State        string            `json:"state,omitempty"`
+	Backend      string            `json:"backend,omitempty"`
+	Platform     string            `json:"platform,omitempty"`
 	MaxBatchSize *int              `json:"max_batch_size,omitempty"`
 	Decoupled    *bool             `json:"decoupled,omitempty"`
 	Instances    *int              `json:"instance_count,omitempty"`
@@ -218,23 +199,22 @@ type Model struct {
 	ConfigHash   string            `json:"config_sha256,omitempty"`
 }
 
-// Check is one yes or no about a replica, with the reason for people and what
-// would turn a no into a yes.
+// Check is one yes-or-no fact about a replica.
 type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
-	Cure   string `json:"cure,omitempty"`
+	// Cure is what would turn a no into a yes; empty if nothing does.
+	Cure string `json:"cure,omitempty"`
 }
 
-// CheckList is one kind of checks about a replica, under the name that it has
-// on /targets.
+// CheckList is a named list of checks of one kind.
 type CheckList struct {
 	Name   string
 	Checks []Check
 }
 
-// FindChecks is the list of that name; nil when there is none.
+// FindChecks returns the list of that name, nil if there is none.
 func FindChecks(lists []CheckList, name string) []Check {
 	for _, l := range lists {
 		if l.Name == name {
@@ -244,7 +224,7 @@ func FindChecks(lists []CheckList, name string) []Check {
 	return nil
 }
 
-// FailedNames are the names of the checks that are not met.
+// FailedNames returns the names of the checks that failed.
 func FailedNames(checks []Check) []string {
 	var names []string
 	for _, c := range checks {
@@ -255,8 +235,8 @@ func FailedNames(checks []Check) []string {
 	return names
 }
 
-// Passed is a check that holds.
+// Passed returns a check that holds.
 func Passed(name, reason string) Check { return Check{Name: name, OK: true, Reason: reason} }
 
-// Failed is a check that does not hold; cure is empty where nothing helps.
+// Failed returns a check that does not hold.
 func Failed(name, reason, cure string) Check { return Check{Name: name, Reason: reason, Cure: cure} }

@@ -1,0 +1,103 @@
+package target
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// PoolDiscovery is the result of discovery for one pool at one moment.
+type PoolDiscovery struct {
+	PoolID  string   `json:"pool_id"`
+	Sources []Source `json:"sources"`
+	// Answered is false until a source has answered.
+	Answered bool `json:"answered"`
+	// Found counts the targets before relabeling: those that relabeling dropped, those of
+	// other shards, those that cannot be used, and the pool's Targets.
+	Found     int `json:"found"`
+	Dropped   int `json:"dropped"`
+	Elsewhere int `json:"elsewhere"`
+	LeftOut   int `json:"left_out"`
+	Targets   int `json:"targets"`
+	// Drops are the first dropped targets. Error is the reason why the first target that
+	// cannot be used was left out.
+	Drops []Drop `json:"dropped_targets,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// MaxDrops limits [PoolDiscovery.Drops].
+const MaxDrops = 100
+
+// Source is one service discovery config of a pool.
+type Source struct {
+	// Key is its position in the configuration, such as "file_sd_configs[0]".
+	Key     string `json:"source"`
+	Targets int    `json:"targets"`
+	LastSuccess time.Time `json:"last_success,omitzero"`
+	LastErrorAt time.Time `json:"last_error_at,omitzero"`
+	LastError   string    `json:"last_error,omitempty"`
+}
+
+// Drop is a target dropped by relabeling, and the rule.
+type Drop struct {
+	Source  string `json:"source"`
+	Address string `json:"address"`
+	Rule    string `json:"rule"`
+}
+
+// Failing reports whether the last attempt failed. A partial failure reports the targets
+// that it found right after its error, which is no success.
+func (s *Source) Failing() bool {
+	return !s.LastErrorAt.IsZero() && s.LastErrorAt.Add(time.Second).After(s.LastSuccess)
+}
+
+// Waiting describes the sources that the pool waits for; empty if any has answered.
+func (s *PoolDiscovery) Waiting() string {
+	if s.Answered {
+		return ""
+	}
+	var names []string
+	for i := range s.Sources {
+		if source := &s.Sources[i]; source.LastSuccess.IsZero() {
+			names = append(names, source.named())
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("pool %s waits for its targets", s.PoolID)
+	}
+	return fmt.Sprintf("pool %s waits for %s", s.PoolID, strings.Join(names, ", "))
+}
+
+// named returns the key of the source with its error, if any.
+func (s *Source) named() string {
+	if !s.Failing() {
+		return s.Key
+	}
+	return s.Key + " (" + s.LastError + ")"
+}
+
+// Problem describes in one sentence why the pool has no targets; empty if it has some,
+// other shards have them, or it waits.
+func (s *PoolDiscovery) Problem() string {
+	if !s.Answered || s.Targets > 0 || s.Elsewhere > 0 {
+		return ""
+	}
+	prefix := fmt.Sprintf("pool %s has no targets: ", s.PoolID)
+	switch {
+	case s.Dropped > 0 && s.LeftOut > 0:
+		return prefix + fmt.Sprintf("%d were found, of which relabeling dropped %d, and none of the others can be used: %s", s.Found, s.Dropped, s.Error)
+	case s.Dropped > 0 && len(s.Drops) > 0:
+		first := &s.Drops[0]
+		if s.Dropped == 1 {
+			return prefix + fmt.Sprintf("relabeling dropped the one that was found, %s: %s", first.Address, first.Rule)
+		}
+		return prefix + fmt.Sprintf("relabeling dropped all %d that were found, the first of them %s: %s", s.Dropped, first.Address, first.Rule)
+	case s.LeftOut > 0:
+		return prefix + fmt.Sprintf("%d were found and none can be used: %s", s.LeftOut, s.Error)
+	}
+	names := make([]string, len(s.Sources))
+	for i := range s.Sources {
+		names[i] = s.Sources[i].named()
+	}
+	return prefix + strings.Join(names, ", ") + " found none"
+}
