@@ -10,35 +10,33 @@ import (
 	prometheus "github.com/prometheus/prometheus/model/relabel"
 )
 
-// Why a series is not kept.
+// The reasons why a series is dropped.
 const (
-	// ReasonDropped is a rule that drops the series.
+	// ReasonDropped means that a rule drops the series.
 	ReasonDropped = "relabel"
-	// ReasonInvalidName is a series that the rules left without a valid name.
+	// ReasonInvalidName means that the rules leave the series without a valid name.
 	ReasonInvalidName = "invalid_name"
-	// ReasonInvalidLabels is a label whose name or value is not valid UTF-8, or
-	// whose name is empty, as labelmap can make it.
+	// ReasonInvalidLabels means that a label is not valid UTF-8 or has an empty name, which
+	// labelmap can create.
 	ReasonInvalidLabels = "invalid_labels"
 )
 
-// Result is what became of one series.
+// Result is the result for one series.
 type Result struct {
-	// Labels are those of the series on our page; empty when it is not kept.
+	// Labels are the labels of the series on the exporter's page; empty if it is dropped.
 	Labels labels.Labels
-	// Keep is false for a series that is not to be shown; Reason says why.
+	// Keep is false for a dropped series; Reason is the reason.
 	Keep   bool
 	Reason string
-	// Collisions names the labels of the target that had to give way to ours
-	// and moved to exported_<name>, in the order of their names; nil when
-	// there were none.
+	// Collisions are the target's labels that were renamed to exported_<name>, sorted.
 	Collisions []string
 }
 
-// Relabeler gives the series of one target their labels. It reuses one builder
-// and is not safe for concurrent use; its results stay valid.
+// Relabeler labels the series of one target. It is not safe for concurrent use; its
+// results are.
 type Relabeler struct {
 	rules     Rules
-	owned     []owned
+	attached  []attachedLabel
 	modelID   func(string) string
 	models    []string
 	honor     bool
@@ -48,12 +46,11 @@ type Relabeler struct {
 	moved     []labels.Label
 }
 
-// New returns the Relabeler of a target. The rules are those of
-// metric_relabel_configs; they are only read.
+// New returns the Relabeler of a target with its metric_relabel_configs.
 func New(rules Rules, id Identity) *Relabeler {
 	return &Relabeler{
 		rules:     rules,
-		owned:     id.owned(),
+		attached:  id.attached(),
 		modelID:   id.ModelID,
 		models:    slices.Clone(id.ModelLabels),
 		honor:     id.HonorLabels,
@@ -65,18 +62,16 @@ func New(rules Rules, id Identity) *Relabeler {
 
 // Series attaches the identity, then applies the rules.
 //
-// The rules may do to a series what they may do in Prometheus, with two
-// exceptions. Pool_id and replica_id are put back after them, because nothing
-// else keeps the series of two targets apart on one page; all other identity
-// labels are the operator's to rename or drop. And labels that begin with __,
-// which rules use among themselves, are removed at the end, the name aside.
+// The rules work as in Prometheus, with two exceptions: pool_id and replica_id are
+// restored, because nothing else separates the series of two targets on one page, and
+// labels that begin with __ are removed, except for the name.
 func (r *Relabeler) Series(in labels.Labels) Result {
 	r.builder.Reset(in)
 	return r.apply(Result{Collisions: r.identify(in)})
 }
 
-// Own applies the rules to a series of the exporter about the target, which has
-// the identity already; the same exceptions hold.
+// ApplyRules is [Relabeler.Series] without the identity, for the exporter's own series
+// about the target.
 func (r *Relabeler) ApplyRules(in labels.Labels) Result {
 	r.builder.Reset(in)
 	return r.apply(Result{})
@@ -89,33 +84,33 @@ func (r *Relabeler) apply(res Result) Result {
 			res.Reason = ReasonDropped
 			return res
 		}
-		r.tidy()
+		r.restore()
 	}
 	out := r.builder.Labels()
-	if res.Reason = r.fault(out); res.Reason == "" {
+	if res.Reason = r.invalid(out); res.Reason == "" {
 		res.Labels, res.Keep = out, true
 	}
 	return res
 }
 
-// identify writes our labels over the target's own, which move aside.
+// identify attaches the identity and renames the target's own labels of the same names.
 func (r *Relabeler) identify(in labels.Labels) (collisions []string) {
 	r.moved = r.moved[:0]
-	for _, o := range r.owned {
-		own := in.Get(o.name)
-		if own != "" && r.honor && !o.identity {
+	for _, l := range r.attached {
+		original := in.Get(l.name)
+		if original != "" && r.honor && !l.identity {
 			continue
 		}
-		value := o.value
-		if o.name == LabelModelID {
+		value := l.value
+		if l.name == LabelModelID {
 			value = r.model(in)
 		}
-		if own != "" {
-			r.moved = append(r.moved, labels.Label{Name: o.name, Value: own})
-			collisions = append(collisions, o.name)
+		if original != "" {
+			r.moved = append(r.moved, labels.Label{Name: l.name, Value: original})
+			collisions = append(collisions, l.name)
 		}
-		if own != "" || value != "" {
-			r.builder.Set(o.name, value)
+		if original != "" || value != "" {
+			r.builder.Set(l.name, value)
 		}
 	}
 	if len(r.moved) > 0 {
@@ -124,9 +119,8 @@ func (r *Relabeler) identify(in labels.Labels) (collisions []string) {
 	return collisions
 }
 
-// export gives each label that moved the name exported_<name>, repeated until
-// it is free. This is Prometheus' rule, shorter names first, so that a name that
-// is exported already ends behind the one it was exported from.
+// export renames each moved label to exported_<name>, prefixed again until the name is
+// free. Like Prometheus, it starts with the shortest names.
 func (r *Relabeler) export() {
 	slices.SortStableFunc(r.moved, func(a, b labels.Label) int { return len(a.Name) - len(b.Name) })
 	for _, l := range r.moved {
@@ -138,8 +132,7 @@ func (r *Relabeler) export() {
 	}
 }
 
-// model gives the public id of the model that a series belongs to, empty when
-// it belongs to none.
+// model returns the public id of the model of a series, empty if there is none.
 func (r *Relabeler) model(in labels.Labels) string {
 	if r.modelID == nil {
 		return ""
@@ -152,8 +145,8 @@ func (r *Relabeler) model(in labels.Labels) string {
 	return ""
 }
 
-// tidy undoes what rules may not leave behind.
-func (r *Relabeler) tidy() {
+// restore restores pool_id and replica_id, and removes labels that begin with __.
+func (r *Relabeler) restore() {
 	r.builder.Set(LabelPoolID, r.poolID)
 	r.builder.Set(LabelReplicaID, r.replicaID)
 	r.builder.Range(func(l labels.Label) {
@@ -163,9 +156,9 @@ func (r *Relabeler) tidy() {
 	})
 }
 
-// fault says why a series cannot be shown. Rules are the only source of bad
-// labels here, for the parser has checked the page.
-func (r *Relabeler) fault(out labels.Labels) string {
+// invalid returns the reason to drop a series. Only rules can create invalid labels, as
+// the parser has checked the page.
+func (r *Relabeler) invalid(out labels.Labels) string {
 	if !model.UTF8Validation.IsValidMetricName(out.Get(model.MetricNameLabel)) {
 		return ReasonInvalidName
 	}
