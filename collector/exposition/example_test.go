@@ -1,0 +1,99 @@
+package exposition_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// withReplica returns a labeler that attaches the name of a replica.
+func withReplica(name string) exposition.Labeler {
+	return func(lset labels.Labels) exposition.Labeled {
+		return exposition.Labeled{Labels: labels.NewBuilder(lset).Set("replica_id", name).Labels(), Keep: true}
+	}
+}
+
+// A page that differs from the previous one in values only has the same shape and takes
+// the fast path. Malformed series are dropped and counted.
+func ExampleCache_Parse() {
+	cache := exposition.NewCache(exposition.Options{Label: withReplica("r0")})
+	var shape *exposition.Shape
+	for _, page := range []string{
+		"# TYPE requests_total counter\nrequests_total{model=\"a\"} 3\nrequests_total{model=\"a\"} 4\n",
+		"# TYPE requests_total counter\nrequests_total{model=\"a\"} 5\nrequests_total{model=\"a\"} 6\n",
+	} {
+		block, err := cache.Parse([]byte(page), "text/plain; version=0.0.4")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		value, _ := block.Value(0)
+		fmt.Println(block.Shape().Labels(0), value)
+		shape = block.Shape()
+	}
+	drops := shape.Drops()
+	fast, slow := cache.Paths()
+	fmt.Printf("dropped: %d, fast path: %d, slow path: %d\n", drops.Total(), fast, slow)
+	// Output:
+	// {__name__="requests_total", model="a", replica_id="r0"} 3
+	// {__name__="requests_total", model="a", replica_id="r0"} 5
+	// dropped: 1, fast path: 1, slow path: 1
+}
+
+// The pages of two targets are merged into one, which is written as text and, except for
+// the types that it cannot have there, as OpenMetrics.
+func ExampleMerger_Layout() {
+	pages := []string{
+		"# HELP queue_size Requests that wait.\n# TYPE queue_size gauge\nqueue_size 7\n# TYPE requests counter\nrequests 12\n",
+		"# HELP queue_size Requests that wait.\n# TYPE queue_size gauge\nqueue_size 0\n",
+	}
+	var blocks []*exposition.Block
+	for i, page := range pages {
+		cache := exposition.NewCache(exposition.Options{Label: withReplica(fmt.Sprint("r", i))})
+		block, err := cache.Parse([]byte(page), "text/plain")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		blocks = append(blocks, block)
+	}
+	layout := new(exposition.Merger).Layout(blocks)
+	for _, format := range []expfmt.Format{expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)} {
+		if _, err := layout.WithFormat(format).WriteText(os.Stdout, blocks, nil, nil); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// # HELP queue_size Requests that wait.
+	// # TYPE queue_size gauge
+	// queue_size{replica_id="r0"} 7
+	// queue_size{replica_id="r1"} 0
+	// # TYPE requests counter
+	// requests{replica_id="r0"} 12
+	// # HELP queue_size Requests that wait.
+	// # TYPE queue_size gauge
+	// queue_size{replica_id="r0"} 7
+	// queue_size{replica_id="r1"} 0
+	// # TYPE requests unknown
+	// requests{replica_id="r0"} 12
+	// # EOF
+}
+
+// The exporter's own series are rendered once and set for every block.
+func ExampleNewComputed() {
+	ttft := exposition.Family{Name: "llm_server_ttft_seconds", Help: "Time to first token.", Type: model.MetricTypeGauge}
+	computed := exposition.NewComputed([]exposition.ComputedSeries{
+		{Family: ttft, Labels: labels.FromStrings("quantile", "0.5")},
+		{Family: ttft, Labels: labels.FromStrings("quantile", "0.99")},
+	})
+	block := computed.Block()
+	block.Set(0, 0.125)
+	fmt.Printf("%s", block.AppendFamily(nil, 0))
+	// Output:
+	// llm_server_ttft_seconds{quantile="0.5"} 0.125
+}
