@@ -74,7 +74,6 @@ func (b *shapeBuilder) sort() {
 func (b *shapeBuilder) build() *Shape {
 	b.sort()
 	text, watched := newTextBuilder(b.series), b.watched
-	defer text.release()
 	s := &Shape{
 		families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), indexes: make([]uint32, 0, len(b.series)),
 		local: text.local, drops: b.drops, left: b.left, cost: b.cost, watched: &watched, gpus: slices.Clip(b.gpus),
@@ -92,8 +91,8 @@ func (b *shapeBuilder) build() *Shape {
 		s.families = append(s.families, f)
 	}
 	if !text.private {
-		s.interned = internedLists{internedFamilies.intern(s.families), internedLines.intern(s.lines), internedIndexes.intern(s.indexes)}
-		s.watched = internedWatched.intern(slices.Clone(watched))
+		s.interned = internedLists{intern(&internedFamilies, s.families), intern(&internedLines, s.lines), intern(&internedIndexes, s.indexes)}
+		s.watched = intern(&internedWatched, slices.Clone(watched))
 		s.families, s.lines, s.indexes = *s.interned.families, *s.interned.lines, *s.interned.indexes
 	}
 	return s

@@ -78,9 +78,6 @@ func (c *Cache) SetLabeler(label Labeler) {
 	c.pattern, c.series, c.large = pattern{}, nil, largePage{}
 }
 
-// Paths returns the number of pages that took the fast and the slow path.
-func (c *Cache) Paths() (fast, slow uint64) { return c.fast, c.slow }
-
 // Parse parses a page. The block does not refer to the body, which the caller may
 // reuse. An empty content type is treated as text. On error the cache is unchanged.
 func (c *Cache) Parse(body []byte, contentType string) (*Block, error) {

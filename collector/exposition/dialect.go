@@ -183,7 +183,6 @@ func newSegment(entries []entry) segment {
 		all[i].prefix = string(appendPrefix(nil, entries[i].labels))
 	}
 	text := newTextBuilder(all)
-	defer text.release()
 	seg := segment{local: text.local, lines: make([]line, len(entries)), indexes: make([]uint32, len(entries))}
 	for i := range entries {
 		seg.lines[i], seg.indexes[i] = text.add(all[i].prefix), entries[i].index

@@ -40,28 +40,25 @@ func (i *Interner[K, V]) Intern(key K, equal func(*V) bool, build func() *V) *V 
 	return v
 }
 
-// listInterner interns lists.
-type listInterner[T comparable] struct{ Interner[uint64, []T] }
-
 // The lists of all shapes and patterns.
 //
 //nolint:gochecknoglobals // a cache without state of any replica.
 var (
 	listSeed = maphash.MakeSeed()
 
-	internedLines    listInterner[line]
-	internedIndexes  listInterner[uint32]
-	internedFamilies listInterner[Family]
-	internedPieces   listInterner[piece]
-	internedWatched  listInterner[watchedSeries]
+	internedLines    Interner[uint64, []line]
+	internedIndexes  Interner[uint64, []uint32]
+	internedFamilies Interner[uint64, []Family]
+	internedPieces   Interner[uint64, []piece]
+	internedWatched  Interner[uint64, []watchedSeries]
 )
 
 // intern returns the interned list that equals this one, which must not change anymore.
-func (i *listInterner[T]) intern(list []T) *[]T {
+func intern[T comparable](lists *Interner[uint64, []T], list []T) *[]T {
 	var h maphash.Hash
 	h.SetSeed(listSeed)
 	for _, one := range list {
 		maphash.WriteComparable(&h, one)
 	}
-	return i.Intern(h.Sum64(), func(v *[]T) bool { return slices.Equal(*v, list) }, func() *[]T { return &list })
+	return lists.Intern(h.Sum64(), func(v *[]T) bool { return slices.Equal(*v, list) }, func() *[]T { return &list })
 }

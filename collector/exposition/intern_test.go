@@ -10,14 +10,14 @@ import (
 
 func TestEqualListsAreKeptOnceAndNoLongerThanTheirShapes(t *testing.T) {
 	t.Parallel()
-	k := &listInterner[line]{}
+	k := &Interner[uint64, []line]{}
 	list := func(end uint32) []line { return []line{{end: 1, cut1: 1}, {end: end, cut1: 2, local1: 7}} }
 	size := func() int {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		return len(k.values)
 	}
-	a, b, other := k.intern(list(5)), k.intern(list(5)), k.intern(list(6))
+	a, b, other := intern(k, list(5)), intern(k, list(5)), intern(k, list(6))
 	require.Same(t, a, b)
 	require.NotSame(t, a, other)
 	require.Equal(t, list(5), *b)
@@ -29,6 +29,6 @@ func TestEqualListsAreKeptOnceAndNoLongerThanTheirShapes(t *testing.T) {
 		runtime.GC()
 		return size() == 1
 	}, 30*time.Second, time.Millisecond, "what no shape has is forgotten")
-	require.Same(t, other, k.intern(list(6)))
+	require.Same(t, other, intern(k, list(6)))
 	runtime.KeepAlive(other)
 }

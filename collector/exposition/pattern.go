@@ -63,7 +63,7 @@ func (r *pageReader) pattern(shape *Shape) pattern {
 		pos = s.value.end
 	}
 	p.tail, p.gpus = unique.Make(string(r.body[pos:])).Value(), slices.Clip(p.gpus)
-	p.pieces = internedPieces.intern(pieces)
+	p.pieces = intern(&internedPieces, pieces)
 	return p
 }
 

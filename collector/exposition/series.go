@@ -16,15 +16,11 @@ import (
 type seriesSplitter struct {
 	builder labels.ScratchBuilder
 	names   []string
-	ready   bool
 }
 
 // labels returns the sorted labels of the series, including the name, or the reason to
 // drop it. Labels with an empty value are left out.
 func (s *seriesSplitter) labels(text []byte) (lset labels.Labels, drop string) {
-	if !s.ready {
-		s.builder, s.ready = labels.NewScratchBuilder(16), true
-	}
 	s.builder.Reset()
 	s.names = s.names[:0]
 	text = bytes.TrimLeft(text, " \t")
@@ -113,7 +109,7 @@ var (
 
 // parsePrefix returns the labels of a prefix.
 func parsePrefix(prefix []byte) labels.Labels {
-	var split seriesSplitter
+	split := seriesSplitter{builder: labels.NewScratchBuilder(16)}
 	lset, _ := split.labels(prefix[:len(prefix)-1])
 	return lset
 }

@@ -3,7 +3,6 @@ package exposition
 import (
 	"slices"
 	"strings"
-	"sync"
 	"unique"
 )
 
@@ -86,21 +85,14 @@ const maxInternedBytes = 1 << 20
 // textBuilder builds the texts of families.
 type textBuilder struct {
 	local   []string
-	numbers map[string]uint16
 	text    []byte
 	private bool
 }
 
-// textBuilders are unused builders.
-//
-//nolint:gochecknoglobals // memory only.
-var textBuilders = sync.Pool{New: func() any { return &textBuilder{numbers: make(map[string]uint16)} }}
-
-// newTextBuilder returns a builder with the local values of the series. Values are
-// numbered in sorted order, like the lines of a family.
+// newTextBuilder returns a builder with the local values of the series, sorted like the
+// lines of a family.
 func newTextBuilder(all []series) *textBuilder {
-	t := textBuilders.Get().(*textBuilder) //nolint:forcetypeassert // the pool has nothing else.
-	size := 0
+	t, size := &textBuilder{}, 0
 	for i := range all {
 		size += len(all[i].prefix)
 	}
@@ -108,28 +100,14 @@ func newTextBuilder(all []series) *textBuilder {
 	for _, label := range localLabels {
 		first := len(t.local)
 		for i := range all {
-			value, _ := labelValue(all[i].prefix, label)
-			if _, ok := t.numbers[value]; value != "" && !ok && len(t.local) < maxLocal {
-				value = unique.Make(value).Value()
-				t.local, t.numbers[value] = append(t.local, value), 0
+			if value, _ := labelValue(all[i].prefix, label); value != "" {
+				addLocal(&t.local, value)
 			}
 		}
 		slices.Sort(t.local[first:])
 	}
-	for i, value := range t.local {
-		t.numbers[value] = uint16(i)
-	}
 	t.local = slices.Clip(t.local)
 	return t
-}
-
-// release returns the builder to the pool.
-func (t *textBuilder) release() {
-	if cap(t.text) <= maxInternedBytes {
-		t.local, t.text = nil, t.text[:0]
-		clear(t.numbers)
-		textBuilders.Put(t)
-	}
 }
 
 // add appends the prefix of a line to the text of the family.
@@ -139,12 +117,12 @@ func (t *textBuilder) add(prefix string) (l line) {
 	// Labels are sorted, and so must the cuts be: gpu_uuid precedes replica_id.
 	for i := len(localLabels) - 1; i >= 0; i-- {
 		value, start := labelValue(prefix, localLabels[i])
-		number, ok := t.numbers[value]
-		if value == "" || !ok || start < from {
+		number := slices.Index(t.local, value)
+		if value == "" || number < 0 || start < from {
 			continue
 		}
 		t.text = append(t.text, prefix[from:start]...)
-		*cuts[found], *numbers[found] = uint32(len(t.text)), number
+		*cuts[found], *numbers[found] = uint32(len(t.text)), uint16(number)
 		found++
 		from = start + len(value)
 	}
