@@ -16,13 +16,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// vocabulary keeps random rules and random labels close to each other.
+// vocabulary makes random rules match random labels often.
 var vocabulary = []string{
 	"a", "b", "ab", "model", "model_name", "rack", "__tmp_a", "__meta_a", "__address__", "__name__", "exported_pool_id", "exported_exported_pool_id", "exported_rack",
 	"engine", "engine_version", "trtllm_version", "pool_id", "replica_id", "model_id", "ensemble", "llama", "x y", "Å",
 }
 
-// dice makes random rules and labels.
+// dice generates random rules and labels.
 type dice struct{ *rand.Rand }
 
 func (d dice) word() string { return vocabulary[d.IntN(len(vocabulary))] }
@@ -37,7 +37,7 @@ func (d dice) labels() labels.Labels {
 	return labels.FromMap(set)
 }
 
-// rule writes one rule as YAML; not every one is valid.
+// rule returns a rule as YAML, perhaps an invalid one.
 func (d dice) rule(regex string) string {
 	var b strings.Builder
 	action := d.of("replace", "replace", "keep", "drop", "hashmod", "labelmap", "labeldrop", "labelkeep", "lowercase", "uppercase", "keepequal", "dropequal")
@@ -60,8 +60,8 @@ func (d dice) rule(regex string) string {
 	return b.String() + "}"
 }
 
-// exported is Prometheus' rule for the labels of a target that collide with
-// ours, written again: shorter names first, one exported_ more until free.
+// exported reimplements Prometheus' rule for colliding labels of a target: shortest names
+// first, one exported_ more until the name is free.
 func exported(in, ours map[string]string, keep func(string) bool) map[string]string {
 	out := maps.Clone(in)
 	var moved []string
@@ -85,8 +85,8 @@ func exported(in, ours map[string]string, keep func(string) bool) map[string]str
 	return out
 }
 
-// want says what [relabel.Relabeler.Series] must give, by way of Prometheus'
-// own rules; nil when the series is not to be kept.
+// want returns the expected result of [relabel.Relabeler.Series] by Prometheus' own
+// rules; nil if the series is dropped.
 func want(in labels.Labels, r relabel.Rules, id relabel.Identity) map[string]string {
 	attach := maps.Clone(id.Labels)
 	maps.Copy(attach, map[string]string{"engine": id.Engine, "engine_version": id.EngineVersion, "trtllm_version": id.TRTLLMVersion, "pool_id": id.PoolID, "replica_id": id.ReplicaID, "model_id": ""})
@@ -96,7 +96,7 @@ func want(in labels.Labels, r relabel.Rules, id relabel.Identity) map[string]str
 		}
 	}
 	set := exported(in.Map(), attach, func(name string) bool { return id.HonorLabels && id.Labels[name] != "" })
-	// As in a scrape, the rules find our labels behind those of the target.
+	// As in a scrape, the rules see the identity after the target's labels.
 	b := labels.NewBuilder(in)
 	names := slices.Concat(slices.Sorted(maps.Keys(attach)), slices.SortedFunc(maps.Keys(set), func(x, y string) int { return len(x) - len(y) }))
 	for _, name := range names {
@@ -107,8 +107,8 @@ func want(in labels.Labels, r relabel.Rules, id relabel.Identity) map[string]str
 	return after(b, r, id)
 }
 
-// after says what is left of labels, by way of Prometheus' own rules, with who
-// the target is put back; nil when the series is not to be kept.
+// after returns the labels after Prometheus' own rules with pool_id and replica_id
+// restored; nil if the series is dropped.
 func after(b *labels.Builder, r relabel.Rules, id relabel.Identity) map[string]string {
 	if !prometheus.ProcessBuilder(b, r...) {
 		return nil
@@ -127,7 +127,7 @@ func after(b *labels.Builder, r relabel.Rules, id relabel.Identity) map[string]s
 	return out
 }
 
-// left are the labels of a series that is kept.
+// left returns the labels of a series that is kept.
 func left(res relabel.Result) map[string]string {
 	if !res.Keep {
 		return nil
@@ -135,13 +135,13 @@ func left(res relabel.Result) map[string]string {
 	return res.Labels.Map()
 }
 
-// collides says whether a labelmap of the rules may send two labels to one
-// name: which of them wins depends on their order, which nothing promises.
+// collides reports whether a labelmap may map two labels to one name. Which of them wins
+// depends on their order, which is unspecified.
 func collides(r relabel.Rules) bool {
 	return slices.ContainsFunc(r, func(c *relabel.Config) bool { return c.Action == prometheus.LabelMap })
 }
 
-// parsed are labels as the parser hands them on: it refuses those with __.
+// parsed returns labels as the parser returns them: without those that begin with __.
 func parsed(in labels.Labels) labels.Labels {
 	set := in.Map()
 	maps.DeleteFunc(set, func(name, _ string) bool { return strings.HasPrefix(name, "__") && name != "__name__" })
@@ -193,7 +193,7 @@ func FuzzRules(f *testing.F) {
 				require.Equal(t, wanted, res.Labels.Map(), "%s: %s", text, in)
 			}
 
-			// A series of ours has the identity already.
+			// The exporter's own series have the identity already.
 			own := labels.NewBuilder(in).Set("pool_id", id.PoolID).Set("replica_id", id.ReplicaID).Labels()
 			mine := series.ApplyRules(own)
 			require.Equal(t, mine.Reason == "", mine.Keep)
@@ -208,8 +208,8 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// TestNothingThatATargetSaysIsLost holds without rules: every value is still
-// there, under its own name or an exported one, and ours win.
+// TestNothingThatATargetSaysIsLost tests without rules: every value is on the page under
+// its own name or an exported one, and the identity wins.
 func TestNothingThatATargetSaysIsLost(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(7, 7))}
 	id := llama()

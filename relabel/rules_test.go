@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// rules reads rules as a configuration file has them: strictly.
+// rules parses rules strictly, like the configuration file.
 func rules(tb testing.TB, text string) relabel.Rules {
 	tb.Helper()
 	r, err := decode(text)

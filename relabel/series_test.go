@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// llama is a replica about which everything is known.
+// llama returns a fully known replica.
 func llama() relabel.Identity {
 	return relabel.Identity{
 		Engine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", PoolID: "llama-prod", ReplicaID: "r0",
@@ -20,7 +20,7 @@ func llama() relabel.Identity {
 	}
 }
 
-// ours are the labels that llama's series carry.
+// ours returns the labels of llama's series.
 func ours(more ...string) map[string]string {
 	all := labels.FromStrings("engine", "triton", "engine_version", "2.64.0", "trtllm_version", "1.1.0", "pool_id", "llama-prod", "replica_id", "r0").Map()
 	for i := 0; i < len(more); i += 2 {

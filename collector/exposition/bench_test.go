@@ -23,13 +23,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// benchPages are the two page shapes by their number of samples.
+// benchPages are two pages by their number of samples.
 var benchPages = []struct {
 	samples int
 	kind    simulate.BenchKind
 }{{226, simulate.BenchTRTLLM}, {377, simulate.BenchSummaries}}
 
-// ticks is how many different bodies each target sends in turn.
+// ticks is the number of different bodies of a target.
 const ticks = 4
 
 // benchTarget is one target of a benchmark.
@@ -40,7 +40,7 @@ type benchTarget struct {
 	block  *exposition.Block
 }
 
-// benchTargets are n targets that sent one page already.
+// benchTargets returns n targets that were scraped once.
 func benchTargets(b *testing.B, kind simulate.BenchKind, n int) []*benchTarget {
 	b.Helper()
 	all := make([]*benchTarget, n)
@@ -67,22 +67,20 @@ func labelReplica(replica string) exposition.Labeler {
 	}
 }
 
-// scrape reads the body of one tick.
+// scrape parses the body of one tick.
 func (t *benchTarget) scrape(tick int) error {
 	block, err := t.cache.Parse(t.bodies[tick%ticks], "text/plain; charset=utf-8")
 	t.block = block
 	return err
 }
 
-// reportPerSample reports the time of one sample, given the samples of one
-// iteration.
+// reportPerSample reports the time per sample.
 func reportPerSample(b *testing.B, samples int) {
 	b.Helper()
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(samples), "ns/sample")
 }
 
-// BenchmarkIngest takes one body from bytes to a block that can be served, or
-// in the library's ways to written text. Run with
+// BenchmarkIngest parses one body into a block or, with the libraries, to written text. Run with
 //
 //	go test -run '^$' -bench Ingest -benchmem -count 6 ./collector/exposition
 func BenchmarkIngest(b *testing.B) {
@@ -139,8 +137,8 @@ func benchmarkSlow(b *testing.B, kind simulate.BenchKind, samples int) {
 	reportPerSample(b, samples)
 }
 
-// benchmarkTextparse is what an exporter on Prometheus' parser does: labels
-// of each series, identity, text.
+// benchmarkTextparse measures an exporter on Prometheus' parser: labels of each series,
+// identity, text.
 func benchmarkTextparse(b *testing.B, kind simulate.BenchKind, samples int) {
 	b.Helper()
 	t := benchTargets(b, kind, 1)[0]
@@ -174,8 +172,8 @@ func benchmarkTextparse(b *testing.B, kind simulate.BenchKind, samples int) {
 	reportPerSample(b, samples)
 }
 
-// benchmarkExpfmt is what an exporter on the client library's parser does:
-// messages, identity, text.
+// benchmarkExpfmt measures an exporter on the parser of client_golang: messages,
+// identity, text.
 func benchmarkExpfmt(b *testing.B, kind simulate.BenchKind, samples int) {
 	b.Helper()
 	t := benchTargets(b, kind, 1)[0]
@@ -198,7 +196,7 @@ func benchmarkExpfmt(b *testing.B, kind simulate.BenchKind, samples int) {
 	reportPerSample(b, samples)
 }
 
-// messages is one body as messages with the identity labels.
+// messages returns a body as messages with the identity labels.
 func messages(body []byte, replica string) ([]*dto.MetricFamily, error) {
 	p := expfmt.NewTextParser(model.LegacyValidation)
 	mfs, err := p.TextToMetricFamilies(bytes.NewReader(body))
@@ -246,9 +244,8 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// benchmarkPage writes the page for a reader who does not take UTF-8 names; one
-// more target may have some. Step is how many scrapes there are between two
-// pages.
+// benchmarkPage writes the page for a reader that does not accept UTF-8 names; one more
+// target may have some. step is the number of scrapes between two pages.
 func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfmt.Format, odd string, step int) {
 	b.Helper()
 	var (
@@ -296,8 +293,8 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 	b.ReportMetric(float64(merger.Layout(all[0]).WithFormat(format).TextLength(all[0], nil))/float64(size), "ratio")
 }
 
-// benchmarkGatherers is the client library's way: the pages are messages
-// already and only merged and written.
+// benchmarkGatherers measures client_golang: the pages are messages already, and only
+// merged and written.
 func benchmarkGatherers(b *testing.B, n int, coding exposition.Encoding) {
 	b.Helper()
 	var all prometheus.Gatherers
@@ -324,7 +321,7 @@ func benchmarkGatherers(b *testing.B, n int, coding exposition.Encoding) {
 	b.ReportMetric(float64(w.size), "bytes/page")
 }
 
-// countingWriter counts what is written.
+// countingWriter counts bytes.
 type countingWriter int
 
 func (w *countingWriter) Write(p []byte) (int, error) {
@@ -332,7 +329,7 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// discardResponse is a reader of a page without a network.
+// discardResponse is an http.ResponseWriter without a network.
 type discardResponse struct {
 	header http.Header
 	size   countingWriter

@@ -14,9 +14,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// TestReadersKeepTheirBlocksWhileScrapesGoOn publishes pages of equal values
-// under readers; one that changes shows as a page of mixed values, and under the race
-// detector as a race.
+// TestReadersKeepTheirBlocksWhileScrapesGoOn publishes pages whose values are all equal.
+// A block that changes under a reader is a page of different values, and a data race.
 func TestReadersKeepTheirBlocksWhileScrapesGoOn(t *testing.T) {
 	var (
 		current atomic.Pointer[exposition.Block]

@@ -55,7 +55,7 @@ func TestTheLargestFamiliesAreLeftOutUntilTheOthersFit(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOutIsStillWatched(t *testing.T) {
+func TestLeftOutSeriesAreStillWatched(t *testing.T) {
 	opts := exposition.Options{Watch: func(string) bool { return true }, Limits: exposition.Limits{Output: exposition.Budget{Series: 1}}}
 	b := parse(t, opts, "a 1\nb{x=\"1\"} 2\nb{x=\"2\"} 3\n")
 	require.Equal(t, 3, b.Shape().Watched())
@@ -64,9 +64,8 @@ func TestWhatIsLeftOutIsStillWatched(t *testing.T) {
 	require.InDelta(t, 3, v, 0)
 }
 
-// TestABudgetHoldsInEveryFormat holds the size of pages that are made at random
-// against the budget that they were read with, in every text format: escaped
-// names and the bounds of OpenMetrics make lines longer.
+// TestABudgetHoldsInEveryFormat compares the size of random pages with their budget in
+// every text format: escaped names and the bounds of OpenMetrics make lines longer.
 func TestABudgetHoldsInEveryFormat(t *testing.T) {
 	full := 0
 	for seed := range uint64(200) {
@@ -108,7 +107,7 @@ func TestAHelpThatIsTooLongIsClipped(t *testing.T) {
 	}
 }
 
-func TestANumberThatIsFarTooLongIsFormattedAgain(t *testing.T) {
+func TestLongNumbersAreReformatted(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"123456789.000000", "123456789.000000"},
 		{"-1.7976931348623157e+308", "-1.7976931348623157e+308"},

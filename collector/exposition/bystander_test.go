@@ -17,7 +17,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// textFormats are all text formats that a reader can be given.
+// textFormats returns all text formats.
 func textFormats() map[string]expfmt.Format {
 	formats := make(map[string]expfmt.Format)
 	for _, scheme := range []model.EscapingScheme{model.NoEscaping, model.UnderscoreEscaping, model.DotsEscaping, model.ValueEncodingEscaping} {
@@ -27,8 +27,8 @@ func textFormats() map[string]expfmt.Format {
 	return formats
 }
 
-// restrict is what a page says of one replica: its lines, and the heads of the
-// families that have any.
+// restrict returns the part of a page about one replica: its lines, and the HELP and TYPE
+// of their families.
 func restrict(page, replica string) string {
 	var out strings.Builder
 	head := ""
@@ -53,18 +53,17 @@ func restrict(page, replica string) string {
 	return out.String()
 }
 
-// sampleLines are the lines of a page that are samples, in the order of their
-// text.
+// sampleLines returns the sample lines of a page, sorted.
 func sampleLines(page string) []string {
 	lines := slices.Collect(strings.Lines(page))
 	return slices.Sorted(slices.Values(slices.DeleteFunc(lines, func(line string) bool { return line[0] == '#' })))
 }
 
-// generator makes pages at random.
+// generator generates random pages.
 type generator struct {
 	*rand.Rand
 
-	// conflicting lets two pages say different things of a family, partial leaves
+	// conflicting allows pages to contradict each other about a family; partial leaves
 	// out parts of histograms and summaries.
 	conflicting, partial bool
 }
@@ -74,8 +73,8 @@ var generatedNames = []string{
 	"a", "a_b", "a.b", "a-b", "a:b", "b_total", "b.total", "c_seconds", "d", "d.e", "d_e", "h.i_seconds", "ünter", "z",
 }
 
-// page is one page. What it says of a family depends on the family's escaped
-// name alone, unless pages may conflict.
+// page returns a page. The metadata of a family depends on its escaped name alone, unless
+// pages may conflict.
 func (g *generator) page() string {
 	var out strings.Builder
 	out.WriteString("up 1\n")
@@ -104,8 +103,8 @@ func (g *generator) family(out *strings.Builder, name string) {
 	}
 }
 
-// samples writes the samples of one series, or of one histogram or summary, of
-// which a part may be missing.
+// samples writes the samples of one series, histogram or summary, perhaps without some
+// parts.
 func (g *generator) samples(out *strings.Builder, name, typ, label string) {
 	one := func(suffix, more string, value int) {
 		if !g.partial || g.IntN(5) > 0 {
@@ -128,7 +127,7 @@ func (g *generator) samples(out *strings.Builder, name, typ, label string) {
 	}
 }
 
-// quoteName is a name as HELP and TYPE have it.
+// quoteName returns a name as written in HELP and TYPE.
 func quoteName(name string) string {
 	if model.LegacyValidation.IsValidMetricName(name) {
 		return name
@@ -136,7 +135,7 @@ func quoteName(name string) string {
 	return strconv.Quote(name)
 }
 
-// seriesOf is a series as a sample line has it.
+// seriesOf returns a series as written in a sample line.
 func seriesOf(name, set string) string {
 	if model.LegacyValidation.IsValidMetricName(name) {
 		return name + "{" + set + "}"
@@ -144,36 +143,35 @@ func seriesOf(name, set string) string {
 	return "{" + strconv.Quote(name) + "," + set + "}"
 }
 
-// laidOut are blocks of which one layout serves the readers of all formats, as
-// it does those of an exporter.
-type laidOut struct {
+// pageLayout holds blocks with one layout for all formats, as in the exporter.
+type pageLayout struct {
 	layout *exposition.Layout
 	blocks []*exposition.Block
 }
 
-// layOut lays blocks out.
-func layOut(blocks ...*exposition.Block) laidOut {
+// newPageLayout merges blocks.
+func newPageLayout(blocks ...*exposition.Block) pageLayout {
 	var m exposition.Merger
-	return laidOut{m.Layout(blocks), blocks}
+	return pageLayout{m.Layout(blocks), blocks}
 }
 
-// layOutEach lays each block out alone.
-func layOutEach(blocks ...*exposition.Block) []laidOut {
-	var each []laidOut
+// eachPageLayout returns a layout for each block alone.
+func eachPageLayout(blocks ...*exposition.Block) []pageLayout {
+	var each []pageLayout
 	for _, b := range blocks {
-		each = append(each, layOut(b))
+		each = append(each, newPageLayout(b))
 	}
 	return each
 }
 
-// in is the page of the blocks in a format.
-func (o laidOut) in(tb testing.TB, format expfmt.Format) string {
+// in returns the page of the blocks in a format.
+func (o pageLayout) in(tb testing.TB, format expfmt.Format) string {
 	tb.Helper()
 	return o.only(tb, format, nil)
 }
 
-// only is a part of the page of the blocks in a format.
-func (o laidOut) only(tb testing.TB, format expfmt.Format, only func(name string) bool) string {
+// only returns a part of the page of the blocks in a format.
+func (o pageLayout) only(tb testing.TB, format expfmt.Format, only func(name string) bool) string {
 	tb.Helper()
 	var out bytes.Buffer
 	l := o.layout.WithFormat(format)
@@ -183,22 +181,21 @@ func (o laidOut) only(tb testing.TB, format expfmt.Format, only func(name string
 	return out.String()
 }
 
-// pageIn is the page of the blocks in one format.
+// pageIn returns the page of the blocks in a format.
 func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) string {
 	tb.Helper()
-	return layOut(blocks...).in(tb, format)
+	return newPageLayout(blocks...).in(tb, format)
 }
 
-// TestNoTargetChangesTheLinesOfAnother holds the page of two targets, reduced
-// to one of them, against the page of that one alone: heads and lines, byte for
-// byte, in every text format. In OpenMetrics a histogram that does not add up takes
-// the type of others.
+// TestNoTargetChangesTheLinesOfAnother compares the page of two targets, reduced to one
+// of them, with the page of that one alone, byte for byte in every text format. In
+// OpenMetrics a histogram that does not add up changes the type of others.
 func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), partial: seed%2 == 1}
 		blocks := merged(t, g.page(), g.page(), g.page())
-		all, each := layOut(blocks...), layOutEach(blocks...)
+		all, each := newPageLayout(blocks...), eachPageLayout(blocks...)
 		for name, format := range textFormats() {
 			if g.partial && format.FormatType() == expfmt.TypeOpenMetrics {
 				continue
@@ -213,8 +210,8 @@ func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
 	}
 }
 
-// requireReaders requires a page to be one to all readers of its format, and to
-// have as many samples as lines.
+// requireReaders requires that all readers of a format accept a page, and find as many
+// samples as lines.
 func requireReaders(t *testing.T, page string, format expfmt.Format) {
 	t.Helper()
 	missing := 0
@@ -233,16 +230,15 @@ func requireReaders(t *testing.T, page string, format expfmt.Format) {
 	require.NoError(t, openMetricsFault(page), page)
 }
 
-// TestConflictsDegradeTheTypeNeverTheData does the same with targets that say
-// different things of one family. Then the property covers the lines of samples
-// and not HELP, TYPE and the order of families: all that a target shows alone
-// is on the page with others too, in the same words.
+// TestConflictsDegradeTheTypeNeverTheData does the same with targets that contradict each
+// other about a family. The sample lines are the same then, but not HELP, TYPE and the
+// order of families.
 func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(150) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), conflicting: true, partial: true}
 		blocks := merged(t, g.page(), g.page(), g.page())
-		all, each := layOut(blocks...), layOutEach(blocks...)
+		all, each := newPageLayout(blocks...), eachPageLayout(blocks...)
 		for name, format := range textFormats() {
 			page := all.in(t, format)
 			for i, alone := range each {
@@ -260,8 +256,8 @@ func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
 	}
 }
 
-// TestEveryLineStays has lines that OpenMetrics, or any reader, refuses under the type
-// that another target states, or their own: the family has no type then.
+// TestEveryLineStays tests lines that readers reject under the type that they or another
+// target state: the family is untyped then.
 func TestEveryLineStays(t *testing.T) {
 	const (
 		summary   = "# TYPE x summary\nx_count 1\n"
@@ -305,8 +301,8 @@ func TestEveryLineStays(t *testing.T) {
 	}
 }
 
-// requireEveryLine requires a page to have the lines of all blocks, as each has them
-// alone, and its readers to take it.
+// requireEveryLine requires that a page has all lines of the blocks as each writes them
+// alone, and that its readers accept it.
 func requireEveryLine(t *testing.T, blocks []*exposition.Block, format expfmt.Format, page string) {
 	t.Helper()
 	var alone, inText strings.Builder
@@ -320,7 +316,7 @@ func requireEveryLine(t *testing.T, blocks []*exposition.Block, format expfmt.Fo
 	requireReaders(t, page, format)
 }
 
-// dialectScheme is how a format escapes names.
+// dialectScheme returns the escaping of a format.
 func dialectScheme(format expfmt.Format) model.EscapingScheme { return format.ToEscapingScheme() }
 
 func TestOddNamesOfOneTargetLeaveTheOthersAlone(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// watching is a target whose series are all watched, and four computed series.
+// watching returns a cache that watches all series, and four computed series.
 func watching(t *testing.T) (*exposition.Cache, *exposition.Computed) {
 	t.Helper()
 	gauge := exposition.Family{Name: "llm_server_x", Type: model.MetricTypeGauge}
@@ -29,7 +29,7 @@ func scraped(t *testing.T, c *exposition.Cache, body string) *exposition.Block {
 	return b
 }
 
-func TestAComputedBlockShowsThePagesOwnText(t *testing.T) {
+func TestComputedBlockCopiesTheTextOfThePage(t *testing.T) {
 	cache, computed := watching(t)
 	page := scraped(t, cache, "a 1.50\nb 007\n")
 	b := computed.Block()

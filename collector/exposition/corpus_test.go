@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// pagesUnder are the text pages of a shared folder by their paths in it.
+// pagesUnder returns the text pages in a folder of the corpora by path.
 func pagesUnder(tb testing.TB, folder string) map[string]string {
 	tb.Helper()
 	root := shared(tb, folder)
@@ -45,7 +45,7 @@ func pagesUnder(tb testing.TB, folder string) map[string]string {
 	return pages
 }
 
-// typeOf is the content type of a page of the corpora.
+// typeOf returns the content type of a page of the corpora.
 func typeOf(name, body string) string {
 	if strings.Contains(name, ".om.") || strings.HasSuffix(strings.TrimRight(body, "\n"), "# EOF") {
 		return openMetrics
@@ -53,11 +53,10 @@ func typeOf(name, body string) string {
 	return ""
 }
 
-// valueOfLine is a sample line's value; the digits behind the first of it
-// may change without the page ceasing to be one.
+// valueOfLine matches the value of a sample line. Its digits after the first may change.
 var valueOfLine = regexp.MustCompile(`(?m)^([a-zA-Z_:][^\n]*[ }])(\d+)$`)
 
-// otherValues is the page with every integer value changed.
+// otherValues returns the page with every integer value changed.
 func otherValues(body string) string {
 	return valueOfLine.ReplaceAllString(body, "${1}7$2")
 }
@@ -83,7 +82,7 @@ func TestCapturedPagesKeepEverySample(t *testing.T) {
 	}
 }
 
-// requireSameSamples holds the re-exposed page against the source's samples.
+// requireSameSamples compares the re-exposed page with the samples of the source.
 func requireSameSamples(t *testing.T, want []string, body, contentType string) {
 	t.Helper()
 	b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, contentType)
@@ -93,7 +92,7 @@ func requireSameSamples(t *testing.T, want []string, body, contentType string) {
 		requireReadable(t, want, render(t, &exposition.Merger{}, b))
 		return
 	}
-	// Pages made to be wrong lose series; what is left is among the source's.
+	// Malformed pages lose series; the others are those of the source.
 	lost := 0
 	for _, n := range drops {
 		lost += n
@@ -109,8 +108,8 @@ func requireSameSamples(t *testing.T, want []string, body, contentType string) {
 	t.Logf("dropped %v", drops)
 }
 
-// requireIdentified holds the labelled page against the source's samples with
-// the identity labels added.
+// requireIdentified compares the labeled page with the samples of the source plus the
+// identity labels.
 func requireIdentified(t *testing.T, want []string, body, contentType string) {
 	t.Helper()
 	b, err := parseWith(t, exposition.NewCache(exposition.Options{Label: identify}), body, contentType)
@@ -129,7 +128,7 @@ func requireIdentified(t *testing.T, want []string, body, contentType string) {
 	requireSameLines(t, want, mustReadings(t, render(t, &exposition.Merger{}, stripped)))
 }
 
-// mustReadings are the samples of a page that must be one.
+// mustReadings returns the samples of a valid page.
 func mustReadings(t *testing.T, page string) []string {
 	t.Helper()
 	got, err := readings([]byte(page), "")
@@ -137,8 +136,8 @@ func mustReadings(t *testing.T, page string) []string {
 	return got
 }
 
-// requireFastAsSlow holds the fast path against the slow one, for the same
-// body and for one with other values.
+// requireFastAsSlow compares the fast path with the slow one, for the same body and for
+// one with other values.
 func requireFastAsSlow(t *testing.T, body, contentType string) {
 	t.Helper()
 	c := exposition.NewCache(exposition.Options{Label: identify})
@@ -160,7 +159,7 @@ func requireFastAsSlow(t *testing.T, body, contentType string) {
 	}
 	fast, slow := c.Paths()
 	if b, _ := parseWith(t, c, body, contentType); b.Shape().Drops().Timestamps > 0 {
-		// Timestamps are part of what must not change.
+		// Timestamps must not change.
 		return
 	}
 	require.Equal(t, []uint64{2, slowPages}, []uint64{fast, slow}, "pages by fast and slow path")
@@ -188,7 +187,7 @@ func TestFaultBodiesBehaveAsPromised(t *testing.T) {
 	}
 }
 
-// requirePromise holds one fault body against its promise.
+// requirePromise checks the expected result of one faulty body.
 func requirePromise(t *testing.T, c faultBody, body string) {
 	t.Helper()
 	switch c.Name {

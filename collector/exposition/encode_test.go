@@ -52,10 +52,10 @@ u 1
 // encode writes the page of one body in a format.
 func encode(t *testing.T, body string, format expfmt.Format, only func(string) bool) []byte {
 	t.Helper()
-	return []byte(layOut(parse(t, exposition.Options{}, body)).only(t, format, only))
+	return []byte(newPageLayout(parse(t, exposition.Options{}, body)).only(t, format, only))
 }
 
-// formatOf makes an expfmt format with its escaping.
+// formatOf returns an expfmt format with an escaping.
 func formatOf(typ expfmt.FormatType, scheme model.EscapingScheme) expfmt.Format {
 	return expfmt.NewFormat(typ).WithEscapingScheme(scheme)
 }
@@ -112,7 +112,7 @@ func TestEncodersReportBrokenReaders(t *testing.T) {
 	require.ErrorIs(t, err, errBroken)
 }
 
-func TestUTF8NamesAreEscapedForWhoDoesNotAsk(t *testing.T) {
+func TestUTF8NamesAreEscapedUnlessAccepted(t *testing.T) {
 	body := "# TYPE \"a.b\" counter\n{\"a.b\",\"x y\"=\"1\"} 1\n"
 	blocks := []*exposition.Block{parse(t, exposition.Options{}, body)}
 	var m exposition.Merger
@@ -156,9 +156,9 @@ func TestEscapedNamesTakeNobodysPlace(t *testing.T) {
 	}
 }
 
-// TestATargetOfWhichEscapingLeavesNothingShowsNothing: its names as they are would
-// break the page of all targets for readers that take no others than legacy ones.
-func TestATargetOfWhichEscapingLeavesNothingShowsNothing(t *testing.T) {
+// TestTargetWithoutEscapableNamesIsAbsent: its unescaped names would break
+// the page of all targets for readers without UTF-8 names.
+func TestTargetWithoutEscapableNamesIsAbsent(t *testing.T) {
 	const other = "# TYPE b_total counter\nb_total 1\n"
 	for _, c := range []struct{ name, body string }{
 		{"a gauge", "# TYPE \"a.b\" gauge\n{\"a.b\",\"x.y\"=\"1\",x_y=\"2\"} 1\n"},
@@ -172,9 +172,9 @@ func TestATargetOfWhichEscapingLeavesNothingShowsNothing(t *testing.T) {
 	}
 }
 
-// TestOfCountersThatGetOneNameTheTimeOfCreationIsApart: readers of OpenMetrics want
-// it next to its counter, with no line of another between them.
-func TestOfCountersThatGetOneNameTheTimeOfCreationIsApart(t *testing.T) {
+// TestCreatedOfCountersWithOneNameIsSeparate: readers of OpenMetrics expect
+// _created next to its counter, with no other line between them.
+func TestCreatedOfCountersWithOneNameIsSeparate(t *testing.T) {
 	b := parse(t, exposition.Options{}, "# TYPE \"a.b_total\" counter\n{\"a.b_total\",x=\"2\"} 2\n# TYPE a_b_total counter\na_b_total{x=\"1\"} 1\n"+
 		"# TYPE a_b_created gauge\na_b_created{x=\"1\"} 3\n")
 	page := pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping), b)
@@ -215,7 +215,7 @@ func TestOpenMetricsHasWhatItsReadersTake(t *testing.T) {
 	}
 }
 
-func TestUnitIsWhereItIsTheEndOfTheName(t *testing.T) {
+func TestUnitIsWrittenIfTheNameEndsWithIt(t *testing.T) {
 	for _, c := range []struct{ name, family, want string }{
 		{"a gauge", "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n", "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n"},
 		{"a counter", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n"},
@@ -268,8 +268,8 @@ func TestComputedBlocks(t *testing.T) {
 	require.Empty(t, render(t, &m, again), "nothing of the block before shines through")
 }
 
-// TestCompressedPagesComeOutWhole compresses pages that differ in size, one after
-// the other and several at the same time, from an empty page to one of many writes.
+// TestCompressedPagesComeOutWhole compresses pages of different sizes, one after the
+// other and concurrently, from an empty page to one of many writes.
 func TestCompressedPagesComeOutWhole(t *testing.T) {
 	t.Parallel()
 	var readers sync.WaitGroup
@@ -278,7 +278,7 @@ func TestCompressedPagesComeOutWhole(t *testing.T) {
 		for _, one := range fleet(t, n) {
 			blocks = append(blocks, one.block)
 		}
-		page := layOut(blocks...)
+		page := newPageLayout(blocks...)
 		for name, format := range textFormats() {
 			plain := page.in(t, format)
 			for _, coding := range []exposition.Encoding{exposition.Gzip, exposition.Zstd} {
@@ -294,7 +294,7 @@ func TestCompressedPagesComeOutWhole(t *testing.T) {
 	readers.Wait()
 }
 
-// fleet are targets that differ in replica_id and values.
+// fleet returns targets that differ in replica_id and values.
 func fleet(tb testing.TB, n int) []*benchTarget {
 	tb.Helper()
 	all := make([]*benchTarget, n)
@@ -310,7 +310,7 @@ func fleet(tb testing.TB, n int) []*benchTarget {
 	return all
 }
 
-// decompress undoes a coding.
+// decompress decompresses a page.
 func decompress(t *testing.T, coding exposition.Encoding, r io.Reader) string {
 	t.Helper()
 	switch coding {

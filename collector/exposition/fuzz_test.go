@@ -19,7 +19,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// seeds are bodies that start a fuzz run: the golden pages and odd lines.
+// seeds returns the golden pages and unusual lines.
 func seeds(f *testing.F) []string {
 	f.Helper()
 	paths, err := filepath.Glob("testdata/*.prom")
@@ -40,7 +40,7 @@ func seeds(f *testing.F) []string {
 	return bodies
 }
 
-// contentTypes are the formats that a body may come in.
+// contentTypes are the formats of a body.
 func contentTypeOf(om bool) string {
 	if om {
 		return openMetrics
@@ -48,9 +48,8 @@ func contentTypeOf(om bool) string {
 	return ""
 }
 
-// FuzzParse holds any body against the promise: it is refused as a whole, or
-// what it is re-exposed as is a page to every reader and holds samples of the
-// source only.
+// FuzzParse requires that any body is either rejected as a whole or re-exposed as a page
+// that every reader accepts, with samples of the source only.
 func FuzzParse(f *testing.F) {
 	f.Add("# HELP a! \na{}0", false)
 	f.Add("# TYPE \"\" histogram\n{\"_count\"} 0\n# EOF", true)
@@ -96,8 +95,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzTwoTargets puts two bodies on one page: in every text format it is a page
-// to all readers, and both targets have the lines that they have alone.
+// FuzzTwoTargets merges two bodies: in every text format all readers accept the page, and
+// both targets have the lines that they have alone.
 func FuzzTwoTargets(f *testing.F) {
 	f.Add("# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_sum 1\na_count 2\n", "# TYPE a gauge\na 1\na_count 2\n", false)
 	f.Add("# TYPE a summary\na{quantile=\"0.5\"} NaN\na_sum 0\na_count 0\n", "a{quantile=\"0.5\"} 1\na_count -1\n", false)
@@ -125,7 +124,7 @@ func FuzzTwoTargets(f *testing.F) {
 	})
 }
 
-// mutate changes a body in a few places, most of them values.
+// mutate changes a body in a few places, mostly values.
 func mutate(body string, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	out := []byte(body)
@@ -154,8 +153,8 @@ func mutate(body string, seed uint64) string {
 	return string(out)
 }
 
-// FuzzFastSlow holds a cache that has seen other pages against a fresh one:
-// the same error or not, the same bytes, the same drops.
+// FuzzFastSlow compares a cache that has parsed other pages with a new one: same error,
+// same bytes, same drops.
 func FuzzFastSlow(f *testing.F) {
 	for i, body := range seeds(f) {
 		f.Add(body, mutate(body, uint64(i)), uint64(i), false)
@@ -190,8 +189,8 @@ func FuzzFastSlow(f *testing.F) {
 	})
 }
 
-// FuzzEncode holds computed blocks with arbitrary text in every place against
-// the readers.
+// FuzzEncode writes computed blocks with arbitrary text and requires that readers accept
+// them.
 func FuzzEncode(f *testing.F) {
 	f.Add("a_total", "help", "x", "v", 1.5, true)
 	f.Add("a.b", "he\\lp\n", "x.y", "q\"\\\n", -1e300, false)
@@ -230,7 +229,7 @@ func FuzzEncode(f *testing.F) {
 		require.NoError(t, err, page)
 		require.Len(t, mfs, 1)
 		require.Equal(t, name, mfs[name].GetName())
-		// The format has no way to begin a HELP with a space.
+		// The format does not allow a HELP that begins with a space.
 		require.Equal(t, strings.TrimLeft(help, " \t"), mfs[name].GetHelp())
 		page = pageIn(t, expfmt.FmtOpenMetrics_1_0_0+"; escaping=underscores", b)
 		_, err = readings([]byte(page), openMetrics)
@@ -238,8 +237,8 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// FuzzNegotiate holds the choice of format and coding against any header: it
-// is one we can write, and says of itself what it is.
+// FuzzNegotiate requires that the negotiated format and encoding are supported for any
+// header.
 func FuzzNegotiate(f *testing.F) {
 	for _, c := range acceptHeaders {
 		f.Add(c.accept, "gzip", false, false)

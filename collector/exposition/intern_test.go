@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEqualListsAreKeptOnceAndNoLongerThanTheirShapes(t *testing.T) {
+func TestEqualListsAreInternedWhileReferenced(t *testing.T) {
 	t.Parallel()
 	k := &Interner[uint64, []line]{}
 	list := func(end uint32) []line { return []line{{end: 1, cut1: 1}, {end: end, cut1: 2, local1: 7}} }

@@ -11,8 +11,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// hugePage is a page of so many bytes at least, whose series have a label of one
-// value.
+// hugePage returns a page of at least that many bytes, whose series have a label with a
+// given value.
 func hugePage(bytes int, label, value string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < bytes; i++ {
@@ -21,9 +21,8 @@ func hugePage(bytes int, label, value string) string {
 	return b.String()
 }
 
-// The text of a page that never comes again is not kept, and that of one that
-// does takes the fast path, as that of ordinary pages.
-func TestTheTextOfAHugePageIsKeptOnceItCameTwice(t *testing.T) {
+// The pattern of a large page is cached once the page occurred twice.
+func TestLargePageIsCachedWhenItOccursTwice(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name       string
@@ -58,8 +57,8 @@ func TestTheTextOfAHugePageIsKeptOnceItCameTwice(t *testing.T) {
 	}
 }
 
-// What a huge page leaves out is the same as of any page.
-func TestAHugePageLeavesOutWhatASmallOneDoes(t *testing.T) {
+// A large page leaves out the same families as a small one.
+func TestLargePageLeavesOutTheSameFamilies(t *testing.T) {
 	opts := exposition.Options{Limits: exposition.Limits{Output: exposition.Budget{Series: 400}}}
 	page := "# HELP b help\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n" + hugePage(exposition.LargePageBytes, "x", "1") + "c 1\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\nh_count 1\nh_sum 1\n"
 	b := parse(t, opts, page)

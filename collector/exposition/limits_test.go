@@ -83,9 +83,9 @@ func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 	require.EqualValues(t, 1, fast)
 }
 
-// TestRulesHideNoNumbersFromThoseWhoReadThem: whatever becomes of a series on the
-// page, its value is read, unless the server's own name for it is one of ours.
-func TestRulesHideNoNumbersFromThoseWhoReadThem(t *testing.T) {
+// TestDroppedSeriesAreStillWatched: the value of a watched series is read
+// whether or not it is dropped, unless its name is reserved.
+func TestDroppedSeriesAreStillWatched(t *testing.T) {
 	for _, c := range []struct {
 		name, from, to string
 		watched        int

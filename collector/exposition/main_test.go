@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain collects garbage less often than a process that goes on: what these
-// tests build is garbage soon, and all of it is small.
+// TestMain reduces the number of garbage collections: the heap of these tests is small.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

@@ -14,15 +14,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// replicaOptions attach the replica_id alone.
+// replicaOptions returns options that attach the replica_id.
 func replicaOptions(id string) exposition.Options {
 	return exposition.Options{Label: func(lset labels.Labels) exposition.Labeled {
 		return exposition.Labeled{Keep: true, Labels: labels.NewBuilder(lset).Set("r", id).Labels()}
 	}}
 }
 
-// merged are the blocks of targets a, b, c... of one page each; an empty body
-// is a target that has failed.
+// merged returns the blocks of targets a, b, c... An empty body is a failed target.
 func merged(t *testing.T, bodies ...string) []*exposition.Block {
 	t.Helper()
 	var blocks []*exposition.Block
@@ -144,7 +143,7 @@ func TestABystanderLosesNoMoreThanATypeByWhatAnotherTargetStartsToSay(t *testing
 	}
 }
 
-func TestTheTargetThatDiffersIsNamed(t *testing.T) {
+func TestConflictsNameTheTarget(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		bodies []string

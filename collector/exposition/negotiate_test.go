@@ -21,7 +21,7 @@ const (
 	strictOM         = "application/openmetrics-text;version=1.0.0"
 )
 
-// acceptHeaders are headers of real clients and odd ones.
+// acceptHeaders are headers of real clients and unusual ones.
 var acceptHeaders = []struct {
 	name, accept string
 	openMetrics  bool
@@ -55,7 +55,7 @@ var acceptHeaders = []struct {
 	{"garbage gets text", ";;;,,,q=,/;q=x,\x00", false, textPlain},
 }
 
-func TestNegotiateGivesEachClientWhatItReadsBest(t *testing.T) {
+func TestNegotiateByAcceptHeader(t *testing.T) {
 	for _, c := range acceptHeaders {
 		t.Run(c.name, func(t *testing.T) {
 			got := exposition.Negotiate(http.Header{"Accept": {c.accept}}, c.openMetrics, false)

@@ -14,9 +14,8 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 )
 
-// openMetricsFault returns the rule of OpenMetrics that a page of ours breaks and
-// that Prometheus' parser does not know, nil for none. A page of ours has a TYPE for
-// every family.
+// openMetricsFault returns the rule of OpenMetrics that a page violates and that
+// Prometheus' parser does not check; nil for none. Every family needs a TYPE.
 func openMetricsFault(page string) error {
 	p := textparse.NewOpenMetricsParser([]byte(page), labels.NewSymbolTable())
 	o := openMetricsPage{names: make(map[string]bool)}
@@ -51,16 +50,16 @@ func openMetricsFault(page string) error {
 	}
 }
 
-// openMetricsPage is a page while it is read.
+// openMetricsPage is the state of checking a page.
 type openMetricsPage struct {
-	// names are those of all families and their samples.
+	// names are the names of all families and their samples.
 	names map[string]bool
 	says  model.MetricType
-	// family is the one being read, begun says that it has samples.
+	// family is the current family; begun is set once it has samples.
 	family string
 	typ    model.MetricType
 	begun  bool
-	// groups are the label sets of its groups, group that of the last sample.
+	// groups are the label sets of its groups; group is that of the last sample.
 	groups map[string]bool
 	series map[string]bool
 	group  string
@@ -69,7 +68,7 @@ type openMetricsPage struct {
 	last   float64
 }
 
-// unescaper undoes what quoted names escape.
+// unescaper unescapes quoted names.
 var unescaper = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n")
 
 var (
@@ -80,7 +79,7 @@ var (
 	errBuckets  = errors.New("buckets that do not fit together")
 )
 
-// head reads HELP, TYPE or UNIT.
+// head checks HELP, TYPE or UNIT.
 func (o *openMetricsPage) head(name string, typ bool) error {
 	if name != o.family || o.begun {
 		if err := o.end(); err != nil {
@@ -94,7 +93,7 @@ func (o *openMetricsPage) head(name string, typ bool) error {
 	return nil
 }
 
-// suffixes are what the samples of the family have behind its name.
+// suffixes returns the sample suffixes of the family.
 func (o *openMetricsPage) suffixes() []string {
 	switch o.typ {
 	case model.MetricTypeCounter:
@@ -128,7 +127,7 @@ func (o *openMetricsPage) end() error {
 	return o.endGroup()
 }
 
-// sample reads a sample.
+// sample checks a sample.
 func (o *openMetricsPage) sample(lset labels.Labels, v float64) error {
 	suffix, ok := strings.CutPrefix(lset.Get(model.MetricNameLabel), o.family)
 	if !ok || !slices.Contains(o.suffixes(), suffix) {
@@ -161,7 +160,7 @@ func (o *openMetricsPage) sample(lset labels.Labels, v float64) error {
 	return o.value(lset, suffix, v)
 }
 
-// value holds one value against the type.
+// value checks a value against the type.
 func (o *openMetricsPage) value(lset labels.Labels, suffix string, v float64) error {
 	whole := v >= 0 && v == math.Trunc(v) && !math.IsInf(v, 0)
 	switch {
@@ -181,8 +180,7 @@ func (o *openMetricsPage) value(lset labels.Labels, suffix string, v float64) er
 	return nil
 }
 
-// endGroup ends a group: the buckets of a histogram go up to infinity and to the
-// count.
+// endGroup ends a group: the buckets of a histogram end at infinity, with the count.
 func (o *openMetricsPage) endGroup() error {
 	if o.typ != model.MetricTypeHistogram || o.values == nil {
 		return nil

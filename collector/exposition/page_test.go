@@ -28,13 +28,13 @@ import (
 // openMetrics is the content type of OpenMetrics pages.
 const openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-// parseWith reads one body through the cache.
+// parseWith parses a body with a cache.
 func parseWith(tb testing.TB, c *exposition.Cache, body, contentType string) (*exposition.Block, error) {
 	tb.Helper()
 	return c.Parse([]byte(body), contentType)
 }
 
-// parse reads one text page through a fresh cache.
+// parse parses a text page with a new cache.
 func parse(tb testing.TB, opts exposition.Options, body string) *exposition.Block {
 	tb.Helper()
 	b, err := parseWith(tb, exposition.NewCache(opts), body, "")
@@ -42,8 +42,7 @@ func parse(tb testing.TB, opts exposition.Options, body string) *exposition.Bloc
 	return b
 }
 
-// render writes the page of the blocks and holds its length against the one
-// that was foretold.
+// render writes the page of the blocks and compares its length with TextLength.
 func render(tb testing.TB, m *exposition.Merger, blocks ...*exposition.Block) string {
 	tb.Helper()
 	return renderOnly(tb, m, nil, blocks...)
@@ -60,13 +59,13 @@ func renderOnly(tb testing.TB, m *exposition.Merger, only func(string) bool, blo
 	return out.String()
 }
 
-// reExpose is the text page of one body.
+// reExpose returns the text page of one body.
 func reExpose(tb testing.TB, opts exposition.Options, body string) string {
 	tb.Helper()
 	return render(tb, &exposition.Merger{}, parse(tb, opts, body))
 }
 
-// dropped are the counts of a shape's drops by reason, zeros left out.
+// dropped returns the non-zero drops by reason.
 func dropped(d exposition.Drops) map[string]int {
 	out := map[string]int{}
 	for i, reason := range exposition.DropReasons() {
@@ -77,7 +76,7 @@ func dropped(d exposition.Drops) map[string]int {
 	return out
 }
 
-// reading is a sample as text that compares by meaning: labels sorted, empty
+// reading returns a sample as text that is equal for equal samples: labels sorted, empty
 // ones left out, bounds as numbers, the value by its bits.
 func reading(lset labels.Labels, v float64) string {
 	b := labels.NewBuilder(labels.EmptyLabels())
@@ -95,7 +94,7 @@ func reading(lset labels.Labels, v float64) string {
 	return fmt.Sprintf("%s %016x", b.Labels(), math.Float64bits(v))
 }
 
-// readings are the samples of a page as textparse reads them, sorted.
+// readings returns the samples of a page as parsed by textparse, sorted.
 func readings(page []byte, contentType string) ([]string, error) {
 	var out []string
 	err := eachReading(page, contentType, func(lset labels.Labels, v float64) { out = append(out, reading(lset, v)) })
@@ -103,7 +102,7 @@ func readings(page []byte, contentType string) ([]string, error) {
 	return out, err
 }
 
-// eachReading goes through the samples that textparse reads, in their order.
+// eachReading calls got for the samples that textparse parses, in their order.
 func eachReading(page []byte, contentType string, got func(lset labels.Labels, v float64)) error {
 	if contentType == "" {
 		contentType = "text/plain; version=0.0.4"
@@ -129,9 +128,8 @@ func eachReading(page []byte, contentType string, got func(lset labels.Labels, v
 	}
 }
 
-// requireReadable holds a text page against the three readers that matter: it
-// has the given samples for textparse, is a page for expfmt, and reads back
-// into itself.
+// requireReadable requires that a text page has the given samples for textparse, is
+// accepted by expfmt, and is re-exposed unchanged.
 func requireReadable(tb testing.TB, want []string, page string) {
 	tb.Helper()
 	got, err := readings([]byte(page), "")
@@ -147,14 +145,14 @@ func requireReadable(tb testing.TB, want []string, page string) {
 	requireSamePage(tb, page, render(tb, &exposition.Merger{}, again), "our own page re-exposed")
 }
 
-// requireSamePage requires two pages to be the same; a failure prints the lines
-// around a difference.
+// requireSamePage requires that two pages are equal; a failure prints the lines around a
+// difference.
 func requireSamePage(tb testing.TB, want, got string, why ...any) {
 	tb.Helper()
 	require.Empty(tb, string(diff.Diff("want", []byte(want), "got", []byte(got))), why...)
 }
 
-// requireSameLines does so for lines.
+// requireSameLines is requireSamePage for lines.
 func requireSameLines(tb testing.TB, want, got []string, why ...any) {
 	tb.Helper()
 	if !slices.Equal(want, got) {
@@ -163,13 +161,13 @@ func requireSameLines(tb testing.TB, want, got []string, why ...any) {
 	}
 }
 
-// families is the page as expfmt reads it.
+// families returns the page as parsed by expfmt.
 func families(page string) (map[string]*dto.MetricFamily, error) {
 	p := expfmt.NewTextParser(model.UTF8Validation)
 	return p.TextToMetricFamilies(strings.NewReader(page))
 }
 
-// identity are the labels that our labeler attaches.
+// identity returns the labels that identify attaches.
 func identity() map[string]string {
 	return map[string]string{
 		"engine": "triton", "engine_version": "2.64.0", "trtllm_version": "1.1.0",
@@ -177,8 +175,8 @@ func identity() map[string]string {
 	}
 }
 
-// identify attaches the identity as the relabel room does: a label of the
-// target that has one of the names moves to exported_, until it is free.
+// identify attaches the identity like package relabel: a label of the target with such a
+// name is prefixed with exported_ until the name is free.
 func identify(lset labels.Labels) exposition.Labeled {
 	out := exposition.Labeled{Keep: true}
 	b := labels.NewBuilder(lset)
@@ -197,7 +195,7 @@ func identify(lset labels.Labels) exposition.Labeled {
 	return out
 }
 
-// shared is a folder of the shared samples; the test is skipped without it.
+// shared returns a folder of the shared samples; the test is skipped without it.
 func shared(tb testing.TB, folder string) string {
 	tb.Helper()
 	root := os.Getenv("TRTLLM_EXPORTER_SHARED")

@@ -320,7 +320,7 @@ func TestRelabelingDecidesWhatIsKept(t *testing.T) {
 	}, dropped(b.Shape().Drops()))
 }
 
-func TestANewLabelerCountsFromTheNextPage(t *testing.T) {
+func TestSetLabelerAppliesToTheNextPage(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
 	before, err := parseWith(t, c, "a 1\n", "")
 	require.NoError(t, err)
@@ -331,7 +331,7 @@ func TestANewLabelerCountsFromTheNextPage(t *testing.T) {
 	require.Contains(t, render(t, &exposition.Merger{}, after), "pool_id")
 }
 
-func TestASeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
+func TestSeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 	calls := map[string]int{}
 	c := exposition.NewCache(exposition.Options{Label: func(lset labels.Labels) exposition.Labeled {
 		calls[lset.Get(model.MetricNameLabel)]++
@@ -344,7 +344,7 @@ func TestASeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 3, "b": 1, "c": 1}, calls, "only the last page is remembered, and of the first one nothing")
 }
 
-func TestPagesOfOpenMetricsSayTheirEnd(t *testing.T) {
+func TestIsOpenMetrics(t *testing.T) {
 	require.True(t, exposition.IsOpenMetrics(openMetrics))
 	for _, other := range []string{"", "text/plain", "text/html", "application/json"} {
 		require.False(t, exposition.IsOpenMetrics(other), other)

@@ -17,8 +17,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// strictReader reads every file of a folder with the strict parser of
-// prometheus_client and prints what it refuses.
+// strictReader parses every file of a folder with the strict parser of prometheus_client
+// and prints the rejected ones.
 const strictReader = `
 import os, sys
 from prometheus_client.openmetrics.parser import text_fd_to_metric_families
@@ -31,9 +31,9 @@ for name in sorted(os.listdir(sys.argv[1])):
             print(name + ": " + repr(e))
 `
 
-// requireStrict requires prometheus_client to take all pages. PYTHON is the
-// interpreter that has it, as `make test-python` installs it; without that it is
-// left out on machines that have not got it.
+// requireStrict requires that prometheus_client accepts all pages. PYTHON is an
+// interpreter with that module, as installed by `make test-python`; without it the check
+// is skipped.
 func requireStrict(t *testing.T, pages map[string]string) {
 	t.Helper()
 	python, err := exec.LookPath(cmp.Or(os.Getenv("PYTHON"), "python3"))
@@ -59,8 +59,8 @@ func requireStrict(t *testing.T, pages map[string]string) {
 	}
 }
 
-// suite is the OpenMetrics suite: bodies by the names of their cases, and
-// whether they are good.
+// suite returns the bodies of the OpenMetrics test suite by case, and whether they are
+// valid.
 func suite(t *testing.T) (bodies map[string]string, good map[string]bool) {
 	t.Helper()
 	root := shared(t, "corpora/openmetrics/tests/testdata/parsers")
@@ -81,9 +81,9 @@ func suite(t *testing.T) (bodies map[string]string, good map[string]bool) {
 	return bodies, good
 }
 
-// TestOpenMetricsPagesOfTheSuiteAreRead puts every case of the suite that is
-// accepted, good or bad, on a page of its own and on one with bystanders, and
-// gives both to Prometheus' parser and the strict one.
+// TestOpenMetricsPagesOfTheSuiteAreRead writes every accepted case of the suite on a page
+// of its own and on one with other targets, and parses both with Prometheus' and the
+// strict parser.
 func TestOpenMetricsPagesOfTheSuiteAreRead(t *testing.T) {
 	t.Parallel()
 	bodies, _ := suite(t)
@@ -113,15 +113,15 @@ func TestOpenMetricsPagesOfTheSuiteAreRead(t *testing.T) {
 	requireStrict(t, pages)
 }
 
-// TestOpenMetricsPagesOfAnythingAreRead does the same with generated pages, in
-// which values do not fit together either.
+// TestOpenMetricsPagesOfAnythingAreRead does the same with generated pages, including
+// inconsistent values.
 func TestOpenMetricsPagesOfAnythingAreRead(t *testing.T) {
 	t.Parallel()
 	pages := make(map[string]string)
 	for seed := range uint64(100) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 1)), conflicting: seed%3 > 0, partial: seed%2 > 0}
-		blocks := merged(t, otherwise(g, g.page()), otherwise(g, g.page()), otherwise(g, g.page()))
-		all := layOut(blocks...)
+		blocks := merged(t, mutatePage(g, g.page()), mutatePage(g, g.page()), mutatePage(g, g.page()))
+		all := newPageLayout(blocks...)
 		for scheme, format := range textFormats() {
 			page := all.in(t, format)
 			requireReaders(t, page, format)
@@ -133,8 +133,8 @@ func TestOpenMetricsPagesOfAnythingAreRead(t *testing.T) {
 	requireStrict(t, pages)
 }
 
-// otherwise is a page with some other values and names.
-func otherwise(g generator, page string) string {
+// mutatePage returns a page with some values and names changed.
+func mutatePage(g generator, page string) string {
 	var out strings.Builder
 	for line := range strings.Lines(page) {
 		at := strings.LastIndexByte(line, ' ')

@@ -11,8 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// ours are series as the exporter makes them: a gauge with two, a counter and a
-// histogram.
+// ours returns a gauge with two series, a counter and a histogram.
 func ours() []exposition.ComputedSeries {
 	gauge := exposition.Family{Name: "depth", Type: model.MetricTypeGauge, Help: "Requests."}
 	counter := exposition.Family{Name: "done_total", Type: model.MetricTypeCounter, Help: "Requests done."}
@@ -28,7 +27,7 @@ func ours() []exposition.ComputedSeries {
 	}
 }
 
-// pageOf is a page of computed series, with their numbers for values.
+// pageOf returns the page of computed series whose values are their numbers.
 func pageOf(t *testing.T, c *exposition.Computed, values int) string {
 	t.Helper()
 	b := c.Block()
@@ -42,7 +41,7 @@ func pageOf(t *testing.T, c *exposition.Computed, values int) string {
 	return text.String()
 }
 
-// renamed gives the series of a name another.
+// renamed returns a labeler that renames a metric.
 func renamed(from, to string) exposition.Labeler {
 	return func(in labels.Labels) exposition.Labeled {
 		b := labels.NewBuilder(in)
@@ -53,7 +52,7 @@ func renamed(from, to string) exposition.Labeler {
 	}
 }
 
-// without takes a label away.
+// without returns a labeler that removes a label.
 func without(name string) exposition.Labeler {
 	return func(in labels.Labels) exposition.Labeled {
 		return exposition.Labeled{Labels: labels.NewBuilder(in).Del(name).Labels(), Keep: true}

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// numberTexts are values of every spelling, and what is near one.
+// numberTexts are values in every spelling, valid and nearly valid.
 var numberTexts = []string{
 	"0", "7", "10", "1234567", "12345678", "123456789", "123456789012345", "1234567890123456", "12345678901234567", "99999999", "00000001", "1234567a",
 	"1.5", "-3", "+4", "1e9", "1.15891634176e+011", "0.005050505050505051", "12345678.5", "9007199254740992", "9007199254740993", "0.9430816323877506", "88953.44500000001", "1234567.123456789012", "12345678.12345678901", "1795235579.50855", "0.97", "5.", ".5", "1.2.3",
 	"Nan", "NaN", "+Inf", "-Inf", "x", "-0", "00000000000000000001", "0.000000", "72.123000", "12345.678901234567", "/", ":", "1:", "1\x0b",
 }
 
-// checkScan holds the number at a place of a line against the standard library's.
+// checkScan compares scan with strconv.
 func checkScan(t *testing.T, text string) {
 	t.Helper()
 	for _, behind := range []string{"", "\n", "\nnv_inference_request_success{model=\"a\"} 1\n"} {

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// showing is the block of a replica's page, its series labelled as that
-// replica's.
+// showing returns the block of a replica's page.
 func showing(t *testing.T, replica, body string) *Block {
 	t.Helper()
 	c := NewCache(Options{Label: func(lset labels.Labels) Labeled {
@@ -26,7 +25,7 @@ func showing(t *testing.T, replica, body string) *Block {
 	return b
 }
 
-// shown is all of a block, which is as long as its segments say.
+// shown returns the text of a block and checks its length.
 func shown(t *testing.T, b *Block) string {
 	t.Helper()
 	var text []byte
@@ -52,7 +51,7 @@ func TestReplicasOfOnePoolShareTheirTexts(t *testing.T) {
 	require.Equal(t, "B", b.shape.Labels(3).Get("gpu"))
 }
 
-func TestOddReplicasKeepTheirTexts(t *testing.T) {
+func TestLocalValuesOfUnusualReplicas(t *testing.T) {
 	for _, tc := range []struct{ name, replica, body, want string }{
 		{"a replica without a name", "", "x 1\n", "x 1\n"},
 		{"a name that needs escapes", "a\"b\\c\nd", "x 1\ny 2\n", "x{replica_id=\"a\\\"b\\\\c\\nd\"} 1\ny{replica_id=\"a\\\"b\\\\c\\nd\"} 2\n"},
@@ -72,8 +71,7 @@ func TestOddReplicasKeepTheirTexts(t *testing.T) {
 	}
 }
 
-// gpuPage is a page with GPUs of these names in the order in which the server
-// shows them.
+// gpuPage returns a page with GPUs in the given order.
 func gpuPage(names ...string) string {
 	var page strings.Builder
 	page.WriteString("# TYPE use gauge\n")
@@ -87,7 +85,7 @@ func gpuPage(names ...string) string {
 	return page.String()
 }
 
-// showingOn is [showing] with the cache that read the page.
+// showingOn is showing with all series watched. It returns the cache too.
 func showingOn(t *testing.T, replica, body string) (*Cache, *Block) {
 	t.Helper()
 	c := NewCache(Options{Watch: func(string) bool { return true }, Label: func(lset labels.Labels) Labeled {
@@ -139,7 +137,7 @@ func TestAPageOfOtherGPUsIsAnother(t *testing.T) {
 	}
 }
 
-func TestALineKeepsWhatItsReplicaHasTooManyOf(t *testing.T) {
+func TestLinesContainLocalValuesOverTheLimit(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for i := range maxLocal + 10 {
@@ -161,7 +159,7 @@ func TestALineKeepsWhatItsReplicaHasTooManyOf(t *testing.T) {
 	require.EqualValues(t, 1, took)
 }
 
-func TestReplicasThatShowTheSameInAnotherOrderShareIt(t *testing.T) {
+func TestReplicasWithTheSameSeriesInAnotherOrderShareThem(t *testing.T) {
 	t.Parallel()
 	lines := []string{
 		"a{m=\"1\"} 1\n", "a{m=\"2\"} 2\n", "a{m=\"2\"} 20\n", "b{gpu_uuid=\"G1\"} 3\n", "b{gpu_uuid=\"G0\"} 4\n",

@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-func TestTheBeginningOfAPageIsKnown(t *testing.T) {
+func TestTruncatedPageIsDetected(t *testing.T) {
 	t.Parallel()
 	const whole = "# TYPE a counter\na{m=\"x\"} 1\na{m=\"y\"} 20\n# TYPE b gauge\nb{m=\"x\"} NaN\nb{m=\"y\"} -1.5e3\n# TYPE c gauge\nc{m=\"x\"} 3\nc{m=\"y\"} 3\n"
 	lines := strings.SplitAfter(whole, "\n")

@@ -31,7 +31,7 @@ func requireWatched(t *testing.T, body, contentType string) {
 	require.Equal(t, watchedOf(whole), watchedOf(b))
 }
 
-// watchedOf are the watched series of a block with values, in an order.
+// watchedOf returns the watched series of a block with their values, sorted.
 func watchedOf(b *exposition.Block) []string {
 	s := b.Shape()
 	all := make([]string, s.Watched())

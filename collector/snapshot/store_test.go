@@ -17,8 +17,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// source makes blocks of one replica, of two series with equal values: a page
-// on which they differ was mixed from two blocks.
+// source creates blocks of two series with equal values; different values on a page come
+// from two blocks.
 type source struct {
 	out *exposition.Computed
 }
@@ -31,7 +31,7 @@ func newSource(family, replica string) *source {
 	})}
 }
 
-// block is a sealed block with a value.
+// block returns a block with a value.
 func (s *source) block(v float64) *exposition.Block {
 	b := s.out.Block()
 	b.Set(0, v)
@@ -39,7 +39,7 @@ func (s *source) block(v float64) *exposition.Block {
 	return b
 }
 
-// text is what blocks show, in their order.
+// text returns the lines of blocks.
 func text(blocks []*exposition.Block) string {
 	var b []byte
 	for _, block := range blocks {
@@ -48,7 +48,7 @@ func text(blocks []*exposition.Block) string {
 	return string(b)
 }
 
-// shown is what the store shows now, to a filter.
+// shown returns the page of the store.
 func shown(s *snapshot.Store, filter func(*target.Target) bool) string {
 	return text(s.Blocks(filter))
 }
@@ -57,7 +57,7 @@ func replica(pool, name string) *target.Target {
 	return &target.Target{PoolID: pool, ReplicaID: name, MetricsURL: "http://" + name + ":8002/metrics"}
 }
 
-// add makes a slot, and fails the test when it is refused.
+// add adds a slot.
 func add(t *testing.T, s *snapshot.Store, of *target.Target) *snapshot.Slot {
 	t.Helper()
 	slot, err := s.Add(of)
@@ -139,7 +139,7 @@ func TestTheFourBlocksOfAReplicaStandInOneOrder(t *testing.T) {
 	require.EqualValues(t, 2, slot.Status().Scrapes)
 }
 
-// families are the names on the page, each once, in their order.
+// families returns the names on the page, each once, in their order.
 func families(page string) []string {
 	var names []string
 	for line := range strings.Lines(page) {
@@ -175,7 +175,7 @@ func TestARemovedReplicaPublishesNoMore(t *testing.T) {
 	slot.Publish(snapshot.Snapshot{Raw: src.block(2)})
 	require.Equal(t, news, s.Changes())
 	require.Empty(t, shown(s, nil))
-	// Removing it again leaves its successor alone.
+	// Removing it again does not remove its successor.
 	next := add(t, s, replica("p", "a"))
 	next.Publish(snapshot.Snapshot{Raw: src.block(3)})
 	s.Remove(slot)
@@ -196,7 +196,7 @@ func TestWhatAReaderHasOutlivesWhatWasPublishedLater(t *testing.T) {
 	require.Equal(t, before, text(v))
 }
 
-// Readers see each replica whole, whatever loops and reloads do meanwhile.
+// Readers get complete replicas during scrapes and reloads.
 func TestReadersAndLoopsAtOnce(t *testing.T) {
 	s := snapshot.NewStore()
 	end := time.Now().Add(300 * time.Millisecond)
