@@ -12,17 +12,12 @@ func (c Cost) Bytes() int64 { return int64(c.Names)*1200 + int64(c.Series)*400 +
 
 // cost returns the cost of the page without what the output limits leave out.
 func (r *pageReader) cost() (c Cost) {
-	names := make(map[string]struct{})
-	var last []byte
+	names := make(map[string]bool)
 	for i := range r.samples {
 		text := r.samples[i].series
-		name := rawName(text)
-		if c.Text += len(text); bytes.Equal(name, last) {
-			continue
-		}
-		last = name
-		if _, ok := names[string(name)]; !ok {
-			names[string(name)] = struct{}{}
+		c.Text += len(text)
+		if name := rawName(text); !names[string(name)] {
+			names[string(name)] = true
 		}
 	}
 	c.Names, c.Series = len(names), len(r.samples)

@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -85,21 +86,25 @@ func (m *metadata) conflicting(format bodyFormat, name string) bool {
 	if f, ok := m.byName[name]; ok {
 		return f.conflict()
 	}
-	for _, suffix := range []string{"_bucket", "_sum", "_count", "_total"} {
-		base, ok := strings.CutSuffix(name, suffix)
-		if !ok {
-			continue
+	for suffix, f := range m.parents(name, "_bucket", "_sum", "_count", "_total") {
+		if f.conflict() {
+			return suffix == "_total" && format == formatOpenMetrics || suffix != "_total" && (!scalar(f.typ) || !scalar(f.current))
 		}
-		f, ok := m.byName[base]
-		if !ok || !f.conflict() {
-			continue
-		}
-		if suffix == "_total" {
-			return format == formatOpenMetrics
-		}
-		return !scalar(f.typ) || !scalar(f.current)
 	}
 	return false
+}
+
+// parents returns the families that a sample of that name may be part of, by suffix.
+func (m *metadata) parents(name string, suffixes ...string) iter.Seq2[string, *familyMeta] {
+	return func(yield func(string, *familyMeta) bool) {
+		for _, suffix := range suffixes {
+			if base, ok := strings.CutSuffix(name, suffix); ok {
+				if f, ok := m.byName[base]; ok && !yield(suffix, f) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // familyIndex returns the index in b of the family of a sample name, adding it if needed.
@@ -119,46 +124,25 @@ func (m *metadata) familyIndex(b *shapeBuilder, format bodyFormat, name string) 
 
 // resolve returns the family of a sample name as the text format groups it. It relies
 // on TYPE, never on the name alone: nv_inference_count is a counter, not part of a
-// histogram.
+// histogram. In OpenMetrics, the family of a counter is its sample name, and info and
+// created samples become families of their own.
 func (m *metadata) resolve(format bodyFormat, name string) (string, *familyMeta, model.MetricType) {
 	if f, ok := m.byName[name]; ok && (format == formatText || f.typ != model.MetricTypeCounter || strings.HasSuffix(name, "_total")) {
 		return name, f, textType(f.typ)
 	}
-	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
-		base, ok := strings.CutSuffix(name, suffix)
-		if !ok {
-			continue
-		}
-		f, ok := m.byName[base]
-		if ok && (f.typ == model.MetricTypeHistogram || f.typ == model.MetricTypeSummary && suffix != "_bucket") {
-			return base, f, f.typ
+	for suffix, f := range m.parents(name, "_bucket", "_count", "_sum") {
+		if f.typ == model.MetricTypeHistogram || f.typ == model.MetricTypeSummary && suffix != "_bucket" {
+			return strings.TrimSuffix(name, suffix), f, f.typ
 		}
 	}
 	if format == formatOpenMetrics {
-		return m.resolveOpenMetrics(name)
-	}
-	return name, nil, model.MetricTypeUnknown
-}
-
-// resolveOpenMetrics maps the suffixes of OpenMetrics to families of the text format:
-// the family of a counter is its sample name, and info, created and gauge histogram
-// samples become families of their own.
-func (m *metadata) resolveOpenMetrics(name string) (string, *familyMeta, model.MetricType) {
-	for _, s := range []struct {
-		suffix string
-		from   model.MetricType
-		typ    model.MetricType
-	}{
-		{"_total", model.MetricTypeCounter, model.MetricTypeCounter},
-		{"_info", model.MetricTypeInfo, model.MetricTypeGauge},
-		{"_created", "", model.MetricTypeGauge},
-	} {
-		base, ok := strings.CutSuffix(name, s.suffix)
-		if !ok {
-			continue
-		}
-		if f, ok := m.byName[base]; ok && (s.from == "" || f.typ == s.from) {
-			return name, f, s.typ
+		for suffix, f := range m.parents(name, "_total", "_info", "_created") {
+			switch {
+			case suffix == "_total" && f.typ == model.MetricTypeCounter:
+				return name, f, f.typ
+			case suffix == "_info" && f.typ == model.MetricTypeInfo, suffix == "_created":
+				return name, f, model.MetricTypeGauge
+			}
 		}
 	}
 	return name, nil, model.MetricTypeUnknown

@@ -7,10 +7,9 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// scan parses the number at pos and returns its end, or -1 if only the slow path can
-// decide whether it is valid. It accepts a subset of textparse: decimal floats in range
-// and the spellings of NaN and infinity that servers use. Numbers whose digits fit a
-// float64 exactly are parsed without strconv.
+// scan parses the number at pos and returns its end, or -1 if textparse rejects it: the
+// numbers of strconv without hexadecimal floats and underscores. Numbers whose digits fit
+// a float64 exactly are parsed without strconv.
 func scan(body []byte, pos int) (end int, number float64) {
 	i, n := pos, uint64(0)
 	for i < len(body) && body[i]-'0' <= 9 && i-pos < maxDigits {
@@ -29,12 +28,14 @@ func scan(body []byte, pos int) (end int, number float64) {
 		// n and the power are exact, so the division rounds once, like strconv.
 		return i, float64(int64(n)) / powersOfTen[decimals]
 	}
-	if end = numberEnd(body, pos); end < 0 {
-		return -1, math.NaN()
+	for end = pos; end < len(body) && !isSpace(body[end]); end++ {
+		if c := body[end]; c == 'p' || c == 'P' || c == '_' {
+			return -1, 0
+		}
 	}
 	number, err := strconv.ParseFloat(string(body[pos:end]), 64)
 	if err != nil {
-		return -1, math.NaN()
+		return -1, 0
 	}
 	return end, number
 }
@@ -47,71 +48,10 @@ const maxDigits = 19
 //nolint:gochecknoglobals // constant data; a local array would be copied for each number.
 var powersOfTen = [maxDigits]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
 
-// numberEnd returns the end of what looks like a number at pos, or -1.
-func numberEnd(body []byte, pos int) int {
-	i := pos
-	if i < len(body) && (body[i] == '-' || body[i] == '+') {
-		i++
-	}
-	if i < len(body) && body[i] > '9' {
-		return wordEnd(body, pos, i)
-	}
-	end := digitsEnd(body, i)
-	digits, i := end-i, end
-	if i < len(body) && body[i] == '.' {
-		end = digitsEnd(body, i+1)
-		digits, i = digits+end-i-1, end
-	}
-	if digits == 0 {
-		return -1
-	}
-	if i == len(body) || body[i] != 'e' && body[i] != 'E' {
-		return i
-	}
-	i++
-	if i < len(body) && (body[i] == '-' || body[i] == '+') {
-		i++
-	}
-	if end := digitsEnd(body, i); end > i {
-		return end
-	}
-	return -1
-}
-
-// digitsEnd returns the end of the digits at i.
-func digitsEnd(body []byte, i int) int {
-	for i < len(body) && body[i]-'0' <= 9 {
-		i++
-	}
-	return i
-}
-
-// wordEnd returns the end of the word for NaN or infinity, or -1. prometheus-cpp, which
-// Triton uses, writes "Nan" (core/src/text_serializer.cc).
-func wordEnd(body []byte, pos, word int) int {
-	end := word + 3
-	if end > len(body) {
-		return -1
-	}
-	switch string(body[word:end]) {
-	case "Nan", "NaN":
-		if word != pos {
-			return -1
-		}
-		return end
-	case "Inf":
-		return end
-	}
-	return -1
-}
-
 // number parses a value; false if it is not a number.
 func number(text []byte) (float64, bool) {
-	if end, v := scan(text, 0); end == len(text) {
-		return v, true
-	}
-	v, err := strconv.ParseFloat(string(text), 64)
-	return v, err == nil
+	end, v := scan(text, 0)
+	return v, end == len(text)
 }
 
 // canonical returns the documented spelling of NaN or an infinity; empty for other
