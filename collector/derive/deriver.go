@@ -160,7 +160,7 @@ func (d *Deriver) compile(read *engine.Page, numbers *exposition.Block) {
 	}
 	series := d.program.seriesOf(&d.opts.Identity, d.gpus)
 	d.left = LeftOut{d.program.unread, boundSeries(series, d.opts.Identity.Topology.Served(), d.opts.Budget.Remaining(read.Shape().Cost()))}
-	d.out = exposition.NewRelabeled(series, d.opts.Identity.Relabel, read.Shape())
+	d.out = exposition.NewComputed(series, d.opts.Identity.Relabel, read.Shape())
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats
 	if window != nil {

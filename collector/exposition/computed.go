@@ -2,6 +2,7 @@ package exposition
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -25,37 +26,20 @@ type Computed struct {
 	shape *Shape
 }
 
-// NewComputed renders the series, which must differ. Their positions in the slice are
-// the numbers that [Block.Set] takes.
-func NewComputed(all []ComputedSeries) *Computed {
-	return newComputed(all, func(hidden bool) *shapeBuilder { return unchanged(all, hidden) })
-}
-
-// unchanged adds the series with their own labels, either the written or the hidden ones.
-func unchanged(all []ComputedSeries, hidden bool) *shapeBuilder {
-	b := &shapeBuilder{series: make([]series, 0, len(all))}
-	var buf []byte
-	builder := labels.NewBuilder(labels.EmptyLabels())
-	for i := range all {
-		s := &all[i]
-		if s.Omit || s.Hidden != hidden {
-			continue
-		}
-		family := b.family(s.Family.Name)
-		b.families[family] = s.Family
-		builder.Reset(s.Labels)
-		builder.Set(model.MetricNameLabel, s.Family.Name+s.Suffix)
-		buf = appendPrefix(buf[:0], builder.Labels())
-		b.series = append(b.series, series{family: family, prefix: string(buf), value: i})
+// NewComputed renders the series, labeled by a labeler unless that is nil. Their positions
+// in the slice are the numbers that [Block.Set] takes.
+//
+// A series that is dropped, invalid after relabeling, or equal to an earlier one or, with a
+// labeler, to one of the shapes before is absent, whatever it is set to. A series with a
+// new name joins the family of that name or is untyped, as on a parsed page.
+func NewComputed(all []ComputedSeries, label Labeler, before ...*Shape) *Computed {
+	if label == nil {
+		before = nil
 	}
-	return b
-}
-
-func newComputed(all []ComputedSeries, render func(hidden bool) *shapeBuilder) *Computed {
-	shape := render(false).build()
+	shape := renderComputed(all, false, label, before).build()
 	shape.computed = len(all)
 	if slices.ContainsFunc(all, func(s ComputedSeries) bool { return s.Hidden }) {
-		shape.hidden = render(true).build()
+		shape.hidden = renderComputed(all, true, label, before).build()
 	}
 	return &Computed{shape: shape}
 }
@@ -73,4 +57,68 @@ func (b *Block) Set(n int, v float64) {
 // SetShort is Set with at most twelve digits, for rates and ratios.
 func (b *Block) SetShort(n int, v float64) {
 	b.setAppended(n, appendShort(b.data, v))
+}
+
+// renderComputed adds the labeled series, either the written or the hidden ones.
+func renderComputed(all []ComputedSeries, hidden bool, label Labeler, before []*Shape) *shapeBuilder {
+	var meta metadata
+	for i := range all {
+		f := &all[i].Family
+		m := meta.get(f.Name)
+		m.help, m.unit, m.typ, m.current = f.Help, f.Unit, f.Type, f.Type
+	}
+	b := &shapeBuilder{series: make([]series, 0, len(all))}
+	renderer := seriesRenderer{opts: &Options{Label: label}}
+	builder := labels.NewBuilder(labels.EmptyLabels())
+	seen := make(map[string]struct{}, len(all))
+	for i := range all {
+		if all[i].Omit || all[i].Hidden != hidden {
+			continue
+		}
+		builder.Reset(all[i].Labels)
+		builder.Set(model.MetricNameLabel, all[i].Family.Name+all[i].Suffix)
+		rendered := renderer.render(builder.Labels())
+		if rendered.drop != "" {
+			continue
+		}
+		families := len(b.families)
+		family := meta.familyIndex(b, formatText, rendered.name)
+		if len(b.families) > families {
+			addExisting(seen, before, &b.families[family])
+		}
+		identity, drop := rendered.lint(&b.families[family])
+		if _, duplicate := seen[identity]; drop != "" || duplicate {
+			continue
+		}
+		seen[identity] = struct{}{}
+		b.series = append(b.series, series{family: family, prefix: rendered.prefix, value: i})
+	}
+	return b
+}
+
+// addExisting adds the series of shapes that may equal those of a family: the series of
+// families with its name, with the name of one of its samples, or with a sample of its
+// name.
+func addExisting(seen map[string]struct{}, shapes []*Shape, f *Family) {
+	names := sampleNames(f.Name, f.Type)
+	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+		if parent, ok := strings.CutSuffix(f.Name, suffix); ok {
+			names = append(names, parent)
+		}
+	}
+	for _, s := range shapes {
+		if s == nil {
+			continue
+		}
+		for _, name := range names {
+			i, ok := slices.BinarySearchFunc(s.families, name, func(f Family, name string) int { return strings.Compare(f.Name, name) })
+			if !ok {
+				continue
+			}
+			seg := s.segment(i)
+			for _, prefix := range seg.prefixes() {
+				seen[string(prefix)] = struct{}{}
+			}
+		}
+	}
 }

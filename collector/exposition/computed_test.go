@@ -18,7 +18,7 @@ func watching(t *testing.T) (*exposition.Cache, *exposition.Computed) {
 	for _, n := range []string{"0", "1", "2", "3"} {
 		all = append(all, exposition.ComputedSeries{Family: gauge, Labels: labels.FromStrings("n", n)})
 	}
-	return exposition.NewCache(exposition.Options{Watch: func(string) bool { return true }}), exposition.NewComputed(all)
+	return exposition.NewCache(exposition.Options{Watch: func(string) bool { return true }}), exposition.NewComputed(all, nil)
 }
 
 // scraped parses a page.

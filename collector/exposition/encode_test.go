@@ -228,7 +228,7 @@ func TestUnitIsWrittenIfTheNameEndsWithIt(t *testing.T) {
 		})
 	}
 	counter := exposition.Family{Name: "a_total", Unit: "seconds", Type: model.MetricTypeCounter}
-	c := exposition.NewComputed([]exposition.ComputedSeries{{Family: counter}})
+	c := exposition.NewComputed([]exposition.ComputedSeries{{Family: counter}}, nil)
 	b := c.Block()
 	b.Set(0, 1)
 	require.Equal(t, "# TYPE a counter\na_total 1\n# EOF\n", pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), b), "a unit that is not in the name")
@@ -242,7 +242,7 @@ func TestComputedBlocks(t *testing.T) {
 		{Family: hist, Suffix: "_bucket", Labels: labels.FromStrings("le", "+Inf")},
 		{Family: gauge, Labels: labels.FromStrings("m", "2")},
 		{Family: hist, Suffix: "_count"},
-	})
+	}, nil)
 	var m exposition.Merger
 	empty := c.Block()
 	require.Empty(t, render(t, &m, empty), "absent is absent, heads too")

@@ -90,7 +90,7 @@ func ExampleNewComputed() {
 	computed := exposition.NewComputed([]exposition.ComputedSeries{
 		{Family: ttft, Labels: labels.FromStrings("quantile", "0.5")},
 		{Family: ttft, Labels: labels.FromStrings("quantile", "0.99")},
-	})
+	}, nil)
 	block := computed.Block()
 	block.Set(0, 0.125)
 	fmt.Printf("%s", block.AppendFamily(nil, 0))

@@ -218,7 +218,7 @@ func FuzzEncode(f *testing.F) {
 		c := exposition.NewComputed([]exposition.ComputedSeries{
 			{Family: family, Labels: labels.FromStrings(label, value)},
 			{Family: family, Labels: labels.FromStrings(label, value+"2")},
-		})
+		}, nil)
 		b := c.Block()
 		b.Set(0, v)
 		page := render(t, &exposition.Merger{}, b)

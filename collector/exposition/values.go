@@ -49,13 +49,13 @@ func (v *value) same(o *value) bool {
 }
 
 // Block returns a block of the series added since the last one, without those that
-// equal a series of the shapes before, see [NewRelabeled].
+// equal a series of the shapes before, see [NewComputed].
 func (s *Values) Block(before ...*Shape) *Block {
 	s.changed = s.changed || s.n < len(s.all) || s.out == nil
 	s.all, s.n = s.all[:s.n], 0
 	if s.changed || s.label != nil && !slices.Equal(s.before, before) {
 		s.before, s.changed = slices.Clone(before), false
-		s.out = NewRelabeled(s.series(), s.label, before...)
+		s.out = NewComputed(s.series(), s.label, before...)
 	}
 	b := s.out.Block()
 	for i := range s.all {

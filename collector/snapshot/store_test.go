@@ -28,7 +28,7 @@ func newSource(family, replica string) *source {
 	return &source{out: exposition.NewComputed([]exposition.ComputedSeries{
 		{Family: f, Labels: labels.FromStrings("r", replica, "side", "left")},
 		{Family: f, Labels: labels.FromStrings("r", replica, "side", "right")},
-	})}
+	}, nil)}
 }
 
 // block returns a block with a value.

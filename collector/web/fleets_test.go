@@ -87,7 +87,7 @@ func (f *fleet) derived(key string, n *numbers) *exposition.Block {
 			family := exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}
 			series = append(series, exposition.ComputedSeries{Family: family, Labels: labels.FromStrings("model_id", "m")})
 		}
-		f.computed[key] = exposition.NewComputed(series)
+		f.computed[key] = exposition.NewComputed(series, nil)
 	}
 	b := f.computed[key].Block()
 	for i, v := range []float64{n.tokens, n.waiting, n.running, n.limit, n.cache, n.firstToken, n.duration, n.failed} {

@@ -101,7 +101,7 @@ func TestFiguresAreReadOfSeriesThatAreOnNoPage(t *testing.T) {
 	}
 	b := exposition.NewComputed([]exposition.ComputedSeries{
 		of("generation_tokens_per_second", true), of("requests_running", false), of("time_to_first_token_average_seconds", true),
-	}).Block()
+	}, nil).Block()
 	b.Set(0, 5)
 	b.Set(1, 3)
 	require.Equal(t, 1, b.Shape().Lines())

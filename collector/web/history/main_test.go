@@ -33,7 +33,7 @@ func block(all []series) *exposition.Block {
 			Labels: labels.FromStrings(s.labels...),
 		}
 	}
-	b := exposition.NewComputed(computed).Block()
+	b := exposition.NewComputed(computed, nil).Block()
 	for i, s := range all {
 		b.Set(i, s.value)
 	}

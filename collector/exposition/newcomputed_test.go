@@ -83,7 +83,7 @@ func TestComputedSeriesAreRelabelled(t *testing.T) {
 		{"a name that no reader can read", renamed("depth", "a\x00"), done + wait},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			require.Equal(t, c.want, pageOf(t, exposition.NewRelabeled(ours(), c.label), len(ours())))
+			require.Equal(t, c.want, pageOf(t, exposition.NewComputed(ours(), c.label), len(ours())))
 		})
 	}
 }
@@ -93,16 +93,16 @@ func TestComputedSeriesGiveWayToThoseOfOtherBlocks(t *testing.T) {
 	before := exposition.NewComputed([]exposition.ComputedSeries{
 		{Family: gauge, Labels: labels.FromStrings("replica_id", "r", "side", "up")},
 		{Family: gauge, Labels: labels.FromStrings("replica_id", "r", "side", "left")},
-	}).Block()
+	}, nil).Block()
 	all := ours()[:3]
 	for i := range all {
 		all[i].Labels = labels.NewBuilder(all[i].Labels).Set("replica_id", "r").Labels()
 	}
 	to := renamed("depth", "x")
 	require.Equal(t, "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{replica_id=\"r\"} 2\n# TYPE x untyped\nx{replica_id=\"r\",side=\"right\"} 1\n",
-		pageOf(t, exposition.NewRelabeled(all, to, nil, before.Shape()), len(all)))
-	require.Contains(t, pageOf(t, exposition.NewRelabeled(all, to), len(all)), `side="left"} 0`)
-	require.Contains(t, pageOf(t, exposition.NewRelabeled(all, renamed("depth", "y"), before.Shape()), len(all)), `y{replica_id="r",side="left"} 0`, "they have another name")
+		pageOf(t, exposition.NewComputed(all, to, nil, before.Shape()), len(all)))
+	require.Contains(t, pageOf(t, exposition.NewComputed(all, to), len(all)), `side="left"} 0`)
+	require.Contains(t, pageOf(t, exposition.NewComputed(all, renamed("depth", "y"), before.Shape()), len(all)), `y{replica_id="r",side="left"} 0`, "they have another name")
 }
 
 func TestComputedSeriesGiveWayToSamplesOfTheirName(t *testing.T) {
@@ -119,13 +119,13 @@ func TestComputedSeriesGiveWayToSamplesOfTheirName(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			before := parse(t, exposition.Options{}, c.before)
-			require.Equal(t, c.want, pageOf(t, exposition.NewRelabeled(c.series, renamed("done_total", c.to), before.Shape()), len(c.series)))
+			require.Equal(t, c.want, pageOf(t, exposition.NewComputed(c.series, renamed("done_total", c.to), before.Shape()), len(c.series)))
 		})
 	}
 }
 
 func TestASeriesThatIsAbsentMayBeSet(t *testing.T) {
 	all := ours()
-	c := exposition.NewRelabeled(all, func(in labels.Labels) exposition.Labeled { return exposition.Labeled{Labels: in} })
+	c := exposition.NewComputed(all, func(in labels.Labels) exposition.Labeled { return exposition.Labeled{Labels: in} })
 	require.Empty(t, pageOf(t, c, len(all)))
 }
