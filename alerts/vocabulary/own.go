@@ -14,11 +14,11 @@ import (
 func Own() Vocabulary {
 	gauge, counter := model.MetricTypeGauge, model.MetricTypeCounter
 	v := Vocabulary{
-		selfmetrics.Prefix + "build_info":       {Type: gauge, Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"}},
-		"go_goroutines":                 {Type: gauge},
-		"process_cpu_seconds_total":     {Type: counter},
-		"process_resident_memory_bytes": {Type: gauge},
-		"process_start_time_seconds":    {Type: gauge},
+		selfmetrics.Prefix + "build_info": {Type: gauge, Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"}},
+		"go_goroutines":                   {Type: gauge},
+		"process_cpu_seconds_total":       {Type: counter},
+		"process_resident_memory_bytes":   {Type: gauge},
+		"process_start_time_seconds":      {Type: gauge},
 	}
 	for _, m := range selfmetrics.All() {
 		labels := m.Labels()

@@ -15,8 +15,8 @@ type report struct {
 	ExitCode int `json:"exit_code"`
 	// Pools are what discovery found, where it was asked.
 	Pools    []target.PoolDiscovery `json:"pools,omitempty"`
-	Warnings []string        `json:"warnings,omitempty"`
-	Servers  []serverReport  `json:"servers"`
+	Warnings []string               `json:"warnings,omitempty"`
+	Servers  []serverReport         `json:"servers"`
 	// Next are the commands to run next, File what to write before the first.
 	Next []string `json:"next"`
 	File string   `json:"file,omitempty"`

@@ -141,7 +141,9 @@ const nowhere = exposition.ValueIndex(math.MaxUint32)
 
 // found has the places of the series of a page by their labels, nil until they are
 // looked for.
-type found struct{ places map[uint64]exposition.ValueIndex }
+type found struct {
+	places map[uint64]exposition.ValueIndex
+}
 
 // find gives the places of the marks on a page of another shape.
 func (m *marks) find(read *engine.Page, found *found) []exposition.ValueIndex {

@@ -99,35 +99,35 @@ func TestSeriesAreSplitAsTheyWereWritten(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		want       labels.Labels
-		err        error
+		drop       string
 	}{
-		{"a bare name", "up", labels.FromStrings("__name__", "up"), nil},
-		{"blanks around", "\t up ", labels.FromStrings("__name__", "up"), nil},
-		{"no labels in braces", "up{}", labels.FromStrings("__name__", "up"), nil},
-		{"labels are sorted", `up{b="1",a="2"}`, labels.FromStrings("__name__", "up", "a", "2", "b", "1"), nil},
-		{"bounds keep their spelling", `x_bucket{le="100"}`, labels.FromStrings("__name__", "x_bucket", "le", "100"), nil},
-		{"braces, commas and equals signs in values", `up{a="},{=",b="\\"}`, labels.FromStrings("__name__", "up", "a", "},{=", "b", `\`), nil},
-		{"escapes", `up{a="\"\\\n\t"}`, labels.FromStrings("__name__", "up", "a", "\"\\\n\\t"), nil},
-		{"a quoted name", `{"a.b",c="1"}`, labels.FromStrings("__name__", "a.b", "c", "1"), nil},
-		{"a quoted name at the end", `{c="1","a.b"}`, labels.FromStrings("__name__", "a.b", "c", "1"), nil},
-		{"a quoted name with a brace", `{"a{b"}`, labels.FromStrings("__name__", "a{b"), nil},
-		{"a quoted label", `up{"a b"="1"}`, labels.FromStrings("__name__", "up", "a b", "1"), nil},
-		{"empty values are left out", `up{a="",b="1"}`, labels.FromStrings("__name__", "up", "b", "1"), nil},
-		{"blanks between", ` up { a = "1" , b = "2" , } `, labels.FromStrings("__name__", "up", "a", "1", "b", "2"), nil},
-		{"a label twice", `up{a="1",a="1"}`, labels.Labels{}, errInvalidLabel},
-		{"a label of nothing", `up{""="1"}`, labels.Labels{}, errInvalidLabel},
-		{"a reserved label", `up{__name__="1"}`, labels.Labels{}, errReservedLabel},
+		{"a bare name", "up", labels.FromStrings("__name__", "up"), ""},
+		{"blanks around", "\t up ", labels.FromStrings("__name__", "up"), ""},
+		{"no labels in braces", "up{}", labels.FromStrings("__name__", "up"), ""},
+		{"labels are sorted", `up{b="1",a="2"}`, labels.FromStrings("__name__", "up", "a", "2", "b", "1"), ""},
+		{"bounds keep their spelling", `x_bucket{le="100"}`, labels.FromStrings("__name__", "x_bucket", "le", "100"), ""},
+		{"braces, commas and equals signs in values", `up{a="},{=",b="\\"}`, labels.FromStrings("__name__", "up", "a", "},{=", "b", `\`), ""},
+		{"escapes", `up{a="\"\\\n\t"}`, labels.FromStrings("__name__", "up", "a", "\"\\\n\\t"), ""},
+		{"a quoted name", `{"a.b",c="1"}`, labels.FromStrings("__name__", "a.b", "c", "1"), ""},
+		{"a quoted name at the end", `{c="1","a.b"}`, labels.FromStrings("__name__", "a.b", "c", "1"), ""},
+		{"a quoted name with a brace", `{"a{b"}`, labels.FromStrings("__name__", "a{b"), ""},
+		{"a quoted label", `up{"a b"="1"}`, labels.FromStrings("__name__", "up", "a b", "1"), ""},
+		{"empty values are left out", `up{a="",b="1"}`, labels.FromStrings("__name__", "up", "b", "1"), ""},
+		{"blanks between", ` up { a = "1" , b = "2" , } `, labels.FromStrings("__name__", "up", "a", "1", "b", "2"), ""},
+		{"a label twice", `up{a="1",a="1"}`, labels.Labels{}, DropInvalidLabels},
+		{"a label of nothing", `up{""="1"}`, labels.Labels{}, DropInvalidLabels},
+		{"a reserved label", `up{__name__="1"}`, labels.Labels{}, DropReservedLabel},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var s seriesSplitter
 			for range 2 {
-				got, err := s.labels([]byte(c.text))
-				require.ErrorIs(t, err, c.err)
-				if c.err == nil {
+				got, drop := s.labels([]byte(c.text))
+				require.Equal(t, c.drop, drop)
+				if drop == "" {
 					require.Equal(t, c.want, got)
 					prefix := appendPrefix(nil, got)
-					again, err := s.labels(prefix[:len(prefix)-1])
-					require.NoError(t, err)
+					again, drop := s.labels(prefix[:len(prefix)-1])
+					require.Empty(t, drop)
 					require.Equal(t, c.want, again, "read back from its own line")
 				}
 			}

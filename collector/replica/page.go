@@ -48,7 +48,7 @@ func (r *Replica) reset() {
 		Reserved:   []string{selfmetrics.Prefix, derive.Prefix},
 		SelfMarker: r.pool.Marker,
 		Watch:      engine.Watch(r.server.Engine),
-		Reserve:       r.room,
+		Reserve:    r.room,
 	})}
 	r.shown.known = nil
 }

@@ -31,8 +31,8 @@ const MaxDrops = 100
 // Source is one service discovery config of a pool.
 type Source struct {
 	// Key is its position in the configuration, such as "file_sd_configs[0]".
-	Key     string `json:"source"`
-	Targets int    `json:"targets"`
+	Key         string    `json:"source"`
+	Targets     int       `json:"targets"`
 	LastSuccess time.Time `json:"last_success,omitzero"`
 	LastErrorAt time.Time `json:"last_error_at,omitzero"`
 	LastError   string    `json:"last_error,omitempty"`

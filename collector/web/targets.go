@@ -38,9 +38,9 @@ func (t targetState) MarshalJSON() ([]byte, error) {
 
 // targetsDocument is the JSON of /targets; its summary counts how the last scrapes went.
 type targetsDocument struct {
-	Summary  map[string]int   `json:"summary"`
+	Summary  map[string]int          `json:"summary"`
 	Searches []*target.PoolDiscovery `json:"discovery,omitempty"`
-	Targets  []targetState    `json:"targets"`
+	Targets  []targetState           `json:"targets"`
 }
 
 // serveTargets shows how the scrapes of every replica go, as HTML, or as JSON to who asks
