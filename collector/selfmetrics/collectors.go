@@ -31,7 +31,9 @@ func (m *Metric) NewCounterVec() *prometheus.CounterVec {
 
 // NewHistogram returns the metric as a histogram.
 func (m *Metric) NewHistogram(buckets ...float64) prometheus.Histogram {
-	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: buckets})
+	opts := prometheus.HistogramOpts{Buckets: buckets}
+	opts.Name, opts.Help = m.Name, m.Help
+	return prometheus.NewHistogram(opts)
 }
 
 // NewFunc returns the metric as a gauge or counter with the value of a function.
