@@ -140,8 +140,8 @@ LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAG
 panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes of one exporter, a pair and two shards with what is true in the simulated servers, and list those that are empty.
 	$(LIVE) -run '^(TestPanelsShowTheTruth|TestEmptyPanelsSayWhy)$$' -timeout 20m ./alerts/live/
 
-pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long faults take to reach a webhook, with the rules and the Alertmanager as they are shipped.
-	$(LIVE) -run '^TestPagesComeInTime$$' -timeout 15m ./alerts/live/
+pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long faults take to reach a webhook, with the rules and the Alertmanager as they are shipped, and which pages come when a pair, shards, sidecars or a tier break.
+	$(LIVE) -run '^(TestPagesComeInTime|TestTopologiesPageOnce)$$' -timeout 15m ./alerts/live/
 
 CALM ?= 25m
 calm: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Watch a healthy fleet of every kind, and the demo, for CALM (25m): no alert may fire.
