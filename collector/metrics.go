@@ -38,7 +38,7 @@ func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) 
 		selfmetrics.Connections.NewFunc(func() float64 { return float64(shared.Connections().Used) }),
 		selfmetrics.ConnectionsLimit.NewFunc(func() float64 { return float64(shared.Connections().Limit) }),
 		selfmetrics.ConnectionsWaits.NewFunc(func() float64 { return float64(shared.Connections().Waits) }),
-		selfmetrics.ConnectionsTaken.NewFunc(func() float64 { return float64(shared.Connections().Taken) }),
+		selfmetrics.ConnectionsTaken.NewFunc(func() float64 { return float64(shared.Connections().Reclaimed) }),
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err

@@ -20,7 +20,7 @@ import (
 )
 
 // MostReaders is how many connections readers may have, so that targets have theirs.
-func MostReaders() int { return scrape.ReadersBound() }
+func MostReaders() int { return scrape.MaxReaderConnections() }
 
 // newScraper makes clients that ask over the network, and share resources.
 func newScraper(shared *scrape.Resources) func(scrape.Config, *slog.Logger) (scrape.Scraper, error) {

@@ -78,8 +78,8 @@ func (p *puppet) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 	return status, http.Header{}, []byte(text), err
 }
 
-// Pass implements scrape.Scraper.
-func (p *puppet) Pass(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+// DoBrief implements scrape.Scraper.
+func (p *puppet) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	return p.Do(ctx, method, address, body, limit)
 }
 
@@ -94,8 +94,8 @@ func (*puppet) Open(context.Context, string, string, []byte) (*http.Response, er
 	return nil, errors.New("there is no stream")
 }
 
-// Leave implements scrape.Scraper.
-func (*puppet) Leave(string) {}
+// Disconnect implements scrape.Scraper.
+func (*puppet) Disconnect(string) {}
 
 // Close implements scrape.Scraper.
 func (*puppet) Close() {}

@@ -46,7 +46,7 @@ type passing struct{ scrape.Scraper }
 
 // Do implements engine.Asker.
 func (p passing) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
-	return p.Pass(ctx, method, address, body, limit)
+	return p.DoBrief(ctx, method, address, body, limit)
 }
 
 // Kept reports whether connections to the API are kept: those to an API that has a

@@ -12,7 +12,7 @@ import (
 )
 
 // validateFiles checks that the files that keys name can be read and that no
-// source of targets asks for a secret store, which is not supported. It reads
+// key refers to a secret store, which is not supported. It reads
 // the printed document, so that no key of a room is forgotten.
 func (f *File) validateFiles() error {
 	var doc yaml.Node
@@ -43,7 +43,7 @@ func filesOf(n *yaml.Node, path, key string) error {
 		isHeaderFile := key == "files" && strings.Contains(path, ".http_headers")
 		switch {
 		case n.Value == "" || n.ShortTag() == "!!null":
-		case strings.HasSuffix(key, "_ref") && (strings.Contains(path, ".http_sd_configs[") || strings.Contains(path, ".kubernetes_sd_configs[")):
+		case strings.HasSuffix(key, "_ref"):
 			errs = append(errs, fmt.Errorf("%s: secret stores are not supported; use %s_file", path, strings.TrimSuffix(key, "_ref")))
 		case strings.HasSuffix(key, "_file") || isHeaderFile:
 			errs = append(errs, checkFile(path, n.Value))

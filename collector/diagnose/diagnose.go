@@ -183,7 +183,7 @@ func (d *Doctor) pageAt(ctx context.Context, base string) string {
 		return ""
 	}
 	// What answers by its API alone may have no page.
-	status, _, _, err := d.client.Get(ctx, base+found.Path, 0)
+	status, _, _, err := d.client.Do(ctx, http.MethodGet, base+found.Path, nil, 0)
 	if err != nil || status != http.StatusOK {
 		return ""
 	}

@@ -56,7 +56,7 @@ func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 	l := r.readyLane.to(server.ReadyURL(), func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.Kept()) })
 	if b == nil || l == nil || !b.Add(l, func(answer lane.Answer, ok bool) {
 		if ok {
-			p.answer(func() { r.heard(server, before.Still(answer.Took), nil) })
+			p.answer(func() { r.heard(server, before.Still(answer.Duration), nil) })
 			return
 		}
 		again()

@@ -59,8 +59,8 @@ func (*canned) Do(context.Context, string, string, []byte, int64) (int, http.Hea
 	return http.StatusNotFound, http.Header{}, nil, nil
 }
 
-// Pass implements scrape.Scraper.
-func (c *canned) Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
+// DoBrief implements scrape.Scraper.
+func (c *canned) DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	return c.Do(ctx, method, url, body, limit)
 }
 
@@ -75,8 +75,8 @@ func (*canned) Open(context.Context, string, string, []byte) (*http.Response, er
 	return nil, http.ErrNotSupported
 }
 
-// Leave implements scrape.Scraper.
-func (*canned) Leave(string) {}
+// Disconnect implements scrape.Scraper.
+func (*canned) Disconnect(string) {}
 
 // Close implements scrape.Scraper.
 func (*canned) Close() {}

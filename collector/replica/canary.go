@@ -136,7 +136,7 @@ func (r *Replica) sightCanary(p *scrape.Fetched) {
 		return
 	}
 	c := r.numbers.deriver.Conditions()
-	r.canary.Saw(canary.Load{Began: p.Start, Came: p.Came, InFlight: c.InFlight, Known: c.Counted})
+	r.canary.Saw(canary.Load{Began: p.Start, Came: p.Received, InFlight: c.InFlight, Known: c.Counted})
 }
 
 // orderCanary says what may be asked of the replica, as it is known now.

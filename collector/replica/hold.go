@@ -46,7 +46,7 @@ func (r *Replica) hold(ctx context.Context, p *scrape.Fetched, identity bool) {
 		r.jobs.identity.want(ctx, p.Start, r.askIdentity)
 	}
 	r.jobs.health.want(ctx, p.Start, r.askHealth)
-	p.Keep()
+	p.Retain()
 	h := &held{page: p, identity: identity}
 	h.timer = time.AfterFunc(min(longestHold, r.target.Timeout/2), func() {
 		r.do(func() {

@@ -55,7 +55,7 @@ func (r *Replica) reset() {
 
 // room has the replica's page take so much memory, if there is so much.
 func (r *Replica) room(c exposition.Cost) error {
-	if err := r.pages.Hold(c.Bytes()); err != nil {
+	if err := r.pages.Reserve(c.Bytes()); err != nil {
 		return fmt.Errorf("%w; it has %d series of %d names", err, c.Series, c.Names)
 	}
 	return nil
@@ -76,7 +76,7 @@ func (r *Replica) identify(page *engine.Page) bool {
 		return false
 	}
 	r.page.identity = next
-	r.status.DetectedEngine = string(r.server.PageOf())
+	r.status.DetectedEngine = string(r.server.PageKind())
 	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
 	r.status.VersionSource, r.status.Worker = string(next.Source), next.Labels.Get(assess.LabelTier) == string(engine.TierWorker)
 	r.page.cache.SetLabeler(next.Labeler())

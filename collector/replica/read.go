@@ -15,22 +15,22 @@ import (
 // labels, so that no page is ever mixed. Errors are of [scrape.Error].
 func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 	g := &r.page
-	if err := g.whole(&p.Body, r.status.LastReason == string(scrape.ReasonConnect)); err != nil {
+	if err := g.whole(&p.Page, r.status.LastReason == string(scrape.ReasonConnect)); err != nil {
 		return nil, err
 	}
 	r.identify(g.last)
 	if g.shape == nil {
-		if failed := p.Body.Secret(); failed != nil {
+		if failed := p.Page.Secret(); failed != nil {
 			return nil, failed
 		}
-		if watched, err := g.cache.ParseWatched(p.Body.Body, p.Body.ContentType); err == nil {
+		if watched, err := g.cache.ParseWatched(p.Page.Body, p.Page.ContentType); err == nil {
 			r.identify(engine.ReadPage(r.server.Engine, watched))
 		}
 	}
-	raw, err := g.cache.Parse(p.Body.Body, p.Body.ContentType)
+	raw, err := g.cache.Parse(p.Page.Body, p.Page.ContentType)
 	if g.shape != nil && (err != nil || raw.Shape() != g.shape) {
 		// The text is new, and may be quoted.
-		if failed := p.Body.Secret(); failed != nil {
+		if failed := p.Page.Secret(); failed != nil {
 			return nil, failed
 		}
 	}
@@ -48,13 +48,13 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 // reshape reads what a page of another shape says. One that is refused says nothing.
 func (r *Replica) reshape(raw *exposition.Block, p *scrape.Fetched) (*exposition.Block, error) {
 	g := &r.page
-	if empty(raw.Shape()) && !r.server.Engine.EmptyPage() && !exposition.IsOpenMetrics(p.Body.ContentType) {
-		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.Shown())}
+	if empty(raw.Shape()) && !r.server.Engine.EmptyPage() && !exposition.IsOpenMetrics(p.Page.ContentType) {
+		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.RedactedURL())}
 	}
 	says := engine.ReadNext(r.server.Engine, raw, g.last)
 	if r.identify(says) {
 		var err error
-		if raw, err = g.cache.Parse(p.Body.Body, p.Body.ContentType); err != nil {
+		if raw, err = g.cache.Parse(p.Page.Body, p.Page.ContentType); err != nil {
 			return nil, failure(err)
 		}
 		says = engine.ReadNext(r.server.Engine, raw, g.last)
@@ -78,7 +78,7 @@ func empty(s *exposition.Shape) bool {
 func failure(err error) error {
 	reason := scrape.ReasonParse
 	switch {
-	case errors.Is(err, scrape.ErrNoRoom):
+	case errors.Is(err, scrape.ErrNoMemory):
 		reason = scrape.ReasonMemory
 	case errors.Is(err, exposition.ErrSampleLimit):
 		reason = scrape.ReasonSampleLimit

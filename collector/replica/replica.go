@@ -39,7 +39,7 @@ type Replica struct {
 	answers             api.Answers
 	held                *held
 	page                page
-	pages               scrape.Pages
+	pages               scrape.PageMemory
 	numbers             numbers
 	shown               shown
 	record
@@ -79,7 +79,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		record: record{status: target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, tally: newTally(t, label)},
 	}
 	if p.Resources != nil {
-		r.pages = p.Resources.Pages()
+		r.pages = p.Resources.PageMemory()
 	}
 	r.reset()
 	return r
@@ -162,7 +162,7 @@ func (r *Replica) Close() {
 	})
 	r.runs.Wait()
 	if base != "" && !r.target.Silent {
-		r.pool.Scraper.Leave(base)
+		r.pool.Scraper.Disconnect(base)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // another process, so that it has to wait for whose it is.
 func (r *Replica) another(p *scrape.Fetched, raw *exposition.Block) bool {
 	// A counter that falls on every page holds up one of them.
-	r.page.fell = !r.page.fell && r.numbers.deriver.BeganAgain(p.Came.Sub(r.pool.Origin)+r.slot.Suspended(), raw, r.page.last)
+	r.page.fell = !r.page.fell && r.numbers.deriver.BeganAgain(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), raw, r.page.last)
 	return r.page.fell
 }
 

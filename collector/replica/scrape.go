@@ -50,8 +50,8 @@ func (r *Replica) fetcher() *scrape.Fetcher {
 func (p jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 	page := &f.Fetched
 	if failed := p.guard("scrape", func() { f.Fetch(p.ctx, answer) }); failed != nil {
-		page.Err, page.Came = failed, time.Now()
-		page.Took = page.Came.Sub(page.Start)
+		page.Err, page.Received = failed, time.Now()
+		page.Duration = page.Received.Sub(page.Start)
 	}
 	taken := p.answer(func() {
 		p.found(p.ctx, page.Server)
@@ -85,7 +85,7 @@ func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err e
 	}
 	if err == nil {
 		r.sightCanary(page)
-		next.Expires = page.Came.Add(asleep + 2*r.target.Interval + r.target.Timeout + ageSlack)
+		next.Expires = page.Received.Add(asleep + 2*r.target.Interval + r.target.Timeout + ageSlack)
 	} else {
 		shape = nil
 	}
@@ -100,7 +100,7 @@ func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err e
 
 // parse reads a page with the labels of the replica.
 func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
-	r.status.BodyBytes = int64(len(p.Body.Body))
+	r.status.BodyBytes = int64(len(p.Page.Body))
 	if p.Err != nil {
 		return nil, p.Err
 	}
@@ -119,7 +119,7 @@ func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
 // how long the machine slept so far, and renders what is shown of page and window. A
 // rule that panics costs the derived series of the page alone.
 func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, asleep time.Duration) (shown, derived *exposition.Block, err error) {
-	at := p.Came.Sub(r.pool.Origin) + asleep
+	at := p.Received.Sub(r.pool.Origin) + asleep
 	if err = r.guard("derive", func() { r.numbers.deriver.Follow(at, raw, r.page.last) }); err != nil {
 		r.reset()
 		return nil, nil, err

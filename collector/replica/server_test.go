@@ -162,8 +162,8 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 	return http.StatusOK, http.Header{}, []byte(body), nil
 }
 
-// Pass implements Scraper.
-func (s *server) Pass(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+// DoBrief implements Scraper.
+func (s *server) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	return s.Do(ctx, method, address, body, limit)
 }
 

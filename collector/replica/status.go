@@ -12,11 +12,11 @@ import (
 func (r *Replica) report(p *scrape.Fetched, failed error) {
 	s := &r.status
 	s.PageURL, s.Companion = r.server.URL, r.server.Companion
-	s.LastScrape, s.LastDuration = p.Start, p.Took
+	s.LastScrape, s.LastDuration = p.Start, p.Duration
 	s.Scrapes++
 	s.EngineEvidence = r.server.Evidence
 	if failed == nil {
-		s.Health, s.LastSuccess, s.LastError, s.LastReason = target.HealthUp, p.Came, "", ""
+		s.Health, s.LastSuccess, s.LastError, s.LastReason = target.HealthUp, p.Received, "", ""
 		return
 	}
 	reason := scrape.ReasonOf(failed)
@@ -40,5 +40,5 @@ func (r *Replica) announce(before *target.Status) {
 	if s := &r.status; len(s.LeftOut) > 0 && len(before.LeftOut) == 0 {
 		r.log.Warn("Series are left off the page", "what", strings.Join(s.LeftOut, "; "))
 	}
-	assess.Announce(r.log, before, &r.status, r.server.Shown(), r.server.Engine.Kind())
+	assess.Announce(r.log, before, &r.status, r.server.RedactedURL(), r.server.Engine.Kind())
 }

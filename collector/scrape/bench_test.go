@@ -15,8 +15,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// canned answers every request with the same bytes and allocates nothing, so
-// that the figures are the client's.
+// canned answers every request with the same bytes and allocates nothing, so that only
+// the client is measured.
 func canned(tb testing.TB, reply string) string {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +46,7 @@ func canned(tb testing.TB, reply string) string {
 	return "http://" + listener.Addr().String() + "/metrics"
 }
 
-// BenchmarkScrape compares one scrape with the plain way in the same run:
+// BenchmarkScrape compares one scrape with net/http's client in the same run:
 // go test -run '^$' -bench Scrape ./collector/scrape.
 func BenchmarkScrape(b *testing.B) {
 	for _, samples := range []int{40, 400, 4000} {

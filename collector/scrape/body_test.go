@@ -57,7 +57,7 @@ func TestBodyFaultsHaveTheirReason(t *testing.T) {
 		{"B01 announces a large body", "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\na 1\n", scrape.ReasonBodyTooLarge, "the body has 1073741824 bytes, over the limit of 1MiB; raise limits.body"},
 		{"B02 gzip bomb", answer("200 OK", zipped, compressed(t, io.LimitReader(lines{}, 8<<20))), scrape.ReasonBodyTooLarge, "the body is over the limit of 1MiB"},
 		{"B02 gzip that is large itself", answer("200 OK", zipped, compressed(t, bytes.NewReader(noise))), scrape.ReasonBodyTooLarge, "over limits.compressed_body 64KiB"},
-		{"B03 half a gzip", answer("200 OK", zipped, whole[:len(whole)/2]), scrape.ReasonDecompress, "not the gzip that Content-Encoding says"},
+		{"B03 half a gzip", answer("200 OK", zipped, whole[:len(whole)/2]), scrape.ReasonDecompress, "not the gzip that Content-Encoding announces"},
 		{"B03 gzip without its checksum", answer("200 OK", zipped, whole[:len(whole)-8]), scrape.ReasonDecompress, "unexpected EOF"},
 		{"B04 gzip with a tail", answer("200 OK", zipped, whole+"x"), scrape.ReasonDecompress, "not the gzip"},
 		{"B05 plain that says gzip", answer("200 OK", zipped, page), scrape.ReasonDecompress, "invalid header"},
@@ -68,13 +68,13 @@ func TestBodyFaultsHaveTheirReason(t *testing.T) {
 		{"B08 shorter than its length", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 12345678", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
 		{"B09 no last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
 		{"B09 cut in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\na 1\n", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
-		{"chunks that are none", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\na 1\n", scrape.ReasonProtocol, "invalid byte in chunk length"},
+		{"invalid chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\na 1\n", scrape.ReasonProtocol, "invalid byte in chunk length"},
 		{"B10 ends with the connection, cut", "HTTP/1.0 200 OK\r\n\r\na 1\nb 12", scrape.ReasonTruncated, "does not end with a newline"},
 		{"B10 as one that says it is not encoded", "HTTP/1.0 200 OK\r\nContent-Encoding: identity\r\n\r\na 1\nb 12", scrape.ReasonTruncated, "does not end with a newline"},
 		{"B12 empty, ends with the connection", "HTTP/1.0 200 OK\r\n\r\n", scrape.ReasonEmpty, "check metrics_path"},
 		{"B13 HTML", answer("200 OK", "Content-Type: text/html; charset=utf-8\r\n", "<html>"), scrape.ReasonContentType, "login page"},
 		{"B14 JSON", answer("200 OK", "Content-Type: application/json\r\n", "[]"), scrape.ReasonContentType, "trtllm-serve's /metrics is JSON iteration stats, the text page is /prometheus/metrics"},
-		{"protobuf", answer("200 OK", "Content-Type: application/vnd.google.protobuf; encoding=delimited\r\n", "x"), scrape.ReasonContentType, "only text pages are read"},
+		{"protobuf", answer("200 OK", "Content-Type: application/vnd.google.protobuf; encoding=delimited\r\n", "x"), scrape.ReasonContentType, "only text is supported"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestGoodBodies(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.body, string(got.Body))
 			require.Equal(t, c.contentType, got.ContentType)
-			require.Positive(t, got.Duration)
+			require.False(t, got.Received.IsZero())
 		})
 	}
 }
@@ -208,14 +208,14 @@ func TestRequestOfAPage(t *testing.T) {
 	require.Empty(t, free.Header.Get("X-Prometheus-Scrape-Timeout-Seconds"))
 }
 
-func TestURLThatIsNoneIsRefused(t *testing.T) {
+func TestInvalidURLIsRefused(t *testing.T) {
 	t.Parallel()
 	client := newClient(t)
 	for _, url := range []string{"", "host:8002", "ftp://host/metrics", "http://", "http://user:p%zz@host/", "http://user:hunter2/x@host/", "http://h:port"} {
 		_, err := client.Scrape(t.Context(), url, nil)
 		requireFailure(t, err, scrape.ReasonProtocol, "", "write it like http://host:8002/metrics")
 		require.NotContains(t, err.Error(), "hunter2")
-		_, _, _, err = client.Get(t.Context(), url, 0)
+		_, _, _, err = client.Do(t.Context(), http.MethodGet, url, nil, 0)
 		requireFailure(t, err, scrape.ReasonProtocol, "", "write it like http://host:8002/metrics")
 	}
 }
@@ -224,13 +224,13 @@ func TestQuestionsTakeEveryStatus(t *testing.T) {
 	t.Parallel()
 	server := serve(t, nil, replies(answer("400 Bad Request", "Content-Type: application/json\r\nX-Kind: triton\r\n", `{"error":"x"}`)))
 	client := newClient(t)
-	status, header, body, err := client.Get(t.Context(), server.url, 1024)
+	status, header, body, err := client.Do(t.Context(), http.MethodGet, server.url, nil, 1024)
 	require.NoError(t, err)
 	require.Equal(t, 400, status)
 	require.Equal(t, "triton", header.Get("X-Kind"))
 	require.JSONEq(t, `{"error":"x"}`, string(body))
 
-	_, _, body, err = client.Get(t.Context(), server.url, 4)
+	_, _, body, err = client.Do(t.Context(), http.MethodGet, server.url, nil, 4)
 	requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over the limit of 4B")
 	require.Empty(t, body)
 
@@ -246,7 +246,7 @@ func TestQuestionsTakeEveryStatus(t *testing.T) {
 func TestQuestionsMayEndWithTheirConnection(t *testing.T) {
 	t.Parallel()
 	server := serve(t, nil, once("HTTP/1.0 200 OK\r\n\r\n{}"))
-	status, _, body, err := newClient(t).Get(t.Context(), server.url, 0)
+	status, _, body, err := newClient(t).Do(t.Context(), http.MethodGet, server.url, nil, 0)
 	require.NoError(t, err)
 	require.Equal(t, 200, status)
 	require.Equal(t, "{}", string(body))
@@ -257,7 +257,7 @@ func TestQuestionsFailAsScrapesDo(t *testing.T) {
 	server := serve(t, nil, (*peer).wait)
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
-	_, _, _, err := newClient(t).Get(ctx, server.url, 0)
+	_, _, _, err := newClient(t).Do(ctx, http.MethodGet, server.url, nil, 0)
 	requireFailure(t, err, scrape.ReasonTimeout, "", "raise scrape_timeout")
 }
 

@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,42 +11,64 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// lookAgain is how often what others do not need is looked for while somebody waits.
-const lookAgain = 100 * time.Millisecond
+// reclaimInterval is the time between two attempts to reclaim something while somebody
+// waits.
+const reclaimInterval = 100 * time.Millisecond
 
-// budget bounds how much of something all pools use at one time. Whoever needs
-// more than is left waits, first come, first served. While somebody waits, uses that
-// are long give back what they have, the longest first. Safe for concurrent use.
+// budget limits how much of a resource all pools use at one time. Requests that need
+// more than is free wait, first come, first served. While any of them waits, leases that
+// are overdue are reclaimed, the oldest first. Safe for concurrent use.
 type budget struct {
-	bound   int64
+	limit   int64
 	free    *semaphore.Weighted
 	used    atomic.Int64
 	waiting atomic.Int64
 	waits   atomic.Uint64
 
-	mu    sync.Mutex
-	uses  map[*use]struct{}
-	swept time.Time
-	taken uint64
+	mu        sync.Mutex
+	leases    map[*lease]struct{}
+	checked   time.Time
+	reclaimed uint64
 }
 
-// use is one request, from its begin to the end of its answer. Its fields are
-// guarded by the budget.
-type use struct {
-	// since is when it got what it has, or moved last; zero while nothing is to be
-	// taken from it.
-	since time.Time
-	// long is how long it keeps that in any case.
-	long   time.Duration
-	taken  bool
-	cancel context.CancelCauseFunc
+// lease is what one request has of a budget, or of several.
+type lease struct {
+	// since is when the request got it, or last made progress; nil while it must not
+	// be reclaimed.
+	since atomic.Pointer[time.Time]
+	// grace is how long after that the request keeps it in any case.
+	grace     time.Duration
+	reclaimed atomic.Bool
+	cancel    context.CancelCauseFunc
 }
 
-func newBudget(bound int64) *budget {
-	return &budget{bound: bound, free: semaphore.NewWeighted(bound), uses: make(map[*use]struct{})}
+// renew notes that the request made progress; it does nothing on nil.
+func (l *lease) renew() {
+	if l != nil {
+		now := time.Now()
+		l.since.Store(&now)
+	}
 }
 
-// try takes n and reports whether so much was left.
+// suspend exempts the lease until it is renewed; it does nothing on nil.
+func (l *lease) suspend() {
+	if l != nil {
+		l.since.Store(nil)
+	}
+}
+
+func newBudget(limit int64) *budget {
+	return &budget{limit: limit, free: semaphore.NewWeighted(limit), leases: make(map[*lease]struct{})}
+}
+
+// usage returns what is in use at the moment.
+func (b *budget) usage() Usage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return Usage{Used: b.used.Load(), Limit: b.limit, Waits: b.waits.Load(), Reclaimed: b.reclaimed}
+}
+
+// try takes n and reports whether so much was free.
 func (b *budget) try(n int64) bool {
 	if !b.free.TryAcquire(n) {
 		b.waits.Add(1)
@@ -55,14 +78,14 @@ func (b *budget) try(n int64) bool {
 	return true
 }
 
-// wait takes n, waiting for it until ctx ends, and reports whether it did. Meanwhile long
-// uses end with failure to give back what they have, and idle frees what nobody uses.
-func (b *budget) wait(ctx context.Context, n int64, failure *Error, idle func()) bool {
+// wait takes n, waiting for it until ctx ends, and reports whether it did. Meanwhile
+// overdue requests end with failure, and closeIdle frees what nobody uses.
+func (b *budget) wait(ctx context.Context, n int64, failure *Error, closeIdle func()) bool {
 	b.waiting.Add(1)
 	defer b.waiting.Add(-1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go b.relieve(ctx, failure, idle)
+	go b.reclaimUntil(ctx, failure, closeIdle)
 	if b.free.Acquire(ctx, n) != nil {
 		return false
 	}
@@ -76,71 +99,62 @@ func (b *budget) release(n int64) {
 	b.free.Release(n)
 }
 
-// join notes a use, leave forgets it.
-func (b *budget) join(u *use) {
+// join makes a lease one that can be reclaimed, until it leaves.
+func (b *budget) join(l *lease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.uses[u] = struct{}{}
+	b.leases[l] = struct{}{}
 }
 
-func (b *budget) leave(u *use) {
+func (b *budget) leave(l *lease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.uses, u)
+	delete(b.leases, l)
 }
 
-// since notes when a use got what it has, or that it waits.
-func (b *budget) since(u *use, at time.Time) {
-	if u != nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		u.since = at
-	}
-}
-
-// relieve has long uses give back what they have until ctx ends; idle frees what nobody
-// uses.
-func (b *budget) relieve(ctx context.Context, failure *Error, idle func()) {
-	again := time.NewTicker(lookAgain)
-	defer again.Stop()
-	idle()
+// reclaimUntil frees what is idle or overdue until ctx ends.
+func (b *budget) reclaimUntil(ctx context.Context, failure *Error, closeIdle func()) {
+	ticker := time.NewTicker(reclaimInterval)
+	defer ticker.Stop()
+	closeIdle()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-again.C:
-			if b.takeBack(failure) {
-				idle()
+		case <-ticker.C:
+			if b.reclaim(failure) {
+				closeIdle()
 			}
 		}
 	}
 }
 
-// takeBack ends as many long uses as there are waiting ones; it reports whether it
+// reclaim ends as many overdue requests as there are waiting ones. It reports whether it
 // looked, which it does once for all that wait.
-func (b *budget) takeBack(failure *Error) bool {
+func (b *budget) reclaim(failure *Error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if now.Sub(b.swept) < lookAgain/2 {
+	if now.Sub(b.checked) < reclaimInterval/2 {
 		return false
 	}
-	b.swept = now
+	b.checked = now
 	wanted := b.waiting.Load()
-	var long []*use
-	for u := range b.uses {
+	overdue := make(map[*lease]time.Time)
+	for l := range b.leases {
+		since := l.since.Load()
 		switch {
-		case u.taken:
+		case l.reclaimed.Load():
 			wanted-- // It has not ended yet.
-		case !u.since.IsZero() && now.Sub(u.since) >= u.long:
-			long = append(long, u)
+		case since != nil && now.Sub(*since) >= l.grace:
+			overdue[l] = *since
 		}
 	}
-	slices.SortFunc(long, func(a, b *use) int { return a.since.Compare(b.since) })
-	for _, u := range long[:max(0, min(len(long), int(wanted)))] {
-		u.taken = true
-		b.taken++
-		u.cancel(failure)
+	oldest := slices.SortedFunc(maps.Keys(overdue), func(a, b *lease) int { return overdue[a].Compare(overdue[b]) })
+	for _, l := range oldest[:max(0, min(len(oldest), int(wanted)))] {
+		l.reclaimed.Store(true)
+		b.reclaimed++
+		l.cancel(failure)
 	}
 	return true
 }

@@ -2,18 +2,21 @@ package scrape
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
 	"golang.org/x/oauth2"
 )
 
-// stage says how far a scrape came, because the same error of the connection
-// means another thing before and inside the body.
+// stage tells how far a scrape got, because the same error of the connection means
+// something else before and within the body.
 type stage int
 
 const (
@@ -21,141 +24,156 @@ const (
 	stageBody
 )
 
-// classify turns an error of the transport into a failure with a reason. The
-// scrape's own deadline is looked at first: what breaks because of it is a
-// timeout, whatever the connection says. Errors of net/http have no types, so
-// some are known by their text (net/http/transport.go, response.go).
-func classify(ctx context.Context, at stage, err error) *Error {
-	if taken := takenFrom(ctx); taken != nil {
-		return taken
+// classify turns an error of the transport into a failure with a reason. The context
+// comes first: what breaks because the deadline expired is a timeout, whatever the
+// connection reports.
+func classify(ctx context.Context, s stage, err error) *Error {
+	if reclaimed := reclaimedFrom(ctx); reclaimed != nil {
+		return reclaimed
 	}
 	if failure, ok := errors.AsType[*Error](err); ok {
 		return failure
 	}
-	if ended := classifyContext(ctx, at, err); ended != nil {
-		return ended
+	if failure := classifyContext(ctx, s, err); failure != nil {
+		return failure
 	}
-	for _, known := range []func(context.Context, stage, error) *Error{
-		classifyResource, classifyDNS, classifyCertificate, classifyToken, classifyHTTP, classifyAlert, classifyConnection,
-	} {
-		if failure := known(ctx, at, err); failure != nil {
-			return failure
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
+		// The response is left out, as it may repeat the client secret.
+		code := statusText(refused.Response.StatusCode)
+		return failf(ReasonHTTPStatus, code, "oauth2.token_url answered %s, error %.60q; check client_id, client_secret and scopes", code, refused.ErrorCode)
+	}
+	if strings.HasSuffix(err.Error(), "readLoopPeekFailLocked: %!w(<nil>)") {
+		// net/http reports in this way that data arrived before the request.
+		return failf(ReasonProtocol, "", "the server sent data before the request; %s", adviceNotHTTP)
+	}
+	for _, c := range causes(ctx, s) {
+		if c.matches(err) {
+			return advise(c.reason, c.class, err, c.advice)
 		}
 	}
-	return advise(ReasonProtocol, "", err, "check that an HTTP server answers on this port")
+	return advise(ReasonProtocol, "", err, "check that an HTTP server listens on this port")
 }
 
-func classifyContext(ctx context.Context, at stage, err error) *Error {
-	where := "before the response headers were there"
-	if at == stageBody {
-		where = "before the body was there"
+func classifyContext(ctx context.Context, s stage, err error) *Error {
+	before := "before the response headers arrived"
+	if s == stageBody {
+		before = "before the body was complete"
 	}
 	cause := ctx.Err()
 	switch {
 	case errors.Is(cause, context.Canceled) || cause == nil && errors.Is(err, context.Canceled):
-		return failf(ReasonCanceled, "", "the scrape was given up %s: %w", where, context.Canceled)
-	case cause != nil || errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
-		if cause == nil {
-			cause = err
-		}
-		return timedOut(where, cause)
+		return failf(ReasonCanceled, "", "the scrape was canceled %s: %w", before, context.Canceled)
+	case cause == nil && (errors.Is(err, context.DeadlineExceeded) || isTimeout(err)):
+		cause = err
+	case cause == nil:
+		return nil
 	}
-	return nil
+	return failf(ReasonTimeout, "", "timed out %s: %w; raise scrape_timeout or check the load of the server", before, cause)
 }
 
-func timedOut(where string, cause error) *Error {
-	return failf(ReasonTimeout, "", "the deadline came %s: %w; raise scrape_timeout or look at the server's load", where, cause)
-}
-
-// isTimeout is true for deadlines of the dialer, the resolver and the handshake.
+// isTimeout reports whether err is a deadline of the dialer, the resolver or the
+// handshake.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-func classifyResource(_ context.Context, _ stage, err error) *Error {
-	for _, errno := range []syscall.Errno{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL,
-	} {
-		if errors.Is(err, errno) {
-			return advise(ReasonResource, "", err, "raise the limit of open files (ulimit -n), memory or local ports of the exporter")
-		}
-	}
-	if _, ok := errors.AsType[*fs.PathError](err); ok {
-		return advise(ReasonResource, "", err, "make the file that the configuration names readable")
-	}
-	return nil
+// cause is an error of the transport that is known, with the way out.
+type cause struct {
+	reason  Reason
+	class   string
+	matches func(err error) bool
+	advice  string
 }
 
-func classifyDNS(_ context.Context, _ stage, err error) *Error {
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return advise(ReasonDNS, "", err, "check the host name of the target and the resolver of the exporter")
+const (
+	adviceAuthority = "set tls_config.ca_file to the authority of the server"
+	adviceConnect   = "check that the server runs and that port and network policy are right"
+	adviceNotHTTP   = "check port and scheme: the server speaks HTTPS, or no HTTP at all"
+)
+
+// causes lists the known causes in the order in which they are tried. Most errors of
+// net/http and crypto/tls have no type and are recognized by their text
+// (net/http/transport.go, response.go, crypto/tls/alert.go). Texts that repeat bytes of
+// the server come first, so that a server cannot choose another reason.
+func causes(ctx context.Context, s stage) []cause {
+	return []cause{
+		{ReasonResource, "", isAny(syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL), "raise the limit of open files (ulimit -n), memory or local ports of the exporter"},
+		{ReasonResource, "", hasType[*fs.PathError], "make the configured file readable"},
+		{ReasonDNS, "", hasType[*net.DNSError], "check the host name of the target and the resolver of the exporter"},
+
+		{ReasonTLS, ClassExpired, isExpired, "renew the certificate of the server, or set the clocks"},
+		{ReasonTLS, ClassName, hasType[x509.HostnameError], "set tls_config.server_name to a name of the certificate"},
+		{ReasonTLS, ClassAuthority, hasType[x509.UnknownAuthorityError], adviceAuthority},
+		{ReasonTLS, ClassAuthority, hasType[x509.SystemRootsError], adviceAuthority},
+		{ReasonTLS, ClassAuthority, hasType[x509.CertificateInvalidError], adviceAuthority},
+		{ReasonTLS, ClassNotTLS, hasType[tls.RecordHeaderError], "the port does not speak TLS; set scheme: http"},
+		{ReasonTLS, ClassHandshake, hasType[*tls.CertificateVerificationError], "check the certificate of the server"},
+
+		{ReasonProtocol, "", hasText("malformed HTTP"), adviceNotHTTP},
+		{ReasonHeadersTooLarge, "", hasText("response headers exceeded", "header list larger than"), "raise limits.headers if such headers are expected"},
+		{ReasonReset, "", hasText("GOAWAY", "stream error", "client connection lost"), "the server ended the HTTP/2 connection; it may be restarting"},
+
+		{ReasonTLS, ClassHandshake, hasText("unable to use specified"), "replace the file named in tls_config by a valid one"},
+		{ReasonTLS, ClassVersion, func(err error) bool { return strings.Contains(alertOf(err), "protocol version") }, "the server has no TLS 1.2 or later; update it"},
+		{ReasonTLS, ClassClientCert, func(err error) bool { return wantsCertificate(ctx, err) }, "set tls_config.cert_file and key_file to a certificate that the server trusts"},
+		{ReasonTLS, ClassHandshake, hasText("tls: "), "check tls_config against the server"},
+
+		{ReasonConnect, "", isAny(syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, syscall.EPERM), adviceConnect},
+		{ReasonTruncated, "", func(err error) bool { return s == stageBody && errors.Is(err, io.ErrUnexpectedEOF) }, "the body ended before its Content-Length or last chunk; check the server or a proxy in between"},
+		{ReasonReset, "", isAny(syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed), "the server ended the connection; it may be restarting"},
+		{ReasonReset, "", hasText("server closed idle connection"), "the server ended the connection; it may be restarting"},
+		{ReasonConnect, "", isDial, adviceConnect},
+		{ReasonReset, "", hasType[*net.OpError], "the connection failed; the server may be restarting"},
 	}
-	return nil
 }
 
-// classifyToken knows the refusals of an OAuth2 token endpoint; its answer is
-// left out, as it may repeat the client secret.
-func classifyToken(_ context.Context, _ stage, err error) *Error {
-	var refused *oauth2.RetrieveError
-	if !errors.As(err, &refused) || refused.Response == nil {
-		return nil
-	}
-	code := statusText(refused.Response.StatusCode)
-	return failf(ReasonHTTPStatus, code, "oauth2.token_url answered %s, error %.60q; check client_id, client_secret and scopes", code, refused.ErrorCode)
+// hasType reports whether err is or wraps an error of type E.
+func hasType[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
-// classifyHTTP looks for what repeats bytes of the server first, so that the
-// server cannot choose another reason.
-func classifyHTTP(_ context.Context, _ stage, err error) *Error {
-	text := err.Error()
-	switch {
-	case strings.HasSuffix(text, "readLoopPeekFailLocked: %!w(<nil>)"):
-		// This is how net/http says that the bytes came before the request.
-		return failf(ReasonProtocol, "", "the server sent data before the request; check port and scheme: what answers is not HTTP, or is HTTPS")
-	case strings.Contains(text, "malformed HTTP"):
-		return advise(ReasonProtocol, "", err, "check port and scheme: what answers is not HTTP, or is HTTPS")
-	case strings.Contains(text, "response headers exceeded"),
-		strings.Contains(text, "header list larger than"):
-		return advise(ReasonHeadersTooLarge, "", err, "raise limits.headers if they are meant")
-	case strings.Contains(text, "GOAWAY"), strings.Contains(text, "stream error"),
-		strings.Contains(text, "client connection lost"):
-		return advise(ReasonReset, "", err, "the server ended the HTTP/2 connection; it may be restarting")
+// isAny returns a function that reports whether an error is one of the targets.
+func isAny(targets ...error) func(error) bool {
+	return func(err error) bool {
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
-	return nil
 }
 
-func classifyConnection(_ context.Context, at stage, err error) *Error {
-	for _, errno := range []syscall.Errno{
-		syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, syscall.EPERM,
-	} {
-		if errors.Is(err, errno) {
-			return advise(ReasonConnect, "", err, "check that the server runs and that port and network policy are right")
-		}
+// hasText returns a function that reports whether an error has one of the texts.
+func hasText(texts ...string) func(error) bool {
+	return func(err error) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) })
 	}
-	if at == stageBody && errors.Is(err, io.ErrUnexpectedEOF) {
-		return advise(ReasonTruncated, "", err, "the body ended before its Content-Length or last chunk; look at the server or a proxy in between")
-	}
-	if isReset(err) {
-		return advise(ReasonReset, "", err, "the server ended the connection; it may be restarting")
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect" || op.Op == "socks connect") {
-		return advise(ReasonConnect, "", err, "check that the server runs and that port and network policy are right")
-	}
-	if errors.As(err, &op) {
-		return advise(ReasonReset, "", err, "the connection failed; the server may be restarting")
-	}
-	return nil
 }
 
-func isReset(err error) bool {
-	for _, cause := range []error{
-		syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-	} {
-		if errors.Is(err, cause) {
-			return true
-		}
+func isExpired(err error) bool {
+	invalid, ok := errors.AsType[x509.CertificateInvalidError](err)
+	return ok && invalid.Reason == x509.Expired
+}
+
+// isDial reports whether the connection could not be opened.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && (op.Op == "dial" || op.Op == "proxyconnect" || op.Op == "socks connect")
+}
+
+// alertOf returns what crypto/tls reports, empty for other errors. Alerts have no
+// exported type.
+func alertOf(err error) string {
+	_, alert, _ := strings.Cut(err.Error(), "tls: ")
+	return alert
+}
+
+// wantsCertificate reports whether the server ended the handshake because of the client
+// certificate. Most servers do not report that; one that requested a certificate is
+// assumed to miss it.
+func wantsCertificate(ctx context.Context, err error) bool {
+	if !strings.Contains(err.Error(), "remote error") {
+		return false
 	}
-	return strings.Contains(err.Error(), "server closed idle connection")
+	alert, s := alertOf(err), scopeOf(ctx)
+	return strings.Contains(alert, "certificate") || strings.HasPrefix(alert, "access denied") ||
+		alert != "" && s != nil && s.certificateRequested.Load()
 }

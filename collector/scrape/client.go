@@ -11,50 +11,66 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// Page is the answer to one scrape.
+// Scraper sends requests to the servers of one pool, for their pages and to their APIs: a
+// [Client], or what takes its place in a test. It is safe for concurrent use.
+type Scraper interface {
+	engine.Asker
+
+	// Scrape requests one page; see [Client.Scrape].
+	Scrape(ctx context.Context, url string, buf []byte) (Page, error)
+	// DoBrief is Do over connections that are not kept; see [Client.DoBrief].
+	DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
+	// Open returns a response that is streamed; see [Client.Open].
+	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
+	// PageLane and QuestionLane return fast ways to repeat the same request, nil where
+	// there is none. See [Client.PageLane].
+	PageLane(url string, timeout time.Duration) *lane.Lane
+	QuestionLane(url string, keepAlive bool) *lane.Lane
+	// Disconnect closes what is kept open to an API that will not be called again.
+	Disconnect(base string)
+	// Close closes idle connections; scrapes that run go on.
+	Close()
+}
+
+// Page is the response to one scrape.
 type Page struct {
-	// Body is the decompressed page. It is in the buffer that was handed to
-	// Scrape, or in a larger one; the caller owns it, and calls Release when it
-	// is done with. After a failure it is empty, and keeps the capacity of an
-	// ordinary page only.
+	// Body is the decompressed page. It is in the buffer that was passed to Scrape, or
+	// in a larger one. The caller owns it, and calls Release when done. After a failure
+	// it is empty, and keeps the capacity of an ordinary page only.
 	Body []byte
 	// ContentType is the header as the server sent it; empty when it sent none.
 	ContentType string
-	// Unframed is true when nothing but the end of the connection ends the body,
-	// so that a part of a page which ends with a line looks like a whole
-	// one: HTTP/1 without Content-Length, chunks or compression.
+	// Unframed is true when only the end of the connection ends the body, so that a
+	// part of a page which ends with a line looks like a whole one: HTTP/1 without
+	// Content-Length, chunks or compression.
 	Unframed bool
-	// Duration is the time from the first byte out to the last byte in, Came when
-	// that was.
-	Duration time.Duration
-	Came     time.Time
+	// Received is when the last byte arrived.
+	Received time.Time
 
 	room reservation
-	// sent are the headers of the request, open those whose values are shown.
-	sent http.Header
-	open map[string]bool
+	sent sent
 }
 
-// Release says that the body is not used any more: others may have its memory.
+// Release gives back the memory of the body, which must not be used any more.
 func (p *Page) Release() { p.room.release() }
 
-// Client asks the targets of one pool. Safe for concurrent use.
+// Client sends requests to the targets of one pool. Safe for concurrent use.
 type Client struct {
 	rt http.RoundTripper
-	// brief is rt with connections that end by themselves soon.
-	brief     http.RoundTripper
-	closers   []transport
-	requests  *requests
-	callers   *callers
-	guard     *guard
-	limits    Limits
-	resources *Resources
-	// open are the headers whose values are no secrets.
-	open    map[string]bool
-	follow  bool
-	proxied bool
+	// brief is rt with connections that close soon after a request.
+	brief      http.RoundTripper
+	transports []http.RoundTripper
+	grpc       *grpcConns
+	guard      *guard
+	config     Config
+	resources  *Resources
+	public     map[string]bool
+	proxied    bool
 	// plain is true when requests are sent as they are, without credentials.
 	plain     bool
 	inflaters sync.Pool
@@ -63,9 +79,9 @@ type Client struct {
 // New is [Resources.Client] with resources of its own.
 func New(cfg Config, logger *slog.Logger) (*Client, error) { return NewResources().Client(cfg, logger) }
 
-// Client builds the client of a pool: connections are kept between scrapes, and
-// files that the configuration names are read again when they change. It reads
-// certificate files, and fails when one cannot be used.
+// Client builds the client of a pool. Connections are kept between scrapes, and
+// configured files are read again when they change. It reads certificate files, and
+// fails when one cannot be used.
 func (r *Resources) Client(cfg Config, logger *slog.Logger) (*Client, error) {
 	return r.client(cfg, logger, func(control controlFunc) dialFunc {
 		dialer := net.Dialer{ControlContext: control}
@@ -81,120 +97,123 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	if err != nil {
 		return nil, err
 	}
-	dial := r.connections.dialing(dialer(guard.control))
-	base, err := newTransport(&cfg, &cfg.TLS, &cfg.Proxy, dial, idleTimeout)
-	if err != nil {
-		return nil, err
-	}
-	brief, err := newTransport(&cfg, &cfg.TLS, &cfg.Proxy, dial, briefIdleTimeout)
-	if err != nil {
-		return nil, err
-	}
+	proxied := cfg.Proxy.Proxy() != nil
 	c := &Client{
-		closers:  []transport{base, brief},
-		requests: newRequests(),
-		guard:    guard,
-		limits:   cfg.Limits, resources: r, open: openHeaders(&cfg),
-		follow:  cfg.FollowRedirects,
-		proxied: cfg.Proxy.Proxy() != nil,
-		plain:   cfg.Proxy.Proxy() == nil && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
+		guard: guard, config: cfg, resources: r, public: publicHeaders(&cfg), proxied: proxied,
+		plain: !proxied && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
 	}
 	c.inflaters.New = newInflater
+	dial := r.connections.limitDial(dialer(guard.control))
 	var token *tokenSource
 	if cfg.OAuth2 != nil {
 		login, err := newTransport(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, dial, idleTimeout)
 		if err != nil {
 			return nil, fmt.Errorf("oauth2: %w", err)
 		}
-		c.closers = append(c.closers, login)
+		c.transports = append(c.transports, login)
 		token = newTokenSource(cfg.OAuth2, login)
 	}
-	c.rt, c.brief = credentials(&cfg, witness{base}, token), credentials(&cfg, witness{brief}, token)
-	c.callers = newCallers(&cfg, c.requests.agent, dial, token)
-	r.connections.add(c)
+	if c.rt, err = c.roundTripper(&cfg, dial, idleTimeout, token); err != nil {
+		return nil, err
+	}
+	if c.brief, err = c.roundTripper(&cfg, dial, briefIdleTimeout, token); err != nil {
+		return nil, err
+	}
+	c.grpc = newGRPCConns(&cfg, c.public, dial, token)
+	r.connections.Add(c)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
 	}
 	return c, nil
 }
 
-// Leave closes the connection to an API that is asked over gRPC and will not be
-// asked again.
-func (c *Client) Leave(base string) { c.callers.leave(base) }
+// roundTripper returns a transport with the configured credentials on top.
+func (c *Client) roundTripper(cfg *Config, dial dialFunc, idle time.Duration, token *tokenSource) (http.RoundTripper, error) {
+	base, err := newTransport(cfg, &cfg.TLS, &cfg.Proxy, dial, idle)
+	if err != nil {
+		return nil, err
+	}
+	c.transports = append(c.transports, base)
+	return credentials(cfg, recorder{base, c.public}, token), nil
+}
+
+// Disconnect closes the connection to an API that is called over gRPC and will not be
+// called again.
+func (c *Client) Disconnect(base string) { c.grpc.disconnect(base) }
 
 // Close closes the idle connections and those to APIs; scrapes that run go on.
 func (c *Client) Close() {
-	c.callers.close()
+	c.grpc.close()
 	c.CloseIdle()
-	c.resources.connections.remove(c)
+	c.resources.connections.Remove(c)
 }
 
 // CloseIdle closes the connections that no request uses.
 func (c *Client) CloseIdle() {
-	for _, closer := range c.closers {
-		closer.CloseIdleConnections()
+	for _, t := range c.transports {
+		(&http.Client{Transport: t}).CloseIdleConnections()
 	}
-	c.callers.rest()
+	c.grpc.closeIdle()
 }
 
-// Scrape asks for one page. The deadline of ctx bounds it all, from the dial to
-// the last byte. The body is written over buf, which needs no allocation while
-// its capacity lasts. Every error is an *Error; the rest of the page then says
-// what was known when it failed.
+// Scrape requests one page. The deadline of ctx bounds it all, from the dial to the last
+// byte. The body is written over buf, which needs no allocation while its capacity
+// lasts. Every error is an *Error; the rest of the page then holds what was known when
+// it failed.
 func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
-	start := time.Now()
-	page := Page{Body: buf[:0], room: reservation{of: c.resources}}
+	page := Page{Body: buf[:0], room: reservation{resources: c.resources}}
 	failure := c.scrape(ctx, url, &page)
-	page.Came = time.Now()
-	page.Duration = page.Came.Sub(start)
-	if failure != nil {
-		page.Body = page.Body[:0]
-		if page.room.large.bytes > 0 {
-			page.Body = nil
-			page.Release()
-		}
-		return page, failure
+	page.Received = time.Now()
+	if failure == nil {
+		return page, nil
 	}
-	return page, nil
+	page.Body = page.Body[:0]
+	if page.room.large > 0 {
+		page.Body = nil
+		page.Release()
+	}
+	return page, failure
 }
 
 func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
-	req, failure := c.requests.page(ctx, url)
+	s, end := c.begin(ctx)
+	defer end()
+	req, failure := newPageRequest(s, url) //nolint:contextcheck // A scope is a context.
 	if failure != nil {
 		return failure
 	}
-	defer c.begin(scopeOf(req.Context()))() //nolint:contextcheck // A scope is a context.
-	resp, failure := c.send(c.rt, req)
+	resp, failure := c.send(s, c.rt, req) //nolint:contextcheck // A scope is a context.
 	if failure != nil {
 		return failure
 	}
 	defer closeBody(resp)
-	page.sent, page.open = sentWith(req), c.open
-	return conceal(req, c.read(req.Context(), req, resp, page)) //nolint:contextcheck // The request's is the scope.
+	page.sent = s.sent
+	return s.sent.redactFailure(c.readPage(s, resp, page)) //nolint:contextcheck // A scope is a context.
 }
 
-// begin notes a request, whose context ends when its connection is taken back; the
-// caller calls end when it is over.
-func (c *Client) begin(s *scope) (end func()) {
-	over := c.resources.connections.begin(s)
-	return func() {
-		over()
-		if c.resources.connections.Crowded() {
+// begin starts a request, whose scope ends when its connection is reclaimed; the caller
+// calls end when the request is over.
+func (c *Client) begin(ctx context.Context) (s *scope, end func()) {
+	s = &scope{Context: ctx}
+	leave := c.resources.connections.begin(s)
+	return s, func() {
+		leave()
+		if c.resources.connections.Contended() {
 			c.CloseIdle()
 		}
 	}
 }
 
-// read takes the page from its response.
-func (c *Client) read(ctx context.Context, req *http.Request, resp *http.Response, page *Page) (failure *Error) {
+// readPage reads the page from its response.
+func (c *Client) readPage(s *scope, resp *http.Response, page *Page) (failure *Error) {
 	page.ContentType = resp.Header.Get("Content-Type")
-	if failure := checkStatus(req, resp); failure != nil {
+	if failure := checkStatus(s, resp); failure != nil {
 		return failure
 	}
 	if failure := checkContentType(page.ContentType); failure != nil {
-		return cmp.Or(checkContentType(withoutSecrets(resp, page.ContentType)), failure)
+		return cmp.Or(checkContentType(s.sent.redact(page.ContentType)), failure)
 	}
-	page.Body, failure = c.readBody(ctx, resp, &page.room, page.Body, int64(c.limits.Body))
+	page.Body, failure = c.readBody(s, resp, &page.room, page.Body, int64(c.config.Limits.Body))
 	if failure != nil {
 		return failure
 	}
@@ -203,105 +222,99 @@ func (c *Client) read(ctx context.Context, req *http.Request, resp *http.Respons
 }
 
 // closeBody ends a response. A body that was not read to its end takes the
-// connection with it; how that ends is of no interest any more.
+// connection with it; an error of that is of no interest.
 func closeBody(resp *http.Response) { _ = resp.Body.Close() }
 
-// Get asks one of the small questions of identity and health. Every status is
-// an answer; an error is an *Error and says that there was none. The body is
-// bounded by limit bytes, by limits.body when that is 0.
-func (c *Client) Get(ctx context.Context, url string, limit int64) (status int, header http.Header, body []byte, err error) {
-	return c.Do(ctx, http.MethodGet, url, nil, limit)
-}
-
-// Do is Get with another method; a body that is not nil is sent as JSON. An URL
-// of scheme grpc or grpcs is asked over gRPC, which has no headers and sends no
-// body.
+// Do sends one of the small requests for identity and health. Every status is an answer;
+// an error is an *Error and means that there was none. A body that is not nil is sent as
+// JSON. The response is bounded by limit bytes, by limits.body when that is 0. A URL of
+// scheme grpc or grpcs is called over gRPC, which has no headers and sends no body.
 func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
-	return c.ask(ctx, c.rt, method, url, body, limit)
+	return c.do(ctx, c.rt, method, url, body, limit)
 }
 
-// Pass is Do over a connection that is kept from one question of a round to the
-// next only. Triton waits for every open connection of its API until
-// --exit-timeout-secs before it ends, and answers ready over them all the while
-// (server src/http_server.cc; seen on 2.51): one that is kept would hold it up
-// and hide that it ends.
-func (c *Client) Pass(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
-	return c.ask(ctx, c.brief, method, url, body, limit)
+// DoBrief is Do over a connection that is kept for the other requests of a round only.
+// A Triton that ends waits for every open connection of its API, up to
+// --exit-timeout-secs, and reports over them that it is ready (server
+// src/http_server.cc; seen on 2.51): one that is kept would hold it up and hide that it
+// ends.
+func (c *Client) DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+	return c.do(ctx, c.brief, method, url, body, limit)
 }
 
-// ask puts a question over the given connections.
-func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+func (c *Client) do(ctx context.Context, rt http.RoundTripper, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+	s, end := c.begin(ctx)
+	defer end()
 	if limit <= 0 {
-		limit = int64(c.limits.Body)
+		limit = int64(c.config.Limits.Body)
 	}
+	var failure *Error
 	if isGRPC(url) {
-		return c.call(ctx, method, url, limit)
+		status, answer, failure = c.grpc.do(s, method, url, c.maxBody(limit)) //nolint:contextcheck // A scope is a context.
+		header = http.Header{}
+	} else {
+		status, header, answer, failure = c.doHTTP(s, rt, method, url, body, limit) //nolint:contextcheck // A scope is a context.
 	}
-	req, failure := c.requests.question(ctx, method, url, body)
+	if failure == nil {
+		failure = s.sent.refuse(answer)
+	}
+	if failure != nil {
+		return status, header, nil, s.sent.redactFailure(failure)
+	}
+	return status, header, answer, nil
+}
+
+func (c *Client) doHTTP(s *scope, rt http.RoundTripper, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, failure *Error) {
+	req, failure := newRequest(s, method, url, acceptJSON, body)
 	if failure != nil {
 		return 0, nil, nil, failure
 	}
-	defer c.begin(scopeOf(req.Context()))() //nolint:contextcheck // A scope is a context.
-	resp, failure := c.send(rt, req)
+	resp, failure := c.send(s, rt, req)
 	if failure != nil {
 		return 0, nil, nil, failure
 	}
 	defer closeBody(resp)
-	room := reservation{of: c.resources}
+	room := reservation{resources: c.resources}
 	defer room.release()
-	answer, failure = c.readBody(req.Context(), resp, &room, nil, limit) //nolint:contextcheck // The request's is the scope.
-	if failure == nil && echoes(sentWith(req), c.open, answer) {
-		failure = echoed()
-	}
-	failure = conceal(req, failure)
-	if failure != nil {
-		return resp.StatusCode, resp.Header, nil, failure
-	}
-	return resp.StatusCode, resp.Header, answer, nil
+	answer, failure = c.readBody(s, resp, &room, nil, limit)
+	return resp.StatusCode, resp.Header, answer, failure
 }
 
-// Open sends one request and hands the answer out with its body unread, for
-// answers that are read as they come; the caller closes the body. Every status
-// is an answer; an error is an *Error and says that there was none. A body that
-// is not nil is sent as JSON. Nothing but ctx and the limit on headers bounds
-// what comes. Of an answer other than 200 the body is what may be shown of it:
-// its first words, quoted, without the secrets of the request. Connections are
-// those of [Client.Pass]. An URL of scheme grpc or grpcs is asked over gRPC: a GET,
-// whose answer comes in one part and is bounded by limits.body, or what is posted to
-// a generate_stream of Triton.
+// Open sends a request and returns the response with its body unread, for answers that
+// are streamed; the caller closes the body. Every status is an answer; an error is an
+// *Error and means that there was none. A body that is not nil is sent as JSON. Only ctx
+// and the limit of headers bound the response. Unless the status is 200 the body is what
+// may be shown of it: its beginning, quoted, without the secrets of the request.
+// Connections are those of [Client.DoBrief]. A URL of scheme grpc or grpcs is called
+// over gRPC: a GET, whose answer comes in one part and is bounded by limits.body, or
+// what is posted to a generate_stream of Triton.
 func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
-	s := &scope{Context: ctx}
-	out := &stream{scope: s, end: c.begin(s)}
-	resp, failure := c.reach(s, method, url, body) //nolint:contextcheck // It holds ctx.
+	s, end := c.begin(ctx)
+	resp, failure := c.open(s, method, url, body) //nolint:contextcheck // A scope is a context.
 	if failure != nil {
-		failure = cmp.Or(c.resources.connections.missed(s.use), failure)
-		out.end()
+		if s.lease.since.Load() == nil {
+			failure = c.resources.connections.exhausted() // It still waits for its connection.
+		}
+		end()
 		return nil, failure
 	}
-	out.ReadCloser, resp.Body = resp.Body, out
+	stream := &streamBody{ReadCloser: resp.Body, scope: s, end: end}
+	resp.Body = stream
 	if resp.StatusCode != http.StatusOK {
-		shown := quoteBody(resp)
-		closeBody(resp)
-		resp.Body = io.NopCloser(strings.NewReader(shown))
+		resp.Body = io.NopCloser(strings.NewReader(quoteBody(s, resp)))
+		_ = stream.Close()
 	}
 	return resp, nil
 }
 
-// reach sends the request of an answer that is read as it comes.
-func (c *Client) reach(s *scope, method, rawURL string, body []byte) (*http.Response, *Error) {
-	if isGRPC(rawURL) {
-		resp, failure := c.callers.open(s, method, rawURL, body, c.most(int64(c.limits.Body)))
-		if failure != nil {
-			return nil, blank(s.sent, failure)
-		}
-		// What the server repeats of it is not shown.
-		resp.Request = &http.Request{Header: s.sent}
-		return resp, nil
+func (c *Client) open(s *scope, method, url string, body []byte) (*http.Response, *Error) {
+	if isGRPC(url) {
+		resp, failure := c.grpc.open(s, method, url, body, c.maxBody(int64(c.config.Limits.Body)))
+		return resp, s.sent.redactFailure(failure)
 	}
-	req, failure := c.requests.question(s, method, rawURL, body)
+	req, failure := newRequest(s, method, url, acceptStream, body)
 	if failure != nil {
 		return nil, failure
 	}
-	req.Header.Set("Accept", acceptStream)
-	return c.send(c.brief, req.WithContext(s))
+	return c.send(s, c.brief, req)
 }

@@ -1,19 +1,22 @@
 package scrape
 
 import (
+	"fmt"
+
+	"github.com/alecthomas/units"
 	promconfig "github.com/prometheus/common/config"
 )
 
-// Config says how the targets of a pool are asked. Its keys are in the block of
-// the pool itself; key limits is the pool's, which also bounds series there, so
-// an inlined Config leaves Limits to the block that inlines it.
+// Config configures the requests to the targets of a pool. Its keys are in the block of
+// the pool itself, except limits: that key also bounds series, and the pool copies its
+// values into Limits.
 type Config struct {
 	// BasicAuth, Authorization and OAuth2 are the credentials; one at most.
 	BasicAuth     *promconfig.BasicAuth     `yaml:"basic_auth,omitempty"`
 	Authorization *promconfig.Authorization `yaml:"authorization,omitempty"`
 	OAuth2        *promconfig.OAuth2        `yaml:"oauth2,omitempty"`
-	// TLS names the authority of the servers and our own certificate; the files
-	// are read again when they change.
+	// TLS names the authority of the servers and the exporter's own certificate; the
+	// files are read again when they change.
 	TLS promconfig.TLSConfig `yaml:"tls_config,omitempty"`
 	// Headers are further request headers.
 	Headers *promconfig.Headers `yaml:"http_headers,omitempty"`
@@ -25,14 +28,14 @@ type Config struct {
 	FollowRedirects bool `yaml:"follow_redirects"`
 	// EnableHTTP2 offers HTTP/2 in the TLS handshake.
 	EnableHTTP2 bool `yaml:"enable_http2"`
-	// Dial says which addresses may be connected to.
+	// Dial restricts the addresses that may be connected to.
 	Dial DialConfig `yaml:"dial"`
 	// Limits bound one answer.
 	Limits Limits `yaml:"-"`
 }
 
-// DialConfig says which addresses may be connected to. It is asked after the
-// name is resolved, so a name cannot lead around it.
+// DialConfig restricts the addresses that may be connected to. They are checked after
+// names are resolved, so that no name can get around it.
 type DialConfig struct {
 	// Deny and Allow are networks such as 10.0.0.0/8, or single addresses;
 	// Allow wins.
@@ -50,7 +53,7 @@ type Limits struct {
 	Headers Size `yaml:"headers"`
 }
 
-// DefaultLimits are on unless a pool says otherwise.
+// DefaultLimits are the limits of a pool that sets none.
 var DefaultLimits = Limits{Body: 16 * mebibyte, CompressedBody: 4 * mebibyte, Headers: 64 * kibibyte}
 
 // DefaultDialConfig denies the addresses where clouds answer with credentials:
@@ -59,46 +62,14 @@ var DefaultDialConfig = DialConfig{
 	Deny: []string{"169.254.0.0/16", "fe80::/10", "fd00:ec2::254", "64:ff9b::a9fe:0/112"},
 }
 
-// DefaultConfig asks without credentials, follows nothing and limits answers.
+// DefaultConfig sends no credentials, follows no redirects and limits responses.
 var DefaultConfig = Config{Dial: DefaultDialConfig, Limits: DefaultLimits}
 
-// UnmarshalYAML reads the configuration over the defaults, limits included.
-func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
-	type plain Config
-	doc := struct {
-		Plain  plain  `yaml:",inline"`
-		Limits Limits `yaml:"limits"`
-	}{Plain: plain(DefaultConfig), Limits: DefaultLimits}
-	if err := unmarshal(&doc); err != nil {
-		return err
-	}
-	*c = Config(doc.Plain)
-	c.Limits = doc.Limits
-	return nil
-}
-
-// UnmarshalYAML reads the limits over the defaults.
-func (l *Limits) UnmarshalYAML(unmarshal func(any) error) error {
-	*l = DefaultLimits
-	type plain Limits
-	return unmarshal((*plain)(l))
-}
-
-// UnmarshalYAML reads the rules over the defaults; a list that is given
-// replaces its default.
+// UnmarshalYAML reads the rules over the defaults; a list replaces its default.
 func (d *DialConfig) UnmarshalYAML(unmarshal func(any) error) error {
 	*d = DefaultDialConfig
 	type plain DialConfig
 	return unmarshal((*plain)(d))
-}
-
-// client is the part of the configuration that Prometheus' own rules check.
-func (c *Config) client() promconfig.HTTPClientConfig {
-	return promconfig.HTTPClientConfig{
-		BasicAuth: c.BasicAuth, Authorization: c.Authorization, OAuth2: c.OAuth2,
-		TLSConfig: c.TLS, ProxyConfig: c.Proxy, HTTPHeaders: c.Headers,
-		FollowRedirects: c.FollowRedirects, EnableHTTP2: c.EnableHTTP2,
-	}
 }
 
 // SetDirectory joins the relative file names of the configuration with dir.
@@ -109,3 +80,35 @@ func (c *Config) SetDirectory(dir string) {
 	c.TLS.SetDirectory(dir)
 	c.Headers.SetDirectory(dir)
 }
+
+// Size is a number of bytes, written with a unit as in 16MiB.
+type Size int64
+
+const (
+	kibibyte Size = 1 << 10
+	mebibyte Size = 1 << 20
+)
+
+// String returns the size with its unit.
+func (s Size) String() string { return units.Base2Bytes(s).String() }
+
+// UnmarshalYAML reads a number with a unit; 0 needs none.
+func (s *Size) UnmarshalYAML(unmarshal func(any) error) error {
+	var text string
+	if err := unmarshal(&text); err != nil {
+		return err
+	}
+	if text == "0" {
+		*s = 0
+		return nil
+	}
+	size, err := units.ParseBase2Bytes(text)
+	if err != nil || size < 0 {
+		return fmt.Errorf("%q is not a size; write a number with a unit, such as 16MiB", text)
+	}
+	*s = Size(size)
+	return nil
+}
+
+// MarshalYAML writes the size with its unit.
+func (s Size) MarshalYAML() (any, error) { return s.String(), nil }

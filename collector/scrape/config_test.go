@@ -10,6 +10,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
+// readConfig reads a configuration over the defaults, as that of a pool is read.
+func readConfig(text string) (scrape.Config, error) {
+	doc := struct {
+		HTTP   scrape.Config `yaml:",inline"`
+		Limits scrape.Limits `yaml:"limits"`
+	}{HTTP: scrape.DefaultConfig, Limits: scrape.DefaultLimits}
+	err := decode(text, &doc)
+	doc.HTTP.Limits = doc.Limits
+	return doc.HTTP, err
+}
+
 func decode(text string, into any) error {
 	decoder := yaml.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.KnownFields(true)
@@ -18,8 +29,8 @@ func decode(text string, into any) error {
 
 func TestEmptyConfigIsTheDefault(t *testing.T) {
 	t.Parallel()
-	var cfg scrape.Config
-	require.NoError(t, decode("{}", &cfg))
+	cfg, err := readConfig("{}")
+	require.NoError(t, err)
 	require.Equal(t, scrape.DefaultConfig, cfg)
 	require.NoError(t, cfg.Validate())
 	require.False(t, cfg.FollowRedirects)
@@ -67,8 +78,8 @@ func TestGoodConfigs(t *testing.T) {
 	for text, check := range cases {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			var cfg scrape.Config
-			require.NoError(t, decode(text, &cfg))
+			cfg, err := readConfig(text)
+			require.NoError(t, err)
 			require.NoError(t, cfg.Validate())
 			got, want := check(cfg)
 			require.Equal(t, want, got)
@@ -82,10 +93,6 @@ func TestBadConfigsSayWhatToDo(t *testing.T) {
 		"basic_auth: {username: a}\nauthorization: {credentials: b}":                                           "http client: at most one of basic_auth, oauth2 & authorization must be configured",
 		"basic_auth: {password: a, password_file: b}":                                                          "http client: at most one of basic_auth password, password_file & password_ref must be configured",
 		"authorization: {type: basic, credentials: a}":                                                         `http client: authorization type cannot be set to "basic", use "basic_auth" instead`,
-		"basic_auth: {username: a, password_ref: b}":                                                           "basic_auth.password_ref: secret stores are not supported; use the key that ends in _file",
-		"authorization: {credentials_ref: b}":                                                                  "authorization.credentials_ref: secret stores are not supported; use the key that ends in _file",
-		"tls_config: {ca_ref: b}":                                                                              "tls_config.ca_ref: secret stores are not supported; use the key that ends in _file",
-		"oauth2: {client_id: a, client_secret_ref: b, token_url: http://x}":                                    "oauth2.client_secret_ref: secret stores are not supported; use the key that ends in _file",
 		"oauth2: {client_id: a, token_url: x}":                                                                 "oauth2.token_url: is not a URL; write it like https://login.example.com/token",
 		"oauth2: {token_url: http://x}":                                                                        "http client: oauth2 client_id must be configured",
 		"oauth2: {client_id: a, token_url: http://x, grant_type: urn:ietf:params:oauth:grant-type:jwt-bearer}": `oauth2.grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer" is not supported; use client_credentials`,
@@ -97,7 +104,7 @@ func TestBadConfigsSayWhatToDo(t *testing.T) {
 		"tls_config: {min_version: SSL3}":                                                                      "unknown TLS version: SSL3",
 		"http_headers: {accept: {values: [a]}}":                                                                "http_headers.accept: is set by the exporter; remove it",
 		"http_headers: {x-trtllm-exporter-hop: {values: [a]}}":                                                 "http_headers.x-trtllm-exporter-hop: is set by the exporter; remove it",
-		"http_headers: {X Tenant: {values: [a]}}":                                                              `http_headers: "X Tenant" is not the name of a header; write it like X-Tenant`,
+		"http_headers: {X Tenant: {values: [a]}}":                                                              `http_headers: "X Tenant" is not a valid header name; write it like X-Tenant`,
 		"http_headers:\n  X-A:\n    values:\n    - |\n      a\n":                                               "http_headers.X-A: a value has a line break or another control character; write it on one line",
 		"http_headers: {X-A: {secrets: [a, \"b\\r\\n\"]}}":                                                     "http_headers.X-A: a value has a line break or another control character; write it on one line",
 		"authorization: {credentials: \"a\\n\"}":                                                               "authorization.credentials: a value has a line break or another control character; write it on one line",
@@ -117,8 +124,7 @@ func TestBadConfigsSayWhatToDo(t *testing.T) {
 	for text, want := range cases {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			var cfg scrape.Config
-			err := decode(text, &cfg)
+			cfg, err := readConfig(text)
 			if err == nil {
 				err = cfg.Validate()
 				_, built := scrape.New(cfg, quiet())
@@ -150,14 +156,14 @@ func TestInlinedConfigLeavesLimitsToThePool(t *testing.T) {
 
 func TestFileNamesAreRelativeToTheConfiguration(t *testing.T) {
 	t.Parallel()
-	var cfg scrape.Config
-	require.NoError(t, decode(`
+	cfg, err := readConfig(`
 basic_auth: {username: a, password_file: p}
 authorization: {credentials_file: c}
 oauth2: {client_secret_file: o}
 tls_config: {ca_file: ca, cert_file: cert, key_file: /abs}
 http_headers: {X-A: {files: [h]}}
-`, &cfg))
+`)
+	require.NoError(t, err)
 	cfg.SetDirectory("/etc/exporter")
 	require.Equal(t, "/etc/exporter/p", cfg.BasicAuth.PasswordFile)
 	require.Equal(t, "/etc/exporter/c", cfg.Authorization.CredentialsFile)

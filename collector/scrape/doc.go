@@ -1,6 +1,8 @@
-// Package scrape gets the pages of the servers of a pool. A [Fetcher] finds out where
-// the page of a server is and which kind of server shows it; a [Client] asks for it:
-// it owns the connections with their limits, credentials, TLS and dial rules, and the
-// closed list of reasons why a scrape fails. Package lane is the fast way for many
-// plain requests at once. Nothing here parses pages.
+// Package scrape gets the pages of the servers of a pool, and talks to their APIs. It owns
+// the connections with their limits, credentials, TLS and dial rules, and the closed list
+// of reasons why a scrape fails. It must not parse pages, nor know what they are for.
+//
+// Begin reading at [Fetcher.Fetch], which locates the page of a server and determines its
+// kind, and at [Client.Scrape], which requests the page. Package lane is the fast path for
+// many plain requests at once, package kserve the API of Triton over gRPC.
 package scrape

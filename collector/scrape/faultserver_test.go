@@ -26,7 +26,7 @@ const page = "# HELP nv_inference_count Number of inferences performed\n" +
 	"# TYPE nv_inference_count counter\n" +
 	"nv_inference_count{model=\"ensemble\",version=\"1\"} 7\n"
 
-// answer is a whole HTTP/1.1 response; headers end with CRLF each.
+// answer returns a whole HTTP/1.1 response; headers end with CRLF each.
 func answer(status, headers, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\n%sContent-Length: %d\r\n\r\n%s", status, headers, len(body), body)
 }
@@ -39,7 +39,7 @@ type faultServer struct {
 	seen  []*http.Request
 }
 
-// requests gives the requests that came so far.
+// requests returns the requests so far.
 func (s *faultServer) requests() []*http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ type peer struct {
 	reader *bufio.Reader
 	server *faultServer
 	number int64
-	// gone is done when the test ends.
+	// gone is closed when the test ends.
 	gone context.Context //nolint:containedctx // The life of a connection in a test.
 }
 
@@ -78,7 +78,7 @@ func (p *peer) say(text string) bool {
 	return err == nil
 }
 
-// wait is silence until the client leaves or the test ends.
+// wait stays silent until the client leaves or the test ends.
 func (p *peer) wait() {
 	io.Copy(io.Discard, p.reader)
 }
@@ -173,7 +173,7 @@ func scrapeWithin(t *testing.T, client *scrape.Client, url string, timeout time.
 	start := time.Now()
 	got, err := client.Scrape(ctx, url, nil)
 	require.Less(t, time.Since(start), timeout+slack, "a scrape ends with its deadline")
-	require.LessOrEqual(t, got.Duration, time.Since(start))
+	require.WithinRange(t, got.Received, start, time.Now())
 	return got, err
 }
 

@@ -14,87 +14,85 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Fetched is a page as it came, or why none did.
+// Fetched is a page as it was received, or the reason why there is none.
 type Fetched struct {
 	// Server is what was found at the address on the way.
 	Server Server
-	Body   Page
+	Page   Page
 	Err    error
-	// Start is when the page was asked for, Took how long the answer to
-	// the last question for it took, Came when that was there.
-	Start time.Time
-	Took  time.Duration
-	Came  time.Time
+	// Start is when the fetch began, Duration how long the last request for the page
+	// took, and Received when its response ended.
+	Start    time.Time
+	Duration time.Duration
+	Received time.Time
 
 	buffer *buffer
 }
 
-// Keep has the body last until Release.
-func (p *Fetched) Keep() {
-	if p.buffer == nil && p.Body.Body != nil {
+// Retain makes the body last until Release; that of a lane's answer lasts only until the
+// function that got it returns.
+func (p *Fetched) Retain() {
+	if p.buffer == nil && p.Page.Body != nil {
 		p.buffer = borrow()
-		p.buffer.memory = append(p.buffer.memory[:0], p.Body.Body...)
-		p.Body.Body = p.buffer.memory
+		p.buffer.memory = append(p.buffer.memory[:0], p.Page.Body...)
+		p.Page.Body = p.buffer.memory
 	}
 }
 
 // Release ends the use of the page's body.
 func (p *Fetched) Release() {
-	p.Body.Release()
+	p.Page.Release()
 	if p.buffer != nil {
 		buffers.Put(p.buffer)
-		p.buffer, p.Body = nil, Page{}
+		p.buffer, p.Page = nil, Page{}
 	}
 }
 
-// Fetcher asks for one page of a server, and finds out where it is and of what kind
-// the server is.
+// Fetcher requests one page of a server. It finds out where the page is and which kind
+// of server shows it.
 type Fetcher struct {
-	// Fetched is what comes of it. Server is what is known before, Start when the
-	// page is asked for.
+	// Fetched is the result. Server is what is known before, Start when the fetch
+	// begins.
 	Fetched
 
 	Scraper Scraper
 	Target  *target.Target
-	// Up is true when the scrape before succeeded.
+	// Up is true when the previous scrape succeeded.
 	Up bool
 	// Marker is text that only the exporter's own page has.
 	Marker string
-	// Patience is the shortest time between two looks at which kind of server it
-	// is that failed before.
+	// Patience is the shortest time between two attempts to detect the kind of server.
 	Patience time.Duration
 
-	// unrecognized is true when the server was looked for and is of no known kind.
+	// unrecognized is true when detection found no known kind.
 	unrecognized bool
 }
 
-// Fetch takes the page from the answer that came over a lane, if there is one, whose
-// memory it uses; else it asks for the page, in the time that is left since it began.
+// Fetch takes the page from the answer of a lane, if there is one, whose memory it uses.
+// Otherwise it requests the page, in what remains of the timeout since Start.
 func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 	if answer != nil {
-		f.Body, f.Err = LanePage(*answer)
-		f.Body.sent = queryIn(f.Server.URL)
-		f.Took, f.Came = answer.Took, answer.Came
+		f.Page, f.Err = lanePage(*answer, f.Server.URL)
+		f.Duration, f.Received = answer.Duration, answer.Received
 		return &f.Fetched
 	}
 	ctx, cancel := context.WithDeadline(ctx, f.Start.Add(f.Target.Timeout))
 	defer cancel()
 	f.buffer = borrow()
-	if f.Body, f.Err = f.ask(ctx); f.Came.IsZero() {
-		f.Came = time.Now() // No page was asked for.
+	if f.Page, f.Err = f.fetch(ctx); f.Received.IsZero() {
+		f.Received = time.Now() // No page was requested.
 	}
 	return &f.Fetched
 }
 
-// Settled reports whether nothing is to be found out but the page, so that it can
-// be asked for over a lane.
+// Settled reports whether only the page is to be requested, so that a lane can do it.
 func (f *Fetcher) Settled() bool {
 	return f.Up && f.Server.Known() && !f.Server.Uncertain && f.Server.URL != ""
 }
 
-// ask finds the page, asks for it, and asks again when another kind of server
+// fetch locates the page, requests it, and requests it again when another kind of server
 // turns out to be there.
-func (f *Fetcher) ask(ctx context.Context) (Page, error) {
+func (f *Fetcher) fetch(ctx context.Context) (Page, error) {
 	if err := f.locate(ctx); err != nil {
 		return Page{}, err
 	}
@@ -110,22 +108,22 @@ func (f *Fetcher) ask(ctx context.Context) (Page, error) {
 	return page, err
 }
 
-// scrape asks for one page; what it takes is the time of the scrape, and what is
-// asked afterwards makes the page no younger.
+// scrape requests one page. What is requested afterwards counts neither for the duration
+// nor for the age of the page.
 func (f *Fetcher) scrape(ctx context.Context, address string) (Page, error) {
-	begun := time.Now()
+	start := time.Now()
 	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)
-	if f.Came = page.Came; f.Came.IsZero() {
-		f.Came = time.Now()
+	if f.Received = page.Received; f.Received.IsZero() {
+		f.Received = time.Now()
 	}
-	f.Took = f.Came.Sub(begun)
-	f.buffer.keep(page.Body)
+	f.Duration = f.Received.Sub(start)
+	f.buffer.adopt(page.Body)
 	return page, err
 }
 
-// locate finds out where the page is and what kind of server shows it, unless
-// the target says so. A server of which nothing is known has its page where most
-// have it.
+// locate finds out where the page is and which kind of server shows it, unless the
+// target defines that. An unrecognized server is expected to have its page where most
+// servers have it.
 func (f *Fetcher) locate(ctx context.Context) error {
 	if f.Server.URL != "" {
 		return nil
@@ -142,8 +140,8 @@ func (f *Fetcher) locate(ctx context.Context) error {
 		f.Server.URL = withPath(u, f.Server.Engine.MetricsPath())
 		return nil
 	}
-	f.Server.asked = time.Now()
-	found := engine.Detect(ctx, f.Scraper, bare(u))
+	f.Server.detected = time.Now()
+	found := engine.Detect(ctx, f.Scraper, root(u).String())
 	if f.unrecognized = found.Kind == engine.Unknown; f.unrecognized {
 		found.Path = engine.None().MetricsPath()
 	}
@@ -152,19 +150,19 @@ func (f *Fetcher) locate(ctx context.Context) error {
 	return nil
 }
 
-// explain says why there is no page of a server of no known kind: it has none, or none with
-// a sample, or the address is a known server's, but not that of its page. The
-// server is looked for again then.
+// explain completes the failure of an unrecognized server: it has no page, or none with
+// a sample, or the address is that of a known server, but not of its page. The server is
+// located again the next time.
 func (f *Fetcher) explain(ctx context.Context, body []byte, failed error) error {
 	if f.Server.Known() || bytes.Contains(body, []byte(f.Marker)) {
 		return failed
 	}
 	hint := engine.Hint(ctx, f.Scraper, f.base())
-	if failed == nil && (hint != "" || len(bytes.TrimSpace(body)) == 0) {
-		failed = &Error{Reason: ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", f.redacted())}
+	if u, err := url.Parse(f.Server.URL); failed == nil && err == nil && (hint != "" || len(bytes.TrimSpace(body)) == 0) {
+		failed = &Error{Reason: ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", root(u).Redacted())}
 	}
 	if hint != "" {
-		failed = hinted(failed, hint)
+		failed = withHint(failed, hint)
 	}
 	if failed != nil {
 		f.Server.URL = ""
@@ -172,49 +170,37 @@ func (f *Fetcher) explain(ctx context.Context, body []byte, failed error) error 
 	return failed
 }
 
-// hinted puts a hint behind a failure.
-func hinted(failed error, hint string) error {
-	more := Error{Reason: ReasonOf(failed), Err: failed}
-	if failure, ok := errors.AsType[*Error](failed); ok {
-		more = *failure
+// withHint appends a hint to a failure.
+func withHint(failed error, hint string) error {
+	failure, ok := errors.AsType[*Error](failed)
+	if !ok {
+		failure = &Error{Reason: ReasonProtocol, Err: failed}
 	}
-	more.Err = fmt.Errorf("%w; %s", more.Err, hint)
-	return &more
+	return advise(failure.Reason, failure.Class, failure.Err, hint)
 }
 
-// redacted is the page's URL without path, for people.
-func (f *Fetcher) redacted() string {
-	u, err := url.Parse(f.Server.URL)
-	if err != nil {
-		return ""
-	}
-	u, _ = url.Parse(bare(u))
-	return u.Redacted()
-}
-
-// buffers are lent to the scrapes that are under way. A page is needed only
-// until it is parsed, and few replicas read one at the same moment, so all share
-// them.
+// buffers are lent to the scrapes that are under way. A page is needed only until it is
+// parsed, and few replicas read one at the same moment, so all share them.
 //
-//nolint:gochecknoglobals // memory only; it says nothing of any replica.
+//nolint:gochecknoglobals // memory only; it holds no state of a replica.
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 // buffer is memory for the body of one page.
 type buffer struct{ memory []byte }
 
-// borrow lends a buffer for one page.
 func borrow() *buffer {
 	b, _ := buffers.Get().(*buffer)
 	return b
 }
 
-// kept bounds the memory that is kept for the next page: that of larger bodies
-// is bounded over all targets, and has to be free when they are done with.
-const kept = 256 << 10
+// maxPooled is the capacity of the largest buffer that is kept for the next page. The
+// memory of larger bodies is limited over all targets, and has to be free when they are
+// done with.
+const maxPooled = 256 << 10
 
-// keep takes the memory over that a page was read into.
-func (b *buffer) keep(body []byte) {
-	if cap(body) > cap(b.memory) && cap(body) <= kept {
+// adopt keeps the memory that a page was read into.
+func (b *buffer) adopt(body []byte) {
+	if cap(body) > cap(b.memory) && cap(body) <= maxPooled {
 		b.memory = body[:0]
 	}
 }

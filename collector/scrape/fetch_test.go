@@ -16,11 +16,11 @@ import (
 func TestWhereThePageIs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		says    string
+		name    string
 		kind    string
 		address string
 		answers map[string]string
-		// asks says that the server has to be asked what it is.
+		// asks is true when the server is asked for its kind.
 		asks  bool
 		found engine.Kind
 		url   string
@@ -38,7 +38,7 @@ func TestWhereThePageIs(t *testing.T) {
 		{"also by its API", target.Auto, "http://a:1/", map[string]string{"/metrics": tritonPage, "/v1/models": models}, true, engine.TritonOpenAI, "http://a:1/metrics"},
 		{"and where its page is", target.Auto, "http://a:1", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{answers: c.answers}
 			f := fetcher(s, c.kind, c.address)
@@ -62,11 +62,11 @@ func TestAnAddressThatIsNoURLFails(t *testing.T) {
 	require.Equal(t, ReasonProtocol, ReasonOf(f.locate(t.Context())))
 }
 
-func TestWhyNobodyKnownIsThere(t *testing.T) {
+func TestFailuresOfUnrecognizedServers(t *testing.T) {
 	t.Parallel()
 	refused := &Error{Reason: ReasonConnect, Err: errors.New("nobody listens")}
 	for _, c := range []struct {
-		says    string
+		name    string
 		answers map[string]string
 		failed  error
 		reason  Reason
@@ -79,7 +79,7 @@ func TestWhyNobodyKnownIsThere(t *testing.T) {
 		{"what the page failed with and the port of an API", map[string]string{"/v2": tritonAPI}, nil, ReasonHTTPStatus, "http_status (404): 404; "},
 		{"the port of an API with a page of its own", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, ReasonEmpty, "8002"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{answers: c.answers, failed: c.failed}
 			f := fetcher(s, target.Auto, "http://user:secret@a:1")
@@ -96,20 +96,20 @@ func TestWhyNobodyKnownIsThere(t *testing.T) {
 	}
 }
 
-func TestThePageOfAStrangerIsFetchedAsItIs(t *testing.T) {
+func TestThePageOfAnUnrecognizedServerIsFetched(t *testing.T) {
 	t.Parallel()
-	for says, page := range map[string]string{
+	for name, page := range map[string]string{
 		"a page of something else":          "node_load1 1\n",
 		"our own page, which no line takes": "x 1\n" + marker,
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{answers: map[string]string{"/metrics": page, "/version": `{"version":"0.32.0"}`}}
 			f := fetcher(s, target.Auto, "http://a:1")
 			p := f.Fetch(t.Context(), nil)
 			defer p.Release()
 			require.NoError(t, p.Err)
-			require.Equal(t, page, string(p.Body.Body))
+			require.Equal(t, page, string(p.Page.Body))
 			require.False(t, p.Server.Known())
 			require.Empty(t, p.Server.Evidence)
 			require.Equal(t, []string{"/metrics"}, s.scraped)
@@ -133,24 +133,24 @@ func TestAPageIsFetched(t *testing.T) {
 		start := f.Start
 		p := f.Fetch(t.Context(), nil)
 		require.NoError(t, p.Err)
-		require.Equal(t, tritonPage, string(p.Body.Body))
+		require.Equal(t, tritonPage, string(p.Page.Body))
 		require.Equal(t, engine.Triton, p.Server.Engine.Kind())
 		require.Equal(t, "the page has names that begin with nv_", p.Server.Evidence)
 		require.Equal(t, 1, p.Server.Epoch)
-		require.Equal(t, 100*time.Millisecond, p.Took, "the time of the page, not of finding it")
-		require.Greater(t, p.Came.Sub(p.Start), 2*p.Took)
+		require.Equal(t, 100*time.Millisecond, p.Duration, "the time of the page, not of finding it")
+		require.Greater(t, p.Received.Sub(p.Start), 2*p.Duration)
 		require.Equal(t, start, p.Start)
-		require.Equal(t, cap(p.Body.Body), cap(p.buffer.memory), "the next page may use the memory")
+		require.Equal(t, cap(p.Page.Body), cap(p.buffer.memory), "the next page may use the memory")
 		p.Release()
-		require.Nil(t, p.Body.Body)
+		require.Nil(t, p.Page.Body)
 		p.Release()
 	})
 }
 
-func TestAPageCameBeforeItsServerWasAskedOfWhatKindItIs(t *testing.T) {
+func TestAPageIsReceivedBeforeItsServerIsRecognized(t *testing.T) {
 	t.Parallel()
-	for says, page := range map[string]string{"by its API alone": "x 1\n", "by its page and its API": tritonPage} {
-		t.Run(says, func(t *testing.T) {
+	for name, page := range map[string]string{"by its API alone": "x 1\n", "by its page and its API": tritonPage} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{answers: map[string]string{"/metrics": page}, takes: time.Second}
@@ -159,41 +159,41 @@ func TestAPageCameBeforeItsServerWasAskedOfWhatKindItIs(t *testing.T) {
 				require.NoError(t, p.Err)
 				require.NotEmpty(t, s.asked)
 				require.Greater(t, time.Since(p.Start), time.Second)
-				require.Equal(t, time.Second, p.Came.Sub(p.Start))
+				require.Equal(t, time.Second, p.Received.Sub(p.Start))
 			})
 		})
 	}
 }
 
-func TestAPageThatWaitsToBeParsedTookNoLonger(t *testing.T) {
+func TestWaitingToBeParsedDoesNotCountInTheDuration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Second, waits: 3 * time.Second}
 		p := fetcher(s, "triton", "http://a:1").Fetch(t.Context(), nil)
 		defer p.Release()
-		require.Equal(t, time.Second, p.Took)
-		require.Equal(t, time.Second, p.Came.Sub(p.Start))
+		require.Equal(t, time.Second, p.Duration)
+		require.Equal(t, time.Second, p.Received.Sub(p.Start))
 	})
 }
 
 func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		says, kind string
+		name, kind string
 		took       time.Duration
 	}{
 		{"while the page is asked for", "triton", time.Minute},
 		{"while the server is looked for, which leaves no time for a page", target.Auto, 0},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Hour}
 				p := fetcher(s, c.kind, "http://a:1").Fetch(t.Context(), nil)
 				defer p.Release()
 				require.Equal(t, ReasonTimeout, ReasonOf(p.Err))
-				require.Equal(t, time.Minute, p.Came.Sub(p.Start))
-				require.Equal(t, c.took, p.Took)
+				require.Equal(t, time.Minute, p.Received.Sub(p.Start))
+				require.Equal(t, c.took, p.Duration)
 			})
 		})
 	}
@@ -209,7 +209,7 @@ func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
 	defer p.Release()
 	require.NoError(t, p.Err)
 	require.Equal(t, []string{"/metrics", "/prometheus/metrics"}, s.scraped)
-	require.Equal(t, servePage, string(p.Body.Body))
+	require.Equal(t, servePage, string(p.Page.Body))
 	require.Equal(t, engine.TRTLLMServe, p.Server.Engine.Kind())
 	require.Equal(t, 2, p.Server.Epoch, "a second kind of server")
 	require.False(t, p.Server.Uncertain)
@@ -218,14 +218,14 @@ func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
 func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		says, kind, address string
+		name, kind, address string
 	}{
 		{"its kind and path are to be found out", target.Auto, "http://a:1"},
 		{"its kind is configured", "triton", "http://a:1"},
 		{"its path is configured", target.Auto, "http://a:1/metrics"},
 		{"both are configured", "triton", "http://a:1/metrics"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{answers: map[string]string{"/metrics": tritonPage}}
 			f := fetcher(s, c.kind, c.address)
@@ -252,7 +252,7 @@ func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
 		return &Error{Reason: ReasonHTTPStatus, Class: class, Err: errors.New(class)}
 	}
 	for _, c := range []struct {
-		says    string
+		name    string
 		failed  error
 		scraped []string
 		url     string
@@ -260,7 +260,7 @@ func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
 		{"it has none where it was", nil, []string{"/v1/metrics", "/metrics"}, "http://a:1/metrics"},
 		{"it is not ready", failed("503"), []string{"/v1/metrics"}, "http://a:1/v1/metrics"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{answers: map[string]string{"/metrics": nimPage}, failed: c.failed}
 			f := fetcher(s, target.Auto, "http://a:1")

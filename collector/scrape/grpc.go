@@ -19,139 +19,101 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
 )
 
-// The schemes of APIs that are asked over gRPC, plain and with TLS. Paths and
-// answers are those of Triton's HTTP API.
+// The schemes of APIs that are called over gRPC, plain and with TLS. Paths and answers
+// are those of Triton's HTTP API.
 const (
 	SchemeGRPC  = "grpc"
 	SchemeGRPCS = "grpcs"
 )
 
-// isGRPC reports whether a URL has one of these schemes.
 func isGRPC(rawURL string) bool {
 	return strings.HasPrefix(rawURL, SchemeGRPC+"://") || strings.HasPrefix(rawURL, SchemeGRPCS+"://")
 }
 
-// callers asks servers over gRPC, with one connection for each. Safe for
-// concurrent use.
-type callers struct {
-	agent  string
-	dial   dialFunc
-	tls    *promconfig.TLSConfig
-	header uint32
-	// signer puts the credentials of the configuration on a request.
+// grpcConns are the connections to servers that are called over gRPC, one for each. Safe
+// for concurrent use.
+type grpcConns struct {
+	dial      dialFunc
+	tls       *promconfig.TLSConfig
+	maxHeader uint32
+	// signer adds the configured credentials to a request.
 	signer http.RoundTripper
+	public map[string]bool
 
 	mu     sync.Mutex
-	conns  map[string]*caller
+	conns  map[string]*grpcConn
 	closed bool
 }
 
-// caller is the connection to a server.
-type caller struct {
+// grpcConn is the connection to one server.
+type grpcConn struct {
 	*kserve.Conn
 
-	open dialFunc
-	// asking is who asked last, for whom a connection is opened.
-	asking atomic.Pointer[scope]
+	dialServer dialFunc
+	// caller is the last request, for which the connection is opened.
+	caller atomic.Pointer[scope]
 }
 
-// dial opens the connection for the request that asked last, whose connection it is.
-func (c *caller) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	s := c.asking.Load()
+// dial opens the connection with the deadline and the lease of the last request.
+func (c *grpcConn) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	s := c.caller.Load()
 	if s == nil {
-		return c.open(ctx, network, address)
+		return c.dialServer(ctx, network, address)
 	}
-	if until, ok := s.Deadline(); ok {
+	if deadline, ok := s.Deadline(); ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, until)
+		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	return c.open(&scope{Context: ctx, use: s.use}, network, address) //nolint:contextcheck // It holds ctx.
+	return c.dialServer(&scope{Context: ctx, lease: s.lease}, network, address) //nolint:contextcheck // It holds ctx.
 }
 
-// call puts a question over gRPC.
-func (c *Client) call(ctx context.Context, method, rawURL string, limit int64) (status int, header http.Header, answer []byte, err error) {
-	s := &scope{Context: ctx}
-	defer c.begin(s)()
-	status, answer, failure := c.callers.do(s, method, rawURL, c.most(limit)) //nolint:contextcheck // A scope is a context.
-	failure = hide(s, c.open, answer, failure)
-	if failure != nil {
-		return 0, nil, nil, failure
-	}
-	return status, http.Header{}, answer, nil
-}
-
-// newCallers shares with the pages what says who may be asked and how.
-func newCallers(cfg *Config, agent string, dial dialFunc, token *tokenSource) *callers {
-	return &callers{
-		agent: agent, dial: dial, tls: &cfg.TLS, header: uint32(min(int64(cfg.Limits.Headers), int64(1<<31))),
-		signer: credentials(cfg, nowhere{}, token), conns: make(map[string]*caller),
+// newGRPCConns returns connections with the rules and credentials of the pool's pages.
+func newGRPCConns(cfg *Config, public map[string]bool, dial dialFunc, token *tokenSource) *grpcConns {
+	return &grpcConns{
+		dial: dial, tls: &cfg.TLS, maxHeader: uint32(min(int64(cfg.Limits.Headers), int64(1<<31))),
+		signer: credentials(cfg, echoTransport{}, token), public: public, conns: make(map[string]*grpcConn),
 	}
 }
 
-// do asks one question; see [kserve.Conn.Do].
-func (c *callers) do(ctx context.Context, method, rawURL string, limit int64) (status int, answer []byte, failure *Error) {
-	u, conn, failure := c.find(ctx, rawURL)
+// do sends one request; see [kserve.Conn.Do].
+func (c *grpcConns) do(s *scope, method, rawURL string, limit int64) (status int, answer []byte, failure *Error) {
+	conn, path, failure := c.conn(s, rawURL)
 	if failure != nil {
 		return 0, nil, failure
 	}
-	status, answer, err := conn.Do(ctx, method, u.EscapedPath(), limit)
+	status, answer, err := conn.Do(s, method, path, limit)
 	if err != nil {
-		return 0, nil, classifyCall(ctx, err)
+		return 0, nil, classifyCall(s, err)
 	}
 	return status, answer, nil
 }
 
-// open begins to answer a request, whose answer is read as it comes; see
-// [kserve.Conn.Stream]. One that comes in one part is bounded by limit bytes.
-func (c *callers) open(ctx context.Context, method, rawURL string, body []byte, limit int64) (*http.Response, *Error) {
+// open sends one request whose answer is streamed; see [kserve.Conn.Stream]. One that
+// comes in one part is bounded by limit bytes.
+func (c *grpcConns) open(s *scope, method, rawURL string, body []byte, limit int64) (*http.Response, *Error) {
 	if method != http.MethodPost {
-		status, answer, failure := c.do(ctx, method, rawURL, limit)
-		if failure != nil {
-			return nil, failure
-		}
-		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(answer))}, nil
+		status, answer, failure := c.do(s, method, rawURL, limit)
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(answer))}, failure
 	}
-	u, conn, failure := c.find(ctx, rawURL)
+	conn, path, failure := c.conn(s, rawURL)
 	if failure != nil {
 		return nil, failure
 	}
-	status, kind, answer, err := conn.Stream(ctx, u.EscapedPath(), body)
+	status, contentType, answer, err := conn.Stream(s, path, body)
 	if err != nil {
-		return nil, classifyCall(ctx, err)
+		return nil, classifyCall(s, err)
 	}
-	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: answer}, nil
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}}, Body: answer}, nil
 }
 
-// find gives the connection for a URL, which ctx asks over.
-func (c *callers) find(ctx context.Context, rawURL string) (*url.URL, *caller, *Error) {
-	u, failure := apiURL(rawURL)
-	if failure != nil {
-		return nil, nil, failure
-	}
-	conn, failure := c.conn(u)
-	if s := scopeOf(ctx); failure == nil && s != nil {
-		conn.asking.Store(s)
-	}
-	return u, conn, failure
-}
-
-// apiURL reads the URL of an API that is asked over gRPC.
-func apiURL(rawURL string) (*url.URL, *Error) {
-	u, err := url.Parse(rawURL)
-	if err != nil || u.Port() == "" {
-		return nil, failf(ReasonProtocol, "", "the URL of the API is not valid; write it like grpc://host:8001")
-	}
-	return u, nil
-}
-
-// classifyCall gives the failures of gRPC their reasons.
+// classifyCall turns an error of gRPC into a failure with a reason.
 func classifyCall(ctx context.Context, err error) *Error {
 	switch {
-	case takenFrom(ctx) != nil:
-		return takenFrom(ctx)
+	case reclaimedFrom(ctx) != nil:
+		return reclaimedFrom(ctx)
 	case errors.Is(err, kserve.ErrNotGRPC):
-		return advise(ReasonProtocol, "", err, "check api_port: Triton's --grpc-port is 8001 unless set")
+		return advise(ReasonProtocol, "", err, "check api_port: Triton's --grpc-port is 8001 by default")
 	case errors.Is(err, kserve.ErrTooLarge):
 		return failf(ReasonBodyTooLarge, "", "%w", err)
 	case errors.Is(err, kserve.ErrLost):
@@ -160,74 +122,82 @@ func classifyCall(ctx context.Context, err error) *Error {
 	return classify(ctx, stageHeaders, err)
 }
 
-// conn is the connection to a server.
-func (c *callers) conn(u *url.URL) (*caller, *Error) {
+// key returns what the connection to the server of a URL is stored under.
+func key(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// conn returns the connection to the server of a URL for a request, with its path.
+func (c *grpcConns) conn(s *scope, rawURL string) (conn *grpcConn, path string, failure *Error) {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.Port() == "" {
+		return nil, "", failf(ReasonProtocol, "", "the URL of the API is not valid; write it like grpc://host:8001")
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, failf(ReasonCanceled, "", "the scrape was given up: %w", net.ErrClosed)
+		return nil, "", failf(ReasonCanceled, "", "the scrape was canceled: %w", net.ErrClosed)
 	}
-	key := u.Scheme + "://" + u.Host
-	if conn := c.conns[key]; conn != nil {
-		return conn, nil
+	conn = c.conns[key(u)]
+	if conn == nil {
+		conn = &grpcConn{dialServer: c.dial}
+		options := kserve.Options{
+			Address: u.Host, UserAgent: userAgent(), Dial: conn.dial, Metadata: c.metadata, MaxHeader: c.maxHeader,
+		}
+		if u.Scheme == SchemeGRPCS {
+			options.TLS = &freshTLS{grpccredentials.NewTLS(nil), c.tls}
+		}
+		conn.Conn = kserve.Open(options)
+		c.conns[key(u)] = conn
 	}
-	conn := &caller{open: c.dial}
-	options := kserve.Options{
-		Address: u.Host, Agent: c.agent, Dial: conn.dial, Metadata: c.metadata, HeaderLimit: c.header,
-	}
-	if u.Scheme == SchemeGRPCS {
-		options.TLS = &freshTLS{config: c.tls}
-	}
-	conn.Conn = kserve.Open(options)
-	c.conns[key] = conn
-	return conn, nil
+	conn.caller.Store(s)
+	return conn, u.EscapedPath(), nil
 }
 
-// leave closes the connection to a server, given by any URL of its API, unless
-// another target has the same one and asks over it: that one leaves it later.
-func (c *callers) leave(rawURL string) {
+// disconnect closes the connection to the server of a URL, unless another target calls
+// the same one at the moment: that one disconnects later.
+func (c *grpcConns) disconnect(rawURL string) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := u.Scheme + "://" + u.Host
-	if conn := c.conns[key]; conn != nil && conn.Leave() {
-		delete(c.conns, key)
+	if conn := c.conns[key(u)]; conn != nil && conn.CloseUnused() {
+		delete(c.conns, key(u))
 	}
 }
 
-// rest closes the connections that no question uses.
-func (c *callers) rest() {
+// closeIdle closes the connections that no request uses.
+func (c *grpcConns) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.conns {
-		conn.Rest()
+		conn.CloseIdle()
 	}
 }
 
 // close closes all connections for good.
-func (c *callers) close() {
+func (c *grpcConns) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for key, conn := range c.conns {
+	for _, conn := range c.conns {
 		conn.Close()
-		delete(c.conns, key)
 	}
+	clear(c.conns)
 }
 
-// metadata are the headers that a request for a page would have: credentials,
-// read and renewed as there, and http_headers. The scope of the call notes them, for
-// files may be others when it is answered.
-func (c *callers) metadata(ctx context.Context) (metadata.MD, error) {
-	header, err := c.signed(ctx)
+// metadata returns the headers that a request for a page would have: credentials, read
+// and renewed as for pages, and http_headers. The scope of the call notes them.
+func (c *grpcConns) metadata(ctx context.Context) (metadata.MD, error) {
+	req := (&http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: make(http.Header)}).WithContext(ctx)
+	resp, err := c.signer.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
+	closeBody(resp)
+	header := resp.Request.Header
 	if s := scopeOf(ctx); s != nil {
-		s.sent = header
+		s.sent = sent{header: header, public: c.public}
 	}
 	md := metadata.Pairs(HopHeader, "1")
 	for name, values := range header {
@@ -236,41 +206,25 @@ func (c *callers) metadata(ctx context.Context) (metadata.MD, error) {
 	return md, nil
 }
 
-// signed are the headers that the configuration puts on a request.
-func (c *callers) signed(ctx context.Context) (http.Header, error) {
-	req := (&http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: make(http.Header)}).WithContext(ctx)
-	resp, err := c.signer.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	closeBody(resp)
-	return resp.Request.Header, nil
-}
-
-// hide keeps secrets of a call out of what came of it: an answer that repeats one
-// is refused, a failure blanks it.
-func hide(s *scope, open map[string]bool, answer []byte, failure *Error) *Error {
-	if failure == nil && echoes(s.sent, open, answer) {
-		return echoed()
-	}
-	return blank(s.sent, failure)
-}
-
-// nowhere answers a request with the request itself.
-type nowhere struct{}
+// echoTransport answers a request with the request itself.
+type echoTransport struct{}
 
 // RoundTrip implements http.RoundTripper.
-func (nowhere) RoundTrip(req *http.Request) (*http.Response, error) {
+func (echoTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusNoContent, Request: req, Body: http.NoBody, Header: http.Header{}}, nil
 }
 
-// freshTLS reads the files of the TLS configuration for each connection, so
-// that certificates may be renewed.
-type freshTLS struct{ config *promconfig.TLSConfig }
+// freshTLS reads the files of the TLS configuration for each connection, so that
+// certificates may be renewed.
+type freshTLS struct {
+	grpccredentials.TransportCredentials
+
+	config *promconfig.TLSConfig
+}
 
 // ClientHandshake implements credentials.TransportCredentials.
 func (t *freshTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, grpccredentials.AuthInfo, error) {
-	client, err := handshake(t.config)
+	client, err := newTLSConfig(t.config)
 	if err != nil {
 		_ = raw.Close()
 		return nil, nil, failf(ReasonResource, "", "tls_config: %w", err)
@@ -278,20 +232,7 @@ func (t *freshTLS) ClientHandshake(ctx context.Context, authority string, raw ne
 	return grpccredentials.NewTLS(client).ClientHandshake(ctx, authority, raw)
 }
 
-// ServerHandshake implements credentials.TransportCredentials; nobody is
-// served.
-func (*freshTLS) ServerHandshake(net.Conn) (net.Conn, grpccredentials.AuthInfo, error) {
-	return nil, nil, errors.ErrUnsupported
-}
-
-// Info implements credentials.TransportCredentials.
-func (*freshTLS) Info() grpccredentials.ProtocolInfo {
-	return grpccredentials.ProtocolInfo{SecurityProtocol: "tls"}
-}
-
 // Clone implements credentials.TransportCredentials.
-func (t *freshTLS) Clone() grpccredentials.TransportCredentials { return &freshTLS{t.config} }
-
-// OverrideServerName implements credentials.TransportCredentials; the name is
-// tls_config.server_name.
-func (*freshTLS) OverrideServerName(string) error { return nil }
+func (t *freshTLS) Clone() grpccredentials.TransportCredentials {
+	return &freshTLS{t.TransportCredentials.Clone(), t.config}
+}

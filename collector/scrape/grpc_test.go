@@ -24,7 +24,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// bytesCodec hands messages on as they are.
+// bytesCodec passes messages on as they are.
 type bytesCodec struct{}
 
 func (bytesCodec) Name() string { return "proto" }
@@ -36,11 +36,11 @@ func (bytesCodec) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// readyReply is a ServerReadyResponse that says ready.
+// readyReply is a ServerReadyResponse of a ready server.
 func readyReply() []byte { return []byte{0x08, 0x01} }
 
-// grpcServer is a server of this process that says ready to everything, unless
-// it is given another reply, and remembers the metadata of its last call.
+// grpcServer is a server in this process that answers every call with ready, or with
+// another reply, and remembers the metadata of its last call.
 type grpcServer struct {
 	address string
 
@@ -75,7 +75,7 @@ func startGRPC(t *testing.T, options ...grpc.ServerOption) *grpcServer {
 	return s
 }
 
-// last is the metadata of the last call.
+// last returns the metadata of the last call.
 func (s *grpcServer) last() metadata.MD {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *grpcServer) answer(reply []byte) {
 	s.reply = reply
 }
 
-// askReady asks one server over gRPC whether it is ready.
+// askReady requests over gRPC whether a server is ready.
 func askReady(t *testing.T, cfg scrape.Config, base string) (int, error) {
 	t.Helper()
 	client, err := scrape.New(cfg, quiet())
@@ -169,14 +169,14 @@ func TestWhatAServerRepeatsOverGRPCIsNotShown(t *testing.T) {
 				require.Contains(t, string(body), token)
 				return
 			}
-			requireFailure(t, err, scrape.ReasonSecret, "", "the answer repeats the credentials of the request")
+			requireFailure(t, err, scrape.ReasonSecret, "", "the response repeats the credentials of the request")
 			require.NotContains(t, err.Error(), token)
 			require.Empty(t, body)
 		})
 	}
 }
 
-// refuses has a server refuse every call, with what it was sent, and do something before.
+// refuses makes a server refuse every call, repeating its metadata, after it called before.
 func refuses(before func()) grpc.ServerOption {
 	return grpc.StreamInterceptor(func(_ any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
 		before()
@@ -246,7 +246,7 @@ func TestWhatAServerRepeatsOverGRPCIsNotShownWhenItsFileIsAnotherMeanwhile(t *te
 		c.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: file}
 	})
 	_, _, body, err := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2", nil, 0)
-	requireFailure(t, err, scrape.ReasonSecret, "", "the answer repeats the credentials of the request")
+	requireFailure(t, err, scrape.ReasonSecret, "", "the response repeats the credentials of the request")
 	require.Empty(t, body)
 }
 
@@ -292,7 +292,7 @@ func TestAnHTTPServerIsNotTakenForGRPC(t *testing.T) {
 	require.ErrorContains(t, err, "api_port")
 }
 
-func TestAConnectionThatIsLeftIsMadeAnew(t *testing.T) {
+func TestADisconnectedAPIIsConnectedAgain(t *testing.T) {
 	s := startGRPC(t)
 	client, err := scrape.New(scrape.DefaultConfig, quiet())
 	require.NoError(t, err)
@@ -304,14 +304,14 @@ func TestAConnectionThatIsLeftIsMadeAnew(t *testing.T) {
 		status, err := ask()
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status)
-		client.Leave("grpc://" + s.address)
+		client.Disconnect("grpc://" + s.address)
 	}
 	client.Close()
 	_, err = ask()
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-func TestAConnectionOverWhichAnotherAsksIsNotLeft(t *testing.T) {
+func TestAConnectionInUseIsNotDisconnected(t *testing.T) {
 	asked, left := make(chan struct{}), make(chan struct{})
 	s := startGRPC(t, grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		close(asked)
@@ -325,7 +325,7 @@ func TestAConnectionOverWhichAnotherAsksIsNotLeft(t *testing.T) {
 		answered <- err
 	}()
 	<-asked
-	client.Leave("grpc://" + s.address) // By a target of another name that is gone.
+	client.Disconnect("grpc://" + s.address) // By a target of another name that is gone.
 	close(left)
 	require.NoError(t, <-answered)
 }

@@ -6,53 +6,54 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
 const (
-	// laneAnswer bounds what a lane reads of an answer to a question.
-	laneAnswer = 16 << 10
-	// laneTimeout is the shortest timeout of pages that are asked for over a lane:
-	// enough is left of it when the lane has no answer.
-	laneTimeout = 4 * lane.Patience
+	// maxLaneAnswer limits what a lane reads of the answer of an API.
+	maxLaneAnswer = 16 << 10
+	// minLaneTimeout is the shortest timeout of pages that are requested over a lane:
+	// when the lane has no answer, enough remains for net/http.
+	minLaneTimeout = 4 * lane.Timeout
 )
 
-// PageLane returns the lane to a page that is asked for with a timeout; nil where
-// the pool or the address needs more than a lane has: names, TLS, proxies,
-// credentials. The caller closes it.
+// PageLane returns the lane to a page that is requested with a timeout; nil where the
+// pool or the address needs more than a lane supports: names, TLS, proxies, credentials.
+// The caller closes it.
 func (c *Client) PageLane(rawURL string, timeout time.Duration) *lane.Lane {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	req, failure := c.requests.page(ctx, rawURL)
-	if failure != nil || timeout < laneTimeout {
+	req, failure := newPageRequest(ctx, rawURL)
+	if failure != nil || timeout < minLaneTimeout {
 		return nil
 	}
-	most := freeBody
-	if limit := int(c.limits.Body); limit > 0 {
-		most = min(most, limit)
+	maxBody := freeBody
+	if limit := int(c.config.Limits.Body); limit > 0 {
+		maxBody = min(maxBody, limit)
 	}
-	return c.lane(req, true, most)
+	return c.lane(req, true, maxBody)
 }
 
-// QuestionLane returns the lane to a small GET question; nil as for PageLane. Keep
-// says whether the connection is kept from one question to the next: see
-// [Client.Pass] for who must not be kept. The caller closes it.
-func (c *Client) QuestionLane(rawURL string, keep bool) *lane.Lane {
-	req, failure := c.requests.question(context.Background(), http.MethodGet, rawURL, nil)
+// QuestionLane returns the lane to a small GET request of an API; nil as for PageLane.
+// KeepAlive keeps the connection from one request to the next: see [Client.DoBrief] for
+// which servers must not have that. The caller closes it.
+func (c *Client) QuestionLane(rawURL string, keepAlive bool) *lane.Lane {
+	req, failure := newRequest(context.Background(), http.MethodGet, rawURL, acceptJSON, nil)
 	if failure != nil {
 		return nil
 	}
-	return c.lane(req, keep, laneAnswer)
+	return c.lane(req, keepAlive, maxLaneAnswer)
 }
 
 // lane builds the lane of a request, whose text is what net/http would send.
-func (c *Client) lane(req *http.Request, keep bool, most int) *lane.Lane {
+func (c *Client) lane(req *http.Request, keepAlive bool, maxBody int) *lane.Lane {
 	if !c.plain || req.URL.Scheme != "http" || req.URL.User != nil {
 		return nil
 	}
-	address, ok := literal(req.URL)
+	address, ok := addressOf(req.URL)
 	if !ok || c.guard.check(address.Addr()) != nil {
 		return nil
 	}
@@ -61,13 +62,13 @@ func (c *Client) lane(req *http.Request, keep bool, most int) *lane.Lane {
 		return nil
 	}
 	return lane.New(lane.Options{
-		Address: address, Request: text.Bytes(), Keep: keep,
-		MostHead: int(c.limits.Headers), MostBody: most, Connections: c.resources.connections,
+		Address: address, Request: text.Bytes(), KeepAlive: keepAlive,
+		MaxHeader: int(c.config.Limits.Headers), MaxBody: maxBody, Connections: c.resources.connections,
 	})
 }
 
-// literal returns the address of a URL whose host is one.
-func literal(u *url.URL) (netip.AddrPort, bool) {
+// addressOf returns the IP address and port of a URL; false for a host name.
+func addressOf(u *url.URL) (netip.AddrPort, bool) {
 	host := u.Host
 	if u.Port() == "" {
 		host += ":80"
@@ -79,12 +80,13 @@ func literal(u *url.URL) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port()), true
 }
 
-// LanePage returns the page that came over a lane, whose body is valid as long as
-// the answer's.
-func LanePage(answer lane.Answer) (Page, error) {
-	page := Page{Body: answer.Body, ContentType: answer.ContentType, Duration: answer.Took, Came: answer.Came}
+// lanePage returns the page of an answer of a lane to rawURL. Its body is valid as long
+// as the answer's.
+func lanePage(answer lane.Answer, rawURL string) (Page, error) {
+	page := Page{Body: answer.Body, ContentType: answer.ContentType, Received: answer.Received}
+	_, page.sent.query, _ = strings.Cut(rawURL, "?")
 	if failure := checkContentType(page.ContentType); failure != nil {
-		return Page{Duration: answer.Took, Came: answer.Came}, failure
+		return Page{Received: answer.Received}, failure
 	}
 	return page, nil
 }

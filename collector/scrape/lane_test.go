@@ -19,22 +19,22 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// got is what a lane brought.
+// got is the result of a lane.
 type got struct {
 	body, contentType string
 	ok                bool
 	took              time.Duration
 }
 
-// ask asks once over a lane; it reports false when the lane could not be used.
+// ask sends one request over a lane; it reports false when the lane cannot be used.
 func ask(l *lane.Lane) (answer got, used bool) {
-	b := lane.Batch{Patience: ample}
-	used = b.Add(l, func(a lane.Answer, ok bool) { answer = got{string(a.Body), a.ContentType, ok, a.Took} })
+	b := lane.Batch{Timeout: ample}
+	used = b.Add(l, func(a lane.Answer, ok bool) { answer = got{string(a.Body), a.ContentType, ok, a.Duration} })
 	b.Run()
 	return answer, used
 }
 
-// pageLane is a lane to a page.
+// pageLane returns a lane to a page.
 func pageLane(t *testing.T, c *scrape.Client, address string, timeout time.Duration) *lane.Lane {
 	t.Helper()
 	l := c.PageLane(address, timeout)
@@ -68,7 +68,7 @@ func TestALaneAsksAsNetHTTPDoes(t *testing.T) {
 	}
 }
 
-func TestAQuestionThatIsNotKeptConnectsAnew(t *testing.T) {
+func TestALaneWithoutKeepAliveConnectsAgain(t *testing.T) {
 	t.Parallel()
 	server := serve(t, nil, replies(answer("200 OK", "", "")))
 	for keep, conns := range map[bool]int64{true: 1, false: 3} {
@@ -85,12 +85,12 @@ func TestAQuestionThatIsNotKeptConnectsAnew(t *testing.T) {
 	}
 }
 
-// Whatever is not the plainest of answers is for net/http, and the lane rests.
-func TestALaneBelievesOnlyThePlainestAnswers(t *testing.T) {
+// Any other answer than the plainest is left to net/http, and the lane rests.
+func TestALaneAcceptsOnlyThePlainestAnswers(t *testing.T) {
 	t.Parallel()
 	cut := "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + page
 	for _, c := range []struct {
-		says, text string
+		name, text string
 		ok         bool
 	}{
 		{"a page", answer("200 OK", "", page), true},
@@ -123,7 +123,7 @@ func TestALaneBelievesOnlyThePlainestAnswers(t *testing.T) {
 		{"a page over the limit", answer("200 OK", "", strings.Repeat("a 1\n", 1<<18)), false},
 		{"no HTTP", "SSH-2.0-OpenSSH_9.6\r\n", false},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			client := newClient(t)
 			server := serve(t, nil, once(c.text))
@@ -151,14 +151,14 @@ func TestALaneBelievesOnlyThePlainestAnswers(t *testing.T) {
 func TestALaneHasTheLimitsOfItsPool(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		says, text string
+		name, text string
 		reason     scrape.Reason
 	}{
 		{"a page within them", answer("200 OK", "A: "+strings.Repeat("x", 900)+"\r\n", page), ""},
 		{"headers over theirs", answer("200 OK", "A: "+strings.Repeat("x", 1100)+"\r\n", page), scrape.ReasonHeadersTooLarge},
 		{"a page over its own", answer("200 OK", "", strings.Repeat(page, 10)), scrape.ReasonBodyTooLarge},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			client := newClient(t, func(c *scrape.Config) { c.Limits.Headers, c.Limits.Body = 1024, 1024 })
 			server := serve(t, nil, replies(c.text))
@@ -173,17 +173,17 @@ func TestALaneHasTheLimitsOfItsPool(t *testing.T) {
 	}
 }
 
-// A kept connection over which something comes unasked is not used again, and
-// one that the server has closed is replaced; neither costs an answer.
-func TestAConnectionIsLookedAtBeforeItIsUsedAgain(t *testing.T) {
+// A kept connection over which data arrives between requests is not used again, and one
+// that the server closed is replaced; neither loses an answer.
+func TestAKeptConnectionIsCheckedBeforeItIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	good := answer("200 OK", "", page)
-	for says, then := range map[string]func(*peer){
+	for name, then := range map[string]func(*peer){
 		"the server says something unasked": func(p *peer) { p.say(answer("200 OK", "", "another 1\n")) },
 		"the server closes":                 func(p *peer) { p.Close() },
 		"the server resets":                 (*peer).reset,
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client := newClient(t)
 			after, done := make(chan struct{}), make(chan struct{})
@@ -227,7 +227,7 @@ func TestATargetThatTakesLongHoldsNoOtherUp(t *testing.T) {
 		}
 	})
 	quick, mute := serve(t, nil, replies(text)), serve(t, nil, (*peer).wait)
-	b := lane.Batch{Patience: patience}
+	b := lane.Batch{Timeout: patience}
 	all := []struct {
 		name string
 		lane *lane.Lane
@@ -254,10 +254,10 @@ func TestATargetThatTakesLongHoldsNoOtherUp(t *testing.T) {
 	require.EqualValues(t, 1, shared.Connections().Used, "what took long is not kept")
 }
 
-func TestWhatNeedsMoreThanALaneHasNone(t *testing.T) {
+func TestRequestsThatNeedMoreHaveNoLane(t *testing.T) {
 	t.Parallel()
 	const address = "http://127.0.0.1:8002/metrics"
-	for says, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		url    string
 		change func(*scrape.Config)
 	}{
@@ -283,12 +283,12 @@ func TestWhatNeedsMoreThanALaneHasNone(t *testing.T) {
 			changes = append(changes, c.change)
 		}
 		client := newClient(t, changes...)
-		require.Nil(t, client.PageLane(c.url, time.Second), says)
-		require.Nil(t, client.QuestionLane(c.url, true), says)
+		require.Nil(t, client.PageLane(c.url, time.Second), name)
+		require.Nil(t, client.QuestionLane(c.url, true), name)
 	}
 }
 
-func TestLanesHaveNoMoreConnectionsThanThereAre(t *testing.T) {
+func TestLanesRespectTheConnectionLimit(t *testing.T) {
 	t.Parallel()
 	shared := scrape.Bounded(1<<20, 2)
 	client := sharing(t, shared)
@@ -335,11 +335,11 @@ func TestALaneSpeaksToIPv6(t *testing.T) {
 	require.Equal(t, http.MethodGet, server.requests()[0].Method)
 }
 
-// A batch serves one slot after the other: no answer of one is seen in the next.
+// A batch is used again and again: no answer of one run appears in the next.
 func TestABatchIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	client := newClient(t)
-	b := lane.Batch{Patience: ample}
+	b := lane.Batch{Timeout: ample}
 	for round := range 3 {
 		var want, got []string
 		for n := range 2 + round {

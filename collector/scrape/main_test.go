@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain has many tests run side by side: they wait rather than compute.
+// TestMain runs many tests in parallel: they wait rather than compute.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)

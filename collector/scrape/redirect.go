@@ -14,35 +14,34 @@ const (
 	maxDrained = 2048
 )
 
-// send sends a request and follows redirects if the pool says so, on the same
-// scheme, host and port only: neither credentials nor requests ever go to
-// another server. The caller closes the body of the response.
-func (c *Client) send(rt http.RoundTripper, req *http.Request) (*http.Response, *Error) {
+// send sends a request and follows redirects if the pool allows them, on the same
+// scheme, host and port only: neither credentials nor requests ever go to another
+// server. The caller closes the body of the response.
+func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.Response, *Error) {
 	for hop := 0; ; hop++ {
 		if c.proxied {
 			if err := c.guard.checkHost(req.URL.Hostname()); err != nil {
-				return nil, classify(req.Context(), stageHeaders, err)
+				return nil, classify(s, stageHeaders, err)
 			}
 		}
 		resp, err := rt.RoundTrip(req)
 		if err != nil {
-			return nil, conceal(req, classify(req.Context(), stageHeaders, err))
+			return nil, s.sent.redactFailure(classify(s, stageHeaders, err))
 		}
-		if !c.follow || req.Method != http.MethodGet || !isRedirect(resp.StatusCode) {
+		if !c.config.FollowRedirects || req.Method != http.MethodGet || !isRedirect(resp.StatusCode) {
 			return resp, nil
 		}
-		next, failure := follow(req.URL, resp)
+		next, failure := nextURL(resp)
 		io.CopyN(io.Discard, resp.Body, maxDrained) //nolint:errcheck // Only the connection is at stake.
 		closeBody(resp)
 		if failure == nil && hop == maxHops {
-			failure = failf(ReasonRedirect, statusText(resp.StatusCode), "stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops, shown(next))
+			failure = failf(ReasonRedirect, statusText(resp.StatusCode), "stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops, redactedURL(next))
 		}
 		if failure != nil {
-			return nil, conceal(req, failure)
+			return nil, s.sent.redactFailure(failure)
 		}
-		again := req.WithContext(req.Context())
-		again.URL = next
-		req = again
+		req = req.WithContext(s)
+		req.URL = next
 	}
 }
 
@@ -55,21 +54,29 @@ func isRedirect(code int) bool {
 	return false
 }
 
-// follow gives the address that a redirect may be followed to.
-func follow(from *url.URL, resp *http.Response) (*url.URL, *Error) {
-	class := statusText(resp.StatusCode)
-	next, err := from.Parse(resp.Header.Get("Location"))
-	if err != nil || resp.Header.Get("Location") == "" {
+// location returns where a response redirects to, nil where that is not a valid URL.
+func location(resp *http.Response) *url.URL {
+	next, err := resp.Location()
+	if err != nil {
+		return nil
+	}
+	return next
+}
+
+// nextURL returns the URL of a redirect that may be followed.
+func nextURL(resp *http.Response) (*url.URL, *Error) {
+	class, from, next := statusText(resp.StatusCode), resp.Request.URL, location(resp)
+	if next == nil {
 		return nil, failf(ReasonRedirect, class, "the server redirects without a valid Location; set the address of the page itself")
 	}
 	if next.Scheme != from.Scheme || !strings.EqualFold(hostPort(next), hostPort(from)) {
-		return nil, failf(ReasonRedirect, class, "the server redirects to %s, and follow_redirects stays on the same scheme, host and port; set the target to that address if it is right", shown(next))
+		return nil, failf(ReasonRedirect, class, "the server redirects to %s, and follow_redirects stays on the same scheme, host and port; set the target to that address if it is right", redactedURL(next))
 	}
 	next.User = nil
 	return next, nil
 }
 
-// hostPort is the host with its port, also where the scheme implies it.
+// hostPort returns the host with its port, also where the scheme implies it.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	switch {
@@ -82,22 +89,21 @@ func hostPort(u *url.URL) string {
 	return u.Hostname() + ":" + port
 }
 
-// shown writes an address without what may be secret: user and query.
-func shown(u *url.URL) string {
-	safe := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	text := safe.String()
-	const most = 200
-	if len(text) > most {
-		text = text[:most] + "..."
+// redactedURL returns an address without what may be secret, user and query.
+func redactedURL(u *url.URL) string {
+	const maxLength = 200
+	text := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	if len(text) > maxLength {
+		text = text[:maxLength] + "..."
 	}
 	return text
 }
 
-// redirected is the failure of a redirect that is not followed.
-func redirected(req *http.Request, resp *http.Response) *Error {
+// redirectFailure returns the failure of a redirect that is not followed.
+func redirectFailure(resp *http.Response) *Error {
 	where := "elsewhere"
-	if next, err := req.URL.Parse(resp.Header.Get("Location")); err == nil && resp.Header.Get("Location") != "" {
-		where = shown(next)
+	if next := location(resp); next != nil {
+		where = redactedURL(next)
 	}
 	return failf(ReasonRedirect, statusText(resp.StatusCode), "the server redirects to %s; set the target to that address, or follow_redirects: true for the same host", where)
 }

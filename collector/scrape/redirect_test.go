@@ -1,6 +1,7 @@
 package scrape_test
 
 import (
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -87,7 +88,7 @@ func TestRedirectToAnotherServerGetsNoRequest(t *testing.T) {
 	}
 }
 
-func TestRedirectWithoutAPlaceIsRefused(t *testing.T) {
+func TestRedirectWithoutALocationIsRefused(t *testing.T) {
 	t.Parallel()
 	for i, location := range []string{"", "Location: http://a b/\r\n", "Location:\r\n"} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -104,7 +105,7 @@ func TestRedirectWithoutAPlaceIsRefused(t *testing.T) {
 func TestQuestionsGiveRedirectsAsAnswers(t *testing.T) {
 	t.Parallel()
 	server := serve(t, nil, replies(answer("302 Found", "Location: /v2\r\n", "")))
-	status, header, _, err := newClient(t).Get(t.Context(), server.url, 0)
+	status, header, _, err := newClient(t).Do(t.Context(), http.MethodGet, server.url, nil, 0)
 	require.NoError(t, err)
 	require.Equal(t, 302, status)
 	require.Equal(t, "/v2", header.Get("Location"))

@@ -2,11 +2,9 @@ package scrape
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/base64"
-	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -14,37 +12,29 @@ import (
 )
 
 // HopHeader marks a request as coming from an exporter, which lets another one
-// see that it is scraped by its own kind.
+// detect that it is scraped by its own kind.
 const HopHeader = "X-Trtllm-Exporter-Hop"
 
 const (
-	// acceptPage asks for text alone: prometheus_client (0.26, as in vLLM and
-	// SGLang) takes no notice of q, answers OpenMetrics to whoever names it, and
-	// writes TYPE of sglang:x over samples of sglang_x there. As text a name comes
-	// as it is, with other characters too where a server can write them. A server that has OpenMetrics only is free to send it.
+	// acceptPage names the text format alone: prometheus_client (0.26, as in vLLM and
+	// SGLang) ignores q, answers OpenMetrics to whoever names it, and writes TYPE of
+	// sglang:x over samples of sglang_x there. In the text format names arrive
+	// unchanged, with UTF-8 characters where a server can write them. A server that has
+	// OpenMetrics only is free to send it.
 	acceptPage    = "text/plain;version=0.0.4;escaping=allow-utf-8,*/*;q=0.1"
 	acceptJSON    = "application/json,*/*;q=0.1"
 	acceptStream  = "text/event-stream,application/json;q=0.9,*/*;q=0.1"
 	timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
-	// timeoutStep is what the timeout in the header is rounded to, so that the
-	// headers of two scrapes are the same.
+	// timeoutStep is what the timeout in the header is rounded up to, so that all
+	// scrapes of a target send the same headers.
 	timeoutStep = 100 * time.Millisecond
 )
 
-// requests builds the requests of a client.
-type requests struct{ agent string }
+func userAgent() string { return "trtllm_exporter/" + cmp.Or(version.Version, "devel") }
 
-func newRequests() *requests {
-	agent := "trtllm_exporter/devel"
-	if version.Version != "" {
-		agent = "trtllm_exporter/" + version.Version
-	}
-	return &requests{agent: agent}
-}
-
-// page returns the request for a page.
-func (r *requests) page(ctx context.Context, rawURL string) (*http.Request, *Error) {
-	req, failure := r.base(http.MethodGet, rawURL, acceptPage)
+// newPageRequest returns the request for a page.
+func newPageRequest(ctx context.Context, rawURL string) (*http.Request, *Error) {
+	req, failure := newRequest(ctx, http.MethodGet, rawURL, acceptPage, nil)
 	if failure != nil {
 		return nil, failure
 	}
@@ -55,44 +45,26 @@ func (r *requests) page(ctx context.Context, rawURL string) (*http.Request, *Err
 			req.Header.Set(timeoutHeader, strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64))
 		}
 	}
-	return req.WithContext(withScope(ctx)), nil
+	return req, nil
 }
 
-// question is a request for a small answer, mostly JSON.
-func (r *requests) question(ctx context.Context, method, rawURL string, body []byte) (*http.Request, *Error) {
-	req, failure := r.base(method, rawURL, acceptJSON)
-	if failure != nil {
-		return nil, failure
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-		req.ContentLength = int64(len(body))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		req.Body, _ = req.GetBody()
-	}
-	return req.WithContext(withScope(ctx)), nil
-}
-
-// base builds a request with the headers that all have. Credentials in the URL
-// go into a header here, as net/http does that in its client only.
-func (r *requests) base(method, rawURL, accept string) (*http.Request, *Error) {
-	u, err := url.Parse(rawURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+// newRequest returns a request with the headers that all requests have. A body that is
+// not nil is JSON. Credentials in the URL become a header, as in net/http's client.
+func newRequest(ctx context.Context, method, rawURL, accept string, body []byte) (*http.Request, *Error) {
+	req, err := http.NewRequestWithContext(ctx, method, rawURL, bytes.NewReader(body))
+	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		// The cause is left out: it repeats the URL, which may hold credentials.
 		return nil, failf(ReasonProtocol, "", "the URL of the target is not valid; write it like http://host:8002/metrics")
 	}
-	header := http.Header{
-		"Accept":     {accept},
-		"User-Agent": {r.agent},
-		HopHeader:    {"1"},
+	req.Header.Set("Accept", accept)
+	req.Header.Set("User-Agent", userAgent())
+	req.Header.Set(HopHeader, "1")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
-	if u.User != nil {
-		password, _ := u.User.Password()
-		text := u.User.Username() + ":" + password
-		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(text)))
+	if user := req.URL.User; user != nil {
+		password, _ := user.Password()
+		req.SetBasicAuth(user.Username(), password)
 	}
-	return &http.Request{
-		Method: method, URL: u, Host: u.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}, nil
+	return req, nil
 }

@@ -17,7 +17,7 @@ const (
 	openMetricsType = "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"
 )
 
-// negotiator answers by the header Accept.
+// negotiator answers according to the Accept header.
 type negotiator func(accept string) (contentType, body string)
 
 func (n negotiator) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -34,7 +34,7 @@ func TestNamesComeAsTheServersTextPageHasThem(t *testing.T) {
 	const text = "text/plain; version=0.0.4; charset=utf-8"
 	t.Parallel()
 	for _, c := range []struct {
-		says string
+		name string
 		n    negotiator
 		want string
 	}{
@@ -57,7 +57,7 @@ func TestNamesComeAsTheServersTextPageHasThem(t *testing.T) {
 			return openMetricsType, openMetricsPage
 		}, openMetricsPage},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(c.n)
 			t.Cleanup(server.Close)

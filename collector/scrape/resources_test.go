@@ -21,7 +21,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// sized answers with a body of so many bytes, which is as many as the query says.
+// sized starts a server whose body is as long as the query demands.
 func sized(t *testing.T) func(bytes int) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -32,7 +32,7 @@ func sized(t *testing.T) func(bytes int) string {
 	return func(bytes int) string { return s.URL + "/metrics?bytes=" + strconv.Itoa(bytes) }
 }
 
-// sharing is a client that shares resources.
+// sharing returns a client that shares resources.
 func sharing(t *testing.T, r *scrape.Resources) *scrape.Client {
 	t.Helper()
 	client, err := r.Client(scrape.DefaultConfig, quiet())
@@ -41,17 +41,17 @@ func sharing(t *testing.T, r *scrape.Resources) *scrape.Client {
 	return client
 }
 
-// overdue is a context whose deadline comes when a test says so.
+// overdue is a context whose deadline expires when a test wants it to.
 type overdue struct {
 	context.Context //nolint:containedctx // It is one.
 
 	over chan struct{}
 }
 
-// Done is closed when the deadline came.
+// Done implements context.Context.
 func (o overdue) Done() <-chan struct{} { return o.over }
 
-// Err says that the deadline came.
+// Err implements context.Context.
 func (o overdue) Err() error {
 	select {
 	case <-o.over:
@@ -61,7 +61,7 @@ func (o overdue) Err() error {
 	}
 }
 
-// overWhen is a context whose deadline comes when something is so, and not
+// overWhen returns a context whose deadline expires when a condition holds, and not
 // before, however busy the machine is.
 func overWhen(t *testing.T, so func() bool) context.Context {
 	t.Helper()
@@ -109,8 +109,8 @@ func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
 	require.Zero(t, shared.Memory().Used)
 }
 
-// A pool that allows huge pages does not have them where there is no memory for
-// what is made of one.
+// A pool that allows huge pages does not get them where there is not enough memory to
+// parse one.
 func TestOneBodyIsBoundedByTheMemoryOfTheProcess(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -122,7 +122,7 @@ func TestOneBodyIsBoundedByTheMemoryOfTheProcess(t *testing.T) {
 	require.NoError(t, err)
 	page.Release()
 	_, err = scrapeWithin(t, client, url(2*mib+1), 10*time.Second)
-	requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over 2MiB, which is the most that one may have of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container)")
+	requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over 2MiB, the share of the exporter's memory limit for one body; raise that (GOMEMLIMIT, or the limit of the container)")
 	require.Zero(t, shared.Memory().Used)
 
 	cfg := scrape.DefaultConfig
@@ -167,7 +167,7 @@ func TestBodiesThatAllWaitForEachOtherEndBeforeTheirDeadline(t *testing.T) {
 	require.Zero(t, shared.Memory().Used)
 }
 
-// Who has memory and does not move gives it back to those who wait.
+// A body that stops arriving gives its memory back to those that wait.
 func TestBodiesThatStopComingKeepNoMemoryFromOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
 	require.Eventually(t, func() bool { return held.Load() == 2 }, 10*time.Second, time.Millisecond)
 	require.Positive(t, shared.Connections().Waits)
 	_, err := scrapeWithin(t, idle, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), 400*time.Millisecond)
-	requireFailure(t, err, scrape.ReasonResource, "", "all 2 connections that targets may have are in use")
+	requireFailure(t, err, scrape.ReasonResource, "", "all 2 connections to targets are in use")
 	require.EqualValues(t, 2, shared.Connections().Used)
 	close(hangs)
 	hanging.Wait()

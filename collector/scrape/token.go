@@ -14,16 +14,16 @@ import (
 
 const grantClientCredentials = "client_credentials"
 
-// tokenSource keeps one OAuth2 token for all targets of a pool. A target waits
-// for it no longer than its own scrape may take, which Prometheus' round
-// tripper does not promise. Safe for concurrent use.
+// tokenSource caches one OAuth2 token for all targets of a pool. A target waits for it
+// no longer than its own scrape may take, which Prometheus' round tripper does not
+// guarantee. Safe for concurrent use.
 type tokenSource struct {
 	client *http.Client
 	secret promconfig.SecretReader
-	// turn holds one value while a target reads or asks for the token.
-	turn  chan struct{}
-	ask   clientcredentials.Config
-	token *oauth2.Token
+	// lock holds one value while a target uses the fields below.
+	lock    chan struct{}
+	request clientcredentials.Config
+	token   *oauth2.Token
 }
 
 func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper) *tokenSource {
@@ -36,20 +36,20 @@ func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper) *tokenSource {
 			Transport:     rt,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		secret: secret(c.ClientSecret, c.ClientSecretFile),
-		turn:   make(chan struct{}, 1),
-		ask: clientcredentials.Config{
+		secret: secretReader(c.ClientSecret, c.ClientSecretFile),
+		lock:   make(chan struct{}, 1),
+		request: clientcredentials.Config{
 			ClientID: c.ClientID, TokenURL: c.TokenURL, Scopes: c.Scopes, EndpointParams: params,
 		},
 	}
 }
 
-// get gives a token that is valid now. The client secret is read again for each
-// token, so it may be rotated.
+// get returns a valid token. The client secret is read again for each token, so it may
+// be rotated.
 func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.lock <- struct{}{}:
+		defer func() { <-s.lock }()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("oauth2.token_url: %w", ctx.Err())
 	}
@@ -61,16 +61,16 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 		if err != nil {
 			return nil, fmt.Errorf("oauth2.client_secret_file: %w", err)
 		}
-		s.ask.ClientSecret = text
+		s.request.ClientSecret = text
 	}
-	token, err := s.ask.Token(context.WithValue(ctx, oauth2.HTTPClient, s.client))
+	token, err := s.request.Token(context.WithValue(ctx, oauth2.HTTPClient, s.client))
 	if err != nil {
 		// The outer error repeats the URL, which may hold credentials.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
 		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-			refused.ErrorCode = without(s.secrets(), refused.ErrorCode)
+			refused.ErrorCode = s.sent().redact(refused.ErrorCode)
 		}
 		return nil, fmt.Errorf("oauth2.token_url: %w", err)
 	}
@@ -78,20 +78,20 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	return token, nil
 }
 
-// secrets are what the request for a token sends.
-func (s *tokenSource) secrets() []string {
+// sent returns what the request for a token leaves with.
+func (s *tokenSource) sent() *sent {
 	req := http.Request{Header: http.Header{}}
-	req.SetBasicAuth(s.ask.ClientID, s.ask.ClientSecret)
-	return secretsIn(req.Header, minSecret, nil)
+	req.SetBasicAuth(s.request.ClientID, s.request.ClientSecret)
+	return &sent{header: req.Header}
 }
 
-// tokenTransport puts the token on each request.
+// tokenTransport adds the token to each request.
 type tokenTransport struct {
 	source *tokenSource
 	next   http.RoundTripper
 }
 
-// RoundTrip sends a copy of the request with the token.
+// RoundTrip implements http.RoundTripper.
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	token, err := t.source.get(req.Context())
 	if err != nil {

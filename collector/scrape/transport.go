@@ -13,45 +13,38 @@ import (
 )
 
 const (
-	// idleTimeout keeps connections over every sane scrape interval.
+	// idleTimeout is longer than any reasonable scrape interval.
 	idleTimeout = 5 * time.Minute
-	// briefIdleTimeout keeps connections from one question of a round to the
-	// next, and under every sane interval between rounds.
+	// briefIdleTimeout is long enough for the next request of a round, and shorter than
+	// any reasonable interval between rounds.
 	briefIdleTimeout = 50 * time.Millisecond
-	// handshakeTimeout ends handshakes whose scrape is gone already; net/http
-	// does not end them with the request.
+	// handshakeTimeout ends handshakes whose scrape is over; net/http does not end them
+	// with the request.
 	handshakeTimeout = 10 * time.Second
 	// dialTimeout ends dials that no scrape bounds.
 	dialTimeout = 30 * time.Second
-	// http2PingTimeout finds HTTP/2 connections that died silently.
+	// http2PingTimeout detects HTTP/2 connections that died silently.
 	http2PingTimeout = time.Minute
 )
 
-// transport is a round tripper whose idle connections can be closed.
-type transport interface {
-	http.RoundTripper
-	CloseIdleConnections()
-}
-
-// scope is the context of a request, which also reports what its own dial
-// met. Net/http detaches dials from the cancellation of their requests, but
-// keeps the values (net/http/transport.go, queueForDial), so that the dial can
-// find it.
+// scope is the context of a request, which also collects what happens to it. net/http
+// detaches dials from the cancellation of their requests, but keeps the values
+// (net/http/transport.go, queueForDial), so that the dial can find the scope.
 type scope struct {
 	context.Context //nolint:containedctx // It is a context.
 
-	// use is the request's use of a connection, nil where that is not counted.
-	use *use
-	// certificateAsked is set when the server asked for a client certificate.
-	certificateAsked atomic.Bool
-	// sent are the headers that left, nil before.
-	sent http.Header
+	// lease is the request's lease of a connection, nil where that is not counted.
+	lease *lease
+	// certificateRequested is set when the server requested a client certificate.
+	certificateRequested atomic.Bool
+	// sent is what the request left with, empty before.
+	sent sent
 }
 
 // scopeKey finds the scope of a request inside the context of its dial.
 type scopeKey struct{}
 
-// Value gives the scope itself under its key.
+// Value returns the scope itself under its key.
 func (s *scope) Value(key any) any {
 	if key == (scopeKey{}) {
 		return s
@@ -59,17 +52,14 @@ func (s *scope) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// withScope gives a request a scope of its own.
-func withScope(ctx context.Context) context.Context { return &scope{Context: ctx} }
-
-// scopeOf finds the scope of a request; nil when the request is not ours.
+// scopeOf returns the scope of a request, nil when it has none.
 func scopeOf(ctx context.Context) *scope {
 	found, _ := ctx.Value(scopeKey{}).(*scope)
 	return found
 }
 
-// scoped is the dial that ends with its request. Without it a host that drops
-// packets would collect one hanging dial per scrape.
+// scoped returns a dial function that ends with its request. Without it a host that
+// drops packets would collect one hanging dial per scrape.
 func scoped(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
@@ -82,11 +72,11 @@ func scoped(dial dialFunc) dialFunc {
 	}
 }
 
-// newTransport builds the transport below the credentials. It does not use
-// Prometheus' NewRoundTripperFromConfig, which can bound no response headers
-// and counts dials in the default registry. Idle is how long connections are
-// kept without use.
-func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc, idle time.Duration) (transport, error) {
+// newTransport returns the transport below the credentials. It does not use
+// Prometheus' NewRoundTripperFromConfig, which cannot limit response headers and counts
+// dials in the default registry. It reads the files of the TLS configuration again when they
+// change, and closes connections that are not used for the idle time.
+func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc, idle time.Duration) (http.RoundTripper, error) {
 	build := func(tlsClient *tls.Config) (http.RoundTripper, error) {
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(true)
@@ -105,29 +95,24 @@ func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: http2PingTimeout},
 		}, nil
 	}
-	client, err := handshake(tlsConfig)
+	client, err := newTLSConfig(tlsConfig)
 	if err != nil {
 		return nil, fmt.Errorf("tls_config: %w", err)
 	}
-	var rt http.RoundTripper
-	if files := tlsFiles(tlsConfig); files != (promconfig.TLSRoundTripperSettings{}) {
-		rt, err = promconfig.NewTLSRoundTripper(client, files, build)
-	} else {
-		rt, err = build(client)
-	}
+	rt, err := promconfig.NewTLSRoundTripper(client, promconfig.TLSRoundTripperSettings{
+		CA:   secretReader(promconfig.Secret(tlsConfig.CA), tlsConfig.CAFile),
+		Cert: secretReader(promconfig.Secret(tlsConfig.Cert), tlsConfig.CertFile),
+		Key:  secretReader(tlsConfig.Key, tlsConfig.KeyFile),
+	}, build)
 	if err != nil {
 		return nil, fmt.Errorf("tls_config: %w", err)
 	}
-	closer, ok := rt.(transport)
-	if !ok {
-		return nil, fmt.Errorf("tls_config: connections of %T cannot be closed", rt)
-	}
-	return closer, nil
+	return rt, nil
 }
 
-// handshake is the TLS configuration of a client that notes whether a server
-// asked for its certificate, as most servers do not say that they miss it.
-func handshake(c *promconfig.TLSConfig) (*tls.Config, error) {
+// newTLSConfig returns the TLS configuration of a client that notes whether a server
+// requested its certificate, as most servers do not report that they miss it.
+func newTLSConfig(c *promconfig.TLSConfig) (*tls.Config, error) {
 	client, err := promconfig.NewTLSConfig(c)
 	if err != nil {
 		return nil, err
@@ -138,7 +123,7 @@ func handshake(c *promconfig.TLSConfig) (*tls.Config, error) {
 	configured := client.GetClientCertificate
 	client.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		if scope := scopeOf(info.Context()); scope != nil {
-			scope.certificateAsked.Store(true)
+			scope.certificateRequested.Store(true)
 		}
 		if configured == nil {
 			return new(tls.Certificate), nil
@@ -148,21 +133,8 @@ func handshake(c *promconfig.TLSConfig) (*tls.Config, error) {
 	return client, nil
 }
 
-// tlsFiles names what has to be read again when it changes; empty when all is
-// written in the configuration.
-func tlsFiles(c *promconfig.TLSConfig) promconfig.TLSRoundTripperSettings {
-	if c.CAFile == "" && c.CertFile == "" && c.KeyFile == "" {
-		return promconfig.TLSRoundTripperSettings{}
-	}
-	return promconfig.TLSRoundTripperSettings{
-		CA:   secret(promconfig.Secret(c.CA), c.CAFile),
-		Cert: secret(promconfig.Secret(c.Cert), c.CertFile),
-		Key:  secret(c.Key, c.KeyFile),
-	}
-}
-
-// secret reads a text of the configuration or a file; nil when both are empty.
-func secret(text promconfig.Secret, file string) promconfig.SecretReader {
+// secretReader returns a reader of a configured text or file, nil when both are empty.
+func secretReader(text promconfig.Secret, file string) promconfig.SecretReader {
 	switch {
 	case text != "":
 		return promconfig.NewInlineSecret(string(text))
@@ -172,15 +144,15 @@ func secret(text promconfig.Secret, file string) promconfig.SecretReader {
 	return nil
 }
 
-// credentials puts the configured credentials and headers on top of rt.
+// credentials adds the configured credentials and headers to the requests of rt.
 func credentials(c *Config, rt http.RoundTripper, token *tokenSource) http.RoundTripper {
 	switch {
 	case c.Authorization != nil:
-		reader := secret(c.Authorization.Credentials, c.Authorization.CredentialsFile)
+		reader := secretReader(c.Authorization.Credentials, c.Authorization.CredentialsFile)
 		rt = promconfig.NewAuthorizationCredentialsRoundTripper(c.Authorization.Type, reader, rt)
 	case c.BasicAuth != nil:
-		user := secret(promconfig.Secret(c.BasicAuth.Username), c.BasicAuth.UsernameFile)
-		rt = promconfig.NewBasicAuthRoundTripper(user, secret(c.BasicAuth.Password, c.BasicAuth.PasswordFile), rt)
+		user := secretReader(promconfig.Secret(c.BasicAuth.Username), c.BasicAuth.UsernameFile)
+		rt = promconfig.NewBasicAuthRoundTripper(user, secretReader(c.BasicAuth.Password, c.BasicAuth.PasswordFile), rt)
 	case token != nil:
 		rt = &tokenTransport{source: token, next: rt}
 	}

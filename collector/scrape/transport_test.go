@@ -19,7 +19,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// hang is the timeout of cases that end with it, ample that of all others.
+// hang is the timeout of cases that time out, ample that of all others.
 const (
 	hang  = 1500 * time.Millisecond
 	ample = 5 * time.Second
@@ -36,12 +36,12 @@ func TestTransportFaultsHaveTheirReason(t *testing.T) {
 		class   string
 		text    string
 	}{
-		{"T01 accepts, then says nothing", (*peer).wait, hang, scrape.ReasonTimeout, "", "before the response headers were there"},
+		{"T01 accepts, then says nothing", (*peer).wait, hang, scrape.ReasonTimeout, "", "before the response headers arrived"},
 		{"T02 headers, then nothing", func(p *peer) {
 			p.request()
 			p.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
 			p.wait()
-		}, hang, scrape.ReasonTimeout, "", "before the body was there"},
+		}, hang, scrape.ReasonTimeout, "", "before the body was complete"},
 		{"T03 a byte now and then", trickle, hang, scrape.ReasonTimeout, "", "raise scrape_timeout"},
 		{"T07 reset in the body", func(p *peer) {
 			p.request()
@@ -57,15 +57,15 @@ func TestTransportFaultsHaveTheirReason(t *testing.T) {
 			p.say("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 10\r\n\r\noh")
 			p.wait()
 		}, hang, scrape.ReasonHTTPStatus, "500", `body "oh"`},
-		{"T23 status 204", once("HTTP/1.1 204 No Content\r\n\r\n"), ample, scrape.ReasonHTTPStatus, "204", "only 200 is a page"},
-		{"T23 status 206", once(answer("206 Partial Content", "", page)), ample, scrape.ReasonHTTPStatus, "206", "only 200 is a page"},
-		{"T23 status 304", once("HTTP/1.1 304 Not Modified\r\n\r\n"), ample, scrape.ReasonHTTPStatus, "304", "only 200 is a page"},
+		{"T23 status 204", once("HTTP/1.1 204 No Content\r\n\r\n"), ample, scrape.ReasonHTTPStatus, "204", "a page has status 200"},
+		{"T23 status 206", once(answer("206 Partial Content", "", page)), ample, scrape.ReasonHTTPStatus, "206", "a page has status 200"},
+		{"T23 status 304", once("HTTP/1.1 304 Not Modified\r\n\r\n"), ample, scrape.ReasonHTTPStatus, "304", "a page has status 200"},
 		{"status 401", once(answer("401 Unauthorized", "", "")), ample, scrape.ReasonHTTPStatus, "401", "check basic_auth, authorization or oauth2"},
 		{"status 404", once(answer("404 Not Found", "", "no")), ample, scrape.ReasonHTTPStatus, "404", "check metrics_path"},
 		{"status 503 compressed", once(answer("503 Service Unavailable", "Content-Encoding: gzip\r\n", "\x1f\x8b")), ample, scrape.ReasonHTTPStatus, "503", "body (compressed)"},
-		{"T24 SSH banner", func(p *peer) { p.say("SSH-2.0-OpenSSH_9.6\r\n"); p.wait() }, ample, scrape.ReasonProtocol, "", "check port and scheme: what answers is not HTTP"},
-		{"a banner that plays TLS", func(p *peer) { p.say("GOAWAY tls: expired\r\n"); p.wait() }, ample, scrape.ReasonProtocol, "", "check port and scheme: what answers is not HTTP"},
-		{"headers that are none", once("HTTP/1.1 200 OK\r\n: x\r\n\r\n"), ample, scrape.ReasonProtocol, "", "check that an HTTP server answers"},
+		{"T24 SSH banner", func(p *peer) { p.say("SSH-2.0-OpenSSH_9.6\r\n"); p.wait() }, ample, scrape.ReasonProtocol, "", "check port and scheme: the server speaks HTTPS, or no HTTP"},
+		{"a banner that plays TLS", func(p *peer) { p.say("GOAWAY tls: expired\r\n"); p.wait() }, ample, scrape.ReasonProtocol, "", "check port and scheme: the server speaks HTTPS, or no HTTP"},
+		{"invalid headers", once("HTTP/1.1 200 OK\r\n: x\r\n\r\n"), ample, scrape.ReasonProtocol, "", "check that an HTTP server listens"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,10 +108,11 @@ func TestSlowAnswerInsideTheTimeoutIsGood(t *testing.T) {
 		time.Sleep(800 * time.Millisecond)
 		p.say(answer("200 OK", "", page))
 	})
+	start := time.Now()
 	got, err := scrapeWithin(t, newClient(t), server.url, time.Second+slack)
 	require.NoError(t, err)
 	require.Equal(t, page, string(got.Body))
-	require.GreaterOrEqual(t, got.Duration, 800*time.Millisecond)
+	require.GreaterOrEqual(t, got.Received.Sub(start), 800*time.Millisecond)
 }
 
 func TestRefusedConnectionFailsAtOnce(t *testing.T) {
@@ -132,7 +133,7 @@ func TestCanceledScrapeSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	_, err := newClient(t).Scrape(ctx, server.url, nil)
-	requireFailure(t, err, scrape.ReasonCanceled, "", "the scrape was given up")
+	requireFailure(t, err, scrape.ReasonCanceled, "", "the scrape was canceled")
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -202,7 +203,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	require.EqualValues(t, 1, server.conns.Load())
 }
 
-func TestConnectionsOfOneWhoPassesEndSoon(t *testing.T) {
+func TestBriefConnectionsCloseSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var begun, ended atomic.Int64
@@ -223,7 +224,7 @@ func TestConnectionsOfOneWhoPassesEndSoon(t *testing.T) {
 		}
 		for round := range int64(2) {
 			for range 5 {
-				status, _, body, err := c.client.Pass(t.Context(), http.MethodPost, "http://streams-0/", []byte("{}"), 100)
+				status, _, body, err := c.client.DoBrief(t.Context(), http.MethodPost, "http://streams-0/", []byte("{}"), 100)
 				require.NoError(t, err)
 				require.Equal(t, 200, status)
 				require.Equal(t, "{}", string(body))

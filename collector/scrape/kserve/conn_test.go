@@ -22,7 +22,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
 )
 
-// someConfig is a ModelConfigResponse with something of every kind in it.
+// someConfig returns a ModelConfigResponse with a field of every kind.
 func someConfig() []byte {
 	return msg(1,
 		str(1, "tensorrt_llm"), str(17, "tensorrtllm"), num(4, 64),
@@ -94,7 +94,7 @@ func TestAnswersAreThoseOfTheHTTPAPI(t *testing.T) {
 	}
 }
 
-// A server whose frames answer nothing and never end is left.
+// A server that sends frames without end that answer nothing is disconnected.
 func TestAServerThatSendsWithoutEndIsCutOff(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestAServerThatSendsWithoutEndIsCutOff(t *testing.T) {
 	require.Less(t, <-sent, 64<<20)
 }
 
-func TestQuestionsWithoutATwinAreNotFound(t *testing.T) {
+func TestRequestsWithoutAMethodAreNotFound(t *testing.T) {
 	conn := open(t, kserve.Options{Address: "127.0.0.1:1", Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("nobody may be asked")
 	}})
@@ -266,7 +266,7 @@ func TestOneConnectionServesManyQuestions(t *testing.T) {
 	require.Equal(t, 1, dials)
 }
 
-func TestWhatIsNotGRPCIsSaid(t *testing.T) {
+func TestAServerWithoutGRPCIsReported(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	web := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Second}
@@ -280,10 +280,10 @@ func TestWhatIsNotGRPCIsSaid(t *testing.T) {
 	require.ErrorIs(t, err, kserve.ErrNotGRPC)
 }
 
-func TestMetadataGoesWithEveryCallAndItsFailureIsToldAsItIs(t *testing.T) {
+func TestMetadataIsSentWithEveryCall(t *testing.T) {
 	s := serve(t, "127.0.0.1:0", same(num(1, 1)))
 	fail := errors.New("no token")
-	conn := open(t, kserve.Options{Address: s.address, Agent: "exporter/1", Metadata: func(context.Context) (metadata.MD, error) {
+	conn := open(t, kserve.Options{Address: s.address, UserAgent: "exporter/1", Metadata: func(context.Context) (metadata.MD, error) {
 		return metadata.Pairs("triton-grpc-protocol-key", "secret"), fail
 	}})
 	_, _, err := ask(t, conn, http.MethodGet, "/v2", 0)

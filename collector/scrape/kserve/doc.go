@@ -1,5 +1,5 @@
-// Package kserve asks a Triton server over gRPC what its HTTP API would answer:
-// the KServe v2 protocol has both, and a server may run with gRPC only. It owns
-// one connection, the messages that are read and how they are written as JSON;
-// it must not know what the answers are for, nor where credentials come from.
+// Package kserve answers the requests of Triton's HTTP API over gRPC: the KServe v2 protocol
+// has both, and a server may run with gRPC only. It owns one connection to a server, the
+// messages and their JSON. It must not know what the answers are for, nor where credentials
+// come from. Begin reading at [Conn.Do] and [Conn.Stream].
 package kserve

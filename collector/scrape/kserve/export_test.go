@@ -5,13 +5,13 @@ import "google.golang.org/protobuf/proto"
 // DecodeConfig reads a ModelConfigResponse.
 func DecodeConfig(raw []byte) ([]byte, error) {
 	r, name, _ := find("GET", "/v2/models/m/config")
-	asked, err := r.call(name)
+	call, err := r.call(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := proto.Unmarshal(raw, asked.reply); err != nil {
+	if err := proto.Unmarshal(raw, call.reply); err != nil {
 		return nil, err
 	}
-	_, text, err := r.answer(asked.reply)
+	_, text, err := r.answer(call.reply)
 	return text, err
 }

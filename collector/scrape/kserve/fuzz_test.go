@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
 )
 
-// FuzzConfig reads any bytes as a model's config: JSON comes out, or an error.
+// FuzzConfig decodes any bytes as a model's config: the result is JSON, or an error.
 func FuzzConfig(f *testing.F) {
 	f.Add(someConfig())
 	f.Add([]byte{0x0a, 0x7f})

@@ -15,12 +15,12 @@ import (
 //go:embed protocol.textproto
 var protocol string
 
-// service is the name of the protocol's one service.
-const service = "inference.GRPCInferenceService"
+// rpcPath returns the full name of a method of the protocol's one service.
+func rpcPath(rpc protoreflect.Name) string { return "/inference.GRPCInferenceService/" + string(rpc) }
 
-// methods are those of the service, with their messages.
+// methods returns the methods of the service, with their messages.
 //
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+//nolint:gochecknoglobals // constant data that is parsed when it is first needed.
 var methods = sync.OnceValues(func() (protoreflect.MethodDescriptors, error) {
 	description := new(descriptorpb.FileDescriptorProto)
 	if err := prototext.Unmarshal([]byte(protocol), description); err != nil {
@@ -33,11 +33,11 @@ var methods = sync.OnceValues(func() (protoreflect.MethodDescriptors, error) {
 	return file.Services().Get(0).Methods(), nil
 })
 
-// object is a message as the HTTP API writes it: enums always have a value,
-// the first one when the server sent none; other fields only when it sent them.
-// Numbers of 64 bits are numbers there, unlike in protojson.
+// object returns a message as the HTTP API writes it: enums always have a value, the
+// first one when the server sent none; other fields only when it sent them. Integers of
+// 64 bits are numbers there, unlike in protojson.
 func object(m protoreflect.Message) (map[string]any, error) {
-	if err := mistyped(m); err != nil {
+	if err := checkTypes(m); err != nil {
 		return nil, err
 	}
 	out := make(map[string]any)
@@ -47,7 +47,7 @@ func object(m protoreflect.Message) (map[string]any, error) {
 		if !m.Has(f) && (f.Enum() == nil || f.IsList()) {
 			continue
 		}
-		v, err := member(f, m.Get(f))
+		v, err := fieldValue(f, m.Get(f))
 		if err != nil {
 			return nil, err
 		}
@@ -56,9 +56,9 @@ func object(m protoreflect.Message) (map[string]any, error) {
 	return out, nil
 }
 
-// mistyped refuses a field whose type on the wire is not its own; the library
-// keeps such a field among the unknown ones.
-func mistyped(m protoreflect.Message) error {
+// checkTypes refuses a field whose wire type is not its own; the library treats such a
+// field as an unknown one.
+func checkTypes(m protoreflect.Message) error {
 	for raw := m.GetUnknown(); len(raw) > 0; {
 		number, wire, size := protowire.ConsumeField(raw)
 		if size < 0 {
@@ -72,8 +72,8 @@ func mistyped(m protoreflect.Message) error {
 	return nil
 }
 
-// member is all of a field: a list, a map, or one value.
-func member(f protoreflect.FieldDescriptor, v protoreflect.Value) (out any, err error) {
+// fieldValue returns the value of a field: a list, a map, or a single value.
+func fieldValue(f protoreflect.FieldDescriptor, v protoreflect.Value) (out any, err error) {
 	switch {
 	case f.IsList():
 		list := make([]any, v.List().Len())
@@ -94,14 +94,14 @@ func member(f protoreflect.FieldDescriptor, v protoreflect.Value) (out any, err 
 	return element(f, v)
 }
 
-// element is one value of a field.
+// element returns a single value of a field.
 func element(f protoreflect.FieldDescriptor, v protoreflect.Value) (any, error) {
 	switch {
 	case f.Message() != nil:
 		return object(v.Message())
 	case f.Enum() != nil:
-		if word := f.Enum().Values().ByNumber(v.Enum()); word != nil {
-			return word.Name(), nil
+		if value := f.Enum().Values().ByNumber(v.Enum()); value != nil {
+			return value.Name(), nil
 		}
 	}
 	return v.Interface(), nil

@@ -45,7 +45,7 @@ func TestEveryFieldOfAConfigHasItsNumberNameAndType(t *testing.T) {
 	}`, string(text))
 }
 
-func TestEveryWordOfAnEnumHasItsNumber(t *testing.T) {
+func TestEveryEnumValueHasItsNumber(t *testing.T) {
 	for _, c := range []struct {
 		field string
 		words string
@@ -91,7 +91,7 @@ func TestUnusualConfigsAreReadAsFarAsTheyAreConfigs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoConfigIsRefused(t *testing.T) {
+func TestInvalidConfigsAreRefused(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"a number for a message":          num(1, 1),
 		"a message for a number":          msg(1, msg(4, num(1, 1))),

@@ -14,18 +14,18 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// route is a question of the HTTP API and the method that answers it in gRPC.
+// route is a request of the HTTP API and the method that answers it in gRPC.
 type route struct {
 	method, path string
 	rpc          protoreflect.Name
-	// part is the field of the reply that is the answer; empty for all of it.
-	part protoreflect.Name
+	// field is the field of the reply that is the answer; empty for all of it.
+	field protoreflect.Name
 }
 
-// model is a name in the path of a route.
+// model is the placeholder of a name in the path of a route.
 const model = "{model}"
 
-// routes are the questions that have a method in gRPC. No others are needed.
+// routes lists the requests that have a method in gRPC. No others are needed.
 func routes() []route {
 	return []route{
 		{http.MethodGet, "/v2/health/live", "ServerLive", "live"},
@@ -38,7 +38,7 @@ func routes() []route {
 	}
 }
 
-// find gives the route of a question and the model that it names, if any.
+// find returns the route of a request and the model that it names, if any.
 func find(method, path string) (found route, name string, ok bool) {
 	for _, r := range routes() {
 		before, after, named := strings.Cut(r.path, model)
@@ -54,29 +54,28 @@ func find(method, path string) (found route, name string, ok bool) {
 	return route{}, "", false
 }
 
-// call is a request to a method, and the message that its answer is read into.
-type call struct {
+// invocation is a request to a method, and the message that its answer is read into.
+type invocation struct {
 	rpc            protoreflect.Name
 	request, reply *dynamicpb.Message
 }
 
-// call prepares a request, about a model if one is named: requests have no
-// other field.
-func (r *route) call(name string) (call, error) {
-	known, err := methods()
+// call prepares a request, about a model if one is named: requests have no other field.
+func (r *route) call(name string) (invocation, error) {
+	all, err := methods()
 	if err != nil {
-		return call{}, err
+		return invocation{}, err
 	}
-	method := known.ByName(r.rpc)
+	method := all.ByName(r.rpc)
 	request := dynamicpb.NewMessage(method.Input())
 	if name != "" {
 		request.Set(method.Input().Fields().ByName("name"), protoreflect.ValueOfString(name))
 	}
-	return call{r.rpc, request, dynamicpb.NewMessage(method.Output())}, nil
+	return invocation{r.rpc, request, dynamicpb.NewMessage(method.Output())}, nil
 }
 
-// answer writes a reply as the HTTP API does: as JSON, and what is true or not
-// as 200 or 400 without text.
+// answer encodes a reply as the HTTP API does: as JSON, and a boolean as 200 or 400
+// without a body.
 func (r *route) answer(reply protoreflect.Message) (code int, body []byte, err error) {
 	v, err := r.value(reply)
 	if err != nil {
@@ -92,25 +91,25 @@ func (r *route) answer(reply protoreflect.Message) (code int, body []byte, err e
 	return http.StatusOK, body, err
 }
 
-// value is what the reply says; a part that was not sent is empty.
+// value returns the answer in a reply; a field that was not sent is empty.
 func (r *route) value(reply protoreflect.Message) (any, error) {
-	part := reply.Descriptor().Fields().ByName(r.part)
-	if part == nil {
+	field := reply.Descriptor().Fields().ByName(r.field)
+	if field == nil {
 		return object(reply)
 	}
-	if err := mistyped(reply); err != nil {
+	if err := checkTypes(reply); err != nil {
 		return nil, err
 	}
-	return member(part, reply.Get(part))
+	return fieldValue(field, reply.Get(field))
 }
 
 // restricted begins Triton's refusal of a protocol whose header is missing; its
 // code is UNAVAILABLE (server, src/grpc/infer_handler.h).
 const restricted = "This protocol is restricted"
 
-// refusal is the status of the HTTP API for what a server refuses in words of
-// gRPC; false for errors that no server sent.
-func refusal(err error) (code int, text string, refused bool) {
+// refusal returns the status of the HTTP API for a gRPC status; false for errors that no
+// server sent.
+func refusal(err error) (code int, text string, ok bool) {
 	s, ok := status.FromError(err)
 	if !ok {
 		return 0, "", false
@@ -131,11 +130,8 @@ func refusal(err error) (code int, text string, refused bool) {
 	return code, s.Message(), true
 }
 
-// problem is an error in Triton's words.
-func problem(text string) []byte {
-	body, err := json.Marshal(map[string]string{"error": text})
-	if err != nil {
-		return nil
-	}
+// errorBody returns an error as Triton's HTTP API reports it.
+func errorBody(text string) []byte {
+	body, _ := json.Marshal(map[string]string{"error": text}) // Strings never fail.
 	return body
 }

@@ -18,7 +18,7 @@ import (
 
 const prefix = "/inference.GRPCInferenceService/"
 
-// call is what a server was asked.
+// call is a call that a server received.
 type call struct {
 	rpc     string
 	request []byte
@@ -34,7 +34,7 @@ type server struct {
 	calls []call
 }
 
-// raw hands messages on as they are.
+// raw passes messages on as they are.
 type raw struct{}
 
 func (raw) Name() string { return "proto" }
@@ -58,8 +58,8 @@ func serve(t *testing.T, address string, answer func(ctx context.Context, rpc st
 	}, options...)
 }
 
-// serveStreams starts a server with a model of which it has the metadata, and
-// which answers as said.
+// serveStreams starts a server that has the metadata of a model, and answers with a
+// stream.
 func serveStreams(t *testing.T, about []byte, answer func(stream grpc.ServerStream) error) *server {
 	t.Helper()
 	return serveCalls(t, "127.0.0.1:0", func(stream grpc.ServerStream, rpc string, _ []byte) error {
@@ -70,7 +70,7 @@ func serveStreams(t *testing.T, about []byte, answer func(stream grpc.ServerStre
 	})
 }
 
-// serveCalls starts a server that answers each method as said.
+// serveCalls starts a server that answers each call with a function.
 func serveCalls(t *testing.T, address string, answer func(stream grpc.ServerStream, rpc string, request []byte) error, options ...grpc.ServerOption) *server {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
@@ -98,7 +98,7 @@ func serveCalls(t *testing.T, address string, answer func(stream grpc.ServerStre
 	return s
 }
 
-// asked are the calls so far.
+// asked returns the calls so far.
 func (s *server) asked() []call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,13 +111,13 @@ func open(t *testing.T, o kserve.Options) *kserve.Conn {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{}).DialContext
 	}
-	o.HeaderLimit = 64 << 10
+	o.MaxHeader = 64 << 10
 	conn := kserve.Open(o)
 	t.Cleanup(conn.Close)
 	return conn
 }
 
-// ask asks with a deadline.
+// ask sends a request with a deadline.
 func ask(t *testing.T, conn *kserve.Conn, method, path string, limit int64) (int, string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

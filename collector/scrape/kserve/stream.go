@@ -1,6 +1,7 @@
 package kserve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,72 +14,69 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 const (
-	// streamed is the method of requests whose answers come in parts, generated
-	// the end of the path that such requests have over HTTP.
-	streamed  = "ModelStreamInfer"
-	generated = "/generate_stream"
-	// messageLimit bounds one message of an answer.
-	messageLimit = 1 << 20
+	// streamRPC is the method of requests whose answers are streamed, streamSuffix the
+	// end of the path of such requests over HTTP.
+	streamRPC    = "ModelStreamInfer"
+	streamSuffix = "/generate_stream"
+	// maxMessage limits one message of an answer.
+	maxMessage = 1 << 20
 )
 
-// Stream sends what is posted to a model's generate_stream, and gives the answer
-// as the HTTP API does: frames of JSON as server-sent events, up to the end of
-// the body, or a status with a problem. Texts are the only outputs that frames
-// have. As there, it returns when the first part of the answer is there. The
-// trace of ctx hears of the connection and when the request was sent; what ctx
-// ends is cancelled at the server, and so is a body that is closed before its
-// end.
-func (c *Conn) Stream(ctx context.Context, path string, body []byte) (code int, kind string, answer io.ReadCloser, err error) {
-	about, found := strings.CutSuffix(path, generated)
+// Stream sends what is posted to a model's generate_stream, and returns the answer as the
+// HTTP API does: JSON in server-sent events, or a status with an error. Events have
+// outputs of text only. As there, it returns when the first part of the answer arrives.
+// The trace of ctx is called for the connection and when the request was sent. The server
+// is told to cancel when ctx ends, and when the body is closed before its end.
+func (c *Conn) Stream(ctx context.Context, path string, body []byte) (code int, contentType string, answer io.ReadCloser, err error) {
+	modelPath, found := strings.CutSuffix(path, streamSuffix)
 	if !found {
-		return http.StatusNotFound, "", refused("this request has no gRPC method"), nil
+		return http.StatusNotFound, "", errorReader("this request has no gRPC method"), nil
 	}
-	code, text, err := c.Do(ctx, http.MethodGet, about, messageLimit)
+	code, metadata, err := c.Do(ctx, http.MethodGet, modelPath, maxMessage)
 	if err != nil || code != http.StatusOK {
-		return code, "", io.NopCloser(strings.NewReader(string(text))), err
+		return code, "", io.NopCloser(bytes.NewReader(metadata)), err
 	}
-	name, _ := url.PathUnescape(about[strings.LastIndexByte(about, '/')+1:]) // It was found by that name.
-	known, err := methods()
+	name, _ := url.PathUnescape(modelPath[strings.LastIndexByte(modelPath, '/')+1:]) // Do found the model by it.
+	all, err := methods()
 	if err != nil {
 		return 0, "", nil, err
 	}
-	request, err := inferRequest(known.ByName(streamed).Input(), name, text, body)
+	method := all.ByName(streamRPC)
+	request, err := inferRequest(method.Input(), name, metadata, body)
 	if err != nil {
-		return http.StatusBadRequest, "", refused(err.Error()), nil
+		return http.StatusBadRequest, "", errorReader(err.Error()), nil
 	}
-	return c.follow(ctx, known.ByName(streamed), request)
+	return c.follow(ctx, method, request)
 }
 
-// refused is a body with a problem.
-func refused(text string) io.ReadCloser {
-	return io.NopCloser(strings.NewReader(string(problem(text))))
+// errorReader returns a body with an error.
+func errorReader(text string) io.ReadCloser {
+	return io.NopCloser(bytes.NewReader(errorBody(text)))
 }
 
-// inferRequest is a request to a model, given its metadata and the values of its
-// inputs by name.
-func inferRequest(of protoreflect.MessageDescriptor, model string, said, body []byte) (*dynamicpb.Message, error) {
+// inferRequest builds a request to a model, given the metadata of the model and the values
+// of its inputs by name.
+func inferRequest(desc protoreflect.MessageDescriptor, model string, metadata, body []byte) (*dynamicpb.Message, error) {
 	var about struct {
 		Inputs []tensor `json:"inputs"`
 	}
 	values := make(map[string]json.RawMessage)
-	if err := errors.Join(json.Unmarshal(said, &about), json.Unmarshal(body, &values)); err != nil {
+	if err := errors.Join(json.Unmarshal(metadata, &about), json.Unmarshal(body, &values)); err != nil {
 		return nil, fmt.Errorf("the request cannot be read: %w", err)
 	}
-	m := dynamicpb.NewMessage(of)
-	fields := of.Fields()
+	m := dynamicpb.NewMessage(desc)
+	fields := desc.Fields()
 	m.Set(fields.ByName("model_name"), protoreflect.ValueOfString(model))
 	inputs, contents := m.Mutable(fields.ByName("inputs")).List(), m.Mutable(fields.ByName("raw_input_contents")).List()
 	for i := range about.Inputs {
 		t := &about.Inputs[i]
-		value, given := values[t.Name]
-		if !given {
+		value, ok := values[t.Name]
+		if !ok {
 			continue
 		}
 		raw, err := t.encode(value)
@@ -90,8 +88,8 @@ func inferRequest(of protoreflect.MessageDescriptor, model string, said, body []
 		input.Set(names.ByName("name"), protoreflect.ValueOfString(t.Name))
 		input.Set(names.ByName("datatype"), protoreflect.ValueOfString(t.Datatype))
 		shape := input.Mutable(names.ByName("shape")).List()
-		for _, n := range t.one() {
-			shape.Append(protoreflect.ValueOfInt64(n))
+		for range t.Shape {
+			shape.Append(protoreflect.ValueOfInt64(1)) // The tensor has one element.
 		}
 		inputs.Append(protoreflect.ValueOfMessage(input))
 		contents.Append(protoreflect.ValueOfBytes(raw))
@@ -104,54 +102,47 @@ func inferRequest(of protoreflect.MessageDescriptor, model string, said, body []
 }
 
 // follow sends a request and waits for the first part of its answer.
-func (c *Conn) follow(ctx context.Context, method protoreflect.MethodDescriptor, request *dynamicpb.Message) (code int, kind string, answer io.ReadCloser, err error) {
+func (c *Conn) follow(ctx context.Context, method protoreflect.MethodDescriptor, request *dynamicpb.Message) (code int, contentType string, answer io.ReadCloser, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &stream{conn: c, reply: method.Output(), cancel: cancel, over: ctx.Err, free: func() {}}
-	if err = s.open(ctx, method, request); err == nil {
+	s := &stream{conn: c, reply: method.Output(), cancel: cancel, ctxErr: ctx.Err, finish: func() {}}
+	if err = s.open(ctx, request); err == nil {
 		err = s.receive()
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		return http.StatusOK, "text/event-stream; charset=utf-8", s, nil
 	}
 	_ = s.Close()
-	if code, text, refusal := refusal(err); refusal {
-		return code, "", refused(text), nil
+	if code, text, ok := refusal(err); ok {
+		return code, "", errorReader(text), nil
 	}
 	return 0, "", nil, err
 }
 
-// stream is an answer that comes in parts. It belongs to one goroutine.
+// stream is the body of an answer that comes in parts. It belongs to one goroutine.
 type stream struct {
 	conn   *Conn
 	client *grpc.ClientConn
 	grpc   grpc.ClientStream
 	reply  protoreflect.MessageDescriptor
 	cancel context.CancelFunc
-	// over reports whether the caller has no more time.
-	over func() error
-	// free says that the connection is used no more.
-	free func()
-	// frames is what came and was not read yet, ended why no more comes.
-	frames []byte
-	ended  error
+	// ctxErr returns why the caller's context ended, nil before.
+	ctxErr func() error
+	// finish ends the use of the connection.
+	finish func()
+	// unread are events that were received and not read yet, err is why no more come.
+	unread []byte
+	err    error
 }
 
 // open sends the request, the only one of its stream.
-func (s *stream) open(ctx context.Context, method protoreflect.MethodDescriptor, request *dynamicpb.Message) (err error) {
-	if s.conn.options.Metadata != nil {
-		md, err := s.conn.options.Metadata(ctx)
-		if err != nil {
-			return err
-		}
-		ctx = metadata.NewOutgoingContext(ctx, md)
-	}
-	if s.client, err = s.conn.connection(); err != nil {
+func (s *stream) open(ctx context.Context, request *dynamicpb.Message) (err error) {
+	if ctx, s.client, err = s.conn.begin(ctx); err != nil {
 		return err
 	}
-	s.free = sync.OnceFunc(s.conn.over)
-	s.conn.expect(messageLimit)
+	s.finish = sync.OnceFunc(s.conn.finish)
+	s.conn.allow(maxMessage)
 	s.grpc, err = s.client.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
-		"/"+service+"/"+string(method.Name()), grpc.MaxCallRecvMsgSize(messageLimit))
+		rpcPath(streamRPC), grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
 		return s.explain(err)
 	}
@@ -162,47 +153,41 @@ func (s *stream) open(ctx context.Context, method protoreflect.MethodDescriptor,
 	if err = errors.Join(s.grpc.SendMsg(request), s.grpc.CloseSend()); err != nil && !errors.Is(err, io.EOF) {
 		return s.explain(err)
 	}
-	// After an end of the stream the answer says why.
+	// After io.EOF the answer holds the reason.
 	if trace != nil && trace.WroteRequest != nil {
 		trace.WroteRequest(httptrace.WroteRequestInfo{})
 	}
 	return nil
 }
 
-// explain gives the cause of a failure.
+// explain returns the cause of a failure.
 func (s *stream) explain(err error) error {
-	if over := s.over(); over != nil {
-		return over
+	if ended := s.ctxErr(); ended != nil {
+		return ended
 	}
-	return s.conn.explain(s.client, err)
+	return s.conn.explain(s.client, streamRPC, err)
 }
 
-// receive waits for the next part of the answer that has anything to show; its
-// end is [io.EOF].
+// receive waits for the next event; the end of the answer is [io.EOF].
 func (s *stream) receive() error {
-	for len(s.frames) == 0 && s.ended == nil {
-		s.conn.expect(messageLimit)
+	for len(s.unread) == 0 && s.err == nil {
+		s.conn.allow(maxMessage)
 		m := dynamicpb.NewMessage(s.reply)
-		if err := s.grpc.RecvMsg(m); err != nil {
-			s.ended = err
-			if why, unread := strings.CutPrefix(status.Convert(err).Message(), unreadable); unread {
-				s.ended = fmt.Errorf("%s: %w: %s", streamed, errReply, why)
-			} else if !errors.Is(err, io.EOF) {
-				s.ended = s.explain(err)
+		switch err := s.grpc.RecvMsg(m); {
+		case errors.Is(err, io.EOF):
+			s.err = err
+		case err != nil:
+			s.err = s.explain(err)
+		default:
+			if s.unread, err = encodeEvent(m); err != nil {
+				s.err = fmt.Errorf("%s: %w", streamRPC, err)
 			}
-			break
 		}
-		frame, err := frameOf(m)
-		if err != nil {
-			s.ended = fmt.Errorf("%s: %w", streamed, err)
-			break
-		}
-		s.frames = frame
 	}
-	if len(s.frames) > 0 {
+	if len(s.unread) > 0 {
 		return nil
 	}
-	return s.ended
+	return s.err
 }
 
 // Read implements io.Reader.
@@ -210,79 +195,80 @@ func (s *stream) Read(into []byte) (n int, err error) {
 	if err := s.receive(); err != nil {
 		return 0, err
 	}
-	n = copy(into, s.frames)
-	s.frames = s.frames[n:]
+	n = copy(into, s.unread)
+	s.unread = s.unread[n:]
 	return n, nil
 }
 
-// Close implements io.Closer: the server hears that nobody waits any more.
+// Close implements io.Closer. It cancels the request at the server.
 func (s *stream) Close() error {
 	s.cancel()
-	s.free()
+	s.finish()
 	return nil
 }
 
-// frameOf writes a part of an answer as an event; nothing for one without
-// outputs, which only says that the answer is at its end.
-func frameOf(m *dynamicpb.Message) ([]byte, error) {
-	if err := mistyped(m); err != nil {
+// encodeEvent returns a part of an answer as an event; nothing for one without outputs,
+// which only marks the end of the answer.
+func encodeEvent(m *dynamicpb.Message) ([]byte, error) {
+	if err := checkTypes(m); err != nil {
 		return nil, err
 	}
 	fields := m.Descriptor().Fields()
 	if text := m.Get(fields.ByName("error_message")).String(); text != "" {
-		return event(problem(text)), nil
+		return event(errorBody(text)), nil
 	}
 	response := m.Get(fields.ByName("infer_response")).Message()
-	frame, err := outputs(response)
-	if err != nil || len(frame) == 0 {
+	data, err := outputs(response)
+	if err != nil || len(data) == 0 {
 		return nil, err
 	}
 	names := response.Descriptor().Fields()
 	for _, name := range []protoreflect.Name{"model_name", "model_version"} {
-		frame[string(name)] = response.Get(names.ByName(name)).String()
+		data[string(name)] = response.Get(names.ByName(name)).String()
 	}
-	text, err := json.Marshal(frame)
+	text, err := json.Marshal(data)
 	return event(text), err
 }
 
-// event is one server-sent event.
+// event returns a server-sent event.
 func event(text []byte) []byte { return fmt.Appendf(nil, "data: %s\n\n", text) }
 
-// outputs are the texts of a response by name, a list where there are several.
+// outputs returns the texts of a response by name, a list where there are several.
 func outputs(response protoreflect.Message) (map[string]any, error) {
-	if err := mistyped(response); err != nil {
+	if err := checkTypes(response); err != nil {
 		return nil, err
 	}
 	fields := response.Descriptor().Fields()
 	all, raws := response.Get(fields.ByName("outputs")).List(), response.Get(fields.ByName("raw_output_contents")).List()
-	frame := make(map[string]any)
+	data := make(map[string]any)
 	for i := range all.Len() {
-		o := all.Get(i).Message()
-		names := o.Descriptor().Fields()
-		if o.Get(names.ByName("datatype")).String() != "BYTES" {
+		output := all.Get(i).Message()
+		names := output.Descriptor().Fields()
+		if output.Get(names.ByName("datatype")).String() != "BYTES" {
 			continue
 		}
-		elements, ok := elementsOf(o, raws, i)
+		elements, ok := outputTexts(output, raws, i)
 		if !ok {
-			return nil, fmt.Errorf("%w: output %d is cut", errReply, i)
+			return nil, fmt.Errorf("%w: output %d is truncated", errReply, i)
 		}
-		name := o.Get(names.ByName("name")).String()
-		if frame[name] = elements; len(elements) == 1 {
-			frame[name] = elements[0]
+		name := output.Get(names.ByName("name")).String()
+		if data[name] = elements; len(elements) == 1 {
+			data[name] = elements[0]
 		}
 	}
-	return frame, nil
+	return data, nil
 }
 
-// elementsOf are the texts of an output, which are in it or next to it.
-func elementsOf(o protoreflect.Message, raws protoreflect.List, i int) (all []string, ok bool) {
+// outputTexts returns the texts of an output, which are in it or in the raw contents next
+// to it.
+func outputTexts(output protoreflect.Message, raws protoreflect.List, i int) (texts []string, ok bool) {
 	if i < raws.Len() {
-		return texts(raws.Get(i).Bytes())
+		return decodeTexts(raws.Get(i).Bytes())
 	}
-	contents := o.Get(o.Descriptor().Fields().ByName("contents")).Message()
+	contents := output.Get(output.Descriptor().Fields().ByName("contents")).Message()
 	list := contents.Get(contents.Descriptor().Fields().ByName("bytes_contents")).List()
 	for n := range list.Len() {
-		all = append(all, string(list.Get(n).Bytes()))
+		texts = append(texts, string(list.Get(n).Bytes()))
 	}
-	return all, true
+	return texts, true
 }

@@ -21,7 +21,7 @@ import (
 
 const generateStream = "/v2/models/llm/generate_stream"
 
-// someInputs is the metadata of a model with an input of every type.
+// someInputs returns the metadata of a model with an input of every type.
 func someInputs() []byte {
 	all := str(1, "llm")
 	for _, t := range []string{"BYTES", "BOOL", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64", "FP32", "FP64", "FP16"} {
@@ -30,13 +30,13 @@ func someInputs() []byte {
 	return all
 }
 
-// part is a part of an answer with one text.
+// part returns a part of an answer with one text.
 func part(text string) []byte {
 	raw := join([]byte{byte(len(text)), 0, 0, 0}, []byte(text))
 	return msg(2, str(1, "llm"), str(2, "1"), msg(5, str(1, "text_output"), str(2, "BYTES"), packed(3, 1)), msg(6, raw))
 }
 
-// answering is a server whose model answers with parts, then with an error.
+// answering starts a server whose model answers with parts, then with an error.
 func answering(t *testing.T, failure error, parts ...[]byte) *server {
 	t.Helper()
 	return serveStreams(t, someInputs(), func(stream grpc.ServerStream) error {
@@ -64,7 +64,7 @@ func streamed(t *testing.T, s *server, path, body string) (code int, text string
 	return code, string(all), failure
 }
 
-func TestAnAnswerInPartsIsThatOfTheHTTPAPI(t *testing.T) {
+func TestAStreamedAnswerIsThatOfTheHTTPAPI(t *testing.T) {
 	const begins = `data: {"model_name":"llm","model_version":"1","text_output":`
 	contents := msg(2, str(1, "llm"), msg(5, str(1, "text_output"), str(2, "BYTES"), msg(5, str(8, "a"), str(8, "b"))))
 	number := msg(2, str(1, "llm"), msg(5, str(1, "text_output"), str(2, "BYTES")), msg(5, str(1, "sequence_id"), str(2, "INT32")), msg(6, []byte{1, 0, 0, 0, 'x'}), msg(6, []byte{7, 0, 0, 0}))
@@ -85,9 +85,9 @@ func TestAnAnswerInPartsIsThatOfTheHTTPAPI(t *testing.T) {
 		{"refused before any part", status.Error(codes.NotFound, "unknown model"), nil, 404, `{"error":"unknown model"}`, ""},
 		{"no room", status.Error(codes.Unavailable, "Exceeds maximum queue size"), nil, 503, `{"error":"Exceeds maximum queue size"}`, ""},
 		{"a failure in the middle", status.Error(codes.Internal, "broken"), [][]byte{part("one")}, 200, begins + "\"one\"}\n\n", "broken"},
-		{"a text that is cut", nil, [][]byte{msg(2, msg(5, str(1, "text_output"), str(2, "BYTES")), msg(6, []byte{9, 0, 0, 0, 'x'}))}, 0, "", "output 0 is cut"},
-		{"a length that is cut", nil, [][]byte{part("one"), msg(2, msg(5, str(1, "t"), str(2, "BYTES")), msg(6, []byte{9, 0}))}, 200, begins + "\"one\"}\n\n", "output 0 is cut"},
-		{"no such message", nil, [][]byte{{0xff}}, 0, "", "the answer is no such message"},
+		{"a text that is truncated", nil, [][]byte{msg(2, msg(5, str(1, "text_output"), str(2, "BYTES")), msg(6, []byte{9, 0, 0, 0, 'x'}))}, 0, "", "output 0 is truncated"},
+		{"a length that is truncated", nil, [][]byte{part("one"), msg(2, msg(5, str(1, "t"), str(2, "BYTES")), msg(6, []byte{9, 0}))}, 200, begins + "\"one\"}\n\n", "output 0 is truncated"},
+		{"no such message", nil, [][]byte{{0xff}}, 0, "", "the answer is not the message of its method"},
 		{"fields of another type", nil, [][]byte{num(2, 1)}, 0, "", "infer_response has wire type 0"},
 		{"a part that is too large", nil, [][]byte{part("one"), str(1, strings.Repeat("x", 2<<20))}, 200, begins + "\"one\"}\n\n", "over its limit"},
 	} {
@@ -124,8 +124,7 @@ func TestInputsAreWrittenInTheirTypes(t *testing.T) {
 	), ordered(t, calls[1].request))
 }
 
-// ordered puts the fields of a message, and of its inputs, into the order of their
-// numbers.
+// ordered sorts the fields of a message, and of its inputs, by their numbers.
 func ordered(t *testing.T, message []byte) []byte {
 	t.Helper()
 	type field struct {
@@ -152,11 +151,11 @@ func ordered(t *testing.T, message []byte) []byte {
 	return out
 }
 
-func TestWhatCannotBeAskedInPartsIsRefused(t *testing.T) {
-	for name, c := range map[string]struct{ path, body, says string }{
+func TestRequestsThatCannotBeStreamedAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ path, body, text string }{
 		"another path":               {"/v2/models/llm/infer", `{}`, "no gRPC method"},
 		"an input that it lacks":     {generateStream, `{"color":"red"}`, "model llm has no input color"},
-		"a type that is not written": {generateStream, `{"fp16":1}`, "type FP16, which is not written"},
+		"a type that is not written": {generateStream, `{"fp16":1}`, "type FP16, which is not supported"},
 		"a number for a text":        {generateStream, `{"bytes":1}`, "input bytes of type BYTES"},
 		"a body that is no JSON":     {generateStream, `no`, "cannot be read"},
 	} {
@@ -164,7 +163,7 @@ func TestWhatCannotBeAskedInPartsIsRefused(t *testing.T) {
 			code, text, err := streamed(t, answering(t, nil), c.path, c.body)
 			require.NoError(t, err)
 			require.Contains(t, []int{http.StatusBadRequest, http.StatusNotFound}, code)
-			require.Contains(t, text, c.says)
+			require.Contains(t, text, c.text)
 		})
 	}
 	t.Run("a model that is not there", func(t *testing.T) {
@@ -202,7 +201,7 @@ func TestAClientThatLeavesIsNoticed(t *testing.T) {
 	require.ErrorIs(t, <-left, context.Canceled)
 }
 
-func TestATimeThatIsOverEndsAStream(t *testing.T) {
+func TestADeadlineEndsAStream(t *testing.T) {
 	s := serveStreams(t, someInputs(), func(stream grpc.ServerStream) error {
 		<-stream.Context().Done()
 		return stream.Context().Err()

@@ -6,42 +6,41 @@ import (
 )
 
 const (
-	// Patience is how long the answers of a batch are waited for.
-	Patience = 200 * time.Millisecond
-	// pause is how long a batch sleeps between two looks at what came, briefPause
-	// while the rest of a request or of an answer is awaited.
+	// Timeout is how long a batch waits for its answers.
+	Timeout = 200 * time.Millisecond
+	// pause is how long a batch sleeps between two looks at the sockets, briefPause while
+	// a request is partly sent or an answer partly received.
 	pause      = 10 * time.Millisecond
 	briefPause = time.Millisecond
 )
 
-// Batch puts requests over lanes together: they are sent one after the other, and
-// the answers are read as they come, in one goroutine. It is used by one goroutine
-// at a time, and again after Run. The zero value is ready.
+// Batch sends the requests of several lanes and reads their answers. It is used by one
+// goroutine at a time, and can be used again after Run. The zero value is ready.
 type Batch struct {
-	// Patience is how long answers are waited for; 0 stands for the constant.
-	Patience time.Duration
+	// Timeout is how long to wait for answers; 0 stands for the constant.
+	Timeout time.Duration
 
 	requests []request
-	open     []*request
+	pending  []*request
 	buffers  [][]byte
 	poller   poller
 	inbox    inbox
 	timer    *time.Timer
 }
 
-// Answer is what came.
+// Answer is an answer that a lane accepts.
 type Answer struct {
-	// Body is valid until the function that it was given to returns.
+	// Body is valid until the function that it was passed to returns.
 	Body        []byte
 	ContentType string
-	// Took is the time from the request to the last byte, which came at Came.
-	Took time.Duration
-	Came time.Time
+	// Duration is the time from the request to the last byte, Received when that arrived.
+	Duration time.Duration
+	Received time.Time
 }
 
-// Add puts the request of a lane into the batch; it reports false when the lane
-// cannot be used now. Otherwise Run calls done once, not ok when there is no answer
-// and another way has to be gone.
+// Add puts the request of a lane into the batch. It reports false when the lane cannot be
+// used now. Otherwise Run calls done once, not ok when there is no answer and the request
+// has to be sent in another way.
 func (b *Batch) Add(l *Lane, done func(answer Answer, ok bool)) bool {
 	fd, fresh, ok := l.acquire()
 	if ok {
@@ -50,19 +49,18 @@ func (b *Batch) Add(l *Lane, done func(answer Answer, ok bool)) bool {
 	return ok
 }
 
-// Run sends the requests and reads what is answered in time. It sleeps
-// between two looks instead of waiting for the next answer: a wait wakes a
-// processor for each of them, and one within the system keeps the runtime's
-// monitor awake.
+// Run sends the requests and reads what is answered in time. It sleeps between two looks
+// instead of waiting for the next answer: a wait wakes a processor for each of them, and
+// one in the kernel keeps the runtime's monitor awake.
 func (b *Batch) Run() {
 	b.send()
-	patience := cmp.Or(b.Patience, Patience)
-	for begun := time.Now(); len(b.open) > 0; {
-		left := patience - time.Since(begun)
-		if left > 0 {
-			b.sleep(min(left, b.pause()))
+	timeout := cmp.Or(b.Timeout, Timeout)
+	for start := time.Now(); len(b.pending) > 0; {
+		remaining := timeout - time.Since(start)
+		if remaining > 0 {
+			b.sleep(min(remaining, b.pause()))
 		}
-		b.read(left <= 0)
+		b.receive(remaining <= 0)
 	}
 	clear(b.requests)
 	b.requests = b.requests[:0]
@@ -70,7 +68,7 @@ func (b *Batch) Run() {
 
 // pause returns how long the batch sleeps before its next look.
 func (b *Batch) pause() time.Duration {
-	for _, r := range b.open {
+	for _, r := range b.pending {
 		if len(r.unsent) > 0 || len(r.buf) > 0 {
 			return briefPause
 		}
@@ -87,69 +85,69 @@ func (b *Batch) sleep(d time.Duration) {
 	<-b.timer.C
 }
 
-// send sends the requests. Connections over which something came that nobody
-// asked for are replaced first.
+// send sends the requests. Connections on which something happened since the previous
+// answer are replaced first.
 func (b *Batch) send() {
-	b.open = b.open[:0]
+	b.pending = b.pending[:0]
 	for i := range b.requests {
-		b.open = append(b.open, &b.requests[i])
+		b.pending = append(b.pending, &b.requests[i])
 	}
-	sent := b.open[:0]
-	for i, stirred := range b.poller.look(b.open) {
-		r := b.open[i]
-		if stirred && !r.fresh {
+	sent := b.pending[:0]
+	for i, ready := range b.poller.poll(b.pending) {
+		r := b.pending[i]
+		if ready && !r.fresh {
 			r.fd, r.fresh = r.lane.reconnect(), true
 		}
-		r.begun = time.Now()
+		r.start = time.Now()
 		if r.fd < 0 || !r.send() {
-			b.fail(r, restUnbelieved)
+			b.fail(r, restRefused)
 			continue
 		}
 		sent = append(sent, r)
 	}
-	b.open = sent
+	b.pending = sent
 }
 
-// read takes what came for the requests that are open; over says that the others
-// are given up.
-func (b *Batch) read(over bool) {
-	still := b.open[:0]
-	ready := b.poller.look(b.open)
-	seen := time.Now()
-	for i, r := range b.open {
-		v := more
+// receive reads what arrived for the pending requests. The last time it gives up on those
+// that are still incomplete.
+func (b *Batch) receive(last bool) {
+	pending := b.pending[:0]
+	ready := b.poller.poll(b.pending)
+	now := time.Now()
+	for i, r := range b.pending {
+		v := incomplete
 		if ready[i] {
 			v = r.proceed(b)
 		}
 		switch {
 		case v == plain:
-			b.complete(r, seen)
+			b.complete(r, now)
 		case v == unusual && (r.fresh || len(r.buf) > 0):
-			b.fail(r, restUnbelieved)
+			b.fail(r, restRefused)
 		case v == unusual:
-			b.fail(r, 0) // A kept connection may end just so.
-		case over:
+			b.fail(r, 0) // The server may close a kept connection at any time.
+		case last:
 			b.fail(r, restLate)
 		default:
-			still = append(still, r)
+			pending = append(pending, r)
 		}
 	}
-	b.open = still
+	b.pending = pending
 }
 
-// complete hands out an answer that was seen at a moment.
-func (b *Batch) complete(r *request, seen time.Time) {
-	took := r.took(seen)
+// complete passes on an answer.
+func (b *Batch) complete(r *request, now time.Time) {
+	d := r.duration(now)
 	answer := Answer{
-		Body: r.buf[r.head.size : r.head.size+r.head.length], ContentType: r.lane.text(r.head.contentType),
-		Took: took, Came: r.begun.Add(took),
+		Body: r.buf[r.head.size : r.head.size+r.head.length], ContentType: r.lane.intern(r.head.contentType),
+		Duration: d, Received: r.start.Add(d),
 	}
-	r.lane.release(!r.head.last)
+	r.lane.release(!r.head.closes)
 	r.done(answer, true)
 	b.buffers = append(b.buffers, r.buf[:0])
 }
 
-// fail says that there is no answer.
+// fail reports that there is no answer.
 func (b *Batch) fail(r *request, rest time.Duration) {
 	if r.buf != nil {
 		b.buffers = append(b.buffers, r.buf[:0])

@@ -17,22 +17,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serving is a lane to a server of its own.
+// serving returns a lane to a server of its own.
 func serving(t *testing.T, handle http.HandlerFunc) *Lane {
 	t.Helper()
 	s := httptest.NewServer(handle)
 	t.Cleanup(s.Close)
 	l := New(Options{
 		Address: netip.MustParseAddrPort(strings.TrimPrefix(s.URL, "http://")), Request: []byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
-		Keep: true, MostHead: 4 << 10, MostBody: 256 << 10, Connections: free{},
+		KeepAlive: true, MaxHeader: 4 << 10, MaxBody: 256 << 10, Connections: free{},
 	})
 	require.NotNil(t, l)
 	t.Cleanup(l.Close)
 	return l
 }
 
-// A batch sleeps between two looks, and an answer's time ends nevertheless when the
-// answer came.
+// A batch sleeps between two looks, which does not count in the duration of an answer.
 func TestAPauseMakesNoAnswerLonger(t *testing.T) {
 	t.Parallel()
 	var said atomic.Pointer[time.Time]
@@ -41,30 +40,30 @@ func TestAPauseMakesNoAnswerLonger(t *testing.T) {
 		said.Store(&now)
 		_, _ = w.Write([]byte(page))
 	})
-	// The system may take a moment until it notes anything.
+	// The kernel may take a moment to enable timestamps.
 	require.Eventually(t, func() bool {
-		b := Batch{Patience: time.Minute}
+		b := Batch{Timeout: time.Minute}
 		var got Answer
 		before := time.Now()
 		added := b.Add(l, func(a Answer, _ bool) { got = a })
 		b.Run()
-		if !added || got.Took == 0 {
+		if !added || got.Duration == 0 {
 			return false
 		}
-		require.False(t, got.Came.Before(*said.Load()), "not before it was sent")
-		require.LessOrEqual(t, got.Took, got.Came.Sub(before))
-		return got.Came.Before(said.Load().Add(pause / 2))
+		require.False(t, got.Received.Before(*said.Load()), "not before it was sent")
+		require.LessOrEqual(t, got.Duration, got.Received.Sub(before))
+		return got.Received.Before(said.Load().Add(pause / 2))
 	}, time.Minute, time.Millisecond)
 }
 
-func TestHowLongAnAnswerTook(t *testing.T) {
+func TestDurationOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	for _, c := range []struct {
-		says string
-		// came and seen are when it did by the clock on the wall, since it was asked
-		// for, and most how long it took until it was seen.
-		came, seen, most, took time.Duration
+		name string
+		// received and read are wall clock times since the request, elapsed is the
+		// monotonic time until the answer was read.
+		received, read, elapsed, want time.Duration
 	}{
 		{"as the system noted it", 3 * ms, 10 * ms, 10 * ms, 3 * ms},
 		{"no time", 0, 10 * ms, 10 * ms, 0},
@@ -75,18 +74,18 @@ func TestHowLongAnAnswerTook(t *testing.T) {
 		{"until it was seen, when the clock was set back", 3 * ms, 5 * ms, 10 * ms, 10 * ms},
 		{"as it was noted, when the clock runs a little fast", 3 * ms, 10*ms + ms/2, 10 * ms, 3 * ms},
 	} {
-		begun := int64(time.Hour)
-		require.Equal(t, c.took, tookOf(c.most, begun, begun+int64(c.came), begun+int64(c.seen)), c.says)
+		start := int64(time.Hour)
+		require.Equal(t, c.want, durationOf(c.elapsed, start, start+int64(c.received), start+int64(c.read)), c.name)
 	}
 }
 
-// A slot of the clock costs no memory once there was one, however many it asks.
-func TestABatchNeedsNoMemoryOfItsOwn(t *testing.T) {
+// A batch allocates nothing after its first run, however many requests it has.
+func TestABatchReusesItsBuffers(t *testing.T) {
 	var lanes []*Lane
 	for range 20 {
 		lanes = append(lanes, serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) }))
 	}
-	b := Batch{Patience: time.Minute}
+	b := Batch{Timeout: time.Minute}
 	came := 0
 	done := func(_ Answer, ok bool) {
 		if ok {

@@ -20,29 +20,29 @@ import (
 // page is a small Triton page.
 const page = "# TYPE nv_inference_count counter\nnv_inference_count{model=\"ensemble\",version=\"1\"} 7\n"
 
-// answer is a whole HTTP/1.1 response; headers end with CRLF each.
+// answer returns a whole HTTP/1.1 response; headers end with CRLF each.
 func answer(status, headers, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\n%sContent-Length: %d\r\n\r\n%s", status, headers, len(body), body)
 }
 
-// free are connections of which there are always more.
+// free are unlimited connections.
 type free struct{}
 
-// Take and the others implement Connections.
-func (free) Take() bool    { return true }
-func (free) Give()         {}
-func (free) Crowded() bool { return false }
-func (free) Add(*Lane)     {}
-func (free) Remove(*Lane)  {}
+// TryAcquire and the others implement Connections.
+func (free) TryAcquire() bool  { return true }
+func (free) Release()          {}
+func (free) Contended() bool   { return false }
+func (free) Add(IdleCloser)    {}
+func (free) Remove(IdleCloser) {}
 
-// over is a lane whose connection is there.
+// over returns a lane with a connection.
 func over(fd int) *Lane {
 	return &Lane{opts: Options{
-		Request: []byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), Keep: true, MostHead: 4 << 10, MostBody: 256 << 10, Connections: free{},
+		Request: []byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), KeepAlive: true, MaxHeader: 4 << 10, MaxBody: 256 << 10, Connections: free{},
 	}, fd: fd}
 }
 
-// recorded is a connection over which the same bytes always come, once asked.
+// recorded is a connection that answers with fixed bytes after the request.
 type recorded struct {
 	net.Conn
 
@@ -69,7 +69,7 @@ func (*recorded) SetDeadline(time.Time) error      { return nil }
 func (*recorded) SetReadDeadline(time.Time) error  { return nil }
 func (*recorded) SetWriteDeadline(time.Time) error { return nil }
 
-// asNetHTTP is what net/http makes of the bytes of an answer.
+// asNetHTTP reads the bytes of an answer with net/http.
 func asNetHTTP(t *testing.T, text string) (body, contentType string, err error) {
 	t.Helper()
 	transport := &http.Transport{
@@ -92,8 +92,8 @@ func asNetHTTP(t *testing.T, text string) (body, contentType string, err error) 
 	return string(all), resp.Header.Get("Content-Type"), err
 }
 
-// heard waits until something can be read.
-func heard(fd int) {
+// waitReadable waits until something can be read.
+func waitReadable(fd int) {
 	for {
 		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); n == 1 {
 			return
@@ -101,10 +101,9 @@ func heard(fd int) {
 	}
 }
 
-// FuzzLane holds the lane against net/http: what it believes net/http reads the
-// same way, to the last byte that came, and an answer with anything after it, cut
-// short or framed in another way is never believed. Cut is where the answer comes
-// in two parts.
+// FuzzLane compares the lane with net/http: what the lane accepts, net/http reads in the
+// same way, to the last byte; an answer with anything after it, truncated or framed in
+// another way is never accepted. Cut is where the answer is split in two parts.
 func FuzzLane(f *testing.F) {
 	for _, text := range []string{
 		answer("200 OK", "Content-Type: text/plain\r\n", page),
@@ -127,11 +126,11 @@ func FuzzLane(f *testing.F) {
 		require.NoError(t, err)
 		l := over(fds[0])
 		defer l.Close()
-		b := Batch{Patience: time.Minute}
+		b := Batch{Timeout: time.Minute}
 		var got Answer
-		believed := false
+		accepted := false
 		require.True(t, b.Add(l, func(a Answer, ok bool) {
-			got, believed = a, ok
+			got, accepted = a, ok
 			got.Body = append([]byte(nil), a.Body...)
 		}))
 		cut = max(0, min(cut, len(text)))
@@ -143,7 +142,7 @@ func FuzzLane(f *testing.F) {
 		}
 		var saying sync.WaitGroup
 		saying.Go(func() {
-			heard(peer)
+			waitReadable(peer)
 			say(text[:cut])
 			say(text[cut:])
 			_ = unix.Shutdown(peer, unix.SHUT_WR)
@@ -151,8 +150,8 @@ func FuzzLane(f *testing.F) {
 		b.Run()
 		saying.Wait()
 		_ = unix.Close(peer)
-		if !believed {
-			require.Negative(t, l.fd, "what was not believed is closed")
+		if !accepted {
+			require.Negative(t, l.fd, "what was not accepted is closed")
 			return
 		}
 		body, contentType, err := asNetHTTP(t, text)

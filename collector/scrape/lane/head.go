@@ -1,49 +1,49 @@
 package lane
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
-// longestHead bounds the head of an answer that is read.
-const longestHead = 4 << 10
+const (
+	// maxHead is the size of the largest head that is accepted.
+	maxHead = 4 << 10
+	// okLine begins every answer that is accepted.
+	okLine = "HTTP/1.1 200"
+)
 
-// head is the head of an answer that a lane believes.
+// head is the head of an answer that a lane accepts.
 type head struct {
 	// size is the length of the head, length that of the body.
 	size, length int
 	contentType  []byte
-	// last is true when the server ends the connection after the answer.
-	last bool
+	// closes is true when the server closes the connection after the answer.
+	closes bool
 }
 
-// verdict is what a lane makes of the bytes that came.
+// verdict is what a lane concludes from the bytes that it received.
 type verdict uint8
 
 const (
-	// more is needed to say anything.
-	more verdict = iota
-	// plain is a head that a lane believes.
+	// incomplete needs more bytes.
+	incomplete verdict = iota
+	// plain is accepted.
 	plain
-	// unusual is anything else: it is for net/http to read.
+	// unusual is left to net/http.
 	unusual
 )
 
-// okLine begins every answer that a lane believes.
-const okLine = "HTTP/1.1 200"
-
-// longestLength is the most digits of a length that is read.
-const longestLength = 9
-
-// readHead reads the head of an answer. What it calls plain net/http reads the
-// same way (a fuzz test holds them together); it is far stricter, and calls
-// unusual whatever it does not know.
+// readHead reads the head of an answer. What it calls plain, net/http reads in the same
+// way, as FuzzLane checks. It is far stricter, and calls unusual whatever it does not know.
 func readHead(text []byte) (head, verdict) {
 	end := bytes.Index(text, []byte("\r\n\r\n"))
 	if end < 0 {
-		if len(text) > longestHead {
+		if len(text) > maxHead {
 			return head{}, unusual
 		}
-		return head{}, more
+		return head{}, incomplete
 	}
-	if end > longestHead {
+	if end > maxHead {
 		return head{}, unusual
 	}
 	h := head{size: end + 4, length: -1}
@@ -64,13 +64,13 @@ func readHead(text []byte) (head, verdict) {
 	return h, plain
 }
 
-// okStatus reports whether the first line is that of 200.
+// okStatus reports whether the status line is that of 200.
 func okStatus(line []byte) bool {
 	reason, ok := bytes.CutPrefix(line, []byte(okLine))
 	return ok && (len(reason) == 0 || reason[0] == ' ') && printable(reason)
 }
 
-// field takes one line of a head; false for one that a lane does not believe.
+// field takes one line of a head; false for one that is not accepted.
 func (h *head) field(line []byte) bool {
 	name, value, ok := bytes.Cut(line, []byte(":"))
 	if !ok || !token(name) || !printable(value) {
@@ -78,60 +78,30 @@ func (h *head) field(line []byte) bool {
 	}
 	value = bytes.Trim(value, " \t")
 	switch {
-	case named(name, "content-length"):
+	case bytes.EqualFold(name, []byte("content-length")):
 		if h.length >= 0 {
 			return false
 		}
-		h.length = digits(value)
-		return h.length >= 0
-	case named(name, "content-type"):
+		length, err := strconv.ParseUint(string(value), 10, 31)
+		h.length = int(length)
+		return err == nil
+	case bytes.EqualFold(name, []byte("content-type")):
 		if h.contentType != nil || len(value) == 0 {
 			return false
 		}
 		h.contentType = value
-	case named(name, "connection"):
-		if h.last = named(value, "close"); !h.last && !named(value, "keep-alive") {
+	case bytes.EqualFold(name, []byte("connection")):
+		if h.closes = bytes.EqualFold(value, []byte("close")); !h.closes && !bytes.EqualFold(value, []byte("keep-alive")) {
 			return false
 		}
-	case named(name, "transfer-encoding"), named(name, "content-encoding"), named(name, "content-range"),
-		named(name, "trailer"), named(name, "upgrade"):
+	case bytes.EqualFold(name, []byte("transfer-encoding")), bytes.EqualFold(name, []byte("content-encoding")), bytes.EqualFold(name, []byte("content-range")),
+		bytes.EqualFold(name, []byte("trailer")), bytes.EqualFold(name, []byte("upgrade")):
 		return false
 	}
 	return true
 }
 
-// digits is a length; -1 for anything else.
-func digits(text []byte) int {
-	if len(text) == 0 || len(text) > longestLength {
-		return -1
-	}
-	n := 0
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return -1
-		}
-		n = 10*n + int(c-'0')
-	}
-	return n
-}
-
-// named compares a text with one in lower case.
-func named(text []byte, lower string) bool {
-	if len(text) != len(lower) {
-		return false
-	}
-	for i, c := range text {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// token reports whether a text is a name of letters, digits, dashes and underscores.
+// token reports whether a text consists of letters, digits, dashes and underscores.
 func token(text []byte) bool {
 	for _, c := range text {
 		switch {
@@ -143,7 +113,7 @@ func token(text []byte) bool {
 	return len(text) > 0
 }
 
-// printable reports whether a text is of ASCII characters and tabs.
+// printable reports whether a text consists of printable ASCII and tabs.
 func printable(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' && c != '\t' || c > '~' {

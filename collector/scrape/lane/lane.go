@@ -7,42 +7,47 @@ import (
 )
 
 const (
-	// restUnbelieved is how long a lane is not used after an answer that it does
-	// not believe: servers that compress their pages do so always.
-	restUnbelieved = 5 * time.Minute
-	// restLate is how long it is not used after the second of two answers in a row that
-	// took too long: the server may be as slow the next time, and would be asked twice.
-	// One alone is late where the machine has too much to do.
+	// restRefused is how long a lane rests after an answer that it does not accept:
+	// servers that compress their pages always do so.
+	restRefused = 5 * time.Minute
+	// restLate is how long it rests after the second late answer in a row: the server may
+	// be as slow the next time, and would get each request twice. A single late answer is
+	// ignored, because the exporter's machine may be busy.
 	restLate = time.Minute
 )
 
-// Options say what a lane asks for, and how.
+// Options configure a lane.
 type Options struct {
 	Address netip.AddrPort
 	// Request is the text of the whole request.
 	Request []byte
-	// Keep says that the connection is kept from one request to the next.
-	Keep bool
-	// MostHead and MostBody bound an answer, in bytes.
-	MostHead, MostBody int
+	// KeepAlive keeps the connection from one request to the next.
+	KeepAlive bool
+	// MaxHeader and MaxBody limit an answer, in bytes.
+	MaxHeader, MaxBody int
 	Connections        Connections
 }
 
-// Connections are those that the process may have. They are safe for concurrent
-// use.
+// Connections are those that the process may have. They are safe for concurrent use.
 type Connections interface {
-	// Take takes one and reports whether there was one; Give gives one back.
-	Take() bool
-	Give()
-	// Crowded reports whether somebody waits for one.
-	Crowded() bool
-	// Add and Remove say which lanes have connections that may be idle.
-	Add(l *Lane)
-	Remove(l *Lane)
+	// TryAcquire takes one and reports whether there was one; Release gives one back.
+	TryAcquire() bool
+	Release()
+	// Contended reports whether somebody waits for one.
+	Contended() bool
+	// Add and Remove register holders of connections that may be idle.
+	Add(holder IdleCloser)
+	Remove(holder IdleCloser)
 }
 
-// Lane asks one address for the same thing again and again; see the package. It is
-// safe for concurrent use.
+// IdleCloser is a holder of connections that may be idle.
+type IdleCloser interface {
+	// CloseIdle closes the connections that no request uses.
+	CloseIdle()
+}
+
+// Lane repeats one request to one address; see the package. It is safe for concurrent
+// use.
 type Lane struct {
 	opts Options
 
@@ -50,15 +55,15 @@ type Lane struct {
 	// fd is the connection, -1 for none.
 	fd           int
 	busy, closed bool
-	// until is when its rest ends; late is true after an answer that took too long.
-	until time.Time
-	late  bool
-	// contentType is that of the answer before.
+	// restUntil is when the lane can be used again; late is true after a late answer.
+	restUntil time.Time
+	late      bool
+	// contentType is that of the previous answer.
 	contentType string
 }
 
-// New returns a lane; nil where the system has not what it takes. The caller
-// closes it.
+// New returns a lane; nil where the operating system is not supported. The caller closes
+// it.
 func New(o Options) *Lane {
 	if !supported {
 		return nil
@@ -77,33 +82,33 @@ func (l *Lane) Close() {
 	l.drop()
 }
 
-// CloseIdle closes the connection unless it is used.
+// CloseIdle closes the connection unless it is in use.
 func (l *Lane) CloseIdle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.drop()
 }
 
-// drop closes the connection unless it is used or there is none.
+// drop closes the connection unless it is in use or there is none.
 func (l *Lane) drop() {
 	if l.busy || l.fd < 0 {
 		return
 	}
 	disconnect(l.fd)
-	l.opts.Connections.Give()
+	l.opts.Connections.Release()
 	l.fd = -1
 }
 
-// acquire gives the connection out, a fresh one where there is none; not ok when
-// the lane cannot be used now.
+// acquire returns the connection, a fresh one where there is none; not ok when the lane
+// cannot be used now.
 func (l *Lane) acquire() (fd int, fresh, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.busy || l.closed || !l.until.IsZero() && time.Now().Before(l.until) {
+	if l.busy || l.closed || !l.restUntil.IsZero() && time.Now().Before(l.restUntil) {
 		return -1, false, false
 	}
 	if fresh = l.fd < 0; fresh {
-		if !l.opts.Connections.Take() {
+		if !l.opts.Connections.TryAcquire() {
 			return -1, false, false
 		}
 		if l.fd = l.dial(); l.fd < 0 {
@@ -114,18 +119,17 @@ func (l *Lane) acquire() (fd int, fresh, ok bool) {
 	return l.fd, fresh, true
 }
 
-// dial opens the connection that was taken; -1 when it cannot.
+// dial opens the connection that was taken; -1 when that fails.
 func (l *Lane) dial() int {
 	fd, err := connect(l.opts.Address)
 	if err != nil {
-		l.opts.Connections.Give()
+		l.opts.Connections.Release()
 		return -1
 	}
 	return fd
 }
 
-// reconnect puts a fresh connection in place of the one that was given out; -1
-// when it cannot.
+// reconnect replaces the connection that is in use; -1 when that fails.
 func (l *Lane) reconnect() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,19 +138,18 @@ func (l *Lane) reconnect() int {
 	return l.fd
 }
 
-// release takes the connection back after an answer; keep says that it may be used
-// again.
-func (l *Lane) release(keep bool) {
+// release takes the connection back after an answer; reusable is false when the server
+// closes it.
+func (l *Lane) release(reusable bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy, l.late = false, false
-	if !keep || !l.opts.Keep || l.closed || l.opts.Connections.Crowded() {
+	if !reusable || !l.opts.KeepAlive || l.closed || l.opts.Connections.Contended() {
 		l.drop()
 	}
 }
 
-// fail takes the connection back without an answer, and lets the lane rest, but not for
-// the first answer that is late.
+// fail closes the connection, and lets the lane rest, except after a first late answer.
 func (l *Lane) fail(rest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,13 +159,13 @@ func (l *Lane) fail(rest time.Duration) {
 		l.late, rest = true, 0
 	}
 	if rest > 0 {
-		l.until = time.Now().Add(rest)
+		l.restUntil = time.Now().Add(rest)
 	}
 }
 
-// text returns the content type as text, that of the answer before where they are
-// the same.
-func (l *Lane) text(contentType []byte) string {
+// intern returns the content type as text, that of the previous answer where they are
+// equal.
+func (l *Lane) intern(contentType []byte) string {
 	if string(contentType) != l.contentType {
 		l.contentType = string(contentType)
 	}

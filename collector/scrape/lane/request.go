@@ -7,88 +7,88 @@ type request struct {
 	lane  *Lane
 	fd    int
 	fresh bool
-	begun time.Time
-	// came is when the last bytes came by the clock on the wall, in nanoseconds; 0
-	// where that is not known.
-	came   int64
-	unsent []byte
-	buf    []byte
-	head   head
-	done   func(Answer, bool)
+	start time.Time
+	// received is when the kernel received the last bytes, in nanoseconds of the wall
+	// clock; 0 where that is not known.
+	received int64
+	unsent   []byte
+	buf      []byte
+	head     head
+	done     func(Answer, bool)
 }
 
-// leastRoom is the least room that is made for more of an answer.
-const leastRoom = 4 << 10
+// minGrowth is the least by which the buffer of an answer grows.
+const minGrowth = 4 << 10
 
-// stepped is by how much two clocks may differ over one request without one of
-// them having been set.
-const stepped = time.Millisecond
+// maxClockDrift is how far the wall clock and the monotonic clock may diverge during one
+// request without the former having been set.
+const maxClockDrift = time.Millisecond
 
-// took returns the time from the request to the last byte of its answer.
-func (r *request) took(seen time.Time) time.Duration {
-	return tookOf(seen.Sub(r.begun), r.begun.UnixNano(), r.came, seen.UnixNano())
+// duration returns the time from the request to the last byte of its answer.
+func (r *request) duration(now time.Time) time.Duration {
+	return durationOf(now.Sub(r.start), r.start.UnixNano(), r.received, now.UnixNano())
 }
 
-// tookOf returns the time from begun until an answer came, as the system noted
-// that, else until it was seen, which was so long by the clock that nobody sets.
-// The others are moments of the clock on the wall.
-func tookOf(most time.Duration, begun, came, seen int64) time.Duration {
-	noted, set := time.Duration(came-begun), time.Duration(seen-begun)-most
-	if came == 0 || noted < 0 || noted > most || set.Abs() > stepped {
-		return most
+// durationOf returns the time until an answer was received, as noted by the kernel, or
+// elapsed, the time until it was read, where the note is missing or implausible. Elapsed is
+// of the monotonic clock, the others are moments of the wall clock.
+func durationOf(elapsed time.Duration, start, received, now int64) time.Duration {
+	noted, drift := time.Duration(received-start), time.Duration(now-start)-elapsed
+	if received == 0 || noted < 0 || noted > elapsed || drift.Abs() > maxClockDrift {
+		return elapsed
 	}
 	return noted
 }
 
-// proceed writes and reads what it can.
+// proceed writes and reads as much as possible without waiting.
 func (r *request) proceed(b *Batch) verdict {
 	if len(r.unsent) > 0 && !r.send() {
 		return unusual
 	}
 	if len(r.unsent) > 0 {
-		return more
+		return incomplete
 	}
 	for {
 		r.grow(b)
-		n, came, blocked, err := b.inbox.receive(r.fd, r.buf[len(r.buf):cap(r.buf)])
+		n, received, blocked, err := b.inbox.receive(r.fd, r.buf[len(r.buf):cap(r.buf)])
 		switch {
 		case blocked:
-			return more
+			return incomplete
 		case err != nil || n == 0:
 			return unusual
 		}
-		r.buf, r.came = r.buf[:len(r.buf)+n], came
-		if v := r.look(); v != more {
+		r.buf, r.received = r.buf[:len(r.buf)+n], received
+		if v := r.judge(); v != incomplete {
 			return v
 		}
 	}
 }
 
-// look reports whether the answer is there.
-func (r *request) look() verdict {
+// judge returns the verdict on what was received so far.
+func (r *request) judge() verdict {
 	if r.head.size == 0 {
 		h, v := readHead(r.buf)
 		if v != plain {
 			return v
 		}
-		if h.length > r.lane.opts.MostBody || h.size > r.lane.opts.MostHead {
+		if h.length > r.lane.opts.MaxBody || h.size > r.lane.opts.MaxHeader {
 			return unusual
 		}
 		r.head = h
 	}
-	switch whole := r.head.size + r.head.length; {
-	case len(r.buf) < whole:
-		return more
-	case len(r.buf) > whole:
+	switch size := r.head.size + r.head.length; {
+	case len(r.buf) < size:
+		return incomplete
+	case len(r.buf) > size:
 		return unusual
 	}
 	return plain
 }
 
-// sending reports whether some of the request is still to be written.
-func (r *request) sending() bool { return !r.begun.IsZero() && len(r.unsent) > 0 }
+// sending reports whether a part of the request is still to be written.
+func (r *request) sending() bool { return !r.start.IsZero() && len(r.unsent) > 0 }
 
-// send writes what it can of the request; it reports false when that fails.
+// send writes as much as possible of the request; it reports false when that fails.
 func (r *request) send() bool {
 	n, blocked, err := transmit(r.fd, r.unsent)
 	if blocked {
@@ -98,8 +98,8 @@ func (r *request) send() bool {
 	return err == nil
 }
 
-// grow makes room for more of the answer: for one byte more than it has, so that
-// what comes after it is seen.
+// grow makes room for more of the answer, and for one byte more than it has, so that
+// what follows it is noticed.
 func (r *request) grow(b *Batch) {
 	if r.buf == nil {
 		r.buf = b.buffer()
@@ -107,11 +107,10 @@ func (r *request) grow(b *Batch) {
 	if len(r.buf) < cap(r.buf) {
 		return
 	}
-	larger := make([]byte, len(r.buf), max(len(r.buf)+leastRoom, r.head.size+r.head.length+1))
+	larger := make([]byte, len(r.buf), max(len(r.buf)+minGrowth, r.head.size+r.head.length+1))
 	copy(larger, r.buf)
-	// The content type is a part of the memory before.
 	r.buf = larger
 	if r.head.size > 0 {
-		r.head, _ = readHead(r.buf)
+		r.head, _ = readHead(r.buf) // The content type is a part of the buffer.
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supported is true where the system has what lanes are made of.
+// supported is true where the operating system has the system calls of a lane.
 const supported = true
 
-// What is asked of the system for each page, and returns at once, is asked raw: of
-// any other call the runtime takes note, and the first of a slot wakes its monitor,
-// which then looks every 20 µs whether one takes long. That was a fifth of the
-// processor time of a process that sleeps most of the time.
+// The system calls for each page return at once and are made raw. The runtime tracks any
+// other system call, and the first after a pause wakes its monitor, which then checks every
+// 20 µs whether one takes long. That was a fifth of the processor time of a process that
+// sleeps most of the time.
 
-// connect begins to connect to an address, without waiting for it.
+// connect starts to connect to an address, without waiting for it.
 func connect(to netip.AddrPort) (fd int, err error) {
 	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
 	if to.Addr().Is4() {
@@ -28,7 +28,7 @@ func connect(to netip.AddrPort) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	// Where the system does not note when something came, that is not known.
+	// Without it the time when something was received is not known.
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	if err = unix.Connect(fd, address); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		disconnect(fd)
@@ -37,36 +37,36 @@ func connect(to netip.AddrPort) (fd int, err error) {
 	return fd, nil
 }
 
-// disconnect closes a connection. How that ends is of no interest any more.
+// disconnect closes a connection; an error of that is of no interest.
 func disconnect(fd int) { _ = unix.Close(fd) }
 
-// inbox is memory for what the system gets and gives when bytes are read.
+// inbox is memory for the arguments of recvmsg.
 type inbox struct {
 	message unix.Msghdr
 	into    unix.Iovec
-	notes   [64]byte
+	control [64]byte
 }
 
-// receive reads what came; blocked is true when nothing is there yet. Came is when
-// the last of it did by the clock on the wall, which the system noted; 0 where it
-// did not. There has to be room for a byte.
-func (b *inbox) receive(fd int, into []byte) (n int, came int64, blocked bool, err error) {
+// receive reads what arrived; blocked is true when nothing is there yet. Received is when
+// the last of it arrived, as noted by the kernel in nanoseconds of the wall clock; 0 where
+// that is not known. Into must not be empty.
+func (b *inbox) receive(fd int, into []byte) (n int, received int64, blocked bool, err error) {
 	b.into.Base = unsafe.SliceData(into)
 	b.into.SetLen(len(into))
-	n, blocked, err = again(func() (int, error) { return b.recvmsg(fd) })
+	n, blocked, err = retry(func() (int, error) { return b.recvmsg(fd) })
 	b.into.Base = nil
 	if blocked || err != nil {
 		return n, 0, blocked, err
 	}
-	return n, noteOf(b.notes[:b.message.Controllen]), false, nil
+	return n, timestampOf(b.control[:b.message.Controllen]), false, nil
 }
 
-// recvmsg is unix.RecvmsgBuffers without memory for an address, which a connection
-// says nothing of, and raw.
+// recvmsg is unix.RecvmsgBuffers, raw and without memory for an address, which a connected
+// socket does not fill.
 func (b *inbox) recvmsg(fd int) (int, error) {
-	b.message = unix.Msghdr{Iov: &b.into, Control: &b.notes[0]}
+	b.message = unix.Msghdr{Iov: &b.into, Control: &b.control[0]}
 	b.message.SetIovlen(1)
-	b.message.SetControllen(len(b.notes))
+	b.message.SetControllen(len(b.control))
 	n, _, failed := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.message)), 0)
 	if failed != 0 {
 		return 0, failed
@@ -74,27 +74,27 @@ func (b *inbox) recvmsg(fd int) (int, error) {
 	return int(n), nil
 }
 
-// noteOf is when something came, in nanoseconds since 1970; 0 where that was not
-// noted.
-func noteOf(notes []byte) int64 {
-	for len(notes) >= unix.SizeofCmsghdr {
-		head, data, rest, err := unix.ParseOneSocketControlMessage(notes)
+// timestampOf returns when something was received, in nanoseconds since 1970; 0 where that
+// was not noted.
+func timestampOf(control []byte) int64 {
+	for len(control) >= unix.SizeofCmsghdr {
+		head, data, rest, err := unix.ParseOneSocketControlMessage(control)
 		if err != nil {
 			return 0
 		}
-		// Seconds and nanoseconds as this machine has them, where it has 64 bits.
+		// Seconds and nanoseconds in native byte order, of 64 bits each where this machine has those.
 		if head.Level == unix.SOL_SOCKET && head.Type == unix.SO_TIMESTAMPNS && len(data) == 16 {
 			seconds, nanos := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
 			return int64(seconds)*int64(time.Second) + int64(nanos)
 		}
-		notes = rest
+		control = rest
 	}
 	return 0
 }
 
-// transmit writes what it can; blocked is true when it can nothing yet.
+// transmit writes as much as possible; blocked is true when that is nothing yet.
 func transmit(fd int, text []byte) (n int, blocked bool, err error) {
-	return again(func() (int, error) { return write(fd, text) })
+	return retry(func() (int, error) { return write(fd, text) })
 }
 
 // write is unix.Write, raw.
@@ -106,8 +106,8 @@ func write(fd int, text []byte) (int, error) {
 	return int(n), nil
 }
 
-// again does what a signal may interrupt.
-func again(do func() (int, error)) (n int, blocked bool, err error) {
+// retry repeats a system call that a signal interrupts.
+func retry(do func() (int, error)) (n int, blocked bool, err error) {
 	for {
 		switch n, err = do(); {
 		case err == nil:
@@ -120,37 +120,35 @@ func again(do func() (int, error)) (n int, blocked bool, err error) {
 	}
 }
 
-// poller is what the system is asked about connections, with memory of its own.
+// poller is memory for the arguments and results of ppoll.
 type poller struct {
 	fds   []unix.PollFd
 	ready []bool
 }
 
-// look says, without waiting, to which requests something happened: an answer or
-// anything else came, or the connection ended; where something is to be sent, that
-// it can be. When that cannot be said it may be any. What it returns is valid until
-// it is called again.
-func (p *poller) look(open []*request) []bool {
+// poll reports, without waiting, for which requests something happened: data arrived, the
+// connection ended, or, while a request is being sent, more can be written. It reports all
+// when the system call fails. The result is valid until the next call.
+func (p *poller) poll(pending []*request) []bool {
 	p.fds, p.ready = p.fds[:0], p.ready[:0]
-	for _, f := range open {
+	for _, r := range pending {
 		events := int16(unix.POLLIN)
-		if f.sending() {
+		if r.sending() {
 			events = unix.POLLOUT
 		}
-		p.fds = append(p.fds, unix.PollFd{Fd: int32(f.fd), Events: events})
+		p.fds = append(p.fds, unix.PollFd{Fd: int32(r.fd), Events: events})
 	}
-	// A look that is interrupted has seen that nothing happened.
-	err := p.poll()
-	failed := err != 0 && !errors.Is(err, unix.EINTR)
+	err := p.ppoll()
+	failed := err != 0 && !errors.Is(err, unix.EINTR) // When a signal interrupts it, nothing happened yet.
 	for i := range p.fds {
 		p.ready = append(p.ready, failed || p.fds[i].Revents != 0)
 	}
 	return p.ready
 }
 
-// poll is unix.Poll that does not wait, raw.
-func (p *poller) poll() unix.Errno {
-	var none unix.Timespec // How long it waits.
-	_, _, failed := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(p.fds))), uintptr(len(p.fds)), uintptr(unsafe.Pointer(&none)), 0, 0, 0)
+// ppoll is unix.Ppoll without a signal mask or waiting, raw.
+func (p *poller) ppoll() unix.Errno {
+	var noWait unix.Timespec
+	_, _, failed := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(p.fds))), uintptr(len(p.fds)), uintptr(unsafe.Pointer(&noWait)), 0, 0, 0)
 	return failed
 }

@@ -7,8 +7,7 @@ import (
 	"net/netip"
 )
 
-// supported is true where the system has what lanes are made of: here every
-// request goes through net/http.
+// supported is false: every request goes through net/http.
 const supported = false
 
 func connect(netip.AddrPort) (int, error) { return -1, errors.ErrUnsupported }
@@ -25,4 +24,4 @@ func transmit(int, []byte) (int, bool, error) { return 0, false, errors.ErrUnsup
 
 type poller struct{}
 
-func (*poller) look(open []*request) []bool { return make([]bool, len(open)) }
+func (*poller) poll(pending []*request) []bool { return make([]bool, len(pending)) }

@@ -27,7 +27,7 @@ func dialing(t *testing.T, dialer func(control) func(context.Context, string, st
 	return client
 }
 
-// resolving is a client that asks the name server at address.
+// resolving returns a client that uses the name server at address.
 func resolving(t *testing.T, ask dial) *scrape.Client {
 	t.Helper()
 	return dialing(t, func(c control) func(context.Context, string, string) (net.Conn, error) {
@@ -36,8 +36,8 @@ func resolving(t *testing.T, ask dial) *scrape.Client {
 	})
 }
 
-// nameServer answers each question for an IPv4 address with the one that it
-// holds, and says that the name does not exist while it holds none.
+// nameServer answers each query for an IPv4 address with the one that it holds, and that
+// the name does not exist while it holds none.
 func nameServer(t *testing.T, held *atomic.Pointer[string]) dial {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

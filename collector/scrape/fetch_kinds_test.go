@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// api is what a server answers besides its page.
+// api joins the answers of a server besides its page.
 func api(paths ...map[string]string) map[string]string {
 	all := make(map[string]string)
 	for _, p := range paths {
@@ -19,17 +19,17 @@ func api(paths ...map[string]string) map[string]string {
 	return all
 }
 
-// lists are models with an owner.
+// lists returns a list of models with an owner.
 func lists(owner string) map[string]string {
 	return map[string]string{"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","owned_by":"` + owner + `"}]}`}
 }
 
-// at is one answer.
+// at returns one answer.
 func at(path, body string) map[string]string { return map[string]string{path: body} }
 
-// TestEveryServerIsWhatItIs goes over the kinds of servers, their generations, the
-// ways to name their address, and servers that resemble them: a wrong identity
-// is worse than none.
+// TestEveryServerIsWhatItIs detects all kinds of servers, their generations, given by
+// different forms of their address, and servers that resemble them: a wrong identity is
+// worse than none.
 func TestEveryServerIsWhatItIs(t *testing.T) {
 	t.Parallel()
 	const (
@@ -49,10 +49,10 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 	sglangAPI := api(lists("sglang"), at("/model_info", `{"model_path":"/m","served_model_name":"m"}`))
 	nimAPI := api(lists("vllm"), at("/v1/version", `{"release":"2.0.0","api":"2.0.0"}`), at("/v1/health/ready", `{}`))
 	for _, c := range []struct {
-		says    string
+		name    string
 		answers map[string]string
-		// page is the path of its page, and kind what is found whichever way the
-		// address is given.
+		// page is the path of its page, kind what is detected for every form of the
+		// address.
 		page string
 		kind engine.Kind
 	}{
@@ -105,7 +105,7 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 		{"a port that answers all with nothing", at("*", ""), "/prometheus/metrics", engine.Unknown},
 	} {
 		for _, form := range []string{"http://a:1", "http://a:1/", "http://a:1" + c.page} {
-			t.Run(c.says+" at "+form, func(t *testing.T) {
+			t.Run(c.name+" at "+form, func(t *testing.T) {
 				t.Parallel()
 				p := fetcher(&server{answers: c.answers}, target.Auto, form).Fetch(t.Context(), nil)
 				defer p.Release()
@@ -119,7 +119,7 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 	}
 }
 
-func TestWhatShowsTheKindIsSaid(t *testing.T) {
+func TestTheEvidenceOfAKindIsReported(t *testing.T) {
 	t.Parallel()
 	nim := api(at("/v1/version", `{"release":"2.0.0"}`), at("/v1/metrics", "vllm:num_requests_running 1\n"))
 	for _, c := range []struct {
@@ -153,7 +153,7 @@ func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
 	version := at("/version", `{"version":"0.12.0"}`)
 	nim := at("/v1/version", `{"release":"1.0.0","api":"1.0.0"}`)
 	for _, c := range []struct {
-		says, page string
+		name, page string
 		answers    map[string]string
 		kind       engine.Kind
 	}{
@@ -163,7 +163,7 @@ func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
 		{"a stranger, a vLLM at the root", "/b/metrics", api(lists("vllm"), version, at("/b/metrics", silent)), engine.Unknown},
 		{"a Triton, its OpenAI frontend at the root", "/b/metrics", api(lists("Triton Inference Server"), at("/b/metrics", "nv_inference_count 1\n")), engine.Triton},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1"+c.page).Fetch(t.Context(), nil)
 			defer p.Release()

@@ -23,7 +23,7 @@ func TestAddressesAreDeniedHoweverTheyAreWritten(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			_, err := scrapeWithin(t, client, "http://"+host+"/metrics", ample)
-			requireFailure(t, err, scrape.ReasonConnect, scrape.ClassDenied, "add it to dial.allow if the target is meant")
+			requireFailure(t, err, scrape.ReasonConnect, scrape.ClassDenied, "add it to dial.allow if the target is intended")
 		})
 	}
 }

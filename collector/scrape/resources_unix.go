@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// openFiles is how many files the process may have open.
+// openFiles returns how many files the process may have open.
 func openFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
-		return usualFiles
+		return defaultOpenFiles
 	}
 	return int(limit.Cur)
 }

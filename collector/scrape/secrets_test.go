@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// echo answers 500 with everything that the request said.
+// echo answers 500 with the whole request.
 func echo(p *peer) {
 	for req := p.request(); req != nil; req = p.request() {
 		var said strings.Builder
@@ -58,12 +59,12 @@ func TestSecretsThatAServerRepeatsAreBlanked(t *testing.T) {
 	}
 }
 
-// What is asked with is in no failure and on no page, but for words that pages have
-// anyway.
+// The query of a request is in no failure and on no page, except for words that pages
+// contain anyway.
 func TestTheQueryOfAPageIsShownNowhere(t *testing.T) {
 	t.Parallel()
 	const query = "?token=hunter2hunter2&pin=a%26b12&format=prometheus&name[]=vllm:num_requests_running"
-	for says, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		reply  string
 		reason scrape.Reason
 	}{
@@ -75,7 +76,7 @@ func TestTheQueryOfAPageIsShownNowhere(t *testing.T) {
 		"alone":             {answer("200 OK", "", "a{token=\"hunter2hunter2\"} 1\n"), scrape.ReasonSecret},
 		"nothing but words": {answer("200 OK", "", "vllm:num_requests_running 1\nprometheus_x 1\n"), ""},
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, nil, once(c.reply))
 			got, err := scrapeWithin(t, newClient(t), server.url+query, ample)
@@ -95,7 +96,7 @@ func TestTheQueryOfAPageIsShownNowhere(t *testing.T) {
 	}
 }
 
-// A secret with characters that are escaped is blanked as it is repeated.
+// A secret with escaped characters is redacted in the form in which it is repeated.
 func TestSecretsThatAServerRepeatsInQuotesAreBlanked(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{`hunter2"hunter2`, `hunter2\hunter2`, "hunter2<&>hunter2", "hunter2éhunter2"} {
@@ -105,7 +106,7 @@ func TestSecretsThatAServerRepeatsInQuotesAreBlanked(t *testing.T) {
 			c.Authorization = &promconfig.Authorization{Credentials: promconfig.Secret(secret)}
 		}
 		for _, c := range []struct {
-			says, reply string
+			name, reply string
 			reason      scrape.Reason
 			class       string
 		}{
@@ -116,12 +117,12 @@ func TestSecretsThatAServerRepeatsInQuotesAreBlanked(t *testing.T) {
 			server := serve(t, nil, once(c.reply))
 			_, err := scrapeWithin(t, newClient(t, set), server.url, ample)
 			requireFailure(t, err, c.reason, c.class, "")
-			require.NotContains(t, err.Error(), "hunter2", "%s: %s", secret, c.says)
+			require.NotContains(t, err.Error(), "hunter2", "%s: %s", secret, c.name)
 		}
 	}
 }
 
-// Of a secret that is shown in part or in lower case nothing is shown.
+// A secret that would be shown in part or in lower case is redacted as well.
 func TestSecretsThatAServerRepeatsAreBlankedBeforeTheyAreCut(t *testing.T) {
 	t.Parallel()
 	secret := "Hunter2" + strings.Repeat("-hunter2", 20)
@@ -129,7 +130,7 @@ func TestSecretsThatAServerRepeatsAreBlankedBeforeTheyAreCut(t *testing.T) {
 		c.Authorization = &promconfig.Authorization{Credentials: promconfig.Secret(secret)}
 	}
 	for _, c := range []struct {
-		says, header string
+		name, header string
 		reason       scrape.Reason
 	}{
 		{"an encoding", "Content-Encoding: " + secret, scrape.ReasonDecompress},
@@ -139,11 +140,11 @@ func TestSecretsThatAServerRepeatsAreBlankedBeforeTheyAreCut(t *testing.T) {
 		server := serve(t, nil, once(answer("200 OK", c.header+"\r\n", page)))
 		_, err := scrapeWithin(t, newClient(t, set), server.url, ample)
 		requireFailure(t, err, c.reason, "", "<secret>")
-		require.NotContains(t, strings.ToLower(err.Error()), "hunter2", c.says)
+		require.NotContains(t, strings.ToLower(err.Error()), "hunter2", c.name)
 	}
 }
 
-// Whatever a server answers, what it was sent stays out of errors and pages.
+// Whatever a server answers, what it was sent is kept out of errors and pages.
 func TestNothingThatWasSentComesBackInAnErrorOrPage(t *testing.T) {
 	t.Parallel()
 	const secret, said = "hunter2hunter2", "Bearer hunter2hunter2"
@@ -155,7 +156,7 @@ func TestNothingThatWasSentComesBackInAnErrorOrPage(t *testing.T) {
 		c.FollowRedirects = true
 	}
 	for _, c := range []struct {
-		says, reply string
+		name, reply string
 		reason      scrape.Reason
 	}{
 		{"a status line", said + "\r\n\r\n", scrape.ReasonProtocol},
@@ -165,7 +166,7 @@ func TestNothingThatWasSentComesBackInAnErrorOrPage(t *testing.T) {
 		{"a redirect", answer("302 Found", "Location: http://"+secret+".example/"+secret+"\r\n", ""), scrape.ReasonRedirect},
 		{"a length of chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + secret + "\r\n\r\n", scrape.ReasonProtocol},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, nil, once(c.reply))
 			_, err := scrapeWithin(t, newClient(t, set), server.url, ample)
@@ -174,7 +175,7 @@ func TestNothingThatWasSentComesBackInAnErrorOrPage(t *testing.T) {
 		})
 	}
 	for _, c := range []struct {
-		says, page string
+		name, page string
 		refused    bool
 	}{
 		{"the credential in a label", `a{b="` + secret + `"} 1` + "\n", true},
@@ -183,13 +184,13 @@ func TestNothingThatWasSentComesBackInAnErrorOrPage(t *testing.T) {
 		{"a header that is no secret", `a{b="llama-70b"} 1` + "\n", false},
 		{"nothing of it", page, false},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, nil, replies(answer("200 OK", "", c.page)))
 			client := newClient(t, set)
 			got, err := scrapeWithin(t, client, server.url, ample)
 			require.NoError(t, err)
-			_, _, _, asked := client.Get(t.Context(), server.url, 0)
+			_, _, _, asked := client.Do(t.Context(), http.MethodGet, server.url, nil, 0)
 			if !c.refused {
 				require.NoError(t, got.Secret())
 				require.NoError(t, asked)
@@ -249,7 +250,7 @@ func TestCredentialFilesAreReadAtEachScrape(t *testing.T) {
 		c.Authorization = &promconfig.Authorization{CredentialsFile: file}
 	})
 	_, err := scrapeWithin(t, client, server.url, ample)
-	requireFailure(t, err, scrape.ReasonResource, "", "make the file that the configuration names readable")
+	requireFailure(t, err, scrape.ReasonResource, "", "make the configured file readable")
 	for _, text := range []string{"first", "second"} {
 		write(t, file, text+"\n")
 		_, err := scrapeWithin(t, client, server.url, ample)
@@ -276,7 +277,7 @@ tls_config: {key: hunter2, cert: x}
 	require.Contains(t, string(text), "<secret>")
 }
 
-// tokenServer gives a new token at each request.
+// tokenServer issues a new token at each request.
 func tokenServer(p *peer) {
 	for n := 1; ; n++ {
 		req := p.request()

@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// squeezed is a text as gzip.
+// squeezed compresses a text.
 func squeezed(text string) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
@@ -21,8 +21,8 @@ func squeezed(text string) []byte {
 	return out.Bytes()
 }
 
-// FuzzGzip holds the body of a compressed page to what the standard library makes
-// of it, within its limit, whatever the body before it was.
+// FuzzGzip compares the body of a compressed page with what the standard library
+// decompresses, within the limit and whatever the previous body was.
 func FuzzGzip(f *testing.F) {
 	const limit = 4 << 10
 	whole := squeezed(page)
@@ -55,8 +55,7 @@ func FuzzGzip(f *testing.F) {
 	})
 }
 
-// inflated is what the standard library makes of a body, and one byte over the
-// limit at most.
+// inflated decompresses a body with the standard library, up to one byte over the limit.
 func inflated(body []byte, limit int64) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {

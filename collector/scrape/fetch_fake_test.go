@@ -30,14 +30,13 @@ type server struct {
 	Scraper // It is asked for nothing else.
 
 	answers map[string]string
-	// failed is why no page comes; what is asked besides pages is answered all
-	// the same.
+	// failed is the failure of pages; other requests are answered all the same.
 	failed error
 	// takes is how long each answer takes.
 	takes time.Duration
-	// waits is how long a page that came waits to be parsed.
+	// waits is how long a page waits to be parsed.
 	waits time.Duration
-	// scraped are the paths whose page was asked for, asked all others.
+	// scraped are the paths whose page was requested, asked all others.
 	scraped, asked []string
 }
 
@@ -60,9 +59,9 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (Page, 
 	case body != "" && strings.ContainsRune("<[{", rune(body[0])):
 		return Page{}, &Error{Reason: ReasonContentType, Err: errors.New("no text page")}
 	}
-	came := time.Now()
+	received := time.Now()
 	time.Sleep(s.waits)
-	return Page{Body: append(buf[:0], body...), Came: came}, nil
+	return Page{Body: append(buf[:0], body...), Received: received}, nil
 }
 
 // Do implements engine.Asker.
@@ -81,7 +80,7 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 	return http.StatusOK, http.Header{}, []byte(body), nil
 }
 
-// answer is the body for a path; * is that for all others.
+// answer returns the body for a path; that of * is for all others.
 func (s *server) answer(path string) (body string, ok bool) {
 	if body, ok = s.answers[path]; !ok {
 		body, ok = s.answers["*"]
@@ -97,7 +96,7 @@ func pathOf(address string) string {
 	return u.Path
 }
 
-// fetcher asks a server whose target has this configured kind and URL.
+// fetcher returns a fetcher for a server whose target has this configured kind and URL.
 func fetcher(s *server, kind, address string) *Fetcher {
 	return &Fetcher{
 		Fetched: Fetched{Server: NewServer(kind), Start: time.Now()}, Scraper: s, Marker: marker, Patience: 30 * time.Second,
@@ -105,7 +104,7 @@ func fetcher(s *server, kind, address string) *Fetcher {
 	}
 }
 
-// found is a server of a kind whose page is at a URL.
+// found returns a server of a kind whose page is at a URL.
 func found(t *testing.T, kind engine.Kind, address string) Server {
 	t.Helper()
 	s := NewServer(target.Auto)
@@ -116,7 +115,7 @@ func found(t *testing.T, kind engine.Kind, address string) Server {
 	return s
 }
 
-// next asks for the page after the one of before.
+// next returns the fetcher of the next page.
 func next(before *Fetcher, s *Server, up bool) *Fetcher {
 	return &Fetcher{
 		Fetched: Fetched{Server: *s, Start: time.Now()}, Scraper: before.Scraper, Target: before.Target, Up: up,

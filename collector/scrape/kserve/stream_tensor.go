@@ -7,25 +7,15 @@ import (
 	"math"
 )
 
-// tensor is an input of a model as its metadata has it.
+// tensor is an input of a model in its metadata.
 type tensor struct {
 	Name     string  `json:"name"`
 	Datatype string  `json:"datatype"`
 	Shape    []int64 `json:"shape"`
 }
 
-// one is the shape of a tensor with one element.
-func (t *tensor) one() []int64 {
-	shape := make([]int64, len(t.Shape))
-	for i := range shape {
-		shape[i] = 1
-	}
-	return shape
-}
-
-// encode writes one element of an input as raw_input_contents have it: little
-// endian, texts with their length before them (Triton, docs/protocol/
-// extension_binary_data.md).
+// encode encodes one element of an input for raw_input_contents: little endian, texts
+// with their length before them (Triton, docs/protocol/extension_binary_data.md).
 func (t *tensor) encode(value json.RawMessage) ([]byte, error) {
 	var (
 		text   string
@@ -63,18 +53,19 @@ func (t *tensor) encode(value json.RawMessage) ([]byte, error) {
 	case "FP64":
 		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(number)), nil
 	}
-	return nil, fmt.Errorf("input %s has type %s, which is not written", t.Name, t.Datatype)
+	return nil, fmt.Errorf("input %s has type %s, which is not supported", t.Name, t.Datatype)
 }
 
-// texts reads the elements of an output of texts; false for one that is cut.
-func texts(raw []byte) (all []string, ok bool) {
-	const head = 4
+// decodeTexts decodes the elements of an output of texts; false for one that is
+// truncated.
+func decodeTexts(raw []byte) (all []string, ok bool) {
+	const prefix = 4
 	for len(raw) > 0 {
-		if len(raw) < head {
+		if len(raw) < prefix {
 			return nil, false
 		}
 		size := uint64(binary.LittleEndian.Uint32(raw))
-		if raw = raw[head:]; uint64(len(raw)) < size {
+		if raw = raw[prefix:]; uint64(len(raw)) < size {
 			return nil, false
 		}
 		all, raw = append(all, string(raw[:size])), raw[size:]

@@ -19,8 +19,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// crowd are hosts that are scraped over too few connections, every five seconds
-// with a timeout of four, each at a moment of its own.
+// crowd scrapes hosts over too few connections, every five seconds with a timeout of four
+// and spread over the interval.
 type crowd struct {
 	t      *testing.T
 	shared *scrape.Resources
@@ -29,7 +29,7 @@ type crowd struct {
 	mu sync.Mutex
 	// takes is how long the hosts of a kind take to answer; negative for ever.
 	takes map[string]*atomic.Int64
-	// results are those of a kind: good or the reason, by round.
+	// results counts the results of a kind, good or the reason, by round.
 	results map[string][]map[string]int
 	// streams answers for the hosts of that kind.
 	streams func(net.Conn)
@@ -41,7 +41,7 @@ const (
 	never         = time.Duration(-1)
 )
 
-// newCrowd has so many connections.
+// newCrowd returns a crowd with a limit of connections.
 func newCrowd(t *testing.T, connections int) *crowd {
 	t.Helper()
 	c := &crowd{t: t, shared: scrape.Bounded(1<<20, connections), takes: map[string]*atomic.Int64{}, results: map[string][]map[string]int{}}
@@ -51,7 +51,7 @@ func newCrowd(t *testing.T, connections int) *crowd {
 	return c
 }
 
-// dial gives a connection to a server in memory.
+// dial returns a connection to a server in memory.
 func (c *crowd) dial(_ context.Context, _, address string) (net.Conn, error) {
 	kind, _, _ := strings.Cut(address, "-")
 	near, far := net.Pipe()
@@ -85,7 +85,7 @@ func (*crowd) serve(conn net.Conn, takes *atomic.Int64) {
 	}
 }
 
-// scrape asks so many hosts of a kind for so many rounds.
+// scrape scrapes a number of hosts of a kind for a number of rounds.
 func (c *crowd) scrape(all *sync.WaitGroup, kind string, hosts, rounds int, takes time.Duration) {
 	c.mu.Lock()
 	c.takes[kind] = new(atomic.Int64)
@@ -120,7 +120,7 @@ func (c *crowd) count(kind string, round int, err error) {
 	c.results[kind][round][reason]++
 }
 
-// end waits until nothing is open any more.
+// end waits until no connection is open.
 func (c *crowd) end(all *sync.WaitGroup) {
 	all.Wait()
 	c.client.Close()
@@ -146,11 +146,11 @@ func TestTargetsThatHangTakeNoConnectionFromThoseThatAnswer(t *testing.T) {
 		}
 		require.Equal(t, map[string]int{"good": 60}, c.results["hangs"][11], "they are back")
 		require.Positive(t, c.shared.Connections().Waits)
-		require.Positive(t, c.shared.Connections().Taken)
+		require.Positive(t, c.shared.Connections().Reclaimed)
 	})
 }
 
-func TestTargetsThatHangAndHaveRoomHangUntilTheirTimeout(t *testing.T) {
+func TestTargetsThatHangKeepTheirConnectionsWhileThereAreEnough(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 90)
@@ -159,11 +159,11 @@ func TestTargetsThatHangAndHaveRoomHangUntilTheirTimeout(t *testing.T) {
 		c.scrape(&all, "hangs", 60, 3, never)
 		c.end(&all)
 		require.Equal(t, []map[string]int{{"timeout": 60}, {"timeout": 60}, {"timeout": 60}}, c.results["hangs"])
-		require.Zero(t, c.shared.Connections().Taken)
+		require.Zero(t, c.shared.Connections().Reclaimed)
 	})
 }
 
-func TestSlowTargetsAreScrapedWhereConnectionsJustDo(t *testing.T) {
+func TestSlowTargetsAreScrapedWhereConnectionsJustSuffice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const slow, rounds = 30, 12

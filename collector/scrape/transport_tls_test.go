@@ -139,7 +139,7 @@ func TestPlainRequestToATLSPortIsNotHTTP(t *testing.T) {
 	t.Parallel()
 	server := serve(t, nil, once("\x15\x03\x01\x00\x02\x02\x16")) // The alert of a TLS server.
 	_, err := scrapeWithin(t, newClient(t), server.url, ample)
-	requireFailure(t, err, scrape.ReasonProtocol, "", "is not HTTP, or is HTTPS")
+	requireFailure(t, err, scrape.ReasonProtocol, "", "the server speaks HTTPS, or no HTTP at all")
 }
 
 func TestSilentTLSPortEndsWithTheDeadline(t *testing.T) {
@@ -147,7 +147,7 @@ func TestSilentTLSPortEndsWithTheDeadline(t *testing.T) {
 	server := serve(t, nil, (*peer).wait)
 	url := strings.Replace(server.url, "http:", "https:", 1)
 	_, err := scrapeWithin(t, newClient(t), url, hang)
-	requireFailure(t, err, scrape.ReasonTimeout, "", "before the response headers were there")
+	requireFailure(t, err, scrape.ReasonTimeout, "", "before the response headers arrived")
 }
 
 func TestRotatedAuthorityIsReadAgain(t *testing.T) {
@@ -176,11 +176,11 @@ func TestRotatedAuthorityIsReadAgain(t *testing.T) {
 
 	write(t, file, "no certificate")
 	_, err = scrapeWithin(t, client, server.url, ample)
-	requireFailure(t, err, scrape.ReasonTLS, scrape.ClassHandshake, "replace the file that tls_config names")
+	requireFailure(t, err, scrape.ReasonTLS, scrape.ClassHandshake, "replace the file named in tls_config")
 
 	require.NoError(t, os.Remove(file))
 	_, err = scrapeWithin(t, client, server.url, ample)
-	requireFailure(t, err, scrape.ReasonResource, "", "make the file that the configuration names readable")
+	requireFailure(t, err, scrape.ReasonResource, "", "make the configured file readable")
 
 	write(t, file, second.pem)
 	_, err = scrapeWithin(t, client, server.url, ample)

@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// fewConnections is a client that may have so many.
+// fewConnections returns a client with a limit of connections.
 func fewConnections(t *testing.T, connections int) (*scrape.Resources, *scrape.Client) {
 	t.Helper()
 	shared := scrape.Bounded(1<<20, connections)
@@ -31,7 +31,7 @@ func fewConnections(t *testing.T, connections int) (*scrape.Resources, *scrape.C
 	return shared, client
 }
 
-// pageWhileShort asks for a page, for which another has to give its connection up.
+// pageWhileShort requests a page for which another request has to lose its connection.
 func pageWhileShort(t *testing.T, client *scrape.Client) {
 	t.Helper()
 	web := serve(t, nil, replies(answer("200 OK", "Content-Type: text/plain\r\n", page)))
@@ -41,7 +41,7 @@ func pageWhileShort(t *testing.T, client *scrape.Client) {
 	require.NoError(t, err)
 }
 
-// talks is a server that begins each answer with some bytes, and goes on for ever.
+// talks starts a server that begins each answer with some bytes, and never ends it.
 func talks(t *testing.T, begin, again string) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -70,7 +70,7 @@ func talk(ctx context.Context, conn net.Conn, begin, again string) {
 	}
 }
 
-func TestAPIsOverGRPCGiveConnectionsUpThatTheyDoNotUse(t *testing.T) {
+func TestIdleGRPCConnectionsAreReclaimed(t *testing.T) {
 	t.Parallel()
 	shared, client := fewConnections(t, 3)
 	for range 2 {
@@ -82,10 +82,10 @@ func TestAPIsOverGRPCGiveConnectionsUpThatTheyDoNotUse(t *testing.T) {
 		pageWhileShort(t, client)
 	}
 	require.Positive(t, shared.Connections().Waits)
-	require.Zero(t, shared.Connections().Taken)
+	require.Zero(t, shared.Connections().Reclaimed)
 }
 
-func TestAQuestionOverGRPCThatHangsGivesItsConnectionUp(t *testing.T) {
+func TestAGRPCCallThatHangsLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	shared, client := fewConnections(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -99,10 +99,10 @@ func TestAQuestionOverGRPCThatHangsGivesItsConnectionUp(t *testing.T) {
 	require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, 10*time.Second, time.Millisecond)
 	pageWhileShort(t, client)
 	requireFailure(t, <-asked, scrape.ReasonResource, "", "others waited")
-	require.EqualValues(t, 1, shared.Connections().Taken)
+	require.EqualValues(t, 1, shared.Connections().Reclaimed)
 }
 
-func TestAnAnswerThatIsReadAsItComesGivesItsConnectionUp(t *testing.T) {
+func TestAStreamedAnswerLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 	for name, address := range map[string]string{
@@ -130,12 +130,12 @@ func TestAnAnswerThatIsReadAsItComesGivesItsConnectionUp(t *testing.T) {
 			require.ErrorAs(t, err, &short, "%v", err)
 			require.True(t, short.Short())
 			require.Equal(t, scrape.ReasonResource, scrape.ReasonOf(err))
-			require.EqualValues(t, 1, shared.Connections().Taken)
+			require.EqualValues(t, 1, shared.Connections().Reclaimed)
 		})
 	}
 }
 
-func TestAnAnswerThatIsReadAsItComesKeepsItsConnectionWhereThereAreOthers(t *testing.T) {
+func TestAStreamedAnswerKeepsItsConnectionWhileThereAreOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 2)
@@ -146,7 +146,7 @@ func TestAnAnswerThatIsReadAsItComesKeepsItsConnectionWhereThereAreOthers(t *tes
 		c.scrape(&all, "healthy", 1, 3, 0)
 		_, err = io.ReadFull(resp.Body, make([]byte, 12000)) // Thirty seconds.
 		require.NoError(t, err)
-		require.Zero(t, c.shared.Connections().Taken)
+		require.Zero(t, c.shared.Connections().Reclaimed)
 		require.NoError(t, resp.Body.Close())
 		c.end(&all)
 		for _, round := range c.results["healthy"] {
@@ -155,7 +155,7 @@ func TestAnAnswerThatIsReadAsItComesKeepsItsConnectionWhereThereAreOthers(t *tes
 	})
 }
 
-func TestAnAnswerThatIsReadAsItComesAndHadNoConnectionIsNotTheServers(t *testing.T) {
+func TestAStreamedAnswerWithoutAConnectionIsNotTheServersFault(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 1)

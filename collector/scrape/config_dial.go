@@ -12,18 +12,12 @@ import (
 // dialFunc opens a connection, as net.Dialer.DialContext does.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// controlFunc looks at a connection before it is made, as
-// net.Dialer.ControlContext does.
+// controlFunc is called before a connection is made, as net.Dialer.ControlContext is.
 type controlFunc = func(ctx context.Context, network, address string, conn syscall.RawConn) error
 
-// guard decides which addresses may be connected to; immutable.
+// guard decides which addresses may be connected to. It is immutable.
 type guard struct {
 	deny, allow []netip.Prefix
-}
-
-func (d *DialConfig) validate() error {
-	_, err := d.guard()
-	return err
 }
 
 func (d *DialConfig) guard() (*guard, error) {
@@ -51,18 +45,18 @@ func prefixes(key string, texts []string) ([]netip.Prefix, error) {
 	return out, errors.Join(errs...)
 }
 
-// unmapped is a network of IPv4 addresses that is written as IPv6 as one of IPv4,
-// as which addresses are looked at.
+// unmapped returns a network of IPv4-mapped IPv6 addresses as one of IPv4, the form in
+// which addresses are checked.
 func unmapped(prefix netip.Prefix) netip.Prefix {
-	const before = 96
-	if address := prefix.Addr(); address.Is4In6() && prefix.Bits() >= before {
-		return netip.PrefixFrom(address.Unmap(), prefix.Bits()-before)
+	const mappedBits = 96
+	if address := prefix.Addr(); address.Is4In6() && prefix.Bits() >= mappedBits {
+		return netip.PrefixFrom(address.Unmap(), prefix.Bits()-mappedBits)
 	}
 	return prefix
 }
 
-// check says why an address must not be connected to; nil when it may. An IPv4
-// address written as IPv6 and a zone change nothing.
+// check returns an error unless an address may be connected to. An IPv4 address written
+// as IPv6 and a zone make no difference.
 func (g *guard) check(address netip.Addr) error {
 	address = address.Unmap().WithZone("")
 	for _, denied := range g.deny {
@@ -74,12 +68,12 @@ func (g *guard) check(address netip.Addr) error {
 				return nil
 			}
 		}
-		return failf(ReasonConnect, ClassDenied, "%s is in dial.deny %s; add it to dial.allow if the target is meant", address, denied)
+		return failf(ReasonConnect, ClassDenied, "%s is in dial.deny %s; add it to dial.allow if the target is intended", address, denied)
 	}
 	return nil
 }
 
-// control is asked by the dialer with the resolved address, before it connects.
+// control checks the resolved address before the dialer connects.
 func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	resolved, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -88,8 +82,8 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 	return g.check(resolved.Addr())
 }
 
-// checkHost looks at a host that is an address already. It is what can be known
-// of a target behind a proxy, which resolves names itself.
+// checkHost checks a host that is an address. More cannot be checked of a target behind
+// a proxy, which resolves names itself.
 func (g *guard) checkHost(host string) error {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return g.check(address)

@@ -1,0 +1,173 @@
+package scrape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"time"
+)
+
+const (
+	// freeBody is how much of a body is read without a reservation, which is more
+	// than most pages have.
+	freeBody = 256 << 10
+	// largeBody is the size above which a body also takes memory from the budget for
+	// huge bodies, as much as it may grow to.
+	largeBody = 1 << 20
+	// bodyShare is the fraction of the memory limit for large bodies, and for huge ones
+	// as much again; defaultBodyMemory applies without a limit. Parsing takes several
+	// times the size of a body.
+	bodyShare         = 20
+	defaultBodyMemory = 64 << 20
+	// baseMemory is what the process uses besides bodies and pages.
+	baseMemory = 24 << 20
+	// singleShare is the fraction of the memory limit beyond baseMemory that one body
+	// may have, whatever its pool allows, pageShare that for what is retained of large
+	// pages; minMemory is the least of either.
+	singleShare = 6
+	pageShare   = 2
+	minMemory   = 1 << 20
+	// While others wait for memory, a body has to advance by progressBytes within
+	// progressTime to keep its own.
+	progressBytes = 256 << 10
+	progressTime  = 200 * time.Millisecond
+)
+
+// bodyMemory returns the limit for large bodies, a fraction of the memory limit of the
+// process.
+func bodyMemory() int64 {
+	limit := debug.SetMemoryLimit(-1)
+	if limit == math.MaxInt64 {
+		return defaultBodyMemory
+	}
+	return max(limit/bodyShare, largeBody)
+}
+
+// memoryBeyondBase returns a fraction of the memory limit beyond baseMemory; 0 without
+// a limit.
+func memoryBeyondBase(share int64) int64 {
+	limit := debug.SetMemoryLimit(-1)
+	if limit == math.MaxInt64 {
+		return 0
+	}
+	return max((limit-baseMemory)/share, minMemory)
+}
+
+// reservation is what one body has of the budgets for large and huge bodies. The zero
+// value is unlimited.
+type reservation struct {
+	resources *Resources
+	// maxSize is the size that the body may reach, 0 for any size.
+	maxSize int64
+	// large and huge are the bytes taken from each budget.
+	large, huge int64
+	// lease is nil before anything is taken, and where that cannot be reclaimed.
+	lease *lease
+	// progress is how much of the body arrived since the lease was renewed.
+	progress int
+}
+
+// cover waits until the body may have size bytes in all. A body takes all that it may
+// grow to from a budget at once, and from the one for huge bodies last, so that no two
+// bodies wait for each other.
+func (r *reservation) cover(ctx context.Context, size int) *Error {
+	if r.resources == nil || size <= freeBody {
+		return nil
+	}
+	if r.large == 0 {
+		if failure := r.take(ctx, r.resources.large, &r.large, largeBody); failure != nil {
+			return failure
+		}
+	}
+	if size > largeBody && r.huge == 0 {
+		return r.take(ctx, r.resources.huge, &r.huge, math.MaxInt64)
+	}
+	return nil
+}
+
+// take takes up to n bytes from a budget, but no more than the body may grow to.
+func (r *reservation) take(ctx context.Context, from *budget, taken *int64, n int64) *Error {
+	if r.maxSize > 0 {
+		n = min(n, r.maxSize)
+	}
+	n = min(n, from.limit)
+	r.lease.suspend()
+	stalled := failf(ReasonMemory, "", "the body stalled while others waited and large responses used the whole %s budget; check why the server stops sending", Size(from.limit))
+	if !from.try(n) && !from.wait(ctx, n, stalled, func() {}) {
+		return failf(ReasonMemory, "", "large responses already use the whole %s budget; raise the memory limit of the exporter, or find targets with huge pages by trtllm_exporter_target_body_bytes", Size(from.limit))
+	}
+	*taken = n
+	if s := scopeOf(ctx); s != nil && s.lease != nil {
+		if r.lease == nil {
+			r.lease = &lease{grace: progressTime, cancel: s.lease.cancel}
+		}
+		from.join(r.lease)
+	}
+	r.progress = 0
+	r.lease.renew()
+	return nil
+}
+
+// advance notes that n more bytes arrived.
+func (r *reservation) advance(n int) {
+	if r.progress += n; r.progress >= progressBytes {
+		r.progress = 0
+		r.lease.renew()
+	}
+}
+
+// settle notes that no more of the body is expected.
+func (r *reservation) settle() { r.lease.suspend() }
+
+// release gives everything back.
+func (r *reservation) release() {
+	if r.large > 0 {
+		r.resources.large.leave(r.lease)
+		r.resources.large.release(r.large)
+	}
+	if r.huge > 0 {
+		r.resources.huge.leave(r.lease)
+		r.resources.huge.release(r.huge)
+	}
+	r.large, r.huge, r.lease = 0, 0, nil
+}
+
+// ErrNoMemory is the failure of a page for which there is not enough memory.
+var ErrNoMemory = errors.New("not enough memory for the page")
+
+// PageMemory is what is retained of the pages of one target. It is not safe for
+// concurrent use; its zero value is unlimited.
+type PageMemory struct {
+	budget   *budget
+	reserved int64
+}
+
+// PageMemory returns the reservation of a target, which is empty.
+func (r *Resources) PageMemory() PageMemory { return PageMemory{budget: r.pages} }
+
+// Reserve reserves the bytes that a page takes in place of those of the one before;
+// pages of up to 1 MiB count as nothing. It fails, and changes nothing, where all large
+// pages together would exceed their share of the memory limit.
+func (p *PageMemory) Reserve(bytes int64) error {
+	if p.budget == nil {
+		return nil
+	}
+	if bytes <= largeBody {
+		bytes = 0
+	}
+	if more := bytes - p.reserved; more > 0 && !p.budget.try(more) {
+		return fmt.Errorf("%w: it takes about %s, and large pages share %s of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes",
+			ErrNoMemory, wholeMebibytes(bytes), wholeMebibytes(p.budget.limit))
+	} else if more < 0 {
+		p.budget.release(-more)
+	}
+	p.reserved = bytes
+	return nil
+}
+
+// Release gives back what is reserved.
+func (p *PageMemory) Release() { _ = p.Reserve(0) }
+
+func wholeMebibytes(bytes int64) Size { return (Size(bytes) + mebibyte - 1) &^ (mebibyte - 1) }

@@ -1,0 +1,135 @@
+package scrape
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	promconfig "github.com/prometheus/common/config"
+	"golang.org/x/net/http/httpguts"
+)
+
+// minHeaders is the smallest limit of response headers with which servers can answer.
+const minHeaders = kibibyte
+
+// Validate returns all mistakes; each begins with its key. It reads no files.
+func (c *Config) Validate() error {
+	client := promconfig.HTTPClientConfig{
+		BasicAuth: c.BasicAuth, Authorization: c.Authorization, OAuth2: c.OAuth2,
+		TLSConfig: c.TLS, ProxyConfig: c.Proxy, HTTPHeaders: c.Headers,
+	}
+	err := client.Validate()
+	if err != nil {
+		err = fmt.Errorf("http client: %w", err)
+	}
+	_, dialErr := c.Dial.guard()
+	return errors.Join(
+		err, c.validateOAuth2(), c.validateHeaders(), c.validateToken(),
+		validateTLS("tls_config", &c.TLS), validateProxy("proxy_url", c.Proxy.ProxyURL),
+		dialErr, c.Limits.Validate(),
+	)
+}
+
+// Validate returns an error that begins with its key. Sizes below 0 cannot be read.
+func (l *Limits) Validate() error {
+	if l.Headers < minHeaders {
+		return fmt.Errorf("limits.headers: %s is too small; use %s or more, the default is %s", l.Headers, minHeaders, DefaultLimits.Headers)
+	}
+	return nil
+}
+
+// validateOAuth2 allows only the grant that needs no signing key.
+func (c *Config) validateOAuth2() error {
+	if c.OAuth2 == nil {
+		return nil
+	}
+	var errs []error
+	if grant := c.OAuth2.GrantType; grant != "" && grant != grantClientCredentials {
+		errs = append(errs, fmt.Errorf("oauth2.grant_type: %q is not supported; use %s", grant, grantClientCredentials))
+	}
+	proxy := &c.OAuth2.ProxyConfig
+	u, err := url.Parse(c.OAuth2.TokenURL)
+	if c.OAuth2.TokenURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		errs = append(errs, errors.New("oauth2.token_url: is not a URL; write it like https://login.example.com/token"))
+	}
+	errs = append(errs,
+		proxy.Validate(),
+		validateTLS("oauth2.tls_config", &c.OAuth2.TLSConfig),
+		validateProxy("oauth2.proxy_url", c.OAuth2.ProxyURL))
+	return errors.Join(errs...)
+}
+
+// validateHeaders refuses headers that the scrape sets itself, and those that net/http
+// does not send: every scrape would fail.
+func (c *Config) validateHeaders() error {
+	if c.Headers == nil {
+		return nil
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(c.Headers.Headers)) {
+		header := c.Headers.Headers[name]
+		values := slices.Clone(header.Values)
+		for _, secret := range header.Secrets {
+			values = append(values, string(secret))
+		}
+		switch key := http.CanonicalHeaderKey(name); {
+		case key == "Accept", key == HopHeader:
+			errs = append(errs, fmt.Errorf("http_headers.%s: is set by the exporter; remove it", name))
+		case !httpguts.ValidHeaderFieldName(name):
+			errs = append(errs, fmt.Errorf("http_headers: %q is not a valid header name; write it like X-Tenant", name))
+		case !httpguts.ValidHeaderFieldValue(strings.Join(values, "")):
+			errs = append(errs, fmt.Errorf("http_headers.%s: %s", name, adviceOneLine))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// validateToken refuses a token that cannot be in a header, as one with the line
+// break at the end of a YAML block.
+func (c *Config) validateToken() error {
+	if c.Authorization == nil || httpguts.ValidHeaderFieldValue(c.Authorization.Type+string(c.Authorization.Credentials)) {
+		return nil
+	}
+	return errors.New("authorization.credentials: " + adviceOneLine)
+}
+
+const adviceOneLine = "a value has a line break or another control character; write it on one line"
+
+// validateTLS refuses insecure versions.
+func validateTLS(key string, c *promconfig.TLSConfig) error {
+	if err := c.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	var errs []error
+	if c.MinVersion != 0 && c.MinVersion < tls.VersionTLS12 {
+		errs = append(errs, fmt.Errorf("%s.min_version: %s is not safe; use TLS12 or TLS13", key, &c.MinVersion))
+	}
+	if c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12 {
+		errs = append(errs, fmt.Errorf("%s.max_version: %s is not safe; use TLS12 or TLS13", key, &c.MaxVersion))
+	}
+	if c.MinVersion != 0 && c.MaxVersion != 0 && c.MaxVersion < c.MinVersion {
+		errs = append(errs, fmt.Errorf("%s.max_version: %s is below min_version %s; raise it or leave it out", key, &c.MaxVersion, &c.MinVersion))
+	}
+	return errors.Join(errs...)
+}
+
+// validateProxy refuses proxies that net/http does not support.
+func validateProxy(key string, u promconfig.URL) error {
+	if u.URL == nil || u.String() == "" {
+		return nil
+	}
+	switch u.Scheme {
+	case "http", "https", "socks5", "socks5h":
+	default:
+		return fmt.Errorf("%s: scheme %q is not supported; use http, https or socks5", key, u.Scheme)
+	}
+	if u.Host == "" {
+		return fmt.Errorf("%s: has no host; write it like http://proxy.example.com:3128", key)
+	}
+	return nil
+}

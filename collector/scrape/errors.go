@@ -1,0 +1,115 @@
+package scrape
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Error is the failure of one scrape. Its text never holds a secret.
+type Error struct {
+	// Err tells what happened and what to do; never nil.
+	Err error
+	// Reason is one of [Reasons].
+	Reason Reason
+	// Class narrows the reason: one of the Class constants, or the HTTP status
+	// code; often empty.
+	Class string
+}
+
+// Error returns one line: the reason, what happened and the way out.
+func (e *Error) Error() string {
+	text := string(e.Reason)
+	if e.Class != "" {
+		text += " (" + e.Class + ")"
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ReasonOf returns the reason of a failed scrape, ReasonProtocol for an error that
+// is not an *Error.
+func ReasonOf(err error) Reason {
+	if failure, ok := errors.AsType[*Error](err); ok {
+		return failure.Reason
+	}
+	return ReasonProtocol
+}
+
+// failf builds a failure; format follows fmt.Errorf.
+func failf(reason Reason, class, format string, args ...any) *Error {
+	return &Error{Reason: reason, Class: class, Err: fmt.Errorf(format, args...)}
+}
+
+// advise appends the way out to a cause.
+func advise(reason Reason, class string, cause error, advice string) *Error {
+	return failf(reason, class, "%w; %s", cause, advice)
+}
+
+// Reason tells in one word why a scrape failed. The list is closed, so that it can be
+// the value of a metric label.
+type Reason string
+
+// The reasons that this package finds.
+const (
+	ReasonTimeout         Reason = "timeout"           // No complete response before the deadline of the scrape.
+	ReasonConnect         Reason = "connect"           // The connection was refused, unreachable or denied.
+	ReasonReset           Reason = "reset"             // The connection ended before the response did.
+	ReasonDNS             Reason = "dns"               // The host name does not resolve.
+	ReasonTLS             Reason = "tls"               // The TLS handshake failed; Error.Class tells how.
+	ReasonProtocol        Reason = "protocol"          // The response is not HTTP, or the request cannot be made.
+	ReasonRedirect        Reason = "redirect"          // The server redirects to where the scrape must not follow.
+	ReasonHTTPStatus      Reason = "http_status"       // A status other than 200; Error.Class is the code.
+	ReasonBodyTooLarge    Reason = "body_too_large"    // The body exceeds a limit, compressed or not.
+	ReasonHeadersTooLarge Reason = "headers_too_large" // The response headers exceed their limit.
+	ReasonDecompress      Reason = "decompress"        // The body does not match its Content-Encoding.
+	ReasonTruncated       Reason = "truncated"         // The body is incomplete.
+	ReasonContentType     Reason = "content_type"      // The body is HTML, JSON or binary, not a page.
+	ReasonEmpty           Reason = "empty"             // The page has no samples.
+	ReasonResource        Reason = "resource"          // The exporter ran out of files, ports or memory, or cannot read a configured file.
+	ReasonMemory          Reason = "memory"            // Other targets use all memory for large bodies or pages.
+	ReasonCanceled        Reason = "canceled"          // The exporter canceled the scrape, as at shutdown.
+)
+
+// The reasons that later stages of a scrape find.
+const (
+	ReasonParse       Reason = "parse"        // The page is not a valid exposition.
+	ReasonSampleLimit Reason = "sample_limit" // The page has more samples than the pool allows.
+	ReasonLabelLimit  Reason = "label_limit"  // A series has more or longer labels than the pool allows.
+	ReasonSelfScrape  Reason = "self_scrape"  // The page is the exporter's own.
+	ReasonSecret      Reason = "secret"       // The page repeats credentials of the request.
+	ReasonPanic       Reason = "panic"        // The page exposed a bug of the exporter.
+)
+
+// Reasons lists every reason once, so that a counter can start at 0 for each.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonTimeout, ReasonConnect, ReasonReset, ReasonDNS, ReasonTLS, ReasonProtocol,
+		ReasonRedirect, ReasonHTTPStatus, ReasonBodyTooLarge, ReasonHeadersTooLarge,
+		ReasonDecompress, ReasonTruncated, ReasonContentType, ReasonEmpty, ReasonParse,
+		ReasonSampleLimit, ReasonLabelLimit, ReasonSelfScrape, ReasonResource, ReasonMemory, ReasonSecret, ReasonPanic,
+		ReasonCanceled,
+	}
+}
+
+// Unanswered reports whether the reason shows that nothing answers at the address.
+func (r Reason) Unanswered() bool {
+	return r == ReasonConnect || r == ReasonTimeout || r == ReasonReset
+}
+
+// The classes of ReasonTLS, and ClassDenied of ReasonConnect.
+const (
+	ClassExpired    = "expired"     // The certificate is expired or not valid yet.
+	ClassName       = "name"        // The certificate is for another host.
+	ClassAuthority  = "authority"   // No known authority signed the certificate.
+	ClassVersion    = "version"     // The two sides have no TLS version in common.
+	ClassClientCert = "client_cert" // The server requires a client certificate, or refuses ours.
+	ClassNotTLS     = "not_tls"     // The server does not speak TLS on this port.
+	ClassHandshake  = "handshake"   // The handshake failed in another way.
+	ClassDenied     = "denied"      // The address is in dial.deny.
+)

@@ -1,0 +1,165 @@
+package scrape
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
+	t.Parallel()
+	serve := map[string]string{"/prometheus/metrics": servePage}
+	failed := func(r Reason) error { return &Error{Reason: r, Err: errors.New("x")} }
+	for _, c := range []struct {
+		name    string
+		answers map[string]string
+		page    string
+		failed  error
+		change  func(f *Fetcher)
+		// asks is true when its kind is requested, moved when it is another one, certain
+		// when it is known after that.
+		asks, moved, certain bool
+	}{
+		{name: "a page of its kind settles it", page: tritonPage, certain: true},
+		{name: "another server is there", answers: serve, failed: failed(ReasonHTTPStatus), asks: true, moved: true, certain: true},
+		{name: "which shows JSON where the page was", answers: serve, failed: failed(ReasonContentType), asks: true, moved: true, certain: true},
+		{name: "or redirects", answers: serve, failed: failed(ReasonRedirect), asks: true, moved: true, certain: true},
+		{name: "or has nothing to say there", answers: serve, failed: failed(ReasonEmpty), asks: true, moved: true, certain: true},
+		{name: "or a page without a mark", answers: serve, page: "x 1\n", asks: true, moved: true, certain: true},
+		{name: "or a page of another kind", answers: serve, page: servePage, asks: true, moved: true, certain: true},
+		{name: "the same server is there, whose page says nothing", answers: map[string]string{"/metrics": tritonPage}, page: "x 1\n", asks: true, certain: true},
+		{name: "nobody known is there", failed: failed(ReasonHTTPStatus), asks: true},
+		{name: "nobody answers", answers: serve, failed: failed(ReasonConnect)},
+		{name: "nobody answers in time", answers: serve, failed: failed(ReasonTimeout)},
+		{name: "the connection ends", answers: serve, failed: failed(ReasonReset)},
+		{name: "it did not fail before", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.Uncertain = false }, certain: true},
+		{name: "its kind is configured", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.Engine = "triton" }, certain: true},
+		{name: "its kind is configured, and it has no page", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) { f.Target.Engine = "triton" }},
+		{name: "a stranger with a page stays, unless that shows what it is", answers: serve, page: servePage, change: func(f *Fetcher) {
+			f.Server = NewServer(target.Auto)
+			f.Server.Uncertain = true
+		}},
+		{name: "where a stranger was somebody known is", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) {
+			f.Server = NewServer(target.Auto)
+			f.Server.Uncertain = true
+		}, asks: true, moved: true, certain: true},
+		{name: "its path is the operator's", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.MetricsURL = "http://a:1/metrics" }, certain: true},
+		{name: "it was asked a moment ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.detected = time.Now() }},
+		{name: "it was asked long ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.detected = time.Now().Add(-f.Patience) }, asks: true, moved: true, certain: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{answers: c.answers}
+			f := fetcher(s, target.Auto, "http://a:1")
+			f.Server = found(t, engine.Triton, "http://a:1/metrics")
+			f.Server.Uncertain = true
+			if c.change != nil {
+				c.change(f)
+			}
+			before := f.Server
+			require.Equal(t, c.moved, f.moved(t.Context(), []byte(c.page), c.failed))
+			require.Equal(t, c.asks, len(s.asked) > 0)
+			require.Equal(t, c.certain, !f.Server.Uncertain)
+			if c.asks {
+				defer func() {
+					s.asked, f.Server.Uncertain = nil, true
+					f.moved(t.Context(), nil, failed(ReasonHTTPStatus))
+					require.Empty(t, s.asked, "nobody is asked twice within a short time")
+				}()
+			}
+			if c.moved {
+				require.Equal(t, engine.TRTLLMServe, f.Server.Engine.Kind())
+				require.Equal(t, "http://a:1/prometheus/metrics", f.Server.URL)
+				require.Equal(t, before.Epoch+1, f.Server.Epoch)
+				return
+			}
+			require.Equal(t, before.Engine, f.Server.Engine)
+			require.Equal(t, before.URL, f.Server.URL)
+			require.Equal(t, before.Epoch, f.Server.Epoch)
+		})
+	}
+}
+
+func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
+	t.Parallel()
+	api := map[string]string{"/v1/models": models}
+	serveAPI := map[string]string{"/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`, "/version": `{"version":"1.1.0"}`}
+	missing := &Error{Reason: ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
+	refused := &Error{Reason: ReasonConnect, Err: errors.New("refused")}
+	for _, c := range []struct {
+		name       string
+		configured string
+		known      engine.Kind
+		up         bool
+		answers    map[string]string
+		page       string
+		failed     error
+		kind       engine.Kind
+		mismatch   string
+	}{
+		{name: "an unknown one becomes known by its API", known: engine.Unknown, answers: serveAPI, page: "x 1\n", kind: engine.TRTLLMServe},
+		{name: "also when it has no page", known: engine.Unknown, answers: serveAPI, failed: missing, kind: engine.TRTLLMServe},
+		{name: "nobody is asked who does not answer", known: engine.Unknown, answers: serveAPI, failed: refused, kind: engine.Unknown},
+		{name: "a version alone says nothing", known: engine.Unknown, answers: map[string]string{"/version": `{"version":"1"}`}, page: "x 1\n", kind: engine.Unknown},
+		{name: "an unknown one becomes known", known: engine.Unknown, page: tritonPage, kind: engine.Triton},
+		{name: "also by its API, where two kinds have one page", known: engine.Unknown, answers: api, page: tritonPage, kind: engine.TritonOpenAI},
+		{name: "a page without a mark says nothing", known: engine.Unknown, page: "x 1\n", kind: engine.Unknown},
+		{name: "after a fault another may be there", known: engine.Triton, page: servePage, kind: engine.TRTLLMServe},
+		{name: "after a fault the same may be there", known: engine.Triton, page: tritonPage, kind: engine.Triton},
+		{name: "a kind is kept that may have such a page", known: engine.TritonOpenAI, page: tritonPage, kind: engine.TritonOpenAI},
+		{name: "while it is up nobody looks", known: engine.Triton, up: true, page: servePage, kind: engine.Triton},
+		{name: "while it is up and unknown it is looked at", known: engine.Unknown, up: true, page: servePage, kind: engine.TRTLLMServe},
+		{
+			name: "what is configured stays, and is held against the page", configured: "trtllm-serve", page: nimPage, kind: engine.TRTLLMServe,
+			mismatch: "the page looks like that of nim, engine says trtllm-serve",
+		},
+		{name: "what is configured is right", configured: "nim", page: nimPage, kind: engine.NIM},
+		{name: "what is configured may have such a page", configured: "triton-openai", page: tritonPage, kind: engine.TritonOpenAI},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1/metrics")
+			if c.configured != "" {
+				f.Target.Engine, f.Server = c.configured, NewServer(c.configured)
+			} else {
+				f.Server = found(t, c.known, "http://a:1/metrics")
+			}
+			f.Up = c.up
+			before := f.Server
+			f.recognize(t.Context(), []byte(c.page), c.failed)
+			require.Equal(t, c.kind, f.Server.Engine.Kind())
+			require.Equal(t, before.Engine.Kind() != c.kind, f.Server.Epoch == before.Epoch+1, "another kind is another epoch")
+			require.Equal(t, c.mismatch, f.Server.Mismatch())
+			if c.mismatch != "" {
+				require.Equal(t, engine.NIM, f.Server.PageKind())
+				f.recognize(t.Context(), []byte(servePage), nil)
+				require.Empty(t, f.Server.Mismatch(), "the right page came")
+			}
+			require.Equal(t, c.kind, f.Server.PageKind())
+		})
+	}
+}
+
+func TestAServerOfNoKnownKind(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{target.Auto, "", "something else"} {
+		s := NewServer(kind)
+		require.False(t, s.Known())
+		require.Equal(t, engine.Unknown, s.PageKind())
+		require.Empty(t, s.Mismatch())
+		require.False(t, s.setKind(engine.Found{Kind: "something else", Evidence: "x"}))
+		require.Empty(t, s.Evidence)
+		require.Zero(t, s.Epoch)
+	}
+	s := NewServer("triton")
+	require.True(t, s.Known())
+	require.False(t, s.setKind(engine.Found{Kind: engine.Triton, Evidence: "its page"}), "it is that already")
+	require.Equal(t, "its page", s.Evidence)
+	require.True(t, s.setKind(engine.Found{Kind: engine.NIM}))
+	require.Equal(t, 1, s.Epoch)
+}

@@ -1,0 +1,79 @@
+package scrape
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxQuoted is how much of an error's body its message repeats.
+	maxQuoted = 200
+	// maxInspected is how much of it is read, so that a secret that crosses the
+	// end of the quote is found.
+	maxInspected = 2048
+)
+
+func statusText(code int) string { return strconv.Itoa(code) }
+
+// checkStatus returns a failure unless the status is 200.
+func checkStatus(s *scope, resp *http.Response) *Error {
+	code := resp.StatusCode
+	switch {
+	case code == http.StatusOK:
+		return nil
+	case isRedirect(code):
+		return redirectFailure(resp)
+	}
+	return failf(ReasonHTTPStatus, statusText(code), "the server answered %d %s, body %s; %s",
+		code, http.StatusText(code), quoteBody(s, resp), statusAdvice(code))
+}
+
+func statusAdvice(code int) string {
+	switch {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return "check basic_auth, authorization or oauth2"
+	case code == http.StatusProxyAuthRequired:
+		return "check proxy_url and proxy_connect_header"
+	case code == http.StatusNotFound:
+		return "check metrics_path and port"
+	case code >= http.StatusInternalServerError:
+		return "check the log of the server"
+	}
+	return "a page has status 200; check metrics_path and port"
+}
+
+// quoteBody quotes the start of a body without the secrets of the request.
+func quoteBody(s *scope, resp *http.Response) string {
+	if encodingOf(resp) != "" {
+		return "(compressed)"
+	}
+	var buf [maxInspected]byte
+	n, _ := io.ReadFull(resp.Body, buf[:]) // The failure is the status, so any part of the body will do.
+	text := s.sent.redact(string(buf[:n]))
+	if secrets := s.sent.secrets(minRedacted, nil); n == len(buf) && len(secrets) > 0 {
+		// The last bytes may be the start of a secret.
+		text = text[:max(0, len(text)-len(secrets[0]))]
+	}
+	if len(text) > maxQuoted {
+		return strconv.Quote(text[:maxQuoted]) + "..."
+	}
+	return strconv.Quote(text)
+}
+
+// checkContentType refuses what cannot be a text page. Everything else passes,
+// a missing type included: servers often get it wrong, and the parser decides.
+func checkContentType(contentType string) *Error {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	switch {
+	case media == "text/html", media == "application/xhtml+xml":
+		return failf(ReasonContentType, "", "the response is HTML (%.60q); check metrics_path, and whether a proxy answers with a login page", media)
+	case media == "application/json", strings.HasSuffix(media, "+json"):
+		return failf(ReasonContentType, "", "the response is JSON (%.60q); trtllm-serve's /metrics is JSON iteration stats, the text page is /prometheus/metrics: set metrics_path", media)
+	case strings.Contains(media, "protobuf"):
+		return failf(ReasonContentType, "", "the response is protobuf (%.60q); only text is supported: have the server honour the Accept header", media)
+	}
+	return nil
+}

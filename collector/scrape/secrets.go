@@ -1,0 +1,163 @@
+package scrape
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// minRedacted is the length of the shortest text that is redacted from an error.
+	minRedacted = 4
+	// minRefused is that of the shortest for which a page is refused: it must not be a
+	// word that pages contain anyway.
+	minRefused = 8
+	// wordCharacters are those of words that pages contain anyway, as a name[] or a
+	// format in a query.
+	wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:.-/"
+)
+
+// sent is what a request left with that a server might repeat. The zero value is
+// nothing.
+type sent struct {
+	header http.Header
+	query  string
+	// public are the configured headers whose values are no secrets.
+	public map[string]bool
+}
+
+// recorder notes what each request leaves with, credentials included, in the scope of
+// the request.
+type recorder struct {
+	http.RoundTripper
+
+	public map[string]bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if s := scopeOf(req.Context()); s != nil {
+		s.sent = sent{req.Header, req.URL.RawQuery, r.public}
+	}
+	return r.RoundTripper.RoundTrip(req)
+}
+
+// publicHeaders returns the configured headers whose values are no secrets.
+func publicHeaders(c *Config) map[string]bool {
+	public := make(map[string]bool)
+	if c.Headers != nil {
+		for name, h := range c.Headers.Headers {
+			public[http.CanonicalHeaderKey(name)] = len(h.Secrets) == 0 && len(h.Files) == 0
+		}
+	}
+	return public
+}
+
+// secrets lists what must not be shown, longest first: the values of the headers that
+// the configuration added, except those in public, and the query, each in all the ways in
+// which a server may repeat it.
+func (s *sent) secrets(minLength int, public map[string]bool) []string {
+	var secrets []string
+	add := func(texts ...string) {
+		for _, text := range texts {
+			if len(text) >= minLength {
+				secrets = append(secrets, spellings(text)...)
+			}
+		}
+	}
+	add(querySecrets(s.query)...)
+	for name, values := range s.header {
+		switch name {
+		case "Accept", "Accept-Encoding", "Content-Type", "User-Agent", HopHeader, timeoutHeader:
+			continue
+		}
+		if public[name] {
+			continue
+		}
+		for _, value := range values {
+			_, credential, _ := strings.Cut(value, " ")
+			add(value, credential)
+			if pair, err := base64.StdEncoding.DecodeString(credential); err == nil {
+				_, password, _ := strings.Cut(string(pair), ":")
+				add(string(pair), password)
+			}
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
+}
+
+// querySecrets lists the parameters of a query with their values, and the values alone
+// unless they may be words.
+func querySecrets(query string) []string {
+	secrets := strings.Split(query, "&")
+	values, _ := url.ParseQuery(query) // What can be read of it.
+	for name, list := range values {
+		for _, value := range list {
+			pair := name + "=" + value
+			secrets = append(secrets, pair, url.QueryEscape(pair))
+			if len(value) >= minRefused && strings.Trim(value, wordCharacters) != "" {
+				secrets = append(secrets, value, url.QueryEscape(value))
+			}
+		}
+	}
+	return secrets
+}
+
+// spellings lists the ways in which a text is written: as it is, and within the quotes
+// of a label, of an error and of JSON.
+func spellings(text string) []string {
+	quoted := strconv.Quote(text)
+	all := []string{text, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text), quoted[1 : len(quoted)-1]}
+	if encoded, err := json.Marshal(text); err == nil {
+		all = append(all, string(encoded[1:len(encoded)-1]))
+	}
+	return slices.Compact(all)
+}
+
+// redact returns a text that a server chose without the secrets. Texts that are
+// shown in part or in lower case have to be redacted before.
+func (s *sent) redact(text string) string {
+	for _, secret := range s.secrets(minRedacted, nil) {
+		text = strings.ReplaceAll(text, secret, "<secret>")
+	}
+	return text
+}
+
+// redactFailure redacts a failure: some errors, those of net/http too, quote what the
+// server sent.
+func (s *sent) redactFailure(failure *Error) *Error {
+	if failure == nil || failure.Err == nil {
+		return failure
+	}
+	text := failure.Err.Error()
+	redacted := s.redact(text)
+	if redacted == text {
+		return failure
+	}
+	return &Error{Reason: failure.Reason, Class: failure.Class, Err: errors.New(redacted)}
+}
+
+// refuse returns a failure if a body repeats a secret.
+func (s *sent) refuse(body []byte) *Error {
+	if !slices.ContainsFunc(s.secrets(minRefused, s.public), func(secret string) bool { return bytes.Contains(body, []byte(secret)) }) {
+		return nil
+	}
+	return failf(ReasonSecret, "", "the response repeats the credentials of the request, so nothing of it is shown; change them, and check what answers there")
+}
+
+// Secret returns the failure of a page that repeats a secret of its request, nil for any
+// other. It is called for each page whose text is new.
+func (p *Page) Secret() error {
+	failure := p.sent.refuse(p.Body)
+	if failure == nil {
+		return nil
+	}
+	return failure
+}
