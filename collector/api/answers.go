@@ -7,199 +7,197 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Answers are what the API of one server said last, nil before the first answer:
-// Health and Facts as far as they count, see [Answers.Weigh]. What they point to is
+// Answers are the last answers of the API of one server. Health and Facts are nil before the
+// first answer, and hold only what counts; see [Answers.Reconcile]. What they point to is
 // immutable.
 type Answers struct {
 	Health     *Health
 	Facts      *engine.Facts
 	Iterations *Iterations
-	// told and heard are all that the address answered of facts and health, from the
-	// last answer about health that counted.
-	told        *engine.Facts
-	heard, from *Health
-	// Foreign says that the address is not known to be the server's API.
-	Foreign bool
-	// agreed is what page and answers said last of whether they are of one server,
-	// against how often in a row answers said otherwise since; news is true while
-	// answers have not been compared with the page.
-	agreed  engine.Trust
-	against int
-	news    bool
-	// earlier is what another replica heard of the server's health, nil for nothing.
-	earlier *Health
-	// uncertain is since when the server may be another process than the one that
-	// gave the facts; zero when it is not.
-	uncertain time.Time
+	// Unconfirmed is true while the address is not known to be the server's API.
+	Unconfirmed bool
+
+	// allFacts and lastHealth are all that the address answered, counted the health that
+	// was reconciled last.
+	allFacts            *engine.Facts
+	lastHealth, counted *Health
+	// agreement is whether page and answers are of one server, as far as they have shown,
+	// contradictions how often in a row answers have denied that since; uncompared is true
+	// while answers have not been compared with the page.
+	agreement      engine.Trust
+	contradictions int
+	uncompared     bool
+	// inherited is the server's health that another replica received, nil for none.
+	inherited *Health
+	// distrusted is since when the server may be another process than the one that gave
+	// the facts; zero when it is not.
+	distrusted time.Time
 }
 
 // Distrust notes that the server may have been replaced since it answered.
 func (a *Answers) Distrust() {
-	if a.uncertain.IsZero() {
-		a.uncertain = time.Now()
+	if a.distrusted.IsZero() {
+		a.distrusted = time.Now()
 	}
 }
 
-// KeepRounds is for how many rounds of questions the facts are kept of a server
-// that may have been replaced and does not answer.
+// KeepRounds is for how many rounds of requests the facts of a server are kept that may
+// have been replaced and does not answer.
 const KeepRounds = 10
 
-// Told takes the facts of a whole round, given the time between two. What was
-// not answered is kept from before, but not for ever once the server may be
-// another.
-func (a *Answers) Told(facts engine.Facts, interval time.Duration) {
-	before := a.told
+// AddFacts takes over the facts of a complete round, given the interval between two. What
+// was not answered is kept from before, for a limited time once the server may be another.
+func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
+	previous := a.allFacts
 	switch {
 	case facts.EngineVersion != "":
-		a.uncertain = time.Time{}
-	case !a.uncertain.IsZero() && time.Since(a.uncertain) > KeepRounds*interval:
-		before = nil
+		a.distrusted = time.Time{}
+	case !a.distrusted.IsZero() && time.Since(a.distrusted) > KeepRounds*interval:
+		previous = nil
 	}
-	a.news = true
-	a.accept(facts.Over(before))
+	a.uncompared = true
+	a.setFacts(facts.Over(previous))
 }
 
-// Early takes the facts of a round that still has open questions.
-func (a *Answers) Early(facts engine.Facts) {
-	if a.told != nil {
-		facts.Problems = a.told.Problems
+// AddPartialFacts takes over the facts of a round that still has open requests.
+func (a *Answers) AddPartialFacts(facts engine.Facts) {
+	if a.allFacts != nil {
+		facts.Problems = a.allFacts.Problems
 	}
-	a.accept(facts.Over(a.told))
+	a.setFacts(facts.Over(a.allFacts))
 }
 
-// accept takes facts over that are other than those before.
-func (a *Answers) accept(next *engine.Facts) {
-	if !next.Equal(a.told) {
-		a.told = next
+// setFacts replaces the facts unless they are equal.
+func (a *Answers) setFacts(next *engine.Facts) {
+	if !next.Equal(a.allFacts) {
+		a.allFacts = next
 	}
 }
 
-// Past is what was last heard of a server's health: whether its API was found, and
-// whether it was live. It counts until there are new answers; the zero value is
-// nothing.
+// AddHealth takes over an answer about health.
+func (a *Answers) AddHealth(h Health) { a.lastHealth = &h }
+
+// Past is the last health of a server: whether its API was found, and whether it was live.
+// It counts until there are new answers. The zero value is nothing.
 type Past struct {
 	health *Health
 	kind   engine.Kind
 	base   string
 }
 
-// Past is what was heard of the server that is asked, nil for none; where that is
-// nothing it is what was heard before.
-func (a *Answers) Past(of *Endpoint, before Past) Past {
-	if a.Health == nil || of == nil {
-		return before
+// Past returns the health of the server at an endpoint, previous where there is none.
+func (a *Answers) Past(p *Endpoint, previous Past) Past {
+	if a.Health == nil || p == nil {
+		return previous
 	}
-	return Past{a.Health, of.Engine.Kind(), of.Base}
+	return Past{a.Health, p.Engine.Kind(), p.Base}
 }
 
-// Remember has what was heard before count, if that was of the server that is
-// asked: of this kind, and at this place.
-func (a *Answers) Remember(p Past, of *Endpoint) {
-	if of != nil && p.kind == of.Engine.Kind() && p.base == of.Base {
-		a.earlier = p.health
+// Inherit takes over the past of another replica if that is of the same server: of this
+// kind, and at this endpoint.
+func (a *Answers) Inherit(past Past, p *Endpoint) {
+	if p != nil && past.kind == p.Engine.Kind() && past.base == p.Base {
+		a.inherited = past.health
 	}
 }
 
-// contradictions is how many rounds of answers in a row have to be of other models
-// than the page until an API that agreed with it is another's: models come and go
-// between two questions.
-const contradictions = 2
-
-// compare compares the answers with a page.
-func (a *Answers) compare(e engine.Engine, page *engine.Page) {
-	now := engine.Agree(e, page, a.told)
-	switch {
-	case page == nil:
-		return // There is nothing to compare.
-	case now == engine.TrustYes:
-		a.agreed, a.against = now, 0
-	case now == engine.TrustNo && a.news:
-		a.against++
-		if a.agreed != engine.TrustYes || a.against >= contradictions {
-			a.agreed = now
-		}
-	}
-	a.news = false
-}
-
-// counts reports whether what the address answers is the server's word.
-func (a *Answers) counts(of *Endpoint, page *engine.Page) bool {
-	return a.agreed == engine.TrustYes || a.agreed == engine.TrustUnknown &&
-		(of.Given || page == nil && engine.Agree(of.Engine, nil, a.told) == engine.TrustYes)
-}
-
-// Heard takes an answer about health.
-func (a *Answers) Heard(h Health) { a.heard = &h }
-
-// Own is where the server's API is, empty while it is not known to be its own.
-func (a *Answers) Own(of *Endpoint) string {
-	if a.Foreign {
+// ConfirmedURL returns the URL of the server's API, empty while it is not confirmed.
+func (a *Answers) ConfirmedURL(p *Endpoint) string {
+	if a.Unconfirmed {
 		return ""
 	}
-	return of.URL()
+	return p.URL()
 }
 
-// Seen is where the server's API answered, empty where none did.
-func (a *Answers) Seen(of *Endpoint) string {
-	if a.Health == nil || !a.Health.Seen {
+// FoundURL returns the URL at which the server's API answered, empty where none did.
+func (a *Answers) FoundURL(p *Endpoint) string {
+	if a.Health == nil || !a.Health.Found {
 		return ""
 	}
-	return of.URL()
+	return p.URL()
 }
 
-// Weigh has those answers count that are of the server which shows the page, nil for
-// none so far: what a guessed address answers is a fact only when page and answers
-// agree, and what a given one answers unless they disagree.
-func (a *Answers) Weigh(of *Endpoint, page *engine.Page) {
-	if of == nil {
+// Reconcile determines which answers count as those of the server that shows the page, nil
+// for none so far. An answer at a guessed location counts only when page and answers agree,
+// one at a certain location unless they disagree.
+func (a *Answers) Reconcile(p *Endpoint, page *engine.Page) {
+	if p == nil {
 		return
 	}
-	a.compare(of.Engine, page)
-	a.Foreign = !a.counts(of, page)
-	facts := a.told
-	if facts != nil && a.Foreign {
+	a.compare(p.Engine, page)
+	a.Unconfirmed = !a.confirmed(p, page)
+	facts := a.allFacts
+	if facts != nil && a.Unconfirmed {
 		facts = &engine.Facts{BuildVersion: facts.BuildVersion, Problems: facts.Problems}
 	}
 	if !facts.Equal(a.Facts) {
 		a.Facts = facts
 	}
-	if a.heard != nil {
-		a.weighHealth(of, page == nil)
+	if a.lastHealth != nil {
+		a.reconcileHealth(p, page == nil)
 	}
 }
 
-// weighHealth has the last answer about health count. Not to be ready has
-// consequences: while there is a page it counts only of an address that was seen to be
-// the server's, or in words of its kind.
-func (a *Answers) weighHealth(of *Endpoint, blind bool) {
-	before := cmp.Or(a.Health, a.earlier, &Health{})
-	if a.agreed == engine.TrustNo {
-		before = &Health{}
-	}
-	h, known := *a.heard, a.agreed == engine.TrustYes || before.Seen
+// maxContradictions is how many rounds of answers in a row have to be of other models than
+// the page until an API that agreed with it is another server's: models are loaded and
+// unloaded between two requests.
+const maxContradictions = 2
+
+// compare compares the answers with a page.
+func (a *Answers) compare(e engine.Engine, page *engine.Page) {
+	agreement := engine.Agree(e, page, a.allFacts)
 	switch {
-	case h.API == engine.APIRefused && !before.Seen:
-		h.Detail = "it was not found at " + of.Base + elsewhere
-	case h.API == engine.APIRefused:
-	case h.API == engine.APIFailed && a.Foreign:
-		h.Health = engine.Health{API: h.API, Status: h.Status, Detail: h.Detail}
-	case a.Foreign || h.API == engine.APINotReady && !known && !h.Own && !blind:
-		h.Health = engine.Health{Detail: a.unproven(of)}
+	case page == nil:
+		return
+	case agreement == engine.TrustYes:
+		a.agreement, a.contradictions = agreement, 0
+	case agreement == engine.TrustNo && a.uncompared:
+		a.contradictions++
+		if a.agreement != engine.TrustYes || a.contradictions >= maxContradictions {
+			a.agreement = agreement
+		}
 	}
-	h.Seen = before.Seen || h.API == engine.APIReady || h.API == engine.APINotReady && h.Own || a.agreed == engine.TrustYes && h.Status != 0
-	h.Lived = h.Live || before.Lived
-	if now := a.Health; now == nil || a.from != a.heard || h.API != now.API || h.Detail != now.Detail || h.Seen != now.Seen {
-		a.Health, a.from = &h, a.heard
+	a.uncompared = false
+}
+
+// confirmed reports whether the address is the server's API.
+func (a *Answers) confirmed(p *Endpoint, page *engine.Page) bool {
+	return a.agreement == engine.TrustYes || a.agreement == engine.TrustUnknown &&
+		(p.Certain || page == nil && engine.Agree(p.Engine, nil, a.allFacts) == engine.TrustYes)
+}
+
+// reconcileHealth determines what counts of the last answer about health. An answer that
+// the server is not ready has consequences: while there is a page, it counts only from a
+// confirmed address, or in words of the server's kind.
+func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
+	previous := cmp.Or(a.Health, a.inherited, &Health{})
+	if a.agreement == engine.TrustNo {
+		previous = &Health{}
+	}
+	h, known := *a.lastHealth, a.agreement == engine.TrustYes || previous.Found
+	switch {
+	case h.API == engine.APIRefused && !previous.Found:
+		h.Detail = "it was not found at " + p.Base + adviceLocation
+	case h.API == engine.APIRefused:
+	case h.API == engine.APIFailed && a.Unconfirmed:
+		h.Health = engine.Health{API: h.API, Status: h.Status, Detail: h.Detail}
+	case a.Unconfirmed || h.API == engine.APINotReady && !known && !h.Own && !pageless:
+		h.Health = engine.Health{Detail: a.whyUnconfirmed(p)}
+	}
+	h.Found = previous.Found || h.API == engine.APIReady || h.API == engine.APINotReady && h.Own || a.agreement == engine.TrustYes && h.Status != 0
+	h.WasLive = h.Live || previous.WasLive
+	if now := a.Health; now == nil || a.counted != a.lastHealth || h.API != now.API || h.Detail != now.Detail || h.Found != now.Found {
+		a.Health, a.counted = &h, a.lastHealth
 	}
 }
 
-// elsewhere is the way out where an API is not where it is looked for.
-const elsewhere = "; set api_port or api_path"
+// adviceLocation is the way out where an API is not where it is expected.
+const adviceLocation = "; set api_port or api_path"
 
-// unproven says why an answer about health says nothing of the server, for people.
-func (a *Answers) unproven(of *Endpoint) string {
-	if a.agreed == engine.TrustNo {
-		return "what answers at " + of.Base + " is of another kind, or has other models than the page" + elsewhere
+// whyUnconfirmed tells people why an answer about health does not count.
+func (a *Answers) whyUnconfirmed(p *Endpoint) string {
+	if a.agreement == engine.TrustNo {
+		return "what answers at " + p.Base + " is of another kind, or has other models than the page" + adviceLocation
 	}
-	return "nothing shows that what answers at " + of.Base + " is its API (" + a.heard.Detail + ")" + elsewhere
+	return "nothing shows that what answers at " + p.Base + " is its API (" + a.lastHealth.Detail + ")" + adviceLocation
 }

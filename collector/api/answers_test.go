@@ -11,11 +11,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// given is an API at an address that the operator gave.
+// given returns an API at a configured address.
 func given(t *testing.T) *api.Endpoint {
 	t.Helper()
 	e, _ := engine.Of(string(engine.VLLM))
-	return &api.Endpoint{Engine: e, Place: api.Place{Base: "http://10.0.0.1:8000", Given: true}}
+	return &api.Endpoint{Engine: e, Location: api.Location{Base: "http://10.0.0.1:8000", Certain: true}}
 }
 
 func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
@@ -24,7 +24,7 @@ func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
 	refused := engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
 	ready := engine.Health{API: engine.APIReady, Status: 200, Live: true, LiveKnown: true}
 	for _, c := range []struct {
-		says        string
+		name        string
 		heard       []engine.Health
 		seen, lived bool
 		detail      string
@@ -37,12 +37,12 @@ func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
 	} {
 		var a api.Answers
 		for _, h := range c.heard {
-			a.Heard(api.Health{Health: h})
-			a.Weigh(given(t), nil)
+			a.AddHealth(api.Health{Health: h})
+			a.Reconcile(given(t), nil)
 		}
-		require.Equal(t, c.seen, a.Health.Seen, c.says)
-		require.Equal(t, c.lived, a.Health.Lived, c.says)
-		require.Equal(t, c.detail, a.Health.Detail, c.says)
+		require.Equal(t, c.seen, a.Health.Found, c.name)
+		require.Equal(t, c.lived, a.Health.WasLive, c.name)
+		require.Equal(t, c.detail, a.Health.Detail, c.name)
 	}
 }
 
@@ -53,19 +53,19 @@ func TestFactsAreKeptThroughFaultsUnlessTheServerMayBeAnother(t *testing.T) {
 		var a api.Answers
 		unanswered := func(after time.Duration) string {
 			time.Sleep(after)
-			a.Told(engine.Facts{}, interval)
-			a.Weigh(given(t), nil)
+			a.AddFacts(engine.Facts{}, interval)
+			a.Reconcile(given(t), nil)
 			return a.Facts.EngineVersion
 		}
-		a.Told(engine.Facts{EngineVersion: "1"}, interval)
-		a.Weigh(given(t), nil)
+		a.AddFacts(engine.Facts{EngineVersion: "1"}, interval)
+		a.Reconcile(given(t), nil)
 		require.Equal(t, "1", unanswered(1000*interval), "the same process has the same version")
 		a.Distrust()
 		require.Equal(t, "1", unanswered(keepRounds*interval/2))
 		a.Distrust() // The first time counts.
 		require.Equal(t, "1", unanswered(keepRounds*interval/2))
 		require.Empty(t, unanswered(1))
-		a.Told(engine.Facts{EngineVersion: "2"}, interval)
+		a.AddFacts(engine.Facts{EngineVersion: "2"}, interval)
 		require.Equal(t, "2", unanswered(1000*interval), "it is trusted again")
 	})
 }
@@ -73,18 +73,18 @@ func TestFactsAreKeptThroughFaultsUnlessTheServerMayBeAnother(t *testing.T) {
 func TestFactsOfARoundThatIsNotOverShowAtOnce(t *testing.T) {
 	t.Parallel()
 	var a api.Answers
-	a.Early(engine.Facts{EngineVersion: "1"})
-	a.Weigh(given(t), nil)
+	a.AddPartialFacts(engine.Facts{EngineVersion: "1"})
+	a.Reconcile(given(t), nil)
 	require.Equal(t, "1", a.Facts.EngineVersion)
 	problems := []engine.Problem{{}}
-	a.Told(engine.Facts{EngineVersion: "1", Problems: problems}, time.Minute)
-	a.Weigh(given(t), nil)
+	a.AddFacts(engine.Facts{EngineVersion: "1", Problems: problems}, time.Minute)
+	a.Reconcile(given(t), nil)
 	before := a.Facts
-	a.Early(engine.Facts{EngineVersion: "1"})
-	a.Weigh(given(t), nil)
+	a.AddPartialFacts(engine.Facts{EngineVersion: "1"})
+	a.Reconcile(given(t), nil)
 	require.Same(t, before, a.Facts, "problems are those of a whole round")
-	a.Early(engine.Facts{EngineVersion: "2"})
-	a.Weigh(given(t), nil)
+	a.AddPartialFacts(engine.Facts{EngineVersion: "2"})
+	a.Reconcile(given(t), nil)
 	require.Equal(t, "2", a.Facts.EngineVersion)
 	require.Equal(t, problems, a.Facts.Problems)
 }

@@ -19,21 +19,20 @@ type Endpoint struct {
 	Scraper scrape.Scraper
 	Target  *target.Target
 	Engine  engine.Engine
-	Place
-	// Elsewhere is where else it may be, asked when nothing of the kind answers
-	// here; nil for nowhere.
-	Elsewhere *Endpoint
+	Location
+	// Alternative is tried when no API of the kind answers here; nil for none.
+	Alternative *Endpoint
 }
 
-// Place is where an API is.
-type Place struct {
+// Location is where an API is.
+type Location struct {
 	Base string
-	// Given says that it is not guessed: the operator says it, or the kind has page
-	// and API side by side.
-	Given bool
+	// Certain is true when it is not guessed: the operator configured it, or the kind has
+	// page and API side by side.
+	Certain bool
 }
 
-// URL is where the API is, empty for none.
+// URL returns the base URL of the API, empty for nil.
 func (p *Endpoint) URL() string {
 	if p == nil {
 		return ""
@@ -41,40 +40,39 @@ func (p *Endpoint) URL() string {
 	return p.Base
 }
 
-// passing asks over connections that are not kept.
-type passing struct{ scrape.Scraper }
+// brief uses connections that are not kept.
+type brief struct{ scrape.Scraper }
 
 // Do implements engine.Asker.
-func (p passing) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
-	return p.DoBrief(ctx, method, address, body, limit)
+func (b brief) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	return b.DoBrief(ctx, method, address, body, limit)
 }
 
-// Kept reports whether connections to the API are kept: those to an API that has a
-// port of its own are not, for a server that ends might wait for them and speak
-// on over them as if it did not. One that shares the page's port shares its
-// connections.
-func (p *Endpoint) Kept() bool {
+// KeepAlive reports whether connections to the API are kept. Those to an API with a port of
+// its own are not: a server that is ending might wait for them, and answer over them as if
+// it were not. An API on the page's port shares the page's connections.
+func (p *Endpoint) KeepAlive() bool {
 	page, err := url.Parse(p.Target.MetricsURL)
 	if err != nil {
 		return false
 	}
-	at := page.Scheme + "://" + page.Host
-	return p.Base == at || strings.HasPrefix(p.Base, at+"/")
+	root := page.Scheme + "://" + page.Host
+	return p.Base == root || strings.HasPrefix(p.Base, root+"/")
 }
 
-// asker puts the questions.
+// asker returns what sends the requests.
 func (p *Endpoint) asker() engine.Asker {
-	if p.Kept() {
+	if p.KeepAlive() {
 		return p.Scraper
 	}
-	return passing{p.Scraper}
+	return p.briefAsker()
 }
 
-// rarely puts questions that are not asked at each interval: connections that
-// are kept for them would be most of the memory of a target.
-func (p *Endpoint) rarely() engine.Asker { return passing{p.Scraper} }
+// briefAsker returns what sends requests that are not made at each interval: connections
+// that are kept for them would be most of the memory of a target.
+func (p *Endpoint) briefAsker() engine.Asker { return brief{p.Scraper} }
 
-// Base is the base of an API at an address, over gRPC or not; scheme is http or
+// Base returns the base URL of an API at an address, over gRPC or not; scheme is http or
 // https.
 func Base(grpc bool, scheme, address string) string {
 	if grpc {
@@ -83,82 +81,82 @@ func Base(grpc bool, scheme, address string) string {
 	return scheme + "://" + address
 }
 
-// placesOf are where the API of a target's server may be, of the kind that is there;
-// grpc prefers gRPC where the kind has that. Next to the page comes before the root
-// of its host. There are none where there is none to ask.
-func placesOf(t *target.Target, e engine.Engine, grpc bool) []Place {
+// locationsOf lists where the API of a target's server may be, given its kind; grpc prefers
+// gRPC where the kind supports that. Next to the page comes before the root of its host.
+// There is none for a kind without an API.
+func locationsOf(t *target.Target, e engine.Engine, grpc bool) []Location {
 	page, err := url.Parse(t.MetricsURL)
 	switch {
 	case e.Kind() == engine.Unknown:
 		return nil
 	case t.APIURL != "":
-		return []Place{{t.APIURL, true}}
+		return []Location{{t.APIURL, true}}
 	case err != nil:
 		return nil
 	}
-	metrics, err := strconv.Atoi(page.Port())
+	metricsPort, err := strconv.Atoi(page.Port())
 	if err != nil {
-		metrics = map[string]int{"http": 80, "https": 443}[page.Scheme]
+		metricsPort = map[string]int{"http": 80, "https": 443}[page.Scheme]
 	}
-	at := func(port int) string { return net.JoinHostPort(page.Hostname(), strconv.Itoa(port)) }
-	if port, has := e.GRPCPort(metrics); grpc && has && port > 0 {
-		return []Place{{Base: Base(grpc, page.Scheme, at(port))}}
+	address := func(port int) string { return net.JoinHostPort(page.Hostname(), strconv.Itoa(port)) }
+	if port, has := e.GRPCPort(metricsPort); grpc && has && port > 0 {
+		return []Location{{Base: Base(grpc, page.Scheme, address(port))}}
 	}
-	var places []Place
-	before := engine.BasePath(e, page.Path)
-	if before != "" {
-		places = append(places, Place{Base(false, page.Scheme, page.Host) + before, e.SamePort()})
+	var all []Location
+	prefix := engine.BasePath(e, page.Path)
+	if prefix != "" {
+		all = append(all, Location{Base(false, page.Scheme, page.Host) + prefix, e.SamePort()})
 	}
-	if port := e.APIPort(metrics); port > 0 {
-		places = append(places, Place{Base(false, page.Scheme, at(port)), before == "" && e.SamePort()})
+	if port := e.APIPort(metricsPort); port > 0 {
+		all = append(all, Location{Base(false, page.Scheme, address(port)), prefix == "" && e.SamePort()})
 	}
-	return places
+	return all
 }
 
-// Of is the API of a target's server, which is of that kind; grpc prefers gRPC
-// where the kind has that. It is nil where there is none to ask.
+// Of returns the API of a target's server of the given kind; grpc prefers gRPC where the
+// kind supports that. It is nil for a kind without an API.
 func Of(s scrape.Scraper, t *target.Target, e engine.Engine, grpc bool) *Endpoint {
 	var first *Endpoint
-	for _, place := range slices.Backward(placesOf(t, e, grpc)) {
-		first = &Endpoint{Scraper: s, Target: t, Engine: e, Place: place, Elsewhere: first}
+	for _, l := range slices.Backward(locationsOf(t, e, grpc)) {
+		first = &Endpoint{Scraper: s, Target: t, Engine: e, Location: l, Alternative: first}
 	}
 	return first
 }
 
-// Seat is where the API of one server is asked, as long as it is of one kind. The
-// zero value is nowhere.
-type Seat struct {
-	// At is the API, nil where there is none to ask.
-	At *Endpoint
+// Locator remembers where the API of one server was found, as long as the server is of one
+// kind. The zero value has found nothing.
+type Locator struct {
+	// Current is the API, nil where there is none.
+	Current *Endpoint
 
-	// first is where it is looked for first, of the kind of server that it is of.
+	// first is where to begin searching, for a server of the kind.
 	first *Endpoint
-	of    engine.Kind
+	kind  engine.Kind
 }
 
-// Of is the API of a target's server, which is of that kind; see [Of].
-func (s *Seat) Of(scraper scrape.Scraper, t *target.Target, e engine.Engine, grpc bool) *Endpoint {
-	if s.of != e.Kind() {
-		s.of, s.first = e.Kind(), Of(scraper, t, e, grpc) // Jobs may still use the one before.
-		s.At = s.first
+// Locate returns the API of a target's server of the given kind; see [Of].
+func (l *Locator) Locate(s scrape.Scraper, t *target.Target, e engine.Engine, grpc bool) *Endpoint {
+	if l.kind != e.Kind() {
+		l.kind, l.first = e.Kind(), Of(s, t, e, grpc) // Jobs may still use the one before.
+		l.Current = l.first
 	}
-	return s.At
+	return l.Current
 }
 
-// Whom says whom to ask who the server is: its API where that was found, and nobody
-// else when it does not answer; before, all places in order.
-func (s *Seat) Whom(a *Answers) *Endpoint {
-	if a.Seen(s.At) == "" {
-		return s.first
+// ForIdentity returns the endpoint of requests for the identity: the API where it was found,
+// without alternatives even if it does not answer; before that, all locations in order.
+func (l *Locator) ForIdentity(a *Answers) *Endpoint {
+	if a.FoundURL(l.Current) == "" {
+		return l.first
 	}
-	found := *s.At
-	found.Elsewhere = nil
+	found := *l.Current
+	found.Alternative = nil
 	return &found
 }
 
-// Ready asks a server of that kind whether it is ready, at the base that is known to
-// be its API, or where the operator says it is. It is known only when it says so, at
-// another base than that in words of its kind.
+// Ready requests whether a server of a kind is ready, at the base that is known to be its
+// API, or else where the operator configured it. An answer that it is ready is known to be
+// the server's; one that it is not, at a configured URL, only in words of its kind.
 func Ready(ctx context.Context, s scrape.Scraper, t *target.Target, kind, base string, grpc bool) (ready, known bool) {
 	e, found := engine.Of(kind)
 	if !found {
@@ -167,8 +165,8 @@ func Ready(ctx context.Context, s scrape.Scraper, t *target.Target, kind, base s
 	server := Of(s, t, e, grpc)
 	switch {
 	case base != "":
-		server = &Endpoint{Scraper: s, Target: t, Engine: e, Place: Place{Base: base}}
-	case server == nil || !server.Given:
+		server = &Endpoint{Scraper: s, Target: t, Engine: e, Location: Location{Base: base}}
+	case server == nil || !server.Certain:
 		return false, false
 	}
 	h := server.Health(ctx)

@@ -12,29 +12,33 @@ import (
 type Health struct {
 	engine.Health
 
-	// Seen is true when an API that is the server's answered this time or before,
-	// Lived when it said so far that the server is live.
-	Seen, Lived bool
-	Took        time.Duration
+	// Found is true when an API that is the server's answered this time or before, WasLive
+	// when it has reported that the server is live.
+	Found, WasLive bool
+	Duration       time.Duration
 }
 
-// Health asks whether the server is there and ready. No answer in time is an
-// answer as well.
+// Health requests whether the server is there and ready. No answer in time is an answer as
+// well.
 func (p *Endpoint) Health(ctx context.Context) Health {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
-	start := time.Now()
-	ask := p.asker()
+	asker := p.asker()
 	if p.ReadyURL() != "" {
-		ask = p.rarely()
+		asker = p.briefAsker()
 	}
-	h := Health{Health: p.Engine.Health(ctx, ask, p.Base)}
-	h.Took = time.Since(start)
+	return p.health(ctx, asker, time.Now())
+}
+
+// health requests the whole health, as part of what began at start.
+func (p *Endpoint) health(ctx context.Context, asker engine.Asker, start time.Time) Health {
+	h := Health{Health: p.Engine.Health(ctx, asker, p.Base)}
+	h.Duration = time.Since(start)
 	return h
 }
 
-// ReadyURL is what is asked of a server that is ready, to see whether it still
-// is; empty where one question does not say that.
+// ReadyURL returns the URL that shows whether a server that was ready still is; empty where
+// a single request cannot show that.
 func (p *Endpoint) ReadyURL() string {
 	if path := p.Engine.ReadyPath(); path != "" {
 		return p.Base + path
@@ -42,27 +46,25 @@ func (p *Endpoint) ReadyURL() string {
 	return ""
 }
 
-// Again asks a server that was ready before whether it still is. While it is, the
-// answer of before is taken again; else all of Health is asked.
-func (p *Endpoint) Again(ctx context.Context, before *Health) Health {
+// Recheck requests whether a server that was ready still is. If so it repeats the previous
+// answer, otherwise it requests the whole health.
+func (p *Endpoint) Recheck(ctx context.Context, previous *Health) Health {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	start := time.Now()
-	ask := engine.Remember(p.asker())
-	if status, _, _, err := ask.Do(ctx, http.MethodGet, p.ReadyURL(), nil, readyLimit); err == nil && status == http.StatusOK {
-		return before.Still(time.Since(start))
+	asker := engine.Remember(p.asker())
+	if status, _, _, err := asker.Do(ctx, http.MethodGet, p.ReadyURL(), nil, maxReadyAnswer); err == nil && status == http.StatusOK {
+		return previous.Repeat(time.Since(start))
 	}
-	h := Health{Health: p.Engine.Health(ctx, ask, p.Base)}
-	h.Took = time.Since(start)
-	return h
+	return p.health(ctx, asker, start)
 }
 
-// Still is the same answer given again, after so much time.
-func (h *Health) Still(took time.Duration) Health {
-	again := *h
-	again.Took = took
-	return again
+// Repeat returns the same answer with another duration.
+func (h *Health) Repeat(duration time.Duration) Health {
+	repeated := *h
+	repeated.Duration = duration
+	return repeated
 }
 
-// readyLimit bounds the answer to whether a server is ready.
-const readyLimit = 1 << 20
+// maxReadyAnswer limits the answer to whether a server is ready.
+const maxReadyAnswer = 1 << 20

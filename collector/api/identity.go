@@ -12,21 +12,29 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Identity asks for versions and models, and reads which version built the
-// TensorRT engine in a folder, if one is given. Early is called with the facts
-// that are there while questions are still open, from any goroutine.
+// Identity is the result of a round of requests for versions and models, and the endpoint
+// that gave it.
+type Identity struct {
+	engine.Facts
+
+	From *Endpoint
+}
+
+// Identity requests versions and models, and reads which version built the TensorRT engine
+// in a folder, if one is configured. Early is called, from any goroutine, with the facts
+// that are there while other requests are still open.
 func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(engine.Facts)) Identity {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	build := buildVersion(engineDir)
-	facts := p.Engine.Ask(ctx, p.rarely(), p.Base, func(facts engine.Facts) {
+	facts := p.Engine.Ask(ctx, p.briefAsker(), p.Base, func(facts engine.Facts) {
 		facts.BuildVersion = build
 		early(facts)
 	})
 	from := p
-	if !answered(&facts) && p.Elsewhere != nil {
-		if found := p.Elsewhere.stray(ctx); answered(&found) {
-			facts, from = found, p.Elsewhere
+	if !answered(&facts) && p.Alternative != nil {
+		if found := p.Alternative.pageless(ctx); answered(&found) {
+			facts, from = found, p.Alternative
 		}
 	}
 	facts.BuildVersion = build
@@ -36,29 +44,22 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 // answered reports whether an API of the kind answered.
 func answered(f *engine.Facts) bool { return f.Shown || f.Listed }
 
-// stray asks for versions and models where no page is known to be: an API that has a
-// page of its own next to it is another server's.
-func (p *Endpoint) stray(ctx context.Context) engine.Facts {
-	if engine.HasPage(ctx, p.rarely(), p.Engine, p.Base) {
+// pageless requests versions and models unless the API has a page next to it: that would be
+// another server's.
+func (p *Endpoint) pageless(ctx context.Context) engine.Facts {
+	if engine.HasPage(ctx, p.briefAsker(), p.Engine, p.Base) {
 		return engine.Facts{}
 	}
-	return p.Engine.Ask(ctx, p.rarely(), p.Base, nil)
+	return p.Engine.Ask(ctx, p.briefAsker(), p.Base, nil)
 }
 
-// Identity is what a round of questions brought, and from which place.
-type Identity struct {
-	engine.Facts
+// maxBuildConfig limits an engine's config.json.
+const maxBuildConfig = 4 << 20
 
-	From *Endpoint
-}
-
-// buildLimit bounds an engine's config.json.
-const buildLimit = 4 << 20
-
-// buildVersion is the version of TensorRT-LLM that built the engine in a
-// folder, from its config.json (NVIDIA/TensorRT-LLM, runtime/gptJsonConfig.cpp,
-// key "version"); empty without a folder, and for what cannot be read. Engines
-// of the old builder have no such key.
+// buildVersion returns the version of TensorRT-LLM that built the engine in a folder, from
+// its config.json (NVIDIA/TensorRT-LLM, runtime/gptJsonConfig.cpp, key "version"); empty
+// without a folder, and for what cannot be read. Engines of the old builder have no such
+// key.
 func buildVersion(dir string) string {
 	if dir == "" {
 		return ""
@@ -68,14 +69,11 @@ func buildVersion(dir string) string {
 		return ""
 	}
 	defer func() { _ = f.Close() }() // Nothing was written.
-	text, err := io.ReadAll(io.LimitReader(f, buildLimit))
-	if err != nil {
-		return ""
-	}
 	var config struct {
 		Version string `json:"version"`
 	}
-	if json.Unmarshal(text, &config) != nil || len(config.Version) > 64 || strings.ContainsFunc(config.Version, unicode.IsControl) {
+	text, err := io.ReadAll(io.LimitReader(f, maxBuildConfig))
+	if err != nil || json.Unmarshal(text, &config) != nil || len(config.Version) > 64 || strings.ContainsFunc(config.Version, unicode.IsControl) {
 		return ""
 	}
 	return config.Version

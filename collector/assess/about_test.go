@@ -79,7 +79,7 @@ func TestSeriesOfAnswersAboutHealth(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			var k assess.About
 			now := facts()
-			now.Answers.Health = &api.Health{Health: c.health, Took: 250 * time.Millisecond}
+			now.Answers.Health = &api.Health{Health: c.health, Duration: 250 * time.Millisecond}
 			require.Equal(t, c.want+states("", assess.Ready), shownText(k.Block(now)))
 		})
 	}

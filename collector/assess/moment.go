@@ -69,7 +69,7 @@ var moments = sync.OnceValue(func() []moment {
 		health("health_check_duration_seconds",
 			"How long the server took to answer the last health check.",
 			"measured by the exporter", engine.AnswersHealth,
-			func(h *api.Health) (float64, bool) { return h.Took.Seconds(), h.API != engine.APIUnknown }),
+			func(h *api.Health) (float64, bool) { return h.Duration.Seconds(), h.API != engine.APIUnknown }),
 
 		one("processes", derive.Exact,
 			"How many processes answer at the address of the replica, in turn or at random; absent where no more than one is known to. Nothing is derived of the growth of their counters.",

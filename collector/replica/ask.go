@@ -11,7 +11,7 @@ import (
 
 // api returns the server's own API, nil where there is none to ask.
 func (r *Replica) api() *api.Endpoint {
-	return r.seat.Of(r.pool.Scraper, r.target, r.server.Engine, r.pool.GRPC)
+	return r.seat.Locate(r.pool.Scraper, r.target, r.server.Engine, r.pool.GRPC)
 }
 
 // askHealth asks whether the server is there and ready, unless that is being
@@ -21,7 +21,7 @@ func (r *Replica) askHealth(ctx context.Context) {
 	if server == nil || r.jobs.health.running {
 		return
 	}
-	r.steady.AskedHealth(r.signs())
+	r.steady.HealthRequested(r.signs())
 	ask(r.begin(ctx, &r.jobs.health), "health", server.Health, func(h api.Health, failed error) { r.heard(server, h, failed) })
 }
 
@@ -29,8 +29,8 @@ func (r *Replica) askHealth(ctx context.Context) {
 // meanwhile.
 func (r *Replica) heard(from *api.Endpoint, h api.Health, failed error) {
 	if failed == nil && from == r.api() {
-		r.answers.Heard(h)
-		r.answers.Weigh(r.api(), r.page.last)
+		r.answers.AddHealth(h)
+		r.answers.Reconcile(r.api(), r.page.last)
 		r.reassess()
 	}
 }
@@ -40,23 +40,23 @@ func (r *Replica) heard(from *api.Endpoint, h api.Health, failed error) {
 // address that is not known to be its own no more often than who it is.
 func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 	before := r.answers.Health
-	if before != nil && r.answers.Foreign && r.isReady() && time.Since(r.jobs.health.began) < r.pool.IdentityInterval {
+	if before != nil && r.answers.Unconfirmed && r.isReady() && time.Since(r.jobs.health.began) < r.pool.IdentityInterval {
 		return
 	}
 	server := r.api()
-	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || !r.steady.HealthHolds(before, r.signs(), r.pool.IdentityInterval) {
+	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || !r.steady.HealthValid(before, r.signs(), r.pool.IdentityInterval) {
 		r.askHealth(ctx)
 		return
 	}
 	p := r.begin(ctx, &r.jobs.health)
 	again := func() {
-		ask(p, "health", func(ctx context.Context) api.Health { return server.Again(ctx, before) },
+		ask(p, "health", func(ctx context.Context) api.Health { return server.Recheck(ctx, before) },
 			func(h api.Health, failed error) { r.heard(server, h, failed) })
 	}
-	l := r.readyLane.to(server.ReadyURL(), func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.Kept()) })
+	l := r.readyLane.to(server.ReadyURL(), func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.KeepAlive()) })
 	if b == nil || l == nil || !b.Add(l, func(answer lane.Answer, ok bool) {
 		if ok {
-			p.answer(func() { r.heard(server, before.Still(answer.Duration), nil) })
+			p.answer(func() { r.heard(server, before.Repeat(answer.Duration), nil) })
 			return
 		}
 		again()
@@ -70,11 +70,11 @@ func (r *Replica) askIdentity(ctx context.Context) {
 	if r.api() == nil || r.jobs.identity.running {
 		return
 	}
-	r.steady.AskedIdentity(r.signs())
-	whom, p := r.seat.Whom(&r.answers), r.begin(ctx, &r.jobs.identity)
+	r.steady.IdentityRequested(r.signs())
+	whom, p := r.seat.ForIdentity(&r.answers), r.begin(ctx, &r.jobs.identity)
 	ask(p, "identity", func(job context.Context) api.Identity {
 		return whom.Identity(job, r.pool.EngineDir, func(early engine.Facts) {
-			p.hand(func() { r.answers.Early(early) })
+			p.hand(func() { r.answers.AddPartialFacts(early) })
 		})
 	}, func(said api.Identity, failed error) {
 		if failed != nil {
@@ -82,14 +82,14 @@ func (r *Replica) askIdentity(ctx context.Context) {
 		}
 		if said.From.Base != r.api().Base {
 			// It was found elsewhere.
-			r.seat.At = said.From
+			r.seat.Current = said.From
 			r.answers = api.Answers{Iterations: r.answers.Iterations}
-			r.answers.Remember(r.past.api, said.From)
+			r.answers.Inherit(r.past.api, said.From)
 			r.jobs.health.want(ctx, time.Now(), r.askHealth)
 		}
-		r.steady.ToldIdentity(&said.Facts)
-		r.answers.Told(said.Facts, r.pool.IdentityInterval)
-		r.answers.Weigh(said.From, r.page.last)
+		r.steady.IdentityReceived(&said.Facts)
+		r.answers.AddFacts(said.Facts, r.pool.IdentityInterval)
+		r.answers.Reconcile(said.From, r.page.last)
 	})
 }
 
@@ -99,7 +99,7 @@ func (r *Replica) dueIterations(ctx context.Context, _ uint64, _ *lane.Batch) {
 	if server == nil || from == nil || r.jobs.iterations.running {
 		return
 	}
-	reading := r.answers.Reading()
+	reading := r.answers.BeginReading()
 	ask(r.begin(ctx, &r.jobs.iterations), "iterations", func(job context.Context) api.Reading {
 		return server.Iterations(job, from, reading)
 	}, func(got api.Reading, failed error) {
@@ -107,6 +107,6 @@ func (r *Replica) dueIterations(ctx context.Context, _ uint64, _ *lane.Batch) {
 			got = reading
 			got.Err = failed
 		}
-		r.answers.Read(got, r.log)
+		r.answers.AddReading(got, r.log)
 	})
 }

@@ -40,7 +40,7 @@ func (r *Replica) assess(failed error) {
 	v := assess.Judge(&e)
 	r.shown.processes = e.Processes
 	s := &r.status
-	s.APIURL = r.answers.Seen(r.api())
+	s.APIURL = r.answers.FoundURL(r.api())
 	if string(v.State) != s.State {
 		s.StateSince = time.Now()
 	}
@@ -99,7 +99,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		Mismatch: r.server.Mismatch(), Canary: r.canary.Failing(), Unmet: r.shown.known.Unmet(),
 	}
 	if h := r.answers.Health; h != nil {
-		e.API.Health, e.API.Seen, e.API.Lived = h.Health, h.Seen, h.Lived
+		e.API.Health, e.API.Seen, e.API.Lived = h.Health, h.Found, h.WasLive
 	}
 	if failed != nil {
 		reason := scrape.ReasonOf(failed)

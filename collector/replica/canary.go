@@ -106,7 +106,7 @@ func (r *Replica) unanswered(since time.Time) bool {
 
 // canaryOrder says what may be asked of the replica.
 func (r *Replica) canaryOrder() *canary.Order {
-	return assess.CanaryOrder(r.server.Engine, r.page.identity, r.answers.Own(r.api()), r.pool.Canary.Model, assess.State(r.status.State))
+	return assess.CanaryOrder(r.server.Engine, r.page.identity, r.answers.ConfirmedURL(r.api()), r.pool.Canary.Model, assess.State(r.status.State))
 }
 
 // leaveCanary sends the request whose client is to leave in the middle, if it is

@@ -65,7 +65,7 @@ func (r *Replica) room(c exposition.Cost) error {
 // replica's page says; true when they changed. Answers that come later are for
 // the next page.
 func (r *Replica) identify(page *engine.Page) bool {
-	r.answers.Weigh(r.api(), page)
+	r.answers.Reconcile(r.api(), page)
 	now := r.page.identity
 	if now != nil && now.Facts == r.answers.Facts && now.Page == page {
 		return false

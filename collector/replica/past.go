@@ -36,6 +36,6 @@ func (r *Replica) begun() time.Time { return cmp.Or(r.past.begun, r.tally.Begun)
 func (r *Replica) Remember(past Past) {
 	r.do(func() {
 		r.past = past
-		r.answers.Remember(past.api, r.api())
+		r.answers.Inherit(past.api, r.api())
 	})
 }

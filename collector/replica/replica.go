@@ -31,11 +31,11 @@ type Replica struct {
 	server scrape.Server
 	jobs   jobs
 	// seat is where the server's own API is asked.
-	seat api.Seat
+	seat api.Locator
 	// pageLane and readyLane are the fast ways to the page, and to whether the
 	// server is ready.
 	pageLane, readyLane laneFor
-	steady              api.Steady
+	steady              api.Pacer
 	answers             api.Answers
 	held                *held
 	page                page
@@ -223,7 +223,7 @@ func (r *Replica) proceed(ctx context.Context) {
 		r.askIdentity(ctx)
 	}
 	r.seeRestart(ctx)
-	if r.status.Scrapes > 0 && !r.jobs.health.running && !r.jobs.page.running && r.steady.HealthChanged(r.signs()) {
+	if r.status.Scrapes > 0 && !r.jobs.health.running && !r.jobs.page.running && r.steady.HealthOutdated(r.signs()) {
 		r.askHealth(ctx)
 	}
 	r.proceedCanary(ctx)

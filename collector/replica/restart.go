@@ -29,9 +29,9 @@ func (r *Replica) isReady() bool { return r.status.State == string(assess.Ready)
 // identityPace is how long the answers about identity count.
 func (r *Replica) identityPace() time.Duration {
 	if !r.isReady() {
-		return r.steady.Again(r.pool.IdentityInterval)
+		return r.steady.RetryInterval(r.pool.IdentityInterval)
 	}
-	return r.steady.IdentityPace(r.answers.Facts, r.signs(), r.pool.IdentityInterval)
+	return r.steady.IdentityInterval(r.answers.Facts, r.signs(), r.pool.IdentityInterval)
 }
 
 // seeRestart has the server asked who it is when its numbers show that it

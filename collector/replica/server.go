@@ -19,7 +19,7 @@ func (r *Replica) found(ctx context.Context, s scrape.Server) {
 	r.log.Debug("Server recognised", "engine", string(s.Engine.Kind()))
 	r.reset()
 	r.answers = api.Answers{}
-	r.answers.Remember(r.past.api, r.api())
+	r.answers.Inherit(r.past.api, r.api())
 	r.canary.Forget()
 	r.confirmed = canary.Report{}
 	r.jobs = jobs{page: r.jobs.page, endStart: r.jobs.endStart, watch: r.jobs.watch}

@@ -98,7 +98,7 @@ func TestAnAnswerThatStandsIsAnAnswerOfNow(t *testing.T) {
 		s.after(time.Second)
 		require.NotSame(t, first, s.answers.Health)
 		require.Equal(t, first.Health, s.answers.Health.Health)
-		require.Equal(t, 70*time.Millisecond, s.answers.Health.Took)
+		require.Equal(t, 70*time.Millisecond, s.answers.Health.Duration)
 		require.True(t, s.jobs.health.since(time.Now().Add(-2*time.Second)))
 	})
 }
