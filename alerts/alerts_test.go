@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 )
 
-// rendered are the rules with their default values.
+// rendered returns the rules with their default values.
 func rendered(t *testing.T) []byte {
 	t.Helper()
 	v, err := alerts.DefaultValues()
@@ -29,7 +29,7 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
-// rules are all rules in the order of evaluation.
+// rules returns all rules in the order of evaluation.
 func rules(t *testing.T) []rule {
 	t.Helper()
 	var file struct {
@@ -92,9 +92,9 @@ func TestRatesAreTakenOverFourScrapes(t *testing.T) {
 		{"30s", "15s", "2m", ""},
 		{"1m", "15s", "4m", ""},
 		{"5s", "30s", "30s", ""},
-		{"61s", "15s", "", "scrape_interval: 61s is longer than 1m, and the rules need four scrapes in five minutes; scrape the exporter more often"},
-		{"0s", "15s", "", `scrape_interval: "0s" is not a time; write it like 15s`},
-		{"15s", "often", "", `evaluation_interval: "often" is not a time; write it like 15s`},
+		{"61s", "15s", "", "scrape_interval: 61s is longer than 1m, but the rules need four scrapes in five minutes; scrape the exporter more often"},
+		{"0s", "15s", "", `scrape_interval: "0s" is not a duration; write it like 15s`},
+		{"15s", "often", "", `evaluation_interval: "often" is not a duration; write it like 15s`},
 	} {
 		v, err := alerts.ParseValues([]byte("scrape_interval: " + c.scrape + "\nevaluation_interval: " + c.evaluation + "\n"))
 		require.NoError(t, err)

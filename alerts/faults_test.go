@@ -17,7 +17,7 @@ type fault struct {
 	signals []signal
 }
 
-// of makes labels of pairs.
+// of returns labels of pairs.
 func of(pairs ...string) map[string]string {
 	l := make(map[string]string)
 	for i := 0; i < len(pairs); i += 2 {
@@ -26,28 +26,28 @@ func of(pairs ...string) map[string]string {
 	return l
 }
 
-// ofModel is a gauge of a model of a replica.
+// ofModel returns a gauge of a model of a replica.
 func ofModel(replica, name string, good, bad float64) signal {
 	return signal{name: "llm_server_" + name, labels: of("pool_id", "p", "replica_id", replica, "model_id", "m"), good: good, bad: bad}
 }
 
-// ofReplica is a gauge of the first replica.
+// ofReplica returns a gauge of the first replica.
 func ofReplica(name string, good, bad float64, labels ...string) signal {
 	return signal{name: name, labels: of(append([]string{"pool_id", "p", "replica_id", "p-0"}, labels...)...), good: good, bad: bad}
 }
 
-// ofPool is a gauge of the pool.
+// ofPool returns a gauge of the pool.
 func ofPool(name string, good, bad float64, labels ...string) signal {
 	return signal{name: name, labels: of(append([]string{"pool_id", "p"}, labels...)...), good: good, bad: bad}
 }
 
-// counts makes a counter of a signal.
+// counts returns a counter of a signal.
 func (s signal) counts() signal {
 	s.counter = true
 	return s
 }
 
-// faults are what each ticket and each info is about that no scenario has.
+// faults returns what each ticket and each info is about that no scenario has.
 func faults() []fault {
 	const own = "trtllm_exporter_"
 	up := ofReplica(own+"target_up", 1, 1)
@@ -105,7 +105,7 @@ func faults() []fault {
 	}
 }
 
-// scenario is the life of a fault: it comes, and goes after forty minutes.
+// scenario returns the life of a fault: it comes, and goes after forty minutes.
 func (f *fault) scenario() scenario {
 	return scenario{name: f.what, only: f.alert, build: func(fl *fleet) {
 		e := fl.exporter("e", always(1))

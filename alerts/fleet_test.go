@@ -44,7 +44,7 @@ func between(start, end int, v float64, otherwise timeline) timeline {
 // life is the state of a replica at a step; empty where nobody has heard of it.
 type life func(step int) string
 
-// stays is one state all the time.
+// stays returns one state all the time.
 func stays(state string) life { return func(int) string { return state } }
 
 // becomes changes the state some minutes after the event.
@@ -153,7 +153,7 @@ type server struct {
 	pool, replica, tier, engine, version string
 }
 
-// labels are those of the series of a server.
+// labels returns those of the series of a server.
 func (s *server) labels(more ...string) map[string]string {
 	l := map[string]string{"pool_id": s.pool, "replica_id": s.replica, "tier": s.tier, "engine": s.engine, "engine_version": s.version}
 	for i := 0; i < len(more); i += 2 {

@@ -18,7 +18,7 @@ type inhibition struct {
 	Equal  []string `yaml:"equal"`
 }
 
-// matches says whether labels meet all matchers, as Alertmanager reads them.
+// matches reports whether labels meet all matchers, as Alertmanager reads them.
 func matches(t *testing.T, matchers []string, labels map[string]string) bool {
 	t.Helper()
 	for _, m := range matchers {
@@ -42,7 +42,7 @@ func matches(t *testing.T, matchers []string, labels map[string]string) bool {
 	return true
 }
 
-// sent are the alerts that no other mutes. Each is a name and labels, as
+// sent returns the alerts that no other mutes. Each is a name and labels, as
 // "LLMReplicaDown replica_id=r0".
 func sent(t *testing.T, firing []string) []string {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 )
 
-// tool is a program that `make` builds, named by an environment variable. A
+// tool returns a program that `make` builds, named by an environment variable. A
 // test that cannot have it is skipped, but never so in CI.
 func tool(t *testing.T, variable, name string) string {
 	t.Helper()

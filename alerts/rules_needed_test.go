@@ -24,7 +24,7 @@ type ruleGroup struct {
 // rules that nothing reads.
 var name = regexp.MustCompile(`[a-zA-Z_:][\w:]*`)
 
-// needed are the rules that a test reads, and those that they read: promtool
+// needed returns the rules that a test reads, and those that they read: promtool
 // evaluates all that it is given, for each step of each test. Without a test
 // all alerts are wanted.
 func needed(t *testing.T, rules, test []byte) []byte {
@@ -66,7 +66,7 @@ func needed(t *testing.T, rules, test []byte) []byte {
 	return text
 }
 
-// groupNames are the names of all groups in their order, in which promtool must
+// groupNames returns the names of all groups in their order, in which promtool must
 // evaluate them for exact times.
 func groupNames(t *testing.T, rules []byte) []string {
 	t.Helper()

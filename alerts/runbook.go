@@ -6,22 +6,19 @@ import (
 	"sync"
 )
 
-// Entry is a section of the runbook: what is seen, what it means, what to look at
-// first and what to do, in Markdown of one line each.
+// Entry is the section of the runbook about an alert. Its texts are single lines of Markdown.
 type Entry struct {
-	// Name is the name of the alert.
 	Name, Symptom, Meaning, Cure string
 	Checks                       []string
 }
 
-// Anchor is the name of the section in an address.
+// Anchor returns the fragment of the section's URL.
 func (e *Entry) Anchor() string { return strings.ToLower(e.Name) }
 
-// Runbook returns the sections of runbook.md in their order. The slice is shared and only
-// read.
+// Runbook returns the sections of runbook.md in their order. Callers must not modify them.
 func Runbook() []Entry { return runbook() }
 
-// EntryOf returns the section about an alert; nil where there is none.
+// EntryOf returns the section about an alert, nil if there is none.
 func EntryOf(alert string) *Entry {
 	all := runbook()
 	for i := range all {
@@ -32,19 +29,19 @@ func EntryOf(alert string) *Entry {
 	return nil
 }
 
-// check is an item of a numbered list.
+// check matches an item of a numbered list.
 var check = regexp.MustCompile(`^\d+\. `)
 
-// runbook reads the file that is embedded, once.
+// runbook parses the embedded file on first use.
 //
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+//nolint:gochecknoglobals // constant data.
 var runbook = sync.OnceValue(func() []Entry {
 	text, _ := files.ReadFile("runbook.md") // It is embedded.
 	var all []Entry
-	var into *string // What the line goes on with.
+	var into *string // The text that a following line continues.
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
-		if name, heads := strings.CutPrefix(line, "### "); heads {
+		if name, found := strings.CutPrefix(line, "### "); found {
 			all, into = append(all, Entry{Name: name}), nil
 		}
 		if len(all) == 0 {

@@ -325,7 +325,7 @@ func scenarios() []scenario {
 	}
 }
 
-// lasts is the first and the last step.
+// lasts returns the first and the last step.
 func (s *scenario) lasts() (first, last int) {
 	if s.requests {
 		return -65 * minute, 50 * minute
@@ -333,7 +333,7 @@ func (s *scenario) lasts() (first, last int) {
 	return -10 * minute, 65 * minute
 }
 
-// ofFaults are the lives of single faults, which are played once.
+// ofFaults returns the lives of single faults, which are played once.
 func ofFaults(every int) []scenario {
 	var all []scenario
 	for _, f := range faults() {
@@ -360,7 +360,7 @@ func TestEveryAlertHasAScenario(t *testing.T) {
 	}
 }
 
-// ofCluster is the cluster that a scenario is alone in.
+// ofCluster returns the cluster that a scenario is alone in.
 func ofCluster(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" ,:'", r) {
@@ -411,7 +411,7 @@ func (s *scenario) called(all []string) string {
 	return b.String()
 }
 
-// alertNames are the names of all alerts.
+// alertNames returns the names of all alerts.
 func alertNames(t *testing.T) []string {
 	t.Helper()
 	var names []string

@@ -6,53 +6,52 @@ import (
 	"strings"
 )
 
-// Pools of two clusters may have equal names. Queries, legends and tables are
-// written without clusters; every panel gets the label when its dashboard is
-// completed. Where no series has the label nothing changes.
+// Pools of different clusters may have the same name. Queries, legends and tables are
+// written without the cluster label; complete adds it to every panel. Nothing changes
+// if series do not have it.
 
 const (
-	// ofCluster is the selector of the clusters that were chosen.
-	ofCluster = `cluster=~"$cluster"`
-	// inLegend puts the cluster before the name of a pool, replica or exporter.
-	inLegend = "{{cluster}} "
+	// clusterMatcher selects the chosen clusters.
+	clusterMatcher = `cluster=~"$cluster"`
+	// clusterLegend is added in front of the name of a pool, replica or exporter.
+	clusterLegend = "{{cluster}} "
 )
 
 var (
-	owner    = regexp.MustCompile(`\{\{(pool_id|instance)\}\}`)
-	grouping = regexp.MustCompile(`\b(by|on) \(`)
-	selector = regexp.MustCompile(`([A-Za-z0-9_:])\{`)
+	legendOwner = regexp.MustCompile(`\{\{(pool_id|instance)\}\}`)
+	grouping    = regexp.MustCompile(`\b(by|on) \(`)
+	selector    = regexp.MustCompile(`([A-Za-z0-9_:])\{`)
 )
 
-// clustered keeps the clusters in an expression apart. A heatmap, which is by
-// le alone, adds them up.
-func clustered(expr string) string {
-	expr = selector.ReplaceAllString(expr, "$1{"+strings.ReplaceAll(ofCluster, "$", "$$")+",")
+// byCluster adds the cluster to selectors and groupings of an expression, except for
+// heatmaps, which group by le alone.
+func byCluster(expr string) string {
+	expr = selector.ReplaceAllString(expr, "$1{"+strings.ReplaceAll(clusterMatcher, "$", "$$")+",")
 	return strings.ReplaceAll(grouping.ReplaceAllString(expr, "$1 (cluster, "), "by (cluster, le)", "by (le)")
 }
 
-// inClusters does so for a panel.
-func inClusters(p *Panel) {
+// splitByCluster adds the cluster to the queries and legends of a panel.
+func splitByCluster(p *Panel) {
 	for i := range p.Targets {
 		q := &p.Targets[i]
-		q.Expr = clustered(q.Expr)
-		q.LegendFormat = owner.ReplaceAllString(q.LegendFormat, inLegend+"$0")
+		q.Expr = byCluster(q.Expr)
+		q.LegendFormat = legendOwner.ReplaceAllString(q.LegendFormat, clusterLegend+"$0")
 	}
 }
 
-// chooseCluster lets the user choose clusters, of all that a metric has.
-func chooseCluster(of string) Variable { return choice("cluster", "Cluster", of) }
+// clusterVariable returns the variable for the clusters of a metric.
+func clusterVariable(metric string) Variable { return queryVariable("cluster", "Cluster", metric) }
 
-// ofClusters narrows the choices of a variable to the clusters that were chosen.
-func ofClusters(of string) string {
-	if name, matchers, found := strings.Cut(of, "{"); found {
-		return name + "{" + ofCluster + "," + matchers
+// inSelectedClusters restricts the selector of a variable to the chosen clusters.
+func inSelectedClusters(selector string) string {
+	if name, matchers, found := strings.Cut(selector, "{"); found {
+		return name + "{" + clusterMatcher + "," + matchers
 	}
-	return of + "{" + ofCluster + "}"
+	return selector + "{" + clusterMatcher + "}"
 }
 
-// choosing is the dashboard as it is chosen from: without a label of clusters
-// there is none to choose.
-func (d *Dashboard) choosing(clusterLabel string) *Dashboard {
+// withoutClusterVariable removes the variable if there is no cluster label.
+func (d *Dashboard) withoutClusterVariable(clusterLabel string) *Dashboard {
 	if clusterLabel != "" {
 		return d
 	}
@@ -61,9 +60,9 @@ func (d *Dashboard) choosing(clusterLabel string) *Dashboard {
 	return &plain
 }
 
-// labelled gives the text of a dashboard another label of clusters. The chart and
+// withClusterLabel replaces the cluster label in the JSON of a dashboard. The chart and
 // the mixin replace the same texts.
-func labelled(text, label string) string {
+func withClusterLabel(text, label string) string {
 	if label == "" {
 		return strings.NewReplacer(
 			`{cluster=~\"$cluster\",`, "{", `{cluster=~\"$cluster\"}`, "", "(cluster, ", "(", "{{cluster}} ", "", "${cluster:queryparam}&", "",

@@ -126,8 +126,8 @@ func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
 				require.NotRegexp(t, `\b(by|on) \((cluster, le\)|[^cl])`, q.Expr, "%s adds clusters up", where)
 				require.NotRegexp(t, fixed, q.Expr, where)
 				for _, used := range regexp.MustCompile(`\$\{?(\w+)`).FindAllStringSubmatch(q.Expr, -1) {
-					known := names[used[1]] || slices.Contains([]string{"__rate_interval", "__range"}, used[1])
-					require.True(t, known, "%s uses $%s", where, used[1])
+					replicaCount := names[used[1]] || slices.Contains([]string{"__rate_interval", "__range"}, used[1])
+					require.True(t, replicaCount, "%s uses $%s", where, used[1])
 				}
 				require.NotEqual(t, q.Instant, q.Range, where)
 			}

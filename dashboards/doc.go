@@ -1,9 +1,9 @@
-// Package dashboards owns the dashboards for Grafana 11 and later: what they
-// show, in Go, and how that becomes the JSON that Grafana reads. The JSON is
-// committed under json; `go generate` writes it again.
+// Package dashboards owns the Grafana dashboards: their panels, in Go, and the JSON
+// for Grafana 11 and later. The JSON is committed under json; `go generate` writes it.
 //
-// The package knows the names of the exporter's metrics and must not know how
-// they come about. Queries are held to the catalogue by tools/querycheck.
+// The package knows the names of the exporter's metrics and must not know how they are
+// computed; tools/querycheck compares the queries with the catalogue. Begin reading at
+// fleet.
 package dashboards
 
 import (
@@ -18,7 +18,7 @@ import (
 
 //go:generate go run ../tools/dashboards json
 
-// All are the dashboards, in the order of their links.
+// All returns the dashboards in the order of their links.
 func All() []Dashboard {
 	all := []Dashboard{fleet(), replica(), latency(), capacity(), gpu(), versions(), exporter()}
 	for i := range all {
@@ -27,23 +27,22 @@ func All() []Dashboard {
 	return all
 }
 
-// ClusterLabel is the label of clusters unless another is chosen.
+// ClusterLabel is the default name of the cluster label.
 const ClusterLabel = "cluster"
 
-// Encode writes a dashboard as Grafana reads it, for series that have the given
-// label of clusters, empty for none.
+// Encode returns the JSON of a dashboard for the given cluster label, empty for none.
 func Encode(d *Dashboard, clusterLabel string) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(d.folded().choosing(clusterLabel)); err != nil {
+	if err := e.Encode(d.collapse().withoutClusterVariable(clusterLabel)); err != nil {
 		return nil, err
 	}
-	return []byte(strings.ReplaceAll(labelled(out.String(), clusterLabel), runbook+"#", cmp.Or(d.runbook, runbook)+"#")), nil
+	return []byte(strings.ReplaceAll(withClusterLabel(out.String(), clusterLabel), runbook+"#", cmp.Or(d.runbook, runbook)+"#")), nil
 }
 
-// Write writes every dashboard into a folder, with what is chosen otherwise.
+// Write writes all dashboards into a folder, customized by chosen.
 func Write(folder, clusterLabel string, chosen *Choices) error {
 	for _, d := range All() {
 		text, err := Encode(d.With(chosen), clusterLabel)

@@ -1,40 +1,35 @@
 package dashboards
 
-// Dashboard is a dashboard in the schema of Grafana 11 (39).
+// Dashboard is a dashboard in schema version 39 (Grafana 11).
 type Dashboard struct {
-	Heading
-	Editable     bool       `json:"editable"`
-	GraphTooltip int        `json:"graphTooltip"`
-	Links        []Link     `json:"links"`
-	Annotations  Marks      `json:"annotations"`
-	Panels       []Panel    `json:"panels"`
-	Refresh      string     `json:"refresh"`
-	Schema       int        `json:"schemaVersion"`
-	Templating   Templating `json:"templating"`
-	Time         TimeRange  `json:"time"`
-	Timezone     string     `json:"timezone"`
-	Version      int        `json:"version"`
-	// rows are what panels are laid out from.
+	UID          string      `json:"uid"`
+	Title        string      `json:"title"`
+	Description  string      `json:"description"`
+	Tags         []string    `json:"tags"`
+	Editable     bool        `json:"editable"`
+	GraphTooltip int         `json:"graphTooltip"`
+	Links        []Link      `json:"links"`
+	Annotations  Annotations `json:"annotations"`
+	Panels       []Panel     `json:"panels"`
+	Refresh      string      `json:"refresh"`
+	Schema       int         `json:"schemaVersion"`
+	Templating   Templating  `json:"templating"`
+	Time         TimeRange   `json:"time"`
+	Timezone     string      `json:"timezone"`
+	Version      int         `json:"version"`
+	// rows holds the panels before complete lays them out.
 	rows []row
-	// runbook is the address of another runbook; empty for ours.
+	// runbook is the address of the user's own runbook; empty for ours.
 	runbook string
 }
 
-// Heading is by what a dashboard is known and found.
-type Heading struct {
-	UID         string   `json:"uid"`
-	Title       string   `json:"title"`
-	Description string   `json:"description"`
-	Tags        []string `json:"tags"`
-}
-
-// TimeRange is what a dashboard opens with.
+// TimeRange is the time range of a dashboard.
 type TimeRange struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// Link leads from one dashboard to another, or from a value to a dashboard.
+// Link is a link of a dashboard or a value.
 type Link struct {
 	Title       string   `json:"title"`
 	Type        string   `json:"type,omitempty"`
@@ -46,12 +41,12 @@ type Link struct {
 	TargetBlank bool     `json:"targetBlank,omitempty"`
 }
 
-// Templating are the variables.
+// Templating holds the variables.
 type Templating struct {
 	List []Variable `json:"list"`
 }
 
-// Variable is one of the choices at the top of a dashboard.
+// Variable is a variable of a dashboard.
 type Variable struct {
 	Name       string         `json:"name"`
 	Label      string         `json:"label"`
@@ -68,13 +63,13 @@ type Variable struct {
 	Hide       int            `json:"hide"`
 }
 
-// Datasource names where queries go; here always the variable.
+// Datasource refers to a data source; here always to the variable.
 type Datasource struct {
 	Type string `json:"type"`
 	UID  string `json:"uid"`
 }
 
-// Grid is the place of a panel, 24 units wide.
+// Grid is the position of a panel. A dashboard is 24 units wide.
 type Grid struct {
 	H int `json:"h"`
 	W int `json:"w"`
@@ -82,10 +77,10 @@ type Grid struct {
 	Y int `json:"y"`
 }
 
-// Options are what only one type of panel has, by Grafana's names.
+// Options holds options that Grafana defines per type of panel.
 type Options map[string]any
 
-// Panel is one panel, or the head of a row.
+// Panel is a panel or the heading of a row.
 type Panel struct {
 	ID              int              `json:"id"`
 	Type            string           `json:"type"`
@@ -102,7 +97,7 @@ type Panel struct {
 	Panels          []Panel          `json:"panels,omitempty"`
 }
 
-// Target is one query.
+// Target is a query.
 type Target struct {
 	RefID        string      `json:"refId"`
 	Datasource   *Datasource `json:"datasource"`
@@ -114,59 +109,59 @@ type Target struct {
 	EditorMode   string      `json:"editorMode"`
 }
 
-// FieldConfig is how values look.
+// FieldConfig defines how values look.
 type FieldConfig struct {
 	Defaults  Field      `json:"defaults"`
 	Overrides []Override `json:"overrides"`
 }
 
-// Field is how the values of a field look.
+// Field defines how the values of a field look.
 type Field struct {
-	Unit       string     `json:"unit,omitempty"`
-	Decimals   *int       `json:"decimals,omitempty"`
-	Min        *float64   `json:"min,omitempty"`
-	Max        *float64   `json:"max,omitempty"`
-	NoValue    string     `json:"noValue,omitempty"`
-	Color      *Color     `json:"color,omitempty"`
-	Thresholds *Levels    `json:"thresholds,omitempty"`
-	Mappings   []Mapping  `json:"mappings,omitempty"`
-	Links      []Link     `json:"links,omitempty"`
-	Custom     *FieldLook `json:"custom,omitempty"`
+	Unit       string         `json:"unit,omitempty"`
+	Decimals   *int           `json:"decimals,omitempty"`
+	Min        *float64       `json:"min,omitempty"`
+	Max        *float64       `json:"max,omitempty"`
+	NoValue    string         `json:"noValue,omitempty"`
+	Color      *Color         `json:"color,omitempty"`
+	Thresholds *Thresholds    `json:"thresholds,omitempty"`
+	Mappings   []Mapping      `json:"mappings,omitempty"`
+	Links      []Link         `json:"links,omitempty"`
+	Custom     *CustomOptions `json:"custom,omitempty"`
 }
 
-// Color is how a color is chosen.
+// Color defines how colors are chosen.
 type Color struct {
 	Mode       string `json:"mode"`
 	FixedColor string `json:"fixedColor,omitempty"`
 }
 
-// Levels are thresholds; the first has no value, as the color below all others.
-type Levels struct {
-	Mode  string  `json:"mode"`
-	Steps []Level `json:"steps"`
+// Thresholds holds the colors of values; the first one has no value and is below all others.
+type Thresholds struct {
+	Mode  string      `json:"mode"`
+	Steps []Threshold `json:"steps"`
 }
 
-// Level is a color from a value on.
-type Level struct {
+// Threshold is the color from a value on.
+type Threshold struct {
 	Color string   `json:"color"`
 	Value *float64 `json:"value"`
 }
 
-// Mapping gives values texts and colors.
+// Mapping maps values to texts and colors.
 type Mapping struct {
-	Type    string             `json:"type"`
-	Options map[string]Outcome `json:"options"`
+	Type    string                 `json:"type"`
+	Options map[string]MappedValue `json:"options"`
 }
 
-// Outcome is the text and color of a value.
-type Outcome struct {
+// MappedValue is the text and color of a value.
+type MappedValue struct {
 	Text  string `json:"text"`
 	Color string `json:"color"`
 	Index int    `json:"index"`
 }
 
-// FieldLook is what panel types add to a field.
-type FieldLook struct {
+// CustomOptions holds options of a field that depend on the type of the panel.
+type CustomOptions struct {
 	DrawStyle         string   `json:"drawStyle,omitempty"`
 	LineInterpolation string   `json:"lineInterpolation,omitempty"`
 	LineWidth         *int     `json:"lineWidth,omitempty"`
@@ -184,25 +179,29 @@ type FieldLook struct {
 	Filterable        *bool    `json:"filterable,omitempty"`
 }
 
-// Override changes some fields.
+// Override overrides properties of some fields.
 type Override struct {
 	Matcher    Matcher    `json:"matcher"`
 	Properties []Property `json:"properties"`
 }
 
-// Matcher chooses fields.
+// Matcher selects fields.
 type Matcher struct {
 	ID      string `json:"id"`
 	Options string `json:"options"`
 }
 
-// Property is one thing to change.
+// Property is an overridden property.
 type Property struct {
 	ID    string `json:"id"`
 	Value any    `json:"value"`
 }
 
-// Transformation changes what queries returned.
+func override(matcher, field string, properties ...Property) Override {
+	return Override{Matcher{matcher, field}, properties}
+}
+
+// Transformation transforms the results of queries.
 type Transformation struct {
 	ID      string  `json:"id"`
 	Options Options `json:"options"`

@@ -40,10 +40,10 @@ func TestNoPanelSaysNoDataWithoutAReason(t *testing.T) {
 // panel's thresholds, and where a panel has none its own, which is green.
 func TestUnknownIsNeverGreen(t *testing.T) {
 	t.Parallel()
-	first := func(levels *dashboards.Levels, where string) {
-		require.NotNil(t, levels, where)
-		require.Nil(t, levels.Steps[0].Value, where)
-		require.Contains(t, []string{"gray", "text"}, levels.Steps[0].Color, where)
+	first := func(thresholds *dashboards.Thresholds, where string) {
+		require.NotNil(t, thresholds, where)
+		require.Nil(t, thresholds.Steps[0].Value, where)
+		require.Contains(t, []string{"gray", "text"}, thresholds.Steps[0].Color, where)
 	}
 	colors := 0
 	for _, d := range dashboards.All() {
@@ -62,7 +62,7 @@ func TestUnknownIsNeverGreen(t *testing.T) {
 				colored := false
 				for _, property := range o.Properties {
 					switch value := property.Value.(type) {
-					case *dashboards.Levels:
+					case *dashboards.Thresholds:
 						first(value, where)
 						colored = true
 					case []dashboards.Mapping:
@@ -103,7 +103,7 @@ func TestLegendsNamePoolsAndObjectives(t *testing.T) {
 				objective = objective || strings.Contains(q.Expr, "llm_server_slo_")
 			}
 			if p.Type == "timeseries" && d.UID == "trtllm-latency" &&
-				(strings.HasSuffix(p.Title, ", percentiles") || strings.HasSuffix(p.Title, ", p95 by replica") || p.Title == "Share of failed requests") {
+				(strings.HasSuffix(p.Title, ", percentiles") || strings.HasSuffix(p.Title, ", p95 by replica") || p.Title == "Failed request ratio") {
 				require.True(t, objective, "%s has no objective", p.Title)
 				promised++
 			}

@@ -9,37 +9,35 @@ const (
 	width  = 24
 	schema = 39 // Grafana 11.
 	tag    = "trtllm-exporter"
-	// fold is the height that a screen shows: rows that begin below it are
-	// collapsed, and ask nothing until they are opened.
-	fold = 22
+	// screenHeight is the height of a screen. Rows that start below it are collapsed and
+	// run no queries until they are opened.
+	screenHeight = 22
 )
 
-// row is a heading with lines of panels under it.
+// row is a heading with lines of panels.
 type row struct {
 	title string
 	lines []line
 }
 
-// line are panels next to each other that fill the width.
+// line holds panels of the same height that together fill the width.
 type line struct {
 	height int
 	panels []Panel
 }
 
-// section makes a row.
 func section(title string, lines ...line) row { return row{title, lines} }
 
-// sideBySide makes a line of panels of the same height. Panels without a width
-// of their own share what is left.
+// sideBySide returns a line of panels. Panels without a width share the remaining one.
 func sideBySide(height int, panels ...Panel) line { return line{height, panels} }
 
-// wide gives a panel a width of its own.
-func wide(w int, p Panel) Panel {
+// withWidth sets the width of a panel.
+func withWidth(w int, p Panel) Panel {
 	p.GridPos.W = w
 	return p
 }
 
-// complete gives panels ids and places and the dashboard what all have.
+// complete lays out the panels and sets what all dashboards have in common.
 func (d *Dashboard) complete() {
 	d.Tags, d.Editable, d.GraphTooltip = []string{tag, "llm", "tensorrt-llm", "triton"}, true, 1
 	d.Schema, d.Version, d.Refresh, d.Timezone = schema, 1, "30s", ""
@@ -47,26 +45,26 @@ func (d *Dashboard) complete() {
 	d.Links = []Link{{
 		Title: "LLM servers", Type: "dashboards", Tags: []string{tag}, Icon: "external link", IncludeVars: true, KeepTime: true,
 	}}
-	d.Annotations = marks(d)
-	y, id, why := 0, 0, absences()
+	d.Annotations = annotations(d)
+	y, id := 0, 0
 	next := func(p Panel, g Grid) {
 		id++
 		p.ID, p.GridPos = id, g
-		sayWhy(&p, why)
-		inClusters(&p)
+		setNoValue(&p)
+		splitByCluster(&p)
 		if d.UID != replicaUID {
-			d.sayWhatIsIgnored(&p)
-			drillDown(&p)
+			d.noteIgnoredVariables(&p)
+			linkReplicas(&p)
 		}
 		d.Panels = append(d.Panels, p)
 	}
 	for _, r := range d.rows {
-		collapsed := y >= fold
+		collapsed := y >= screenHeight
 		next(Panel{Type: "row", Title: r.title, Collapsed: &collapsed}, Grid{H: 1, W: width, Y: y})
 		y++
 		for _, l := range r.lines {
 			x := 0
-			for i, w := range shares(l.panels) {
+			for i, w := range widths(l.panels) {
 				next(l.panels[i], Grid{H: l.height, W: w, X: x, Y: y})
 				x += w
 			}
@@ -75,9 +73,9 @@ func (d *Dashboard) complete() {
 	}
 }
 
-// sayWhatIsIgnored adds to the description of a panel which of the variables engine and
-// replica do not change it: what is recorded for whole pools has neither label.
-func (d *Dashboard) sayWhatIsIgnored(p *Panel) {
+// noteIgnoredVariables adds to the description of a panel which of the variables engine
+// and replica it ignores: series recorded for whole pools have neither label.
+func (d *Dashboard) noteIgnoredVariables(p *Panel) {
 	var ignored []string
 	for _, v := range d.Templating.List {
 		if v.Name != "engine" && v.Name != "replica_id" {
@@ -88,12 +86,12 @@ func (d *Dashboard) sayWhatIsIgnored(p *Panel) {
 		}
 	}
 	if len(ignored) > 0 {
-		p.Description += " Not narrowed by " + strings.Join(ignored, " or ") + "."
+		p.Description += " Not filtered by " + strings.Join(ignored, " or ") + "."
 	}
 }
 
-// drillDown leads from a line of a replica to its dashboard, at the same time.
-func drillDown(p *Panel) {
+// linkReplicas links the series of replicas to their dashboard, with the same time range.
+func linkReplicas(p *Panel) {
 	for _, q := range p.Targets {
 		if p.FieldConfig != nil && strings.Contains(q.LegendFormat, "{{replica_id}}") {
 			p.FieldConfig.Defaults.Links = []Link{{
@@ -105,9 +103,9 @@ func drillDown(p *Panel) {
 	}
 }
 
-// folded is the dashboard with the panels of collapsed rows in their rows, as
-// Grafana keeps them; what comes below moves up.
-func (d *Dashboard) folded() *Dashboard {
+// collapse returns the dashboard with the panels of collapsed rows inside these rows, as
+// Grafana stores them, and moves up what follows.
+func (d *Dashboard) collapse() *Dashboard {
 	out := *d
 	out.Panels = nil
 	row, up, before := -1, 0, 0
@@ -131,8 +129,8 @@ func (d *Dashboard) folded() *Dashboard {
 	return &out
 }
 
-// shares are the widths of panels next to each other.
-func shares(panels []Panel) []int {
+// widths returns the widths of the panels of a line.
+func widths(panels []Panel) []int {
 	left, open := width, 0
 	for i := range panels {
 		left -= panels[i].GridPos.W

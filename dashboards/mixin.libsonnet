@@ -1,10 +1,10 @@
-// For those who deploy with jsonnet: dashboards, alerts and recording rules in the shape of a monitoring mixin. It needs this
-// repository and no program of it; what it makes is what `trtllm_exporter rules` and the chart make, which a test compares.
+// Dashboards, alerts and recording rules as a monitoring mixin. It needs only this repository; a test compares its output with that of
+// `trtllm_exporter rules` and the chart.
 //
 //   (import 'github.com/trtllm-exporter/trtllm_exporter/dashboards/mixin.libsonnet') { _config+:: { clusterLabel: 'k8s_cluster' } }
 
-// The thresholds as they are written in values.yaml: the text of a number stays.
-local written = {
+// The values of values.yaml; numbers keep their text.
+local defaults = {
   [std.substr(line, 0, std.findSubstr(': ', line)[0])]:
     std.stripChars(std.substr(line, std.findSubstr(': ', line)[0] + 2, std.length(line)), '"')
   for line in std.split(importstr '../alerts/values.yaml', '\n')
@@ -31,7 +31,7 @@ local boards = {
   'trtllm-exporter.json': importstr 'json/trtllm-exporter.json',
 };
 
-// A time in seconds, of minutes and seconds.
+// Converts minutes and seconds to seconds.
 local seconds(text) =
   local parts = std.split(text, 'm');
   local number(t) = if t == '' then 0 else std.parseInt(std.rstripChars(t, 's'));
@@ -39,38 +39,38 @@ local seconds(text) =
 local duration(s) =
   (if s >= 60 then '%dm' % std.floor(s / 60) else '') + (if s % 60 > 0 then '%ds' % (s % 60) else '');
 
-// Texts replaced one after the other.
-local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair[0], pair[1]), pairs, text);
+// Applies replacements in order.
+local replace(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair[0], pair[1]), pairs, text);
 
 {
   local config = self._config,
   _config+:: {
-    // The job that scrapes the exporter, and how often it does, 5s to 1m.
-    exporterJob: written.exporter_job,
-    scrapeInterval: written.scrape_interval,
-    // The label of clusters, '' for none.
-    clusterLabel: written.cluster_label,
-    // The address of the runbook, to which # and the alert's name are added, of alerts and dashboards.
-    runbookURL: written.runbook,
-    // The address of Grafana, for the dashboard that each alert links to; '' for no links.
-    grafanaURL: written.grafana,
-    // The address of the exporter, for its page about each alert; '' for no links.
-    exporterURL: written.exporter,
-    // Any of the other keys of alerts/values.yaml: windows and thresholds, as text.
+    // The job that scrapes the exporter, and its interval, 5s to 1m.
+    exporterJob: defaults.exporter_job,
+    scrapeInterval: defaults.scrape_interval,
+    // The cluster label, '' for none.
+    clusterLabel: defaults.cluster_label,
+    // The address of the runbook for alerts and dashboards; # and the name of the alert are appended.
+    runbookURL: defaults.runbook,
+    // The address of Grafana, for links from alerts to dashboards; '' for no links.
+    grafanaURL: defaults.grafana,
+    // The address of the exporter, for links from alerts to status pages; '' for no links.
+    exporterURL: defaults.exporter,
+    // Other keys of alerts/values.yaml: windows and thresholds, as text.
     values: {},
-    // Names of alerts to leave out.
+    // Alerts to exclude.
     disabledAlerts: [],
-    // Of the dashboards: tags, the first of which links them to each other, further links, and what they open with.
+    // Tags of the dashboards (the first links them to each other), additional links, refresh interval and start of the time range.
     dashboardTags: ['trtllm-exporter', 'llm', 'tensorrt-llm', 'triton'],
     dashboardLinks: [],
     dashboardRefresh: '30s',
     dashboardTimeFrom: 'now-1h',
   },
 
-  local known = std.foldl(
-    function(v, key) if std.objectHas(written, key) then v { [key]: config.values[key] } else error 'values.%s: alerts/values.yaml has no such key' % key,
+  local chosen = std.foldl(
+    function(v, key) if std.objectHas(defaults, key) then v { [key]: config.values[key] } else error 'values.%s: alerts/values.yaml has no such key' % key,
     std.objectFields(config.values),
-    written {
+    defaults {
       exporter_job: config.exporterJob,
       scrape_interval: config.scrapeInterval,
       cluster_label: config.clusterLabel,
@@ -79,24 +79,24 @@ local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair
       exporter: config.exporterURL,
     },
   ),
-  local scrape = seconds(known.scrape_interval),
-  local evaluation = seconds(known.evaluation_interval),
+  local scrape = seconds(chosen.scrape_interval),
+  local evaluation = seconds(chosen.evaluation_interval),
   local values =
-    assert scrape <= 60 : 'scrapeInterval: %s is longer than 1m, and the rules need four scrapes in five minutes' % known.scrape_interval;
-    known {
+    assert scrape <= 60 : 'scrapeInterval: %s is longer than 1m, but the rules need four scrapes in five minutes' % chosen.scrape_interval;
+    chosen {
       rate_window: duration(std.max(4 * scrape, evaluation)),
       evaluation_seconds: '%d' % evaluation,
-      cluster: if known.cluster_label == '' then '' else known.cluster_label + ', ',
+      cluster: if chosen.cluster_label == '' then '' else chosen.cluster_label + ', ',
     },
-  // Links to what has no address are left out.
-  local absent = [link[1] for link in [['grafana', 'dashboard_url: '], ['exporter', 'status_url: ']] if known[link[0]] == ''],
-  local linked(text) = std.join('\n', [
+  // Annotations without address are dropped.
+  local absent = [link[1] for link in [['grafana', 'dashboard_url: '], ['exporter', 'status_url: ']] if chosen[link[0]] == ''],
+  local dropLinks(text) = std.join('\n', [
     line
     for line in std.split(text, '\n')
     if !std.any([std.startsWith(std.lstripChars(line, ' '), link) for link in absent])
   ]),
   local groups = std.flattenArrays([
-    std.parseYaml(replaced(linked(file), [['${%s}' % key, '%s' % values[key]] for key in std.objectFields(values)])).groups
+    std.parseYaml(replace(dropLinks(file), [['${%s}' % key, '%s' % values[key]] for key in std.objectFields(values)])).groups
     for file in files
   ]),
   local only(kind) = {
@@ -108,16 +108,16 @@ local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair
     local wanted(rule) = kind in rule && !(kind == 'alert' && std.member(config.disabledAlerts, rule.alert)),
   },
 
-  // The same texts as package dashboards and the chart replace.
-  local labelled(text) =
+  // Package dashboards and the chart replace the same texts.
+  local withClusterLabel(text) =
     local label = config.clusterLabel;
-    if label == '' then replaced(text, [
+    if label == '' then replace(text, [
       ['{cluster=~\\"$cluster\\",', '{'],
       ['{cluster=~\\"$cluster\\"}', ''],
       ['(cluster, ', '('],
       ['{{cluster}} ', ''],
       ['${cluster:queryparam}&', ''],
-    ]) else if label == 'cluster' then text else replaced(text, [
+    ]) else if label == 'cluster' then text else replace(text, [
       ['{cluster=~\\"$cluster\\"', '{' + label + '=~\\"$cluster\\"'],
       ['(cluster, ', '(' + label + ', '],
       ['{{cluster}} ', '{{' + label + '}} '],
@@ -125,7 +125,7 @@ local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair
       ['"cluster": ', '"' + label + '": '],
     ]),
   local dashboard(text) =
-    local d = std.parseJson(std.strReplace(labelled(text), written.runbook + '#', config.runbookURL + '#'));
+    local d = std.parseJson(std.strReplace(withClusterLabel(text), defaults.runbook + '#', config.runbookURL + '#'));
     d {
       tags: config.dashboardTags,
       links: [d.links[0] { tags: [config.dashboardTags[0]] }] + config.dashboardLinks,

@@ -27,7 +27,7 @@ func jsonnet(t *testing.T, expression string, into any) {
 	require.NoError(t, json.Unmarshal(out, into))
 }
 
-// evaluated is what an expression comes to; without the program the test is
+// evaluated returns what an expression comes to; without the program the test is
 // skipped, but never so in CI.
 func evaluated(t *testing.T, expression string) ([]byte, error) {
 	t.Helper()
@@ -59,7 +59,7 @@ type group struct {
 	Rules    []map[string]any `yaml:"rules" json:"rules"`
 }
 
-// only are the rules of a kind.
+// only returns the rules of a kind.
 func (f *file) only(kind string) file {
 	var kept file
 	for _, g := range f.Groups {

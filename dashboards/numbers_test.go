@@ -17,7 +17,7 @@ type number struct {
 	shows map[string]float64
 }
 
-// asTest is the number as promtool has it.
+// asTest returns the number as promtool has it.
 func (n *number) asTest(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -45,11 +45,11 @@ func TestPanelsShowTheNumbersThatTheyName(t *testing.T) {
 	testRules(t, all.String())
 }
 
-// numbers are those of panels that are easily wrong.
+// numbers returns those of panels that are easily wrong.
 func numbers() []number {
 	return []number{
 		{
-			name: "a replica that the exporter never saw is not ready", panel: "Replicas that are not ready",
+			name: "a replica that the exporter never saw is not ready", panel: "Replicas not ready",
 			series: map[string]float64{
 				`llm_server_state{pool_id="a",replica_id="r0",engine="triton",state="ready"}`:    1,
 				`llm_server_state{pool_id="a",replica_id="r0",engine="triton",state="unknown"}`:  0,
@@ -69,7 +69,7 @@ func numbers() []number {
 			shows: map[string]float64{`{}`: 2},
 		},
 		{
-			name: "a replica of which no request succeeds does not make its version faster", panel: "Mean time by version",
+			name: "a replica of which no request succeeds does not make its version faster", panel: "Mean duration by version",
 			series: map[string]float64{
 				`llm_server_request_duration_average_seconds{pool_id="a",replica_id="r0",engine="triton",model_id="m",model="llm",version="1"}`: 4,
 				`llm_server_requests_per_second{pool_id="a",replica_id="r0",engine="triton",model_id="m",model="llm",version="1"}`:              10,

@@ -5,51 +5,51 @@ import (
 	"strconv"
 )
 
-// query is an expression with the legend of its series, or its column.
+// query is an expression and the legend of its series.
 type query struct{ expr, legend string }
 
-// look changes how a panel shows its values.
-type look func(*Panel)
+// style changes how a panel shows its values.
+type style func(*Panel)
 
-// panel makes a panel of a type.
+// panel returns a panel of a Grafana type.
 func panel(kind, title, description, unit string, queries []query) Panel {
 	p := Panel{
-		Type: kind, Title: title, Description: description, Datasource: source(),
+		Type: kind, Title: title, Description: description, Datasource: datasource(),
 		FieldConfig: &FieldConfig{Defaults: Field{Unit: unit}, Overrides: []Override{}},
 	}
 	for i, q := range queries {
 		p.Targets = append(p.Targets, Target{
-			RefID: string(rune('A' + i)), Datasource: source(), Expr: q.expr, LegendFormat: q.legend,
+			RefID: string(rune('A' + i)), Datasource: datasource(), Expr: q.expr, LegendFormat: q.legend,
 			Format: "time_series", Range: true, EditorMode: "code",
 		})
 	}
-	levels("text")(&p)
+	thresholds("text")(&p)
 	return p
 }
 
-// dress gives a panel its looks.
-func (p *Panel) dress(looks ...look) {
-	for _, l := range looks {
+// apply applies styles in their order.
+func (p *Panel) apply(styles ...style) {
+	for _, l := range styles {
 		l(p)
 	}
 }
 
-// graph draws lines over time.
-func graph(title, description, unit string, queries []query, looks ...look) Panel {
+// graph returns a panel with lines over time.
+func graph(title, description, unit string, queries []query, styles ...style) Panel {
 	p := panel("timeseries", title, description, unit, queries)
 	p.Options = Options{"legend": legend("table", "lastNotNull", "max"), "tooltip": Options{"mode": "multi", "sort": "desc"}}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "palette-classic"}
 	p.FieldConfig.Defaults.Min = new(0.0)
-	p.FieldConfig.Defaults.Custom = &FieldLook{
+	p.FieldConfig.Defaults.Custom = &CustomOptions{
 		DrawStyle: "line", LineInterpolation: "linear", LineWidth: new(1), FillOpacity: new(8), ShowPoints: "never", SpanNulls: new(false),
 	}
-	p.dress(looks...)
-	boundsAsLines(&p)
+	p.apply(styles...)
+	dashBounds(&p)
 	return p
 }
 
-// stat shows one number.
-func stat(title, description, unit string, q query, looks ...look) Panel {
+// stat returns a panel with a single number.
+func stat(title, description, unit string, q query, styles ...style) Panel {
 	p := panel("stat", title, description, unit, []query{q})
 	p.Options = Options{
 		"reduceOptions": last(), "colorMode": "value", "graphMode": "none", "justifyMode": "auto",
@@ -57,12 +57,12 @@ func stat(title, description, unit string, q query, looks ...look) Panel {
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.Targets[0].Instant, p.Targets[0].Range = true, false
-	p.dress(looks...)
+	p.apply(styles...)
 	return p
 }
 
-// bars shows one bar for each series.
-func bars(title, description, unit string, q query, looks ...look) Panel {
+// bars returns a panel with a bar per series.
+func bars(title, description, unit string, q query, styles ...style) Panel {
 	p := panel("bargauge", title, description, unit, []query{q})
 	p.Options = Options{
 		"reduceOptions": last(), "displayMode": "basic", "orientation": "horizontal", "valueMode": "color",
@@ -72,11 +72,11 @@ func bars(title, description, unit string, q query, looks ...look) Panel {
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Min = new(0.0)
 	p.Targets[0].Instant, p.Targets[0].Range = true, false
-	p.dress(looks...)
+	p.apply(styles...)
 	return p
 }
 
-// heatmap shows a histogram over time; the query is by le.
+// heatmap returns a panel with a histogram over time; the query groups by le.
 func heatmap(title, description, unit, expr string) Panel {
 	p := panel("heatmap", title, description, unit, []query{{expr, "{{le}}"}})
 	p.Targets[0].Format = "heatmap"
@@ -89,32 +89,32 @@ func heatmap(title, description, unit, expr string) Panel {
 	return p
 }
 
-// timeline shows states over time; values are the indices of the states.
-func timeline(title, description string, q query, states []Outcome) Panel {
+// timeline returns a panel with states over time; values are indices of the states.
+func timeline(title, description string, q query, states []MappedValue) Panel {
 	p := panel("state-timeline", title, description, "none", []query{q})
 	p.Options = Options{
 		"mergeValues": true, "showValue": "auto", "alignValue": "left", "rowHeight": 0.85,
 		"legend": legend("list"), "tooltip": Options{"mode": "single", "sort": "none"},
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
-	p.FieldConfig.Defaults.Custom = &FieldLook{FillOpacity: new(85), LineWidth: new(0), SpanNulls: new(false)}
-	levels(unknown)(&p)
-	mapped(states)(&p)
+	p.FieldConfig.Defaults.Custom = &CustomOptions{FillOpacity: new(85), LineWidth: new(0), SpanNulls: new(false)}
+	thresholds(unknown)(&p)
+	valueMappings(states)(&p)
 	return p
 }
 
-// legend is one below a panel, with what is computed of each series.
+// legend returns the options of a legend below a panel, with calculations per series.
 func legend(mode string, calcs ...string) Options {
 	return Options{"calcs": append([]string{}, calcs...), "displayMode": mode, "placement": "bottom", "showLegend": true}
 }
 
-// last shows the last value of each series.
+// last reduces each series to its last value.
 func last() Options { return Options{"calcs": []string{"lastNotNull"}, "fields": "", "values": false} }
 
-// mapped gives the values 0, 1, 2... texts and colors.
-func mapped(states []Outcome) look {
+// valueMappings maps the values 0, 1, 2... to texts and colors.
+func valueMappings(states []MappedValue) style {
 	return func(p *Panel) {
-		options := make(map[string]Outcome)
+		options := make(map[string]MappedValue)
 		for i, s := range states {
 			s.Index = i
 			if s.Text != "" {
@@ -125,88 +125,83 @@ func mapped(states []Outcome) look {
 	}
 }
 
-// unknown is the color of what is not known. Grafana gives a value that is not
-// there the first color of a panel, which for this reason is never green.
+// unknown is the color of unknown values. Grafana shows a missing value in the first
+// color of a panel, which therefore is never green.
 const unknown = "gray"
 
-// levels colors values: a color from 0 on, then pairs of a value and the color
-// from it on. In graphs they are lines, where the first color is not drawn.
-func levels(base string, pairs ...any) look {
+// thresholds colors values: base from 0 on, then pairs of a value and the color from it
+// on. Graphs draw them as lines, without the first color.
+func thresholds(base string, pairs ...any) style {
 	return func(p *Panel) {
-		steps := []Level{{Color: base}}
+		steps := []Threshold{{Color: base}}
 		if base != "text" && base != unknown {
 			steps[0].Color = unknown
 			if p.Type != "timeseries" {
-				steps = append(steps, Level{Color: base, Value: new(0.0)})
+				steps = append(steps, Threshold{Color: base, Value: new(0.0)})
 			}
 		}
 		for i := 0; i+1 < len(pairs); i += 2 {
 			from, _ := pairs[i].(float64)
 			color, _ := pairs[i+1].(string)
-			steps = append(steps, Level{Color: color, Value: &from})
+			steps = append(steps, Threshold{Color: color, Value: &from})
 		}
-		p.FieldConfig.Defaults.Thresholds = &Levels{Mode: "absolute", Steps: steps}
+		p.FieldConfig.Defaults.Thresholds = &Thresholds{Mode: "absolute", Steps: steps}
 	}
 }
 
-// lines draws the levels of a graph as lines.
-func lines(p *Panel) { p.FieldConfig.Defaults.Custom.ThresholdsStyle = Options{"mode": "dashed"} }
+// thresholdLines draws the thresholds of a graph as lines.
+func thresholdLines(p *Panel) {
+	p.FieldConfig.Defaults.Custom.ThresholdsStyle = Options{"mode": "dashed"}
+}
 
-// stacked puts series on top of each other.
+// stacked stacks the series of a graph.
 func stacked(p *Panel) {
 	p.FieldConfig.Defaults.Custom.Stacking = Options{"mode": "normal", "group": "A"}
 	p.FieldConfig.Defaults.Custom.FillOpacity = new(40)
 }
 
-// steps draws values that hold until the next as they are.
-func steps(p *Panel) { p.FieldConfig.Defaults.Custom.LineInterpolation = "stepAfter" }
+// stepLines draws values as steps, for values that hold until the next one.
+func stepLines(p *Panel) { p.FieldConfig.Defaults.Custom.LineInterpolation = "stepAfter" }
 
-// atMost sets the upper end of the scale.
-func atMost(v float64) look { return func(p *Panel) { p.FieldConfig.Defaults.Max = &v } }
+// atMost sets the maximum of the scale.
+func atMost(v float64) style { return func(p *Panel) { p.FieldConfig.Defaults.Max = &v } }
 
-// fromOnePercent makes the scale of a small share at least one percent high: of
-// nothing but zeros Grafana makes one up to ten thousand percent.
-func fromOnePercent(p *Panel) { p.FieldConfig.Defaults.Custom.AxisSoftMax = new(0.01) }
+// softMaxOnePercent makes the scale of a ratio at least one percent high. Grafana would
+// scale all zeros up to ten thousand percent.
+func softMaxOnePercent(p *Panel) { p.FieldConfig.Defaults.Custom.AxisSoftMax = new(0.01) }
 
-// namesOnTop writes names above bars, where there is room for all of them.
+// namesOnTop places names above bars, where long ones fit.
 func namesOnTop(p *Panel) {
 	p.Options["namePlacement"], p.Options["text"] = "top", Options{"titleSize": 11, "valueSize": 14}
 }
 
-// bound finds the legends of what is no measurement, but a bound, limit or
-// objective of one.
-var bound = regexp.MustCompile(`[≤>]|objective|allowed|limit`)
+// boundLegend matches legends of bounds, limits and objectives, which are not measured.
+var boundLegend = regexp.MustCompile(`[≤>]|objective|allowed|limit`)
 
-// boundsAsLines draws bounds, limits and objectives as dashed lines with nothing
-// under them.
-func boundsAsLines(p *Panel) {
+// dashBounds draws bounds, limits and objectives as dashed lines without fill.
+func dashBounds(p *Panel) {
 	for _, q := range p.Targets {
-		if !bound.MatchString(q.legend()) {
+		if !boundLegend.MatchString(q.legend()) {
 			continue
 		}
-		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, Override{
-			Matcher: Matcher{ID: "byFrameRefID", Options: q.RefID},
-			Properties: []Property{
-				{ID: "custom.fillOpacity", Value: 0},
-				{ID: "custom.lineStyle", Value: Options{"fill": "dash", "dash": []int{6, 6}}},
-			},
-		})
+		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byFrameRefID", q.RefID,
+			Property{"custom.fillOpacity", 0}, Property{"custom.lineStyle", Options{"fill": "dash", "dash": []int{6, 6}}}))
 	}
 }
 
-// legend is that of a target without the names of labels.
+// legend returns the legend of a target without label names.
 func (t *Target) legend() string { return label.ReplaceAllString(t.LegendFormat, "") }
 
 var label = regexp.MustCompile(`\{\{\w+\}\}`)
 
-// decimals sets the digits behind the point.
-func decimals(n int) look { return func(p *Panel) { p.FieldConfig.Defaults.Decimals = &n } }
+// decimals sets the number of decimals.
+func decimals(n int) style { return func(p *Panel) { p.FieldConfig.Defaults.Decimals = &n } }
 
-// trend draws the recent course behind a stat.
-func trend(p *Panel) {
+// sparkline draws recent values behind a stat.
+func sparkline(p *Panel) {
 	p.Options["graphMode"] = "area"
 	p.Targets[0].Instant, p.Targets[0].Range = false, true
 }
 
-// filled colors the whole of a stat.
-func filled(p *Panel) { p.Options["colorMode"] = "background" }
+// coloredBackground colors the background of a stat.
+func coloredBackground(p *Panel) { p.Options["colorMode"] = "background" }

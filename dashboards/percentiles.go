@@ -5,96 +5,94 @@ import (
 	"strings"
 )
 
-// A histogram knows of a percentile between which bounds it is. Between two of
-// them the panels interpolate; below the first one and above the last one they
-// say so ("p50 ≤", "p99 >") and draw that bound. The mean, which has no bounds,
-// is shown with them.
+// Panels interpolate percentiles between two bounds of a histogram. Below the first and
+// above the last bound they draw that bound instead, as "p50 ≤" and "p99 >". The mean is
+// always shown too.
 
-// histogram is where the percentiles of a panel come from.
+// histogram builds the queries for the percentiles of a panel.
 type histogram struct {
-	// by are the labels of its percentiles, and legend names them.
+	// by lists the labels of its percentiles, legend names them.
 	by, legend string
-	// buckets are its cumulative buckets, by le and the labels, with matchers more.
+	// buckets returns its cumulative buckets, by le and the labels, with more matchers.
 	buckets func(matchers ...string) string
 	mean    string
-	// highest is the most of the buckets that have an end.
+	// highest is the highest finite bucket.
 	highest string
 }
 
-// ofPoolModels is a recorded histogram of pools, by labels. Models of one pool may
-// have buckets with other bounds: where models are added up, those bounds stay
-// that all of them have.
-func ofPoolModels(by, name string) histogram {
+// poolHistogram returns a recorded histogram of pools, by labels. Models of a pool may have
+// different buckets: a sum over models keeps only the bounds that all of them have.
+func poolHistogram(by, name string) histogram {
 	h, byModel := histogram{by: by, legend: "{{pool_id}} {{model_id}}"}, strings.Contains(by, "model_id")
 	h.mean = total(by, pool(name+"_sum:rate")) + " / (" + total(by, pool(name+"_count:rate")) + " > 0)"
 	h.buckets = func(matchers ...string) string {
-		of := func(more ...string) string { return pool(name+"_bucket:rate", append(more, matchers...)...) }
+		recorded := func(more ...string) string { return pool(name+"_bucket:rate", append(more, matchers...)...) }
 		le := union("le", by)
 		if byModel {
-			return fmt.Sprintf("sum by (%s) (%s)", le, of())
+			return fmt.Sprintf("sum by (%s) (%s)", le, recorded())
 		}
 		return fmt.Sprintf(`(sum by (%[1]s) (%[2]s) and (count by (%[1]s) (%[2]s) == on (%[3]s) group_left () count by (%[3]s) (%[4]s)))`,
-			le, of(), by, pool(name+"_bucket:rate", `le="+Inf"`))
+			le, recorded(), by, pool(name+"_bucket:rate", `le="+Inf"`))
 	}
-	h.highest = h.ended("max")
+	h.highest = h.finiteBuckets("max")
 	if byModel {
 		h.highest = total(by, pool(name+"_bucket_ended:rate"))
 	}
 	return h
 }
 
-// newHistogram is a histogram by labels, of what sums its series: by other labels, of one
-// of its suffixes, with matchers more.
+// newHistogram returns a histogram by labels; sum adds up its series of a suffix by other
+// labels, with more matchers.
 func newHistogram(by, legend string, sum func(by, suffix string, matchers ...string) string) histogram {
 	h := histogram{
 		by: by, legend: legend, mean: sum(by, "_sum") + " / (" + sum(by, "_count") + " > 0)",
 		buckets: func(matchers ...string) string { return sum("le, "+by, "_bucket", matchers...) },
 	}
-	h.highest = h.ended("max")
+	h.highest = h.finiteBuckets("max")
 	return h
 }
 
-// ofPoolParts is a recorded histogram of the models that a Triton is made of.
-func ofPoolParts(name string) histogram {
+// partHistogram returns a recorded histogram of the models within Triton.
+func partHistogram(name string) histogram {
 	return newHistogram("pool_id, model", "{{pool_id}} {{model}}", func(by, suffix string, matchers ...string) string {
-		return total(by, fmt.Sprintf("pool_part:llm_server_model_%s%s:rate5m{%s}", name, suffix, with(ofPool, matchers)))
+		return total(by, fmt.Sprintf("pool_part:llm_server_model_%s%s:rate5m{%s}", name, suffix, with(poolMatchers, matchers)))
 	})
 }
 
-// ofOneReplica is a histogram of replicas as they expose it; series are what it is
-// of.
-func ofOneReplica(series, name string) histogram {
+// replicaHistogram returns a histogram as replicas expose it; series are its labels.
+func replicaHistogram(series, name string) histogram {
 	return newHistogram("pool_id, replica_id", "{{pool_id}} / {{replica_id}}", func(by, suffix string, matchers ...string) string {
 		return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union(series, by), rate("llm_server_"+name+suffix, matchers...))
 	})
 }
 
-// ofExporters is a histogram of exporters themselves.
-func ofExporters(name, selector string) histogram {
+// exporterHistogram returns a histogram about exporters.
+func exporterHistogram(name, selector string) histogram {
 	return newHistogram("instance", "{{instance}}", func(by, suffix string, matchers ...string) string {
 		return fmt.Sprintf("sum by (%s) (rate(%s%s{%s}[$__rate_interval]))", by, name, suffix, with(selector, matchers))
 	})
 }
 
-// ended is the most or the least of the buckets that have an end.
-func (h *histogram) ended(which string) string {
-	return fmt.Sprintf("%s by (%s) (%s)", which, h.by, h.buckets(`le!="+Inf"`))
+// finiteBuckets aggregates the finite buckets by max or min.
+func (h *histogram) finiteBuckets(operator string) string {
+	return fmt.Sprintf("%s by (%s) (%s)", operator, h.by, h.buckets(`le!="+Inf"`))
 }
 
-// share is so many of all observations, where there are any.
-func (h *histogram) share(q string) string {
+// rank returns the number of observations up to a quantile, if there are any.
+func (h *histogram) rank(q string) string {
 	return fmt.Sprintf("%s * (%s > 0)", q, total(h.by, h.buckets(`le="+Inf"`)))
 }
 
-// within is true where a quantile is not in the last bucket, which has no end.
-func (h *histogram) within(q string) string { return "(" + h.highest + " >= " + h.share(q) + ")" }
+// within holds where a quantile is in a finite bucket.
+func (h *histogram) within(q string) string { return "(" + h.highest + " >= " + h.rank(q) + ")" }
 
-// inFirst is true where a quantile is in the first bucket, which has no beginning
-// that anything was measured at.
-func (h *histogram) inFirst(q string) string { return "(" + h.ended("min") + " >= " + h.share(q) + ")" }
+// inFirstBucket holds where a quantile is in the first bucket, which has no lower bound.
+func (h *histogram) inFirstBucket(q string) string {
+	return "(" + h.finiteBuckets("min") + " >= " + h.rank(q) + ")"
+}
 
-// aboveMean keeps a 99th percentile that is at least the mean: below it, what
-// makes the mean is beyond it, and it says nothing.
+// aboveMean drops a 99th percentile below the mean: the mean then depends on values above
+// it, and it would mislead.
 func (h *histogram) aboveMean(q, expr string) string {
 	if q == "0.99" {
 		return "(" + expr + ") >= " + h.mean
@@ -102,29 +100,29 @@ func (h *histogram) aboveMean(q, expr string) string {
 	return expr
 }
 
-// quantile is a quantile that is between two bounds.
+// quantile returns a quantile if it is between two bounds.
 func (h *histogram) quantile(q string) string {
-	return h.aboveMean(q, fmt.Sprintf("histogram_quantile(%s, %s) and %s unless %s", q, h.buckets(), h.within(q), h.inFirst(q)))
+	return h.aboveMean(q, fmt.Sprintf("histogram_quantile(%s, %s) and %s unless %s", q, h.buckets(), h.within(q), h.inFirstBucket(q)))
 }
 
-// atMost is the first bound where a quantile is not above it. The quantile of
-// buckets that all hold the same is the first bound of them.
+// atMost returns the first bound where a quantile is below it. The quantile of equal
+// buckets is the first bound.
 func (h *histogram) atMost(q string) string {
-	return h.aboveMean(q, fmt.Sprintf("histogram_quantile(1, 0 * %s + 1) and %s", h.buckets(), h.inFirst(q)))
+	return h.aboveMean(q, fmt.Sprintf("histogram_quantile(1, 0 * %s + 1) and %s", h.buckets(), h.inFirstBucket(q)))
 }
 
-// beyond is the largest bound where a quantile is above it.
-func (h *histogram) beyond(q string) string {
+// lastBound returns the largest bound where a quantile is above it.
+func (h *histogram) lastBound(q string) string {
 	return fmt.Sprintf("histogram_quantile(%s, %s) >= 0 unless %s", q, h.buckets(), h.within(q))
 }
 
-// bounds are the queries that say of a quantile on which side of a bound it is.
+// bounds returns the queries for a quantile beyond the bounds.
 func (h *histogram) bounds(q, name string) []query {
-	return []query{{h.atMost(q), h.legend + " " + name + " ≤"}, {h.beyond(q), h.legend + " " + name + " >"}}
+	return []query{{h.atMost(q), h.legend + " " + name + " ≤"}, {h.lastBound(q), h.legend + " " + name + " >"}}
 }
 
-// shown are the queries of a panel that shows some percentiles and the mean.
-func (h *histogram) shown(percentiles ...string) []query {
+// queries returns the queries for percentiles and the mean.
+func (h *histogram) queries(percentiles ...string) []query {
 	var values, bounds []query
 	for _, p := range percentiles {
 		q := "0." + p
@@ -134,12 +132,11 @@ func (h *histogram) shown(percentiles ...string) []query {
 	return append(append(values, query{h.mean, h.legend + " mean"}), bounds...)
 }
 
-// distribution are the buckets of a recorded histogram, all pools and models added
-// up, for a heatmap. Grafana takes one bucket from the next, value by value, and
-// so needs buckets of one layout with values at the same times: these are the
-// bounds that every pool has at each time that is shown.
+// distribution returns the buckets of a recorded histogram for a heatmap, over all pools
+// and models. Grafana subtracts each bucket from the next, so only bounds that every pool
+// has at all times are included.
 func distribution(name string) string {
-	of := func(matchers ...string) string { return pool(name+"_bucket:rate", matchers...) }
+	recorded := func(matchers ...string) string { return pool(name+"_bucket:rate", matchers...) }
 	return fmt.Sprintf(`sum by (le) (%[1]s) and (sum by (le) (count_over_time(%[1]s[$__range] @ end())) == scalar(sum(count_over_time(%[2]s[$__range] @ end()))))`,
-		of(), of(`le="+Inf"`))
+		recorded(), recorded(`le="+Inf"`))
 }

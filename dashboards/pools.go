@@ -2,53 +2,49 @@ package dashboards
 
 import "fmt"
 
-// What whole pools do is recorded by the rules of package alerts, which know
-// from which tier each quantity comes. Panels of pools read that: it is short,
-// and as fast with hundreds of replicas as with one. What no rule records
-// chooses the tier here.
+// Panels about pools read recording rules of package alerts, which choose the tier of each
+// quantity and are fast with hundreds of replicas. Other queries choose the tier here.
 
-// pool is a recorded quantity of pools, by model.
+// pool returns a recorded quantity of pools, by model.
 func pool(name string, matchers ...string) string {
-	return fmt.Sprintf("pool_model:llm_server_%s{%s}", name, with(ofPools, matchers))
+	return fmt.Sprintf("pool_model:llm_server_%s{%s}", name, with(poolModelMatchers, matchers))
 }
 
-// byClass is a recorded quantity of pools, by class of request.
+// byClass returns a recorded quantity of pools, by class of requests.
 func byClass(name string, matchers ...string) string {
-	return fmt.Sprintf("pool_model_class:llm_server_%s{%s}", name, with(ofPools, matchers))
+	return fmt.Sprintf("pool_model_class:llm_server_%s{%s}", name, with(poolModelMatchers, matchers))
 }
 
-// fromClients makes an expression of what clients see: that of frontends and of
-// replicas without tiers, and that of workers of models that no frontend shows.
+// fromClients returns an expression for what clients see: of frontends and replicas
+// without tier, or of workers for models that no frontend exposes.
 func fromClients(expr func(tier string) string) string {
 	return expr(`tier!="worker"`) + " or " + expr(`tier="worker"`) + " unless on (pool_id, model_id) " + expr(`tier="frontend"`)
 }
 
-// fromEngines makes an expression of what executors do: that of workers and of
-// replicas without tiers, and that of frontends of models that no worker shows.
+// fromEngines returns an expression for what executors do: of workers and replicas
+// without tier, or of frontends for models that no worker exposes.
 func fromEngines(expr func(tier string) string) string {
 	return expr(`tier!="frontend"`) + " or " + expr(`tier="frontend"`) + " unless on (pool_id, model_id) " + expr(`tier="worker"`)
 }
 
-// rateOfClients is the sum of a counter's rate over the replicas that clients
-// call, by labels; series are what it is of.
+// rateOfClients sums the rate of a counter over the replicas that clients call; series are
+// the labels of the counter.
 func rateOfClients(series, by, name string) string {
 	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union(series, by), fromClients(func(tier string) string { return rate(name, tier) }))
 }
 
-// notOK is the share of the requests that ended with a class, by labels.
-func notOK(by, class string) string {
+// classRatio returns the share of completed requests with a class.
+func classRatio(by, class string) string {
 	return total(by, byClass("requests_not_ok:rate", `class="`+class+`"`)) + " / (" + total(by, pool("requests:rate")) + " > 0)"
 }
 
-// poolMean is the mean of a recorded histogram.
+// poolMean returns the mean of a recorded histogram.
 func poolMean(name string) string {
-	h := ofPoolModels("pool_id, model_id", name)
-	return h.mean
+	return poolHistogram("pool_id, model_id", name).mean
 }
 
-// weighted is the mean of what replicas average, by the requests of each: a
-// replica that serves one request a minute does not count as one that serves
-// hundreds. Both are chosen by tier, and series are what they are of.
+// weighted returns the mean of averages of replicas, weighted by their requests, so that
+// an idle replica does not count as much as a busy one. series are the labels of both.
 func weighted(by, series, average, requests string) string {
 	value := fmt.Sprintf("max by (%s) (%s)", series, average)
 	weight := fmt.Sprintf("max by (%s) (%s)", series, requests)

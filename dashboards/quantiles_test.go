@@ -17,7 +17,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// panelOf is a panel by its title.
+// panelOf returns a panel by its title.
 func panelOf(t *testing.T, title string) dashboards.Panel {
 	t.Helper()
 	for _, d := range dashboards.All() {
@@ -31,13 +31,13 @@ func panelOf(t *testing.T, title string) dashboards.Panel {
 	return dashboards.Panel{}
 }
 
-// sent is a query as Grafana sends it, with all chosen.
+// sent returns a query as Grafana sends it, with all chosen.
 func sent(expr string) string {
 	expr = strings.NewReplacer("$__rate_interval", "1m", "$__range", "2m").Replace(expr)
 	return regexp.MustCompile(`\$\w+`).ReplaceAllString(expr, ".*")
 }
 
-// percentilesOf are the expressions of a panel by the end of their legends.
+// percentilesOf returns the expressions of a panel by the end of their legends.
 func percentilesOf(t *testing.T, title string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -59,7 +59,7 @@ type page struct {
 	seconds        float64
 }
 
-// series are those of pages that come for five minutes, as promtool has them.
+// series returns those of pages that come for five minutes, as promtool has them.
 func (p *page) series() string {
 	var b strings.Builder
 	one := func(suffix, le string, perPage float64) {

@@ -6,62 +6,63 @@ import (
 	"strings"
 )
 
-// Series that several exporters serve count once, and labels of versions are
-// left out, so that an upgrade does not break a line: hence max by first.
+// Queries aggregate with max by first: series from several exporters count once, and an
+// upgrade, which changes version labels, does not interrupt lines.
 
-// highest is the highest of a family by labels, of the series that are selected.
-func highest(by, name, selector string, matchers ...string) string {
+// maxBy returns the maximum of a family by labels.
+func maxBy(by, name, selector string, matchers ...string) string {
 	return fmt.Sprintf("max by (%s) (%s{%s})", by, name, with(selector, matchers))
 }
 
-// each is a family of a model, by replica.
-func each(name string) string { return highest("pool_id, replica_id, model_id", name, ofModel) }
+// each returns a family about models, by replica.
+func each(name string) string { return maxBy("pool_id, replica_id, model_id", name, modelMatchers) }
 
-// eachEntry is a family of a model that clients call, of which a deployment may
-// have several.
+// eachEntry returns a family about entry models, of which a replica may have several.
 func eachEntry(name string) string {
-	return highest("pool_id, replica_id, model_id, model, version", name, ofModel)
+	return maxBy("pool_id, replica_id, model_id, model, version", name, modelMatchers)
 }
 
-// eachReplica is a family of a replica, eachTarget a gauge that the exporter says of one.
+// eachReplica returns a family about replicas, eachTarget one about the scrapes of replicas.
 func eachReplica(name string, matchers ...string) string {
-	return highest("pool_id, replica_id", name, ofReplica, matchers...)
+	return maxBy("pool_id, replica_id", name, replicaMatchers, matchers...)
 }
-func eachTarget(name string) string { return highest("pool_id, replica_id", name, ofTarget) }
+func eachTarget(name string) string { return maxBy("pool_id, replica_id", name, targetMatchers) }
 
-// ofModels is a family of a model with a matcher more, ofReplicas one of a replica.
-func ofModels(name string) func(matcher string) string {
-	return func(matcher string) string { return fmt.Sprintf("%s{%s}", name, with(ofModel, []string{matcher})) }
-}
-
-func ofReplicas(name string, matchers ...string) func(matcher string) string {
+// modelFamily returns a selector for a family about models, replicaFamily for one about
+// replicas; both take another matcher.
+func modelFamily(name string) func(matcher string) string {
 	return func(matcher string) string {
-		return fmt.Sprintf("%s{%s}", name, with(ofReplica, append(matchers, matcher)))
+		return fmt.Sprintf("%s{%s}", name, with(modelMatchers, []string{matcher}))
 	}
 }
 
-// eachRate is the rate of a counter of a model, by replica.
+func replicaFamily(name string, matchers ...string) func(matcher string) string {
+	return func(matcher string) string {
+		return fmt.Sprintf("%s{%s}", name, with(replicaMatchers, append(matchers, matcher)))
+	}
+}
+
+// eachRate returns the rate of a counter about models, by replica.
 func eachRate(name string) string {
 	return fmt.Sprintf("max by (pool_id, replica_id, model_id) (%s)", rate(name))
 }
 
-// rateBy is the sum over replicas of a counter's rate, by labels.
+// rateBy sums the rate of a counter over replicas.
 func rateBy(by, name string) string {
 	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union("pool_id, replica_id, model_id", by), rate(name))
 }
 
-// rateOfEntries is [rateBy] of a counter of entry models, of which a deployment
-// may have several.
+// rateOfEntries is [rateBy] for a counter about entry models.
 func rateOfEntries(by, name string) string {
 	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union("pool_id, replica_id, model_id, model, version", by), rate(name))
 }
 
-// rate is a counter's rate in the interval that the panel shows.
+// rate returns the rate of a counter in the interval of the panel.
 func rate(name string, matchers ...string) string {
-	return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, with(ofModel, matchers))
+	return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, with(modelMatchers, matchers))
 }
 
-// total adds up an expression by labels; none is all of it.
+// total sums an expression by labels, or all of it without labels.
 func total(by, expr string) string {
 	if by == "" {
 		return "sum(" + expr + ")"
@@ -69,23 +70,23 @@ func total(by, expr string) string {
 	return fmt.Sprintf("sum by (%s) (%s)", by, expr)
 }
 
-// mean is the mean of a histogram over replicas, by labels.
+// mean returns the mean of a histogram over replicas.
 func mean(by, name string) string {
 	return fmt.Sprintf("%s / (%s > 0)", rateBy(by, name+"_sum"), rateBy(by, name+"_count"))
 }
 
-// counted is how many series of an expression meet a condition: 0 only where there
-// are some, for of what is not known none is no good news.
-func counted(expr, condition string) string {
+// countMatching counts the series that meet a condition. It is 0 only if there are series:
+// unknown is not zero.
+func countMatching(expr, condition string) string {
 	return "count(" + expr + " " + condition + ") or 0 * count(" + expr + ")"
 }
 
-// with adds matchers.
+// with adds matchers to a selector.
 func with(selector string, matchers []string) string {
 	return strings.Join(append([]string{selector}, matchers...), ",")
 }
 
-// union adds labels that are not there yet.
+// union adds labels that are missing.
 func union(labels, more string) string {
 	have := strings.Split(labels, ", ")
 	for l := range strings.SplitSeq(more, ", ") {
@@ -96,9 +97,8 @@ func union(labels, more string) string {
 	return strings.Join(have, ", ")
 }
 
-// extremes are the highest three of a quantity by replica in each pool, with the
-// middle and the lowest of the pool: as many lines for hundreds of replicas as
-// for four.
+// extremes returns the highest three replicas of each pool, the median and the lowest, so
+// that panels stay readable with hundreds of replicas.
 func extremes(expr string) []query {
 	return []query{
 		{"topk by (pool_id) (3, " + expr + ")", "{{pool_id}} / {{replica_id}}"},
@@ -107,10 +107,9 @@ func extremes(expr string) []query {
 	}
 }
 
-// states are those of llm_server_state, in the order of their numbers. Where
-// none holds nothing is known, which is grey and never green.
-func states() []Outcome {
-	return []Outcome{
+// states returns the states of llm_server_state in the order of [stateNumber].
+func states() []MappedValue {
+	return []MappedValue{
 		{Text: "unknown", Color: "gray"},
 		{Text: "ready", Color: "green"},
 		{Text: "blind", Color: "yellow"},
@@ -124,19 +123,18 @@ func states() []Outcome {
 	}
 }
 
-// numbered is one number for the state that holds, from families with a series
-// of 0 or 1 for each state. Of two states that two exporters see it is the
-// later one.
-func numbered(by, name string, states []Outcome) string {
+// stateNumber returns the index of the current state from a family with a 0 or 1 per
+// state. If two exporters see different states, the higher index wins.
+func stateNumber(by, name string, states []MappedValue) string {
 	var parts []string
 	for i, s := range states[1:] {
-		parts = append(parts, fmt.Sprintf("%d * max by (%s, state) (%s{%s,state=%q})", i+1, by, name, ofReplica, s.Text))
+		parts = append(parts, fmt.Sprintf("%d * max by (%s, state) (%s{%s,state=%q})", i+1, by, name, replicaMatchers, s.Text))
 	}
 	return fmt.Sprintf("max by (%s) (%s)", by, strings.Join(parts, " or "))
 }
 
-// serving is 1 for each replica that serves requests.
+// serving returns 1 for replicas that serve requests, 0 for others.
 func serving() string { return eachReplica("llm_server_state", `state=~"ready|blind"`) }
 
-// known is the number of replicas by pool.
-func known() string { return "count by (pool_id) (" + serving() + ")" }
+// replicaCount returns the number of replicas by pool.
+func replicaCount() string { return "count by (pool_id) (" + serving() + ")" }

@@ -19,7 +19,7 @@ import (
 // rolled is the pool whose replicas get another version, one after the other.
 const rolled = "rolled"
 
-// length is how long the fleet is watched: LIVE_CALM, or 25 minutes.
+// length returns how long the fleet is watched: LIVE_CALM, or 25 minutes.
 func length(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("LIVE_CALM")
@@ -56,7 +56,7 @@ func TestAHealthyFleetIsSilent(t *testing.T) {
 	})
 }
 
-// rolledPool is a pool of Tritons of an older version.
+// rolledPool returns a pool of Tritons of an older version.
 func rolledPool() simulate.PoolSpec {
 	pool := simulate.PoolSpec{Name: rolled}
 	for i := range 4 {
@@ -70,7 +70,7 @@ func rolledPool() simulate.PoolSpec {
 	return pool
 }
 
-// rollout gives the replicas of a pool another version, each when the one before
+// rollout updates the replicas of a pool to another version, each when the one before
 // serves again.
 func (s *stack) rollout(t *testing.T) {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package live holds the test that the parts work together: a simulated fleet,
-// the exporter, Prometheus with the shipped rules, Alertmanager and a webhook.
-// It is run by `make e2e-live` and `make panel-truth` with the build tag e2e_live.
+// Package live tests the whole chain: a simulated fleet, the exporter, Prometheus with the
+// shipped rules, Alertmanager and a webhook. `make e2e-live` and `make panel-truth` run it
+// with the build tag e2e_live.
 package live

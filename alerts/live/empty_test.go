@@ -24,10 +24,10 @@ const emptyFile = "testdata/empty.txt"
 func byChance() []string {
 	return []string{
 		"trtllm-fleet / Alerts",
-		"trtllm-fleet / Replicas that are not ready",
-		"trtllm-latency / Requests that did not end well, by reason",
+		"trtllm-fleet / Replicas not ready",
+		"trtllm-latency / Unsuccessful requests by reason",
 		"trtllm-replica / Failures by model",
-		"trtllm-capacity / Hidden in Triton's executor, estimate",
+		"trtllm-capacity / Hidden queue of Triton's executor (estimate)",
 	}
 }
 
@@ -83,7 +83,7 @@ func TestEmptyPanelsSayWhy(t *testing.T) {
 	require.Len(t, string(want), list.Len(), "%s has more; LIVE_UPDATE=1 writes it again", emptyFile)
 }
 
-// ofServers says whether what a panel shows depends on the kind of server.
+// ofServers reports whether what a panel shows depends on the kind of server.
 func ofServers(d *dashboards.Dashboard, p *dashboards.Panel) bool {
 	return p.Type != "row" && d.UID != "trtllm-exporter" && !slices.Contains(byChance(), d.UID+" / "+p.Title)
 }
@@ -111,7 +111,7 @@ func (s *stack) look(t *testing.T, seen map[string]bool) {
 	}
 }
 
-// everyKind are the servers there are.
+// everyKind returns the servers there are.
 func everyKind() []simulate.Kind {
 	return []simulate.Kind{
 		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
@@ -120,7 +120,7 @@ func everyKind() []simulate.Kind {
 	}
 }
 
-// healthyFleet is a pool of every kind of server, and one of several kinds.
+// healthyFleet returns a pool of every kind of server, and one of several kinds.
 func healthyFleet() simulate.FleetSpec {
 	work := simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5, SharedPrefix: 0.6, PrefixTokens: 128, AbandonRate: 0.01}
 	seed := uint64(0)

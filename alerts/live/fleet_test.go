@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// fleetSpec is a pool for each way to fail, and one that stays well.
+// fleetSpec returns a pool for each way to fail, and one that stays well.
 func fleetSpec() simulate.FleetSpec {
 	var spec simulate.FleetSpec
 	seed := uint64(0)
@@ -96,7 +96,7 @@ func exporterConfig(fleet *simulate.Fleet) string {
 // modelIDs gives one name to what the kinds of servers call a model.
 const modelIDs = "    model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, postprocessing] }\n"
 
-// targets are the replicas of a pool in the exporter's configuration.
+// targets returns the replicas of a pool in the exporter's configuration.
 func targets(pool simulate.Pool) string {
 	var b strings.Builder
 	b.WriteString("    static_configs:\n")

@@ -30,7 +30,7 @@ func kindsOfPool() []simulate.Kind {
 	return []simulate.Kind{simulate.KindVLLM, simulate.KindSGLang, simulate.KindServe, simulate.KindTriton}
 }
 
-// autoscaling are the shipped rules that autoscalers read, to be added to others.
+// autoscaling returns the shipped rules that autoscalers read, to be added to others.
 func autoscaling(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/helm/trtllm-exporter/files/autoscaling-rules.yaml")
@@ -41,7 +41,7 @@ func autoscaling(t *testing.T) string {
 	return strings.ReplaceAll(groups, "interval: 15s", "interval: 1s")
 }
 
-// one is the value of a query that has to have exactly one.
+// one returns the value of a query that has to have exactly one.
 func (s *stack) one(t *testing.T, query string) float64 {
 	t.Helper()
 	found := s.query(t, query)
@@ -51,7 +51,7 @@ func (s *stack) one(t *testing.T, query string) float64 {
 	return v
 }
 
-// kinds wants rules, autoscaling and dashboards to make of a pool of several kinds
+// kinds requires rules, autoscaling and dashboards to make of a pool of several kinds
 // of servers what they make of any other.
 func (s *stack) kinds(t *testing.T) {
 	t.Helper()
@@ -89,7 +89,7 @@ func (s *stack) kinds(t *testing.T) {
 	s.heatmapsOfKinds(t)
 }
 
-// heatmapsOfKinds wants every heatmap of a pool whose servers have other buckets
+// heatmapsOfKinds requires every heatmap of a pool whose servers have other buckets
 // each to be a histogram: never less for a larger bound, all requests in the last,
 // and as many values for each bound, since Grafana takes one from the next by
 // their order.
@@ -122,7 +122,7 @@ func (s *stack) heatmapsOfKinds(t *testing.T) {
 	require.GreaterOrEqual(t, heatmaps, 3)
 }
 
-// number is the value of a text.
+// number returns the value of a text.
 func number(t *testing.T, text string) float64 {
 	t.Helper()
 	v, err := strconv.ParseFloat(text, 64)
@@ -130,7 +130,7 @@ func number(t *testing.T, text string) float64 {
 	return v
 }
 
-// over are the values of a query in the last time, by their only label.
+// over returns the values of a query in the last time, by their only label.
 func (s *stack) over(t *testing.T, query string, length time.Duration) map[string][]float64 {
 	t.Helper()
 	now := time.Now()

@@ -162,7 +162,7 @@ func (s *stack) inhibited(t *testing.T) {
 	}
 }
 
-// untouched wants no alert about pools where nothing happened.
+// untouched requires no alert about pools where nothing happened.
 func (s *stack) untouched(t *testing.T) {
 	t.Helper()
 	s.hook.mu.Lock()

@@ -14,19 +14,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// expectedEmpty are the queries that a fleet of this kind gives no data, by
+// expectedEmpty returns the queries that a fleet of this kind gives no data, by
 // dashboard, panel and reference, with the reason.
 func expectedEmpty() map[string]string {
 	const sole = "no server here has two versions of a model"
 	return map[string]string{
 		"trtllm-versions / Difference in failed requests / A":      sole,
 		"trtllm-versions / Difference in failed requests / B":      sole,
-		"trtllm-versions / Difference in mean time / A":            sole,
-		"trtllm-versions / Difference in mean time / B":            sole,
+		"trtllm-versions / Difference in mean duration / A":        sole,
+		"trtllm-versions / Difference in mean duration / B":        sole,
 		"trtllm-versions / Difference in time to first token / A":  sole,
 		"trtllm-versions / Difference in time to first token / B":  sole,
-		"trtllm-versions / Worse than the version before / A":      sole,
-		"trtllm-exporter / Series dropped / A":                     "no server breaks a limit here",
+		"trtllm-versions / Worse than the previous version / A":    sole,
+		"trtllm-exporter / Dropped series by reason / A":           "no server breaks a limit here",
 		"trtllm-replica / Disaggregated transfers / A":             "no server here is disaggregated",
 		"trtllm-latency / Time between tokens, percentiles / K":    "no pool here has that objective",
 		"trtllm-latency / Time between tokens, p95 by replica / D": "no pool here has that objective",
@@ -45,11 +45,11 @@ func rare() []string {
 		"trtllm-fleet / Pools / H",
 		"trtllm-fleet / Pools / I",
 		"trtllm-fleet / Pools / J",
-		"trtllm-latency / Time between tokens, above the largest bound / A",
-		"trtllm-capacity / Refused for want of room / A",
-		"trtllm-capacity / Refused for want of room / B",
-		"trtllm-capacity / Hidden in Triton's executor, estimate / A",
-		"trtllm-latency / Time per output token, estimate / A",
+		"trtllm-latency / Time between tokens, above the largest bucket / A",
+		"trtllm-capacity / Rejected (overload) / A",
+		"trtllm-capacity / Rejected (overload) / B",
+		"trtllm-capacity / Hidden queue of Triton's executor (estimate) / A",
+		"trtllm-latency / Time per output token (estimate) / A",
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// program is the path of a program that `make e2e` builds.
+// program returns the path of a program that `make e2e` builds.
 func program(t *testing.T, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -91,7 +91,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	require.NoError(t, p.cmd.Process.Signal(s))
 }
 
-// address is one on loopback where nobody listens.
+// address returns one on loopback where nobody listens.
 func address(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

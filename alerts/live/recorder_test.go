@@ -123,7 +123,7 @@ func (w window) count(of func(simulate.Truth) uint64) float64 {
 // rate is by how much a number grew in a second.
 func (w window) rate(of func(simulate.Truth) uint64) float64 { return w.count(of) / w.seconds }
 
-// level is the mean of something that rises and falls, one entry a replica.
+// level returns the mean of something that rises and falls, one entry a replica.
 func (w window) level(of func(simulate.Truth) float64) []float64 {
 	var levels []float64
 	for _, around := range w.around {
@@ -136,7 +136,7 @@ func (w window) level(of func(simulate.Truth) float64) []float64 {
 	return levels
 }
 
-// sum is that of the levels of all replicas.
+// sum returns that of the levels of all replicas.
 func (w window) sum(of func(simulate.Truth) float64) float64 {
 	sum := 0.0
 	for _, v := range w.level(of) {
@@ -145,7 +145,7 @@ func (w window) sum(of func(simulate.Truth) float64) float64 {
 	return sum
 }
 
-// highest is the mean of what was highest among the replicas.
+// highest returns the mean of what was highest among the replicas.
 func (w window) highest(of func(simulate.Truth) float64) float64 {
 	sum := 0.0
 	for n := range w.around[0] {
@@ -158,7 +158,7 @@ func (w window) highest(of func(simulate.Truth) float64) float64 {
 	return sum / float64(len(w.around[0]))
 }
 
-// mean is that of a time of the requests that ended, in seconds.
+// mean returns that of a time of the requests that ended, in seconds.
 func (w window) mean(of func(simulate.Latency) time.Duration) float64 {
 	sum, n := 0.0, 0
 	for _, l := range w.latencies {
@@ -169,7 +169,7 @@ func (w window) mean(of func(simulate.Latency) time.Duration) float64 {
 	return sum / float64(n)
 }
 
-// quantile is that of a time of the requests that ended, in seconds.
+// quantile returns that of a time of the requests that ended, in seconds.
 func (w window) quantile(q float64, of func(simulate.Latency) time.Duration) float64 {
 	var all []float64
 	for _, l := range w.latencies {

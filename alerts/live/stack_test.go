@@ -55,12 +55,12 @@ func (w *webhook) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// firing are the alerts that came with a name and labels, as pairs.
+// firing returns the alerts that came with a name and labels, as pairs.
 func (w *webhook) firing(name string, pairs ...string) []alert {
 	return w.came("firing", name, pairs...)
 }
 
-// came are the messages of a status about alerts with a name and labels.
+// came returns the messages of a status about alerts with a name and labels.
 func (w *webhook) came(status, name string, pairs ...string) []alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *webhook) came(status, name string, pairs ...string) []alert {
 	return found
 }
 
-// all are the messages that came.
+// all returns the messages that came.
 func (w *webhook) all() []alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,7 +162,7 @@ func startStack(t *testing.T, set setting) *stack {
 	return s
 }
 
-// shipped is a file of the project with pairs of texts replaced, each of which
+// shipped returns a file of the project with pairs of texts replaced, each of which
 // must be there.
 func shipped(t *testing.T, name string, pairs ...string) string {
 	t.Helper()
@@ -176,7 +176,7 @@ func shipped(t *testing.T, name string, pairs ...string) string {
 	return out
 }
 
-// quick is the fleet in which all goes wrong, with intervals and times cut short.
+// quick returns the fleet in which all goes wrong, with intervals and times cut short.
 func quick(t *testing.T) setting {
 	t.Helper()
 	return setting{
@@ -186,7 +186,7 @@ func quick(t *testing.T) setting {
 	}
 }
 
-// values are the shipped thresholds with times cut short.
+// values returns the shipped thresholds with times cut short.
 func values(t *testing.T) alerts.Values {
 	t.Helper()
 	v, err := alerts.DefaultValues()

@@ -27,7 +27,7 @@ const (
 	step       = 5 * time.Second
 )
 
-// allowed is how far off the mean of a panel over the time may be, as a share, by
+// allowed returns how far off the mean of a panel over the time may be, as a share, by
 // the worst grade of what it reads. A percentile may be off by a bucket.
 func allowed() map[string]float64 { return map[string]float64{"": 0, "A": 0.03, "B": 0.1, "C": 0.35} }
 
@@ -89,7 +89,7 @@ func panelsShowTheTruth(t *testing.T, set setting) {
 	require.GreaterOrEqual(t, len(panelValues()), 40)
 }
 
-// panelQueries are the queries of all dashboards by dashboard, panel and
+// panelQueries returns the queries of all dashboards by dashboard, panel and
 // reference.
 func panelQueries() map[string]string {
 	queries := make(map[string]string)
@@ -113,7 +113,7 @@ type panelReader struct {
 	known          vocabulary.Vocabulary
 }
 
-// read are the points of a value over the time.
+// read returns the points of a value over the time.
 func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
 	t.Helper()
 	expr := p.queries[v.panel]
@@ -135,7 +135,7 @@ func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
 	return points
 }
 
-// has says whether a series has labels, given as pairs.
+// has reports whether a series has labels, given as pairs.
 func has(series map[string]string, labels []string) bool {
 	for i := 0; i+1 < len(labels); i += 2 {
 		if series[labels[i]] != labels[i+1] {
@@ -165,7 +165,7 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 	return fmt.Sprintf("%s %s: %.4g, truth %.4g, off by %.4g, allowed %.4g, grade %s", v.panel, strings.Join(v.series, " "), a, b, off, most, grade), off <= most
 }
 
-// average is the mean of all points.
+// average returns the mean of all points.
 func average(points map[time.Time]float64) float64 {
 	sum := 0.0
 	for _, v := range points {
@@ -177,7 +177,7 @@ func average(points map[time.Time]float64) float64 {
 // name is one of a metric or a recording rule in a query.
 var metricName = regexp.MustCompile(`[a-z_]+:llm_server_[a-z_:]+|(?:llm_server|trtllm_exporter)_[a-z_]+`)
 
-// grade is the worst of all that a query reads, through recording rules.
+// grade returns the worst of all that a query reads, through recording rules.
 func (p *panelReader) grade(panel string) string {
 	worst, seen := "", make(map[string]bool)
 	var read func(expr string)
@@ -195,7 +195,7 @@ func (p *panelReader) grade(panel string) string {
 	return worst
 }
 
-// boundsOf are the buckets of the histogram that a value is from.
+// boundsOf returns the buckets of the histogram that a value is from.
 func (p *panelReader) boundsOf(t *testing.T, v shown) []float64 {
 	t.Helper()
 	family := regexp.MustCompile(`llm_server_[a-z_]+_bucket`).FindString(p.queries[v.panel])
@@ -211,7 +211,7 @@ func (p *panelReader) boundsOf(t *testing.T, v shown) []float64 {
 	return p.bounds[selector]
 }
 
-// recorded are the recording rules by what they record.
+// recorded returns the recording rules by what they record.
 func (s *stack) recorded(t *testing.T) map[string]string {
 	t.Helper()
 	var answer struct {

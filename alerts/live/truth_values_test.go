@@ -44,7 +44,7 @@ func e2e(l simulate.Latency) time.Duration {
 func ttft(l simulate.Latency) time.Duration { return l.TTFT }
 func tpot(l simulate.Latency) time.Duration { return l.TPOT }
 
-// generated are the tokens that a kind of server counts: those of requests that
+// generated returns the tokens that a kind of server counts: those of requests that
 // ended, or those that were generated.
 func generated(pool string) func(simulate.Truth) uint64 {
 	if pool == poolVLLM {
@@ -56,15 +56,15 @@ func generated(pool string) func(simulate.Truth) uint64 {
 // tokensPerBlock is that of the servers' KV caches.
 const tokensPerBlock = 32
 
-// exactly is a number that does not change.
+// exactly returns a number that does not change.
 func exactly(v float64) func(window) float64 { return func(window) float64 { return v } }
 
-// rateOf is the rate of a number of the truth.
+// rateOf returns the rate of a number of the truth.
 func rateOf(n func(simulate.Truth) uint64) func(window) float64 {
 	return func(w window) float64 { return w.rate(n) }
 }
 
-// sumOf is a level of all replicas together.
+// sumOf returns a level of all replicas together.
 func sumOf(n func(simulate.Truth) float64) func(window) float64 {
 	return func(w window) float64 { return w.sum(n) }
 }
@@ -73,9 +73,9 @@ func sumOf(n func(simulate.Truth) float64) func(window) float64 {
 func panelValues() []shown {
 	all := []shown{
 		{panel: "trtllm-fleet / Replicas serving / A", of: exactly(1)},
-		{panel: "trtllm-fleet / Requests now / A", of: rateOf(ended)},
+		{panel: "trtllm-fleet / Requests/s / A", of: rateOf(ended)},
 		// Two replicas of each of four pools.
-		{panel: "trtllm-fleet / Waiting by replica / A", of: func(w window) float64 { return w.sum(queued) / 8 }, within: 0.2},
+		{panel: "trtllm-fleet / Waiting per replica / A", of: func(w window) float64 { return w.sum(queued) / 8 }, within: 0.2},
 		{panel: "trtllm-fleet / Fullest KV cache / A", of: func(w window) float64 { return w.highest(inUse) }, within: 0.02},
 		{panel: "trtllm-fleet / Skew / A", of: exactly(0)},
 		{panel: "trtllm-gpu / GPUs / A", of: exactly(4)},
@@ -88,7 +88,7 @@ func panelValues() []shown {
 	return append(all, valuesOfTriton()...)
 }
 
-// valuesOfPool are those that every kind of server has.
+// valuesOfPool returns those that every kind of server has.
 func valuesOfPool(pool string) []shown {
 	v := func(panel string, of func(window) float64, series ...string) shown {
 		return shown{panel: panel, pool: pool, of: of, series: append([]string{"pool_id", pool}, series...)}
@@ -101,7 +101,7 @@ func valuesOfPool(pool string) []shown {
 		v("trtllm-fleet / Generated tokens / A", rateOf(generated(pool))),
 		v("trtllm-fleet / Requests / A", rateOf(ended)),
 		v("trtllm-fleet / Replicas by state / A", exactly(2), "state", "ready"),
-		v("trtllm-latency / Ended requests by class / A", rateOf(finished), "class", "ok"),
+		v("trtllm-latency / Completed requests by class / A", rateOf(finished), "class", "ok"),
 	}
 	if pool != poolVLLM { // Which counts prompts with the first token, when the truth has no entry.
 		all = append(all, v("trtllm-capacity / Prompt tokens / A", rateOf(asked)))
@@ -112,7 +112,7 @@ func valuesOfPool(pool string) []shown {
 	levels := []shown{
 		v("trtllm-fleet / Queue / A", sumOf(queued)),
 		v("trtllm-fleet / Pools / E", sumOf(queued)),
-		v("trtllm-capacity / Running and limit / A", sumOf(running)),
+		v("trtllm-capacity / Running requests and limit / A", sumOf(running)),
 	}
 	for i := range levels {
 		levels[i].within = 1
@@ -120,12 +120,12 @@ func valuesOfPool(pool string) []shown {
 	kv := v("trtllm-fleet / Pools / G", func(w window) float64 { return w.highest(inUse) })
 	kv.within = 0.02
 	if pool != poolVLLM { // Which does not say what is free.
-		levels = append(levels, v("trtllm-capacity / Room for tokens / A", func(w window) float64 { return tokensPerBlock * w.sum(free) }))
+		levels = append(levels, v("trtllm-capacity / Free KV cache tokens / A", func(w window) float64 { return tokensPerBlock * w.sum(free) }))
 	}
 	return append(all, append(levels, kv)...)
 }
 
-// latenciesOfPool are the times that all histograms of a kind of server have.
+// latenciesOfPool returns the times that all histograms of a kind of server have.
 func latenciesOfPool(pool string) []shown {
 	var all []shown
 	times := func(title string, of func(simulate.Latency) time.Duration) {
@@ -154,24 +154,24 @@ func latenciesOfPool(pool string) []shown {
 	return all
 }
 
-// valuesOfReplica are those of one replica on its own dashboard.
+// valuesOfReplica returns those of one replica on its own dashboard.
 func valuesOfReplica(pool, name string) []shown {
 	v := func(panel string, of func(window) float64, series ...string) shown {
 		return shown{panel: "trtllm-replica / " + panel, pool: pool, replica: name, of: of, series: append([]string{"replica_id", name}, series...)}
 	}
 	all := []shown{
 		v("Generated tokens / A", rateOf(generated(pool))),
-		v("Ended / A", rateOf(finished), "class", "ok"),
+		v("Completed requests / A", rateOf(finished), "class", "ok"),
 	}
 	if pool != poolServe {
-		kv := v("KV cache in use / A", sumOf(inUse))
+		kv := v("KV cache utilization / A", sumOf(inUse))
 		kv.within = 0.02
 		all = append(all, kv)
 	}
 	return all
 }
 
-// valuesOfTriton are those that only Triton shows, or only its pool has.
+// valuesOfTriton returns those that only Triton shows, or only its pool has.
 func valuesOfTriton() []shown {
 	const name = poolTriton + "-1"
 	share := func(w window) float64 { return w.count(failed) / w.count(ended) }
@@ -184,8 +184,8 @@ func valuesOfTriton() []shown {
 	return []shown{
 		pool("trtllm-fleet / Pools / M", share),
 		pool("trtllm-fleet / Failed requests / A", share),
-		pool("trtllm-latency / Share of failed requests / A", share),
-		pool("trtllm-latency / Ended requests by class / A", rateOf(failed), "class", "server"),
+		pool("trtllm-latency / Failed request ratio / A", share),
+		pool("trtllm-latency / Completed requests by class / A", rateOf(failed), "class", "server"),
 		pool("trtllm-versions / Replicas by version / A", exactly(2), "engine_version", "2.64.0"),
 		v("trtllm-replica / Iterations / A", rateOf(func(t simulate.Truth) uint64 { return t.Iterations })),
 		v("trtllm-replica / KV cache blocks / A", sumOf(used), "state", "used"),

@@ -49,10 +49,10 @@ func promtool(t *testing.T) string {
 	return path
 }
 
-// pool is the name of the pool that a server in a trouble is alone in.
+// pool returns the name of the pool that a server in a trouble is alone in.
 func pool(server, trouble string) string { return server + "/" + trouble }
 
-// firing are the alerts that fire while each trouble of a server lasts, by pool.
+// firing returns the alerts that fire while each trouble of a server lasts, by pool.
 func firing(t *testing.T, server *matrix.Server) map[string][]string {
 	t.Helper()
 	program, dir := promtool(t), t.TempDir()
@@ -110,7 +110,7 @@ func withoutPanels(rules []byte) []byte {
 	return regexp.MustCompile(`(?s)\n {2}- name: llm-panel-.*?(\n {2}- name: llm-slo-recording$)`).ReplaceAll(rules, []byte("$1"))
 }
 
-// used are the names of series that rules read.
+// used returns the names of series that rules read.
 func used(rules string) map[string]bool {
 	names := make(map[string]bool)
 	for _, name := range regexp.MustCompile(`\b(llm_server|trtllm_exporter)_[a-z_]+`).FindAllString(rules, -1) {
@@ -120,7 +120,7 @@ func used(rules string) map[string]bool {
 	return names
 }
 
-// record is what a Prometheus keeps of a replica: a value for each of its scrapes,
+// record returns what a Prometheus keeps of a replica: a value for each of its scrapes,
 // NaN where there was none.
 func record(trouble *matrix.Trouble, seen []matrix.Seen, wanted map[string]bool) map[string][]float64 {
 	all, size, restarts := make(map[string][]float64), int(lasts/scrapes)+1, 0
@@ -172,7 +172,7 @@ func record(trouble *matrix.Trouble, seen []matrix.Seen, wanted map[string]bool)
 	return named
 }
 
-// number is 1 for true.
+// number returns 1 for true.
 func number(on bool) float64 {
 	if on {
 		return 1
@@ -180,7 +180,7 @@ func number(on bool) float64 {
 	return 0
 }
 
-// written is a line of values as promtool reads it: runs of equal steps are one
+// written returns a line of values as promtool reads it: runs of equal steps are one
 // word, a series that went away is stale.
 func written(line []float64) string {
 	var words []string

@@ -1,6 +1,6 @@
-// Package vocabulary owns the names that queries of dashboards and alerts may
-// use: what the exporter serves, by type and labels. It knows names, not
-// values, and neither dashboards nor rules.
+// Package vocabulary owns the names that queries of dashboards and alerts may use: the
+// series that the exporter serves, with type and labels. It must not know values, dashboards
+// or rules.
 package vocabulary
 
 import (
@@ -13,28 +13,27 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 )
 
-// Metric is what is known of the series of one name. Grade is how far its values
-// can be trusted, where they are derived from servers.
+// Metric describes the series with one name. Derived ones have a grade.
 type Metric struct {
 	Type   model.MetricType
 	Labels []string
 	Grade  derive.Grade
 }
 
-// Vocabulary are all metrics that queries may use, by the names of their
-// series. Many may read it at once while none adds to it.
+// Vocabulary holds the metrics that queries may use, by name of their series.
 type Vocabulary map[string]Metric
 
-// New is the catalogue of derived families, the exporter's own families and
-// what Prometheus says of its scrape.
+// New returns the catalogue of derived families, the exporter's own families, and the
+// series that Prometheus adds.
 func New() Vocabulary {
 	v := make(Vocabulary)
 	for _, f := range assess.Catalogue() {
-		of := identity()
+		// Only kinds of servers with a router have a tier.
+		labels := []string{"engine", "engine_version", "pool_id", "replica_id", "tier", "trtllm_version"}
 		if f.Scope == derive.OfPool {
-			of = []string{"pool_id"}
+			labels = []string{"pool_id"}
 		}
-		v.add(f.Name, f.Type, f.Grade, append(of, f.Labels...)...)
+		v.add(f.Name, f.Type, f.Grade, append(labels, f.Labels...)...)
 	}
 	for name, m := range Own() {
 		v.add(name, m.Type, "", m.Labels...)
@@ -46,13 +45,7 @@ func New() Vocabulary {
 	return v
 }
 
-// identity are the labels of everything that a target says. Only kinds of
-// servers with a router have a tier.
-func identity() []string {
-	return []string{"engine", "engine_version", "pool_id", "replica_id", "tier", "trtllm_version"}
-}
-
-// add takes a family in, with the labels that Prometheus gives its series.
+// add adds a family, with the labels that Prometheus adds to its series.
 func (v Vocabulary) add(name string, kind model.MetricType, grade derive.Grade, labels ...string) {
 	all := append([]string{"cluster", "instance", "job"}, labels...)
 	slices.Sort(all)
@@ -75,11 +68,10 @@ func (v Vocabulary) add(name string, kind model.MetricType, grade derive.Grade, 
 	}
 }
 
-// Record takes a recording rule in: what it records, and the labels that its
-// result has.
+// Record adds the series of a recording rule, with the labels of its result.
 func (v Vocabulary) Record(name string, labels []string) {
 	v[name] = Metric{Type: model.MetricTypeGauge, Labels: labels}
 }
 
-// Names are the names of all series, sorted.
+// Names returns the sorted names of all series.
 func (v Vocabulary) Names() []string { return slices.Sorted(maps.Keys(v)) }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# image.sh build ARG...    builds the container image with docker where it is, else buildah, which needs no daemon
-# image.sh check ARG...    builds it and looks at it, where buildah and its base image are available
+# image.sh build ARG...    builds the container image with docker, or else with buildah, which needs no daemon
+# image.sh check ARG...    builds and inspects it, if buildah and the base image are available
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 what=$1

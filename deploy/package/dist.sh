@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds what is released into dist: for each architecture a tar.gz, a deb, an rpm and a CycloneDX SBOM, and SHA256SUMS over
-# all of it. The same commit gives the same bytes: no file has a time but the commit's, and nothing is in the order of a
-# folder. `make dist` sets VERSION, LDFLAGS, NFPM, CYCLONEDX and OUT.
+# Builds a release into dist: for each architecture a tar.gz, a deb, an rpm and a CycloneDX SBOM, and SHA256SUMS of all files. Builds
+# are reproducible: files have the time of the commit and a fixed order. `make dist` sets VERSION, LDFLAGS, NFPM, CYCLONEDX and OUT.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export LC_ALL=C TZ=UTC
@@ -14,7 +13,7 @@ mkdir -p "$OUT"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What the program prints about itself is the same on every architecture.
+# The program's own output is the same on every architecture.
 go build -trimpath -buildvcs=false -o "$work/here" ./cmd/trtllm_exporter
 {
   printf '.TH trtllm_exporter 1 "%s" "trtllm_exporter %s" "User Commands"\n' "${MTIME%T*}" "$VERSION"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# An upgrade restarts what runs; a first installation starts nothing. A unit that does not come up again says so itself and
-# is no reason to leave the package half installed.
+# An upgrade restarts a running unit; a first installation starts nothing. If the unit fails to start, systemd reports it; the package
+# must not be left half installed.
 set -e
 [ -d /run/systemd/system ] || exit 0
 systemctl daemon-reload

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deb says remove or upgrade, rpm says 0 or 1. What is enabled is a link, also where nothing runs, as in an image.
+# deb passes remove or upgrade, rpm 0 or 1. Disabling removes a link, which exists even if nothing runs, as in an image.
 set -e
 case "${1:-}" in
 upgrade | 1) exit 0 ;;

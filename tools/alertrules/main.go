@@ -1,5 +1,4 @@
-// Command alertrules writes the rules with their default thresholds. It is run
-// by go generate.
+// Command alertrules writes the rules with default values. It is run by go generate.
 package main
 
 import (
@@ -19,7 +18,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return errors.New("give the file to write")
+		return errors.New("usage: alertrules FILE")
 	}
 	values, err := alerts.DefaultValues()
 	if err != nil {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# ci.sh STEP...: makes each step, goes on after one that fails, and says which did. While the first steps compile the network is
-# idle: what later ones need is fetched then. What cannot be fetched now is tried again, and reported, by its step.
+# ci.sh STEP...: makes each step, continues after failures, and lists them at the end. While the first steps compile, it downloads
+# what later ones need; a failed download is retried, and reported, by its step.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# cover.sh MIN 'GATED...' [PACKAGE...]: tests with coverage, where each gated package must reach MIN per cent; without PACKAGE the
-# gated ones alone are tested.
+# cover.sh MIN 'GATED...' [PACKAGE...]: runs tests with coverage; each gated package must reach MIN percent. Without PACKAGE only the
+# gated packages are tested.
 set -euo pipefail
 min=$1 gated=$2
 shift 2

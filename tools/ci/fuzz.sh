@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fuzz.sh TIME 'LEFT OUT...' FOLDER...: runs every fuzz test of the folders for TIME each. One test binary a package serves all of
-# its fuzz tests; with `go test -fuzz` each would link and vet its own.
+# fuzz.sh TIME 'EXCLUDED...' FOLDER...: runs every fuzz test of the folders for TIME each, with one test binary per package; `go test
+# -fuzz` would build one per fuzz test.
 set -euo pipefail
 time=$1 not=$2
 shift 2

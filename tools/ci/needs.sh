@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# needs.sh INSTALL... -- COMMAND...: runs COMMAND with what INSTALL printed as INSTALLED. INSTALL ends with 3 where this machine
-# cannot run it: COMMAND is skipped then, but never so in CI.
+# needs.sh INSTALL... -- COMMAND...: runs COMMAND with the output of INSTALL in INSTALLED. If INSTALL exits with 3, this machine cannot
+# run COMMAND: it is skipped, except in CI.
 set -euo pipefail
 install=()
 while [ "$1" != -- ]; do install+=("$1"); shift; done

@@ -1,7 +1,7 @@
 #!/bin/sh
-# overlay.sh DIR: writes to DIR what `go build -overlay DIR/overlay.json` needs for programs whose wall clock jumps, as the
-# environment variable TIME_JUMPS says: "12:3600,24:-7200" is an hour forward 12 seconds after the start, and two back at 24. The
-# monotonic clock goes on, as it does when a clock is set.
+# overlay.sh DIR: writes the files for `go build -overlay DIR/overlay.json`, for programs whose wall clock jumps by the environment
+# variable TIME_JUMPS: "12:3600,24:-7200" is an hour forward 12 seconds after the start, and two hours back at 24. The monotonic clock
+# is not affected, as when a clock is set.
 set -eu
 dir=$1
 time=$(go env GOROOT)/src/time

@@ -16,10 +16,10 @@ func main() {
 	}
 }
 
-// write writes one file for each dashboard.
+// write writes all dashboards.
 func write(args []string) error {
 	if len(args) < 1 || len(args) > 3 {
-		return fmt.Errorf("usage: dashboards FOLDER [LABEL OF CLUSTERS [CHOICES]], got %d arguments", len(args))
+		return fmt.Errorf("usage: dashboards FOLDER [CLUSTER_LABEL [CHOICES]], got %d arguments", len(args))
 	}
 	label := dashboards.ClusterLabel
 	if len(args) > 1 {
@@ -28,7 +28,7 @@ func write(args []string) error {
 	var chosen dashboards.Choices
 	if len(args) > 2 {
 		if err := json.Unmarshal([]byte(args[2]), &chosen); err != nil {
-			return fmt.Errorf("choices are no JSON of tags, links, refresh and timeFrom: %w", err)
+			return fmt.Errorf("choices: %w", err)
 		}
 	}
 	return dashboards.Write(args[0], label, &chosen)

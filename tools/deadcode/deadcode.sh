@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails on functions that no program reaches, but for those of allowed.txt, on a line there of which nothing is dead, and on what no
-# test reaches either. alerts/vocabulary is read by the module tools/querycheck, which is not followed.
+# Fails on functions that no program reaches, except those in allowed.txt, on obsolete lines there, and on functions that no test
+# reaches either. alerts/vocabulary is used by the module tools/querycheck, which is not analyzed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tags=e2e_deb,e2e_dynamo,e2e_kube,e2e_live,e2e_triton,e2e_vllm

@@ -65,7 +65,7 @@ func TestDebOnCleanDebian(t *testing.T) {
 	}
 }
 
-// debs are the packages of a release candidate and of the release after it,
+// debs returns the packages of a release candidate and of the release after it,
 // whose shipped configuration is another.
 func debs(t *testing.T) (old, next string) {
 	t.Helper()
@@ -82,7 +82,7 @@ func debs(t *testing.T) (old, next string) {
 	return old, changed
 }
 
-// one is the only file of a folder with that ending.
+// one returns the only file of a folder with that ending.
 func one(t *testing.T, folder, ending string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, "*"+ending))
@@ -91,7 +91,7 @@ func one(t *testing.T, folder, ending string) string {
 	return found[0]
 }
 
-// files are the paths on the disk, but for those where dpkg and apt keep
+// files returns the paths on the disk, but for those where dpkg and apt keep
 // accounts and programs keep what they need for the day.
 func (h *host) files(t *testing.T) string {
 	t.Helper()
@@ -99,14 +99,14 @@ func (h *host) files(t *testing.T) string {
 		-o -path /var/tmp -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd \) -prune -o -print | sort`)
 }
 
-// errors are the lines of the journal that the unit should not have.
+// errors returns the lines of the journal that the unit should not have.
 func (h *host) errors(t *testing.T) string {
 	t.Helper()
 	said, _ := h.try("journalctl -u trtllm_exporter -o cat --no-pager | grep -E 'level=(WARN|ERROR)|[Ff]ailed|panic'")
 	return said
 }
 
-// pid is the process of the unit that runs.
+// pid returns the process of the unit that runs.
 func (h *host) pid(t *testing.T) string {
 	t.Helper()
 	pid := h.run(t, "systemctl show -P MainPID trtllm_exporter")
@@ -315,7 +315,7 @@ func (h *host) unbooted(t *testing.T) {
 	require.Equal(t, h.clean, h.files(t))
 }
 
-// commands are the lines of the first block of docs/install.md behind a text.
+// commands returns the lines of the first block of docs/install.md behind a text.
 func commands(t *testing.T, behind string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/install.md")

@@ -1,4 +1,3 @@
-// Package deb holds the test that a clean Debian installs the package, starts
-// the unit and scrapes a simulated fleet. It is run by `make e2e-deb` with the
-// build tag e2e_deb, as root.
+// Package deb tests that a clean Debian installs the package, starts the unit and scrapes a
+// simulated fleet. `make e2e-deb` runs it with the build tag e2e_deb, as root.
 package deb

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the deb of two releases on a clean Debian that boots. Exit code 3 of machine.sh: this machine cannot boot another one.
+# Installs the debs of two releases on a clean Debian that boots systemd. Exit code 3 of machine.sh: this machine cannot boot one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 deb=$CACHE/deb as_root=''

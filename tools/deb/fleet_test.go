@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// identity are the labels of every series of a model of a replica.
+// identity returns the labels of every series of a model of a replica.
 func identity() []string {
 	return []string{"engine", "engine_version", "trtllm_version", "pool_id", "replica_id", "model_id"}
 }
@@ -56,7 +56,7 @@ func (m *machine) startFleet(t *testing.T) []replica {
 	return fleet
 }
 
-// configuration is a file that scrapes the fleet.
+// configuration returns a file that scrapes the fleet.
 func configuration(t *testing.T, fleet []replica) string {
 	t.Helper()
 	var b strings.Builder
@@ -77,7 +77,7 @@ func configuration(t *testing.T, fleet []replica) string {
 	return b.String()
 }
 
-// page is the exporter's page, or an error while it has none.
+// page returns the exporter's page, or an error while it has none.
 func (m *machine) page() (map[string]*dto.MetricFamily, error) {
 	text, err := m.try("curl -sf http://127.0.0.1:9802/metrics")
 	if err != nil {

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A clean Debian that boots systemd, in namespaces of its own, with a network of its own that is loopback and nothing else.
+# A clean Debian that boots systemd in its own namespaces, with only a loopback network.
 #
-#   machine.sh check               say whether this machine can do it
-#   machine.sh base                make .cache/deb/SUITE-ARCH.tar with debootstrap, unless it is there, and print its path
+#   machine.sh check               report whether this machine can run it
+#   machine.sh base                build .cache/deb/SUITE-ARCH.tar with debootstrap if it is missing, and print its path
 #   machine.sh boot BASE DIR       unpack BASE into DIR/root and boot it; SIGTERM stops it
-#   machine.sh enter DIR COMMAND...   become COMMAND as root inside of the machine of DIR
+#   machine.sh enter DIR COMMAND...   exec COMMAND as root inside the machine in DIR
 #
-# It is for root. DEBIAN_MIRROR and DEBIAN_SUITE choose what is installed.
-# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine cannot do it (one line says why).
+# Must run as root. DEBIAN_MIRROR and DEBIAN_SUITE choose the distribution.
+# Exit codes: 0 done, 1 failed, 2 usage, 3 this machine cannot run it (with a line that explains why).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -22,7 +22,7 @@ const patience = 2 * time.Minute
 // machine is a Debian that runs until the test ends.
 type machine struct{ dir string }
 
-// setting is what `make e2e-deb` says.
+// setting returns what `make e2e-deb` says.
 func setting(t *testing.T, name string) string {
 	t.Helper()
 	value := os.Getenv(name)

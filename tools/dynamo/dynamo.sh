@@ -2,12 +2,12 @@
 # A real NVIDIA Dynamo from PyPI: its frontend, and workers with its mock TensorRT-LLM engine. No GPU is needed.
 #
 #   dynamo.sh install [DIR]                install the packages of requirements.txt (DIR: .cache/dynamo/VERSION) and print DIR
-#   dynamo.sh inside COMMAND...            become COMMAND in a network namespace that has loopback only
-#   dynamo.sh run DIR STATE frontend PORT [FLAGS]          become a frontend; STATE is a folder that its workers share with it
-#   dynamo.sh run DIR STATE worker PORT [FLAGS]            become a worker with its system port
+#   dynamo.sh inside COMMAND...            exec COMMAND in a network namespace with only loopback
+#   dynamo.sh run DIR STATE frontend PORT [FLAGS]          exec a frontend; STATE is a folder shared with its workers
+#   dynamo.sh run DIR STATE worker PORT [FLAGS]            exec a worker with its system port
 #
-# Some of Dynamo's ports are open on every interface, so it runs only inside.
-# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine cannot do it (one line says why).
+# Some of Dynamo's ports are open on every interface, so run it only with inside.
+# Exit codes: 0 done, 1 failed, 2 usage, 3 this machine cannot run it (with a line that explains why).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/datalayer/metrics"
 )
 
-// vllmWithLoRA is a vLLM whose engine has worked on two sets of adapters. Each set
+// vllmWithLoRA returns a vLLM whose engine has worked on two sets of adapters. Each set
 // that ever was stays on its page with the time at which it was written, the
 // first one first.
 func vllmWithLoRA(t *testing.T) (address string) {

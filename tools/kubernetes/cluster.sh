@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A real API server of Kubernetes with its etcd, on loopback. There are no controllers, no nodes and no kubelet: objects are
-# checked, stored and guarded by RBAC, and nothing more becomes of them.
+# A real Kubernetes API server with etcd, on loopback. There are no controllers, nodes or kubelets: objects are validated, stored and
+# protected by RBAC, nothing else.
 #
-#   cluster.sh install             see that it can run here; as root, with CI=true or KUBE_INSTALL=yes, install what Debian has
-#   cluster.sh during COMMAND...   run COMMAND with a new and empty cluster
+#   cluster.sh install             check that it can run here; as root with CI=true or KUBE_INSTALL=yes, install Debian packages
+#   cluster.sh during COMMAND...   run COMMAND with a new, empty cluster
 #
-# KUBE_APISERVER names the server's binary. COMMAND gets the file of its administrator as KUBECONFIG.
-# Exit codes: that of COMMAND, 1 failed, 2 used wrongly, 3 this machine cannot do it (one line says why).
+# KUBE_APISERVER is the server's binary. COMMAND gets the administrator's file as KUBECONFIG.
+# Exit codes: that of COMMAND, 1 failed, 2 usage, 3 this machine cannot run it (with a line that explains why).
 set -euo pipefail
 
 packages="etcd-server openssl curl"

@@ -108,7 +108,7 @@ func valueRows(t *testing.T, node *yaml.Node, path string) []valueRow {
 	return rows
 }
 
-// cell is a default as a cell of a table.
+// cell returns a default as a cell of a table.
 func cell(t *testing.T, value *yaml.Node) string {
 	t.Helper()
 	var v any
@@ -123,10 +123,10 @@ func cell(t *testing.T, value *yaml.Node) string {
 
 const readmeHead = "# trtllm-exporter\n\n" +
 	"<!-- Written by `make deploy-files` from values.yaml. -->\n\n" +
-	"Metrics of NVIDIA Triton and TensorRT-LLM servers, many replicas on one /metrics for Prometheus.\n\n" +
+	"A Prometheus exporter for fleets of LLM servers: Triton, trtllm-serve, NIM, Dynamo, vLLM and SGLang.\n\n" +
 	"```sh\nhelm install exporter deploy/helm/trtllm-exporter --namespace llm --values my-values.yaml\n```\n\n" +
-	"`config` is the exporter's own configuration, key for key as in docs/configuration.md; the folder `ci` has whole files\n" +
-	"for every way to run it. docs/install.md says how to continue.\n\n"
+	"`config` is the exporter's configuration, as in docs/configuration.md; the folder `ci` has an example for every mode. See\n" +
+	"docs/install.md for the installation.\n\n"
 
 func TestSchemaKnowsEveryValueAndNoOther(t *testing.T) {
 	var values map[string]any

@@ -36,7 +36,7 @@ func helm(t *testing.T, args ...string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// rendered is the chart with some values.
+// rendered returns the chart with some values.
 func rendered(t *testing.T, args ...string) []byte {
 	t.Helper()
 	out, err := helm(t, append([]string{"template", "llm", ".", "--namespace=llm", "--kube-version=1.33.0"}, args...)...)
@@ -44,7 +44,7 @@ func rendered(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// valueSets are the files of ci by what they are for.
+// valueSets returns the files of ci by what they are for.
 func valueSets(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, chart, "ci/*-values.yaml"))
@@ -204,7 +204,7 @@ func TestChartScalesWhatItIsTold(t *testing.T) {
 	require.Equal(t, map[string]string{"pool_id": "llama-405b"}, hpa.Spec.Metrics[0].External.Metric.Selector.MatchLabels)
 }
 
-// sidecars are the pods' parts that a chart has for people to copy.
+// sidecars returns the pods' parts that a chart has for people to copy.
 func sidecars(o objects) []string {
 	var found []string
 	for _, m := range all[*corev1.ConfigMap](o) {

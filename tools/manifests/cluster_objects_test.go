@@ -30,7 +30,7 @@ func TestClusterTakesEveryManifest(t *testing.T) {
 	}
 }
 
-// pod is one that a workload would make, with the exporter alone in it.
+// pod returns one that a workload would make, with the exporter alone in it.
 func pod(t *testing.T, of *corev1.PodTemplateSpec) *unstructured.Unstructured {
 	t.Helper()
 	c := exporter(of).DeepCopy()

@@ -23,7 +23,7 @@ func (r *release) run(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// objects are what helm says the release is made of.
+// objects returns what helm says the release is made of.
 func (r *release) objects(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	found := documents(t, r.run(t, "get", "manifest", "llm"))
@@ -36,7 +36,7 @@ func (r *release) objects(t *testing.T) []*unstructured.Unstructured {
 	return found
 }
 
-// requireStored wants every object in the cluster, with the label by which the
+// requireStored requires every object in the cluster, with the label by which the
 // values of a revision are reported.
 func (r *release) requireStored(t *testing.T, objects []*unstructured.Unstructured, label string) {
 	t.Helper()

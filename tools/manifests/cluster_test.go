@@ -64,7 +64,7 @@ func cluster(t *testing.T) *apiServer {
 	return s
 }
 
-// definitions are the kinds of others that deploy has objects of. KEDA's module
+// definitions returns the kinds of others that deploy has objects of. KEDA's module
 // carries its own; those of the Prometheus operator are made from its types, as
 // it makes them itself; that of the Grafana operator is written by hand.
 func definitions(t *testing.T) []*unstructured.Unstructured {
@@ -92,7 +92,7 @@ func definitions(t *testing.T) []*unstructured.Unstructured {
 	return found
 }
 
-// namespace is one that does not exist yet.
+// namespace returns one that does not exist yet.
 func namespace(name string, labels map[string]string) *unstructured.Unstructured {
 	n := &unstructured.Unstructured{}
 	n.SetAPIVersion("v1")

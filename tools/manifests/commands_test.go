@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// documented are the lines of all blocks of commands in the documents that begin
+// documented returns the lines of all blocks of commands in the documents that begin
 // with a program, or have it behind a pipe, with the variables that they set.
 func documented(t *testing.T, program string) (lines []string) {
 	t.Helper()
@@ -38,7 +38,7 @@ func documented(t *testing.T, program string) (lines []string) {
 	return lines
 }
 
-// installValues is the file that docs/install.md has the reader write.
+// installValues returns the file that docs/install.md has the reader write.
 func installValues(t *testing.T) string {
 	t.Helper()
 	_, rest, found := strings.Cut(string(read(t, "docs/install.md")), "```yaml\n# values.yaml")
@@ -50,7 +50,7 @@ func installValues(t *testing.T) string {
 	return file
 }
 
-// placed are the arguments of a line of helm or kubectl with the paths of this
+// placed returns the arguments of a line of helm or kubectl with the paths of this
 // checkout and a file of values.
 func placed(t *testing.T, line string) []string {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 // root is the checkout.
 const root = "../.."
 
-// read gives the text of a file of the checkout.
+// read returns the text of a file of the checkout.
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, path))
@@ -25,7 +25,7 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
-// lintDockerfile gives the stages of a Dockerfile and everything that BuildKit
+// lintDockerfile returns the stages of a Dockerfile and everything that BuildKit
 // has to say about it.
 func lintDockerfile(text []byte) ([]instructions.Stage, []string, error) {
 	result, err := parser.Parse(bytes.NewReader(text))

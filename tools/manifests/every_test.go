@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents are the objects of a manifest as they are written.
+// documents returns the objects of a manifest as they are written.
 func documents(t *testing.T, manifest []byte) []*unstructured.Unstructured {
 	t.Helper()
 	reader := kubeyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
@@ -33,7 +33,7 @@ func documents(t *testing.T, manifest []byte) []*unstructured.Unstructured {
 	}
 }
 
-// everyManifest is all that deploy can give to a cluster: the chart with each
+// everyManifest returns all that deploy can give to a cluster: the chart with each
 // set of values, each overlay with and without components, and autoscaling.
 func everyManifest(t *testing.T) map[string][]byte {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// requireWholeRelease wants values with which the chart makes an exporter that
+// requireWholeRelease requires values with which the chart makes an exporter that
 // is scraped, with rules and dashboards.
 func requireWholeRelease(t *testing.T, values any) {
 	t.Helper()

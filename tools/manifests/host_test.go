@@ -24,7 +24,7 @@ func have(t *testing.T, program string) string {
 	return path
 }
 
-// verified is what systemd has to say about a unit; it says mistakes and ends
+// verified returns what systemd has to say about a unit; it says mistakes and ends
 // with success all the same.
 func verified(t *testing.T, text string) string {
 	t.Helper()
@@ -67,7 +67,7 @@ func dist(t *testing.T, checkout, umask string) string {
 	return out
 }
 
-// copied is the checkout in another folder, all files being of this moment and
+// copied returns the checkout in another folder, all files being of this moment and
 // for nobody else to read.
 func copied(t *testing.T) string {
 	t.Helper()
@@ -80,7 +80,7 @@ func copied(t *testing.T) string {
 	return to
 }
 
-// only is the one file of a folder with that ending.
+// only returns the one file of a folder with that ending.
 func only(t *testing.T, folder, ending string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, "*"+ending))

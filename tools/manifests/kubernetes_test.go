@@ -38,7 +38,7 @@ func kustomized(t *testing.T, path string) []byte {
 	return manifest
 }
 
-// allComponents is a kustomization next to overlays that adds to one of them all
+// allComponents returns a kustomization next to overlays that adds to one of them all
 // that may be added.
 func allComponents(t *testing.T, overlay string) string {
 	t.Helper()
@@ -65,7 +65,7 @@ func withComponents(t *testing.T, overlay string) []byte {
 	return kustomized(t, rel)
 }
 
-// binary is the exporter, built once a run by whoever calls the tests.
+// binary returns the exporter, built once a run by whoever calls the tests.
 func binary(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("TRTLLM_EXPORTER_BIN")

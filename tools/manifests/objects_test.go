@@ -61,7 +61,7 @@ func decode(t *testing.T, manifest []byte) (objects, error) {
 	}
 }
 
-// onlyComments says whether a document holds nothing.
+// onlyComments reports whether a document holds nothing.
 func onlyComments(doc []byte) bool {
 	for line := range bytes.Lines(doc) {
 		line = bytes.TrimSpace(line)
@@ -83,7 +83,7 @@ func all[T runtime.Object](o objects) []T {
 	return found
 }
 
-// one gives the only object of a kind.
+// one returns the only object of a kind.
 func one[T runtime.Object](t *testing.T, o objects) T {
 	t.Helper()
 	found := all[T](o)
@@ -187,7 +187,7 @@ func requireReachable(t *testing.T, o objects) {
 	}
 }
 
-// subset says whether a set of labels has all of another.
+// subset reports whether a set of labels has all of another.
 func subset(labels, of map[string]string) bool {
 	for name, value := range of {
 		if labels[name] != value {

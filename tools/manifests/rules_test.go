@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files of deploy that are made from others")
 
-// rules is what the exporter prints for Prometheus.
+// rules returns what the exporter prints for Prometheus.
 func rules(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"rules"}, args...)...)
@@ -27,7 +27,7 @@ func rules(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// asMonitored are the arguments by which rules are made for the interval of the
+// asMonitored returns the arguments by which rules are made for the interval of the
 // monitors, with more values.
 func asMonitored(t *testing.T, more string) []string {
 	t.Helper()

@@ -7,24 +7,23 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Book is what really became of the requests of a server since it started, and
-// what it works on.
+// Book records what really happened to the requests of a server since it started, and what
+// is in flight.
 type Book struct {
-	// Ended are the requests that ended, by class; Crashed are those of class server
-	// that no process was there to take.
+	// Ended counts completed requests by class; Crashed counts those of class server that no
+	// process accepted.
 	Ended   map[engine.Class]int
 	Crashed int
-	// Steps are the iterations of the engine, Tokens those it put out.
+	// Steps counts iterations of the engine, Tokens generated tokens.
 	Steps, Tokens int
-	// Running and Waiting are in flight, as the engine wrote it last; Came are requests
-	// that came since, of which it does not know yet.
+	// Running and Waiting are in flight by the engine's last report; Came counts requests that
+	// arrived since.
 	Running, Waiting, Came int
 	// Now is the time since the first page.
 	Now time.Duration
 }
 
-// add is the book after some more of everything; what is in flight is that of
-// the later.
+// add returns the sum of both books. Requests in flight are those of more.
 func (b Book) add(more Book) Book {
 	sum := more
 	sum.Ended = make(map[engine.Class]int)
@@ -44,80 +43,78 @@ func (b Book) add(more Book) Book {
 type Page struct {
 	At time.Duration
 	Book
-	// Restarted says that the server is a new process since the page before.
+	// Restarted is set if the server restarted since the previous page.
 	Restarted bool
 }
 
-// Trouble is something that a server may be in.
+// Trouble is a sequence of pages during a situation of a server.
 type Trouble struct {
 	Name  string
 	Pages []Page
-	// Canary says that a canary asks the server as its clients do.
+	// Canary is set if a canary sends requests too.
 	Canary bool
-	// Mute says that the server's API does not answer, Unanswered that a request which
-	// is sent to see whether the server hangs gets nothing.
+	// Mute is set if the server's API does not answer, Unanswered if a request that tests for
+	// a hang gets no answer.
 	Mute, Unanswered bool
-	// Healthy says that nothing is wrong with the server.
+	// Healthy is set if nothing is wrong with the server.
 	Healthy bool
 
-	// repeats are the stages that come again and again while the trouble lasts.
+	// repeats lists the stages that repeat while the trouble lasts.
 	repeats []stage
 }
 
 // interval is the time between pages.
 const interval = 5 * time.Second
 
-// stage are pages of one trouble on each of which the same is added.
+// stage is a part of a trouble; each of its pages adds the same.
 type stage struct {
 	pages int
 	each  Book
-	// restart begins with a new process, gap without pages for so long.
+	// restart starts with a new process, gap with a time without pages.
 	restart bool
 	gap     time.Duration
 }
 
-// trouble is one that goes through stages, one after the other. While it lasts
-// the last of them goes on.
-func trouble(name string, first Book, stages ...stage) Trouble {
-	t := Trouble{Name: name, Pages: []Page{{Book: Book{}.add(first)}}, repeats: stages[len(stages)-1:]}
+// trouble returns a trouble of stages. The last one repeats while the trouble lasts.
+func trouble(name string, firstToken Book, stages ...stage) Trouble {
+	t := Trouble{Name: name, Pages: []Page{{Book: Book{}.add(firstToken)}}, repeats: stages[len(stages)-1:]}
 	for _, s := range stages {
 		t.play(s)
 	}
 	return t
 }
 
-// mute is the same trouble in front of a server whose API does not answer.
+// mute returns the trouble with an API that does not answer.
 func (t Trouble) mute() Trouble {
 	t.Mute = true
 	return t
 }
 
-// unanswered is the same trouble of a server that is asked whether it hangs.
+// unanswered returns the trouble with a request that tests for a hang and gets no answer.
 func (t Trouble) unanswered() Trouble {
 	t.Unanswered = true
 	return t
 }
 
-// healthy is the same of a server with which nothing is wrong.
+// healthy marks the trouble as none.
 func (t Trouble) healthy() Trouble {
 	t.Healthy = true
 	return t
 }
 
-// asked is the same trouble of a server that a canary asks.
-func (t Trouble) asked() Trouble {
+// withCanary returns the trouble with a canary.
+func (t Trouble) withCanary() Trouble {
 	t.Canary = true
 	return t
 }
 
-// repeating is the same trouble, of which other stages come again and again while
-// it lasts.
+// repeating returns the trouble with other stages to repeat while it lasts.
 func (t Trouble) repeating(stages ...stage) Trouble {
 	t.repeats = stages
 	return t
 }
 
-// Lasting is the same trouble, lasting for so long at least.
+// Lasting returns the trouble with a minimum duration.
 func (t Trouble) Lasting(d time.Duration) Trouble {
 	t.Pages = slices.Clone(t.Pages)
 	for t.Pages[len(t.Pages)-1].At < d {
@@ -144,8 +141,7 @@ func (t *Trouble) play(s stage) {
 	}
 }
 
-// ended are requests that ended on one page, with the work of those that are
-// not refused at once.
+// ended returns completed requests of one page, with the work of those that were accepted.
 func ended(all map[engine.Class]int) Book {
 	b := Book{Ended: all}
 	if n := all[engine.ClassOK] + all[engine.ClassCanceled]; n > 0 {
@@ -154,10 +150,10 @@ func ended(all map[engine.Class]int) Book {
 	return b
 }
 
-// of are requests of one class.
+// of returns completed requests of one class.
 func of(class engine.Class, n int) Book { return ended(map[engine.Class]int{class: n}) }
 
-// Troubles are all that a server may be in.
+// Troubles returns all troubles.
 func Troubles() []Trouble {
 	well, failed := of(engine.ClassOK, 10), of(engine.ClassServer, 4)
 	long := Book{Ended: map[engine.Class]int{engine.ClassOK: 50000, engine.ClassServer: 700}, Steps: 900000, Tokens: 5000000}
@@ -200,7 +196,7 @@ func Troubles() []Trouble {
 		trouble("a batch of long requests", fresh, stage{pages: 4, each: well}, stage{pages: 20, each: batch}).healthy(),
 		trouble("API does not answer", fresh, stage{pages: 8, each: well}).mute().healthy(),
 		trouble("API does not answer, all fail", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}).mute(),
-		trouble("all fail, a canary asks", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}).asked(),
+		trouble("all fail, a canary asks", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}).withCanary(),
 		trouble("restart", fresh, stage{pages: 6, each: well}, stage{pages: 4, restart: true, each: well}).healthy(),
 		trouble("restart while all fail", fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 4, restart: true, each: failed}),
 		trouble("missed scrapes while all fail", fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 1, gap: 30 * time.Second, each: failed}),

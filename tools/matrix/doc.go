@@ -1,8 +1,8 @@
-// Package matrix puts every kind of server into every trouble: pages that a
-// server of each kind and generation shows while it is healthy, fails, refuses,
-// hangs or restarts, and what is derived from them and judged of them.
+// Package matrix plays every kind of server through every trouble: it owns the pages that a
+// server of each kind and generation exposes while it is healthy, fails, rejects requests,
+// hangs or restarts, and collects what is derived from them and the verdicts.
 //
-// The table of testdata is what must come out; the tests and the generator of
-// the documentation read it from here. No server, port or clock is needed, and
-// nothing of it is part of the program.
+// The expected results are in testdata. Tests and the generator of documents use them; the
+// program does not. The package must not know servers, ports or clocks. Begin reading at
+// Play.
 package matrix

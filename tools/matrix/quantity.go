@@ -9,21 +9,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Quantity is something that one wants to know of a server: a family of series,
-// or a state.
+// Quantity is a family of series or a state that users want of a server.
 type Quantity struct {
 	Name string
-	// Families are those any of which has it, the best first; Class is that of the
-	// series of interest.
+	// Families lists alternatives, best first; Class selects series.
 	Families []string
 	Class    engine.Class
-	// State is one that has to be seen.
+	// State is a state that must be detected.
 	State assess.State
-	// Capability says why it is absent, or what of it is not counted.
+	// Capability is the capability with the reason if it is absent or incomplete.
 	Capability string
 }
 
-// Quantities are what servers are compared by, in the order of the documentation.
+// Quantities returns the quantities in the order of the documentation.
 func Quantities() []Quantity {
 	share := func(name string, class engine.Class) Quantity {
 		return Quantity{Name: name, Families: []string{"request_error_ratio"}, Class: class, Capability: engine.CanOutcomes}
@@ -33,21 +31,21 @@ func Quantities() []Quantity {
 	}
 	return []Quantity{
 		family("requests/s", engine.CanOutcomes, "requests_per_second"),
-		share("failed by the server", engine.ClassServer),
-		share("refused for want of room", engine.ClassOverload),
-		share("mistakes of clients", engine.ClassClient),
+		share("server errors", engine.ClassServer),
+		share("rejections for lack of capacity", engine.ClassOverload),
+		share("client errors", engine.ClassClient),
 		share("canceled", engine.ClassCanceled),
 		{Name: "state failing", State: assess.Failing, Capability: engine.CanOutcomes},
 		{Name: "state stalled", State: assess.Stalled, Capability: engine.CanStall},
 		family("queue", engine.CanQueue, "queue_depth"),
-		family("queue that the executor hides", engine.CanRunning, "queue_hidden_requests_estimate"),
+		family("hidden queue of the executor", engine.CanRunning, "queue_hidden_requests_estimate"),
 		family("running requests", engine.CanRunning, "requests_running"),
-		family("limit of requests", engine.CanRunning, "requests_limit"),
-		family("room for more requests", engine.CanRunning, "headroom_requests"),
-		family("what requests wait for", engine.CanQueue, "limited_by"),
+		family("request limit", engine.CanRunning, "requests_limit"),
+		family("request headroom", engine.CanRunning, "headroom_requests"),
+		family("limiting resource", engine.CanQueue, "limited_by"),
 		family("generated tokens", engine.CanTokens, "generation_tokens_total"),
 		family("generated tokens/s while requests run", engine.CanLiveTokens, "generation_tokens_live_per_second", "generation_tokens_per_second_estimate", "generation_tokens_per_second"),
-		family("KV cache use", engine.CanKVCache, "kv_cache_utilization_ratio"),
+		family("KV cache utilization", engine.CanKVCache, "kv_cache_utilization_ratio"),
 		family("KV cache size", engine.CanKVCache, "kv_cache_capacity_tokens"),
 		family("KV cache reuse", engine.CanKVReuse, "kv_cache_reuse_ratio", "kv_cache_reuse_ratio_estimate", "prompt_cache_hit_ratio"),
 		family("E2E, mean", engine.CanE2E, "request_duration_average_seconds"),
@@ -59,18 +57,18 @@ func Quantities() []Quantity {
 	}
 }
 
-// Given is one quantity of one server.
+// Given is a quantity of a server.
 type Given struct {
 	Quantity
 
-	// Family is the one that has it, empty for none and for states.
+	// Family is the family with it, empty for none and for states.
 	Family string
 	Shown  bool
-	// Why is the reason where it is absent, Cure what brings it.
+	// Why is the reason if it is absent, Cure what would provide it.
 	Why, Cure string
 }
 
-// GivenBy are all quantities of a server, as it shows them in any trouble.
+// GivenBy returns all quantities of a server, over all troubles.
 func GivenBy(server *Server) ([]Given, error) {
 	var pages []Seen
 	var usual map[string]Answer
@@ -90,10 +88,10 @@ func GivenBy(server *Server) ([]Given, error) {
 	return all, nil
 }
 
-// given looks for a quantity on pages.
+// given looks for a quantity in results.
 func (q Quantity) given(pages []Seen, usual map[string]Answer) Given {
 	g := Given{Quantity: q}
-	// A queue that grows shows a stall of any server; one that hangs may not write its queue.
+	// A growing queue shows a stall of any server, but a hanging server may not update its queue.
 	if q.State != "" && (q.Capability != engine.CanStall || usual[q.Capability].OK) {
 		g.Shown = slices.ContainsFunc(pages, func(s Seen) bool { return s.State == q.State })
 	}
@@ -110,7 +108,7 @@ func (q Quantity) given(pages []Seen, usual map[string]Answer) Given {
 	}
 	if answer := usual[q.Capability]; !g.Shown {
 		if g.Why, g.Cure = answer.Reason, answer.Cure; answer.OK && !strings.Contains(answer.Reason, "not counted") {
-			g.Why = "nothing on the page says it"
+			g.Why = "not on the page"
 		}
 	}
 	return g

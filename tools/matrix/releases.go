@@ -6,31 +6,30 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Releases are vLLM, SGLang and NIM in releases and modes whose pages have other
-// names or more ranks than those of [Servers], with the same requests. In trouble
-// they are as the server of their kind there.
+// Releases returns vLLM, SGLang and NIM in releases and modes whose pages have other names or
+// more ranks than those of [Servers], with the same requests.
 func Releases() []Server {
 	return append(vllmReleases(), sglangModes()...)
 }
 
-// vllmReleases are those in which names came or went, and modes of the newest.
+// vllmReleases returns the releases that added or removed names, and modes of the newest.
 func vllmReleases() []Server {
 	var all []Server
 	for _, r := range []release{vllmOldestKnown, vllmKVNames, vllmITL, vllmTPOT, vllmNoOldITL, vllmCached, vllmNewest} {
-		all = append(all, Server{Name: "vLLM " + r.String(), Kind: engine.VLLM, Facts: listed(r.String()), page: r.page})
+		all = append(all, Server{Name: "vLLM " + r.String(), Kind: engine.VLLM, Facts: singleModel(r.String()), page: r.page})
 	}
-	ranks := func(b *Book, p *sheet) {
+	ranks := func(b *Book, p *pageWriter) {
 		one, other := b.halves()
-		p.interleave(func(p *sheet) { vllmRank(&one, p, "0", vllmNewest) }, func(p *sheet) { vllmRank(&other, p, "1", vllmNewest) })
+		p.interleave(func(p *pageWriter) { vllmRank(&one, p, "0", vllmNewest) }, func(p *pageWriter) { vllmRank(&other, p, "1", vllmNewest) })
 		vllmRefused(b, p)
 		vllmHTTP(b, p, true)
 	}
 	return append(
 		all,
-		Server{Name: "vLLM 0.32.0, two ranks", Kind: engine.VLLM, Facts: listed("0.32.0"), page: ranks},
-		Server{Name: "vLLM 0.32.0, LoRA and drafts", Kind: engine.VLLM, Facts: listed("0.32.0"), page: func(b *Book, p *sheet) {
+		Server{Name: "vLLM 0.32.0, two ranks", Kind: engine.VLLM, Facts: singleModel("0.32.0"), page: ranks},
+		Server{Name: "vLLM 0.32.0, LoRA and drafts", Kind: engine.VLLM, Facts: singleModel("0.32.0"), page: func(b *Book, p *pageWriter) {
 			vllmNewest.page(b, p)
-			// Label sets of the past stay, with the time at which they were written.
+			// Old label sets stay, with the time at which they were written.
 			p.gauge("vllm:lora_requests_info", `max_lora="2",running_lora_adapters="old",waiting_lora_adapters=""`, 1.7e9)
 			p.gauge("vllm:lora_requests_info", `max_lora="2",running_lora_adapters="new",waiting_lora_adapters=""`, 1.7e9+b.Now.Seconds())
 			const l = `engine="0",model_name="llama"`
@@ -38,17 +37,17 @@ func vllmReleases() []Server {
 			p.count("vllm:spec_decode_num_draft_tokens_total", l, 4*b.Steps)
 			p.count("vllm:spec_decode_num_accepted_tokens_total", l, 3*b.Steps)
 		}},
-		Server{Name: "NIM 2 with vLLM 0.8.5", Kind: engine.NIM, Facts: listed("2.0.0"), page: vllmOldestKnown.page},
+		Server{Name: "NIM 2 with vLLM 0.8.5", Kind: engine.NIM, Facts: singleModel("2.0.0"), page: vllmOldestKnown.page},
 	)
 }
 
-// sglangModes are SGLang as it is started in other ways, and one that does not count
-// tokens of requests that run.
+// sglangModes returns SGLang in other modes, and one that does not count tokens of running
+// requests.
 func sglangModes() []Server {
-	many := func(b *Book, p *sheet) {
+	many := func(b *Book, p *pageWriter) {
 		one, other := b.halves()
-		var ranks []func(p *sheet)
-		// The ranks of one batch say the same.
+		var ranks []func(p *pageWriter)
+		// Ranks of one batch report the same.
 		for _, r := range []struct {
 			of   *Book
 			rank string
@@ -58,30 +57,30 @@ func sglangModes() []Server {
 			{&other, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
 			{&other, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
 		} {
-			ranks = append(ranks, func(p *sheet) { sglangScheduler(r.of, p, r.rank); sglangLive(r.of, p, r.rank) })
+			ranks = append(ranks, func(p *pageWriter) { sglangScheduler(r.of, p, r.rank); sglangLive(r.of, p, r.rank) })
 		}
 		p.interleave(ranks...)
 		sglangRequests(b, p)
 	}
 	const rank = `moe_ep_rank="0",pp_rank="0",tp_rank="0"`
-	facts := listed("0.5.23")
+	facts := singleModel("0.5.23")
 	return []Server{
 		{Name: "SGLang 0.5.23", Kind: engine.SGLang, Facts: facts, page: sglang},
-		{Name: "SGLang without live counters", Kind: engine.SGLang, Facts: listed(""), page: func(b *Book, p *sheet) { sglangScheduler(b, p, rank); sglangRequests(b, p) }},
+		{Name: "SGLang without live counters", Kind: engine.SGLang, Facts: singleModel(""), page: func(b *Book, p *pageWriter) { sglangScheduler(b, p, rank); sglangRequests(b, p) }},
 		{Name: "SGLang 0.5.23, two ranks of two", Kind: engine.SGLang, Facts: facts, page: many},
-		{Name: "SGLang 0.5.23, priorities", Kind: engine.SGLang, Facts: facts, page: func(b *Book, p *sheet) {
-			// The series without a priority is the whole.
+		{Name: "SGLang 0.5.23, priorities", Kind: engine.SGLang, Facts: facts, page: func(b *Book, p *pageWriter) {
+			// The series without priority is the total.
 			p.interleave(
-				func(p *sheet) { sglangScheduler(b, p, rank+`,priority=""`); sglangLive(b, p, rank) },
-				func(p *sheet) { sglangScheduler(b, p, rank+`,priority="7"`) },
+				func(p *pageWriter) { sglangScheduler(b, p, rank+`,priority=""`); sglangLive(b, p, rank) },
+				func(p *pageWriter) { sglangScheduler(b, p, rank+`,priority="7"`) },
 			)
 			sglangRequests(b, p)
 		}},
-		{Name: "NIM 2 with SGLang, two ranks of two", Kind: engine.NIM, Facts: listed("2.1.4"), page: many},
+		{Name: "NIM 2 with SGLang, two ranks of two", Kind: engine.NIM, Facts: singleModel("2.1.4"), page: many},
 	}
 }
 
-// halves splits what a server did between two ranks.
+// halves splits a book between two ranks.
 func (b *Book) halves() (one, other Book) {
 	one, other = *b, *b
 	one.Ended, other.Ended = make(map[engine.Class]int), make(map[engine.Class]int)
@@ -96,12 +95,12 @@ func (b *Book) halves() (one, other Book) {
 	return one, other
 }
 
-// interleave writes pages of the same families as one, family by family.
-func (p *sheet) interleave(pages ...func(p *sheet)) {
+// interleave merges pages family by family.
+func (p *pageWriter) interleave(pages ...func(p *pageWriter)) {
 	var order []string
 	by := make(map[string]string)
 	for _, page := range pages {
-		one := &sheet{}
+		one := &pageWriter{}
 		page(one)
 		for _, family := range strings.Split(one.text.String(), "# TYPE ")[1:] {
 			head, samples, _ := strings.Cut(family, "\n")

@@ -78,7 +78,7 @@ func TestEveryReleaseShowsTheSame(t *testing.T) {
 	require.Empty(t, string(diff.Diff(file, want, "now", []byte(got))))
 }
 
-// generationOf is what a page is within its kind.
+// generationOf returns what a page is within its kind.
 func generationOf(t *testing.T, server *matrix.Server, text string) string {
 	t.Helper()
 	e, ok := engine.Of(string(server.Kind))

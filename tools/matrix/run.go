@@ -14,41 +14,41 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Seen is what is known of a server at one page.
+// Seen holds all results for a page.
 type Seen struct {
 	assess.Verdict
-	// Conditions are what the numbers say of the server.
+	// Conditions holds the evidence from counters and gauges.
 	derive.Conditions
-	// Unshown says that nobody would see requests fail.
+	// Unshown is set if failing requests would go unnoticed.
 	Unshown bool
-	// Canary is whether the last request of a canary ended well; nil where none asks.
+	// Canary is the result of the last canary request; nil without canary.
 	Canary *bool
-	// Series are the derived series of the page.
+	// Series holds the derived series.
 	Series []Series
-	// Capabilities are what can be known of it, Objectives which of those that were
-	// promised are measured.
+	// Capabilities and Objectives tell what the server exposes and which objectives of
+	// [Promised] are measured.
 	Capabilities, Objectives map[string]Answer
 }
 
-// Promised are the objectives of every server's pool.
+// Promised returns the objectives of every pool.
 func Promised() []derive.Objective {
 	return []derive.Objective{{Name: derive.Availability, Share: 0.99}}
 }
 
-// Answer is what is said of a capability.
+// Answer is the status of a capability or an objective.
 type Answer struct {
 	OK           bool
 	Reason, Cure string
 }
 
-// Series is one derived series.
+// Series is a derived series.
 type Series struct {
 	Labels labels.Labels
 	Value  float64
 }
 
-// Value is the sum of the series of a family that have the labels, given as name
-// and value in turn; false for none.
+// Value returns the sum of the series of a family with the given pairs of label name and
+// value, false for none.
 func (s *Seen) Value(family string, pairs ...string) (sum float64, ok bool) {
 	for i := range s.Series {
 		lset := s.Series[i].Labels
@@ -66,10 +66,10 @@ func (s *Seen) Value(family string, pairs ...string) (sum float64, ok bool) {
 	return sum, ok
 }
 
-// window is how far rules look back.
+// window is the window of derived rates.
 const window = time.Minute
 
-// Play has a server go through a trouble, and returns what is known at each page.
+// Play plays a server through a trouble and returns the results of each page.
 func Play(server *Server, trouble *Trouble) ([]Seen, error) {
 	e, ok := engine.Of(string(server.Kind))
 	if !ok {
@@ -92,7 +92,7 @@ func Play(server *Server, trouble *Trouble) ([]Seen, error) {
 	return all, nil
 }
 
-// run is one server in one trouble.
+// run is the state of a server in a trouble.
 type run struct {
 	server  *Server
 	engine  engine.Engine
@@ -101,17 +101,17 @@ type run struct {
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	read    *engine.Page
-	// topology are the models of the page that was read.
+	// topology holds the models of the last page.
 	topology *engine.Topology
 	was      assess.State
-	// canary says that a canary asks, served how its last request ended, before what
-	// the book was then.
+	// canary is set if a canary sends requests, served is the result of its last one, before
+	// the book at that time.
 	canary, unanswered bool
 	served             *bool
 	before             Book
 }
 
-// identity says who the server is, by its answers and its page.
+// identity returns the identity of the server by its API and its page.
 func (r *run) identity() derive.Identity {
 	var models []engine.ModelFacts
 	if r.facts != nil {
@@ -123,7 +123,7 @@ func (r *run) identity() derive.Identity {
 	}
 }
 
-// page takes one page.
+// page processes a page.
 func (r *run) page(p *Page) (Seen, error) {
 	block, err := r.cache.Parse([]byte(r.server.Text(&p.Book)), "")
 	if err != nil {
@@ -141,8 +141,8 @@ func (r *run) page(p *Page) (Seen, error) {
 	return r.seen(p, r.deriver.Render(block)), nil
 }
 
-// asked is how the last request of a canary ended: like those of the clients.
-func (r *run) asked(b *Book) *bool {
+// canaryResult returns the result of the last canary request, which is that of the clients.
+func (r *run) canaryResult(b *Book) *bool {
 	ok, failed := b.ok() > r.before.ok(), b.failed() > r.before.failed()
 	if r.before = *b; r.canary && ok != failed {
 		r.served = &ok
@@ -150,7 +150,7 @@ func (r *run) asked(b *Book) *bool {
 	return r.served
 }
 
-// seen puts together what is known now.
+// seen collects the results of a page.
 func (r *run) seen(p *Page, out *exposition.Block) Seen {
 	s := Seen{Capabilities: make(map[string]Answer), Objectives: make(map[string]Answer)}
 	for n := range out.Shape().Lines() {
@@ -171,7 +171,7 @@ func (r *run) seen(p *Page, out *exposition.Block) Seen {
 		Was: r.was, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort(), Seen: true, Lived: true},
 		Failing: c.Failing, Still: c.Still, Came: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: r.read.Unrouted(), Unserved: known.Unserved, Unshown: known.Unshown(),
 	}
-	if s.Canary = r.asked(&p.Book); s.Canary != nil && !*s.Canary {
+	if s.Canary = r.canaryResult(&p.Book); s.Canary != nil && !*s.Canary {
 		e.Canary = "its canary fails"
 	}
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unshown != ""

@@ -9,43 +9,42 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Server is a kind of server in one generation, as it is configured usually.
+// Server is a generation of a kind of server in its usual configuration.
 type Server struct {
 	Name string
 	Kind engine.Kind
-	// Facts are what its API answers.
+	// Facts holds the answers of its API.
 	Facts engine.Facts
-	// Counts are the classes of which its page counts the requests, TakenAsOK those
-	// of which it does not know better; Only says that it counts what it accepted,
-	// whatever became of it.
+	// Counts lists the classes that its page counts, TakenAsOK those that it counts as ok;
+	// Only is set if it counts accepted requests, whatever their outcome.
 	Counts, TakenAsOK []engine.Class
 	Only              bool
-	// Comes says that its page shows that requests come while its engine hangs.
+	// Comes is set if its page shows arriving requests while the engine hangs.
 	Comes bool
 
-	page func(b *Book, p *sheet)
+	page func(b *Book, p *pageWriter)
 }
 
-// Servers are those of every kind and generation that has a page of its own.
+// Servers returns the servers of every kind and generation.
 func Servers() []Server {
 	return slices.Concat(tritons(), serves(), nims(), dynamos(), vllms(), sglangs())
 }
 
-// Text is a server's page.
+// Text returns a server's page.
 func (s *Server) Text(b *Book) string {
-	p := &sheet{}
+	p := &pageWriter{}
 	s.page(b, p)
 	return p.text.String()
 }
 
-// sheet is a page while it is written.
-type sheet struct {
+// pageWriter writes a page.
+type pageWriter struct {
 	text  strings.Builder
 	typed map[string]bool
 }
 
 // typeOf writes the type of a family once.
-func (p *sheet) typeOf(name, kind string) {
+func (p *pageWriter) typeOf(name, kind string) {
 	if p.typed == nil {
 		p.typed = make(map[string]bool)
 	}
@@ -55,34 +54,33 @@ func (p *sheet) typeOf(name, kind string) {
 	}
 }
 
-// count writes a counter, gauge a gauge, of which the labels are written out.
-func (p *sheet) count(name, labels string, n int) {
+// count writes a counter, gauge a gauge.
+func (p *pageWriter) count(name, labels string, n int) {
 	p.typeOf(name, "counter")
 	fmt.Fprintf(&p.text, "%s{%s} %d\n", name, labels, n)
 }
 
-func (p *sheet) gauge(name, labels string, v float64) {
+func (p *pageWriter) gauge(name, labels string, v float64) {
 	p.typeOf(name, "gauge")
 	fmt.Fprintf(&p.text, "%s{%s} %g\n", name, labels, v)
 }
 
-// gauges writes one gauge for each value of a label, for which labels have a
-// place.
-func (p *sheet) gauges(name, labels string, all map[string]float64) {
+// gauges writes a gauge per value of a label; labels is a format with its place.
+func (p *pageWriter) gauges(name, labels string, all map[string]float64) {
 	for _, value := range slices.Sorted(maps.Keys(all)) {
 		p.gauge(name, fmt.Sprintf(labels, value), all[value])
 	}
 }
 
-// event writes a counter that is on the page from its first event on.
-func (p *sheet) event(name, labels string, n int) {
+// event writes a counter that appears with its first event.
+func (p *pageWriter) event(name, labels string, n int) {
 	if n > 0 {
 		p.count(name, labels, n)
 	}
 }
 
 // times writes a histogram of n observations of the same value.
-func (p *sheet) times(name, labels string, n int, each float64) {
+func (p *pageWriter) times(name, labels string, n int, each float64) {
 	p.typeOf(name, "histogram")
 	var before string
 	if labels != "" {
@@ -99,18 +97,18 @@ func (p *sheet) times(name, labels string, n int, each float64) {
 }
 
 // latencies writes a histogram once it has an observation.
-func (p *sheet) latencies(name, labels string, n int, each float64) {
+func (p *pageWriter) latencies(name, labels string, n int, each float64) {
 	if n > 0 {
 		p.times(name, labels, n, each)
 	}
 }
 
-// The times of every request that ended well.
+// Durations of every successful request.
 const (
-	took, first, between = 2.0, 0.4, 0.008
+	requestDuration, firstToken, tokenGap = 2.0, 0.4, 0.008
 )
 
-// ok, failed and the others are the requests of a class.
+// ok, failed and the others return the number of requests of a class.
 func (b *Book) ok() int       { return b.Ended[engine.ClassOK] }
 func (b *Book) failed() int   { return b.Ended[engine.ClassServer] }
 func (b *Book) client() int   { return b.Ended[engine.ClassClient] }

@@ -6,29 +6,29 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// sglangs is SGLang, that counts requests of clients that left as ended too.
+// sglangs returns SGLang, which counts canceled requests as completed too.
 func sglangs() []Server {
 	return []Server{{
-		Name: "SGLang 0.5", Kind: engine.SGLang, Facts: listed("0.5.23"),
+		Name: "SGLang 0.5", Kind: engine.SGLang, Facts: singleModel("0.5.23"),
 		Counts: engine.Classes(), Comes: true, page: sglang,
 	}}
 }
 
 // sglang writes SGLang's page.
-func sglang(b *Book, p *sheet) {
+func sglang(b *Book, p *pageWriter) {
 	sglangScheduler(b, p, sglangRank)
 	sglangLive(b, p, sglangRank)
 	sglangRequests(b, p)
 }
 
-// sglangRank are the labels of an engine's only rank.
+// sglangRank holds the labels of a single rank.
 const sglangRank = `moe_ep_rank="0",pp_rank="0",tp_rank="0"`
 
-// sglangLabels are those of all series of its engine.
+// sglangLabels holds the labels of all series of the engine.
 const sglangLabels = `engine_type="unified",model_name="llama"`
 
 // sglangScheduler writes what one rank reports.
-func sglangScheduler(b *Book, p *sheet, rank string) {
+func sglangScheduler(b *Book, p *pageWriter, rank string) {
 	const v = "sglang:"
 	l := sglangLabels + "," + rank
 	p.gauge(v+"num_running_reqs", l, float64(b.Running))
@@ -44,34 +44,34 @@ func sglangScheduler(b *Book, p *sheet, rank string) {
 	p.event(v+"cuda_graph_passes_total", l+`,mode="decode_none"`, b.Steps)
 }
 
-// sglangLive writes the tokens of requests that run.
-func sglangLive(b *Book, p *sheet, rank string) {
+// sglangLive writes the tokens of running requests.
+func sglangLive(b *Book, p *pageWriter, rank string) {
 	p.event("sglang:realtime_tokens_total", sglangLabels+","+rank+`,mode="decode"`, b.Tokens)
 }
 
-// sglangRequests writes what requests are counted by, which has no rank.
-func sglangRequests(b *Book, p *sheet) {
+// sglangRequests writes the counters of requests, which have no rank.
+func sglangRequests(b *Book, p *pageWriter) {
 	sglangEnded(b, p)
 	sglangHTTP(b, p)
 }
 
-// sglangEnded writes what the engine counts of requests that ended.
-func sglangEnded(b *Book, p *sheet) {
+// sglangEnded writes the engine's counters of completed requests.
+func sglangEnded(b *Book, p *pageWriter) {
 	const l, v = sglangLabels, "sglang:"
 	left := b.canceled()
 	p.event(v+"cached_tokens_total", l+`,cache_source="device"`, b.ok())
-	p.latencies(v+"inter_token_latency_seconds", l, b.Tokens, between)
+	p.latencies(v+"inter_token_latency_seconds", l, b.Tokens, tokenGap)
 	p.event(v+"num_requests_total", l+`,is_streaming="true"`, b.ok()+left)
 	p.event(v+"num_aborted_requests_total", l, left)
 	p.event(v+"prompt_tokens_total", l+`,is_streaming="true"`, 100*(b.ok()+left))
 	p.event(v+"generation_tokens_total", l+`,is_streaming="true"`, b.Tokens)
-	p.latencies(v+"e2e_request_latency_seconds", l+`,is_streaming="true"`, b.ok()+left, took)
-	p.latencies(v+"time_to_first_token_seconds", l+`,is_streaming="true"`, b.ok()+left, first)
-	p.latencies(v+"request_time_per_output_token_seconds", l+`,is_streaming="true"`, b.ok(), between)
+	p.latencies(v+"e2e_request_latency_seconds", l+`,is_streaming="true"`, b.ok()+left, requestDuration)
+	p.latencies(v+"time_to_first_token_seconds", l+`,is_streaming="true"`, b.ok()+left, firstToken)
+	p.latencies(v+"request_time_per_output_token_seconds", l+`,is_streaming="true"`, b.ok(), tokenGap)
 }
 
-// sglangHTTP writes the requests that came to its API, and how they were answered.
-func sglangHTTP(b *Book, p *sheet) {
+// sglangHTTP writes the requests and responses of the API.
+func sglangHTTP(b *Book, p *pageWriter) {
 	const v = "sglang:"
 	left := b.canceled()
 	answers := func(endpoint, method, status string, n int) {

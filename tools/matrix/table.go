@@ -11,33 +11,33 @@ import (
 )
 
 // head begins the table.
-const head = `What is known of every kind of server in every trouble, at the last page of it.
+const head = `Results for every kind of server in every trouble, at its last page.
 
-state       what the replica is judged to be doing
-verdict     ok, look or broken; "failures unseen" where it says that nobody would see requests fail, as the server does not tell
-            and no canary asks
-requests/s  requests that ended a second over the window
-client      share of them that were the client's mistake, and so on; ok is not shown
-seconds     mean time of a request
-alerts      what fires while the trouble lasts, for twenty minutes in all, in a pool of this replica alone; see alerts/values.yaml.
-            The pool promises that 99 % of requests do not fail
+state       state of the replica
+verdict     ok, look or broken; "failures unseen" if failing requests would go unnoticed, because the server does not expose them and
+            there is no canary
+requests/s  completed requests per second over the window
+client      share of client errors among them, and so on; ok is not shown
+seconds     mean duration of a request
+alerts      alerts that fire within twenty minutes of the trouble, for a pool with only this replica and an availability objective of
+            99 %; see alerts/values.yaml
 -           absent
 
-Where shares are absent although requests ended, the line below the server says why.
+If shares are absent although requests completed, the line below the server has the reason.
 `
 
-// columns are what a row of the table shows.
+// columns returns the heads of the columns.
 func columns() []string {
 	return []string{"trouble", "state", "verdict", "requests/s", "client", "canceled", "overload", "server", "seconds", "alerts"}
 }
 
-// Firing are the alerts that fire in a cell of the table.
+// Firing returns the alerts that fire in a cell of the table.
 type Firing func(server, trouble string) []string
 
-// Player is Play, or what was seen when it was played.
+// Player is Play, or a cache of its results.
 type Player func(*Server, *Trouble) ([]Seen, error)
 
-// Table is the whole table as text. Which alerts fire is for Prometheus to say.
+// Table returns the table as text; firing comes from Prometheus.
 func Table(play Player, firing Firing) (string, error) {
 	var b strings.Builder
 	b.WriteString(head)
@@ -60,10 +60,10 @@ func Table(play Player, firing Firing) (string, error) {
 	return b.String(), nil
 }
 
-// none is written where no alert fires.
+// none marks cells without alerts.
 const none = "-"
 
-// Written are the alerts that the text of a table has in each cell.
+// Written parses the alerts of a table.
 func Written(table string) Firing {
 	cells, server := make(map[[2]string][]string), ""
 	gap := regexp.MustCompile(` {2,}`)
@@ -81,7 +81,7 @@ func Written(table string) Firing {
 	return func(server, trouble string) []string { return cells[[2]string{server, trouble}] }
 }
 
-// word is yes or no.
+// word returns yes or no.
 func word(ok bool) string {
 	if ok {
 		return "yes"
@@ -89,7 +89,7 @@ func word(ok bool) string {
 	return "no"
 }
 
-// row is one line of the table.
+// row returns a row of the table.
 func row(name string, s *Seen, alerts []string) []string {
 	verdict := string(s.Severity)
 	if s.Unshown && s.Severity == assess.OK {
@@ -107,7 +107,7 @@ func row(name string, s *Seen, alerts []string) []string {
 	return append(cells, cell(s.Value("request_duration_average_seconds")), strings.Join(alerts, " "))
 }
 
-// cell is a number to two digits, or that there is none.
+// cell formats a number with two decimals, or a dash.
 func cell(v float64, ok bool) string {
 	if !ok {
 		return "-"
@@ -115,7 +115,7 @@ func cell(v float64, ok bool) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
 }
 
-// write writes rows in columns.
+// write writes aligned columns.
 func write(b *strings.Builder, rows [][]string) {
 	widths := make([]int, len(columns()))
 	for _, r := range rows {

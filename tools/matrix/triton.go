@@ -7,40 +7,40 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// tritons are the servers that have Triton's page, by what works behind it.
+// tritons returns the servers with Triton's page, by backend.
 func tritons() []Server {
 	okAndFailed, left := []engine.Class{engine.ClassOK, engine.ClassServer}, []engine.Class{engine.ClassCanceled}
 	cpp := deployment("tensorrtllm", false)
 	return []Server{
 		{
 			Name: "Triton, C++ backend of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
-			Comes: true, page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
+			Comes: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 		{
 			Name: "Triton 24.03, failures without reasons", Kind: engine.Triton, Facts: version("2.44.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
-			Comes: true, page: func(b *Book, p *sheet) { ensemble(b, p, false); executor(b, p, "") },
+			Comes: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, false); executor(b, p, "") },
 		},
 		{
 			Name: "Triton, Python executor of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", deployment("python", true)...), Counts: okAndFailed, TakenAsOK: left,
-			Comes: true, page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, "tokens") },
+			Comes: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens") },
 		},
 		{
 			Name: "Triton, LLM-API model", Kind: engine.Triton,
 			Facts:  version("2.64.0", config("tensorrt_llm", "python", true)),
 			Counts: okAndFailed, TakenAsOK: left, Only: true,
-			page: func(b *Book, p *sheet) { accepting(b, p, "tensorrt_llm") },
+			page: func(b *Book, p *pageWriter) { accepting(b, p, "tensorrt_llm") },
 		},
 		{
 			Name: "Triton, LLM-API model with the metrics module", Kind: engine.Triton,
 			Facts:  version("2.64.0", config("tensorrt_llm", "python", true)),
 			Counts: engine.Classes(), Comes: true,
-			page: func(b *Book, p *sheet) { accepting(b, p, "tensorrt_llm"); module(b, p) },
+			page: func(b *Book, p *pageWriter) { accepting(b, p, "tensorrt_llm"); module(b, p) },
 		},
 		{
 			Name: "Triton, ResNet", Kind: engine.Triton, Facts: version("2.64.0", config("resnet", "onnxruntime", false)),
 			Counts: []engine.Class{engine.ClassOK, engine.ClassServer, engine.ClassCanceled, engine.ClassOverload},
 			Comes:  true,
-			page: func(b *Book, p *sheet) {
+			page: func(b *Book, p *pageWriter) {
 				core(p, "resnet", b.ok(), b.failed(), true, map[string]int{"BACKEND": b.failed(), "CANCELED": b.canceled(), "REJECTED": b.overload()})
 				p.gauge("nv_inference_pending_request_count", ofModel("resnet"), float64(b.Running+b.Waiting+b.Came))
 			},
@@ -48,28 +48,28 @@ func tritons() []Server {
 		{
 			Name: "Triton, vLLM backend", Kind: engine.Triton, Facts: version("2.64.0", config("vllm_model", "vllm", true)),
 			Counts: okAndFailed, TakenAsOK: left, Only: true,
-			page: func(b *Book, p *sheet) { accepting(b, p, "vllm_model"); vllmBackend(b, p) },
+			page: func(b *Book, p *pageWriter) { accepting(b, p, "vllm_model"); vllmBackend(b, p) },
 		},
 		{
 			Name: "Triton behind its OpenAI frontend", Kind: engine.TritonOpenAI,
 			Facts:  engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "ensemble"}, {Name: "preprocessing"}, {Name: "tensorrt_llm"}, {Name: "postprocessing"}}},
 			Counts: okAndFailed, TakenAsOK: left,
-			Comes: true, page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
+			Comes: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 	}
 }
 
-// version are the facts of a Triton with those models.
+// version returns the facts of a Triton with models.
 func version(of string, models ...engine.ModelFacts) engine.Facts {
 	return engine.Facts{EngineVersion: of, Listed: true, Models: models}
 }
 
-// config is a model whose config is known.
+// config returns a model with a config.
 func config(name, backend string, decoupled bool) engine.ModelFacts {
 	return engine.ModelFacts{Name: name, Version: "1", State: engine.ModelReady, Configured: true, Backend: backend, Decoupled: decoupled}
 }
 
-// deployment are the models of TensorRT-LLM's repository.
+// deployment returns the models of TensorRT-LLM's repository.
 func deployment(backend string, decoupled bool) []engine.ModelFacts {
 	front, llm := config("ensemble", "", false), config("tensorrt_llm", backend, decoupled)
 	front.Platform, front.Steps = "ensemble", []string{"preprocessing", "tensorrt_llm", "postprocessing"}
@@ -77,11 +77,11 @@ func deployment(backend string, decoupled bool) []engine.ModelFacts {
 	return []engine.ModelFacts{front, config("preprocessing", "python", false), llm, config("postprocessing", "python", false)}
 }
 
-// ofModel are the labels of a model's series.
+// ofModel returns the labels of a model's series.
 func ofModel(name string) string { return `model="` + name + `",version="1"` }
 
-// core writes what Triton counts of one model.
-func core(p *sheet, name string, ok, failed int, reasons bool, by map[string]int) {
+// core writes Triton's counters of a model.
+func core(p *pageWriter, name string, ok, failed int, reasons bool, by map[string]int) {
 	l := ofModel(name)
 	p.count("nv_inference_request_success", l, ok)
 	if !reasons {
@@ -93,16 +93,15 @@ func core(p *sheet, name string, ok, failed int, reasons bool, by map[string]int
 	}
 	p.count("nv_inference_count", l, ok)
 	p.count("nv_inference_exec_count", l, ok)
-	p.count("nv_inference_request_duration_us", l, int(took*1e6)*ok)
+	p.count("nv_inference_request_duration_us", l, int(requestDuration*1e6)*ok)
 	p.count("nv_inference_queue_duration_us", l, 1000*ok)
-	p.count("nv_inference_compute_infer_duration_us", l, int(took*1e6)*ok)
+	p.count("nv_inference_compute_infer_duration_us", l, int(requestDuration*1e6)*ok)
 }
 
-// ensemble writes a deployment whose steps count what they took on. With reasons
-// an ensemble counts each failure twice. What clients ask wrongly is refused
-// before it is counted, and so is what finds a queue full; who leaves is not
-// noticed, and answered to the end.
-func ensemble(b *Book, p *sheet, reasons bool) {
+// ensemble writes an ensemble whose steps count what they accepted. With reasons the ensemble
+// counts each failure twice. Client errors and rejections are not counted; disconnects are
+// not noticed.
+func ensemble(b *Book, p *pageWriter, reasons bool) {
 	ok, fails := b.ok()+b.canceled(), b.failed()
 	if reasons {
 		fails *= 2
@@ -116,9 +115,9 @@ func ensemble(b *Book, p *sheet, reasons bool) {
 	}
 }
 
-// executor writes what TensorRT-LLM's backends publish, with what newer releases
-// of them have: tokens, and in C++ reused blocks.
-func executor(b *Book, p *sheet, newer string) {
+// executor writes the metrics of TensorRT-LLM's backends; newer names the additions of newer
+// releases: tokens, and reused blocks in C++.
+func executor(b *Book, p *pageWriter, newer string) {
 	l := ofModel("tensorrt_llm")
 	p.gauges("nv_trt_llm_request_metrics", l+`,request_type="%s"`, map[string]float64{
 		"active": float64(b.Running + b.Waiting), "scheduled": float64(b.Running), "waiting": float64(b.Waiting), "context": 0, "max": 8,
@@ -137,15 +136,15 @@ func executor(b *Book, p *sheet, newer string) {
 	}
 }
 
-// accepting writes a decoupled model of the Python backend: a request is a success
-// once it was taken on, unless no process was there to take it.
-func accepting(b *Book, p *sheet, name string) {
+// accepting writes a decoupled model of the Python backend, where a request succeeds once it
+// was accepted.
+func accepting(b *Book, p *pageWriter, name string) {
 	core(p, name, b.ok()+b.canceled()+b.failed()+b.Came-b.Crashed, 0, true, map[string]int{"BACKEND": b.Crashed})
 	p.gauge("nv_inference_pending_request_count", ofModel(name), 0)
 }
 
 // module writes what the metrics module adds to an LLM-API model.
-func module(b *Book, p *sheet) {
+func module(b *Book, p *pageWriter) {
 	const own = "nv_llmapi_"
 	l := ofModel("tensorrt_llm")
 	executor(b, p, "tokens")
@@ -163,17 +162,17 @@ func module(b *Book, p *sheet) {
 	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "canceled", "cancelled"), b.canceled())
 	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "client", "error"), b.client())
 	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "overload", "error"), b.overload())
-	p.times(own+"time_to_first_token_seconds", l, b.ok(), first)
-	p.times(own+"inter_token_latency_seconds", l, b.Tokens, between)
-	p.times(own+"request_duration_seconds", l, b.ok(), took)
+	p.times(own+"time_to_first_token_seconds", l, b.ok(), firstToken)
+	p.times(own+"inter_token_latency_seconds", l, b.Tokens, tokenGap)
+	p.times(own+"request_duration_seconds", l, b.ok(), requestDuration)
 }
 
-// vllmBackend writes what Triton's vLLM backend publishes.
-func vllmBackend(b *Book, p *sheet) {
+// vllmBackend writes the metrics of Triton's vLLM backend.
+func vllmBackend(b *Book, p *pageWriter) {
 	l := ofModel("vllm_model")
 	p.count("vllm:prompt_tokens_total", l, 100*b.ok())
 	p.count("vllm:generation_tokens_total", l, b.Tokens)
-	p.times("vllm:time_to_first_token_seconds", l, b.ok(), first)
-	p.times("vllm:time_per_output_token_seconds", l, b.Tokens, between)
-	p.times("vllm:e2e_request_latency_seconds", l, b.ok(), took)
+	p.times("vllm:time_to_first_token_seconds", l, b.ok(), firstToken)
+	p.times("vllm:time_per_output_token_seconds", l, b.Tokens, tokenGap)
+	p.times("vllm:e2e_request_latency_seconds", l, b.ok(), requestDuration)
 }

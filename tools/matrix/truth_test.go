@@ -36,7 +36,7 @@ var played = sync.OnceValues(func() (cells []cell, err error) {
 	return cells, nil
 })
 
-// seenOf is what was seen of a server in a trouble.
+// seenOf returns what was seen of a server in a trouble.
 func seenOf(server *matrix.Server, trouble *matrix.Trouble) ([]matrix.Seen, error) {
 	cells, err := played()
 	for i := range cells {
@@ -60,14 +60,14 @@ func everyCell(t *testing.T, check func(c *cell)) {
 	}
 }
 
-// grown is how many requests of a class ended between two pages, as far as the
+// grown returns how many requests of a class ended between two pages, as far as the
 // server's page counts them; crashed ones count everywhere where failures do.
 func (c *cell) grown(class engine.Class, from, to int) int {
 	a, b := &c.trouble.Pages[from], &c.trouble.Pages[to]
 	return b.Ended[class] - a.Ended[class]
 }
 
-// shown says whether the page shows what became of requests that failed.
+// shown reports whether the page shows what became of requests that failed.
 func (c *cell) shown(page int) bool {
 	counted := false
 	for _, class := range c.server.Counts {
@@ -164,7 +164,7 @@ func TestWhatIsShownIsTrue(t *testing.T) {
 	})
 }
 
-// windowFrom is the first page of the window of a page that is of the same
+// windowFrom returns the first page of the window of a page that is of the same
 // process, without a gap in between.
 func (c *cell) windowFrom(page int) int {
 	pages := c.trouble.Pages
@@ -175,7 +175,7 @@ func (c *cell) windowFrom(page int) int {
 	return from
 }
 
-// window is how many requests ended over a window, in all and by class, as far as
+// window returns how many requests ended over a window, in all and by class, as far as
 // the page counts them.
 func (c *cell) window(from, to int) (total int, by map[engine.Class]int) {
 	by = make(map[engine.Class]int)

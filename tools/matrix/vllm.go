@@ -6,46 +6,46 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// release is one of vLLM: 901 is 0.9.1, 3200 is 0.32.0.
+// release is a release of vLLM: 901 is 0.9.1, 3200 is 0.32.0.
 type release int
 
-// String is the version as vLLM has it.
+// String returns the version in vLLM's format.
 func (r release) String() string { return fmt.Sprintf("0.%d.%d", r/100, r%100) }
 
-// Releases of vLLM from which on a page has other names, by the sources of each.
+// Releases of vLLM that changed names, by their sources.
 const (
-	vllmKVNames     release = 902  // The cache is no longer named after the GPU, and both are there.
-	vllmITL         release = 1002 // The time between tokens has its own name, next to the old one.
-	vllmTPOT        release = 1100 // Names of the GPU's cache are gone; the mean of each request came.
-	vllmNoOldITL    release = 1200 // The old name of the time between tokens is gone.
+	vllmKVNames     release = 902  // Cache metrics without GPU in their names, next to the old ones.
+	vllmITL         release = 1002 // The time between tokens has a name of its own, next to the old one.
+	vllmTPOT        release = 1100 // Old cache names removed; mean time per token of each request added.
+	vllmNoOldITL    release = 1200 // The old name of the time between tokens is removed.
 	vllmCached      release = 1600 // Cached prompt tokens are counted.
-	vllmNewest      release = 3200 // Refused requests and what requests wait for are counted.
+	vllmNewest      release = 3200 // Rejected requests, and waiting requests by reason, are counted.
 	vllmOldestKnown release = 805
 )
 
-// vllms are generations of vLLM.
+// vllms returns the generations of vLLM.
 func vllms() []Server {
 	http := []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer}
 	return []Server{
-		{Name: "vLLM 0.9", Kind: engine.VLLM, Facts: listed("0.9.1"), Counts: http, page: release(901).page},
+		{Name: "vLLM 0.9", Kind: engine.VLLM, Facts: singleModel("0.9.1"), Counts: http, page: release(901).page},
 		{
-			Name: "vLLM 0.32", Kind: engine.VLLM, Facts: listed("0.32.0"), Counts: []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer, engine.ClassOverload},
+			Name: "vLLM 0.32", Kind: engine.VLLM, Facts: singleModel("0.32.0"), Counts: []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer, engine.ClassOverload},
 			page: vllmNewest.page,
 		},
 		{
-			Name: "vLLM 0.32, frontend in Rust", Kind: engine.VLLM, Facts: listed("0.32.0"), Counts: append(http, engine.ClassCanceled),
+			Name: "vLLM 0.32, frontend in Rust", Kind: engine.VLLM, Facts: singleModel("0.32.0"), Counts: append(http, engine.ClassCanceled),
 			page: vllmRust,
 		},
 		{
-			Name: "vLLM with --disable-log-stats", Kind: engine.VLLM, Facts: listed("0.32.0"),
+			Name: "vLLM with --disable-log-stats", Kind: engine.VLLM, Facts: singleModel("0.32.0"),
 			Counts: http, TakenAsOK: []engine.Class{engine.ClassCanceled},
-			page: func(b *Book, p *sheet) { vllmHTTP(b, p, false) },
+			page: func(b *Book, p *pageWriter) { vllmHTTP(b, p, false) },
 		},
 	}
 }
 
 // page writes vLLM's page.
-func (r release) page(b *Book, p *sheet) {
+func (r release) page(b *Book, p *pageWriter) {
 	vllmRank(b, p, "0", r)
 	if r >= vllmNewest {
 		vllmRefused(b, p)
@@ -53,24 +53,23 @@ func (r release) page(b *Book, p *sheet) {
 	vllmHTTP(b, p, r >= vllmNewest)
 }
 
-// vllmRust writes the page of the frontend in Rust, which counts requests whose clients
-// left, and shows neither the config of the cache nor whether the engine sleeps.
-func vllmRust(b *Book, p *sheet) {
+// vllmRust writes the page of the Rust frontend, which counts canceled requests, and exposes
+// neither cache config nor sleep state.
+func vllmRust(b *Book, p *pageWriter) {
 	vllmEngine(b, p, vllmLabels("0"), vllmNewest, b.canceled())
 	vllmHTTP(b, p, false)
 }
 
-// vllmRefused writes what found no room, which has no rank.
-func vllmRefused(b *Book, p *sheet) {
+// vllmRefused writes rejected requests, which have no rank.
+func vllmRefused(b *Book, p *pageWriter) {
 	p.count("vllm:admission_rejections_total", `model_name="llama",reason="max_num_queued_reqs"`, b.overload())
 }
 
-// vllmLabels are those of a data-parallel rank.
+// vllmLabels returns the labels of a data-parallel rank.
 func vllmLabels(rank string) string { return `engine="` + rank + `",model_name="llama"` }
 
-// vllmRank writes what one data-parallel rank reports. A client that left is in no
-// counter of requests.
-func vllmRank(b *Book, p *sheet, rank string, of release) {
+// vllmRank writes a data-parallel rank, which does not count canceled requests.
+func vllmRank(b *Book, p *pageWriter, rank string, of release) {
 	l := vllmLabels(rank)
 	vllmEngine(b, p, l, of, 0)
 	p.gauge("vllm:cache_config_info", l+`,block_size="16",cache_dtype="auto",num_gpu_blocks="1000"`, 1)
@@ -79,8 +78,8 @@ func vllmRank(b *Book, p *sheet, rank string, of release) {
 	}
 }
 
-// vllmEngine writes what an engine counts, aborted requests among those that ended.
-func vllmEngine(b *Book, p *sheet, l string, of release, aborted int) {
+// vllmEngine writes an engine, which counts aborted requests as completed.
+func vllmEngine(b *Book, p *pageWriter, l string, of release, aborted int) {
 	const v = "vllm:"
 	p.gauge(v+"num_requests_running", l, float64(b.Running))
 	p.gauge(v+"num_requests_waiting", l, float64(b.Waiting))
@@ -89,18 +88,18 @@ func vllmEngine(b *Book, p *sheet, l string, of release, aborted int) {
 	p.count(v+"request_success_total", l+`,finished_reason="stop"`, b.ok())
 	p.count(v+"request_success_total", l+`,finished_reason="abort"`, aborted)
 	p.times(v+"iteration_tokens_total", l, b.Steps, 2)
-	p.times(v+"e2e_request_latency_seconds", l, b.ok()+aborted, took)
-	p.times(v+"time_to_first_token_seconds", l, b.ok(), first)
+	p.times(v+"e2e_request_latency_seconds", l, b.ok()+aborted, requestDuration)
+	p.times(v+"time_to_first_token_seconds", l, b.ok(), firstToken)
 	p.times(v+"request_queue_time_seconds", l, b.ok(), 0.05)
 	vllmCache(b, p, l, of)
 	if of >= vllmITL {
-		p.times(v+"inter_token_latency_seconds", l, b.Tokens, between)
+		p.times(v+"inter_token_latency_seconds", l, b.Tokens, tokenGap)
 	}
 	if of < vllmNoOldITL {
-		p.times(v+"time_per_output_token_seconds", l, b.Tokens, between)
+		p.times(v+"time_per_output_token_seconds", l, b.Tokens, tokenGap)
 	}
 	if of >= vllmTPOT {
-		p.times(v+"request_time_per_output_token_seconds", l, b.ok(), between)
+		p.times(v+"request_time_per_output_token_seconds", l, b.ok(), tokenGap)
 	}
 	if of >= vllmNewest {
 		p.count(v+"request_success_total", l+`,finished_reason="error"`, 0)
@@ -108,8 +107,8 @@ func vllmEngine(b *Book, p *sheet, l string, of release, aborted int) {
 	}
 }
 
-// vllmCache writes the KV cache, and what was found in it: a tenth of the prompts.
-func vllmCache(b *Book, p *sheet, l string, of release) {
+// vllmCache writes the KV cache, with a hit ratio of a tenth.
+func vllmCache(b *Book, p *pageWriter, l string, of release) {
 	const v = "vllm:"
 	if of < vllmTPOT {
 		p.gauge(v+"gpu_cache_usage_perc", l, 0.03*float64(b.Running))
@@ -129,9 +128,9 @@ func vllmCache(b *Book, p *sheet, l string, of release) {
 	}
 }
 
-// vllmHTTP writes the answers of vLLM's API. Of requests that were refused half
-// were to be streamed, and are among those that went well.
-func vllmHTTP(b *Book, p *sheet, refuses bool) {
+// vllmHTTP writes the responses of vLLM's API. Half of the rejected requests are streams,
+// which count as successful.
+func vllmHTTP(b *Book, p *pageWriter, refuses bool) {
 	answers := func(handler, method, status string, n int) {
 		p.event("http_requests_total", fmt.Sprintf("handler=%q,method=%q,status=%q", handler, method, status), n)
 	}

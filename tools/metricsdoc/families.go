@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 )
 
-// sections writes the families under the headings of their sections.
+// sections writes all families by section.
 func sections(w *bytes.Buffer, all []derive.Family) {
 	section := ""
 	for i := range all {
@@ -23,13 +23,13 @@ func sections(w *bytes.Buffer, all []derive.Family) {
 	}
 }
 
-// block writes all that is known of a family.
+// block writes a family.
 func block(w *bytes.Buffer, f *derive.Family) {
 	about := []string{string(f.Type), "grade " + string(f.Grade)}
 	if f.Unit != "" {
 		about = append(about, "in "+unitWord(f.Unit))
 	}
-	about = append(about, "of each "+string(f.Scope))
+	about = append(about, "per "+string(f.Scope))
 	if len(f.Labels) > 0 {
 		about = append(about, "labels "+words(f.Labels))
 	}
@@ -43,15 +43,15 @@ func block(w *bytes.Buffer, f *derive.Family) {
 	}
 }
 
-// unitWord is a unit in a sentence.
+// unitWord returns a unit as words.
 func unitWord(unit string) string {
 	if unit == "ratio" {
-		return "shares of 1"
+		return "ratios"
 	}
 	return unit
 }
 
-// query is a first query of a family, of every pool.
+// query returns a simple query for a family, by pool.
 func query(f *derive.Family) string {
 	by := []string{"pool_id"}
 	if f.Scope != derive.OfPool {

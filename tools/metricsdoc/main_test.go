@@ -41,7 +41,7 @@ func TestWhatIsNotGivenHasAReason(t *testing.T) {
 	}
 }
 
-// requireUpToDate wants a committed document to be as it is made now.
+// requireUpToDate requires a committed document to be as it is made now.
 func requireUpToDate(t *testing.T, name string, made []byte) {
 	t.Helper()
 	committed, err := os.ReadFile("../../docs/" + name)

@@ -13,22 +13,21 @@ import (
 const windowGauges = `
 ## Without window gauges
 
-` + "`exposition.window_gauges: false`" + ` keeps from the page the families above that are the *same in PromQL*: what a query gives from the counters and histograms that stay on it. A test evaluates each
-query on the pages of simulated servers: it has what the family has, with a millionth as tolerance, over the same samples. A range of
-` + "`[1m]`" + ` has those of one scrape less than ` + "`global.window`" + ` of one minute has; add a scrape interval for the same. What differs: in the first minute of
-a counter and over a restart, where the family is absent, ` + "`rate`" + ` guesses; where a percentile is beyond the last bound, where the family is absent,
-` + "`histogram_quantile`" + ` has that bound; and a Prometheus that scrapes the exporter less often than the exporter its servers has fewer samples.
+` + "`exposition.window_gauges: false`" + ` omits the families above that are the *same in PromQL*, computed from counters and histograms that stay. A test compares each query with its family on the pages
+of simulated servers, over the same samples. A range of
+` + "`[1m]`" + ` has one scrape less than a ` + "`global.window`" + ` of one minute; add a scrape interval for the same result. Differences: in the first minute of a counter and across a
+restart, where the family is absent, ` + "`rate`" + ` extrapolates; if a percentile is beyond the last bound, where the family is absent, ` + "`histogram_quantile`" + ` returns that
+bound; and a Prometheus that scrapes the exporter less often has fewer samples.
 `
 
 const lost = `
-Status pages, ` + "`top`" + `, aliases, autoscaling, recording rules and alerts need none of them. These panels of the dashboards do, and show less
-or nothing:
+Status pages, ` + "`top`" + `, aliases, autoscaling, recording rules and alerts do not need them. These panels of the dashboards do, and show less or nothing:
 
 | dashboard | panel | reads |
 | --- | --- | --- |
 `
 
-// withoutWindowGauges is what exposition.window_gauges leaves out, and which panels
+// withoutWindowGauges writes what exposition.window_gauges: false omits, and which panels
 // need it.
 func withoutWindowGauges(b *bytes.Buffer) {
 	b.WriteString(windowGauges)
@@ -54,7 +53,7 @@ func withoutWindowGauges(b *bytes.Buffer) {
 	}
 }
 
-// reads says whether a query reads a family of gauges.
+// reads reports whether a query reads a family.
 func reads(query, name string) bool {
 	for rest := query; ; {
 		_, after, found := strings.Cut(rest, name)

@@ -1,6 +1,5 @@
-// Command otelcol is an OpenTelemetry Collector with what tools/peers measures and
-// nothing else: the receiver that scrapes as Prometheus does and the exporter that
-// shows /metrics. It is what the project's builder makes of such a list.
+// Command otelcol is an OpenTelemetry Collector with only the Prometheus receiver and
+// exporter, for tools/peers. OpenTelemetry's builder generates the same.
 package main
 
 import (
@@ -33,7 +32,7 @@ func main() {
 	}
 }
 
-// factories are the parts of the collector.
+// factories returns the components of the collector.
 func factories() (otelcol.Factories, error) {
 	receivers, err := otelcol.MakeFactoryMap[receiver.Factory](prometheusreceiver.NewFactory())
 	if err != nil {

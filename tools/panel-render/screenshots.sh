@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the demo and a Prometheus with the shipped rules for some minutes and draws every dashboard into a folder.
-# EXPORTER and PROMETHEUS are the programs; SECONDS_TO_SHOW is how much of the past the pictures have.
+# Runs the demo and Prometheus with the shipped rules for some minutes, then draws every dashboard into a folder.
+# EXPORTER and PROMETHEUS are the programs; SECONDS_TO_SHOW is the time range of the pictures.
 set -eu
 
 out=$(mkdir -p "$1" && cd "$1" && pwd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# bench.sh WAYS 'N...' ALSO: compares the exporter with other ways. WAYS are parts of the names of those to run, between commas, N the
-# numbers of targets, ALSO numbers that are added to the whole. The whole (no WAYS, no N) writes the tables of docs/dev/performance.md: 16
-# minutes of a machine without other work, nine more with 5000 targets. Where the collector cannot be built, its way says so.
+# bench.sh WAYS 'N...' ALSO: compares the exporter with other programs. WAYS are comma-separated parts of their names, N the numbers of
+# targets, ALSO additional numbers of targets. Without WAYS and N it writes the tables of docs/dev/performance.md, which takes 16 minutes on
+# an idle machine, and nine more with 5000 targets. If the collector cannot be built, its result says so.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ways=$1 numbers=$2 also=$3

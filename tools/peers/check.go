@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// identity are the labels that each series must have.
+// identity lists the labels that every series must have.
 //
 //nolint:gochecknoglobals // constant data.
 var identity = []string{"engine", "engine_version", "trtllm_version", "pool_id", "replica_id"}
 
-// check says what is wrong with a page.
+// check returns an error if a page lacks series or labels.
 func check(page string, targets int) error {
-	if count := strings.Count("\n"+page, "\n"+ofServers); count != targets*samples {
-		return fmt.Errorf("%d samples, not %d", count, targets*samples)
+	if count := strings.Count("\n"+page, "\n"+samplePrefix); count != targets*samplesPerTarget {
+		return fmt.Errorf("%d samples, not %d", count, targets*samplesPerTarget)
 	}
 	replicas := make(map[string]bool)
 	for line := range strings.Lines(page) {
-		if !strings.HasPrefix(line, ofServers) {
+		if !strings.HasPrefix(line, samplePrefix) {
 			continue
 		}
 		for _, label := range identity {
@@ -37,7 +37,7 @@ func check(page string, targets int) error {
 	return nil
 }
 
-// labelOf is the value of a label on a line, empty for none.
+// labelOf returns the value of a label on a line, empty for none.
 func labelOf(line, label string) string {
 	for _, before := range []string{"{", ","} {
 		if _, rest, ok := strings.Cut(line, before+label+`="`); ok {
@@ -48,7 +48,7 @@ func labelOf(line, label string) string {
 	return ""
 }
 
-// checkPicked says what is wrong with a page of the families that a picker reads.
+// checkPicked returns an error if a page has not exactly the families that a picker reads.
 func checkPicked(page string, targets int) error {
 	for _, family := range picked {
 		replicas := make(map[string]bool)

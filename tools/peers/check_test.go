@@ -10,7 +10,7 @@ const labels = `engine="triton",engine_version="2",trtllm_version="1",pool_id="b
 func TestPagesThatMissSomethingAreRefused(t *testing.T) {
 	t.Parallel()
 	line := `nv_x{` + labels + `,model="m",model_id="m"} 1` + "\n"
-	whole := strings.Repeat(line, samples)
+	whole := strings.Repeat(line, samplesPerTarget)
 	for name, c := range map[string]struct{ page, wrong string }{
 		"whole":                  {whole, ""},
 		"others are not counted": {whole + "up 1\n", ""},

@@ -12,25 +12,24 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// samples is how many samples the page of a target has, and ofServers is what
-// their names begin with.
+// Every target has samplesPerTarget samples, with names that start with samplePrefix.
 const (
-	samples   = 226
-	ofServers = "nv_"
+	samplesPerTarget = 226
+	samplePrefix     = "nv_"
 )
 
-// fleet are targets in this process: servers of Triton with its API, each on a
-// port of its own. Their values grow with each scrape.
+// fleet simulates Triton servers with their API in this process, each on its own port. Their
+// values grow with each scrape.
 type fleet struct {
 	addresses []string
-	// scrapes are those of each target.
-	scrapes []atomic.Int64
-	asked   atomic.Int64
-	servers []*http.Server
+	// scrapes counts the scrapes of each target.
+	scrapes     []atomic.Int64
+	apiRequests atomic.Int64
+	servers     []*http.Server
 }
 
-// newFleet starts so many targets on free ports of the loopback.
-func newFleet(ctx context.Context, n int) (*fleet, error) {
+// startFleet starts n targets on free loopback ports.
+func startFleet(ctx context.Context, n int) (*fleet, error) {
 	f := &fleet{scrapes: make([]atomic.Int64, n)}
 	var listen net.ListenConfig
 	for i := range n {
@@ -47,15 +46,15 @@ func newFleet(ctx context.Context, n int) (*fleet, error) {
 	return f, nil
 }
 
-// close ends all targets.
+// close stops all targets.
 func (f *fleet) close() {
 	for _, s := range f.servers {
 		_ = s.Close()
 	}
 }
 
-// counts are the scrapes so far of each target.
-func (f *fleet) counts() []int64 {
+// scrapeCounts returns the number of scrapes of each target so far.
+func (f *fleet) scrapeCounts() []int64 {
 	all := make([]int64, len(f.scrapes))
 	for i := range f.scrapes {
 		all[i] = f.scrapes[i].Load()
@@ -63,10 +62,10 @@ func (f *fleet) counts() []int64 {
 	return all
 }
 
-// since is how many scrapes there were after counts were taken: of all targets, and of
-// the one that had the fewest.
-func (f *fleet) since(before []int64) (all, fewest int64) {
-	for i, now := range f.counts() {
+// scrapesSince returns the number of scrapes since earlier counts: of all targets, and of
+// the one with the fewest.
+func (f *fleet) scrapesSince(before []int64) (all, fewest int64) {
+	for i, now := range f.scrapeCounts() {
 		all += now - before[i]
 		if i == 0 || now-before[i] < fewest {
 			fewest = now - before[i]
@@ -75,11 +74,11 @@ func (f *fleet) since(before []int64) (all, fewest int64) {
 	return all, fewest
 }
 
-// target answers for one target.
+// target returns the handler of a target.
 func (f *fleet) target(replica int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {
-			f.asked.Add(1)
+			f.apiRequests.Add(1)
 			api(w, r.URL.Path)
 			return
 		}
@@ -90,7 +89,7 @@ func (f *fleet) target(replica int) http.Handler {
 	})
 }
 
-// api answers what Triton is asked besides its page.
+// api answers requests for Triton's API.
 func api(w http.ResponseWriter, path string) {
 	answer := ""
 	switch {

@@ -18,24 +18,23 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// scraped is one target of the ordinary way: a goroutine that scrapes it by
-// net/http, parses the page by expfmt and adds labels, and a gatherer of the last
-// page.
-type scraped struct {
+// scrapeTarget is a target of the ordinary exporter: a goroutine scrapes it with net/http,
+// parses the page with expfmt and adds labels, and Gather returns the last page.
+type scrapeTarget struct {
 	url, replica string
 
 	mu  sync.Mutex
 	all []*dto.MetricFamily
 }
 
-// library is the exporter as it is usually written in Go: prometheus.Gatherers
-// over the last pages, served by promhttp. It reads the addresses of targets.
-func library(ctx context.Context, from io.Reader, address string, interval time.Duration) error {
+// serveOrdinary serves /metrics as exporters in Go usually do: prometheus.Gatherers over the
+// last pages, with promhttp. It reads the addresses of targets from a reader.
+func serveOrdinary(ctx context.Context, from io.Reader, address string, interval time.Duration) error {
 	var all prometheus.Gatherers
 	lines := bufio.NewScanner(from)
 	client := &http.Client{Timeout: interval, Transport: &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}}
 	for i := 0; lines.Scan(); i++ {
-		t := &scraped{url: "http://" + lines.Text() + "/metrics", replica: replica(i)}
+		t := &scrapeTarget{url: "http://" + lines.Text() + "/metrics", replica: replica(i)}
 		all = append(all, t)
 		go t.run(ctx, client, interval, time.Duration(i)*interval/1000%interval)
 	}
@@ -44,8 +43,8 @@ func library(ctx context.Context, from io.Reader, address string, interval time.
 	return fmt.Errorf("library: %w", http.ListenAndServe(address, mux)) //nolint:gosec // its one reader is this program.
 }
 
-// run scrapes at each interval.
-func (t *scraped) run(ctx context.Context, client *http.Client, interval, phase time.Duration) {
+// run scrapes the target periodically.
+func (t *scrapeTarget) run(ctx context.Context, client *http.Client, interval, phase time.Duration) {
 	if pause(ctx, phase) != nil {
 		return
 	}
@@ -60,8 +59,8 @@ func (t *scraped) run(ctx context.Context, client *http.Client, interval, phase 
 	}
 }
 
-// scrape gets one page.
-func (t *scraped) scrape(ctx context.Context, client *http.Client) ([]*dto.MetricFamily, error) {
+// scrape returns a page.
+func (t *scrapeTarget) scrape(ctx context.Context, client *http.Client) ([]*dto.MetricFamily, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -87,8 +86,8 @@ func (t *scraped) scrape(ctx context.Context, client *http.Client) ([]*dto.Metri
 	return all, nil
 }
 
-// label adds the labels of identity to a series.
-func (t *scraped) label(m *dto.Metric) {
+// label adds identity labels to a series.
+func (t *scrapeTarget) label(m *dto.Metric) {
 	for _, l := range m.Label {
 		if l.GetName() == "model" {
 			m.Label = append(m.Label, &dto.LabelPair{Name: new("model_id"), Value: l.Value})
@@ -101,8 +100,8 @@ func (t *scraped) label(m *dto.Metric) {
 	slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
 }
 
-// Gather gives the last page.
-func (t *scraped) Gather() ([]*dto.MetricFamily, error) {
+// Gather returns the last page.
+func (t *scrapeTarget) Gather() ([]*dto.MetricFamily, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.all, nil

@@ -1,7 +1,7 @@
-// Command peers measures the exporter next to other ways to bring the pages of many
-// servers with their identity to one page: processor time, memory, how long reads
-// take, and how long until all is there, each in one run over the same
-// targets, each held to have every series with every label.
+// Command peers compares the exporter with other programs that merge the pages of many
+// servers into one page with identity labels: CPU time, memory, latency of reads, and time
+// until the page is complete. All run over the same targets, and all must have every series
+// with every label.
 package main
 
 import (
@@ -19,19 +19,19 @@ import (
 
 func main() {
 	var o options
-	flag.BoolVar(&o.library, "library", false, "be the exporter that is written with the usual libraries, for the targets named on stdin")
-	flag.StringVar(&o.address, "address", "", "where -library listens")
-	flag.DurationVar(&o.plan.interval, "interval", time.Second, "time between two scrapes, and between two reads of a reader")
-	flag.Int64Var(&o.plan.scrapes, "scrapes", 12, "scrapes that each target has had before a peer is measured")
-	flag.DurationVar(&o.plan.warm, "warm", time.Minute, "time after which a peer is measured though targets had fewer")
-	flag.DurationVar(&o.plan.window, "window", 6*time.Second, "how long scraping, and reads of each coding, are measured")
-	flag.DurationVar(&o.plan.most, "most", 15*time.Second, "how long many readers may need for one read each; with more they are left out")
+	flag.BoolVar(&o.serveOrdinary, "library", false, "run the ordinary exporter for the targets on stdin")
+	flag.StringVar(&o.address, "address", "", "listen address of -library")
+	flag.DurationVar(&o.plan.interval, "interval", time.Second, "scrape interval, and interval of each reader")
+	flag.Int64Var(&o.plan.scrapes, "scrapes", 12, "scrapes of each target before a peer is measured")
+	flag.DurationVar(&o.plan.warm, "warm", time.Minute, "time after which a peer is measured with fewer scrapes")
+	flag.DurationVar(&o.plan.window, "window", 6*time.Second, "duration of measuring scrapes, and reads of each encoding")
+	flag.DurationVar(&o.plan.manyLimit, "most", 15*time.Second, "limit for one read by each of many readers; they are omitted above it")
 	flag.IntVar(&o.targets, "targets", 100, "number of targets")
 	flag.StringVar(&o.programs.exporter, "exporter", "bin/trtllm_exporter", "the exporter")
 	flag.StringVar(&o.programs.prometheus, "prometheus", ".cache/bin/prometheus", "Prometheus")
 	flag.StringVar(&o.programs.otelcol, "otelcol", ".cache/bin/otelcol", "the OpenTelemetry Collector of tools/otelcol")
-	flag.StringVar(&o.only, "only", "", "parts of the names of the peers to run, between commas; all when empty")
-	flag.StringVar(&o.report, "report", "", "write the results named as arguments, one JSON object a line, as tables into this document instead, between its marks")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts of the names of the peers to run; default all")
+	flag.StringVar(&o.report, "report", "", "write the results in the files given as arguments as tables into this document, between its marks")
 	flag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -39,9 +39,9 @@ func main() {
 	}
 }
 
-// options are the flags.
+// options holds the flags.
 type options struct {
-	library       bool
+	serveOrdinary bool
 	plan          plan
 	targets       int
 	address, only string
@@ -53,8 +53,8 @@ func (o *options) run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch {
-	case o.library:
-		return library(ctx, os.Stdin, o.address, o.plan.interval)
+	case o.serveOrdinary:
+		return serveOrdinary(ctx, os.Stdin, o.address, o.plan.interval)
 	case o.report != "":
 		all, err := load(flag.Args())
 		if err != nil {
@@ -62,12 +62,12 @@ func (o *options) run() error {
 		}
 		return report(o.report, all)
 	}
-	f, err := newFleet(ctx, o.targets)
+	f, err := startFleet(ctx, o.targets)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	if o.targets >= fewestRead {
+	if o.targets >= minManyTargets {
 		o.plan.many = []int{4, 40}
 	}
 	for i, p := range peers(o.programs) {
@@ -77,7 +77,7 @@ func (o *options) run() error {
 		r, err := p.measure(ctx, f, &o.plan)
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err() // The peer has ended too.
+			return ctx.Err() // The peer has stopped too.
 		case err != nil && i == 0:
 			return fmt.Errorf("%s with %d targets: %w", p.name, o.targets, err)
 		case err != nil:
@@ -91,14 +91,14 @@ func (o *options) run() error {
 	return nil
 }
 
-// fewestRead is how many targets a page has, at least, that is read by many.
-const fewestRead = 100
+// minManyTargets is the number of targets from which on several readers are measured.
+const minManyTargets = 100
 
-// chosen says whether a peer is one of those to run: those that are named, or all
-// that are measured with so many targets.
+// chosen reports whether to run a peer: whether it is named, or measured with that number of
+// targets by default.
 func (p *peer) chosen(only string, targets int) bool {
 	if only == "" {
-		return p.fewest <= targets && targets <= p.most
+		return p.minTargets <= targets && targets <= p.maxTargets
 	}
 	return slices.ContainsFunc(strings.Split(only, ","), func(part string) bool { return strings.Contains(p.name, part) })
 }

@@ -7,7 +7,7 @@ import (
 
 func TestWaysAreChosenByPartsOfTheirNamesOrByTheNumberOfTargets(t *testing.T) {
 	t.Parallel()
-	p := peer{name: "exporter", fewest: 100, most: 1000}
+	p := peer{name: "exporter", minTargets: 100, maxTargets: 1000}
 	for _, c := range []struct {
 		only    string
 		targets int
@@ -44,11 +44,11 @@ func TestScrapesAreCountedForEachTarget(t *testing.T) {
 	t.Parallel()
 	f := &fleet{scrapes: make([]atomic.Int64, 3)}
 	f.scrapes[0].Add(7)
-	before := f.counts()
+	before := f.scrapeCounts()
 	for i, n := range []int64{5, 2, 9} {
 		f.scrapes[i].Add(n)
 	}
-	if all, fewest := f.since(before); all != 16 || fewest != 2 {
+	if all, fewest := f.scrapesSince(before); all != 16 || fewest != 2 {
 		t.Errorf("%d, the fewest %d", all, fewest)
 	}
 }

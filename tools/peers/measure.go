@@ -8,62 +8,61 @@ import (
 	"time"
 )
 
-// result is what one peer took for one fleet.
+// result holds the measurements of a peer with a fleet.
 type result struct {
 	Peer     string
 	Targets  int
 	Interval time.Duration
-	// Version is what the peer says of itself.
+	// Version is the peer's own version.
 	Version string
-	// Failed is why there is nothing else here.
+	// Failed is the reason if it could not be measured.
 	Failed string `json:",omitempty"`
-	// Start is from the start to the first page on which all series of all targets were.
+	// Start is the time from the start to the first complete page.
 	Start time.Duration
-	// Scrape is µs of processor time a sample of the servers. Asked is how many
-	// questions besides the page there were for each scrape.
-	Scrape, Asked float64
-	// Plain and Gzip are reads by one reader.
+	// Scrape is µs of CPU per sample of the servers, APIRequests the number of requests
+	// besides the page per scrape.
+	Scrape, APIRequests float64
+	// Plain and Gzip hold the reads by one reader.
 	Plain, Gzip reads
-	// Many are reads with gzip by several readers.
+	// Many holds gzip reads by several readers.
 	Many []reads
-	pickReads
-	// Peak is the most memory that was resident, in bytes.
+	pickResult
+	// Peak is the peak resident memory in bytes.
 	Peak int64
 }
 
-// pickReads are reads of five families: Pick is µs of processor time of one, PickP50 and
-// PickP99 how long it took; 0 where it was not measured.
-type pickReads struct {
+// pickResult holds reads of five families: Pick is µs of CPU per read, PickP50 and PickP99
+// are durations; 0 if not measured.
+type pickResult struct {
 	Pick             float64
 	PickP50, PickP99 time.Duration
 }
 
-// cost is µs of processor time a sample of the servers of what is done once an
-// interval: a scrape and a read.
+// cost returns µs of CPU per sample of the servers for a scrape and a read.
 func (r *result) cost() float64 { return r.Scrape + r.Gzip.Cost }
 
-// memory is the most that was resident with no more than one reader, in bytes.
+// memory returns the peak resident memory with one reader, in bytes.
 func (r *result) memory() int64 { return r.Gzip.Peak }
 
-// plan says how long is measured.
+// plan defines how long to measure.
 type plan struct {
 	interval time.Duration
-	// scrapes is how many scrapes each target has had, and warm how long a peer has run,
-	// whichever comes first, before it is measured: that it just began is not what is
-	// compared.
+	// scrapes is the number of scrapes of each target, and warm the run time, after which
+	// measurement starts, whichever comes first.
 	scrapes int64
 	warm    time.Duration
-	// window is how long scraping, and reads of each coding, are measured.
+	// window is how long scrapes, and reads of each encoding, are measured.
 	window time.Duration
-	// most is how long a round of many readers may take.
-	most time.Duration
-	// many are the numbers of readers.
+	// manyLimit is how long a round of many readers may take.
+	manyLimit time.Duration
+	// many lists the numbers of readers.
 	many []int
 }
 
-// measure runs one peer over a fleet: it waits until all targets are on its page and known; measures scraping alone, and then reads.
+// measure runs a peer over a fleet, waits for a complete page, and measures scrapes alone,
+// then reads.
 func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err error) {
-	r = result{Peer: p.name, Targets: len(f.addresses), Interval: plan.interval, Version: p.version(ctx)}
+	r = result{Peer: p.name, Targets: len(f.addresses), Interval: plan.interval, Version: p.version}
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
 		return r, err
@@ -77,7 +76,7 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err
 	if err != nil {
 		return r, err
 	}
-	before, begin := f.counts(), time.Now()
+	before, begin := f.scrapeCounts(), time.Now()
 	ctx, running, err := start(ctx, cmd)
 	if err != nil {
 		return r, err
@@ -93,7 +92,7 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err
 	return r, err
 }
 
-// run is a peer that runs over a fleet, since when, and what scrapes there were before.
+// run is a running peer, with its start time and the scrape counts before it.
 type run struct {
 	*process
 	fleet   *fleet
@@ -102,45 +101,44 @@ type run struct {
 	begin   time.Time
 }
 
-// observe measures a peer that runs.
-func (p *peer) observe(ctx context.Context, r *result, on *run, plan *plan) error {
+// observe measures a running peer.
+func (p *peer) observe(ctx context.Context, r *result, running *run, plan *plan) error {
 	limit := 30*time.Second + 10*plan.interval
-	url := "http://" + on.address + p.path
-	whole, err := complete(ctx, url, r.Targets, limit)
+	url := "http://" + running.address + p.path
+	completed, err := complete(ctx, url, r.Targets, limit)
 	if err != nil {
 		return err
 	}
-	r.Start = whole.Sub(on.begin)
-	if err := on.warm(ctx, plan); err != nil {
+	r.Start = completed.Sub(running.begin)
+	if err := running.warm(ctx, plan); err != nil {
 		return err
 	}
-	rate, err := r.scraping(ctx, on, plan.window)
+	scrapeRate, err := r.scraping(ctx, running, plan.window)
 	if err != nil {
 		return err
 	}
-	if r.Plain, err = r.together(ctx, on.process, url, "", 1, plan.window, rate); err != nil {
+	if r.Plain, err = r.together(ctx, running.process, url, "", 1, plan.window, scrapeRate); err != nil {
 		return err
 	}
-	if r.Gzip, err = r.together(ctx, on.process, url, "gzip", 1, plan.window, rate); err != nil {
+	if r.Gzip, err = r.together(ctx, running.process, url, "gzip", 1, plan.window, scrapeRate); err != nil {
 		return err
 	}
-	if err := r.byMany(ctx, on, url, plan, rate); err != nil {
+	if err := r.byMany(ctx, running, url, plan, scrapeRate); err != nil {
 		return err
 	}
-	if r.Targets > mostPicked || p.pick == "" {
+	if r.Targets > maxPickTargets || p.pick == "" {
 		return nil
 	}
-	return r.picking(ctx, on.process, "http://"+on.address+p.pick, rate)
+	return r.picking(ctx, running.process, "http://"+running.address+p.pick, scrapeRate)
 }
 
-// byMany measures reads by many readers; numbers that are too many for a peer are left
-// out, and why.
-func (r *result) byMany(ctx context.Context, on *run, url string, plan *plan, rate float64) error {
+// byMany measures reads by many readers. It omits numbers that are too many for the peer.
+func (r *result) byMany(ctx context.Context, running *run, url string, plan *plan, scrapeRate float64) error {
 	for _, readers := range plan.many {
-		if tooMany(readers, r.Gzip.Cost*float64(r.Targets*samples), plan.most) {
+		if tooMany(readers, r.Gzip.Cost*float64(r.Targets*samplesPerTarget), plan.manyLimit) {
 			continue
 		}
-		many, err := r.together(ctx, on.process, url, "gzip", readers, plan.window/2, rate)
+		many, err := r.together(ctx, running.process, url, "gzip", readers, plan.window/2, scrapeRate)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -152,52 +150,51 @@ func (r *result) byMany(ctx context.Context, on *run, url string, plan *plan, ra
 	return nil
 }
 
-// warm waits until each target was scraped often enough, or the peer ran for long.
-func (on *run) warm(ctx context.Context, plan *plan) error {
-	const again = 50 * time.Millisecond
+// warm waits until every target was scraped often enough, or the peer ran long enough.
+func (running *run) warm(ctx context.Context, plan *plan) error {
+	const pollInterval = 50 * time.Millisecond
 	for {
-		if _, fewest := on.fleet.since(on.before); fewest >= plan.scrapes || time.Since(on.begin) >= plan.warm {
+		if _, fewest := running.fleet.scrapesSince(running.before); fewest >= plan.scrapes || time.Since(running.begin) >= plan.warm {
 			return nil
 		}
-		if err := pause(ctx, again); err != nil {
+		if err := pause(ctx, pollInterval); err != nil {
 			return err
 		}
 	}
 }
 
-// scraping measures scraping alone and gives its processor time a second.
-func (r *result) scraping(ctx context.Context, on *run, window time.Duration) (rate float64, err error) {
-	before, err := on.processorTime()
+// scraping measures scrapes alone and returns their CPU time per second.
+func (r *result) scraping(ctx context.Context, running *run, window time.Duration) (scrapeRate float64, err error) {
+	before, err := running.processorTime()
 	if err != nil {
 		return 0, err
 	}
-	counts, asked, begin := on.fleet.counts(), on.fleet.asked.Load(), time.Now()
+	scrapeCounts, apiRequests, begin := running.fleet.scrapeCounts(), running.fleet.apiRequests.Load(), time.Now()
 	if err := pause(ctx, window); err != nil {
 		return 0, err
 	}
-	after, err := on.processorTime()
+	after, err := running.processorTime()
 	if err != nil {
 		return 0, err
 	}
 	elapsed := time.Since(begin)
-	done, _ := on.fleet.since(counts)
+	done, _ := running.fleet.scrapesSince(scrapeCounts)
 	if expected := float64(r.Targets) * float64(window) / float64(r.Interval); float64(done) < 0.9*expected {
 		return 0, fmt.Errorf("%d scrapes, %.0f were due", done, expected)
 	}
-	r.Scrape = micros(after-before) / float64(done*samples)
-	r.Asked = float64(on.fleet.asked.Load()-asked) / float64(done)
+	r.Scrape = micros(after-before) / float64(done*samplesPerTarget)
+	r.APIRequests = float64(running.fleet.apiRequests.Load()-apiRequests) / float64(done)
 	return (after - before).Seconds() / elapsed.Seconds(), nil
 }
 
 const (
-	// mostPicked is how many targets a picker looks at, at most, pickEvery how often
-	// it reads, and picks how many times that is measured.
-	mostPicked = 100
-	pickEvery  = 50 * time.Millisecond
-	picks      = 60
+	// Pickers read at most maxPickTargets targets every pickEvery; picks reads are measured.
+	maxPickTargets = 100
+	pickEvery      = 50 * time.Millisecond
+	picks          = 60
 )
 
-// picked are the families that a picker reads.
+// picked lists the families that a picker reads.
 //
 //nolint:gochecknoglobals // constant data.
 var picked = []string{
@@ -205,8 +202,8 @@ var picked = []string{
 	"nv_trt_llm_kv_cache_block_metrics", "nv_gpu_utilization",
 }
 
-// picking measures reads as a picker does them: of few families, and often.
-func (r *result) picking(ctx context.Context, p *process, url string, rate float64) error {
+// picking measures frequent reads of few families, as endpoint pickers do.
+func (r *result) picking(ctx context.Context, p *process, url string, scrapeRate float64) error {
 	before, err := p.processorTime()
 	if err != nil {
 		return err
@@ -214,26 +211,26 @@ func (r *result) picking(ctx context.Context, p *process, url string, rate float
 	ticks, begin, reader := time.NewTicker(pickEvery), time.Now(), newClient()
 	defer ticks.Stop()
 	defer reader.close()
-	took := make([]time.Duration, picks)
-	for i := range took {
+	durations := make([]time.Duration, picks)
+	for i := range durations {
 		<-ticks.C
-		asked := time.Now()
+		sent := time.Now()
 		page, err := reader.read(ctx, url, "")
 		if err != nil {
 			return err
 		}
-		took[i] = time.Since(asked)
+		durations[i] = time.Since(sent)
 		if err := checkPicked(string(page), r.Targets); err != nil {
 			return err
 		}
 	}
 	after, err := p.processorTime()
-	r.Pick = readCost(after-before, time.Since(begin), rate, picks)
-	r.PickP50, r.PickP99 = quantiles(took)
+	r.Pick = readCost(after-before, time.Since(begin), scrapeRate, picks)
+	r.PickP50, r.PickP99 = quantiles(durations)
 	return err
 }
 
-// pause waits, or until the context ends.
+// pause waits for a duration or until the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -245,10 +242,10 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// micros is a duration in microseconds.
+// micros returns a duration in microseconds.
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// freeAddress is one of the loopback that nobody listens on.
+// freeAddress returns an unused loopback address.
 func freeAddress(ctx context.Context) (string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

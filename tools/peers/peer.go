@@ -11,56 +11,55 @@ import (
 	"time"
 )
 
-// peer is a way to bring the pages of a fleet with its identity to one page.
+// peer is a program that merges the pages of a fleet into one page with identity labels.
 type peer struct {
 	name string
-	// path is where its page is, pick where the families are that a picker reads; empty
-	// where there is none.
+	// path is the path of its page, pick that of the families that a picker reads; empty for
+	// none.
 	path, pick string
-	// fewest and most are the numbers of targets with which it is measured when nobody
-	// says which are to be.
-	fewest, most int
-	// version is what says its version.
-	version func(ctx context.Context) string
-	// command is what runs it.
+	// minTargets and maxTargets limit the numbers of targets that it is measured with by
+	// default.
+	minTargets, maxTargets int
+	version                string
+	// command returns the command to run it.
 	command func(ctx context.Context, j *job) (*exec.Cmd, error)
 }
 
-// job is what a peer has to do: over which fleet, with its files in which folder,
-// listening where.
+// job is the task of a peer: the fleet, a folder for its files, and its listen address.
 type job struct {
 	fleet        *fleet
 	dir, address string
 	interval     time.Duration
 }
 
-// programs are the paths of what is run.
+// programs holds the paths of programs.
 type programs struct{ exporter, prometheus, otelcol string }
 
 const (
-	// all is more targets than anybody asks for.
-	all = 1 << 20
-	// federate asks for all series of servers.
+	// all is no limit for the number of targets.
+	unlimited = 1 << 20
+	// federate requests all series of servers.
 	federate = "/federate?match[]=%7B__name__%3D~%22nv_.%2B%22%7D"
 	receiver = "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver"
 )
 
-// peers are those that are compared; the first is the exporter. The collector needs
-// 8 GB with 5000 targets.
-func peers(of programs) []peer {
+// peers returns the programs to compare, the exporter first. The collector needs 8 GB with
+// 5000 targets.
+func peers(p programs) []peer {
 	names := "/metrics?" + url.Values{"name[]": picked}.Encode()
 	matches := "/federate?" + url.Values{"match[]": picked}.Encode()
+	self, _ := os.Executable()
 	return []peer{
-		{name: "exporter", path: "/metrics", pick: names, most: all, version: says(of.exporter), command: of.runExporter},
-		{name: "ordinary Go", path: "/metrics", pick: names, most: all, version: libraries, command: runLibrary},
-		{name: "Prometheus, /federate", path: federate, pick: matches, most: all, version: built(of.prometheus, "github.com/prometheus/prometheus"), command: of.runPrometheus},
-		{name: "OTel Collector, /metrics", path: "/metrics", fewest: 100, most: 1000, version: built(of.otelcol, receiver), command: of.runCollector},
+		{name: "exporter", path: "/metrics", pick: names, maxTargets: unlimited, version: built(p.exporter, "github.com/trtllm-exporter/trtllm_exporter"), command: p.runExporter},
+		{name: "ordinary Go", path: "/metrics", pick: names, maxTargets: unlimited, version: built(self, "github.com/prometheus/client_golang", "github.com/prometheus/common"), command: runLibrary},
+		{name: "Prometheus, /federate", path: federate, pick: matches, maxTargets: unlimited, version: built(p.prometheus, "github.com/prometheus/prometheus"), command: p.runPrometheus},
+		{name: "OTel Collector, /metrics", path: "/metrics", minTargets: 100, maxTargets: 1000, version: built(p.otelcol, receiver), command: p.runCollector},
 	}
 }
 
-func (of *programs) runExporter(ctx context.Context, j *job) (*exec.Cmd, error) {
+func (p *programs) runExporter(ctx context.Context, j *job) (*exec.Cmd, error) {
 	name, err := j.write("exporter.yml", exporterConfig(j))
-	return exec.CommandContext(ctx, of.exporter, "--config.file="+name, "--web.listen-address="+j.address, "--log.level=error"), err //nolint:gosec // the program that is measured.
+	return exec.CommandContext(ctx, p.exporter, "--config.file="+name, "--web.listen-address="+j.address, "--log.level=error"), err //nolint:gosec // the program that is measured.
 }
 
 func runLibrary(ctx context.Context, j *job) (*exec.Cmd, error) {
@@ -70,24 +69,24 @@ func runLibrary(ctx context.Context, j *job) (*exec.Cmd, error) {
 	return cmd, err
 }
 
-func (of *programs) runPrometheus(ctx context.Context, j *job) (*exec.Cmd, error) {
+func (p *programs) runPrometheus(ctx context.Context, j *job) (*exec.Cmd, error) {
 	name, err := j.write("prometheus.yml", prometheusConfig(j, ""))
-	return exec.CommandContext(ctx, of.prometheus, "--config.file="+name, "--storage.tsdb.path="+filepath.Join(j.dir, "data"), "--web.listen-address="+j.address, "--log.level=error"), err //nolint:gosec // the program that is measured.
+	return exec.CommandContext(ctx, p.prometheus, "--config.file="+name, "--storage.tsdb.path="+filepath.Join(j.dir, "data"), "--web.listen-address="+j.address, "--log.level=error"), err //nolint:gosec // the program that is measured.
 }
 
-// runCollector runs the collector, if there is one.
-func (of *programs) runCollector(ctx context.Context, j *job) (*exec.Cmd, error) {
-	if _, err := os.Stat(of.otelcol); err != nil {
+// runCollector runs the collector if it could be built.
+func (p *programs) runCollector(ctx context.Context, j *job) (*exec.Cmd, error) {
+	if _, err := os.Stat(p.otelcol); err != nil {
 		return nil, errNoCollector
 	}
 	name, err := j.write("otelcol.yml", collectorConfig(j))
-	return exec.CommandContext(ctx, of.otelcol, "--config=file:"+name), err //nolint:gosec // the program that is measured.
+	return exec.CommandContext(ctx, p.otelcol, "--config=file:"+name), err //nolint:gosec // the program that is measured.
 }
 
-// errNoCollector does not name the file: a document may show it.
-var errNoCollector = errors.New("there is no collector, make could not build tools/otelcol")
+// errNoCollector does not name the file, because it may appear in a document.
+var errNoCollector = errors.New("no collector: make could not build tools/otelcol")
 
-// write writes a configuration.
+// write writes a configuration file.
 func (j *job) write(name, text string) (string, error) {
 	file := filepath.Join(j.dir, name)
 	return file, os.WriteFile(file, []byte(text), 0o600)

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostMemory is what a peer may have resident, in bytes, before it is ended: others
-// run on the machine too.
-const mostMemory = 8e9
+// maxMemory is the resident memory in bytes above which a peer is stopped, to protect the
+// machine.
+const maxMemory = 8e9
 
-// process is a peer that runs.
+// process is the process of a peer.
 type process struct {
 	cmd   *exec.Cmd
 	pid   int
 	ended chan struct{}
 }
 
-// start runs a peer. The context that it gives ends with the peer, and when it has
-// too much memory resident; its cause says which.
+// start starts a peer. The returned context ends with the peer, or when it exceeds maxMemory;
+// its cause tells which.
 func start(ctx context.Context, cmd *exec.Cmd) (context.Context, *process, error) {
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -34,14 +34,14 @@ func start(ctx context.Context, cmd *exec.Cmd) (context.Context, *process, error
 	running, cancel := context.WithCancelCause(ctx)
 	go func() {
 		_ = cmd.Wait()
-		cancel(fmt.Errorf("it ended by itself: %s", cmd.ProcessState))
+		cancel(fmt.Errorf("it exited: %s", cmd.ProcessState))
 		close(p.ended)
 	}()
 	go func() {
-		const again = 500 * time.Millisecond
-		for pause(running, again) == nil {
-			if resident, err := memory(p.pid, "VmRSS:"); err == nil && resident > mostMemory {
-				cancel(fmt.Errorf("it had more than %.0f GB resident", mostMemory/1e9))
+		const pollInterval = 500 * time.Millisecond
+		for pause(running, pollInterval) == nil {
+			if resident, err := memory(p.pid, "VmRSS:"); err == nil && resident > maxMemory {
+				cancel(fmt.Errorf("it had more than %.0f GB resident", maxMemory/1e9))
 				_ = cmd.Process.Kill()
 			}
 		}
@@ -49,15 +49,15 @@ func start(ctx context.Context, cmd *exec.Cmd) (context.Context, *process, error
 	return running, p, nil
 }
 
-// stop ends the peer.
+// stop stops the peer.
 func (p *process) stop() {
 	_ = p.cmd.Process.Kill()
 	<-p.ended
 }
 
-// processorTime is what the peer has had of the processors.
+// processorTime returns the CPU time of the peer.
 func (p *process) processorTime() (time.Duration, error) {
-	const process = 2 // the kind of clock that counts a process's time, CPUCLOCK_SCHED.
+	const process = 2 // CPUCLOCK_SCHED, the clock of a process.
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^p.pid<<3|process), &t); err != nil {
 		return 0, fmt.Errorf("processor time of %d: %w", p.pid, err)
@@ -65,10 +65,10 @@ func (p *process) processorTime() (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// peak is the most memory that the peer had resident so far, in bytes.
+// peak returns the peak resident memory in bytes.
 func (p *process) peak() (int64, error) { return memory(p.pid, "VmHWM:") }
 
-// memory is a quantity of a process's memory, in bytes.
+// memory returns a value of /proc/PID/status in bytes.
 func memory(pid int, name string) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

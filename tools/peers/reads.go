@@ -13,21 +13,20 @@ import (
 	"time"
 )
 
-// client reads one page over and over, on one connection and into one buffer.
+// client reads a page repeatedly, with one connection and one buffer.
 type client struct {
 	http http.Client
 	page bytes.Buffer
 }
 
-// newClient is one with no connection yet.
 func newClient() *client {
 	return &client{http: http.Client{Transport: &http.Transport{DisableCompression: true}}}
 }
 
-// close ends the connection.
+// close closes the connection.
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// read reads the page as it is sent; the bytes are the client's until the next read.
+// read returns the page as sent. The bytes are valid until the next read.
 func (c *client) read(ctx context.Context, url, coding string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -52,7 +51,7 @@ func (c *client) read(ctx context.Context, url, coding string) ([]byte, error) {
 	return c.page.Bytes(), err
 }
 
-// unpack is a page that was coded.
+// unpack decodes a page.
 func unpack(page []byte, coding string) (string, error) {
 	if coding == "" {
 		return string(page), nil
@@ -65,51 +64,49 @@ func unpack(page []byte, coding string) (string, error) {
 	return string(text), err
 }
 
-// complete waits until the page, compressed, has all series of all targets with
-// their labels, and gives the time at which that page had come.
-func complete(ctx context.Context, url string, targets int, limit time.Duration) (at time.Time, err error) {
-	const again = 250 * time.Millisecond
+// complete waits until the page has all series of all targets with their labels, and returns
+// when it arrived.
+func complete(ctx context.Context, url string, targets int, limit time.Duration) (arrived time.Time, err error) {
+	const retryInterval = 250 * time.Millisecond
 	reader := newClient()
 	defer reader.close()
 	var missing error
 	for begin := time.Now(); time.Since(begin) < limit; {
 		packed, err := reader.read(ctx, url, "gzip")
-		at = time.Now()
+		arrived = time.Now()
 		if missing = err; err == nil {
 			page, err := unpack(packed, "gzip")
 			if err != nil {
-				return at, err
+				return arrived, err
 			}
 			if missing = check(page, targets); missing == nil {
-				return at, nil
+				return arrived, nil
 			}
 		}
-		if err := pause(ctx, again); err != nil {
-			return at, err
+		if err := pause(ctx, retryInterval); err != nil {
+			return arrived, err
 		}
 	}
-	return at, fmt.Errorf("page is not whole after %s: %w", limit, missing)
+	return arrived, fmt.Errorf("page is incomplete after %s: %w", limit, missing)
 }
 
-// reads are what readers took who read a page at the same time, each once an
-// interval at a phase of its own.
+// reads holds the measurements of concurrent readers, each of which reads once per interval.
 type reads struct {
 	Readers, Reads int
-	// Cost is µs of processor time of a read for each sample of the servers, without
-	// the scrapes meanwhile.
+	// Cost is µs of CPU per read and sample of the servers, without concurrent scrapes.
 	Cost float64
-	// P50 and P99 are how long a read took, Bytes how long the page is, Peak the most
-	// memory that was resident until then.
+	// P50 and P99 are durations of reads, Bytes is the size of the page, Peak the peak
+	// resident memory so far.
 	P50, P99 time.Duration
 	Bytes    int
 	Peak     int64
-	// Failed is why so many could not read.
+	// Failed is the error if a read failed.
 	Failed string `json:",omitempty"`
 }
 
-// together has readers read for so long, each at least once, and holds the last page
-// of one of them to be whole. Scraping takes rate seconds a second meanwhile.
-func (r *result) together(ctx context.Context, p *process, url, coding string, readers int, during time.Duration, rate float64) (reads, error) {
+// together runs readers concurrently, each for at least one read, and checks the last page of
+// one of them. Scrapes use scrapeRate seconds of CPU per second meanwhile.
+func (r *result) together(ctx context.Context, p *process, url, coding string, readers int, during time.Duration, scrapeRate float64) (reads, error) {
 	m := reads{Readers: readers}
 	before, err := p.processorTime()
 	if err != nil {
@@ -117,7 +114,7 @@ func (r *result) together(ctx context.Context, p *process, url, coding string, r
 	}
 	begin, last := time.Now(), newClient()
 	defer last.close()
-	took, err := eachInterval(readers, func(i int) ([]time.Duration, error) {
+	durations, err := eachInterval(readers, func(i int) ([]time.Duration, error) {
 		reader := last
 		if i > 0 {
 			reader = newClient()
@@ -136,74 +133,72 @@ func (r *result) together(ctx context.Context, p *process, url, coding string, r
 	if err != nil {
 		return m, err
 	}
-	m.Reads, m.Bytes = len(took), last.page.Len()
-	m.P50, m.P99 = quantiles(took)
-	m.Cost = readCost(after-before, elapsed, rate, len(took)) / float64(r.Targets*samples)
+	m.Reads, m.Bytes = len(durations), last.page.Len()
+	m.P50, m.P99 = quantiles(durations)
+	m.Cost = readCost(after-before, elapsed, scrapeRate, len(durations)) / float64(r.Targets*samplesPerTarget)
 	page, err := unpack(last.page.Bytes(), coding)
 	if err != nil {
 		return m, err
 	}
 	if err := check(page, r.Targets); err != nil {
-		return m, fmt.Errorf("a page that was read by %d: %w", readers, err)
+		return m, fmt.Errorf("a page read by %d: %w", readers, err)
 	}
 	m.Peak, err = p.peak()
 	return m, err
 }
 
-// eachInterval runs readers at the same time and gives how long all their reads took.
-func eachInterval(readers int, one func(i int) ([]time.Duration, error)) (took []time.Duration, err error) {
+// eachInterval runs readers concurrently and returns the durations of all reads.
+func eachInterval(readers int, read func(i int) ([]time.Duration, error)) (durations []time.Duration, err error) {
 	var (
 		all sync.WaitGroup
 		mu  sync.Mutex
 	)
 	for i := range readers {
 		all.Go(func() {
-			each, failed := one(i)
+			each, readErr := read(i)
 			mu.Lock()
 			defer mu.Unlock()
-			took = append(took, each...)
-			if failed != nil {
-				err = failed
+			durations = append(durations, each...)
+			if readErr != nil {
+				err = readErr
 			}
 		})
 	}
 	all.Wait()
-	return took, err
+	return durations, err
 }
 
-// repeat reads at a phase of an interval, until the time is over; a read that took
-// longer than the interval is followed by the next that is due.
-func (c *client) repeat(ctx context.Context, url, coding string, phase, interval, during time.Duration) (took []time.Duration, err error) {
+// repeat reads once per interval until the time is over, skipping intervals during long reads.
+func (c *client) repeat(ctx context.Context, url, coding string, phase, interval, during time.Duration) (durations []time.Duration, err error) {
 	begin := time.Now()
-	for due := phase; len(took) == 0 || due < during; {
+	for due := phase; len(durations) == 0 || due < during; {
 		if err := pause(ctx, time.Until(begin.Add(due))); err != nil {
-			return took, err
+			return durations, err
 		}
-		asked := time.Now()
+		sent := time.Now()
 		if _, err := c.read(ctx, url, coding); err != nil {
-			return took, err
+			return durations, err
 		}
-		took = append(took, time.Since(asked))
+		durations = append(durations, time.Since(sent))
 		for due += interval; due < time.Since(begin); {
 			due += interval
 		}
 	}
-	return took, nil
+	return durations, nil
 }
 
-// readCost is what a read took in µs: what was used, without what scraping takes.
-func readCost(used, elapsed time.Duration, rate float64, reads int) float64 {
-	return max(0, used.Seconds()-rate*elapsed.Seconds()) * 1e6 / float64(reads)
+// readCost returns µs of CPU per read, without scrapes.
+func readCost(used, elapsed time.Duration, scrapeRate float64, reads int) float64 {
+	return max(0, used.Seconds()-scrapeRate*elapsed.Seconds()) * 1e6 / float64(reads)
 }
 
-// quantiles are the median and the 99th percentile: of fewer than 100 the longest.
-func quantiles(took []time.Duration) (p50, p99 time.Duration) {
-	slices.Sort(took)
-	return took[len(took)/2], took[len(took)*99/100]
+// quantiles returns the median and the 99th percentile, the maximum for less than 100.
+func quantiles(durations []time.Duration) (p50, p99 time.Duration) {
+	slices.Sort(durations)
+	return durations[len(durations)/2], durations[len(durations)*99/100]
 }
 
-// tooMany says whether so many readers would keep all processors busy for longer
-// than is measured, given µs of a read.
+// tooMany reports whether one read each would keep all processors busy for longer than limit.
 func tooMany(readers int, microseconds float64, limit time.Duration) bool {
 	return float64(readers)*microseconds/1e6/float64(runtime.NumCPU()) > limit.Seconds()
 }

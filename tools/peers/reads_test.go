@@ -44,10 +44,10 @@ func TestThe99thPercentileOfFewIsTheLongest(t *testing.T) {
 	}
 }
 
-// served is a page of one target.
-func served(t *testing.T, reads *atomic.Int64, samples int) string {
+// served returns a page of one target.
+func served(t *testing.T, reads *atomic.Int64, samplesPerTarget int) string {
 	t.Helper()
-	page := strings.Repeat(`nv_x{`+labels+`,model="m",model_id="m"} 1`+"\n", samples)
+	page := strings.Repeat(`nv_x{`+labels+`,model="m",model_id="m"} 1`+"\n", samplesPerTarget)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads.Add(1)
 		if r.Header.Get("Accept-Encoding") != "gzip" {
@@ -63,7 +63,7 @@ func served(t *testing.T, reads *atomic.Int64, samples int) string {
 	return server.URL
 }
 
-// running is a process that waits.
+// running returns a process that waits.
 func running(t *testing.T) *process {
 	t.Helper()
 	_, p, err := start(t.Context(), exec.CommandContext(t.Context(), "sleep", "60"))
@@ -89,7 +89,7 @@ func TestReadersReadEachOnceAnIntervalAndAtLeastOnce(t *testing.T) {
 	} {
 		var reads atomic.Int64
 		r := result{Targets: 1, Interval: c.every}
-		m, err := r.together(t.Context(), p, served(t, &reads, samples), c.coding, c.readers, c.during, 0)
+		m, err := r.together(t.Context(), p, served(t, &reads, samplesPerTarget), c.coding, c.readers, c.during, 0)
 		if err != nil || m.Reads != int(reads.Load()) || m.Reads < c.fewest || m.Reads > c.mostAll {
 			t.Errorf("%+v: %+v, %v", c, m, err)
 		}
@@ -102,7 +102,7 @@ func TestReadersReadEachOnceAnIntervalAndAtLeastOnce(t *testing.T) {
 func TestReadersRefuseAPageThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int64
-	url, p := served(t, &reads, samples-1), running(t)
+	url, p := served(t, &reads, samplesPerTarget-1), running(t)
 	r := result{Targets: 1, Interval: 50 * time.Millisecond}
 	if m, err := r.together(t.Context(), p, url, "gzip", 2, time.Millisecond, 0); err == nil || !strings.Contains(err.Error(), "225 samples") {
 		t.Errorf("%+v, %v", m, err)
@@ -110,7 +110,7 @@ func TestReadersRefuseAPageThatIsNotWhole(t *testing.T) {
 	if _, err := complete(t.Context(), url, 1, 300*time.Millisecond); err == nil || !strings.Contains(err.Error(), "225 samples") {
 		t.Error(err)
 	}
-	if at, err := complete(t.Context(), served(t, &reads, samples), 1, time.Minute); err != nil || at.IsZero() {
+	if at, err := complete(t.Context(), served(t, &reads, samplesPerTarget), 1, time.Minute); err != nil || at.IsZero() {
 		t.Error(at, err)
 	}
 }
@@ -120,8 +120,8 @@ func TestReadersThatFailAreLeftOutWithTheReason(t *testing.T) {
 	var count atomic.Int64
 	on := run{process: running(t)}
 	r := result{Targets: 1, Interval: 50 * time.Millisecond}
-	p := plan{many: []int{2}, window: time.Millisecond, most: time.Hour}
-	for _, url := range []string{served(t, &count, samples-1), served(t, &count, samples)} {
+	p := plan{many: []int{2}, window: time.Millisecond, manyLimit: time.Hour}
+	for _, url := range []string{served(t, &count, samplesPerTarget-1), served(t, &count, samplesPerTarget)} {
 		if err := r.byMany(t.Context(), &on, url, &p, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestReadersThatFailAreLeftOutWithTheReason(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.byMany(ctx, &on, served(t, &count, samples), &p, 0); err == nil {
+	if err := r.byMany(ctx, &on, served(t, &count, samplesPerTarget), &p, 0); err == nil {
 		t.Error("a peer that ended was measured")
 	}
 }

@@ -12,13 +12,12 @@ import (
 	"time"
 )
 
-// begins and ends are around what is written into a document.
-const begins, ends = "<!-- results of make bench-peers -->\n", "<!-- end of results -->\n"
+// The results of a document are between these marks.
+const beginMark, endMark = "<!-- results of make bench-peers -->\n", "<!-- end of results -->\n"
 
 const mega = 1e6
 
-// load reads files of results, one JSON object a line, in the order of the number of
-// targets.
+// load reads files with a JSON result per line and sorts them by the number of targets.
 func load(from []string) (all []result, err error) {
 	for _, name := range from {
 		file, err := os.Open(name)
@@ -40,33 +39,33 @@ func load(from []string) (all []result, err error) {
 	return all, nil
 }
 
-// line is a result for who waits for it.
+// line formats a result for the terminal.
 func (r *result) line() string {
 	if r.Failed != "" {
 		return fmt.Sprintf("%s, %d targets: %s", r.Peer, r.Targets, r.Failed)
 	}
-	return fmt.Sprintf("%s, %d targets: scrape %.2f, plain read %.2f, gzip read %.2f µs a sample; %.0f MB; whole after %.1f s",
+	return fmt.Sprintf("%s, %d targets: scrape %.2f, plain read %.2f, gzip read %.2f µs a sample; %.0f MB; complete after %.1f s",
 		r.Peer, r.Targets, r.Scrape, r.Plain.Cost, r.Gzip.Cost, float64(r.memory())/mega, r.Start.Seconds())
 }
 
-// table is one of the tables of a document: a row for each result that has one.
+// table is a table of the document; row returns nil for results without a row.
 type table struct {
 	before  string
 	columns []string
 	row     func(r *result) []string
 }
 
-// tables are those of a document.
+// tables returns the tables of the document.
 func tables() []table {
 	return []table{
 		{"", []string{
-			"way", "targets", "interval, s", "scrape", "plain read", "gzip read", "scrape and gzip read", "plain p50 / p99, ms", "gzip p50 / p99, ms",
-			"MB plain / gzip", "most memory, MB", "first whole page, s",
+			"program", "targets", "interval, s", "scrape", "plain read", "gzip read", "scrape and gzip read", "plain p50 / p99, ms", "gzip p50 / p99, ms",
+			"MB plain / gzip", "peak memory, MB", "complete after, s",
 		}, (*result).page},
-		{"Reads with gzip by 1, 4 and 40 readers:\n\n", []string{
-			"way", "targets", "read, by 1", "by 4", "by 40", "p50 / p99, ms, by 1", "by 4", "by 40", "most memory, MB, by 1", "by 4", "by 40",
+		{"Gzip reads by 1, 4 and 40 readers:\n\n", []string{
+			"program", "targets", "read, by 1", "by 4", "by 40", "p50 / p99, ms, by 1", "by 4", "by 40", "peak memory, MB, by 1", "by 4", "by 40",
 		}, (*result).readers},
-		{"Sixty reads of five families, one each 50 ms:\n\n", []string{"way", "targets", "µs a read", "p50 / p99, ms"}, (*result).picks},
+		{"Sixty reads of five families, every 50 ms:\n\n", []string{"program", "targets", "µs per read", "p50 / p99, ms"}, (*result).picks},
 	}
 }
 
@@ -77,7 +76,7 @@ func (r *result) page() []string {
 }
 
 func (r *result) readers() []string {
-	if r.Targets < fewestRead {
+	if r.Targets < minManyTargets {
 		return nil
 	}
 	row := []string{r.Peer, strconv.Itoa(r.Targets), "", "", "", "", "", "", "", "", ""}
@@ -112,8 +111,8 @@ func times(p50, p99 time.Duration) string {
 	return fmt.Sprintf("%.0f / %.0f", p50.Seconds()*1e3, p99.Seconds()*1e3)
 }
 
-// of gives the table of results, empty without rows.
-func (t *table) of(all []result) string {
+// render returns the table of results, empty without rows.
+func (t *table) render(all []result) string {
 	var rows strings.Builder
 	for i := range all {
 		if all[i].Failed != "" {
@@ -129,30 +128,29 @@ func (t *table) of(all []result) string {
 	return t.before + "| " + strings.Join(t.columns, " | ") + " |\n" + strings.Repeat("|---", len(t.columns)) + "|\n" + rows.String() + "\n"
 }
 
-// report writes the tables of all results, how many times less the first way took
-// than each other, what could not be measured, and the versions, into a document,
-// between its marks.
+// report writes tables, comparisons with the first peer, failures and versions into a
+// document, between its marks.
 func report(name string, all []result) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(text), begins)
-	_, after, closed := strings.Cut(rest, ends)
+	before, rest, ok := strings.Cut(string(text), beginMark)
+	_, after, closed := strings.Cut(rest, endMark)
 	if !ok || !closed {
-		return fmt.Errorf("%s has no place for results, between %s and %s", name, strings.TrimSpace(begins), strings.TrimSpace(ends))
+		return fmt.Errorf("%s has no marks for results, %s and %s", name, strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
 	}
 	var b strings.Builder
-	b.WriteString(before + begins + "\n")
+	b.WriteString(before + beginMark + "\n")
 	for _, t := range tables() {
-		b.WriteString(t.of(all))
+		b.WriteString(t.render(all))
 	}
-	b.WriteString("A scrape and a read with gzip is what one Prometheus costs:\n\n" + ratios(all) + "\n")
-	b.WriteString(failed(all) + versions(all) + "\n" + ends + after)
+	b.WriteString("A scrape plus a gzip read is the cost of one Prometheus:\n\n" + ratios(all) + "\n")
+	b.WriteString(failures(all) + versions(all) + "\n" + endMark + after)
 	return os.WriteFile(name, []byte(b.String()), 0o600)
 }
 
-// ratios says by how much the first way is cheaper than the others.
+// ratios compares the first peer with the others.
 func ratios(all []result) string {
 	var b strings.Builder
 	for i := range all {
@@ -167,13 +165,13 @@ func ratios(all []result) string {
 			}
 		}
 		if len(parts) > 0 {
-			fmt.Fprintf(&b, "- %s each %g s: the %s took %s.\n", counted(one.Targets), one.Interval.Seconds(), one.Peer, strings.Join(parts, "; "))
+			fmt.Fprintf(&b, "- %s every %g s: the %s took %s.\n", targetCount(one.Targets), one.Interval.Seconds(), one.Peer, strings.Join(parts, "; "))
 		}
 	}
 	return b.String()
 }
 
-// ratio says by how much one is cheaper than another.
+// ratio compares the costs of two peers.
 func ratio(one, other *result) string {
 	switch by := fmt.Sprintf("%.1f", other.cost()/one.cost()); {
 	case by == "1.0":
@@ -185,25 +183,25 @@ func ratio(one, other *result) string {
 	}
 }
 
-// counted is a number of targets in words.
-func counted(n int) string {
+// targetCount formats a number of targets.
+func targetCount(n int) string {
 	if n == 1 {
 		return "1 target"
 	}
 	return fmt.Sprint(n, " targets")
 }
 
-// failed says what was left out, and why.
-func failed(all []result) string {
+// failures lists what was omitted, and why.
+func failures(all []result) string {
 	var b strings.Builder
 	for i := range all {
 		r := &all[i]
 		if r.Failed != "" {
-			fmt.Fprintf(&b, "- Left out: %s with %d targets: %s.\n", r.Peer, r.Targets, strings.ReplaceAll(r.Failed, "\n", ", "))
+			fmt.Fprintf(&b, "- Omitted: %s with %d targets: %s.\n", r.Peer, r.Targets, strings.ReplaceAll(r.Failed, "\n", ", "))
 		}
 		for _, m := range r.Many {
 			if m.Failed != "" {
-				fmt.Fprintf(&b, "- Left out: %d readers of %s with %d targets: %s.\n", m.Readers, r.Peer, r.Targets, m.Failed)
+				fmt.Fprintf(&b, "- Omitted: %d readers of %s with %d targets: %s.\n", m.Readers, r.Peer, r.Targets, m.Failed)
 			}
 		}
 	}
@@ -213,7 +211,7 @@ func failed(all []result) string {
 	return b.String()
 }
 
-// versions names what was measured.
+// versions lists the measured programs.
 func versions(all []result) string {
 	var names []string
 	for i := range all {

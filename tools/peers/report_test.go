@@ -14,7 +14,7 @@ func measured() []result {
 	many := []reads{{Readers: 4, Reads: 8, Cost: 0.25, P50: 3 * time.Millisecond, P99: 4 * time.Millisecond, Peak: 60e6}, {Readers: 40, Failed: "timeout"}}
 	return []result{
 		{Peer: "a", Targets: 10, Interval: 1e9, Scrape: 0.5, Gzip: reads{Cost: 0.5, Peak: 50e6}, Version: "1", Start: 1500 * time.Millisecond},
-		{Peer: "b", Targets: 10, Interval: 1e9, Scrape: 4, Gzip: reads{Cost: 1, Peak: 40e6}, Version: "2", pickReads: pickReads{Pick: 12, PickP50: 1e6, PickP99: 2e6}},
+		{Peer: "b", Targets: 10, Interval: 1e9, Scrape: 4, Gzip: reads{Cost: 1, Peak: 40e6}, Version: "2", pickResult: pickResult{Pick: 12, PickP50: 1e6, PickP99: 2e6}},
 		{Peer: "a", Targets: 100, Interval: 1e9, Scrape: 1, Gzip: reads{Readers: 1, Cost: 1, P50: 1e6, P99: 2e6, Peak: 55e6}, Many: many, Version: "1"},
 		{Peer: "c", Targets: 100, Interval: 1e9, Scrape: 6, Version: "3", Start: 6 * time.Second},
 		{Peer: "d", Targets: 100, Interval: 1e9, Failed: "it had more than 8 GB\nresident"},
@@ -24,7 +24,7 @@ func measured() []result {
 func TestReportReplacesWhatIsBetweenItsMarks(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(name, []byte("before\n"+begins+"old\n"+ends+"after\n"), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte("before\n"+beginMark+"old\n"+endMark+"after\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -37,14 +37,14 @@ func TestReportReplacesWhatIsBetweenItsMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, part := range map[string]string{
-		"what is before":            "before\n" + begins,
-		"what is after":             ends + "after\n",
+		"what is before":            "before\n" + beginMark,
+		"what is after":             endMark + "after\n",
 		"a way with a page":         "| a | 10 | 1 | 0.50 | 0.00 | 0.50 | 1.00 | 0 / 0 | 0 / 0 | 0.0 / 0.00 | 50 | 1.5 |\n",
 		"many readers, as measured": "| a | 100 | 1.00 | 0.25 | – | 1 / 2 | 3 / 4 | – | 55 | 60 | – |\n",
 		"a picker":                  "| b | 10 | 12 | 1.0 / 2.0 |\n",
-		"a ratio":                   "- 10 targets each 1 s: the a took 5.0 times less than b.\n",
-		"one that was left out":     "- Left out: d with 100 targets: it had more than 8 GB, resident.\n",
-		"readers that failed":       "- Left out: 40 readers of a with 100 targets: timeout.\n",
+		"a ratio":                   "- 10 targets every 1 s: the a took 5.0 times less than b.\n",
+		"one that was omitted":      "- Omitted: d with 100 targets: it had more than 8 GB, resident.\n",
+		"readers that failed":       "- Omitted: 40 readers of a with 100 targets: timeout.\n",
 		"versions":                  "Measured: a (1); b (2); c (3).\n",
 	} {
 		if strings.Count(string(text), part) != 1 {
@@ -59,7 +59,7 @@ func TestReportReplacesWhatIsBetweenItsMarks(t *testing.T) {
 func TestADocumentWithoutMarksIsRefused(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "page.md")
-	for _, text := range []string{"before\n", begins, ends} {
+	for _, text := range []string{"before\n", beginMark, endMark} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func failNow(t *testing.T, r *simulate.Replica) {
 	require.FailNow(t, "the server always has requests")
 }
 
-// TestABalancerTriesAServerThatWasTakenOut wants what docs/probes.md says of a
+// TestABalancerTriesAServerThatWasTakenOut requires what docs/probes.md says of a
 // server that gets no requests: once a window it is tried, for nothing else shows
 // whether it fails still.
 func TestABalancerTriesAServerThatWasTakenOut(t *testing.T) {
@@ -84,7 +84,7 @@ func TestABalancerTriesAServerThatWasTakenOut(t *testing.T) {
 	t.Logf("a server that still fails is tried after %.0f s, for %.0f s and %d failed requests", again.Seconds(), back.Seconds(), after-before)
 }
 
-// TestABalancerLeavesItToTheCanary wants that with a canary no client tries a server
+// TestABalancerLeavesItToTheCanary requires that with a canary no client tries a server
 // that still fails, and that it is back soon when it does not.
 func TestABalancerLeavesItToTheCanary(t *testing.T) {
 	t.Parallel()
@@ -107,7 +107,7 @@ func TestABalancerLeavesItToTheCanary(t *testing.T) {
 	t.Logf("with a canary every 10 s: out after %.0f s, and in %.0f s after it is well again", after.Seconds(), back.Seconds())
 }
 
-// TestABalancerWithoutItsExporterBalancesOn wants that nobody is refused because
+// TestABalancerWithoutItsExporterBalancesOn requires that nobody is refused because
 // the one that judges is away.
 func TestABalancerWithoutItsExporterBalancesOn(t *testing.T) {
 	t.Parallel()

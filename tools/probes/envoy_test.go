@@ -55,7 +55,7 @@ type upstream struct {
 	requests int
 }
 
-// servers are those of the only cluster, in the order of the replicas.
+// servers returns those of the only cluster, in the order of the replicas.
 func (e *envoy) servers(t *testing.T) []upstream {
 	t.Helper()
 	response, err := http.Get(e.admin("/clusters?format=json"))
@@ -103,7 +103,7 @@ func (e *envoy) turns(t *testing.T, i int, out bool, limit time.Duration) time.D
 	return within(t, limit, fmt.Sprintf("server %d out: %v", i, out), func() bool { return e.servers(t)[i].out == out })
 }
 
-// takes wants that a server gets requests for a while, or gets none of those that
+// takes requires that a server gets requests for a while, or gets none of those that
 // the others get.
 func (e *envoy) takes(t *testing.T, i int, some bool, length time.Duration) {
 	t.Helper()

@@ -20,7 +20,7 @@ type example struct {
 	container *corev1.Container
 }
 
-// examples are those of docs/probes.md, over HTTP and over gRPC, of the overlay and
+// examples returns those of docs/probes.md, over HTTP and over gRPC, of the overlay and
 // of the chart's notes.
 func examples(t *testing.T) []example {
 	t.Helper()
@@ -38,7 +38,7 @@ func examples(t *testing.T) []example {
 	}
 }
 
-// documented is the container in docs/probes.md.
+// documented returns the container in docs/probes.md.
 func documented(t *testing.T) *corev1.Container {
 	t.Helper()
 	_, section, found := strings.Cut(read(t, "docs", "probes.md"), "\n## Kubernetes\n")
@@ -53,7 +53,7 @@ func documented(t *testing.T) *corev1.Container {
 	return &spec.Containers[0]
 }
 
-// ofOverlay is the container of the overlay for sidecars.
+// ofOverlay returns the container of the overlay for sidecars.
 func ofOverlay(t *testing.T) *corev1.Container {
 	t.Helper()
 	var server appsv1.Deployment
@@ -61,7 +61,7 @@ func ofOverlay(t *testing.T) *corev1.Container {
 	return &server.Spec.Template.Spec.Containers[0]
 }
 
-// ofChart is a container with the readiness that the chart's notes offer, which
+// ofChart returns a container with the readiness that the chart's notes offer, which
 // helm prints only when it installs: an object of ours includes its template.
 func ofChart(t *testing.T) *corev1.Container {
 	t.Helper()

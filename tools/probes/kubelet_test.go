@@ -58,7 +58,7 @@ func ask(t *testing.T, p *corev1.Probe, container *corev1.Container, host string
 	return a
 }
 
-// once is what the kubelet's prober says of one answer.
+// once returns what the kubelet's prober says of one answer.
 func (a *asked) once() (probe.Result, string, error) {
 	timeout := time.Duration(cmp.Or(a.probe.TimeoutSeconds, 1)) * time.Second
 	if a.probe.GRPC != nil {
@@ -121,7 +121,7 @@ func (a *asked) recovers(t *testing.T, limit time.Duration) time.Duration {
 	})
 }
 
-// neverFailed wants that no answer at all was one that it fails by.
+// neverFailed requires that no answer at all was one that it fails by.
 func (a *asked) neverFailed(t *testing.T) {
 	t.Helper()
 	a.mu.Lock()

@@ -70,7 +70,7 @@ func within(t *testing.T, limit time.Duration, what string, check func() bool) t
 	return time.Since(began)
 }
 
-// during wants that something is true at every look for that long.
+// during requires that something is true at every look for that long.
 func during(t *testing.T, length time.Duration, what string, check func() bool) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < length; time.Sleep(200 * time.Millisecond) {
@@ -78,7 +78,7 @@ func during(t *testing.T, length time.Duration, what string, check func() bool) 
 	}
 }
 
-// root is a path of the checkout.
+// root returns a path of the checkout.
 func root(path ...string) string { return filepath.Join(append([]string{"..", ".."}, path...)...) }
 
 func read(t *testing.T, path ...string) string {

@@ -36,7 +36,7 @@ func troubles() []trouble {
 	}
 }
 
-// restarted is what cures dead stubs: the server's process starts again.
+// restarted returns what cures dead stubs: the server's process starts again.
 func restarted(r *simulate.Replica) {
 	r.FailRequests(false)
 	r.Restart(0)

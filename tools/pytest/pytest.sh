@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Tests of the Python files that are installed on servers, with an interpreter of those that the servers have.
+# Tests the Python files that are installed on servers, with a Python version that the servers use.
 #
-#   pytest.sh during CMD...   install the same and run CMD with PYTHON set to that interpreter, which has prometheus_client
-#   pytest.sh [ARGS]          install what requirements.txt pins into .cache/pytest/PYTHON and run pytest with ARGS
+#   pytest.sh during CMD...   install requirements.txt and run CMD with PYTHON set to the interpreter
+#   pytest.sh [ARGS]          install requirements.txt into .cache/pytest/PYTHON and run pytest with ARGS
 #
-# Exit codes: those of pytest (0 passed, 1 failed), and 3 where this machine has no such interpreter (one line says so).
+# Exit codes: those of pytest (0 passed, 1 failed), and 3 if this machine has no such interpreter.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

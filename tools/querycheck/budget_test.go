@@ -66,7 +66,7 @@ func TestNoPanelReadsTooMuch(t *testing.T) {
 	}
 }
 
-// dayOf is a query as Grafana sends it for a day of all pools; where one replica
+// dayOf returns a query as Grafana sends it for a day of all pools; where one replica
 // is chosen it is one.
 func dayOf(expr, dashboard string) string {
 	expr = strings.NewReplacer("$__rate_interval", "75s", "$__range", "1d").Replace(expr)
@@ -101,7 +101,7 @@ func askFleet(t *testing.T, engine *promql.Engine, block *fleet, expr string, in
 	return samples, took
 }
 
-// askedOnce are the samples of those parts of a query that are the same at each
+// askedOnce returns the samples of those parts of a query that are the same at each
 // step: they are read once, and counted at each step.
 func askedOnce(t *testing.T, engine *promql.Engine, block *fleet, expr string, end time.Time) (samples int64) {
 	t.Helper()
@@ -122,7 +122,7 @@ func askedOnce(t *testing.T, engine *promql.Engine, block *fleet, expr string, e
 	return samples
 }
 
-// processorTime is what the process has used; other work of the machine does not
+// processorTime returns what the process has used; other work of the machine does not
 // count.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()

@@ -38,7 +38,7 @@ type setting struct {
 	global string
 }
 
-// triton is the replica that the others differ from.
+// triton returns the replica that the others differ from.
 func triton() simulate.Spec {
 	return simulate.Spec{
 		Kind: simulate.KindTriton, EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", Speed: 1, GPUs: 1,
@@ -89,7 +89,7 @@ func (s *setting) begin(t *testing.T) *running {
 	return &running{fleet: fleet, page: "http://" + address + "/metrics", pid: cmd.Process.Pid}
 }
 
-// read is the page, or nothing while there is none.
+// read returns the page, or nothing while there is none.
 func (r *running) read(ctx context.Context) []byte {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.page, http.NoBody)
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *running) settled(t *testing.T, version string, replicas int) []byte {
 	return nil
 }
 
-// seriesOf are the labels of all samples of a page.
+// seriesOf returns the labels of all samples of a page.
 func seriesOf(t *testing.T, page []byte) []labels.Labels {
 	t.Helper()
 	p := textparse.NewPromParser(page, labels.NewSymbolTable(), false)

@@ -1,9 +1,8 @@
-// Package querycheck holds the queries of dashboards and rules to the
-// vocabulary: every metric is one that the exporter serves, every label is one
-// that the metric has and that survived so far, rates are of counters only.
+// Package querycheck checks the queries of dashboards and rules against the vocabulary: every
+// metric must be served by the exporter, every label must exist on the metric and in the
+// result so far, and rates need counters. Begin reading at Check.
 //
-// It is a module of its own because the parser of PromQL is needed by nothing
-// else.
+// It is a module of its own because nothing else needs the parser of PromQL.
 package querycheck
 
 import (
@@ -18,31 +17,30 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
 )
 
-// Check parses a query and returns the labels that its result may have, sorted,
-// and all that is wrong with it.
+// Check returns the sorted labels of a query's result, and its problems.
 func Check(v vocabulary.Vocabulary, query string) (result, problems []string) {
 	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
-	c := &checker{known: v}
+	c := &checker{vocabulary: v}
 	result = c.labels(expr, false)
 	slices.Sort(result)
 	return slices.Compact(result), c.problems
 }
 
-// checker walks one query.
+// checker checks a query.
 type checker struct {
-	known    vocabulary.Vocabulary
-	problems []string
+	vocabulary vocabulary.Vocabulary
+	problems   []string
 }
 
 func (c *checker) fault(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// labels are those that the value of an expression may have; counted says that
-// it is in a function that takes counters.
+// labels returns the labels of an expression's result; counted is set inside functions that
+// take counters.
 func (c *checker) labels(expr parser.Expr, counted bool) []string {
 	switch e := expr.(type) {
 	case *parser.VectorSelector:
@@ -69,9 +67,9 @@ func (c *checker) labels(expr parser.Expr, counted bool) []string {
 }
 
 func (c *checker) selector(s *parser.VectorSelector, counted bool) []string {
-	m, known := c.known[s.Name]
-	if !known {
-		c.fault("%s is no metric of the exporter", s.Name)
+	m, exists := c.vocabulary[s.Name]
+	if !exists {
+		c.fault("%s is not a metric of the exporter", s.Name)
 		return nil
 	}
 	for _, matcher := range s.LabelMatchers {
@@ -83,7 +81,7 @@ func (c *checker) selector(s *parser.VectorSelector, counted bool) []string {
 	case counted && !isCounter:
 		c.fault("rate of %s, which is a %s", s.Name, m.Type)
 	case !counted && isCounter:
-		c.fault("%s is a counter and wants a rate", s.Name)
+		c.fault("%s is a counter and needs a rate", s.Name)
 	}
 	return slices.Clone(m.Labels)
 }
@@ -106,11 +104,11 @@ func (c *checker) aggregation(e *parser.AggregateExpr) []string {
 	return slices.Clone(e.Grouping)
 }
 
-// all faults labels that are not there.
-func (c *checker) all(where string, wanted, there []string) {
+// all reports labels that do not exist.
+func (c *checker) all(where string, wanted, present []string) {
 	for _, l := range wanted {
-		if !slices.Contains(there, l) {
-			c.fault("%s (%s): there is no such label", where, l)
+		if !slices.Contains(present, l) {
+			c.fault("%s (%s): no such label", where, l)
 		}
 	}
 }
@@ -128,7 +126,7 @@ func (c *checker) binary(e *parser.BinaryExpr) []string {
 		c.all("on", m.MatchingLabels, left)
 		c.all("on", m.MatchingLabels, right)
 	} else if l, r := without(left, m.MatchingLabels...), without(right, m.MatchingLabels...); !same(l, r) && e.Op != parser.LOR {
-		c.fault("%s matches {%s} with {%s}, which have not the same labels", e.Op, strings.Join(l, ","), strings.Join(r, ","))
+		c.fault("%s matches {%s} with {%s}, which have different labels", e.Op, strings.Join(l, ","), strings.Join(r, ","))
 	}
 	switch {
 	case e.Op == parser.LOR:
@@ -173,7 +171,7 @@ func (c *checker) call(e *parser.Call) []string {
 	return result
 }
 
-// equalities are the labels that absent gives its result.
+// equalities returns the labels of the result of absent.
 func (c *checker) equalities(arg parser.Expr) []string {
 	var names []string
 	if s, ok := arg.(*parser.VectorSelector); ok {
@@ -186,12 +184,12 @@ func (c *checker) equalities(arg parser.Expr) []string {
 	return names
 }
 
-// without is a copy less some names.
-func without(names []string, less ...string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(less, n) })
+// without returns the names without some.
+func without(names []string, removed ...string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(removed, n) })
 }
 
-// same says whether two lists have the same names.
+// same reports whether two lists have the same names.
 func same(a, b []string) bool {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)

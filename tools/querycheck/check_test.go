@@ -27,7 +27,7 @@ func TestQueriesAreHeldToTheVocabulary(t *testing.T) {
 		},
 		{
 			name: "a metric that was never served", query: `rate(nv_inference_load_ratio_bucket[5m])`,
-			problems: []string{"nv_inference_load_ratio_bucket is no metric of the exporter"},
+			problems: []string{"nv_inference_load_ratio_bucket is not a metric of the exporter"},
 		},
 		{
 			name: "a rate of a gauge", query: `rate(llm_server_queue_depth[5m])`,
@@ -38,11 +38,11 @@ func TestQueriesAreHeldToTheVocabulary(t *testing.T) {
 		},
 		{
 			name: "a counter without a rate", query: `sum(llm_server_requests_total)`,
-			problems: []string{"llm_server_requests_total is a counter and wants a rate"},
+			problems: []string{"llm_server_requests_total is a counter and needs a rate"},
 		},
 		{
 			name: "a label that went with the aggregation", query: `max by (replica_id) (sum by (pool_id) (llm_server_queue_depth))`,
-			labels: []string{"replica_id"}, problems: []string{"by (replica_id): there is no such label"},
+			labels: []string{"replica_id"}, problems: []string{"by (replica_id): no such label"},
 		},
 		{
 			name: "a matcher of another family's label", query: `sum(llm_server_state{reason="a"})`,
@@ -51,7 +51,7 @@ func TestQueriesAreHeldToTheVocabulary(t *testing.T) {
 		{
 			name:   "two sides that can never match",
 			query:  `sum by (pool_id, reason) (rate(llm_server_requests_failed_total[5m])) / sum by (pool_id) (rate(llm_server_requests_total[5m]))`,
-			labels: []string{"pool_id", "reason"}, problems: []string{"/ matches {pool_id,reason} with {pool_id}, which have not the same labels"},
+			labels: []string{"pool_id", "reason"}, problems: []string{"/ matches {pool_id,reason} with {pool_id}, which have different labels"},
 		},
 		{
 			name:   "group_left keeps the many side",

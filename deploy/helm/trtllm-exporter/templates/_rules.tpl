@@ -16,7 +16,7 @@ others, as `trtllm_exporter rules` has them.
 {{- $scrape := include "trtllm-exporter.seconds" (list "monitor.interval" $values.scrape_interval) | int }}
 {{- $evaluation := include "trtllm-exporter.seconds" (list "rules.values.evaluation_interval" $values.evaluation_interval) | int }}
 {{- if gt $scrape 60 }}
-{{- fail (printf "monitor.interval: %s is longer than 1m, and the rules need four scrapes in five minutes; scrape the exporter more often" $values.scrape_interval) }}
+{{- fail (printf "monitor.interval: %s is longer than 1m, but the rules need four scrapes in five minutes; scrape the exporter more often" $values.scrape_interval) }}
 {{- end }}
 {{- $window := max (mul 4 $scrape) $evaluation }}
 {{- $_ := set $values "rate_window" (eq (mod $window 60) 0 | ternary (printf "%dm" (div $window 60)) (gt $window 60 | ternary (printf "%dm%ds" (div $window 60) (mod $window 60)) (printf "%ds" $window))) }}

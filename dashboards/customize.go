@@ -5,22 +5,21 @@ import (
 	"slices"
 )
 
-// Choices are what whoever deploys the dashboards may have otherwise; what is empty
-// stays. The chart and the mixin have the same.
+// Choices holds what a deployment may customize; empty fields keep the defaults. The
+// chart and the mixin have the same settings.
 type Choices struct {
-	// Tags are those of all dashboards, of which the first links them to each other.
+	// Tags of all dashboards. The first one links them to each other.
 	Tags []string `json:"tags"`
-	// Links are further ones at the top of each.
+	// Links are added at the top of each dashboard.
 	Links []Link `json:"links"`
-	// Refresh is how often they ask again, TimeFrom what they begin with when they are
-	// opened, as "now-1h".
+	// Refresh is the refresh interval, TimeFrom the start of the time range, like "now-1h".
 	Refresh  string `json:"refresh"`
 	TimeFrom string `json:"timeFrom"`
-	// Runbook is the address of the runbook, that of `trtllm_exporter rules` too.
+	// Runbook is the address of the runbook.
 	Runbook string `json:"runbook"`
 }
 
-// With is the dashboard with what was chosen; the dashboard itself is not changed.
+// With returns a customized copy of the dashboard.
 func (d *Dashboard) With(c *Choices) *Dashboard {
 	chosen := *d
 	chosen.Links = slices.Concat(d.Links, c.Links)

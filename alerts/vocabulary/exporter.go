@@ -8,9 +8,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
-// Own are the families that the exporter has about itself and its targets, and
-// those of the Go libraries that queries use. The live test holds them against
-// a real page.
+// Own returns the families about the exporter and its targets, and those of Go libraries
+// that queries use. The live test compares them with a real page.
 func Own() Vocabulary {
 	gauge, counter := model.MetricTypeGauge, model.MetricTypeCounter
 	v := Vocabulary{

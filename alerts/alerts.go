@@ -1,0 +1,143 @@
+// Package alerts owns the recording rules and alerts, their thresholds, and the runbook. It
+// must not know who uses them: the command line prints rules, a chart templates them, status
+// pages show the runbook. Begin reading at Groups.
+package alerts
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+//go:generate go run ../tools/alertrules rules.yml
+
+//go:embed rules/*.yaml runbook.md values.yaml
+var files embed.FS
+
+// Values holds thresholds and other values of the rules by key, as text.
+type Values map[string]string
+
+// DefaultValues returns the values of values.yaml.
+func DefaultValues() (Values, error) {
+	text, err := files.ReadFile("values.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return parse(text)
+}
+
+// ParseValues returns the default values with overrides in YAML.
+func ParseValues(text []byte) (Values, error) {
+	values, err := DefaultValues()
+	if err != nil {
+		return nil, err
+	}
+	overrides, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(overrides)) {
+		if _, exists := values[key]; !exists {
+			return nil, fmt.Errorf("unknown key %s: `trtllm_exporter rules --print-values` lists them", key)
+		}
+		values[key] = overrides[key]
+	}
+	return values, nil
+}
+
+// parse reads a flat mapping. Numbers keep their text.
+func parse(text []byte) (Values, error) {
+	v := make(Values)
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		return nil, fmt.Errorf("values of rules: %w", err)
+	}
+	return v, nil
+}
+
+// ValuesText returns values.yaml with its comments.
+func ValuesText() (string, error) {
+	text, err := files.ReadFile("values.yaml")
+	return string(text), err
+}
+
+// Group is a file of rules with its values filled in.
+type Group struct {
+	// Name is the name of the file without extension, like availability.
+	Name string
+	// Text is YAML for Prometheus.
+	Text string
+}
+
+// Groups returns all files of rules, recording rules first.
+func Groups(v Values) ([]Group, error) {
+	v, err := v.complete()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(files, "rules")
+	if err != nil {
+		return nil, err
+	}
+	var groups []Group
+	for _, e := range entries {
+		text, err := files.ReadFile("rules/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		filled, err := fill(v.dropLinks(string(text)), v)
+		if err != nil {
+			return nil, fmt.Errorf("rules/%s: %w", e.Name(), err)
+		}
+		groups = append(groups, Group{Name: strings.TrimSuffix(e.Name(), ".yaml"), Text: filled})
+	}
+	recording := slices.IndexFunc(groups, func(g Group) bool { return g.Name == "recording" })
+	first := groups[recording]
+	return slices.Insert(slices.Delete(groups, recording, recording+1), 0, first), nil
+}
+
+// dropLinks removes annotations with links whose address is empty.
+func (v Values) dropLinks(text string) string {
+	for key, link := range map[string]string{"grafana": "dashboard_url", "exporter": "status_url"} {
+		if address, exists := v[key]; exists && address == "" {
+			text = regexp.MustCompile("(?m)^ *"+link+": .*\n").ReplaceAllString(text, "")
+		}
+	}
+	return text
+}
+
+// Render returns all rules as one file.
+func Render(v Values) ([]byte, error) {
+	groups, err := Groups(v)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	out.WriteString("# Written by `trtllm_exporter rules`; thresholds are in its --values.\ngroups:\n")
+	for _, g := range groups {
+		_, body, _ := strings.Cut(g.Text, "groups:\n")
+		out.WriteString(body)
+	}
+	return out.Bytes(), nil
+}
+
+// placeholder matches ${key}.
+var placeholder = regexp.MustCompile(`\$\{(\w+)\}`)
+
+// fill replaces placeholders by values.
+func fill(text string, v Values) (filled string, err error) {
+	filled = placeholder.ReplaceAllStringFunc(text, func(match string) string {
+		value, exists := v[match[2:len(match)-1]]
+		if !exists {
+			err = fmt.Errorf("no value for %s", match)
+		}
+		return value
+	})
+	return filled, err
+}
