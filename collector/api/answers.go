@@ -56,7 +56,7 @@ func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
 		previous = nil
 	}
 	a.uncompared = true
-	a.setFacts(facts.Over(previous))
+	a.setFacts(facts.WithEarlier(previous))
 }
 
 // AddPartialFacts takes over the facts of a round that still has open requests.
@@ -64,7 +64,7 @@ func (a *Answers) AddPartialFacts(facts engine.Facts) {
 	if a.allFacts != nil {
 		facts.Problems = a.allFacts.Problems
 	}
-	a.setFacts(facts.Over(a.allFacts))
+	a.setFacts(facts.WithEarlier(a.allFacts))
 }
 
 // setFacts replaces the facts unless they are equal.
@@ -181,10 +181,10 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	case h.API == engine.APIRefused:
 	case h.API == engine.APIFailed && a.Unconfirmed:
 		h.Health = engine.Health{API: h.API, Status: h.Status, Detail: h.Detail}
-	case a.Unconfirmed || h.API == engine.APINotReady && !known && !h.Own && !pageless:
+	case a.Unconfirmed || h.API == engine.APINotReady && !known && !h.FromServer && !pageless:
 		h.Health = engine.Health{Detail: a.whyUnconfirmed(p)}
 	}
-	h.Found = previous.Found || h.API == engine.APIReady || h.API == engine.APINotReady && h.Own || a.agreement == engine.TrustYes && h.Status != 0
+	h.Found = previous.Found || h.API == engine.APIReady || h.API == engine.APINotReady && h.FromServer || a.agreement == engine.TrustYes && h.Status != 0
 	h.WasLive = h.Live || previous.WasLive
 	if now := a.Health; now == nil || a.counted != a.lastHealth || h.API != now.API || h.Detail != now.Detail || h.Found != now.Found {
 		a.Health, a.counted = &h, a.lastHealth

@@ -14,7 +14,7 @@ import (
 // given returns an API at a configured address.
 func given(t *testing.T) *api.Endpoint {
 	t.Helper()
-	e, _ := engine.Of(string(engine.VLLM))
+	e, _ := engine.ByName(string(engine.VLLM))
 	return &api.Endpoint{Engine: e, Location: api.Location{Base: "http://10.0.0.1:8000", Certain: true}}
 }
 
@@ -33,7 +33,7 @@ func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
 		{"and is still not", []engine.Health{refused, refused}, false, false, notFound},
 		{"one that was there refuses", []engine.Health{ready, refused}, true, true, "the API refuses connections"},
 		{"one that is no longer live lived", []engine.Health{ready, {API: engine.APINotReady, Status: 400}}, true, true, ""},
-		{"one that was never live did not", []engine.Health{{API: engine.APINotReady, Own: true, Status: 503}}, true, false, ""},
+		{"one that was never live did not", []engine.Health{{API: engine.APINotReady, FromServer: true, Status: 503}}, true, false, ""},
 	} {
 		var a api.Answers
 		for _, h := range c.heard {

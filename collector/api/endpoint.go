@@ -43,7 +43,7 @@ func (p *Endpoint) URL() string {
 // brief uses connections that are not kept.
 type brief struct{ scrape.Scraper }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (b brief) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	return b.DoBrief(ctx, method, address, body, limit)
 }
@@ -61,7 +61,7 @@ func (p *Endpoint) KeepAlive() bool {
 }
 
 // asker returns what sends the requests.
-func (p *Endpoint) asker() engine.Asker {
+func (p *Endpoint) asker() engine.Client {
 	if p.KeepAlive() {
 		return p.Scraper
 	}
@@ -70,7 +70,7 @@ func (p *Endpoint) asker() engine.Asker {
 
 // briefAsker returns what sends requests that are not made at each interval: connections
 // that are kept for them would be most of the memory of a target.
-func (p *Endpoint) briefAsker() engine.Asker { return brief{p.Scraper} }
+func (p *Endpoint) briefAsker() engine.Client { return brief{p.Scraper} }
 
 // Base returns the base URL of an API at an address, over gRPC or not; scheme is http or
 // https.
@@ -158,7 +158,7 @@ func (l *Locator) ForIdentity(a *Answers) *Endpoint {
 // API, or else where the operator configured it. An answer that it is ready is known to be
 // the server's; one that it is not, at a configured URL, only in words of its kind.
 func Ready(ctx context.Context, s scrape.Scraper, t *target.Target, kind, base string, grpc bool) (ready, known bool) {
-	e, found := engine.Of(kind)
+	e, found := engine.ByName(kind)
 	if !found {
 		return false, false
 	}
@@ -170,5 +170,5 @@ func Ready(ctx context.Context, s scrape.Scraper, t *target.Target, kind, base s
 		return false, false
 	}
 	h := server.Health(ctx)
-	return h.API == engine.APIReady, h.API == engine.APIReady || h.API == engine.APINotReady && (base != "" || h.Own)
+	return h.API == engine.APIReady, h.API == engine.APIReady || h.API == engine.APINotReady && (base != "" || h.FromServer)
 }

@@ -31,7 +31,7 @@ func (p *Endpoint) Health(ctx context.Context) Health {
 }
 
 // health requests the whole health, as part of what began at start.
-func (p *Endpoint) health(ctx context.Context, asker engine.Asker, start time.Time) Health {
+func (p *Endpoint) health(ctx context.Context, asker engine.Client, start time.Time) Health {
 	h := Health{Health: p.Engine.Health(ctx, asker, p.Base)}
 	h.Duration = time.Since(start)
 	return h
@@ -52,7 +52,7 @@ func (p *Endpoint) Recheck(ctx context.Context, previous *Health) Health {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	start := time.Now()
-	asker := engine.Remember(p.asker())
+	asker := engine.Memoize(p.asker())
 	if status, _, _, err := asker.Do(ctx, http.MethodGet, p.ReadyURL(), nil, maxReadyAnswer); err == nil && status == http.StatusOK {
 		return previous.Repeat(time.Since(start))
 	}

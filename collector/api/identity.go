@@ -42,7 +42,7 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 }
 
 // answered reports whether an API of the kind answered.
-func answered(f *engine.Facts) bool { return f.Shown || f.Listed }
+func answered(f *engine.Facts) bool { return f.Confirmed || f.Listed }
 
 // pageless requests versions and models unless the API has a page next to it: that would be
 // another server's.

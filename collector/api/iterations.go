@@ -58,15 +58,15 @@ func (a *Answers) BeginReading() Reading {
 }
 
 // Iterations completes a reading with the server's answer.
-func (p *Endpoint) Iterations(ctx context.Context, from *engine.IterationStats, r Reading) Reading {
+func (p *Endpoint) Iterations(ctx context.Context, path string, r Reading) Reading {
 	ctx, cancel := context.WithTimeout(ctx, max(p.Target.Timeout, minIterationTimeout))
 	defer cancel()
-	status, _, text, err := p.Scraper.Do(ctx, http.MethodGet, p.Base+from.Path, nil, maxIterationAnswer)
+	status, _, text, err := p.Scraper.Do(ctx, http.MethodGet, p.Base+path, nil, maxIterationAnswer)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("the server answers %d %s", status, http.StatusText(status))
 	}
 	if err == nil {
-		r.Sums, err = r.previous.book.Add(from, text, r.previous.complete)
+		r.Sums, err = r.previous.book.Add(text, r.previous.complete)
 	}
 	r.Err = err
 	return r

@@ -125,12 +125,12 @@ func TestSeriesOfTheCanaryNameItsModel(t *testing.T) {
 }
 
 func TestWhatFollowsFromPageAndAnswersIsShownWithEveryBlock(t *testing.T) {
-	serve, ok := engine.Of("trtllm-serve")
+	serve, ok := engine.ByName("trtllm-serve")
 	require.True(t, ok)
 	var k assess.About
 	now := facts()
 	built := func(version string) *assess.Known {
-		return assess.Know(&assess.Basis{Engine: serve, Known: engine.Known{Facts: &engine.Facts{BuildVersion: version}}})
+		return assess.Know(&assess.Basis{Engine: serve, Knowledge: engine.Knowledge{Facts: &engine.Facts{BuildVersion: version}}})
 	}
 	now.Known = built("1.0.0")
 	for range 2 {

@@ -27,9 +27,9 @@ func TestWhatTheCanaryMayAsk(t *testing.T) {
 		Question: canary.Question{Base: base, Model: "llm", Generate: true},
 		ModelID:  "llm", Group: "triton\x002.64.0\x001.1.0\x00llm", Identity: "triton\x002.64.0\x001.1.0\x00llm\x00" + hash,
 	}, o)
-	serve, ok := engine.Of("trtllm-serve")
+	serve, ok := engine.ByName("trtllm-serve")
 	require.True(t, ok)
-	b = assess.Basis{Engine: serve, Known: engine.Known{Facts: &engine.Facts{EngineVersion: "1.1.0", Models: []engine.ModelFacts{{Name: "llama"}}}}}
+	b = assess.Basis{Engine: serve, Knowledge: engine.Knowledge{Facts: &engine.Facts{EngineVersion: "1.1.0", Models: []engine.ModelFacts{{Name: "llama"}}}}}
 	o = assess.CanaryOrder(serve, known(&b), base, "", assess.Failing)
 	require.Equal(t, canary.Question{Base: base, Model: "llama", Usage: true, Seed: true, IgnoreEOS: true}, o.Question, "its one model")
 	b.Facts = nil

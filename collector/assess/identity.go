@@ -49,7 +49,7 @@ func NewIdentity(t *target.Target, how *Labels, e engine.Engine, page *engine.Pa
 	}
 	id.EngineVersion = cmp.Or(t.EngineVersion, facts.EngineVersion, relabel.Unknown)
 	id.TRTLLMVersion, id.Source = facts.ResolveVersion(e, page, t.TRTLLMVersion)
-	id.Topology = engine.NewTopology(e, page.Seen(), facts.Models, how.ModelIDs)
+	id.Topology = engine.NewTopology(e, page.NamedModels(), facts.Models, how.ModelIDs)
 	b := labels.NewBuilder(labels.FromMap(t.Labels))
 	b.Set(relabel.LabelEngine, string(id.Kind))
 	b.Set(relabel.LabelPoolID, t.PoolID)

@@ -17,7 +17,7 @@ import (
 // usual.
 func of(t *testing.T, change func(*target.Target, *assess.Labels, *engine.Facts)) *assess.Identity {
 	t.Helper()
-	e, ok := engine.Of("trtllm-serve")
+	e, ok := engine.ByName("trtllm-serve")
 	require.True(t, ok)
 	at := &target.Target{PoolID: "p", ReplicaID: "r", Labels: map[string]string{"rack": "r1"}}
 	how, facts := &assess.Labels{ModelIDs: map[string][]string{"public": {"llama"}}}, &engine.Facts{EngineVersion: "1.1.0", TRTLLMVersion: "1.1.0"}

@@ -13,7 +13,7 @@ type Basis struct {
 	// Engine is the kind of server; Topology the models under their public ids.
 	Engine   engine.Engine
 	Topology *engine.Topology
-	engine.Known
+	engine.Knowledge
 	// EngineVersion and TRTLLMVersion are those on the replica's series.
 	EngineVersion, TRTLLMVersion string
 	// Objectives say which objectives of the pool are measured at the replica.

@@ -30,7 +30,7 @@ nv_gpu_memory_total_bytes{gpu_uuid="GPU-1"} 1024
 // triton is a basis that rests on a page, an index and one config.
 func triton(t *testing.T) assess.Basis {
 	t.Helper()
-	e, ok := engine.Of("triton")
+	e, ok := engine.ByName("triton")
 	require.True(t, ok)
 	page := pageOf(t, e, tritonText)
 	facts := &engine.Facts{
@@ -43,9 +43,9 @@ func triton(t *testing.T) assess.Basis {
 		Problems: []engine.Problem{{Question: "GET /v2", Reason: "no answer in time"}},
 	}
 	return assess.Basis{
-		Engine: e, Topology: engine.NewTopology(e, page.Seen(), facts.Models, nil),
+		Engine: e, Topology: engine.NewTopology(e, page.NamedModels(), facts.Models, nil),
 		EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Expect: &assess.Expectations{},
-		Known: engine.Known{
+		Knowledge: engine.Knowledge{
 			Facts: facts, Page: page,
 			Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200", Models: []engine.ModelState{{Name: "llm", Version: "1", State: "READY"}, {Name: "never", State: "LOADING"}}},
 		},
@@ -80,7 +80,7 @@ func TestWhatIsKnownIsSeenAgainOnlyWhenItsBasisChanged(t *testing.T) {
 	require.False(t, (*assess.Known)(nil).RestsOn(&b), "nothing rests on nothing")
 	for says, change := range map[string]func(*assess.Basis){
 		"another kind":             func(b *assess.Basis) { b.Engine = engine.None() },
-		"other models":             func(b *assess.Basis) { b.Topology = engine.NewTopology(b.Engine, engine.Seen{}, nil, nil) },
+		"other models":             func(b *assess.Basis) { b.Topology = engine.NewTopology(b.Engine, engine.NamedModels{}, nil, nil) },
 		"another version":          func(b *assess.Basis) { b.EngineVersion = "2.65.0" },
 		"another TensorRT-LLM":     func(b *assess.Basis) { b.TRTLLMVersion = "1.2.0" },
 		"other facts":              func(b *assess.Basis) { b.Facts = &engine.Facts{} },

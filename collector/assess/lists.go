@@ -43,7 +43,7 @@ func Lists() []List {
 
 // capabilities are what can be known of the replica.
 func capabilities(k *Known) []target.Check {
-	return engine.Capabilities(k.Engine, &k.Known)
+	return engine.Capabilities(k.Engine, &k.Knowledge)
 }
 
 // determinism are the conditions of equal answers to equal requests; none while

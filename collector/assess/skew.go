@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -44,7 +45,7 @@ func (k *Known) Skew() target.SkewFacts {
 	for i := range k.Models {
 		set(skewConfigHash, k.Models[i].Name, k.Models[i].ConfigHash)
 	}
-	if n, ok := k.Page.KVBlockTokens(); ok {
+	if n, ok := k.Page.Value(engine.KVBlockTokens); ok {
 		set(skewBlockTokens, "", strconv.FormatFloat(n, 'f', -1, 64))
 	}
 	for family, bounds := range k.Page.Buckets() {

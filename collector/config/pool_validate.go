@@ -168,7 +168,7 @@ func (c *Pool) validateCanary() error {
 
 // hasGRPC reports whether servers of a kind have a gRPC API.
 func hasGRPC(kind string) bool {
-	e, ok := engine.Of(kind)
+	e, ok := engine.ByName(kind)
 	if ok {
 		_, ok = e.GRPCPort(0)
 	}
@@ -177,6 +177,6 @@ func hasGRPC(kind string) bool {
 
 // hasIterations reports whether servers of a kind have iteration statistics.
 func hasIterations(kind string) bool {
-	e, ok := engine.Of(kind)
-	return ok && e.Iterations() != nil
+	e, ok := engine.ByName(kind)
+	return ok && e.IterationsPath() != ""
 }

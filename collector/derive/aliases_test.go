@@ -25,7 +25,7 @@ func derived(t *testing.T, spec simulate.Spec, opts derive.Options) (all []label
 	replica, err := simulate.NewReplica(spec)
 	require.NoError(t, err)
 	kind, facts := described(replica.Spec())
-	e, _ := engine.Of(string(kind))
+	e, _ := engine.ByName(string(kind))
 	var names []string
 	for _, f := range facts {
 		names = append(names, f.Name)
@@ -33,7 +33,7 @@ func derived(t *testing.T, spec simulate.Spec, opts derive.Options) (all []label
 	opts.Window, opts.Interval, opts.Engine = time.Minute, scrapeEvery, e
 	opts.Identity = derive.Identity{
 		Labels:   labels.FromStrings("engine", string(kind), "pool_id", "p", "replica_id", "r"),
-		Topology: engine.NewTopology(e, engine.Seen{Names: names}, facts, map[string][]string{"llama": names}),
+		Topology: engine.NewTopology(e, engine.NamedModels{Names: names}, facts, map[string][]string{"llama": names}),
 	}
 	d := derive.NewDeriver(opts)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
@@ -124,12 +124,12 @@ func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
 // aliasesOf are the series of one page with all aliases.
 func aliasesOf(t *testing.T, kind engine.Kind, opts derive.Options, lines ...string) (all []labels.Labels) {
 	t.Helper()
-	e, ok := engine.Of(string(kind))
+	e, ok := engine.ByName(string(kind))
 	require.True(t, ok)
 	opts.Window, opts.Interval, opts.Engine, opts.Aliases = time.Minute, scrapeEvery, e, exposition.AliasSets()
 	opts.Identity = derive.Identity{
 		Labels:   labels.FromStrings("engine", string(kind), "pool_id", "p", "replica_id", "r"),
-		Topology: engine.NewTopology(e, engine.Seen{Names: []string{"llama"}}, nil, nil),
+		Topology: engine.NewTopology(e, engine.NamedModels{Names: []string{"llama"}}, nil, nil),
 	}
 	return seriesOf(t, derive.NewDeriver(opts), e, 0, lines...)
 }
@@ -163,10 +163,10 @@ func TestTheSizeOfTheCacheIsInLabels(t *testing.T) {
 	sglang := func(pages int) []string {
 		return []string{`sglang:page_size{model_name="llama"} 16`, fmt.Sprintf(`sglang:num_pages{model_name="llama"} %d`, pages)}
 	}
-	e, _ := engine.Of(string(engine.SGLang))
+	e, _ := engine.ByName(string(engine.SGLang))
 	d := derive.NewDeriver(derive.Options{
 		Window: time.Minute, Interval: scrapeEvery, Engine: e, Aliases: []string{"vllm"},
-		Identity: derive.Identity{Topology: engine.NewTopology(e, engine.Seen{Names: []string{"llama"}}, nil, nil)},
+		Identity: derive.Identity{Topology: engine.NewTopology(e, engine.NamedModels{Names: []string{"llama"}}, nil, nil)},
 	})
 	require.Equal(t, []string{"16 x 512 of llama"}, cacheConfigs(seriesOf(t, d, e, 0, sglang(512)...)), "on the first page")
 	require.Equal(t, []string{"16 x 512 of llama"}, cacheConfigs(seriesOf(t, d, e, scrapeEvery, sglang(512)...)))

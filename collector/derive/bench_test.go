@@ -20,14 +20,14 @@ const benchPages = 64
 // benchTarget is one target with the usual big page, and its pages.
 func benchTarget(b *testing.B, aliases ...string) (*exposition.Cache, *derive.Deriver, [][]byte) {
 	b.Helper()
-	e, ok := engine.Of(string(engine.Triton))
+	e, ok := engine.ByName(string(engine.Triton))
 	require.True(b, ok)
 	models := []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
 	d := derive.NewDeriver(derive.Options{
 		Window: time.Minute, Interval: 5 * time.Second, Engine: e, Aliases: aliases,
 		Identity: derive.Identity{
 			Labels: labels.FromStrings("engine", "triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", "r", "trtllm_version", "1.1.0"),
-			Source: engine.SourceTable, Topology: engine.NewTopology(e, engine.Seen{Names: models}, nil, nil),
+			Source: engine.SourceTable, Topology: engine.NewTopology(e, engine.NamedModels{Names: models}, nil, nil),
 		},
 	})
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})

@@ -27,10 +27,10 @@ func modelsPage(models int) string {
 
 func TestABudgetLeavesOutTheDerivedSeriesOfWholeModels(t *testing.T) {
 	bounded := func(budget derive.Budget) (ids []string, series int, left derive.LeftOut) {
-		e, _ := engine.Of(string(engine.Triton))
+		e, _ := engine.ByName(string(engine.Triton))
 		d := derive.NewDeriver(derive.Options{
 			Window: time.Minute, Interval: 5 * time.Second, Engine: e, Budget: budget,
-			Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Topology: engine.NewTopology(e, engine.Seen{Names: []string{"m000", "m001"}}, nil, nil)},
+			Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Topology: engine.NewTopology(e, engine.NamedModels{Names: []string{"m000", "m001"}}, nil, nil)},
 		})
 		cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 		b, err := cache.Parse([]byte(modelsPage(100)), "")
@@ -71,7 +71,7 @@ func TestABudgetLeavesOutTheDerivedSeriesOfWholeModels(t *testing.T) {
 // TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp is about frontends that
 // count requests for any name (ai-dynamo/dynamo#9836).
 func TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp(t *testing.T) {
-	e, _ := engine.Of(string(engine.Dynamo))
+	e, _ := engine.ByName(string(engine.Dynamo))
 	listed := []engine.ModelFacts{{Name: "zz/served", State: engine.ModelReady}}
 	for _, c := range []struct {
 		says   string
@@ -96,7 +96,7 @@ func TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp(t *testing.T) {
 		series("zz/served", "success", c.done)
 		d := derive.NewDeriver(derive.Options{
 			Window: time.Minute, Interval: 5 * time.Second, Engine: e, Budget: c.budget,
-			Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Topology: engine.NewTopology(e, engine.Seen{}, c.listed, nil)},
+			Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Topology: engine.NewTopology(e, engine.NamedModels{}, c.listed, nil)},
 		})
 		cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 		b, err := cache.Parse([]byte(page.String()), "")

@@ -450,7 +450,7 @@ func TestAQueueThatKeepsWhatFailedIsNone(t *testing.T) {
 		b := newBench(t, engine.Triton, "m")
 		b.deriver.Identify(derive.Identity{
 			Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), EngineVersion: version,
-			Topology: engine.NewTopology(b.engine, engine.Seen{Names: []string{"m"}}, []engine.ModelFacts{configured("m", "pytorch", false)}, nil),
+			Topology: engine.NewTopology(b.engine, engine.NamedModels{Names: []string{"m"}}, []engine.ModelFacts{configured("m", "pytorch", false)}, nil),
 		})
 		got := b.page(page...)
 		for _, series := range []string{`queue_depth{model_id="m"}`, `queue_requests{model_id="m", queue="core"}`, `model_requests_pending{model="m", model_id="m", role="single", version="1"}`} {

@@ -38,7 +38,7 @@ type everything struct {
 func variants() []everything {
 	var all []everything
 	for _, has := range servers() {
-		e, _ := engine.Of(string(has.kind))
+		e, _ := engine.ByName(string(has.kind))
 		most := 0
 		meanings := meaningsOf(e, has.inside)
 		for _, same := range meanings {
@@ -52,7 +52,7 @@ func variants() []everything {
 			all = append(all, everything{e: e, nth: nth, meanings: meanings, has: has, identity: Identity{
 				Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 				EngineVersion: "1", TRTLLMVersion: "1", Source: engine.SourceConfig,
-				Topology: engine.NewTopology(e, engine.Seen{Names: []string{llm, resnet}, Inside: has.inside}, facts, nil),
+				Topology: engine.NewTopology(e, engine.NamedModels{Names: []string{llm, resnet}, Inside: has.inside}, facts, nil),
 			}})
 		}
 	}

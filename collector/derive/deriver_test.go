@@ -31,7 +31,7 @@ type bench struct {
 // the servers' own names.
 func newBench(t *testing.T, kind engine.Kind, models ...string) *bench {
 	t.Helper()
-	e, ok := engine.Of(string(kind))
+	e, ok := engine.ByName(string(kind))
 	require.True(t, ok)
 	b := &bench{t: t, engine: e}
 	b.opts = derive.Options{
@@ -39,7 +39,7 @@ func newBench(t *testing.T, kind engine.Kind, models ...string) *bench {
 		Identity: derive.Identity{
 			Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
-			Topology: engine.NewTopology(e, engine.Seen{Names: models}, nil, nil),
+			Topology: engine.NewTopology(e, engine.NamedModels{Names: models}, nil, nil),
 		},
 	}
 	b.deriver = derive.NewDeriver(b.opts)

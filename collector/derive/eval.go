@@ -18,7 +18,7 @@ func combine(columns []int, how engine.Combine) Eval {
 		return newest(columns)
 	case engine.Max:
 		return largest(columns)
-	case engine.Nothing:
+	case engine.ZeroOnly:
 		return nothing(largest(columns))
 	case engine.Sum:
 	}

@@ -35,13 +35,13 @@ func newRig(tb testing.TB, spec simulate.Spec, interval time.Duration) *rig {
 	require.NoError(tb, err)
 	spec = replica.Spec()
 	kind, facts := described(spec)
-	e, ok := engine.Of(string(kind))
+	e, ok := engine.ByName(string(kind))
 	require.True(tb, ok)
 	var names []string
 	for _, f := range facts {
 		names = append(names, f.Name)
 	}
-	topology := engine.NewTopology(e, engine.Seen{Names: names}, facts, nil)
+	topology := engine.NewTopology(e, engine.NamedModels{Names: names}, facts, nil)
 	r := &rig{tb: tb, replica: replica, id: topology.ModelID(facts[0].Name)}
 	r.deriver = derive.NewDeriver(derive.Options{
 		Window: time.Minute, Interval: interval, Engine: e,

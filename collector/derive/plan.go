@@ -91,7 +91,7 @@ func newPlan(opts *Options, page *engine.Page, numbers *exposition.Block) *Plan 
 // all, with counters that may come with their first event: what is refused and
 // counted again elsewhere has a counter of its own from the start, or none.
 func countedClasses(e engine.Engine, page *engine.Page) []engine.Class {
-	meanings := slices.DeleteFunc(e.Meanings(), func(m engine.Meaning) bool { return m.Inside != "" && m.Inside != page.Seen().Inside })
+	meanings := slices.DeleteFunc(e.Meanings(), func(m engine.Meaning) bool { return m.Inside != "" && m.Inside != page.NamedModels().Inside })
 	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
 		return !slices.ContainsFunc(meanings, func(m engine.Meaning) bool {
 			return m.Outcome != nil && m.Outcome.Again == "" && m.Outcome.Counts(class) && !m.Outcome.Misses(class)

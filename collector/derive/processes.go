@@ -122,7 +122,7 @@ type nearest struct {
 func (p *processes) nearest(m *met, since int64, raw *exposition.Block, read *engine.Page) (n nearest) {
 	var found found
 	for _, one := range p.known {
-		same, known := one.is.Is(m.is)
+		same, known := one.is.SameAs(m.is)
 		switch {
 		case known && !same:
 			n.replaced = n.replaced || one == p.current

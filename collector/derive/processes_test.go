@@ -44,7 +44,7 @@ func (a *address) page(text string) values {
 	raw, err := a.cache.Parse([]byte(text), "")
 	require.NoError(a.t, err)
 	if a.read == nil || a.read.Shape() != raw.Shape() {
-		e, _ := engine.Of(kindOf(text))
+		e, _ := engine.ByName(kindOf(text))
 		a.read = engine.ReadPage(e, raw)
 	}
 	a.now += time.Second

@@ -45,8 +45,8 @@ func TestWhatIsLeftOutTakesNoRoom(t *testing.T) {
 	page, _ := replica.Observe()
 	of := func(opts derive.Options) (series, left int) {
 		opts.Window, opts.Interval = time.Minute, scrapeEvery
-		opts.Engine, _ = engine.Of(string(engine.TRTLLMServe))
-		opts.Identity.Topology = engine.NewTopology(opts.Engine, engine.Seen{}, nil, nil)
+		opts.Engine, _ = engine.ByName(string(engine.TRTLLMServe))
+		opts.Identity.Topology = engine.NewTopology(opts.Engine, engine.NamedModels{}, nil, nil)
 		d := derive.NewDeriver(opts)
 		cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(opts.Engine)})
 		raw, err := cache.Parse(page, "")

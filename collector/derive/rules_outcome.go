@@ -192,7 +192,7 @@ func (o *outcome) abort(p *Plan, id string) {
 	if len(aborted) == 0 {
 		return
 	}
-	own := p.counted(p.of(engine.RequestsWhole, id))
+	own := p.counted(p.of(engine.RequestsUnaborted, id))
 	if ended := o.classes[engine.ClassOK]; ended != nil {
 		ended.again = map[string]*lessened{"": {of: ended.once, less: aborted, least: own}}
 		ended.once = nil
@@ -206,7 +206,7 @@ func (o *outcome) abort(p *Plan, id string) {
 // were answered the streamed ones that did not come to their own end: those had
 // their answer, of 200, when they were aborted.
 func (o *outcome) stream(p *Plan, id string) {
-	streamed, own := p.counted(p.of(engine.RequestsStreamed, id)), p.counted(p.of(engine.StreamsWhole, id))
+	streamed, own := p.counted(p.of(engine.RequestsStreamed, id)), p.counted(p.of(engine.StreamsUnaborted, id))
 	if len(streamed) == 0 || len(own) == 0 {
 		return
 	}

@@ -9,7 +9,7 @@ func (p *Plan) pending(id string) Eval { return p.sum(p.queues(id)) }
 
 // queues are those queues.
 func (p *Plan) queues(id string) []*group {
-	return selected(p.of(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.Behind(g.model) })
+	return selected(p.of(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.FollowsLLM(g.model) })
 }
 
 // queueDepth is everything that is known to wait. Without the engine's part

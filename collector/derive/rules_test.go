@@ -27,7 +27,7 @@ func (b *bench) facts(models ...engine.ModelFacts) *bench {
 	}
 	b.deriver.Identify(derive.Identity{
 		Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Source: engine.SourceTable,
-		Topology: engine.NewTopology(b.engine, engine.Seen{Names: names}, models, nil),
+		Topology: engine.NewTopology(b.engine, engine.NamedModels{Names: names}, models, nil),
 	})
 	return b
 }

@@ -25,7 +25,7 @@ type likeness struct {
 // GPU is called that the target has as a label.
 func (o *Options) likeness(read *engine.Page) (likeness, bool) {
 	page, ok := read.Shape().WatchedKey()
-	ok = ok && (o.Budget.Models == 0 || len(read.Seen().Names) <= o.Budget.Models) && !o.Identity.Labels.Has(exposition.LabelGPU)
+	ok = ok && (o.Budget.Models == 0 || len(read.NamedModels().Names) <= o.Budget.Models) && !o.Identity.Labels.Has(exposition.LabelGPU)
 	// Rules for labels may show GPUs, and so number them, in another order than that of
 	// their names, by which series are sorted.
 	return likeness{page, fmt.Sprintf(

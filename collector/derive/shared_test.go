@@ -39,7 +39,7 @@ type twins struct {
 // configured in as many ways as there are changes.
 func newFleetTarget(tb testing.TB, replica string, more []string, changes ...func(*Options)) *fleetTarget {
 	tb.Helper()
-	e, ok := engine.Of(string(engine.Triton))
+	e, ok := engine.ByName(string(engine.Triton))
 	require.True(tb, ok)
 	own := labels.FromStrings(append([]string{
 		"engine", "triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", replica, "trtllm_version", "1.1.0",
@@ -58,7 +58,7 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 			Objectives: []Objective{{Name: Availability, Share: 0.99}, {Name: TTFT, Share: 0.9, Within: 2 * time.Second}},
 			Identity: Identity{
 				Labels: own, EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
-				Topology: engine.NewTopology(e, engine.Seen{Names: benchModels}, nil, nil),
+				Topology: engine.NewTopology(e, engine.NamedModels{Names: benchModels}, nil, nil),
 			},
 		}
 		change(&opts)

@@ -191,7 +191,7 @@ func (p *Plan) unanswered(id string) (all []Eval) {
 	}
 	answered := p.counted(slices.Concat(p.front(engine.ModelFailed, id), selected(p.front(engine.ModelSuccess, id), func(g *group) bool { return p.trusted(g.model) })))
 	for _, g := range p.of(engine.ModelSuccess, id) {
-		if p.handsOver(g.model) || g.role == engine.RolePart && !p.identity.Topology.Behind(g.model) {
+		if p.handsOver(g.model) || g.role == engine.RolePart && !p.identity.Topology.FollowsLLM(g.model) {
 			all = append(all, p.without(p.columnsOf(g.members), answered))
 		}
 	}
@@ -320,7 +320,7 @@ func (p *Plan) queueing() []work {
 	const much = 3
 	var works []work
 	for _, g := range p.all(engine.ModelPending) {
-		if p.identity.Topology.Behind(g.model) {
+		if p.identity.Topology.FollowsLLM(g.model) {
 			continue
 		}
 		k := work{

@@ -110,7 +110,7 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 // missingPage says why a server of a known kind has no page; empty where it says
 // nothing of the sort.
 func missingPage(s *target.Status, c *cause) string {
-	e, known := engine.Of(s.DetectedEngine)
+	e, known := engine.ByName(s.DetectedEngine)
 	if !known || c.reason != scrape.ReasonHTTPStatus || c.class != "404" {
 		return ""
 	}

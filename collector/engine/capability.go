@@ -18,19 +18,19 @@ const (
 	CanTPOT       = "tpot"
 	CanE2E        = "e2e"
 	CanQuantiles  = "quantiles"
-	// CanOutcomes is what became of requests, CanStall that they move nothing.
+	// CanOutcomes is whether requests succeed, CanStall whether those in flight make no progress,
+	// CanCancel whether a request ends after its client has left.
 	CanOutcomes = "outcomes"
 	CanStall    = "stall"
-	// CanCancel is whether a request ends whose client leaves.
-	CanCancel  = "cancel"
-	CanKVCache = "kv_cache"
-	CanKVReuse = "kv_reuse"
-	CanGPU     = "gpu"
-	CanHealth  = "health"
-	CanConfig  = "config"
+	CanCancel   = "cancel"
+	CanKVCache  = "kv_cache"
+	CanKVReuse  = "kv_reuse"
+	CanGPU      = "gpu"
+	CanHealth   = "health"
+	CanConfig   = "config"
 )
 
-// CapabilityNames lists the capabilities in the order in which they are shown.
+// CapabilityNames returns the capabilities in display order.
 func CapabilityNames() []string {
 	return []string{
 		CanTokens, CanLiveTokens, CanQueue, CanRunning, CanTTFT, CanTPOT, CanE2E, CanQuantiles, CanOutcomes, CanStall, CanCancel,
@@ -38,36 +38,34 @@ func CapabilityNames() []string {
 	}
 }
 
-// Known is what is known of a replica when its capabilities are judged.
-type Known struct {
-	// Page is nil when the last scrape failed; then MissingPage may say that
-	// the server has none: it answered 404.
+// Knowledge is what is known about a replica when its capabilities are judged.
+type Knowledge struct {
+	// Page is nil if the last scrape failed. MissingPage is true if it failed with 404: the server
+	// has no page.
 	Page        *Page
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
-	// Canary is true where requests are sent to the replica, Confirms where one is sent
-	// when the replica seems to hang, Iterations where the statistics of its iterations
-	// are read.
+	// Canary is true if canary requests are sent, Confirms if one is sent when the replica seems to
+	// hang, Iterations if iteration statistics are read.
 	Canary, Confirms, Iterations bool
 }
 
-// Ways out that capabilities of several kinds have.
+// Remedies for several kinds.
 const (
 	cureDCGM      = "run the DCGM exporter next to it"
 	cureElsewhere = "set api_port or api_path if the API is elsewhere"
 	cureHeader    = "authorization or http_headers with what the API wants"
-	// cureConfirm has one request tell a server that hangs from a stale gauge.
-	cureConfirm = "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"
+	cureConfirm   = "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"
 )
 
-// yes and no are checks that still need a name.
+// yes and no return checks without a name.
 func yes(reason string) target.Check      { return target.Passed("", reason) }
 func no(reason, cure string) target.Check { return target.Failed("", reason, cure) }
 
-// Capabilities judges what can be known of a replica, in the order of
-// [CapabilityNames]: nil while nothing is known of it, as when it is down.
-func Capabilities(e Engine, k *Known) []target.Check {
+// Capabilities judges what can be known about a replica, in the order of [CapabilityNames]; nil
+// while nothing is known, as when it is down.
+func Capabilities(e Engine, k *Knowledge) []target.Check {
 	if e.Kind() == Unknown || k.Page == nil && !k.MissingPage {
 		return nil
 	}
@@ -78,67 +76,65 @@ func Capabilities(e Engine, k *Known) []target.Check {
 	return all
 }
 
-// capability judges one of them.
-func (k *Known) capability(e Engine, name string) target.Check {
+// capability judges one capability. Cancellation and health are judged alike for all kinds, and so
+// is what a kind's judge says about stalls and the first token.
+func (k *Knowledge) capability(e Engine, name string) target.Check {
 	var c target.Check
-	_, mute := e.Stream(k.Facts.version(), k.Page)
+	_, noStream := e.Stream(k.Facts.get().EngineVersion, k.Page)
 	switch name {
 	case CanCancel:
-		c = k.cancel(e, mute)
+		c = k.cancel(e, noStream)
 	case CanHealth:
-		c = k.health(e.data().healthSays)
+		c = k.health(e.data().healthNote)
 	case CanStall:
-		c = k.stall(e.judge(name, k), mute)
+		c = k.stall(e.judge(name, k), noStream)
 	default:
 		c = e.judge(name, k)
 	}
-	if name == CanTTFT && !c.OK && k.Canary && mute == "" {
+	if name == CanTTFT && !c.OK && k.Canary && noStream == "" {
 		c = yes("the canary, of its own requests only: llm_server_canary_time_to_first_token_seconds; of the server: " + c.Reason)
 	}
 	c.Name = name
 	return c
 }
 
-// cancel judges whether the page would show that a request ends whose client
-// leaves; mute is why the server cannot be asked for a streamed answer.
-func (k *Known) cancel(e Engine, mute string) target.Check {
+// cancel judges whether the page would show that a request ends after its client has left. noStream
+// explains why the canary cannot stream.
+func (k *Knowledge) cancel(e Engine, noStream string) target.Check {
 	switch {
 	case k.Page == nil:
 		return e.judge(CanRunning, k)
-	case !k.Page.flying():
+	case !k.Page.showsInFlight():
 		return no("nothing on its page shows requests in flight", "")
 	case e.Quirks(k.Page).GaugesWhenRequestsEnd:
 		return no("its gauges are read only when a request ends", "")
-	}
-	if mute != "" {
-		return no(mute, "")
+	case noStream != "":
+		return no(noStream, "")
 	}
 	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one whose client leaves is gone")
 }
 
-// stall judges whether the page shows that the server hangs: shown says what shows that
-// nothing moves, mute why the server cannot be asked. Without a count of requests that
-// come, the gauge of those in flight is the only sign that anything should move, and a
-// healthy server may leave it stale.
-func (k *Known) stall(shown target.Check, mute string) target.Check {
-	const one = ", which is one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"
+// stall judges whether the page shows a server that hangs, given what the kind's judge returned.
+// Without a count of arriving requests, the gauge of requests in flight is the only sign that
+// anything should move, and a healthy server may leave it stale.
+func (k *Knowledge) stall(shown target.Check, noStream string) target.Check {
+	const stale = ", which is one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"
 	switch {
 	case !shown.OK || k.Page.Has(RequestsStarted) || k.Page.Has(ModelSuccess):
 		return shown
-	case mute != "":
-		return no(shown.Reason+one, "")
+	case noStream != "":
+		return no(shown.Reason+stale, "")
 	case k.Confirms:
 		return yes(shown.Reason + "; a request of the canary confirms it")
 	}
-	return no(shown.Reason+one, cureConfirm)
+	return no(shown.Reason+stale, cureConfirm)
 }
 
-// health judges whether the server's API speaks of its health; says is what that is
-// worth, for people.
-func (k *Known) health(says string) target.Check {
+// health judges whether the API answers about health; note qualifies a good answer.
+func (k *Knowledge) health(note string) target.Check {
 	switch k.Health.API {
 	case APIReady, APINotReady:
-		return yes(cmp.Or(says, "the API says whether it is ready"))
+		return yes(cmp.Or(note, "the API says whether it is ready"))
 	case APIRefused:
 		return no("nothing listens on the API's address", cureElsewhere+"; a server with its HTTP API off says nothing")
 	case APIFailed:
@@ -151,10 +147,9 @@ func (k *Known) health(says string) target.Check {
 	return no(cmp.Or(k.Health.Detail, "the API was not asked yet, or its address is not known"), cureElsewhere)
 }
 
-// config judges whether the server says how it is configured; otherwise is the
-// answer of a kind whose server does not.
-func (k *Known) config(otherwise target.Check) target.Check {
-	if slices.ContainsFunc(k.Facts.models(), func(m ModelFacts) bool { return m.Configured }) {
+// config judges whether the server shows its configuration. otherwise is the answer if it does not.
+func (k *Knowledge) config(otherwise target.Check) target.Check {
+	if slices.ContainsFunc(k.Facts.get().Models, func(m ModelFacts) bool { return m.Configured }) {
 		return yes("the configs of its models")
 	}
 	if k.Page.Has(ModelConfig) {
@@ -163,67 +158,51 @@ func (k *Known) config(otherwise target.Check) target.Check {
 	return otherwise
 }
 
-// notYet is why a page of which nothing else is known shows little.
+// notYet explains the gaps of a page when nothing else is known.
 const notYet = "not on the page yet; families come with the first request"
 
-// source is what a page needs for a capability, all of the signals, and the reason
-// for people.
+// source is one way to provide a capability: the signals it needs, all of them, and the reason that
+// is shown.
 type source struct {
-	name, says string
-	signals    [2]Signal
+	name, reason string
+	signals      []Signal
 }
 
-// from is a source of a capability, by two signals at most.
-func from(name, says string, signals ...Signal) source {
-	s := source{name: name, says: says}
-	copy(s.signals[:], signals)
-	return s
+func from(name, reason string, signals ...Signal) source { return source{name, reason, signals} }
+
+// gap explains why a page does not provide capabilities, and the cure. Without names it is for all.
+type gap struct {
+	reason, cure string
+	names        []string
 }
 
-// lack is why a page does not show capabilities, and what brings them; without names
-// it is of all others.
-type lack struct {
-	why, cure string
-	names     []string
-}
+func lacks(reason, cure string, names ...string) gap { return gap{reason, cure, names} }
 
-// lacks is a lack of some capabilities.
-func lacks(why, cure string, names ...string) lack { return lack{why, cure, names} }
-
-// firstOf finds the first source of a capability that the page has.
+// firstOf returns the first source of a capability that the page has.
 func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 	for _, s := range sources {
-		if s.name == name && !slices.ContainsFunc(s.signals[:], func(of Signal) bool { return of != "" && !p.Has(of) }) {
-			return yes(s.says), true
+		if s.name == name && !slices.ContainsFunc(s.signals, func(signal Signal) bool { return !p.Has(signal) }) {
+			return yes(s.reason), true
 		}
 	}
 	return target.Check{}, false
 }
 
-// judge is the first source of a capability that the page has, else the first lack of
-// it.
-func (p *Page) judge(name string, sources []source, missing ...lack) target.Check {
+// judge returns the first source of a capability that the page has, or else the first gap for it.
+// The last gap must be for all.
+func (p *Page) judge(name string, sources []source, gaps ...gap) target.Check {
 	if p.tokenless() && (name == CanTTFT || name == CanTPOT) {
 		return no("requests end and no token was ever generated: the model answers with none, as one that embeds or ranks does", "")
 	}
 	if c, ok := p.firstOf(name, sources); ok {
 		return c
 	}
-	l := missing[slices.IndexFunc(missing, func(l lack) bool { return len(l.names) == 0 || slices.Contains(l.names, name) })]
-	if l.why == notYet && p.ended() {
-		l.why = "requests have ended, and the page has none of its families"
+	g := gaps[slices.IndexFunc(gaps, func(g gap) bool { return len(g.names) == 0 || slices.Contains(g.names, name) })]
+	if g.reason == notYet && p.ended() {
+		g.reason = "requests have ended, and the page has none of its families"
 	}
-	return no(l.why, l.cure)
+	return no(g.reason, g.cure)
 }
 
-// flying says whether the page shows requests in flight.
-func (p *Page) flying() bool { return p.Has(RequestsActive) || p.Has(RequestsRunning) }
-
-// NotShown is something that no page of a kind shows, for people.
-type NotShown struct {
-	// What is not shown, Why is how the server behaves, Instead what can be done.
-	What, Why, Instead string
-}
-
-// canary is what shows most of what a page does not.
-const canary = "send canary requests"
+// showsInFlight reports whether the page shows requests in flight.
+func (p *Page) showsInFlight() bool { return p.Has(RequestsActive) || p.Has(RequestsRunning) }

@@ -16,15 +16,15 @@ import (
 )
 
 func TestNothingIsKnownOfAServerThatIsDown(t *testing.T) {
-	require.Nil(t, engine.Capabilities(of(t, engine.Triton), &engine.Known{}))
+	require.Nil(t, engine.Capabilities(engineOf(t, engine.Triton), &engine.Knowledge{}))
 }
 
 func TestARestrictedAPIIsSaidSo(t *testing.T) {
-	e, _ := engine.Of("triton")
+	e, _ := engine.ByName("triton")
 	server := answers{"*": restricted}
 	facts := e.Ask(t.Context(), server, "http://server", nil)
 	page := readPage(t, engine.Triton, replica(t, simulate.Spec{Kind: simulate.KindTriton}, 0).Page())
-	for _, c := range engine.Capabilities(e, &engine.Known{
+	for _, c := range engine.Capabilities(e, &engine.Knowledge{
 		Page: page, Facts: &facts, Health: e.Health(t.Context(), server, "http://server"),
 	}) {
 		if c.Name == engine.CanHealth || c.Name == engine.CanConfig {
@@ -38,15 +38,15 @@ func TestARestrictedAPIIsSaidSo(t *testing.T) {
 func TestSeriesOfAnUnloadedModelTellNothing(t *testing.T) {
 	spec := simulate.Spec{Kind: simulate.KindTritonPython, Workload: simulate.Workload{Rate: 5, OutputTokens: 20}}
 	r := listening(t, replica(t, spec, 20*time.Second))
-	e, _ := engine.Of("triton")
+	e, _ := engine.ByName("triton")
 	before := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil)
 	r.SetRate(0)
 	r.Advance(20 * time.Second)
 	r.Unload("tensorrt_llm")
 	r.Advance(5 * time.Second)
 	require.Contains(t, string(r.Page()), "nv_trt_llm_request_metrics", "half of the model stays on the page")
-	facts := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil).Over(&before)
-	for _, c := range engine.Capabilities(e, &engine.Known{Page: readPage(t, engine.Triton, r.Page()), Facts: facts}) {
+	facts := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil).WithEarlier(&before)
+	for _, c := range engine.Capabilities(e, &engine.Knowledge{Page: readPage(t, engine.Triton, r.Page()), Facts: facts}) {
 		if c.Name == engine.CanTokens || c.Name == engine.CanRunning || c.Name == engine.CanKVCache {
 			require.False(t, c.OK, c.Name)
 			require.Equal(t, "load the model", c.Cure)
@@ -63,8 +63,8 @@ nv_inference_first_response_histogram_ms_count{model="llm",version="1"} 3
 		head + sums: false,
 		head + sums + `nv_inference_first_response_histogram_ms_bucket{model="llm",version="1",le="+Inf"} 3` + "\n": true,
 	} {
-		e, _ := engine.Of("triton")
-		checks := engine.Capabilities(e, &engine.Known{Page: readPage(t, engine.Triton, []byte(page))})
+		e, _ := engine.ByName("triton")
+		checks := engine.Capabilities(e, &engine.Knowledge{Page: readPage(t, engine.Triton, []byte(page))})
 		i := slices.IndexFunc(checks, func(c target.Check) bool { return c.Name == engine.CanTTFT })
 		require.Equal(t, want, checks[i].OK, page)
 	}
@@ -74,18 +74,18 @@ func TestEveryKindSaysWhyAPageOfNothingShowsNothing(t *testing.T) {
 	for _, e := range engine.All() {
 		t.Run(string(e.Kind()), func(t *testing.T) {
 			var facts engine.Facts
-			for _, c := range engine.Capabilities(e, &engine.Known{Page: readPage(t, e.Kind(), []byte("stranger 1\n")), Facts: &facts}) {
+			for _, c := range engine.Capabilities(e, &engine.Knowledge{Page: readPage(t, e.Kind(), []byte("stranger 1\n")), Facts: &facts}) {
 				require.NotEmpty(t, c.Reason, c.Name)
 			}
 		})
 	}
 }
 
-// told writes down all checks of a replica, one a line.
-func told(t *testing.T, kind engine.Kind, k *engine.Known) string {
+// told returns all checks of a replica, one per line.
+func told(t *testing.T, kind engine.Kind, k *engine.Knowledge) string {
 	t.Helper()
 	var all []string
-	for _, c := range engine.Capabilities(of(t, kind), k) {
+	for _, c := range engine.Capabilities(engineOf(t, kind), k) {
 		line := fmt.Sprintf("%s: %v, %s", c.Name, c.OK, c.Reason)
 		if c.Cure != "" {
 			line += " [" + c.Cure + "]"
@@ -95,8 +95,8 @@ func told(t *testing.T, kind engine.Kind, k *engine.Known) string {
 	return strings.Join(all, "\n")
 }
 
-// capability is what is said of one.
-func capability(t *testing.T, kind engine.Kind, name string, k *engine.Known) string {
+// capability returns the check of one capability as text.
+func capability(t *testing.T, kind engine.Kind, name string, k *engine.Knowledge) string {
 	t.Helper()
 	for line := range strings.Lines(told(t, kind, k) + "\n") {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), name+": "); ok {
@@ -125,7 +125,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		kind engine.Kind
 		name string
 		page string
-		// facts are what was answered.
+		// facts are the answers of the API.
 		facts *engine.Facts
 		want  string
 	}{
@@ -221,7 +221,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Dynamo, engine.CanQueue, worker + "trtllm_request_success_total 1\n", nil, "false, this release has no iteration gauges and no token counters [--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6, with a TensorRT-LLM that has it]"},
 		{engine.Dynamo, engine.CanKVReuse, worker, nil, "false, the page has no families of an engine: they come with its first request, if they are on [" + engines + "]"},
 	} {
-		known := &engine.Known{Page: readPage(t, c.kind, []byte(c.page)), Facts: c.facts}
+		known := &engine.Knowledge{Page: readPage(t, c.kind, []byte(c.page)), Facts: c.facts}
 		require.Equal(t, c.want, capability(t, c.kind, c.name, known), "%s of %s with %q", c.name, c.kind, c.page)
 	}
 }
@@ -237,7 +237,7 @@ func TestCapabilitiesOfServersWhosePageIsMissing(t *testing.T) {
 		engine.SGLang:              "false, /metrics answers 404: it is there only with --enable-metrics [--enable-metrics]",
 		engine.Dynamo:              "false, /metrics answers 404 [DYN_SYSTEM_PORT for a worker's page]",
 	} {
-		missing := &engine.Known{MissingPage: true}
+		missing := &engine.Knowledge{MissingPage: true}
 		for _, name := range engine.CapabilityNames() {
 			if name != engine.CanHealth && name != engine.CanConfig {
 				require.Equal(t, want, capability(t, kind, name, missing), "%s of %s", name, kind)
@@ -263,7 +263,7 @@ func TestWhatAnAPISaysOfItsHealth(t *testing.T) {
 		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusForbidden, Detail: "restricted"}, "false, restricted [authorization or http_headers with what the API wants]"},
 		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusUnauthorized, Detail: "restricted"}, "false, restricted [authorization or http_headers with what the API wants]"},
 	} {
-		known := &engine.Known{MissingPage: true, Health: c.health}
+		known := &engine.Knowledge{MissingPage: true, Health: c.health}
 		require.Equal(t, c.want, capability(t, c.kind, engine.CanHealth, known))
 	}
 }

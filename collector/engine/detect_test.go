@@ -77,8 +77,8 @@ func TestServersThatAreNoneOfOursStayUnknown(t *testing.T) {
 		"names in comments":  {"/metrics": "# HELP other like nv_inference_count\nother 1\n"},
 	} {
 		t.Run(says, func(t *testing.T) {
-			require.Equal(t, engine.Found{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server"))
-			require.Equal(t, engine.Found{Kind: engine.Unknown}, engine.FromAPI(t.Context(), server, "http://server"))
+			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server"))
+			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.FromAPI(t.Context(), server, "http://server"))
 		})
 	}
 }
@@ -90,8 +90,7 @@ func TestTheServersJSONIsNeverAsked(t *testing.T) {
 	require.NotContains(t, asked.paths, "/metrics", "reading it takes iterations away from other readers")
 }
 
-// sampleKinds tell the kind of a sample page by how its name begins; the
-// longest that fits counts.
+// sampleKinds maps prefixes of the names of sample pages to kinds; the longest match counts.
 var sampleKinds = []struct {
 	prefix string
 	kind   engine.Kind
@@ -105,7 +104,7 @@ var sampleKinds = []struct {
 	{"real-sglang", engine.SGLang},
 	{"real-triton", engine.Triton},
 	{"real-vllm", engine.VLLM},
-	// Its page is of no kind, and it is known by its API.
+	// Its page has no marks; the API identifies it.
 	{"real-vllm-0.32.0-disable-log-stats", engine.VLLM},
 	{"triton", engine.Triton},
 	{"trtllm-prometheus", engine.TRTLLMServe},
@@ -114,7 +113,7 @@ var sampleKinds = []struct {
 	{"trtllm", engine.Triton},
 }
 
-// apisOfKinds are what real servers answer besides their pages.
+// apisOfKinds holds what the APIs of real servers answer.
 var apisOfKinds = map[engine.Kind]answers{
 	engine.Triton:      {"*": ""},
 	engine.TRTLLMServe: {"/v1/models": serveModels, "/version": `{"version":"1.1.0"}`, "/metrics": "[]"},
@@ -138,7 +137,7 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, length, 0, "no kind is known for this sample")
 			if len(body) == 0 {
-				require.Equal(t, engine.Unknown, engine.FromPage(body), "an empty page says nothing")
+				require.Equal(t, engine.Unknown, engine.FromPage(body).Kind, "an empty page says nothing")
 				server := answers{"/prometheus/metrics": "", "/version": `{"version":"1.1.0"}`, "/v1/models": serveModels}
 				require.Equal(t, want, engine.Detect(t.Context(), server, "http://server").Kind)
 				return
@@ -147,11 +146,11 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 			if server == nil {
 				server = answers{}
 			}
-			server[of(t, want).MetricsPath()] = string(body)
+			server[engineOf(t, want).MetricsPath()] = string(body)
 			found := engine.Detect(t.Context(), server, "http://server")
 			require.Equal(t, want, found.Kind, found.Evidence)
 			if !strings.Contains(name, "disable-log-stats") {
-				require.Equal(t, want, engine.FromPage(body))
+				require.Equal(t, want, engine.FromPage(body).Kind)
 			}
 		})
 	}
@@ -180,11 +179,11 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 		{"a name within a name", "my_nv_inference_count 1\nmy_trtllm_x 1\n", engine.Unknown},
 		{"nothing", "", engine.Unknown},
 	} {
-		require.Equal(t, c.want, engine.FromPage([]byte(c.page)), c.says)
+		require.Equal(t, c.want, engine.FromPage([]byte(c.page)).Kind, c.says)
 	}
 }
 
-// serveModels are the models that a trtllm-serve lists.
+// serveModels is the list of models of a trtllm-serve.
 const serveModels = `{"object":"list","data":[{"id":"m","object":"model","owned_by":"tensorrt_llm"}]}`
 
 func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
@@ -212,7 +211,7 @@ func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			asked := &listener{answers: c.server}
 			found := engine.Detect(t.Context(), asked, "http://server")
-			// Where kinds of no case here have their pages does not matter.
+			// Pages of kinds without a case here do not matter.
 			asked.paths = slices.DeleteFunc(asked.paths, func(path string) bool { return !strings.Contains(ours, path) })
 			require.Equal(t, c.asked, strings.Join(asked.paths, " "))
 			require.Equal(t, c.kind, found.Kind)
@@ -236,7 +235,7 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestAPageThatTwoKindsShareIsRecognisedByTheAPI(t *testing.T) {
 	const page = "nv_inference_count 1\n"
 	recognised := func(server answers, page string) engine.Kind {
-		return engine.Recognise(t.Context(), server, "http://server", []byte(page)).Kind
+		return engine.Recognize(t.Context(), server, "http://server", []byte(page)).Kind
 	}
 	models := answers{"/v1/models": `{"data":[{"id":"m"}]}`}
 	require.Equal(t, engine.TritonOpenAI, recognised(models, page))
@@ -245,7 +244,7 @@ func TestAPageThatTwoKindsShareIsRecognisedByTheAPI(t *testing.T) {
 	require.Equal(t, engine.Unknown, recognised(models, "x 1\n"))
 }
 
-// marksByWeight are marks of which each weighs more than those in later rows.
+// marksByWeight lists marks, the heaviest first.
 var marksByWeight = [][]struct {
 	line string
 	kind engine.Kind
@@ -264,10 +263,10 @@ var marksByWeight = [][]struct {
 func TestOfEveryTwoMarksTheHeavierDecidesWhereverItIs(t *testing.T) {
 	for i, row := range marksByWeight {
 		for _, heavy := range row {
-			require.Equal(t, heavy.kind, engine.FromPage([]byte(heavy.line+"\n")), heavy.line)
+			require.Equal(t, heavy.kind, engine.FromPage([]byte(heavy.line+"\n")).Kind, heavy.line)
 			for _, light := range slices.Concat(marksByWeight[i+1:]...) {
 				for _, page := range []string{heavy.line + "\n" + light.line + "\n", light.line + "\n" + heavy.line + "\n"} {
-					require.Equal(t, heavy.kind, engine.FromPage([]byte(page)), page)
+					require.Equal(t, heavy.kind, engine.FromPage([]byte(page)).Kind, page)
 				}
 			}
 		}
@@ -295,7 +294,7 @@ func TestProgramsNextToServersAreNone(t *testing.T) {
 		{"transfers alone", "agent_xfer_time{agent_name=\"a\"} 1\n", "the exporter of NIXL", engine.Unknown},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			found := engine.Marked([]byte(c.page))
+			found := engine.FromPage([]byte(c.page))
 			require.Equal(t, c.companion, found.Companion)
 			require.Equal(t, c.kind, found.Kind)
 			server := answers{"/metrics": c.page}

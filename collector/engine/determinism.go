@@ -7,8 +7,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// The checks of the determinism profile. In-flight batching, several instances
-// and free GPUs change the order of floating point sums, versions the kernels.
+// The checks of determinism. In-flight batching, several instances and unpinned GPUs change the
+// order of floating point sums; versions change the kernels.
 const (
 	CheckOneInstance   = "one_instance"
 	CheckPinnedGPUs    = "gpus_pinned"
@@ -17,35 +17,30 @@ const (
 	CheckVersions      = "versions_pinned"
 )
 
-// Pins are the versions that the operator declared or expects of a replica.
+// Pins are the versions of a replica that the operator declared or expects.
 type Pins struct{ EngineVersion, TRTLLMVersion bool }
 
-// Determinism checks whether a replica gives the same answer to the same request.
-// Checks of which nothing is known are left out.
+// Determinism checks whether a replica gives equal answers to equal requests. Checks without
+// evidence are left out.
 func Determinism(e Engine, f *Facts, p *Page, pins Pins) []target.Check {
-	pins.TRTLLMVersion = pins.TRTLLMVersion || e.data().foreign
-	return append(e.Determinism(f, p), pins.check())
-}
-
-// check says whether the versions cannot change unseen.
-func (p Pins) check() target.Check {
 	var open []string
-	if !p.EngineVersion {
+	if !pins.EngineVersion {
 		open = append(open, "engine_version")
 	}
-	if !p.TRTLLMVersion {
+	if !pins.TRTLLMVersion && !e.data().noTRTLLM {
 		open = append(open, "trtllm_version")
 	}
+	versions := target.Passed(CheckVersions, "its versions are declared or expected")
 	if len(open) > 0 {
-		return target.Failed(CheckVersions, "declare or expect "+strings.Join(open, " and "), "")
+		versions = target.Failed(CheckVersions, "declare or expect "+strings.Join(open, " and "), "")
 	}
-	return target.Passed(CheckVersions, "its versions are declared or expected")
+	return append(e.Determinism(f, p), versions)
 }
 
-// admitsOne checks that the executor takes one request into a batch; false while
-// its limit is not known.
+// admitsOne checks that the executor batches one request at a time; known is false while its limit
+// is unknown.
 func admitsOne(p *Page) (check target.Check, known bool) {
-	limit, known := p.RequestsLimit()
+	limit, known := p.Value(RequestsLimit)
 	if !known {
 		return check, false
 	}
@@ -56,5 +51,5 @@ func admitsOne(p *Page) (check target.Check, known bool) {
 	return target.Passed(CheckSingleRequest, reason), true
 }
 
-// oneInFlight is the way out of requests that share a batch.
+// oneInFlight is the remedy for requests that share a batch.
 const oneInFlight = "; let clients keep one request in flight, or set the largest batch of the engine to 1"

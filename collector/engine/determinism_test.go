@@ -20,10 +20,10 @@ func TestDeterminismIsNotJudgedWithoutKnowledge(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	require.Equal(t, engine.CheckVersions, names(engine.Determinism(of(t, engine.Triton), nil, nil, engine.Pins{})))
+	require.Equal(t, engine.CheckVersions, names(engine.Determinism(engineOf(t, engine.Triton), nil, nil, engine.Pins{})))
 	f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", restricted))
-	require.Equal(t, engine.CheckVersions, names(engine.Determinism(of(t, engine.Triton), &f, nil, engine.Pins{})))
-	require.Equal(t, engine.CheckOneInstance+" "+engine.CheckVersions, names(engine.Determinism(of(t, engine.TRTLLMServe), nil, nil, engine.Pins{})))
+	require.Equal(t, engine.CheckVersions, names(engine.Determinism(engineOf(t, engine.Triton), &f, nil, engine.Pins{})))
+	require.Equal(t, engine.CheckOneInstance+" "+engine.CheckVersions, names(engine.Determinism(engineOf(t, engine.TRTLLMServe), nil, nil, engine.Pins{})))
 }
 
 func TestReasonsOfTheProfile(t *testing.T) {
@@ -71,7 +71,7 @@ func TestReasonsOfTheProfile(t *testing.T) {
 		{"an executor of two", func(*engine.ModelFacts) {}, admits + "2\n", engine.CheckSingleRequest, "false, the executor admits 2 requests at once; let clients keep one request in flight, or set the largest batch of the engine to 1"},
 	} {
 		t.Run(c.check+": "+c.says, func(t *testing.T) {
-			checks := of(t, engine.Triton).Determinism(good(c.change), readPage(t, engine.Triton, []byte(c.page)))
+			checks := engineOf(t, engine.Triton).Determinism(good(c.change), readPage(t, engine.Triton, []byte(c.page)))
 			at := slices.IndexFunc(checks, func(check target.Check) bool { return check.Name == c.check })
 			require.GreaterOrEqual(t, at, 0)
 			require.Equal(t, c.want, fmt.Sprintf("%v, %s", checks[at].OK, checks[at].Reason))
@@ -88,7 +88,7 @@ func TestWhichModelsAreHeldAgainstTheProfile(t *testing.T) {
 		{Name: "bls", Configured: true, Calls: []string{"m"}, Instances: many},
 		{Name: "not configured"},
 	}}
-	triton := of(t, engine.Triton)
+	triton := engineOf(t, engine.Triton)
 	require.Empty(t, triton.Determinism(facts, nil), "none of them runs an LLM")
 	facts.Models = append(facts.Models, engine.ModelFacts{Name: "m", Configured: true, Instances: many})
 	require.Equal(t, "model m has 4 instances; set instance_group count: 1 with one GPU", triton.Determinism(facts, nil)[0].Reason)
@@ -104,7 +104,7 @@ func TestWhichModelsAreHeldAgainstTheProfile(t *testing.T) {
 }
 
 func TestDeterminismOfTRTLLMServe(t *testing.T) {
-	serve := of(t, engine.TRTLLMServe)
+	serve := engineOf(t, engine.TRTLLMServe)
 	limited := func(n int) *engine.Page {
 		return readPage(t, engine.TRTLLMServe, fmt.Appendf(nil, "trtllm_max_num_active_requests %d\n", n))
 	}
@@ -112,17 +112,17 @@ func TestDeterminismOfTRTLLMServe(t *testing.T) {
 	require.Equal(t, target.Passed(engine.CheckSingleRequest, "the executor admits 1 requests at once"), serve.Determinism(nil, limited(1))[1])
 	require.False(t, serve.Determinism(nil, limited(9))[1].OK)
 	for _, kind := range []engine.Kind{engine.NIM, engine.Dynamo} {
-		require.Empty(t, of(t, kind).Determinism(nil, nil))
+		require.Empty(t, engineOf(t, kind).Determinism(nil, nil))
 	}
 }
 
 func TestAServerWithoutTensorRTLLMNeedsNoVersionOfIt(t *testing.T) {
 	for _, kind := range []engine.Kind{engine.VLLM, engine.SGLang} {
-		e := of(t, kind)
+		e := engineOf(t, kind)
 		require.Equal(t, []target.Check{target.Failed(engine.CheckVersions, "declare or expect engine_version", "")}, engine.Determinism(e, nil, nil, engine.Pins{}))
 		require.Equal(t, []target.Check{target.Passed(engine.CheckVersions, "its versions are declared or expected")}, engine.Determinism(e, nil, nil, engine.Pins{EngineVersion: true}))
 	}
-	triton := of(t, engine.Triton)
+	triton := engineOf(t, engine.Triton)
 	require.Equal(t, []target.Check{target.Failed(engine.CheckVersions, "declare or expect engine_version and trtllm_version", "")}, engine.Determinism(triton, nil, nil, engine.Pins{}))
 	require.Equal(t, []target.Check{target.Failed(engine.CheckVersions, "declare or expect trtllm_version", "")}, engine.Determinism(triton, nil, nil, engine.Pins{EngineVersion: true}))
 }

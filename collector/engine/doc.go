@@ -1,11 +1,13 @@
-// Package engine knows the kinds of servers: which answer on which port and
-// path, how to tell them apart, which questions say who they are, and what the
-// names of their series mean in the exporter's words.
+// Package engine describes the kinds of LLM servers: their ports and paths, how to tell them apart,
+// what their APIs answer about version, models and health, and what their series mean in terms of
+// the exporter's own signals.
 //
-// One value answers everything about one kind. It is in the file that has the
-// kind's name, or, where that is not enough, in several that begin with it. All
-// other files hold what works for every kind; they name none and ask the value.
+// Begin with [Engine], the interface that describes one kind, and base, which has the default for
+// every method. A kind is one value, declared in the file of its name; larger kinds continue in
+// files that begin with that name. To add a kind, embed base, fill in its fields, override what
+// differs and call register. All other files serve every kind: they look at the value and name no
+// kind.
 //
-// The package keeps no state, no window and no clock, and does no I/O of its
-// own: it asks through an [Asker].
+// The package holds no state and no windows, reads no clock, and does no I/O of its own: requests
+// go through a [Client].
 package engine

@@ -2,20 +2,18 @@ package engine
 
 import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 
-// Ways out that several capabilities of Dynamo have. Up to 1.5 the flag for events
-// turned the engine's statistics on as well, since 1.6 it does not
+// Remedies for Dynamo. Up to 1.5 the flag for events also turned on the statistics of the engine
 // (dynamo/trtllm/backend_args.py).
 const (
 	cureMetrics = "--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6"
 	cureEngines = cureMetrics + ", --enable-metrics at one with SGLang; or scrape the frontend"
 	cureFront   = "scrape the frontend too"
 	cureWorkers = "scrape the worker's DYN_SYSTEM_PORT too"
-	// dynamoNoGPU is of frontends and workers alike.
+
 	dynamoNoGPU = "Dynamo does not expose it"
 )
 
-// judge implements Engine: a frontend and a worker each know their part.
-func (d *dynamo) judge(name string, k *Known) target.Check {
+func (d *dynamo) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case name == CanConfig && !p.Has(CacheConfig):
@@ -28,9 +26,8 @@ func (d *dynamo) judge(name string, k *Known) target.Check {
 	return d.judgeWorker(name, k)
 }
 
-// judgeWorker judges what a worker shows: by the engine inside, but for what Dynamo is
-// in the way of.
-func (*dynamo) judgeWorker(name string, k *Known) target.Check {
+// judgeWorker judges a worker by the engine inside, but for what Dynamo hides.
+func (*dynamo) judgeWorker(name string, k *Knowledge) target.Check {
 	p, in := k.Page, k.Page.Inside()
 	switch {
 	case name == CanGPU && !p.Has(GPUUtilization) && !p.Has(EngineMemory):
@@ -42,7 +39,7 @@ func (*dynamo) judgeWorker(name string, k *Known) target.Check {
 	case name == CanKVReuse && p.readsFrom(dynamoComponent, KVHitRatio):
 		return yes("dynamo_component_kv_cache_hit_rate, of each rank")
 	case in == nil:
-		return p.judge(name, dynamoOwn(p), lacks("the page has no families of an engine: they come with its first request, if they are on", cureEngines))
+		return p.judge(name, dynamoMockSources(p), lacks("the page has no families of an engine: they come with its first request, if they are on", cureEngines))
 	}
 	c := in.judge(name, k)
 	switch {
@@ -55,8 +52,8 @@ func (*dynamo) judgeWorker(name string, k *Known) target.Check {
 	return c
 }
 
-// dynamoOwn are what a worker shows with its mock engine.
-func dynamoOwn(p *Page) []source {
+// dynamoMockSources returns the sources of a worker with the mock engine.
+func dynamoMockSources(p *Page) []source {
 	sources := []source{
 		from(CanQueue, "what waits in the engine, num_requests_waiting", RequestsWaiting),
 		from(CanRunning, "what runs in the engine, num_requests_running", RequestsRunning),
@@ -67,13 +64,13 @@ func dynamoOwn(p *Page) []source {
 		from(CanQuantiles, "histograms", RequestDuration),
 		from(CanKVCache, "kv_cache_usage_perc of the engine, 0 to 1 whatever its name says", KVUtilization),
 	}
-	if p.flying() {
+	if p.showsInFlight() {
 		sources = append(sources, from(CanStall, "requests that end, while others run for more than twice as long as the longest that was seen", RequestDuration))
 	}
 	return sources
 }
 
-// judgeFrontend judges what a frontend shows.
+// judgeFrontend judges a frontend.
 func judgeFrontend(name string, p *Page) target.Check {
 	const live = "output_tokens_total, while tokens stream"
 	sources := []source{
@@ -85,14 +82,14 @@ func judgeFrontend(name string, p *Page) target.Check {
 		from(CanE2E, "request_duration_seconds, errors included", RequestDuration),
 		from(CanQuantiles, "histograms", RequestDuration),
 	}
-	if p.flying() {
+	if p.showsInFlight() {
 		sources = append(sources, from(CanStall, "output_tokens_total, while requests are in flight", GenerationTokens))
 	}
 	switch {
 	case name != CanOutcomes:
 	case dynamoUntyped(p):
 		return no("requests_total of this release does not say the type of an error: mistakes of clients and failures are one", "a later Dynamo")
-	case p.Shows(dynamoFront(p) + "failures_total"):
+	case p.HasName(dynamoFront(p) + "failures_total"):
 		return yes("requests_total by type of error, and failures_total for what could not be read or routed; models and paths that are not there are not counted")
 	default:
 		return yes("requests_total by type of error; what the frontend could not read or route is not counted unless failures_total is there")

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// signalsOf are the signals of a page by the names that they are read from.
+// signalsOf returns the signals of a page by the names that they are read from.
 func signalsOf(page *engine.Page) map[string][]engine.Signal {
 	all := make(map[string][]engine.Signal)
 	for _, s := range page.Sources() {
@@ -39,15 +39,15 @@ func TestAWorkerIsReadAsTheEngineInside(t *testing.T) {
 			}
 			delete(got, "dynamo_component_inflight_requests")
 			require.Equal(t, signalsOf(own), got)
-			inside, dynamo := of(t, c.inside), of(t, engine.Dynamo)
+			inside, dynamo := engineOf(t, c.inside), engineOf(t, engine.Dynamo)
 			require.Equal(t, inside.Quirks(own), dynamo.Quirks(worker))
 			require.Equal(t, inside.Unserved(own, nil, nil), dynamo.Unserved(worker, nil, nil))
 			require.Equal(t, engine.TierWorker, dynamo.Tier(worker))
 			require.False(t, dynamo.CountsFailures(worker), "no server of an engine answers HTTP there")
 			for _, name := range []string{engine.CanQueue, engine.CanRunning, engine.CanKVCache, engine.CanTokens} {
-				want := capability(t, c.inside, name, &engine.Known{Page: own})
+				want := capability(t, c.inside, name, &engine.Knowledge{Page: own})
 				if strings.HasPrefix(want, "true") {
-					require.Equal(t, want, capability(t, engine.Dynamo, name, &engine.Known{Page: worker}), name)
+					require.Equal(t, want, capability(t, engine.Dynamo, name, &engine.Knowledge{Page: worker}), name)
 				}
 			}
 		})
@@ -70,8 +70,8 @@ func TestErrorsWithoutATypeAreOfNoClass(t *testing.T) {
 	page := func(labels string) *engine.Page {
 		return readPage(t, engine.Dynamo, []byte("dynamo_frontend_requests_total{model=\"m\",status=\"error\""+labels+"} 5\n"))
 	}
-	require.False(t, of(t, engine.Dynamo).CountsFailures(page("")))
-	require.True(t, of(t, engine.Dynamo).CountsFailures(page(`,error_type="internal"`)))
+	require.False(t, engineOf(t, engine.Dynamo).CountsFailures(page("")))
+	require.True(t, engineOf(t, engine.Dynamo).CountsFailures(page(`,error_type="internal"`)))
 	for _, m := range meaningsOf(t, engine.Dynamo, engine.RequestsFailed)[:1] {
 		require.Equal(t, engine.ClassUnknown, m.Outcome.Class(""))
 		require.Equal(t, engine.ClassUnknown, m.Outcome.Class("of_a_later_release"))
@@ -82,10 +82,10 @@ func TestErrorsWithoutATypeAreOfNoClass(t *testing.T) {
 func TestTheOldNamesOfAFrontendAreThoseOfToday(t *testing.T) {
 	const today = "dynamo_frontend_requests_total{model=\"m\",status=\"success\"} 5\ndynamo_frontend_inflight_requests{model=\"m\"} 2\ndynamo_frontend_output_sequence_tokens_bucket{le=\"+Inf\",model=\"m\"} 2\n"
 	old := []byte(strings.ReplaceAll(today, "dynamo_frontend_", "nv_llm_http_service_"))
-	require.Equal(t, engine.Dynamo, engine.FromPage(old), "nv_ alone is Triton's")
+	require.Equal(t, engine.Dynamo, engine.FromPage(old).Kind, "nv_ alone is Triton's")
 	page := readPage(t, engine.Dynamo, old)
 	require.Nil(t, page.Inside())
-	require.Equal(t, engine.TierFrontend, of(t, engine.Dynamo).Tier(page))
+	require.Equal(t, engine.TierFrontend, engineOf(t, engine.Dynamo).Tier(page))
 	now := readPage(t, engine.Dynamo, []byte(today)).Sources()
 	for i, s := range page.Sources() {
 		require.Equal(t, now[i].Meaning.Signal, s.Meaning.Signal)
@@ -119,7 +119,7 @@ func TestDynamoIsJudgedByWhatItListsNotByItsStatus(t *testing.T) {
 		{"nothing listens", answers{"*": refuses}, engine.APIRefused, "refuses"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			e, _ := engine.Of(string(engine.Dynamo))
+			e, _ := engine.ByName(string(engine.Dynamo))
 			h := e.Health(t.Context(), c.server, "http://server")
 			require.Equal(t, c.want, h.API, h.Detail)
 			require.Contains(t, h.Detail, c.detail)
@@ -147,7 +147,7 @@ func TestAnAnswerThatIsNotDynamosDoesNotMakeItReady(t *testing.T) {
 		{"a server that wants a header", said{401, "", "no"}, engine.APIFailed, false, "the API is restricted: give the header the server expects with http_headers (no)"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			h := of(t, engine.Dynamo).Health(t.Context(), c.server, "http://server")
+			h := engineOf(t, engine.Dynamo).Health(t.Context(), c.server, "http://server")
 			require.Equal(t, c.want, h.API)
 			require.Equal(t, c.detail, h.Detail)
 			require.Equal(t, c.live, h.Live)

@@ -12,144 +12,130 @@ import (
 // Kind names a kind of server; it is the value of label engine.
 type Kind string
 
-// Unknown is the kind of a target that was not recognised yet.
+// Unknown is the kind of a target that was not recognized yet.
 const Unknown Kind = "unknown"
 
-// Engine is one kind of server. Values are constant and safe for concurrent
-// use. Only this package makes them: a kind embeds base, which has the usual
-// answers, and adds itself with register.
+// Engine describes one kind of server. Values are constant and safe for concurrent use. Arguments
+// of type *Page and *Facts may be nil unless stated otherwise. Reasons and hints are sentences for
+// users.
 type Engine interface {
-	// Kind is the kind's name.
 	Kind() Kind
 
-	// MetricsPath is the path of the page when the target names none.
+	// MetricsPath returns the path of the page of a target that sets none.
 	MetricsPath() string
-	// APIPort is the port of the server's own API, given that of its page.
+	// APIPort returns the port of the HTTP API, given the port of the page.
 	APIPort(metrics int) int
-	// GRPCPort is the port of the server's gRPC API, given that of its page;
-	// false for kinds that have none.
+	// GRPCPort returns the port of the gRPC API, given the port of the page; ok is false for kinds
+	// without one.
 	GRPCPort(metrics int) (port int, ok bool)
-	// SamePort says whether page and API share a port.
+	// SamePort reports whether page and API share a port.
 	SamePort() bool
-	// EmptyPage says whether a page without samples is a good page.
+	// EmptyPage reports whether a page without samples is valid.
 	EmptyPage() bool
-	// NotShown is what no page of the kind shows, whatever is computed from it.
-	NotShown() []NotShown
-	// MissingPageHint says why a server of the kind may have no page at all,
-	// for people; empty when nothing is known.
+	// MissingPageHint explains why a server of the kind may have no page; empty when there is
+	// nothing to explain.
 	MissingPageHint() string
 
-	// Ask puts the slow questions of identity to an API. A question that fails
-	// costs only its fact. Early, if it is not nil, may be called once before Ask
-	// returns, with what is known while a question is still open.
-	Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts
-	// Health asks whether the server is there and ready.
-	Health(ctx context.Context, ask Asker, address string) Health
-	// ReadyPath is the path of the API that answers 200 while the server is ready
-	// and nothing else that Health asks for has changed without a sign; empty for
-	// kinds that have none.
+	// Ask asks the API about version and models. A request that fails costs only its own fact. If
+	// early is not nil, it may be called once with the facts received so far while another request
+	// is pending.
+	Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts
+	// Health asks the API whether the server is live and ready.
+	Health(ctx context.Context, client Client, address string) Health
+	// ReadyPath returns an API path that answers 200 only while the last result of Health still
+	// holds; empty for kinds without one.
 	ReadyPath() string
-	// Unserved says why a server that is ready serves none of the models that it
-	// is there for, for people; empty where it serves one, or nothing is known.
-	// The page may be nil.
+	// Unserved explains why a ready server serves none of its models; empty when it serves one, or
+	// when that is not known.
 	Unserved(p *Page, f *Facts, models []ModelState) string
-	// Iterations says where the server hands out statistics of its iterations
-	// and how to read them; nil where it does not.
-	Iterations() *IterationStats
-	// StockVersion returns the TensorRT-LLM version that the stock image of a server
-	// has which answered this and has that page; empty where no table says it, or
-	// nothing shows that TensorRT-LLM is in use. None says, for people, that the
-	// release has no such image. The page may be nil.
+	// IterationsPath returns the API path of iteration statistics; empty for kinds without them.
+	// Reading takes rows away from other readers.
+	IterationsPath() string
+	// StockVersion returns the TensorRT-LLM version of the server's stock image; empty when no
+	// table lists it or nothing shows that TensorRT-LLM is in use. none explains that the release
+	// has no such image.
 	StockVersion(f *Facts, p *Page) (version, none string)
 
-	// Meanings are the kind's series in our words, Answers what its API answers
-	// apart from them.
+	// Meanings returns the meanings of the kind's series.
 	Meanings() []Meaning
+	// Answers returns the signals that come from the API.
 	Answers() []Signal
-	// Quirks are ways of the numbers of a page that rules have to know, or without
-	// a page those of most pages of the kind.
+	// Quirks returns the quirks of a page, or the usual ones of the kind for nil.
 	Quirks(p *Page) Quirks
-	// CountsFailures says whether a request that failed would be counted on the
-	// page; where each model counts its own, that is known of the model.
+	// CountsFailures reports whether the page counts every failed request. Servers that count
+	// failures by model are judged by the model instead.
 	CountsFailures(p *Page) bool
-	// Tier is the server's place in a pool with a router; empty for most. The page
-	// is not nil.
+	// Tier returns the server's position in a pool with a router. The page is not nil.
 	Tier(p *Page) Tier
 
-	// Generation is which of the kind's pages this is, with the reason for
-	// people. The page is not nil; facts are nil while nothing was answered.
+	// Generation names the set of series that the page shows, with the reason. The page is not nil.
 	Generation(p *Page, f *Facts) (Generation, string)
-	// Determinism checks what the server's configuration says of equal answers
-	// to equal requests; checks of which nothing is known are left out.
+	// Determinism checks whether the server's configuration makes equal requests give equal
+	// answers. Checks without evidence are left out.
 	Determinism(f *Facts, p *Page) []target.Check
-	// Stream says how the server can be asked for a streamed answer; where it
-	// cannot, or had better not be, why, for people. Version is the server's
-	// own, empty or "unknown" while it is not known; the page may be nil.
+	// Stream returns how to request a streamed answer, or why not to. version is the server's own;
+	// it may be empty or "unknown".
 	Stream(version string, p *Page) (s Stream, why string)
 
-	// data are the answers that never change.
+	// data returns the constants of the kind.
 	data() *base
-	// judge judges whether one of [CapabilityNames] can be known; that of health and
-	// of cancelled requests is the same for all kinds.
-	judge(name string, k *Known) target.Check
-	// isIt asks the address of a page for what only this kind answers: of all
-	// kinds, or, for one without marks, of those with its page. It says what that
-	// was, for people; empty when it is not of this kind.
-	isIt(ctx context.Context, q *questions) string
-	// agree says whether an API that answered this has the models of a page.
+	// judge judges one of [CapabilityNames]; see [Capabilities] for those that are judged alike for
+	// all kinds.
+	judge(name string, k *Knowledge) target.Check
+	// identify sends requests that only this kind answers, and returns what shows the kind; empty
+	// when the server is of another. A kind without marks is compared only with the kinds whose
+	// page it shows.
+	identify(ctx context.Context, q *questions) string
+	// agree reports whether an API with these facts belongs to the page.
 	agree(p *Page, f *Facts) Trust
-	// hint says what an address without a known page may be, for people.
+	// hint explains what an address without a known page may be.
 	hint(ctx context.Context, q *questions) string
-	// arrange orders the models of a topology: which are parts of which, and
-	// how each treats its requests.
-	arrange(t *Topology, seen Seen, facts []ModelFacts)
+	// arrange sets roles, ids and treatments of the models of a topology.
+	arrange(t *Topology, named NamedModels, facts []ModelFacts)
 }
 
-// Stream is how a kind of server streams answers to its clients.
+// Stream describes how a kind of server streams answers to its clients.
 type Stream struct {
-	// Generate is true for Triton's generate_stream, false for OpenAI's API.
+	// Generate is true for Triton's generate_stream, false for the OpenAI API.
 	Generate bool
-	// Usage and Seed say that requests to OpenAI's API may have stream_options
-	// and seed. trtllm-serve refuses keys that it does not know
-	// (openai_protocol.py, extra="forbid"), and knows both; NIM 1.x is built on
-	// a vLLM that did the same before it knew stream_options.
+	// Usage and Seed allow stream_options and seed in requests to the OpenAI API. trtllm-serve
+	// rejects unknown keys (openai_protocol.py, extra="forbid") and knows both; NIM 1.x contains a
+	// vLLM that rejects stream_options.
 	Usage, Seed bool
-	// IgnoreEOS says that they may have ignore_eos.
+	// IgnoreEOS allows ignore_eos.
 	IgnoreEOS bool
 }
 
-// Asker puts one question to a server's API and returns the status and at
-// most limit bytes of the body.
-type Asker interface {
+// Client sends one request to a server's API and returns the status and at most limit bytes of the
+// body.
+type Client interface {
 	Do(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
 }
 
-// answerLimit bounds the body of one answer; a repository index of thousands
-// of models stays below it.
+// answerLimit bounds the body of one answer; a repository index of thousands of models is smaller.
 const answerLimit = 4 << 20
 
-// registry are the kinds by name. Each adds itself while the program starts;
-// nothing changes it later.
+// registry holds the kinds, sorted by name. It does not change after init.
 //
 //nolint:gochecknoglobals // constant once the program has started.
 var registry []Engine
 
-// register adds a kind of server; a package-level variable takes the result.
+// register adds a kind to the registry. It returns the kind so that a package-level variable can
+// call it.
 func register(e Engine) Engine { //nolint:unparam // Without a result it could not be called there.
 	registry = append(registry, e)
 	slices.SortFunc(registry, func(a, b Engine) int { return strings.Compare(string(a.Kind()), string(b.Kind())) })
 	return e
 }
 
-// All are the kinds of servers by name.
+// All returns all kinds, sorted by name.
 func All() []Engine { return slices.Clone(registry) }
 
-// Of returns the engine of a kind; false for auto, unknown and misspelt ones.
-func Of(kind string) (Engine, bool) {
-	for _, e := range registry {
-		if string(e.Kind()) == kind {
-			return e, true
-		}
+// ByName returns the kind of that name; ok is false for "auto", "unknown" and misspelled names.
+func ByName(kind string) (e Engine, ok bool) {
+	i := slices.IndexFunc(registry, func(e Engine) bool { return string(e.Kind()) == kind })
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return registry[i], true
 }

@@ -2,36 +2,36 @@ package engine
 
 import (
 	"cmp"
+	"path"
 	"reflect"
 	"slices"
+	"strings"
 )
 
-// Facts are what a server answered about itself. Empty fields were not
-// answered. Facts are immutable once they are handed on.
+// Facts are what a server answered about itself. Empty fields were not answered. Facts do not
+// change once they are shared.
 type Facts struct {
 	// EngineVersion is the server's own version.
 	EngineVersion string
-	// TRTLLMVersion is the version of TensorRT-LLM inside, with the source
-	// that said it.
+	// TRTLLMVersion is the version of TensorRT-LLM inside, TRTLLMSource where it is from.
 	TRTLLMVersion string
 	TRTLLMSource  VersionSource
-	// BuildVersion is the version that built the TensorRT engine, from its
-	// folder's config.json, which no server says over HTTP.
+	// BuildVersion is the version that built the TensorRT engine, from config.json in the engine's
+	// directory. No server returns it over HTTP.
 	BuildVersion string
-	// Shown is true when the answers are in the words of that kind of server alone.
-	Shown bool
-	// Listed is true when the server listed its models, Models are those it
-	// has, in its order.
+	// Confirmed is true if the answers are such as only this kind of server gives.
+	Confirmed bool
+	// Listed is true if the server listed its models; Models are in its order.
 	Listed bool
 	Models []ModelFacts
-	// Problems are the questions of the last round that got no answer.
+	// Problems are the failed requests of the last round.
 	Problems []Problem
 }
 
-// VersionSource says where a TensorRT-LLM version comes from.
+// VersionSource is where a TensorRT-LLM version comes from.
 type VersionSource string
 
-// The sources in the order in which they are believed.
+// The sources, the most trusted first.
 const (
 	SourceConfig    VersionSource = "config"
 	SourceServer    VersionSource = "version_endpoint"
@@ -41,7 +41,7 @@ const (
 	SourceUnknown   VersionSource = "unknown"
 )
 
-// The words of Triton's repository index for the state of a model.
+// The states of models in Triton's repository index.
 const (
 	ModelReady       = "READY"
 	ModelLoading     = "LOADING"
@@ -49,39 +49,37 @@ const (
 	ModelUnavailable = "UNAVAILABLE"
 )
 
-// ModelFacts are what a server says about one model.
+// ModelFacts are what a server answered about one model.
 type ModelFacts struct {
 	Name string
-	// Version is that of the index row; State its word: READY, LOADING,
-	// UNLOADING or UNAVAILABLE; empty for models that were never loaded.
+	// Version and State are those of the repository index. State is empty for a model that was
+	// never loaded.
 	Version, State string
-	// Configured is true when the model's config was answered; what follows is
-	// known then only.
+	// Configured is true if the model's config was answered. All fields below are from it.
 	Configured bool
-	// Backend and Platform are from the model's config; an ensemble has
-	// platform "ensemble" and no backend.
+	// Backend is empty for an ensemble, whose Platform is "ensemble".
 	Backend, Platform string
 	// Decoupled models may answer one request with many responses.
 	Decoupled    bool
 	MaxBatchSize int
-	// Instances are the groups of the model's instances; ensembles have none.
+	// Instances is empty for ensembles.
 	Instances []InstanceGroup
 	// Batching is nil while dynamic batching is off.
 	Batching *DynamicBatching
-	// Parameters are those of [ModelParameters] that the config has.
+	// Parameters has those of [ModelParameters] that are set.
 	Parameters map[string]string
-	// Steps are the models an ensemble is made of.
+	// Steps lists the models that an ensemble consists of.
 	Steps []string
-	// Calls are models that a BLS model names in its parameters, Draft the one of
-	// them that proposes tokens to another.
+	// Calls lists the models named in the parameters of a BLS model. Draft is the one of them that
+	// proposes tokens.
 	Calls []string
 	Draft string
-	// ConfigHash is the SHA-256 of the config, in hexadecimal.
+	// ConfigHash is the SHA-256 of the config in hexadecimal.
 	ConfigHash string
 }
 
-// InstanceGroup is a number of instances of a model; of kind KIND_GPU it means
-// that number on each of the GPUs.
+// InstanceGroup is a number of instances of a model. With kind KIND_GPU, Count is the number on
+// each of the GPUs.
 type InstanceGroup struct {
 	Kind  string
 	Count int
@@ -91,54 +89,42 @@ type InstanceGroup struct {
 // DynamicBatching is how Triton gathers requests of a model.
 type DynamicBatching struct {
 	DelayMicroseconds int64
-	// Preferred says that some sizes are.
+	// Preferred is true if some batch sizes are preferred.
 	Preferred bool
 }
 
-// Minimal says whether requests are only batched that wait already.
-func (b *DynamicBatching) Minimal() bool { return b.DelayMicroseconds == 0 && !b.Preferred }
-
-// InstanceCount is how many instances the model has; 0 when it says none.
+// InstanceCount returns the number of instances of the model; 0 if the config has none.
 func (m *ModelFacts) InstanceCount() int {
 	n := 0
 	for _, g := range m.Instances {
-		if g.Kind == "KIND_GPU" && len(g.GPUs) > 0 {
-			n += g.Count * len(g.GPUs)
-			continue
+		groups := 1
+		if g.Kind == "KIND_GPU" {
+			groups = max(1, len(g.GPUs))
 		}
-		n += g.Count
+		n += g.Count * groups
 	}
 	return n
 }
 
-// Model finds what is known of a model; nil when nothing is.
+// Model returns the facts about a model, or nil.
 func (f *Facts) Model(name string) *ModelFacts {
-	if i := slices.IndexFunc(f.models(), func(m ModelFacts) bool { return m.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(f.get().Models, func(m ModelFacts) bool { return m.Name == name }); i >= 0 {
 		return &f.Models[i]
 	}
 	return nil
 }
 
-// models are those that the server has, version is its own; nil and empty while nothing
-// was answered.
-func (f *Facts) models() []ModelFacts {
+// get returns the facts; nil facts are empty.
+func (f *Facts) get() *Facts {
 	if f == nil {
-		return nil
+		return &Facts{}
 	}
-	return f.Models
+	return f
 }
 
-func (f *Facts) version() string {
-	if f == nil {
-		return ""
-	}
-	return f.EngineVersion
-}
-
-// Over gives these facts, completed by earlier ones about what was not answered
-// this time. The version of TensorRT-LLM that a server said is kept only as long
-// as its own version is the same.
-func (f Facts) Over(before *Facts) *Facts {
+// WithEarlier returns the facts, completed by earlier ones about what was not answered. The
+// TensorRT-LLM version of the server is kept only while its own version is the same.
+func (f Facts) WithEarlier(before *Facts) *Facts {
 	if before == nil {
 		return &f
 	}
@@ -147,7 +133,7 @@ func (f Facts) Over(before *Facts) *Facts {
 	if f.TRTLLMVersion == "" && f.EngineVersion == before.EngineVersion && !f.answeredAgain(before) {
 		f.TRTLLMVersion, f.TRTLLMSource = before.TRTLLMVersion, before.TRTLLMSource
 	}
-	f.Shown = f.Shown || before.Shown
+	f.Confirmed = f.Confirmed || before.Confirmed
 	if !f.Listed {
 		f.Listed, f.Models = before.Listed, before.Models
 		return &f
@@ -165,8 +151,8 @@ func (f Facts) Over(before *Facts) *Facts {
 	return &f
 }
 
-// answeredAgain says whether every model whose config was answered before has
-// answered again, so that a parameter which is not there was taken out.
+// answeredAgain reports whether every model whose config was answered before has answered again, so
+// that a missing parameter was removed.
 func (f *Facts) answeredAgain(before *Facts) bool {
 	return f.Listed && !slices.ContainsFunc(before.Models, func(m ModelFacts) bool {
 		now := f.Model(m.Name)
@@ -177,21 +163,64 @@ func (f *Facts) answeredAgain(before *Facts) bool {
 // Equal reports whether both are the same.
 func (f *Facts) Equal(o *Facts) bool { return reflect.DeepEqual(f, o) }
 
-// ResolveVersion chooses the TensorRT-LLM version of a replica: what the
-// operator declared, then what the server said, then what its stock image has,
-// else "unknown".
+// ResolveVersion returns the TensorRT-LLM version of a replica: the operator's, or else the
+// server's, or else that of its stock image, or else "unknown".
 func (f *Facts) ResolveVersion(e Engine, p *Page, declared string) (version string, source VersionSource) {
 	switch {
 	case declared != "":
 		return declared, SourceConfig
 	case f.TRTLLMVersion != "":
 		return f.TRTLLMVersion, f.TRTLLMSource
-	}
-	if p != nil && p.version != "" {
+	case p != nil && p.version != "":
 		return p.version, SourcePage
 	}
 	if v, _ := e.StockVersion(f, p); v != "" {
 		return v, SourceTable
 	}
 	return "unknown", SourceUnknown
+}
+
+// Agree reports whether an API with these facts belongs to the server that shows a page: it is of
+// that kind and has the models of the page. A server that answers 200 to any path, as Triton's
+// metrics port does, is of no kind. Without a page, answers that only this kind gives are trusted.
+func Agree(e Engine, p *Page, f *Facts) Trust {
+	switch {
+	case f == nil:
+		return TrustUnknown
+	case !f.Confirmed && !f.Listed && slices.ContainsFunc(f.Problems, func(q Problem) bool { return q.Unexpected }):
+		return TrustNo
+	case p != nil:
+		return e.agree(p, f)
+	case f.Confirmed:
+		return TrustYes
+	}
+	return TrustUnknown
+}
+
+// agree implements Engine: an API that lists none of the page's models belongs to another server.
+// One common model is enough, since clients can make up names that come to some pages.
+func (b *base) agree(p *Page, f *Facts) Trust {
+	named, shared := false, false
+	for _, name := range p.modelNames {
+		if name == UnnamedModel || name == b.noModel {
+			continue
+		}
+		named = true
+		shared = shared || slices.ContainsFunc(f.Models, func(m ModelFacts) bool { return sameModel(m.Name, name) })
+	}
+	switch {
+	case !named || len(f.Models) == 0:
+		return TrustUnknown
+	case !shared:
+		return TrustNo
+	case f.Confirmed:
+		return TrustYes
+	}
+	return TrustUnknown
+}
+
+// sameModel reports whether two names denote one model: some servers list the base name of a path
+// that their page has in full, and some pages are in lower case.
+func sameModel(a, b string) bool {
+	return strings.EqualFold(a, b) || strings.EqualFold(path.Base(a), path.Base(b)) && (path.IsAbs(a) || path.IsAbs(b))
 }

@@ -29,7 +29,7 @@ const (
 			"tokenizer_dir":{"string_value":"/models/tokenizer"}}}`
 )
 
-// tritonServer is a Triton with one model; pairs of path and answer change it.
+// tritonServer returns a Triton with one model; pairs of path and answer change it.
 func tritonServer(changes ...string) answers {
 	a := answers{"/v2": metadata, "/v2/repository/index": index, "/v2/models/tensorrt_llm/config": config}
 	for i := 0; i+1 < len(changes); i += 2 {
@@ -38,14 +38,13 @@ func tritonServer(changes ...string) answers {
 	return a
 }
 
-// ask puts the slow questions to a server of a kind; time passes at once while
-// all answers are awaited.
-func ask(t *testing.T, kind engine.Kind, server engine.Asker) (f engine.Facts) {
+// ask asks a server of a kind for its facts, in fake time.
+func ask(t *testing.T, kind engine.Kind, server engine.Client) (f engine.Facts) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		f = of(t, kind).Ask(ctx, server, "http://server", nil)
+		f = engineOf(t, kind).Ask(ctx, server, "http://server", nil)
 	})
 	return f
 }
@@ -114,7 +113,7 @@ func TestBadAnswersCostOnlyTheirFact(t *testing.T) {
 	for _, c := range []struct {
 		says   string
 		server answers
-		// What is still known: version, model, its config; and the problem.
+		// What is known afterwards: version, model, its config; and the problem.
 		version, model, config bool
 		problem                string
 	}{
@@ -179,7 +178,7 @@ func TestOtherServersSayWhoTheyAre(t *testing.T) {
 			require.True(t, f.Listed)
 			require.Equal(t, c.version, f.EngineVersion)
 			require.Len(t, f.Models, 1)
-			trtllm, source := f.ResolveVersion(of(t, c.kind), nil, "")
+			trtllm, source := f.ResolveVersion(engineOf(t, c.kind), nil, "")
 			require.Equal(t, c.trtllm, trtllm)
 			require.Equal(t, c.source, source)
 		})
@@ -206,7 +205,7 @@ func TestVersionOfTensorRTLLMIsOfTheFirstSourceThatKnows(t *testing.T) {
 		{"nothing", engine.Facts{}, "", "unknown", engine.SourceUnknown},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			got, source := c.facts.ResolveVersion(of(t, engine.Triton), executor, c.declared)
+			got, source := c.facts.ResolveVersion(engineOf(t, engine.Triton), executor, c.declared)
 			require.Equal(t, c.want, got)
 			require.Equal(t, c.source, source)
 		})
@@ -217,12 +216,12 @@ func TestVersionOfTensorRTLLMIsOfTheFirstSourceThatKnows(t *testing.T) {
 		"the vLLM backend":      readPage(t, engine.Triton, []byte("nv_inference_request_success{model=\"llama\",version=\"1\"} 3\nvllm:num_requests_running{model=\"llama\",version=\"1\"} 3\n")),
 	} {
 		f := engine.Facts{EngineVersion: "2.64.0"}
-		got, source := f.ResolveVersion(of(t, engine.Triton), page, "")
+		got, source := f.ResolveVersion(engineOf(t, engine.Triton), page, "")
 		require.Equal(t, "unknown", got, says)
 		require.Equal(t, engine.SourceUnknown, source, says)
 	}
 	f := engine.Facts{EngineVersion: "2.64.0"}
-	_, source := f.ResolveVersion(of(t, engine.NIM), nil, "")
+	_, source := f.ResolveVersion(engineOf(t, engine.NIM), nil, "")
 	require.Equal(t, engine.SourceUnknown, source, "the table is of Triton's images only")
 }
 
@@ -245,7 +244,7 @@ func TestAnswersAreKeptWhileTheyAreNotGivenAnew(t *testing.T) {
 		{"no models any more", tritonServer("/v2/repository/index", "[]"), "2.64.0", "1.1.0", false, false},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			next := ask(t, engine.Triton, c.server).Over(&first)
+			next := ask(t, engine.Triton, c.server).WithEarlier(&first)
 			require.Equal(t, c.version, next.EngineVersion)
 			require.Equal(t, c.trtllm, next.TRTLLMVersion)
 			m := next.Model("tensorrt_llm")
@@ -255,7 +254,7 @@ func TestAnswersAreKeptWhileTheyAreNotGivenAnew(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, "2.64.0", first.Over(nil).EngineVersion)
+	require.Equal(t, "2.64.0", first.WithEarlier(nil).EngineVersion)
 }
 
 func TestNumbersOfAConfig(t *testing.T) {
@@ -280,9 +279,6 @@ func TestInstancesOfAModel(t *testing.T) {
 		m := engine.ModelFacts{Instances: c.groups}
 		require.Equal(t, c.want, m.InstanceCount(), "%v", c.groups)
 	}
-	require.True(t, (&engine.DynamicBatching{}).Minimal())
-	require.False(t, (&engine.DynamicBatching{DelayMicroseconds: 1}).Minimal())
-	require.False(t, (&engine.DynamicBatching{Preferred: true}).Minimal())
 }
 
 func TestTheIndexOfATriton(t *testing.T) {
@@ -320,11 +316,10 @@ func TestModelsThatAConfigNames(t *testing.T) {
 	require.Nil(t, f.Model("other"))
 }
 
-// round is how long one round of questions may take.
+// round is the timeout of one round of requests.
 const round = 4 * time.Second
 
-// manyModels is a Triton with so many models, of which the first few hang over
-// their configs.
+// manyModels returns a Triton with n models, the first few of which hang over their configs.
 func manyModels(models, hanging int, changes ...string) answers {
 	a := answers{"/v2": metadata}
 	rows := make([]string, 0, models)
@@ -357,7 +352,7 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 	for _, c := range []struct {
 		says   string
 		server answers
-		// What is reported early, and in the end.
+		// The early facts, and the final ones.
 		version             string
 		models, early, last int
 	}{
@@ -369,7 +364,7 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, ok := engine.Of(string(engine.Triton))
+				e, ok := engine.ByName(string(engine.Triton))
 				require.True(t, ok)
 				ctx, cancel := context.WithTimeout(t.Context(), round)
 				defer cancel()
@@ -409,11 +404,11 @@ func TestWhatFailedIsNoProblemYetWhileOthersMayAnswer(t *testing.T) {
 		defer cancel()
 		server := manyModels(1, 0, "/v2", hangs, "/v2/models/m00/config", "<html>")
 		var early []engine.Facts
-		f := of(t, engine.Triton).Ask(ctx, server, "http://server", func(known engine.Facts) { early = append(early, known) })
+		f := engineOf(t, engine.Triton).Ask(ctx, server, "http://server", func(known engine.Facts) { early = append(early, known) })
 		require.Len(t, early, 1)
 		require.Empty(t, early[0].Problems)
 		require.Equal(t, []engine.Problem{
-			{Question: "GET /v2", Reason: "no answer in time"}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is no JSON", Stray: true},
+			{Question: "GET /v2", Reason: "no answer in time"}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is no JSON", Unexpected: true},
 		}, f.Problems)
 	})
 }
@@ -440,14 +435,14 @@ func TestOfSeveralDeclaredVersionsTheLastModelsCounts(t *testing.T) {
 	}
 }
 
-// breaks is a server whose asker panics over one path.
+// breaks is a client that panics over one path.
 type breaks struct {
 	answers
 
 	path string
 }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (b breaks) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	if strings.HasSuffix(address, b.path) {
 		panic("broken over " + b.path)
@@ -459,7 +454,7 @@ func TestAPanicOverAnyQuestionReachesWhoPutTheRound(t *testing.T) {
 	for path, over := range map[string]string{"/v2": ".askVersion(", "/v2/repository/index": ".askModels(", "/v2/models/m11/config": ".askConfig("} {
 		panicked := func() (p any) {
 			defer func() { p = recover() }()
-			of(t, engine.Triton).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server", nil)
+			engineOf(t, engine.Triton).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server", nil)
 			return nil
 		}()
 		require.Contains(t, panicked, "broken over "+path+"\n", "or nobody could tell that a round failed")
@@ -467,16 +462,16 @@ func TestAPanicOverAnyQuestionReachesWhoPutTheRound(t *testing.T) {
 	}
 }
 
-// posted remembers what a server was asked with.
+// posted records the requests to a server.
 type posted struct {
 	answers
 
-	// Several questions are put side by side.
+	// Requests run concurrently.
 	mu     sync.Mutex
 	bodies map[string]string
 }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (p *posted) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -486,7 +481,7 @@ func (p *posted) Do(ctx context.Context, method, address string, body []byte, li
 
 func TestWhatATritonIsAsked(t *testing.T) {
 	server := &posted{answers: tritonServer(), bodies: make(map[string]string)}
-	of(t, engine.Triton).Ask(t.Context(), server, "http://server", nil)
+	engineOf(t, engine.Triton).Ask(t.Context(), server, "http://server", nil)
 	require.Equal(t, map[string]string{"GET /v2": "", "POST /v2/repository/index": "{}", "GET /v2/models/tensorrt_llm/config": ""}, server.bodies)
 }
 
@@ -526,9 +521,9 @@ func TestAnAnswerWithoutAListSaysNothingOfTheModels(t *testing.T) {
 		f := ask(t, engine.VLLM, answers{"/v1/models": text, "/version": `{"version":"0.32.0"}`})
 		require.False(t, f.Listed, text)
 		require.Equal(t, []engine.Problem{{Question: "GET /v1/models", Reason: "answers JSON without a list of models"}}, f.Problems, text)
-		require.Len(t, f.Over(&before).Models, 1, "what it listed before still counts")
+		require.Len(t, f.WithEarlier(&before).Models, 1, "what it listed before still counts")
 	}
 	f := ask(t, engine.VLLM, answers{"/v1/models": `{"data":[]}`})
 	require.True(t, f.Listed)
-	require.Empty(t, f.Over(&before).Models, "it has none any more")
+	require.Empty(t, f.WithEarlier(&before).Models, "it has none any more")
 }

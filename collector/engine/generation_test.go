@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// The generations that the tests meet.
+// The generations in the tests.
 const (
 	nimFirst       engine.Generation = "1.x"
 	nimVLLM        engine.Generation = "2.x with vLLM"
@@ -30,7 +30,7 @@ const (
 	serveIdle      engine.Generation = "not known before the first request"
 )
 
-// sampleGenerations are by the beginning of the sample's name; the first counts.
+// sampleGenerations maps prefixes of the names of sample pages to generations; the first match counts.
 var sampleGenerations = []struct {
 	prefix string
 	want   engine.Generation
@@ -42,7 +42,7 @@ var sampleGenerations = []struct {
 	{"triton-trtllm-backend-readme", "metric set A"},
 	{"triton-", "metric set D"},
 	{"trtllm-readme-23.11", "metric set A"},
-	// Excerpts of core series; the page alone cannot say more.
+	// Excerpts of core series, which reveal no more.
 	{"trtllm-readme-23.12-base-zero", "metric set C"},
 	{"trtllm-issue49", "metric set C"},
 	{"trtllm-readme", "metric set A"},
@@ -70,7 +70,7 @@ func TestGenerationsOfSamplePages(t *testing.T) {
 		name := sampleName(file)
 		body, err := os.ReadFile(file)
 		require.NoError(t, err)
-		kind := engine.FromPage(body)
+		kind := engine.FromPage(body).Kind
 		if kind == engine.Unknown || strings.Contains(name, "openmetrics") {
 			continue
 		}
@@ -81,7 +81,7 @@ func TestGenerationsOfSamplePages(t *testing.T) {
 					want = g.want
 				}
 			}
-			got, why := of(t, kind).Generation(readPage(t, kind, body), nil)
+			got, why := engineOf(t, kind).Generation(readPage(t, kind, body), nil)
 			require.Equal(t, want, got, why)
 		})
 	}
@@ -135,7 +135,7 @@ func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 		{"an LLM that is not loaded", "nv_inference_request_failure{model=\"tensorrt_llm\"} 1\n", nil, "D", "the page has Triton's core series only"},
 		{"vLLM", "vllm:x 1\nnv_inference_request_success{model=\"tensorrt_llm\"} 1\n", nil, "D", "the page has vllm:* and no nv_trt_llm_*"},
 	} {
-		got, why := of(t, engine.Triton).Generation(readPage(t, engine.Triton, []byte(c.page)), c.facts)
+		got, why := engineOf(t, engine.Triton).Generation(readPage(t, engine.Triton, []byte(c.page)), c.facts)
 		require.Equal(t, engine.Generation("metric set "+c.want), got, c.says)
 		require.Equal(t, c.why, why, c.says)
 	}
@@ -145,7 +145,7 @@ func TestGenerationsOfOtherServers(t *testing.T) {
 	for _, c := range []struct {
 		kind engine.Kind
 		page string
-		// facts are what was answered.
+		// facts are the answers of the API.
 		facts *engine.Facts
 		want  engine.Generation
 		why   string
@@ -161,7 +161,7 @@ func TestGenerationsOfOtherServers(t *testing.T) {
 		{engine.Dynamo, "dynamo_component_x 1\nvllm:x 1\n", nil, "worker like vllm: names of the KV cache", "the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total"},
 		{engine.Dynamo, "dynamo_component_x 1\nnv_inference_count 1\nvllm:x 1\n", nil, "worker like triton: metric set D", "the page has vllm:* and no nv_trt_llm_*"},
 	} {
-		got, why := of(t, c.kind).Generation(readPage(t, c.kind, []byte(c.page)), c.facts)
+		got, why := engineOf(t, c.kind).Generation(readPage(t, c.kind, []byte(c.page)), c.facts)
 		require.Equal(t, c.want, got, c.page)
 		require.Equal(t, c.why, why)
 	}

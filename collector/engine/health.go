@@ -13,64 +13,59 @@ import (
 	"syscall"
 )
 
-// APIState is how a server's API answered when asked whether it is ready.
+// APIState is how an API answered the question whether its server is ready.
 type APIState uint8
 
 const (
-	// APIUnknown says that there is no API to ask, or nobody asked yet.
+	// APIUnknown means that there is no API, or that it was not asked yet.
 	APIUnknown APIState = iota
-	// APIReady is the server's own word.
+	// APIReady is the server's own answer.
 	APIReady
-	// APINotReady is the server's own word.
+	// APINotReady is the server's own answer.
 	APINotReady
-	// APIRefused says that nothing listens there, or that who connects is left
-	// without an answer at once.
+	// APIRefused means that nothing listens, or that connections are closed at once.
 	APIRefused
-	// APIFailed says that it answers, but not this question: restricted, hanging or
-	// broken.
+	// APIFailed means any other answer: restricted, timed out or broken.
 	APIFailed
 )
 
-// Health is one answer to "are you there, and ready?".
+// Health is what the API answered about the server's health.
 type Health struct {
 	API APIState
-	// Live is true when the server says so; LiveKnown when it said either.
+	// Live is the server's liveness; LiveKnown is false if it did not answer.
 	Live, LiveKnown bool
-	// Own is true when the answer that it is not ready is in words of its kind, and
-	// none that a proxy gives as well.
-	Own bool
-	// Status is the HTTP status of the ready question, 0 without answer.
+	// FromServer is true if the answer that it is not ready cannot be a proxy's.
+	FromServer bool
+	// Status is the HTTP status of the answer about readiness; 0 without an answer.
 	Status int
-	// Models are the states of models by name, from the repository index; nil
-	// when the server has none or does not say.
+	// Models are the rows of the repository index; nil for servers without one.
 	Models []ModelState
-	// Starting is true when the server itself says that it loads its engine, Draining
-	// when it says that it ends and answers what it has taken on.
+	// Starting is true if the server itself answers that it loads its engine, Draining if it
+	// answers that it finishes accepted requests and exits.
 	Starting bool
 	Draining bool
-	// Detail says what the answer was, for people.
+	// Detail describes the answer to users.
 	Detail string
 }
 
-// ModelState is the repository index's word on one version of a model; of one that was
-// never loaded it has only the name.
+// ModelState is the state of one version of a model in the repository index. A model that was never
+// loaded has only a name.
 type ModelState struct{ Name, Version, State, Reason string }
 
-// Settled says whether an answer is that of a server which is ready and loads or
-// unloads no model, so that it counts for as long as the server says ready.
+// Settled reports whether the server is ready and neither loads nor unloads a model, so that the
+// answer holds for as long as the server answers ready.
 func (h *Health) Settled() bool {
 	changing := slices.ContainsFunc(h.Models, func(m ModelState) bool { return m.State != ModelReady && m.State != ModelUnavailable })
 	return h.API == APIReady && h.Status == http.StatusOK && !changing
 }
 
-// readiness asks one URL that answers 200 for ready and 400 or 503 for not; with
-// the headers of the answer.
-func readiness(ctx context.Context, ask Asker, url string) (Health, http.Header) {
-	status, header, body, err := ask.Do(ctx, http.MethodGet, url, nil, answerLimit)
+// readiness requests a URL that answers 200 for ready, and 400, 500 or 503 for not.
+func readiness(ctx context.Context, client Client, url string) (Health, http.Header) {
+	status, header, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
 	return healthOf(url, status, body, err), header
 }
 
-// healthOf is what the status of an answer says, or that there was none.
+// healthOf returns the health that an answer of url shows.
 func healthOf(url string, status int, body []byte, err error) Health {
 	h := Health{Status: status}
 	switch {
@@ -83,9 +78,9 @@ func healthOf(url string, status int, body []byte, err error) Health {
 	case status == http.StatusOK:
 		h.API, h.Detail = APIReady, "the API answers 200"
 	case status == http.StatusBadRequest || status == http.StatusServiceUnavailable || status == http.StatusInternalServerError:
-		// Servers that mean it leave the body empty (Triton src/http_server.cc, vLLM
-		// and trtllm-serve Response(status_code=503)); proxies say who answers.
-		h.API, h.Own, h.Detail = APINotReady, len(body) == 0, "the API answers "+http.StatusText(status)
+		// The servers leave the body empty (Triton src/http_server.cc, vLLM and trtllm-serve
+		// Response(status_code=503)); proxies do not.
+		h.API, h.FromServer, h.Detail = APINotReady, len(body) == 0, "the API answers "+http.StatusText(status)
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		h.API, h.Detail = APIFailed, "the API is restricted: "+restrictedHint+" ("+short(body)+")"
 	default:
@@ -94,30 +89,30 @@ func healthOf(url string, status int, body []byte, err error) Health {
 	return h
 }
 
-// answered notes that a server is live, of a kind that is asked one thing: it is when it
-// answers that either way, and said nothing when it did not.
-func (h *Health) answered() {
+// liveIfAnswered sets liveness for kinds that are live if they answer either way, and whose
+// liveness is unknown otherwise.
+func (h *Health) liveIfAnswered() {
 	h.Live = h.API == APIReady || h.API == APINotReady
 	h.LiveKnown = h.Live
 }
 
-// statusText is a status in words, or its number where it has none.
+// statusText returns the text of a status, or its number if it has none.
 func statusText(status int) string { return cmp.Or(http.StatusText(status), strconv.Itoa(status)) }
 
-// refused says whether nothing listened at the address.
+// refused reports whether nothing listens at the address.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// hungUp says whether the server ended the connection instead of an answer, as
-// some do from SIGTERM on until their streams have ended. Net/http says by the
-// text alone that the end came before the question.
+// hungUp reports whether the server closed the connection instead of answering, as some do from
+// SIGTERM on until their streams end. net/http has no error value for a connection that was closed
+// before the request.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		strings.Contains(err.Error(), "server closed idle connection")
 }
 
-// short is the message in an error body, cut to a line.
+// short returns the message of an error body as one short line.
 func short(body []byte) string {
-	const most = 120
+	const limit = 120
 	var e struct {
 		Error  string `json:"error"`
 		Detail string `json:"detail"`
@@ -126,16 +121,16 @@ func short(body []byte) string {
 	if json.Unmarshal(body, &e) == nil && e.Error+e.Detail != "" {
 		text = e.Error + e.Detail
 	}
-	text, _ = OneLine(text, most)
+	text, _ = OneLine(text, limit)
 	return text
 }
 
-// OneLine makes one line of a server's words, of so many bytes at most; cut says that
-// there were more.
-func OneLine(text string, most int) (line string, cut bool) {
+// OneLine makes a text of a server one line of at most limit bytes; cut reports whether there was
+// more.
+func OneLine(text string, limit int) (line string, cut bool) {
 	line = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(line) <= most {
+	if len(line) <= limit {
 		return line, false
 	}
-	return strings.ToValidUTF8(line[:most], ""), true
+	return strings.ToValidUTF8(line[:limit], ""), true
 }

@@ -38,7 +38,7 @@ func TestModelsThatAreNotReadyAreNamed(t *testing.T) {
 		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			e, ok := engine.Of(string(engine.Triton))
+			e, ok := engine.ByName(string(engine.Triton))
 			require.True(t, ok)
 			server := answers{"/v2/health/ready": "", "/v2/health/live": "", "/v2/repository/index": c.index}
 			require.Equal(t, c.want, e.Health(t.Context(), server, "http://server").Detail)
@@ -46,10 +46,10 @@ func TestModelsThatAreNotReadyAreNamed(t *testing.T) {
 	}
 }
 
-// failing is a server of which every question fails alike.
+// failing is a client whose requests all fail alike.
 type failing struct{ err error }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (f failing) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
 	return 0, nil, nil, f.err
 }
@@ -62,7 +62,7 @@ func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
 		detail string
 	}{
 		{"nothing listens", syscall.ECONNREFUSED, engine.APIRefused, "the API refuses connections"},
-		// Triton 2.51, told to end while streams are in flight.
+		// Triton 2.51 after SIGTERM, with streams in flight.
 		{"it ends the connection", io.EOF, engine.APIRefused, "the API hangs up on those who connect"},
 		{"it resets the connection", syscall.ECONNRESET, engine.APIRefused, "the API hangs up on those who connect"},
 		{"it ends the connection before the question", errors.New("http: server closed idle connection"), engine.APIRefused, "the API hangs up on those who connect"},
@@ -70,7 +70,7 @@ func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
 		{"it speaks something else", errors.New("malformed HTTP response"), engine.APIFailed, "the API does not answer"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			e, ok := engine.Of(string(engine.Triton))
+			e, ok := engine.ByName(string(engine.Triton))
 			require.True(t, ok)
 			h := e.Health(t.Context(), failing{fmt.Errorf("scrape: %w", c.err)}, "http://server")
 			require.Equal(t, c.want, h.API)
@@ -80,18 +80,18 @@ func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
 	}
 }
 
-// ending is a Triton that says it is no longer live.
+// ending is a Triton that is no longer live.
 type ending struct{ asked []string }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (e *ending) Do(_ context.Context, _, url string, _ []byte, _ int64) (int, http.Header, []byte, error) {
 	e.asked = append(e.asked, url)
 	return http.StatusBadRequest, http.Header{}, nil, nil
 }
 
 func TestAServerThatIsNotLiveIsNotAskedForItsModels(t *testing.T) {
-	// The index of Triton 2.36 does not answer while it ends.
-	e, ok := engine.Of(string(engine.Triton))
+	// The index of Triton 2.36 does not answer while it exits.
+	e, ok := engine.ByName(string(engine.Triton))
 	require.True(t, ok)
 	server := &ending{}
 	h := e.Health(t.Context(), server, "http://server")
@@ -101,14 +101,14 @@ func TestAServerThatIsNotLiveIsNotAskedForItsModels(t *testing.T) {
 	require.Equal(t, []string{"http://server/v2/health/ready", "http://server/v2/health/live"}, server.asked)
 }
 
-// said is a server that answers every question alike.
+// said is a server that answers every request alike.
 type said struct {
 	status int
 	state  string
 	body   string
 }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (s said) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
 	header := http.Header{}
 	header.Set("X-Trtllm-Server-State", s.state)
@@ -135,7 +135,7 @@ func TestHealthByStatus(t *testing.T) {
 		{said{599, "", ""}, engine.APIFailed, "the API answers 599 to http://server/"},
 	} {
 		for _, kind := range kinds {
-			h := of(t, kind).Health(t.Context(), c.server, "http://server")
+			h := engineOf(t, kind).Health(t.Context(), c.server, "http://server")
 			require.Equal(t, c.want, h.API, kind)
 			require.Equal(t, c.server.status, h.Status, kind)
 			require.False(t, h.Starting, kind)
@@ -160,8 +160,8 @@ func TestWhoSaysThatItIsLive(t *testing.T) {
 		require.False(t, h.Live)
 		return silent
 	}
-	// Servers that are asked one thing are live when they answer it either way. One
-	// that wants a header, or has no such path, said nothing.
+	// Servers with one health request are live if they answer it either way. Liveness is unknown if
+	// they require a header or lack the path.
 	either := map[int]string{200: yes, 400: yes, 500: yes, 503: yes, 401: silent, 403: silent, 404: silent}
 	for kind, want := range map[engine.Kind]map[int]string{
 		engine.Triton:       {200: yes, 400: no, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
@@ -172,35 +172,35 @@ func TestWhoSaysThatItIsLive(t *testing.T) {
 		engine.SGLang:       either,
 	} {
 		for status, word := range want {
-			require.Equal(t, word, says(of(t, kind).Health(t.Context(), said{status: status}, "http://server")), "%s, %d", kind, status)
+			require.Equal(t, word, says(engineOf(t, kind).Health(t.Context(), said{status: status}, "http://server")), "%s, %d", kind, status)
 		}
 	}
 	for _, kind := range []engine.Kind{engine.Triton, engine.NIM, engine.TritonOpenAI, engine.TRTLLMServe, engine.VLLM, engine.SGLang, engine.Dynamo} {
 		for _, err := range []error{syscall.ECONNREFUSED, context.DeadlineExceeded} {
-			require.Equal(t, silent, says(of(t, kind).Health(t.Context(), failing{err}, "http://server")), kind)
+			require.Equal(t, silent, says(engineOf(t, kind).Health(t.Context(), failing{err}, "http://server")), kind)
 		}
 	}
 }
 
 func TestAServerThatLoadsItsEngineSaysSo(t *testing.T) {
-	serve := of(t, engine.TRTLLMServe)
+	serve := engineOf(t, engine.TRTLLMServe)
 	for _, status := range []int{503, 404} {
 		h := serve.Health(t.Context(), said{status: status, state: "starting"}, "http://server")
-		require.Equal(t, engine.Health{API: engine.APINotReady, Live: true, LiveKnown: true, Status: status, Own: true, Starting: true, Detail: "the server loads its engine"}, h)
+		require.Equal(t, engine.Health{API: engine.APINotReady, Live: true, LiveKnown: true, Status: status, FromServer: true, Starting: true, Detail: "the server loads its engine"}, h)
 	}
 	require.False(t, serve.Health(t.Context(), said{status: 503, state: "ready"}, "http://server").Starting)
 	require.False(t, serve.Health(t.Context(), said{status: 200, state: "starting"}, "http://server").Starting, "it is ready")
 	h := serve.Health(t.Context(), failing{syscall.ECONNREFUSED}, "http://server")
 	require.Equal(t, engine.APIRefused, h.API)
 	require.False(t, h.Live)
-	require.False(t, of(t, engine.NIM).Health(t.Context(), said{status: 503, state: "starting"}, "http://server").Starting, "nobody else says it so")
+	require.False(t, engineOf(t, engine.NIM).Health(t.Context(), said{status: 503, state: "starting"}, "http://server").Starting, "nobody else says it so")
 }
 
 func TestModelsOfTheIndex(t *testing.T) {
 	server := answers{"/v2/health/ready": "", "/v2/health/live": "", "/v2/repository/index": `[
 		{"name":"a","version":"1","state":"READY"},{"name":"b","version":"2","state":"UNAVAILABLE","reason":"no memory"},
 		{"name":"never loaded"},{"name":"","version":"1","state":"READY"}]`}
-	h := of(t, engine.Triton).Health(t.Context(), server, "http://server")
+	h := engineOf(t, engine.Triton).Health(t.Context(), server, "http://server")
 	require.Equal(t, []engine.ModelState{
 		{Name: "a", Version: "1", State: "READY"}, {Name: "b", Version: "2", State: "UNAVAILABLE", Reason: "no memory"},
 	}, h.Models)
@@ -213,7 +213,7 @@ func TestWhereHealthIsAskedFor(t *testing.T) {
 		engine.TRTLLMServe: "/health", engine.NIM: "/v1/health/ready /v1/health/live", engine.Dynamo: "/health",
 	} {
 		asked := &listener{answers: answers{"*": "{}"}}
-		of(t, kind).Health(t.Context(), asked, "http://server")
+		engineOf(t, kind).Health(t.Context(), asked, "http://server")
 		require.Equal(t, want, strings.Join(asked.paths, " "), kind)
 	}
 }

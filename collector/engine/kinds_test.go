@@ -18,8 +18,8 @@ import (
 // update rewrites the files of testdata.
 var update = flag.Bool("update", false, "rewrite the files of testdata")
 
-// TestWhatAKindSaysOfItself holds what never changes about a kind against a file,
-// so that a series that is lost, or means something else, shows in a change.
+// TestWhatAKindSaysOfItself compares the constants of a kind with a file, so that a series that is
+// lost or changes its meaning shows up in a diff.
 func TestWhatAKindSaysOfItself(t *testing.T) {
 	for _, e := range engine.All() {
 		t.Run(string(e.Kind()), func(t *testing.T) {
@@ -41,12 +41,12 @@ func TestWhatAKindSaysOfItself(t *testing.T) {
 	}
 }
 
-// without are the lines that others do not have.
+// without returns the lines that others do not have.
 func without(lines, others []string) (rest []string) {
 	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(others, l) })
 }
 
-// described is what never changes about a kind.
+// described returns the constants of a kind as text.
 func described(e engine.Engine) string {
 	const metrics = 8002
 	var b strings.Builder
@@ -55,8 +55,8 @@ func described(e engine.Engine) string {
 	say("missing page: %s", e.MissingPageHint())
 	grpc, ok := e.GRPCPort(metrics)
 	say("page on port %d: API on %d, same port %v, gRPC %v on %d", metrics, e.APIPort(metrics), e.SamePort(), ok, grpc)
-	if from := e.Iterations(); from != nil {
-		say("iterations: %s, of which it keeps %d", from.Path, from.Keeps)
+	if path := e.IterationsPath(); path != "" {
+		say("iterations: %s", path)
 	}
 	say("answers: %s", e.Answers())
 	say("quirks: %+v", e.Quirks(nil))
@@ -76,7 +76,7 @@ func described(e engine.Engine) string {
 	return b.String()
 }
 
-// meaning is one meaning in a line.
+// meaning returns one meaning as a line.
 func meaning(m *engine.Meaning) string {
 	scopes, combines := []string{"engine", "model", "server"}, []string{"sum", "max", "newest", "0 where all are"}
 	forms := []string{"single", "histogram", "summary"}
@@ -108,7 +108,7 @@ func meaning(m *engine.Meaning) string {
 	return strings.Join(parts, ", ")
 }
 
-// outcome is what becomes of requests by their reason.
+// outcome returns the classes of reasons as text.
 func outcome(o *engine.Outcome) string {
 	if o == nil {
 		return ""
@@ -134,12 +134,12 @@ func TestKindsAreFoundByTheirNames(t *testing.T) {
 		return strings.Compare(string(a.Kind()), string(b.Kind()))
 	}))
 	for _, e := range engine.All() {
-		found, ok := engine.Of(string(e.Kind()))
+		found, ok := engine.ByName(string(e.Kind()))
 		require.True(t, ok)
 		require.Same(t, e, found)
 	}
 	for _, name := range []string{"", "auto", "unknown", "Triton", "triton-"} {
-		_, ok := engine.Of(name)
+		_, ok := engine.ByName(name)
 		require.False(t, ok, name)
 	}
 }
@@ -160,7 +160,7 @@ func TestNothingIsAskedOfAServerThatWasNotRecognised(t *testing.T) {
 	generation, why := none.Generation(page, nil)
 	require.Empty(t, generation)
 	require.Empty(t, why)
-	require.Nil(t, engine.Capabilities(none, &engine.Known{Page: page}))
+	require.Nil(t, engine.Capabilities(none, &engine.Knowledge{Page: page}))
 	require.Empty(t, none.Determinism(nil, page))
 	version, _ := none.StockVersion(&engine.Facts{EngineVersion: "2.64.0"}, nil)
 	require.Empty(t, version)
@@ -178,7 +178,7 @@ func TestKindsThatShareAPageAreAlike(t *testing.T) {
 	for _, a := range kinds {
 		for _, b := range kinds {
 			shared := slices.Contains(same[a], b) || slices.Contains(same[b], a)
-			require.Equal(t, a == b || shared, engine.Alike(a, b), "%s and %s", a, b)
+			require.Equal(t, a == b || shared, engine.SharePage(a, b), "%s and %s", a, b)
 		}
 	}
 }
@@ -211,11 +211,11 @@ func TestGenerationsOfNIM2(t *testing.T) {
 		"generation_tokens_total 1\n":    nimFirst,
 		"process_start_time_seconds 1\n": nimSilent,
 	} {
-		got, why := of(t, engine.NIM).Generation(readPage(t, engine.NIM, []byte(page)), nil)
+		got, why := engineOf(t, engine.NIM).Generation(readPage(t, engine.NIM, []byte(page)), nil)
 		require.Equal(t, want, got, page)
 		require.NotEmpty(t, why)
 	}
-	nim := of(t, engine.NIM)
+	nim := engineOf(t, engine.NIM)
 	for page, inside := range map[string]bool{
 		"vllm:num_requests_running 1\nhttp_requests_total{handler=\"/v1/x\",status=\"2xx\"} 1\n":             true,
 		"sglang:num_running_reqs 1\nsglang:http_responses_total{endpoint=\"/v1/x\",status_code=\"200\"} 1\n": true,
@@ -227,7 +227,7 @@ func TestGenerationsOfNIM2(t *testing.T) {
 		stream, _ := nim.Stream("", read)
 		require.Equal(t, engine.Stream{Usage: inside, Seed: inside, IgnoreEOS: inside}, stream)
 	}
-	known := &engine.Known{Page: readPage(t, engine.NIM, []byte("vllm:generation_tokens_total 1\n"))}
+	known := &engine.Knowledge{Page: readPage(t, engine.NIM, []byte("vllm:generation_tokens_total 1\n"))}
 	require.Equal(t, "true, generation_tokens_total, with each step of the engine", capability(t, engine.NIM, engine.CanLiveTokens, known))
 	known.Page = readPage(t, engine.NIM, []byte("sglang:generation_tokens_total 1\n"))
 	require.Equal(t, "true, generation_tokens_total, when a request ends", capability(t, engine.NIM, engine.CanTokens, known))

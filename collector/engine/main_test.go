@@ -25,17 +25,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answers is a server of fixed answers by path; what is not among them is 404.
+// answers is a server with fixed answers by path, and 404 for all others.
 type answers map[string]string
 
-// The answers that are no text.
+// The answers that are not a text.
 const (
 	hangs      = "hangs"
 	refuses    = "refuses"
 	restricted = "restricted"
 )
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (a answers) Do(ctx context.Context, _, address string, _ []byte, limit int64) (int, http.Header, []byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -62,10 +62,10 @@ func (a answers) Do(ctx context.Context, _, address string, _ []byte, limit int6
 	return http.StatusOK, http.Header{}, append([]byte(nil), text...), nil
 }
 
-// network asks real servers.
+// network is a client of real servers.
 type network struct{ *http.Client }
 
-// newNetwork returns an asker that leaves nothing behind.
+// newNetwork returns a client whose connections are closed at the end.
 func newNetwork(t *testing.T) network {
 	t.Helper()
 	n := network{&http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}}
@@ -73,7 +73,7 @@ func newNetwork(t *testing.T) network {
 	return n
 }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (n network) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
@@ -88,13 +88,13 @@ func (n network) Do(ctx context.Context, method, address string, body []byte, li
 	return resp.StatusCode, resp.Header, text, err
 }
 
-// of is the engine of a kind, that of unknown servers too.
-func of(t *testing.T, kind engine.Kind) engine.Engine {
+// engineOf returns the engine of a kind, or of Unknown.
+func engineOf(t *testing.T, kind engine.Kind) engine.Engine {
 	t.Helper()
 	if kind == engine.Unknown {
 		return engine.None()
 	}
-	e, ok := engine.Of(string(kind))
+	e, ok := engine.ByName(string(kind))
 	require.True(t, ok)
 	return e
 }
@@ -102,14 +102,14 @@ func of(t *testing.T, kind engine.Kind) engine.Engine {
 // readPage reads a page as the collector does.
 func readPage(t *testing.T, kind engine.Kind, body []byte) *engine.Page {
 	t.Helper()
-	e := of(t, kind)
+	e := engineOf(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	block, err := cache.Parse(bytes.Clone(body), "")
 	require.NoError(t, err)
 	return engine.ReadPage(e, block)
 }
 
-// replica is a simulated server after a while of work.
+// replica returns a simulated server after a while of work.
 func replica(t *testing.T, spec simulate.Spec, worked time.Duration) *simulate.Replica {
 	t.Helper()
 	r, err := simulate.NewReplica(spec)
@@ -148,17 +148,17 @@ func samples(t *testing.T, pattern string) []string {
 	return files
 }
 
-// sampleName is the file's name without what all have.
+// sampleName returns the name of a sample without folder and extension.
 func sampleName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".prom") }
 
-// recorder remembers what is asked.
+// recorder records the paths of requests.
 type recorder struct {
 	network
 
 	paths []string
 }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (r *recorder) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	if u, err := url.Parse(address); err == nil {
 		r.paths = append(r.paths, u.Path)
@@ -166,7 +166,7 @@ func (r *recorder) Do(ctx context.Context, method, address string, body []byte, 
 	return r.network.Do(ctx, method, address, body, limit)
 }
 
-// listener is a server of fixed answers that remembers what it was asked.
+// listener is a server with fixed answers that records its requests.
 type listener struct {
 	answers
 
@@ -174,7 +174,7 @@ type listener struct {
 	limits []int64
 }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (l *listener) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	if u, err := url.Parse(address); err == nil {
 		l.paths, l.limits = append(l.paths, u.Path), append(l.limits, limit)

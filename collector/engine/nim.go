@@ -8,80 +8,67 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// NIM is NIM for LLMs, a shell around an engine: 1.x has names of its own on its
-// page, 2.x passes on that of vLLM or SGLang (documentation of 2.0.0 to 2.1.4).
+// NIM is NIM for LLMs, a shell around an engine: 1.x has names of its own, 2.x passes on the page
+// of vLLM or SGLang (documentation of 2.0.0 to 2.1.4).
 const NIM Kind = "nim"
 
-// nimSilent is the generation of a page that has no names of any engine.
+// nimSilent is the generation of a page without names of an engine.
 const nimSilent Generation = "without engine statistics"
 
+// The version is NIM's own, not TensorRT-LLM's.
 var _ = register(&nim{shell{base{
-	kind: NIM, path: "/v1/metrics", around: nimAround(),
-	ready: "/v1/health/ready", live: "/v1/health/live", versionAt: nimVersion, versionKey: nimRelease,
-	pageOf:  nimAround(),
+	kind: NIM, path: "/v1/metrics", engines: nimEngines(),
+	ready: "/v1/health/ready", live: "/v1/health/live", versionPath: "/v1/version", versionKey: "release",
+	pagesOf: nimEngines(),
 	marks:   []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	quirks:  Quirks{CountersAppear: true},
 }}})
 
-// nimAround are the engines of 2.x.
-func nimAround() []Kind { return []Kind{VLLM, SGLang} }
+// nimEngines returns the engines of 2.x.
+func nimEngines() []Kind { return []Kind{VLLM, SGLang} }
 
-// nimVersion names NIM's own release, not TensorRT-LLM's.
-const nimVersion, nimRelease = "/v1/version", "release"
-
-// nim is NIM for LLMs.
 type nim struct{ shell }
 
-// isIt implements Engine: what NIM adds to the API of the engine inside.
-func (*nim) isIt(ctx context.Context, q *questions) string {
-	if release, _ := q.text(ctx, nimVersion, nimRelease); release != "" {
+// identify implements Engine: NIM extends the API of the engine inside.
+func (n *nim) identify(ctx context.Context, q *questions) string {
+	if release, _ := q.text(ctx, n.versionPath, n.versionKey); release != "" {
 		return "/v1/version names a release of NIM"
 	}
-	var about metadata
+	// The keys are those of 1.x. Those of 2.x were not seen, so that no facts are read, and an
+	// answer without any of them proves nothing.
+	var about struct {
+		ModelInfo   json.RawMessage `json:"modelInfo"`
+		AssetInfo   json.RawMessage `json:"assetInfo"`
+		LicenseInfo json.RawMessage `json:"licenseInfo"`
+	}
 	if _, ok := q.get(ctx, "/v1/metadata", &about); ok && len(about.ModelInfo)+len(about.AssetInfo)+len(about.LicenseInfo) > 0 {
 		return "/v1/metadata says what is in the container"
 	}
 	return ""
 }
 
-// metadata is the answer of GET /v1/metadata, as far as it shows NIM. The keys are
-// those of 1.x; which ones 2.x has was not seen, so that nothing but who it is
-// comes from them, and an answer without any of them shows nothing.
-type metadata struct {
-	ModelInfo   json.RawMessage `json:"modelInfo"`
-	AssetInfo   json.RawMessage `json:"assetInfo"`
-	LicenseInfo json.RawMessage `json:"licenseInfo"`
-}
+// Stream implements Engine. The vLLM of 1.x rejects unknown keys.
+func (n *nim) Stream(_ string, p *Page) (Stream, string) { return n.inside(p).Stream("", p) }
 
-// Stream implements Engine. The vLLM of 1.x refused keys that it did not know.
-func (n *nim) Stream(_ string, p *Page) (s Stream, why string) {
-	if e := p.Inside(); e != nil {
-		return e.Stream("", p)
-	}
-	return n.stream, ""
-}
-
-// Generation implements Engine.
 func (*nim) Generation(p *Page, _ *Facts) (Generation, string) {
 	switch {
-	case p.Begins(vllmPrefix):
+	case p.HasPrefix(vllmPrefix):
 		return "2.x with vLLM", "the page has the names of vLLM"
-	case p.Begins(sglangPrefix):
+	case p.HasPrefix(sglangPrefix):
 		return "2.x with SGLang", "the page has the names of SGLang"
-	case slices.ContainsFunc(nimFirstMeanings(), func(m Meaning) bool { return p.Shows(m.Name) || p.Shows(m.Name+"_bucket") }):
+	case slices.ContainsFunc(nimMeanings(), func(m Meaning) bool { return p.HasName(m.Name) || p.HasName(m.Name+"_bucket") }):
 		return "1.x", "the page has the names of NIM 1.x"
 	}
 	return nimSilent, "the page has no names of NIM 1.x, vLLM or SGLang"
 }
 
-// Meanings implements Engine.
-func (n *nim) Meanings() []Meaning { return n.with(nimFirstMeanings()) }
+func (n *nim) Meanings() []Meaning { return n.withEngines(nimMeanings()) }
 
-// nimFirstMeanings are the series of 1.x. Token counters move with each iteration
-// here, and the time per output token is observed token by token, unlike
-// trtllm-serve's of the same name.
-func nimFirstMeanings() []Meaning {
+// nimMeanings returns the meanings of the series of 1.x. Unlike trtllm-serve's of the same names,
+// token counters grow with each iteration, and the time per output token is observed token by
+// token.
+func nimMeanings() []Meaning {
 	return []Meaning{
 		{Name: "num_requests_running", Signal: RequestsRunning},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting},
@@ -99,8 +86,7 @@ func nimFirstMeanings() []Meaning {
 	}
 }
 
-// judge implements Engine, by the engine whose names the page has.
-func (n *nim) judge(name string, k *Known) target.Check {
+func (n *nim) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case name == CanConfig && !p.Has(CacheConfig):

@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// Class is what became of a request.
+// Class classifies a request that ended.
 type Class string
 
-// The classes of requests that ended: answered, refused for the client's own
-// mistake, given up by the client, refused for want of room, or failed by the
-// server. Of a request that only its acceptance is counted the class is not
-// known.
+// The classes are: answered, rejected for a mistake of the client, canceled by the client, rejected
+// for lack of capacity, and failed by the server. It is unknown if the server counts a request when
+// it accepts it.
 const (
 	ClassOK       Class = "ok"
 	ClassClient   Class = "client"
@@ -21,37 +20,32 @@ const (
 	ClassUnknown  Class = "unknown"
 )
 
-// Classes lists the classes that can be known, in the order in which they are
-// shown.
+// Classes returns the known classes in display order.
 func Classes() []Class {
 	return []Class{ClassOK, ClassClient, ClassCanceled, ClassOverload, ClassServer}
 }
 
-// Outcome says what became of the requests that a counter counts, by the reason
-// that its series name.
+// Outcome classifies the requests of a counter by the reason in its labels.
 type Outcome struct {
-	// Usual is the class of reasons that are not listed, Of those of reasons that
-	// are, in lower case.
+	// Usual is the class of reasons that Of does not list. Reasons are in lower case.
 	Usual Class
 	Of    map[string]Class
-	// Codes says that reasons are status codes of HTTP, or begin with their first
-	// digit: 4xx.
+	// Codes is true if reasons are HTTP status codes, or classes of them like 4xx.
 	Codes bool
-	// Missed are classes of which the server counts only some requests.
+	// Missed lists classes that the server counts only in part.
 	Missed []Class
-	// Repeats says that the counter names no model, and are reasons of others, which
-	// name one, whose requests it counts once more.
+	// Repeats lists reasons under which other counters, which name a model, count the requests of
+	// this one, which names none.
 	Repeats []string
-	// Again is the reason, as it is shown, under which other counters may count the
-	// same requests once more; empty for none.
+	// Again is the displayed reason under which other counters may count the same requests; empty
+	// for none.
 	Again string
 }
 
-// Misses says whether the server counts only some requests of a class.
+// Misses reports whether the server counts a class only in part.
 func (o *Outcome) Misses(class Class) bool { return slices.Contains(o.Missed, class) }
 
-// Class is the class of a reason in lower case: that of the list, of the status
-// code, or the usual one.
+// Class returns the class of a reason in lower case.
 func (o *Outcome) Class(reason string) Class {
 	if c, ok := o.Of[reason]; ok {
 		return c
@@ -62,8 +56,7 @@ func (o *Outcome) Class(reason string) Class {
 	return o.Usual
 }
 
-// ReasonPrefix is what is put before reasons, for a status code alone says little;
-// empty without an outcome.
+// ReasonPrefix returns the prefix for displayed reasons: a status code alone is unclear.
 func (o *Outcome) ReasonPrefix() string {
 	if o != nil && o.Codes {
 		return "http_"
@@ -71,7 +64,7 @@ func (o *Outcome) ReasonPrefix() string {
 	return ""
 }
 
-// Counts says whether any reason is of a class.
+// Counts reports whether any reason has that class.
 func (o *Outcome) Counts(class Class) bool {
 	if o.Codes {
 		return class != ClassOK && class != ClassUnknown
@@ -79,7 +72,7 @@ func (o *Outcome) Counts(class Class) bool {
 	return o.Usual == class || slices.Contains(slices.Collect(maps.Values(o.Of)), class)
 }
 
-// classOfCode is the class of a status code.
+// classOfCode returns the class of an HTTP status code.
 func classOfCode(code string) Class {
 	switch {
 	case code == "429" || code == "503" || code == "529":
@@ -94,9 +87,8 @@ func classOfCode(code string) Class {
 	return ClassServer
 }
 
-// finished are the outcomes of requests that a server counts as finished, by
-// their finish reason: engines count what was aborted or ended with an error
-// there too, but not every client that left, and nothing that they refused.
+// finished returns the outcome of requests counted by finish reason. Engines include aborted and
+// failed ones, but not every client that left, and no rejected ones.
 func finished() *Outcome {
 	return &Outcome{
 		Usual: ClassOK, Of: map[string]Class{
@@ -107,21 +99,22 @@ func finished() *Outcome {
 	}
 }
 
-// Trust says whether something that a server exposes can be believed.
+// Trust is whether something that a server exposes is right. Only what is known to be right is
+// exposed.
 type Trust uint8
 
-// What is not known to be right is not exposed.
+// The levels of trust.
 const (
 	TrustUnknown Trust = iota
 	TrustYes
 	TrustNo
 )
 
-// Tier is the place of a server in a pool that has a router before its engines.
+// Tier is the position of a server in a pool with a router; empty without one. A quantity of the
+// pool is read from one tier.
 type Tier string
 
-// The tiers: one quantity of a pool is that of one of them. Servers of pools
-// without a router have none.
+// The tiers.
 const (
 	TierFrontend Tier = "frontend"
 	TierWorker   Tier = "worker"

@@ -9,8 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestWhatBecameOfRequests reads the class of each reason as the meanings of the
-// kinds have it.
+// TestWhatBecameOfRequests compares the class of each reason in the meanings of the kinds.
 func TestWhatBecameOfRequests(t *testing.T) {
 	for _, c := range []struct {
 		kind   engine.Kind
@@ -51,10 +50,10 @@ func TestWhatBecameOfRequests(t *testing.T) {
 	}
 }
 
-// of2 are the meanings of a signal.
+// meaningsOf returns the meanings of a signal.
 func meaningsOf(t *testing.T, kind engine.Kind, signal engine.Signal) (all []engine.Meaning) {
 	t.Helper()
-	for _, m := range of(t, kind).Meanings() {
+	for _, m := range engineOf(t, kind).Meanings() {
 		if m.Signal == signal {
 			all = append(all, m)
 		}
@@ -77,12 +76,12 @@ func TestEveryCounterOfEndedRequestsSaysWhatBecameOfThem(t *testing.T) {
 
 func TestServersThatHaveAPlaceBehindOrBeforeARouter(t *testing.T) {
 	front, worker := "dynamo_frontend_disconnected_clients 0\n", "dynamo_component_uptime_seconds 3\n"
-	require.Equal(t, engine.TierFrontend, of(t, engine.Dynamo).Tier(readPage(t, engine.Dynamo, []byte(front))))
-	require.Equal(t, engine.TierWorker, of(t, engine.Dynamo).Tier(readPage(t, engine.Dynamo, []byte(worker))))
-	require.Empty(t, of(t, engine.Triton).Tier(readPage(t, engine.Triton, []byte("nv_x 1\n"))))
-	require.True(t, of(t, engine.Dynamo).CountsFailures(readPage(t, engine.Dynamo, []byte(front))), "by labels that come with the first")
-	require.False(t, of(t, engine.Dynamo).CountsFailures(readPage(t, engine.Dynamo, []byte(worker))))
-	serve := of(t, engine.TRTLLMServe)
+	require.Equal(t, engine.TierFrontend, engineOf(t, engine.Dynamo).Tier(readPage(t, engine.Dynamo, []byte(front))))
+	require.Equal(t, engine.TierWorker, engineOf(t, engine.Dynamo).Tier(readPage(t, engine.Dynamo, []byte(worker))))
+	require.Empty(t, engineOf(t, engine.Triton).Tier(readPage(t, engine.Triton, []byte("nv_x 1\n"))))
+	require.True(t, engineOf(t, engine.Dynamo).CountsFailures(readPage(t, engine.Dynamo, []byte(front))), "by labels that come with the first")
+	require.False(t, engineOf(t, engine.Dynamo).CountsFailures(readPage(t, engine.Dynamo, []byte(worker))))
+	serve := engineOf(t, engine.TRTLLMServe)
 	require.False(t, serve.CountsFailures(readPage(t, engine.TRTLLMServe, []byte("request_success_total{finished_reason=\"stop\"} 3\n"))), "1.1 and 1.2 have no counter of errors")
 	require.True(t, serve.CountsFailures(readPage(t, engine.TRTLLMServe, []byte("trtllm_prompt_cached_tokens_total 0\n"))))
 	require.True(t, serve.CountsFailures(readPage(t, engine.TRTLLMServe, []byte("trtllm_request_error_total{http_code=\"500\"} 1\n"))))
@@ -114,7 +113,7 @@ func TestAServerThatIsReadyAndServesNoLLM(t *testing.T) {
 			if c.page != "" {
 				page = readPage(t, engine.Triton, []byte(strings.ReplaceAll(c.page, "%", "llm")))
 			}
-			why := of(t, engine.Triton).Unserved(page, c.facts, c.models)
+			why := engineOf(t, engine.Triton).Unserved(page, c.facts, c.models)
 			require.Equal(t, c.want, why != "", why)
 		})
 	}

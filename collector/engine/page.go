@@ -10,87 +10,88 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Generation names what a page is within its kind of server.
+// Generation names a set of series that a kind of server shows, as one of its releases or one of
+// its settings does.
 type Generation string
 
-// Page is what one shape of a server's page says: which series mean what, of
-// which models they are, and what they say of the server itself. Only
-// [Page.Refresh] changes it. It is not safe for concurrent use.
+// Page describes one shape of a server's page: what its series mean, which models they belong to,
+// and what they reveal about the server. Only [Page.Refresh] changes it. It is not safe for
+// concurrent use.
 type Page struct {
-	*said
+	*content
 
 	engine Engine
 	shape  *exposition.Shape
-	// ranks are what pages showed of the ranks of the engine so far.
-	together together
-	// values are what the series of which the value counts said last.
+	// comparison is the evidence so far on whether ranks share their requests.
+	comparison rankComparison
+	// values holds the latest values of the signals in content.valued.
 	values map[Signal]float64
 }
 
-// said is what follows from the watched series of a page, whatever their values and
-// the GPUs that they are of. It never changes once it was read.
-type said struct {
+// content holds what the labels of a page's watched series reveal. It does not depend on values, is
+// immutable, and is shared by all pages of one shape.
+type content struct {
 	readings []reading
-	ranked
-	// modelNames are all models that are named, sorted.
+	rankSet
+	// modelNames lists the models that series name, sorted.
 	modelNames []string
-	// executors are the models that count iterations of their own, sorted.
+	// executors lists the models with an iteration count of their own, sorted.
 	executors []string
-	// inner are the models with an engine of its own inside the server.
+	// inner lists the models with an engine of their own inside the server.
 	inner []string
-	// inside is the engine whose page the server passes on; nil for none.
+	// inside is the engine whose page the server passes on, or nil.
 	inside Engine
-	// loaded are the models that the server counts requests of, true for those
-	// that are loaded, whatever else of them is on the page.
+	// loaded has an entry for each model whose requests are counted: false for one that was
+	// unloaded and of which only failures remain on the page.
 	loaded map[string]bool
-	// names and signals are those of series that count: not of models that are
-	// gone.
+	// names and signals exclude series of unloaded models.
 	names   map[string]bool
 	signals map[Signal]bool
-	// version is that of TensorRT-LLM, if the page states it.
+	// version is the version of TensorRT-LLM that the page states.
 	version string
-	// gpuType is what the server says of its GPUs, gpus how many there are.
+	// gpuType and gpus are the model and the number of GPUs that the page states.
 	gpuType string
 	gpus    int
-	// buckets are the bounds of histograms by family, sorted.
+	// buckets holds the bounds of histograms by family, sorted.
 	buckets map[string]string
-	// watched are the places of series of which the value counts.
-	watched map[Signal][]int
-	process processSigns
+	// valued holds the series whose values matter here, by signal.
+	valued map[Signal][]int
+	// starts and processIDs identify the process behind the page: the series with its start time,
+	// and the names that it has in labels.
+	starts     []int
+	processIDs []string
 }
 
 // reading is one watched series in one of its meanings.
 type reading struct {
-	meaning  *Indexed
-	at       int32
-	unloaded bool
-	// nobody says that its model is one that the server made up.
-	nobody bool
+	meaning *Indexed
+	// series is its index among the watched series.
+	series int32
+	// unloaded is true if its model is not loaded, noModel if the model is base.noModel.
+	unloaded, noModel bool
 }
 
 // Source is one watched series of a page in one of its meanings.
 type Source struct {
-	// Place is where its value is in the blocks of the page's shape.
+	// Place locates the value in blocks of the page's shape.
 	Place exposition.ValueIndex
 	// Labels are the server's own.
 	Labels  labels.Labels
 	Meaning *Meaning
 	Part    Part
-	// Model is the server's name of the model it is of, with its version; empty
-	// where it names none.
+	// Model and Version are the server's own labels; empty if the series names no model.
 	Model, Version string
-	// Unloaded says that the model is not loaded: the series stays on the page
-	// and says nothing new.
+	// Unloaded is true if the model is not loaded: the series stays on the page, frozen.
 	Unloaded bool
 }
 
-// Watch says which samples of a kind's pages are read, by rules or for what they
-// say of the server; give it to the cache that parses the pages.
+// Watch returns a filter for the sample names of a kind's page that are read. Pass it to the cache
+// that parses the page.
 func Watch(e Engine) func(name string) bool {
 	index, prefixes := IndexOf(e), e.data().prefixes
 	if e.Kind() == Unknown {
-		for _, known := range registry {
-			prefixes = append(prefixes, known.data().prefixes...)
+		for _, kind := range registry {
+			prefixes = append(prefixes, kind.data().prefixes...)
 		}
 	}
 	return func(name string) bool {
@@ -102,159 +103,143 @@ func Watch(e Engine) func(name string) bool {
 	}
 }
 
-// ReadPage reads what a page says, given a block of its shape. Series of models
-// that are not loaded say nothing of the server: after an unload they stay there,
-// frozen.
-func ReadPage(e Engine, b *exposition.Block) *Page {
-	return readAfter(e, b, together{was: -1, found: RanksUnsure})
-}
+// ReadPage reads a page, given a block of its shape.
+func ReadPage(e Engine, b *exposition.Block) *Page { return ReadNext(e, b, nil) }
 
-// ReadNext reads what a page of another shape says, given what was read of the one
-// before, nil for none.
+// ReadNext reads a page of another shape than the one before, which may be nil. It keeps what
+// values have revealed about ranks.
 func ReadNext(e Engine, b *exposition.Block, before *Page) *Page {
-	if before == nil {
-		return ReadPage(e, b)
+	p := &Page{engine: e, shape: b.Shape(), comparison: newRankComparison(), values: make(map[Signal]float64)}
+	if before != nil {
+		p.comparison = before.comparison
 	}
-	return readAfter(e, b, before.together)
-}
-
-func readAfter(e Engine, b *exposition.Block, seen together) *Page {
-	p := &Page{engine: e, shape: b.Shape(), together: seen, values: make(map[Signal]float64)}
-	p.reread()
+	p.readContent()
 	p.Refresh(b)
 	return p
 }
 
-// reread reads the labels of the page in the light of what is known of its ranks.
-func (p *Page) reread() {
-	found := p.together.found
-	p.said = once(likeness{kind: p.engine.Kind(), found: found}, p.shape, func() *said { return read(p.engine, p.shape, found) })
+// readContent reads the labels again; what series mean may depend on p.comparison.
+func (p *Page) readContent() {
+	ranks := p.comparison.result
+	read := func() *content { return readContent(p.engine, p.shape, ranks) }
+	page, shares := p.shape.WatchedKey()
+	if !shares {
+		p.content = read()
+		return
+	}
+	p.content = contents.Intern(contentKey{p.engine.Kind(), page, ranks}, nil, read)
 }
 
-// Ranks says whose requests the batches are that the ranks of the engine show.
+// contentKey identifies pages with equal content.
+type contentKey struct {
+	kind  Kind
+	page  exposition.WatchedKey
+	ranks Ranks
+}
+
+// contents shares content between the replicas of one kind while any of them uses it.
+//
+//nolint:gochecknoglobals // a cache without state of any replica.
+var contents exposition.Interner[contentKey, content]
+
+// Ranks returns whose requests the batches of the ranks are.
 func (p *Page) Ranks() Ranks { return p.ranks }
 
-// labels are those of a reading's series.
-func (p *Page) labels(r reading) labels.Labels { return p.shape.WatchedLabels(int(r.at)) }
-
-// Shape is the shape that was read.
+// Shape returns the shape that was read.
 func (p *Page) Shape() *exposition.Shape { return p.shape }
 
-// Sources are all watched series in all their meanings, in the order of the
-// page as it is shown. They are made for each call.
+// labels returns the labels of a reading's series.
+func (p *Page) labels(r reading) labels.Labels { return p.shape.WatchedLabels(int(r.series)) }
+
+// Sources returns all watched series in all their meanings, in page order.
 func (p *Page) Sources() []Source {
 	sources := make([]Source, len(p.readings))
 	for i, r := range p.readings {
 		lset := p.labels(r)
 		sources[i] = Source{
-			Place: p.shape.WatchedIndex(int(r.at)), Labels: lset, Meaning: &r.meaning.Meaning, Part: r.meaning.Part,
+			Place: p.shape.WatchedIndex(int(r.series)), Labels: lset, Meaning: &r.meaning.Meaning, Part: r.meaning.Part,
 			Model: modelOf(lset), Version: lset.Get("version"), Unloaded: r.unloaded,
 		}
-		if r.nobody {
+		if r.noModel {
 			sources[i].Model = ""
 		}
 	}
 	return sources
 }
 
-// Counters are the numbers of the watched series that are counters, in order.
+// Counters returns the indexes of the watched series that are counters, in order.
 func (p *Page) Counters() []int {
 	var all []int
 	for _, r := range p.readings {
-		if r.meaning.Counter && (len(all) == 0 || all[len(all)-1] != int(r.at)) {
-			all = append(all, int(r.at))
+		if r.meaning.Counter && (len(all) == 0 || all[len(all)-1] != int(r.series)) {
+			all = append(all, int(r.series))
 		}
 	}
 	return all
 }
 
-// Seen are the models that the page names.
-func (p *Page) Seen() Seen {
+// get returns the content of the page; a nil page is empty.
+func (p *Page) get() *content {
 	if p == nil {
-		return Seen{}
+		return &content{}
 	}
-	seen := Seen{Names: p.modelNames, Executors: p.executors, Inner: p.inner}
-	if p.inside != nil {
-		seen.Inside = p.inside.Kind()
-	}
-	return seen
+	return p.content
 }
 
-// Inside is the engine whose page a server passes on; nil where the page is its own.
-func (p *Page) Inside() Engine {
-	if p == nil {
-		return nil
+// NamedModels returns the models that the page names.
+func (p *Page) NamedModels() NamedModels {
+	c := p.get()
+	named := NamedModels{Names: c.modelNames, Executors: c.executors, Inner: c.inner}
+	if c.inside != nil {
+		named.Inside = c.inside.Kind()
 	}
-	return p.inside
+	return named
 }
 
-// Has says whether the page has a signal.
-func (p *Page) Has(s Signal) bool { return p != nil && p.signals[s] }
+// Inside returns the engine whose page the server passes on; nil if the page is its own.
+func (p *Page) Inside() Engine { return p.get().inside }
 
-// Shows says whether the page has a sample of that name.
-func (p *Page) Shows(name string) bool { return p != nil && p.names[name] }
+// Has reports whether the page has a signal.
+func (p *Page) Has(s Signal) bool { return p.get().signals[s] }
 
-// readsFrom says whether a signal is read from names that begin so.
-func (p *Page) readsFrom(prefix string, s Signal) bool {
-	return slices.ContainsFunc(p.readings, func(r reading) bool {
-		return r.meaning.Signal == s && strings.HasPrefix(r.meaning.Name, prefix)
-	})
+// HasName reports whether the page has a sample of that name.
+func (p *Page) HasName(name string) bool { return p.get().names[name] }
+
+// HasPrefix reports whether the page has a name with that prefix.
+func (p *Page) HasPrefix(prefix string) bool {
+	return p.hasNameLike(func(name string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// Begins says whether the page has a name that begins so.
-func (p *Page) Begins(prefix string) bool {
-	if p == nil {
-		return false
-	}
-	for name := range p.names {
-		if strings.HasPrefix(name, prefix) {
+func (p *Page) hasNameLike(like func(name string) bool) bool {
+	for name := range p.get().names {
+		if like(name) {
 			return true
 		}
 	}
 	return false
 }
 
-// Loaded says whether the page shows a model as loaded; known is false when it
-// says so of no model.
-func (p *Page) Loaded(name string) (loaded, known bool) {
-	if p == nil || len(p.loaded) == 0 {
-		return false, false
-	}
-	return p.loaded[name], true
+// hasReading reports whether any reading of the page satisfies f.
+func (p *Page) hasReading(f func(r reading) bool) bool {
+	return slices.ContainsFunc(p.get().readings, f)
 }
 
-// noneLoaded says that the page shows models, none of which is loaded.
+// readsFrom reports whether a signal is read from names with that prefix.
+func (p *Page) readsFrom(prefix string, s Signal) bool {
+	return p.hasReading(func(r reading) bool { return r.meaning.Signal == s && strings.HasPrefix(r.meaning.Name, prefix) })
+}
+
+// Loaded reports whether the page shows a model as loaded; known is false if it counts requests of
+// no model.
+func (p *Page) Loaded(name string) (loaded, known bool) {
+	models := p.get().loaded
+	return models[name], len(models) > 0
+}
+
+// noneLoaded reports whether the page shows models, none of which is loaded.
 func (p *Page) noneLoaded() bool {
 	return len(p.loaded) > 0 && !slices.Contains(slices.Collect(maps.Values(p.loaded)), true)
 }
 
-// Models are the models that the server counts requests of, in order.
-func (p *Page) Models() []string {
-	if p == nil {
-		return nil
-	}
-	return sorted(p.loaded)
-}
-
-// likeness is of pages that say the same.
-type likeness struct {
-	kind  Kind
-	page  exposition.WatchedKey
-	found Ranks
-}
-
-// keptSaid keeps what pages say once, for as long as any has it: those of replicas
-// of one kind say the same.
-//
-//nolint:gochecknoglobals // memory only; it says nothing of any replica.
-var keptSaid exposition.Interner[likeness, said]
-
-// once gives what pages of a kind and shape say in one light, which is read if no page has it.
-func once(key likeness, shape *exposition.Shape, read func() *said) *said {
-	page, shares := shape.WatchedKey()
-	if !shares {
-		return read()
-	}
-	key.page = page
-	return keptSaid.Intern(key, nil, read)
-}
+// Models returns the models whose requests are counted, sorted.
+func (p *Page) Models() []string { return sorted(p.get().loaded) }

@@ -13,139 +13,141 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// read reads what the watched series of a shape say.
-func read(e Engine, shape *exposition.Shape, found Ranks) *said {
-	p := &said{
+// readContent reads the labels of the watched series of a shape.
+func readContent(e Engine, shape *exposition.Shape, ranks Ranks) *content {
+	c := &content{
 		loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
-		buckets: make(map[string]string), watched: make(map[Signal][]int),
+		buckets: make(map[string]string), valued: make(map[Signal][]int),
 	}
-	index := IndexOf(e)
+	index, noModel := IndexOf(e), e.data().noModel
 	all := make([]labels.Labels, shape.Watched())
 	for i := range all {
 		all[i] = shape.WatchedLabels(i)
 	}
-	like := e
-	if p.inside = insideOf(e, all); p.inside != nil {
-		like = p.inside
+	if c.inside = engineInside(e, all); c.inside != nil {
+		e = c.inside
 	}
-	p.readModels(index, all, e.data().nobody)
-	p.ranked = readRanks(index, all)
-	p.settle(found)
-	once := newRepeats(index, all)
-	bounds := make(map[string]map[string]bool)
+	c.readModels(index, all, noModel)
+	c.rankSet = readRanks(index, all)
+	c.resolve(ranks)
+	duplicates := newDuplicates(index, all)
+	bounds := make(map[string][]string)
 	for i, lset := range all {
-		name := modelOf(lset)
-		p.readSeries(like, once.less(holding(index[lset.Get(model.MetricNameLabel)], p.inside), i), i, name, e.data().nobody, lset)
-		if p.gone(name) {
+		name, modelName := lset.Get(model.MetricNameLabel), modelOf(lset)
+		c.readSeries(e, duplicates.remove(meaningsWith(index[name], c.inside), i), i, modelName, noModel, lset)
+		if c.unloadedModel(modelName) {
 			continue
 		}
-		p.names[lset.Get(model.MetricNameLabel)] = true
-		if family, ok := strings.CutSuffix(lset.Get(model.MetricNameLabel), "_bucket"); ok {
-			if bounds[family] == nil {
-				bounds[family] = make(map[string]bool)
-			}
-			bounds[family][bound(lset.Get("le"))] = true
+		c.names[name] = true
+		if family, ok := strings.CutSuffix(name, "_bucket"); ok {
+			bounds[family] = append(bounds[family], bound(lset.Get("le")))
 		}
 	}
-	for family, set := range bounds {
-		p.buckets[family] = strings.Join(sorted(set), " ")
+	for family, values := range bounds {
+		slices.Sort(values)
+		c.buckets[family] = strings.Join(slices.Compact(values), " ")
 	}
-	// It is kept as long as the server's page has this shape.
-	p.readings = append(make([]reading, 0, len(p.readings)), p.readings...)
-	return p
+	// Drop spare capacity: the content lives as long as the shape.
+	c.readings = append(make([]reading, 0, len(c.readings)), c.readings...)
+	return c
 }
 
-// readModels finds the models that the page names, and which are loaded.
-func (p *said) readModels(index Index, all []labels.Labels, nobody string) {
+// readModels finds the models that the page names, and which of them are loaded.
+func (c *content) readModels(index Index, all []labels.Labels, noModel string) {
 	named := make(map[string]bool)
 	for _, lset := range all {
 		name := modelOf(lset)
-		if name == "" || name == nobody {
+		if name == "" || name == noModel {
 			continue
 		}
 		named[name] = true
 		for _, m := range index[lset.Get(model.MetricNameLabel)] {
 			if m.Signal == ModelSuccess || m.Signal == ModelFailed {
-				p.loaded[name] = p.loaded[name] || m.Signal == ModelSuccess
+				c.loaded[name] = c.loaded[name] || m.Signal == ModelSuccess
 			}
 		}
 	}
-	p.modelNames = sorted(named)
+	c.modelNames = sorted(named)
 }
 
-// gone says of a model that the server still counts its failures, and has not
-// loaded it.
-func (p *said) gone(name string) bool {
-	loaded, counted := p.loaded[name]
+// unloadedModel reports whether the page still counts failures of a model that is not loaded. After
+// an unload the other series of the model stay as well, frozen.
+func (c *content) unloadedModel(name string) bool {
+	loaded, counted := c.loaded[name]
 	return counted && !loaded
 }
 
-// counted are the signals of which the values say something.
-func counted() []Signal {
-	return []Signal{KVBlockTokens, RequestsLimit, RequestsFinished, RequestDuration, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable}
-}
-
-// readSeries takes one series in, in each meaning that its name has. Of a model that
-// nobody serves only the requests that failed count, which are the clients' mistakes of
-// no model.
-func (p *said) readSeries(e Engine, meanings []Indexed, at int, name, nobody string, lset labels.Labels) {
+// readSeries adds a series in each of its meanings. Of requests for models that the server does not
+// have, only the failures count: they are mistakes of clients.
+func (c *content) readSeries(e Engine, meanings []Indexed, series int, name, noModel string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]
-		if !m.selects(lset) || !p.holds(&m.Meaning, lset) {
+		if !m.selects(lset) || !c.allows(&m.Meaning, lset) {
 			continue
 		}
-		if name == "" || name != nobody || m.Signal == RequestsFailed {
-			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" && !p.loaded[name]
-			p.readings = append(p.readings, reading{m, int32(at), unloaded, name != "" && name == nobody})
+		nameless := name != "" && name == noModel
+		if !nameless || m.Signal == RequestsFailed {
+			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" && !c.loaded[name]
+			c.readings = append(c.readings, reading{m, int32(series), unloaded, nameless})
 		}
 		if m.Signal == StatedVersion {
-			p.readInfo(m.Signal, name, lset) // The software of the server is the same without the model.
+			c.readInfo(m.Signal, name, lset) // The software stays the same without the model.
 		}
-		if p.gone(name) {
-			continue
+		if !c.unloadedModel(name) {
+			c.readMeaning(e, m, series, name, lset)
 		}
-		p.readMeaning(e, m, at, name, lset)
 	}
 }
 
-// readMeaning takes one series in, in one of its meanings, of a model that is there.
-func (p *said) readMeaning(e Engine, m *Indexed, at int, name string, lset labels.Labels) {
+// readMeaning adds a series of a loaded model in one of its meanings.
+func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lset labels.Labels) {
 	if m.Part != PartSum && m.Part != PartCount {
-		// A distribution without its buckets or quantiles is none.
-		p.signals[m.Signal] = true
+		// A distribution needs its buckets or quantiles.
+		c.signals[m.Signal] = true
 	}
-	if slices.Contains(counted(), m.Signal) && (m.Part == PartValue || m.Part == PartCount) {
-		p.watched[m.Signal] = append(p.watched[m.Signal], at)
+	switch m.Signal { //nolint:exhaustive // Values of the others are for rules alone.
+	case KVBlockTokens, RequestsLimit, RequestsFinished, RequestDuration, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable:
+		if m.Part == PartValue || m.Part == PartCount {
+			c.valued[m.Signal] = append(c.valued[m.Signal], series)
+		}
+	case ProcessStarted:
+		c.starts = append(c.starts, series)
+	case ProcessUptime:
+		c.processIDs = append(c.processIDs, lset.Get(m.Dims[0]))
 	}
-	p.process.read(m, at, lset)
-	if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(p.inner, name) {
-		p.inner = append(p.inner, name)
+	if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(c.inner, name) {
+		c.inner = append(c.inner, name)
 	}
 	if wrapper := e.data().wrapper; wrapper == "" || !strings.HasPrefix(m.Name, wrapper) || m.Signal != EngineIterations {
-		p.readInfo(m.Signal, name, lset)
+		c.readInfo(m.Signal, name, lset)
 	}
 }
 
-// readInfo takes in what the labels of a series say; one that leaves something out
-// takes nothing back of what another said.
-func (p *said) readInfo(of Signal, name string, lset labels.Labels) {
-	switch of { //nolint:exhaustive // Only these say something.
+// readInfo reads information from the labels of a series. An empty label keeps what another series
+// stated.
+func (c *content) readInfo(s Signal, name string, lset labels.Labels) {
+	switch s { //nolint:exhaustive // Labels of the others are for rules alone.
 	case EngineIterations:
-		if name != "" && !slices.Contains(p.executors, name) {
-			p.executors = append(p.executors, name)
-			slices.Sort(p.executors)
+		if name != "" && !slices.Contains(c.executors, name) {
+			c.executors = append(c.executors, name)
+			slices.Sort(c.executors)
 		}
 	case StatedVersion:
-		p.version = cmp.Or(plainVersion(lset.Get("tensorrt_llm_version")), p.version)
+		c.version = cmp.Or(plainVersion(lset.Get("tensorrt_llm_version")), c.version)
 	case ModelConfig:
-		p.gpuType = cmp.Or(plainText(lset.Get("gpu_type")), p.gpuType)
+		c.gpuType = cmp.Or(plainText(lset.Get("gpu_type")), c.gpuType)
 	case ParallelConfig:
 		gpus, _ := strconv.Atoi(lset.Get("gpu_count"))
-		p.gpus = cmp.Or(gpus, p.gpus)
+		c.gpus = cmp.Or(gpus, c.gpus)
 	}
 }
 
-// modelOf is the server's name of the model a series speaks of.
+// ModelLabels returns the labels by which servers name a model; the first that a series has counts.
+// trtllm-serve sets model_name, and to model the path from which it was loaded (collector.py,
+// trtllm_model_config_info).
+func ModelLabels() []string { return []string{"model_name", "model"} }
+
+// modelOf returns the server's name of the model that a series belongs to.
 func modelOf(lset labels.Labels) string {
 	for _, name := range ModelLabels() {
 		if v := lset.Get(name); v != "" {
@@ -155,7 +157,7 @@ func modelOf(lset labels.Labels) string {
 	return ""
 }
 
-// bound spells the bound of a bucket in one way: servers write 1, 1.0 and 1e0.
+// bound returns the canonical form of a bucket's bound; servers write 1, 1.0 and 1e0.
 func bound(le string) string {
 	v, err := strconv.ParseFloat(le, 64)
 	if err != nil {
@@ -164,65 +166,63 @@ func bound(le string) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// sorted are the keys of a set in order.
+// sorted returns the keys of a map in order.
 func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
 
-// repeats are what a page says more than once: under the names of two releases,
-// or from each rank of one engine.
-type repeats struct {
+// duplicates finds series that repeat another: under the names of two releases, or once for each
+// rank of an engine.
+type duplicates struct {
 	series []labels.Labels
-	// names are the models that each name is shown of; empty for none.
-	names map[string]map[string]bool
-	// first are the places of the series that count among those that are the same
-	// but for the labels of [Meaning.Copies].
+	// models holds the models of the series of each name; "" for none.
+	models map[string]map[string]bool
+	// first holds the one series that counts among those that are equal but for the labels of
+	// [Meaning.Copies].
 	first map[string]int
 }
 
-// newRepeats finds what a page repeats.
-func newRepeats(index Index, series []labels.Labels) *repeats {
-	r := &repeats{series: series, names: make(map[string]map[string]bool), first: make(map[string]int)}
+func newDuplicates(index Index, series []labels.Labels) *duplicates {
+	d := &duplicates{series: series, models: make(map[string]map[string]bool), first: make(map[string]int)}
 	for i := range series {
 		name := series[i].Get(model.MetricNameLabel)
-		if r.names[name] == nil {
-			r.names[name] = make(map[string]bool)
+		if d.models[name] == nil {
+			d.models[name] = make(map[string]bool)
 		}
-		r.names[name][modelOf(series[i])] = true
+		d.models[name][modelOf(series[i])] = true
 		for _, m := range index[name] {
 			if len(m.Copies) == 0 {
 				continue
 			}
-			// Servers write their series in any order, and it is to be the same one
-			// on each page.
-			key := r.without(i, m.Copies)
-			if at, known := r.first[key]; !known || labels.Compare(series[i], series[at]) < 0 {
-				r.first[key] = i
+			// Comparing labels picks the same series on each page, whatever their order.
+			key := d.without(i, m.Copies)
+			if first, ok := d.first[key]; !ok || labels.Compare(series[i], series[first]) < 0 {
+				d.first[key] = i
 			}
 		}
 	}
-	return r
+	return d
 }
 
-// without names a series by all its labels but some.
-func (r *repeats) without(i int, names []string) string {
-	return labels.NewBuilder(r.series[i]).Del(names...).Labels().String()
+// without returns the labels of a series but for some, as a key.
+func (d *duplicates) without(i int, names []string) string {
+	return labels.NewBuilder(d.series[i]).Del(names...).Labels().String()
 }
 
-// less are those of a series' meanings that no other series has already.
-func (r *repeats) less(meanings []Indexed, i int) []Indexed {
-	again := func(m Indexed) bool {
-		return slices.ContainsFunc(m.Unless, func(name string) bool { return r.says(name, modelOf(r.series[i])) }) ||
-			len(m.Copies) > 0 && r.first[r.without(i, m.Copies)] != i
+// remove returns the meanings of a series that no other series has already.
+func (d *duplicates) remove(meanings []Indexed, i int) []Indexed {
+	repeated := func(m Indexed) bool {
+		return slices.ContainsFunc(m.Unless, func(name string) bool { return d.shown(name, modelOf(d.series[i])) }) ||
+			len(m.Copies) > 0 && d.first[d.without(i, m.Copies)] != i
 	}
-	if !slices.ContainsFunc(meanings, again) {
+	if !slices.ContainsFunc(meanings, repeated) {
 		return meanings
 	}
-	return slices.DeleteFunc(slices.Clone(meanings), again)
+	return slices.DeleteFunc(slices.Clone(meanings), repeated)
 }
 
-// says says whether a name is shown of a model, or of none that is named; of a
-// series that names none any will do.
-func (r *repeats) says(name, of string) bool {
-	name, all := strings.CutPrefix(name, ofAny)
-	models := r.names[name]
-	return models[of] || models[""] || (all || of == "") && len(models) > 0
+// shown reports whether a name of [Meaning.Unless] is on the page for a model. Series that name no
+// model match those of any.
+func (d *duplicates) shown(name, modelName string) bool {
+	name, anyModel := strings.CutPrefix(name, ofAny)
+	models := d.models[name]
+	return models[modelName] || models[""] || (anyModel || modelName == "") && len(models) > 0
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// pages parses one page after another of a server of a kind.
+// pages parses consecutive pages of one server.
 func pages(t *testing.T, kind engine.Kind) func(lines ...string) *exposition.Block {
 	t.Helper()
-	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(of(t, kind))})
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(engineOf(t, kind))})
 	return func(lines ...string) *exposition.Block {
 		block, err := cache.Parse([]byte(strings.Join(lines, "\n")+"\n"), "")
 		require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestOnlySamplesThatSaySomethingAreWatched(t *testing.T) {
 		{engine.NIM, "num_request_max request_finish_total", "num_scheduled_requests vllm:x"},
 		{engine.Unknown, "vllm:x dynamo_frontend_x", "vllm:x_sum nv_inference_request_success request_success_total"},
 	} {
-		watch := engine.Watch(of(t, c.kind))
+		watch := engine.Watch(engineOf(t, c.kind))
 		for name := range strings.FieldsSeq(c.watched) {
 			require.True(t, watch(name), "%s: %s", c.kind, name)
 		}
@@ -67,7 +67,7 @@ func TestSourcesOfAPage(t *testing.T) {
 		`vllm:num_requests_running{model_name="b"} 2`,
 		`vllm:of_no_rule{model_name="c"} 2`,
 	)
-	page := engine.ReadPage(of(t, engine.Triton), block)
+	page := engine.ReadPage(engineOf(t, engine.Triton), block)
 	var got []string
 	for _, s := range page.Sources() {
 		v := block.Number(s.Place)
@@ -84,7 +84,7 @@ func TestSourcesOfAPage(t *testing.T) {
 		"requests_limit gone/2 of nv_trt_llm_request_metrics unloaded=true part=0 8",
 		"requests_running b/ of vllm:num_requests_running unloaded=true part=0 2",
 	}, got)
-	require.Equal(t, []string{"a", "b", "c", "gone"}, page.Seen().Names)
+	require.Equal(t, []string{"a", "b", "c", "gone"}, page.NamedModels().Names)
 	require.Same(t, block.Shape(), page.Shape())
 }
 
@@ -105,15 +105,15 @@ nv_llm_output_token_len_bucket{le="1",model="a"} 8
 		require.Equal(t, want, loaded, name)
 	}
 	require.False(t, page.Has(engine.RequestsLimit), "what is left of a model says nothing of the server")
-	_, known := page.RequestsLimit()
+	_, known := page.Value(engine.RequestsLimit)
 	require.False(t, known)
 	require.True(t, page.Has(engine.RequestsActive))
 	require.Equal(t, map[string]string{"nv_llm_output_token_len": "1"}, page.Buckets())
-	require.False(t, page.Shows("nv_llm_input_token_len_bucket"))
-	require.True(t, page.Shows("nv_trt_llm_request_metrics"))
-	require.False(t, page.Shows("nv_trt_llm_request"))
-	require.True(t, page.Begins("nv_trt_llm_request"))
-	require.False(t, page.Begins("trt_llm"))
+	require.False(t, page.HasName("nv_llm_input_token_len_bucket"))
+	require.True(t, page.HasName("nv_trt_llm_request_metrics"))
+	require.False(t, page.HasName("nv_trt_llm_request"))
+	require.True(t, page.HasPrefix("nv_trt_llm_request"))
+	require.False(t, page.HasPrefix("trt_llm"))
 
 	served := readPage(t, engine.TRTLLMServe, []byte("request_success_total{model_name=\"m\"} 1\n"))
 	_, known = served.Loaded("m")
@@ -130,7 +130,7 @@ func TestAPageMayStateTheVersionOfTensorRTLLM(t *testing.T) {
 		`nv_inference_request_failure{model="llm"} 0` + "\n" + `nv_llmapi_info{model="llm",tensorrt_llm_version="1.2.1"} 0`:             "1.2.1",
 		`nv_llmapi_info{model="llm",tensorrt_llm_version="1.2.0"} 1` + "\n" + `nv_llmapi_info{model="other",tensorrt_llm_version=""} 1`: "1.2.0",
 	} {
-		version, source := (&engine.Facts{}).ResolveVersion(of(t, engine.Triton), readPage(t, engine.Triton, []byte(text+"\n")), "")
+		version, source := (&engine.Facts{}).ResolveVersion(engineOf(t, engine.Triton), readPage(t, engine.Triton, []byte(text+"\n")), "")
 		require.Equal(t, want, version)
 		require.Equal(t, want != "unknown", source == engine.SourcePage, source)
 	}
@@ -147,8 +147,8 @@ func TestValuesOfAPageThatSaySomething(t *testing.T) {
 			`nv_trt_llm_request_metrics{model="m",request_type="waiting"} ` + waiting,
 		}
 	}
-	page := engine.ReadPage(of(t, engine.Triton), parse(lines("0", "0", "0", "0")...))
-	_, known := page.RequestsLimit()
+	page := engine.ReadPage(engineOf(t, engine.Triton), parse(lines("0", "0", "0", "0")...))
+	_, known := page.Value(engine.RequestsLimit)
 	require.False(t, known, "0 before the first iteration")
 	for _, c := range []struct {
 		says          string
@@ -164,9 +164,9 @@ func TestValuesOfAPageThatSaySomething(t *testing.T) {
 		{"the same again", lines("8", "64", "1700000010", "9"), false, 8, 64},
 	} {
 		require.Equal(t, c.changed, page.Refresh(parse(c.lines...)), c.says)
-		limit, _ := page.RequestsLimit()
+		limit, _ := page.Value(engine.RequestsLimit)
 		require.Equal(t, c.limit, limit, c.says)
-		tokens, _ := page.KVBlockTokens()
+		tokens, _ := page.Value(engine.KVBlockTokens)
 		require.Equal(t, c.tokens, tokens, c.says)
 	}
 }
@@ -176,7 +176,7 @@ func TestAFrontendWithoutAWorkerIsUnrouted(t *testing.T) {
 	lines := func(a, b string) []string {
 		return []string{`dynamo_frontend_model_ready{model="a"} ` + a, `dynamo_frontend_model_ready{model="b"} ` + b}
 	}
-	page := engine.ReadPage(of(t, engine.Dynamo), parse(lines("0", "0")...))
+	page := engine.ReadPage(engineOf(t, engine.Dynamo), parse(lines("0", "0")...))
 	require.True(t, page.Unrouted())
 	require.True(t, page.Refresh(parse(lines("0", "1")...)))
 	require.False(t, page.Unrouted(), "one model is enough")
@@ -226,15 +226,15 @@ func TestGPUsOfAServer(t *testing.T) {
 
 func TestAValueThatIsNoNumberIsNotKnown(t *testing.T) {
 	page := readPage(t, engine.NIM, fmt.Appendf(nil, "num_request_max %v\n", math.NaN()))
-	_, ok := page.RequestsLimit()
+	_, ok := page.Value(engine.RequestsLimit)
 	require.False(t, ok)
 
-	e := of(t, engine.SGLang)
+	e := engineOf(t, engine.SGLang)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	block, err := cache.Parse([]byte("sglang:page_size{dp_rank=\"0\"} 64\nsglang:page_size{dp_rank=\"1\"} NaN\n"), "")
 	require.NoError(t, err)
 	page = engine.ReadPage(e, block)
-	size, ok := page.KVBlockTokens()
+	size, ok := page.Value(engine.KVBlockTokens)
 	require.True(t, ok, "the other rank says it")
 	require.InDelta(t, 64, size, 0)
 	require.False(t, page.Refresh(block), "the same page says nothing new")
@@ -244,7 +244,7 @@ func TestASeriesWithTwoLabelsForModelsIsOfTheOneThatIsServed(t *testing.T) {
 	page := readPage(t, engine.TRTLLMServe, []byte(
 		"trtllm_model_config_info{model=\"/models/llama\",model_name=\"llama\",pid=\"1\",served_model_name=\"llama\"} 1\n"+
 			"trtllm_num_requests_running{model_name=\"llama\",pid=\"1\"} 1\n"))
-	require.Equal(t, []string{"llama"}, page.Seen().Names, "the other is where it was loaded from")
+	require.Equal(t, []string{"llama"}, page.NamedModels().Names, "the other is where it was loaded from")
 	for _, s := range page.Sources() {
 		require.Equal(t, "llama", s.Model, s.Meaning.Name)
 	}

@@ -5,39 +5,37 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 )
 
-// Problem is a question of identity that a server did not answer, for people.
+// Problem is a request about the server's identity that failed.
 type Problem struct {
-	// Question is the method and path asked, Reason why there is no fact.
+	// Question is method and path, Reason explains the failure to users.
 	Question, Reason string
-	// Restricted is true when the server wants a header it did not get.
+	// Restricted is true if the server requires a header that the request lacked.
 	Restricted bool
-	// Stray is true of an answer 200 that no server of the kind gives.
-	Stray bool
+	// Unexpected is true for an answer 200 that no server of the kind gives.
+	Unexpected bool
 }
 
-// questions puts JSON questions to one server. A question that fails costs
-// only its fact; why it failed is kept for people.
+// questions sends requests for JSON to one server. A failed request costs only its own fact; the
+// failure is added to problems.
 type questions struct {
-	ask      Asker
+	client   Client
 	base     string
 	problems []Problem
 }
 
-// get puts one GET question.
+// get sends a GET request; see put.
 func (q *questions) get(ctx context.Context, path string, into any) ([]byte, bool) {
 	return q.put(ctx, http.MethodGet, path, into)
 }
 
-// put puts one question and gives the answer's text; false when it is no 200,
-// no JSON, or JSON of another kind. Single fields of a wrong type are left out
-// of into, the others count. A server that hangs over one question has half
-// of the round's time left for the others.
+// put sends a request, decodes the answer into a value, and returns its text; false unless the
+// answer is 200 and JSON of the expected type. Single fields of a wrong type are ignored. A request
+// may take half of the remaining time, so that one that hangs leaves time for the others.
 func (q *questions) put(ctx context.Context, method, path string, into any) ([]byte, bool) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -48,7 +46,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 	if method == http.MethodPost {
 		body = []byte("{}")
 	}
-	status, _, text, err := q.ask.Do(ctx, method, q.base+path, body, answerLimit)
+	status, _, text, err := q.client.Do(ctx, method, q.base+path, body, answerLimit)
 	problem := Problem{Question: method + " " + path}
 	switch {
 	case err != nil && refused(err):
@@ -63,7 +61,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 		problem.Reason = "answers " + statusText(status)
 	default:
 		problem.Reason = unreadable(json.Unmarshal(text, into))
-		problem.Stray = problem.Reason != ""
+		problem.Unexpected = problem.Reason != ""
 	}
 	if problem.Reason != "" {
 		q.problems = append(q.problems, problem)
@@ -72,11 +70,10 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 	return text, true
 }
 
-// restrictedHint is the way out where an API wants a header, as with
-// --http-restricted-api.
+// restrictedHint is the remedy if an API requires a header, as with --http-restricted-api.
 const restrictedHint = "give the header the server expects with http_headers"
 
-// unreadable says why an answer is of no use; empty when it can be used.
+// unreadable explains why an answer cannot be used; empty if it can.
 func unreadable(err error) string {
 	if err == nil {
 		return ""
@@ -90,17 +87,16 @@ func unreadable(err error) string {
 	return "answers text that is no JSON"
 }
 
-// What bounds the answers that are kept: the length of a version, that of names
-// and parameters, and the models of one server; the rest of a larger list is
-// passed over.
+// The bounds on what is kept of answers: the length of versions, the length of names and
+// parameters, and the number of models of one server.
 const (
 	versionLimit = 64
 	textLimit    = 256
-	modelsKept   = 1024
+	modelsLimit  = 1024
 )
 
-// plainVersion is a version fit for a label, empty for anything else. Versions
-// are not semver: 1.0.3.2510, 0.17.0.post1, 2.73.0dev.
+// plainVersion returns a version fit for a label, or "". Versions are not semver: 1.0.3.2510,
+// 0.17.0.post1, 2.73.0dev.
 func plainVersion(v string) string {
 	v = strings.TrimSpace(v)
 	if len(v) > versionLimit || strings.ContainsFunc(v, func(r rune) bool {
@@ -111,8 +107,7 @@ func plainVersion(v string) string {
 	return v
 }
 
-// plainText is a text fit for a label, empty for one that is too long or has
-// control characters.
+// plainText returns a text fit for a label, or "" if it is too long or has control characters.
 func plainText(s string) string {
 	if len(s) > textLimit || strings.ContainsFunc(s, unicode.IsControl) {
 		return ""
@@ -128,8 +123,7 @@ type modelList struct {
 	} `json:"data"`
 }
 
-// models asks for the list of models. An answer without a list, as a proxy may give
-// with 200, says nothing of the models.
+// models requests the list of models. A 200 without a list, as of a proxy, is a failure.
 func (q *questions) models(ctx context.Context) (list modelList, ok bool) {
 	const path = "/v1/models"
 	if _, ok = q.get(ctx, path, &list); ok && list.Data == nil {
@@ -139,54 +133,51 @@ func (q *questions) models(ctx context.Context) (list modelList, ok bool) {
 	return list, ok
 }
 
-// owner is who owns the first model that a server lists; most servers write
-// their own name there.
-func (q *questions) owner(ctx context.Context) string {
-	if list, _ := q.models(ctx); len(list.Data) > 0 {
-		return list.Data[0].OwnedBy
+// owner returns the owner of the first listed model; most servers put their own name there.
+func (l *modelList) owner() string {
+	if len(l.Data) == 0 {
+		return ""
 	}
-	return ""
+	return l.Data[0].OwnedBy
 }
 
-// text is a text at the top of the answer to a GET question, empty where it has none;
-// false when there was no answer.
+// text requests an object and returns the string under one of its keys; false without an answer.
 func (q *questions) text(ctx context.Context, path, key string) (string, bool) {
-	var answer map[string]json.RawMessage // That of SGLang has hundreds of other values.
+	var answer map[string]json.RawMessage // SGLang's has hundreds of other values.
 	_, ok := q.get(ctx, path, &answer)
 	var text string
 	_ = json.Unmarshal(answer[key], &text)
 	return text, ok
 }
 
-// version is what GET /version says, empty when it does not. Servers of several
-// kinds answer it in the same words, so that it shows none of them.
+// The path and key of the version in the API of several kinds; it identifies none of them.
+const versionPath, versionKey = "/version", "version"
+
+// version returns the answer of GET /version, or "".
 func (q *questions) version(ctx context.Context) string {
 	v, _ := q.text(ctx, versionPath, versionKey)
 	return plainVersion(v)
 }
 
-// versionPath and versionKey are where they answer it.
-const versionPath, versionKey = "/version", "version"
-
-// ownedBy says that a server answers /version and lists models of that owner, in
-// words for people; empty when it does not.
+// ownedBy reports, in words for users, that a server answers /version and lists models of that
+// owner; empty if it does not.
 func (q *questions) ownedBy(ctx context.Context, owner string) string {
-	if !strings.HasPrefix(q.owner(ctx), owner) || q.version(ctx) == "" {
+	list, _ := q.models(ctx)
+	if !strings.HasPrefix(list.owner(), owner) || q.version(ctx) == "" {
 		return ""
 	}
 	return "/v1/models lists models owned by " + owner + ", and /version answers"
 }
 
-// askModels reads the OpenAI model list, the last of the questions of a round; the
-// owner is that of a kind that is known by it.
+// askModels adds the list of models to the facts. It is the last request of a round. An owner that
+// is not empty confirms the kind.
 func (q *questions) askModels(ctx context.Context, owner string, f *Facts) {
 	list, listed := q.models(ctx)
-	f.Shown = f.Shown || owner != "" && len(list.Data) > 0 && strings.HasPrefix(list.Data[0].OwnedBy, owner)
+	f.Confirmed = f.Confirmed || owner != "" && strings.HasPrefix(list.owner(), owner)
 	f.Listed, f.Problems = listed, q.problems
 	for _, m := range list.Data {
 		id := plainText(m.ID)
-		known := slices.ContainsFunc(f.Models, func(k ModelFacts) bool { return k.Name == id })
-		if id != "" && !known && len(f.Models) < modelsKept {
+		if id != "" && f.Model(id) == nil && len(f.Models) < modelsLimit {
 			f.Models = append(f.Models, ModelFacts{Name: id, State: ModelReady})
 		}
 	}

@@ -13,9 +13,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// borneOut are parts of reasons for which something cannot be known, with expressions
-// that begin a line of the page where they are true, and expressions that do not; empty
-// for reasons that no page can bear out.
+// borneOut maps parts of reasons why something cannot be known to patterns that must, and patterns
+// that must not, begin a line of the page; empty for reasons that no page can confirm.
 var borneOut = []struct{ reason, has, hasNot string }{
 	// Triton.
 	{"counters of durations are off", "nv_inference_request_success", "nv_inference_request_duration_us"},
@@ -94,8 +93,8 @@ var borneOut = []struct{ reason, has, hasNot string }{
 	{"this kind of server does not expose its config", "", ""},
 }
 
-// bearOut requires that every reason for which something cannot be known is true of
-// the page at hand. What the API says and what a canary would see is on no page.
+// bearOut requires that every reason why something cannot be known is true of the page. Reasons
+// about the API and the canary are not checked.
 func bearOut(t *testing.T, all []target.Check, page []byte) {
 	t.Helper()
 	begins := func(expression string) bool { return regexp.MustCompile(`(?m)^(?:` + expression + `)`).Match(page) }
@@ -111,18 +110,18 @@ func bearOut(t *testing.T, all []target.Check, page []byte) {
 	}
 }
 
-// TestReasonsAreTrueOfThePage holds each reason to the sample page that it is said of;
-// those of simulated servers are held to theirs where their capabilities are judged.
+// TestReasonsAreTrueOfThePage checks the reasons for each sample page; those for simulated servers
+// are checked with their capabilities.
 func TestReasonsAreTrueOfThePage(t *testing.T) {
 	for _, file := range append(samples(t, "*.prom"), samples(t, "*.om")...) {
 		body, err := os.ReadFile(file)
 		require.NoError(t, err)
-		kind := engine.FromPage(body)
-		if _, known := engine.Of(string(kind)); !known {
+		kind := engine.FromPage(body).Kind
+		if _, known := engine.ByName(string(kind)); !known {
 			continue
 		}
 		t.Run(sampleName(file), func(t *testing.T) {
-			bearOut(t, engine.Capabilities(of(t, kind), &engine.Known{Page: readPage(t, kind, body)}), body)
+			bearOut(t, engine.Capabilities(engineOf(t, kind), &engine.Knowledge{Page: readPage(t, kind, body)}), body)
 		})
 	}
 }

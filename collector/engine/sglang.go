@@ -17,20 +17,19 @@ var _ = register(&sglang{base{
 	kind: SGLang, path: "/metrics",
 	noPage:     "SGLang has the page only with --enable-metrics; the router smg answers as it does, and has its page on a port of its own (--prometheus-port, 29000)",
 	owner:      "sglang",
-	healthSays: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
+	healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
 	priority:   -1, marks: []mark{{text: sglangPrefix, weight: 2}},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:  Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	foreign: true,
-	quirks:  Quirks{CountersAppear: true},
+	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:   Stream{Usage: true, Seed: true, IgnoreEOS: true},
+	noTRTLLM: true,
+	quirks:   Quirks{CountersAppear: true},
 }})
 
-// sglang is SGLang's own server.
 type sglang struct{ base }
 
-// isIt implements Engine (seen in 0.5.23).
-func (s *sglang) isIt(ctx context.Context, q *questions) string {
-	if q.owner(ctx) != s.owner {
+// identify implements Engine (seen in 0.5.23).
+func (s *sglang) identify(ctx context.Context, q *questions) string {
+	if list, _ := q.models(ctx); list.owner() != s.owner {
 		return ""
 	}
 	for _, path := range []string{"/model_info", "/get_model_info"} {
@@ -45,12 +44,11 @@ func (s *sglang) isIt(ctx context.Context, q *questions) string {
 	return ""
 }
 
-// Ask implements Engine. /version is not there. What says the version may hang
-// while the scheduler does, so it is asked last; older releases have it under
-// another path.
-func (s *sglang) Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts {
+// Ask implements Engine. There is no /version. The request for the version comes last, since it
+// hangs while the scheduler does; older releases have it under another path.
+func (s *sglang) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
 	var f Facts
-	q := &questions{ask: ask, base: address}
+	q := &questions{client: client, base: address}
 	q.askModels(ctx, s.owner, &f)
 	if early != nil {
 		early(f)
@@ -63,61 +61,59 @@ func (s *sglang) Ask(ctx context.Context, ask Asker, address string, early func(
 	return f
 }
 
-// Health implements Engine. /health and /health_generate are not asked: each
-// sends a request of one token through the engine, answers after a second and
-// holds its place in the queue. The list of models is answered whatever the
-// engine does; that it stands still is seen on the page.
-func (*sglang) Health(ctx context.Context, ask Asker, address string) Health {
-	h, _ := readiness(ctx, ask, address+"/v1/models")
+// Health implements Engine. It does not request /health and /health_generate: each sends a request
+// of one token through the queue of the engine and answers after a second. The list of models is
+// answered whatever the engine does; the page shows whether it hangs.
+func (*sglang) Health(ctx context.Context, client Client, address string) Health {
+	h, _ := readiness(ctx, client, address+"/v1/models")
 	if h.Status == http.StatusOK {
 		h.Detail = "the API lists its models"
 	}
-	h.answered()
+	h.liveIfAnswered()
 	return h
 }
 
-// CountsFailures implements Engine: the API counts its answers by status once it
-// gave one, as to the question for this page.
-func (*sglang) CountsFailures(p *Page) bool { return p.Shows(sglangPrefix + sglangAnswers) }
+// CountsFailures implements Engine. The API counts its answers by status, beginning with the answer
+// to the request for this page.
+func (*sglang) CountsFailures(p *Page) bool { return p.HasName(sglangPrefix + sglangAnswers) }
 
-// Generation implements Engine.
 func (*sglang) Generation(p *Page, _ *Facts) (Generation, string) {
 	if p.Has(GenerationTokensLive) {
-		// They count tokens while requests run (seen in 0.5.23), others when they end.
+		// It counts tokens while requests run (seen in 0.5.23), generation_tokens_total when they
+		// end.
 		return "with live token counters", "the page has realtime_tokens_total"
 	}
 	return "without live token counters", "the page has no realtime_tokens_total"
 }
 
-// sglangOutcomes says what is known of what became of requests.
+// sglangOutcomes describes what is known about the outcomes of requests.
 func sglangOutcomes(p *Page) string {
 	least := "those aborted while they wait are not among the finished, so that class ok is at least what is shown"
-	if p.Has(RequestsWhole) {
+	if p.Has(RequestsUnaborted) {
 		least = "of more than one token those that were not aborted are known, of one token at least what is shown"
 	}
 	return "num_requests_total, aborted ones, and failures by HTTP status; " + least + "; a client that leaves before its answer begins " +
 		"is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 }
 
-// judge implements Engine.
-func (*sglang) judge(name string, k *Known) target.Check {
+func (*sglang) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	if p == nil {
 		return no("/metrics answers 404: it is there only with --enable-metrics", "--enable-metrics")
 	}
-	if name == CanOutcomes && p.Shows(sglangPrefix+sglangAnswers) {
+	if name == CanOutcomes && p.HasName(sglangPrefix+sglangAnswers) {
 		return yes(sglangOutcomes(p))
 	}
 	noLive := lacks("this release counts tokens when a request ends", "a later SGLang", CanLiveTokens)
 	if p.Has(KVTokensLimit) {
-		// Both names came between 0.5.4 and 0.5.9, that of live tokens with the first.
+		// The release has live tokens: both names appeared between 0.5.4 and 0.5.9.
 		noLive = lacks(notYet, "", CanLiveTokens)
 	}
 	return p.judge(name, []source{
 		from(CanTokens, "generation_tokens_total, when a request ends", GenerationTokens),
 		from(CanLiveTokens, "realtime_tokens_total, all but the first token of each request", GenerationTokensLive),
 		from(CanQueue, "num_queue_reqs, num_grammar_queue_reqs, and the queues of a server that only computes prompts or only decodes", RequestsWaiting),
-		// Nothing writes it while no batch runs up to 0.4.3, and 30 s later up to 0.5.15
+		// While idle, releases up to 0.4.3 do not update it, and those up to 0.5.15 only after 30 s
 		// (scheduler.py, check_memory; metrics_reporter.py).
 		from(CanRunning, "num_running_reqs, read every some steps; an idle server may show its last batch", RequestsRunning),
 		from(CanTTFT, "time_to_first_token_seconds, of streamed requests where label is_streaming tells them apart", FirstToken),

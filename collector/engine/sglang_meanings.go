@@ -4,54 +4,48 @@ import "slices"
 
 // Meanings implements Engine (seen in 0.5.23, and its source).
 func (*sglang) Meanings() []Meaning {
-	all := slices.Concat(sglangScheduler(), sglangRequests(), sglangHTTP())
-	for i := range all {
-		all[i].Name = sglangPrefix + all[i].Name
-	}
-	return all
+	return withPrefix(sglangPrefix, slices.Concat(sglangScheduler(), sglangRequests(), sglangHTTP()))
 }
 
-// sglangScheduler are the scheduler's. Each data-parallel rank counts for itself; the
-// ranks that work on one batch together say the same, where
-// --enable-metrics-for-all-schedulers has all of them speak. With priorities the
-// series without one is the sum of the others.
+// sglangScheduler returns the meanings of the scheduler's series. Each data-parallel rank counts
+// its own requests; ranks that share a batch repeat each other, if
+// --enable-metrics-for-all-schedulers makes all of them report. With priorities, the series without
+// one is the sum of the others.
 func sglangScheduler() []Meaning {
 	all := []Meaning{
 		{Name: "num_running_reqs", Signal: RequestsRunning},
 		{Name: "num_queue_reqs", Signal: RequestsWaiting},
 		{Name: "num_grammar_queue_reqs", Signal: RequestsWaiting},
-		// Of a server that only decodes, label engine_type, what waits for room is in the
-		// first and what waits for its KV cache in the second, whose part in host memory is
-		// in num_decode_host_receive_queue_reqs too; of one that only computes prompts what
-		// waits until the other server has room is in the third, called prealloc up to
-		// 0.5.9. In num_prefill_inflight_queue_reqs nothing waits to be computed any more.
-		// 0.4.6 has the names and leaves all of them at 0 (scheduler_metrics_mixin.py,
-		// metrics_reporter.py).
+		// On a server that only decodes (label engine_type), requests wait for capacity in the
+		// first and for their KV cache in the second; num_decode_host_receive_queue_reqs repeats
+		// those of the second whose cache is in host memory. On a server that only prefills,
+		// requests wait for the other server's capacity in the third, called prealloc up to 0.5.9;
+		// those in num_prefill_inflight_queue_reqs are computed already. 0.4.6 leaves all of them
+		// at 0 (scheduler_metrics_mixin.py, metrics_reporter.py).
 		{Name: "num_decode_prealloc_queue_reqs", Signal: RequestsWaiting},
 		{Name: "num_decode_transfer_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_bootstrap_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_prealloc_queue_reqs", Signal: RequestsTransfer},
-		// KV caches that go from a server that computes prompts to one that decodes. The MB
-		// are mebibytes, and time begins with the last part of a prompt (req_time_stats.py);
-		// earlier releases show the last transfer only, in gauges without these suffixes.
+		// KV caches on their way from prefill to decode. The MB are mebibytes, and time begins with
+		// the last part of a prompt (req_time_stats.py). Earlier releases show only the last
+		// transfer, in gauges without these suffixes.
 		{Name: "kv_transfer_latency_ms_sum", Signal: KVTransferSeconds, Shift: milli, Counter: true},
 		{Name: "kv_transfer_total_mb_sum", Signal: KVTransferMebibytes, Counter: true},
 		{Name: "num_transfer_failed_reqs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=transfer"},
 		{Name: "num_bootstrap_failed_reqs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=bootstrap"},
 		{Name: "num_paused_reqs", Signal: RequestsPaused},
 		{Name: "num_retracted_reqs", Signal: RequestsPreempted},
-		// The time in the queue has health questions too.
+		// The time in the queue includes requests of health checks.
 		{Name: "queue_time_seconds", Signal: RequestQueue, Form: Histogram},
 
-		// Tokens of each step or so, where the first token of a request is missing.
+		// Tokens, about once per step, without the first token of each request.
 		{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive, Counter: true},
 		{Name: "realtime_tokens_total", Where: []string{"mode=prefill_*"}, Signal: PromptTokensLive, Counter: true},
 		{Name: "spec_accept_length", Signal: SpecLength, Combine: Max, NotZero: true},
-		// Passes through the model, by how they were run.
+		// Passes through the model, by execution mode.
 		{Name: "cuda_graph_passes_total", Signal: EngineIterations, Counter: true},
 
-		// The KV cache, in tokens and in pages of tokens. What could be used again
-		// counts as free.
+		// The KV cache, in tokens and in pages of tokens. What can be evicted counts as free.
 		{Name: "token_usage", Signal: KVUtilization, Combine: Max},
 		{Name: "kv_used_tokens", Signal: KVTokensUsed},
 		{Name: "kv_available_tokens", Signal: KVTokensFree},
@@ -68,29 +62,28 @@ func sglangScheduler() []Meaning {
 	return all
 }
 
-// sglangRequests are what requests are counted by, when they end; they have label
-// is_streaming and no rank.
+// sglangRequests returns the meanings of series about requests, which are updated when a request
+// ends; they have label is_streaming and no rank.
 func sglangRequests() []Meaning {
 	return []Meaning{
-		// Aborted ones are among those that ended, unless they waited when they were
-		// (scheduler.py, abort_request). The time per output token is measured of no aborted
-		// one, and of none of a single token, since 0.5.23. One that is not streamed and
-		// whose client left is answered 400 as well (tokenizer_manager.py). A request with
-		// n > 1 ends n + 1 times, once for its prompt.
+		// Aborted requests count as ended, unless they were still waiting (scheduler.py,
+		// abort_request). Since 0.5.23 the time per output token excludes aborted requests and
+		// those of a single token. A request that is not streamed and whose client left is also
+		// answered 400 (tokenizer_manager.py). A request with n > 1 ends n + 1 times, once for its
+		// prompt.
 		{Name: "num_requests_total", Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK}},
 		{Name: "num_aborted_requests_total", Signal: RequestsAborted, Counter: true, Outcome: &Outcome{Usual: ClassCanceled, Again: "http_400"}},
-		{Name: sglangWhole, Signal: RequestsWhole, Counter: true},
+		{Name: sglangUnaborted, Signal: RequestsUnaborted, Counter: true},
 		{Name: "num_requests_total", Where: only("is_streaming", "true"), Signal: RequestsStreamed, Counter: true},
-		{Name: sglangWhole, Where: only("is_streaming", "true"), Signal: StreamsWhole, Counter: true},
+		{Name: sglangUnaborted, Where: only("is_streaming", "true"), Signal: StreamsUnaborted, Counter: true},
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
 		{Name: "cached_tokens_total", Signal: CachedTokens, Counter: true},
 		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_source=cache_tier"}},
 		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens, Form: Histogram},
 		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens, Form: Histogram},
-		// The first token of a request that is not streamed counts when all of its answer,
-		// or its first 50 tokens, are there, so that only streamed ones say something.
-		// 0.5.15 and before do not tell them apart.
+		// Requests that are not streamed are left out: their first token counts when the whole
+		// answer, or its first 50 tokens, are there. Releases up to 0.5.15 do not tell them apart.
 		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken, Form: Histogram},
 		{Name: "time_to_first_token_seconds", Where: only("is_streaming", ""), Signal: FirstToken, Form: Histogram},
 		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
@@ -102,12 +95,12 @@ func sglangRequests() []Meaning {
 // sglangAnswers counts the API's answers by status.
 const sglangAnswers = "http_responses_total"
 
-// sglangWhole counts the requests that came to their own end.
-const sglangWhole = "request_time_per_output_token_seconds_count"
+// sglangUnaborted counts the requests that ended by themselves.
+const sglangUnaborted = "request_time_per_output_token_seconds_count"
 
-// sglangHTTP are the requests that came to the API, counted before they are answered
-// (seen in 0.5.23), and those that it answered with a status of failure. A path that is
-// not there is answered 404, a model that is not there is served.
+// sglangHTTP returns the meanings of requests that arrived at the API, counted before they are
+// answered (seen in 0.5.23), and of those answered with an error status. 404 is left out: it is the
+// answer for wrong paths, while any model name is served.
 func sglangHTTP() []Meaning {
 	endpoints := []string{"/v1/*", "/generate*"}
 	var all []Meaning

@@ -102,7 +102,7 @@ func TestWhatRealPagesOfSGLangMean(t *testing.T) {
 			"requests_running": 4, "requests_waiting": 16, "kv_cache_tokens_used": 404, "kv_cache_utilization_ratio": 0.1,
 			"generation_tokens_total": 13, "generation_tokens_live_total": 307, "prompt_tokens_live_total": 139,
 		},
-		// Two of the requests are those that it warms up with.
+		// Two of the requests are from its warm-up.
 		"real-sglang-0.5.23-after-load.prom": {
 			"requests_running": 0, "requests_waiting": 0, "prompt_tokens_total": 648, "generation_tokens_total": 2013, "requests_finished_total": 22,
 			"generation_tokens_live_total": 1991,
@@ -113,8 +113,7 @@ func TestWhatRealPagesOfSGLangMean(t *testing.T) {
 	}
 }
 
-// TestReasonsAreTrueOfTheSGLangAtHand holds what is said of capabilities against pages
-// of releases that differ.
+// TestReasonsAreTrueOfTheSGLangAtHand checks capabilities on pages of different releases.
 func TestReasonsAreTrueOfTheSGLangAtHand(t *testing.T) {
 	const (
 		fresh   = "not on the page yet; families come with the first request"
@@ -141,7 +140,7 @@ func TestReasonsAreTrueOfTheSGLangAtHand(t *testing.T) {
 			counted + "of more than one token those that were not aborted are known, of one token at least what is shown" + left,
 		},
 	} {
-		require.Equal(t, c.want, capability(t, engine.SGLang, c.name, &engine.Known{Page: readPage(t, engine.SGLang, []byte(c.page))}), "%s: %s", c.says, c.name)
+		require.Equal(t, c.want, capability(t, engine.SGLang, c.name, &engine.Knowledge{Page: readPage(t, engine.SGLang, []byte(c.page))}), "%s: %s", c.says, c.name)
 	}
 }
 
@@ -161,7 +160,7 @@ func TestWhatSGLangSaysOfItself(t *testing.T) {
 
 func TestHealthOfSGLangCostsNoRequest(t *testing.T) {
 	asked := &listener{answers: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
-	e := of(t, engine.SGLang)
+	e := engineOf(t, engine.SGLang)
 	require.Equal(t, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: 200, Detail: "the API lists its models"}, e.Health(t.Context(), asked, "http://server"))
 	engine.Detect(t.Context(), asked, "http://server")
 	e.Ask(t.Context(), asked, "http://server", nil)

@@ -10,17 +10,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// shell is a server around an engine whose page it passes on, beside series of its
-// own or in their place. What depends on the page it answers as the engine inside
-// does; kinds embed it, and answer for pages without an engine.
+// shell is a server around another engine. It shows that engine's series beside or instead of its
+// own. Methods that depend on the page delegate to the engine inside; kinds that embed shell handle
+// pages without one.
 type shell struct{ base }
 
-// insideOf finds the engine inside a server by the names of its page that are not the
-// server's own, the first of those that the kind may be around: a Triton may pass on
-// names of vLLM. It is nil where there is none.
-func insideOf(e Engine, series []labels.Labels) Engine {
-	for _, kind := range e.data().around {
-		in, ok := Of(string(kind))
+// engineInside returns the engine inside a server, or nil. It is the first of base.engines whose
+// mark begins a name on the page that is not the server's own, since a Triton inside may itself
+// show names of vLLM.
+func engineInside(e Engine, series []labels.Labels) Engine {
+	for _, kind := range e.data().engines {
+		in, ok := ByName(string(kind))
 		if ok && slices.ContainsFunc(series, func(lset labels.Labels) bool {
 			name := lset.Get(model.MetricNameLabel)
 			own := func(m mark) bool { return strings.HasPrefix(name, m.text) }
@@ -32,10 +32,10 @@ func insideOf(e Engine, series []labels.Labels) Engine {
 	return nil
 }
 
-// holding are those of a name's meanings that hold beside an engine inside: the
-// server's own, and those of that engine. Where no name shows which it is, as for one
-// whose statistics are off, those of all do.
-func holding(meanings []Indexed, in Engine) []Indexed {
+// meaningsWith returns the meanings that apply with that engine inside: the server's own and those
+// of the engine. All of them apply when no name identifies the engine, as when its statistics are
+// off.
+func meaningsWith(meanings []Indexed, in Engine) []Indexed {
 	other := func(m Indexed) bool { return m.Inside != "" && in.Kind() != m.Inside }
 	if in == nil || !slices.ContainsFunc(meanings, other) {
 		return meanings
@@ -43,62 +43,41 @@ func holding(meanings []Indexed, in Engine) []Indexed {
 	return slices.DeleteFunc(slices.Clone(meanings), other)
 }
 
-// with are the meanings of a shell: its own, and those of every engine that may be
-// inside.
-func (s *shell) with(own []Meaning) []Meaning {
-	for _, kind := range s.around {
-		own = append(own, inside(kind)...)
+// withEngines appends the meanings of every engine that may be inside.
+func (s *shell) withEngines(own []Meaning) []Meaning {
+	for _, kind := range s.engines {
+		e, _ := ByName(string(kind))
+		for _, m := range e.Meanings() {
+			m.Inside = kind
+			own = append(own, m)
+		}
 	}
 	return own
 }
 
-// inside are the meanings of a kind as those of a page that another passes on.
-func inside(kind Kind) []Meaning {
-	e, _ := Of(string(kind))
-	all := e.Meanings()
-	for i := range all {
-		all[i].Inside = kind
-	}
-	return all
-}
-
-// Quirks implements Engine.
-func (s *shell) Quirks(p *Page) Quirks {
+// inside returns the engine inside, or the defaults for pages without one.
+func (s *shell) inside(p *Page) Engine {
 	if in := p.Inside(); in != nil {
-		return in.Quirks(p)
+		return in
 	}
-	return s.base.Quirks(p)
+	return &s.base
 }
 
-// CountsFailures implements Engine.
-func (s *shell) CountsFailures(p *Page) bool {
-	if in := p.Inside(); in != nil {
-		return in.CountsFailures(p)
-	}
-	return s.base.CountsFailures(p)
+func (s *shell) Quirks(p *Page) Quirks       { return s.inside(p).Quirks(p) }
+func (s *shell) CountsFailures(p *Page) bool { return s.inside(p).CountsFailures(p) }
+
+func (s *shell) Unserved(p *Page, f *Facts, models []ModelState) string {
+	return s.inside(p).Unserved(p, f, models)
 }
 
-// Unserved implements Engine.
-func (*shell) Unserved(p *Page, f *Facts, models []ModelState) string {
-	if in := p.Inside(); in != nil {
-		return in.Unserved(p, f, models)
-	}
-	return ""
+func (s *shell) Determinism(f *Facts, p *Page) []target.Check {
+	return s.inside(p).Determinism(f, p)
 }
 
-// Determinism implements Engine.
-func (*shell) Determinism(f *Facts, p *Page) []target.Check {
-	if in := p.Inside(); in != nil {
-		return in.Determinism(f, p)
-	}
-	return nil
-}
-
-// arrange implements Engine.
-func (s *shell) arrange(t *Topology, seen Seen, facts []ModelFacts) {
-	if in, ok := Of(string(seen.Inside)); ok {
-		in.arrange(t, seen, facts)
+func (s *shell) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
+	if in, ok := ByName(string(named.Inside)); ok {
+		in.arrange(t, named, facts)
 		return
 	}
-	s.base.arrange(t, seen, facts)
+	s.base.arrange(t, named, facts)
 }

@@ -1,7 +1,7 @@
 package engine
 
-// Signal is one quantity of a server in our words; rules read signals and
-// know nothing of the names that servers use.
+// Signal is one quantity of a server. Rules read signals, and do not know the names that servers
+// use.
 type Signal string
 
 // The signals of engines that serve an entry model.
@@ -18,8 +18,8 @@ const (
 	RequestsFailed   Signal = "requests_failed_total"
 	RequestsRejected Signal = "requests_rejected_total"
 	RequestsMigrated Signal = "requests_migrated_total"
-	// StageRequests and the others are what a router sent to the servers of one stage,
-	// what failed there, and what it sent again.
+	// StageRequests, StageErrors and StageRetries count what a router sent to the servers of one
+	// stage, what failed there, and what it sent again.
 	StageRequests     Signal = "stage_requests_total"
 	StageErrors       Signal = "stage_errors_total"
 	StageRetries      Signal = "stage_retries_total"
@@ -28,26 +28,22 @@ const (
 	RequestsCompleted Signal = "engine_requests_completed_total"
 
 	RequestsWaitingReason Signal = "requests_waiting_by_reason"
-	// RequestsUnanswered are those in flight of which no token came: they wait, or their
-	// prompt is worked on.
+	// RequestsUnanswered are in flight without a token yet: they wait, or are in prefill.
 	RequestsUnanswered Signal = "requests_unanswered"
-	// Preemptions are requests that lost their place in the batch to others, for
-	// want of KV cache.
+	// Preemptions are requests that were taken out of the batch for lack of KV cache.
 	Preemptions Signal = "preemptions_total"
-	// RequestsPreempted are those of the last step that the server reports.
+	// RequestsPreempted are those of the latest step that the server reports.
 	RequestsPreempted Signal = "requests_preempted"
-	// RequestsAborted are requests that were given up, and are among those that
-	// finished.
+	// RequestsAborted are the aborted ones among RequestsFinished.
 	RequestsAborted Signal = "requests_aborted_total"
-	// RequestsWhole are requests that came to their own end, as far as they were
-	// measured: at least so many of those that finished were not given up.
-	RequestsWhole Signal = "requests_whole_total"
-	// RequestsStreamed are the streamed ones of those that finished, StreamsWhole those
-	// of them that came to their own end.
+	// RequestsUnaborted are those of RequestsFinished that are known to have ended by themselves, a
+	// lower bound.
+	RequestsUnaborted Signal = "requests_whole_total"
+	// RequestsStreamed are the streamed ones of RequestsFinished, StreamsUnaborted those that ended
+	// by themselves.
 	RequestsStreamed Signal = "requests_streamed_total"
-	StreamsWhole     Signal = "streams_whole_total"
-	// RequestsTransfer wait for another server: for its room, or for their KV cache
-	// from it.
+	StreamsUnaborted Signal = "streams_whole_total"
+	// RequestsTransfer wait for another server: for its capacity, or for their KV cache from it.
 	RequestsTransfer Signal = "requests_transfer"
 
 	PromptTokens       Signal = "prompt_tokens_total"
@@ -55,14 +51,13 @@ const (
 	CachedTokens       Signal = "prompt_tokens_cached_total"
 	CachedTokensByTier Signal = "prompt_tokens_cached_by_tier_total"
 
-	// PromptTokensLive and GenerationTokensLive move while requests run, where
-	// PromptTokens and GenerationTokens move when they end; the first generated
-	// token of each request is missing.
+	// PromptTokensLive and GenerationTokensLive grow while requests run, on servers where
+	// PromptTokens and GenerationTokens grow when they end. The first generated token of each
+	// request is missing.
 	PromptTokensLive     Signal = "prompt_tokens_live_total"
 	GenerationTokensLive Signal = "generation_tokens_live_total"
 
-	// CacheStated has labels that state how many blocks the KV cache has, and how
-	// many tokens each holds.
+	// CacheStated has the number of blocks of the KV cache and the tokens per block in its labels.
 	CacheStated        Signal = "kv_cache_stated_info"
 	KVTokensLimit      Signal = "kv_cache_tokens_limit"
 	KVTokensUsed       Signal = "kv_cache_tokens_used"
@@ -83,8 +78,8 @@ const (
 	KVHitRatio         Signal = "kv_cache_hit_ratio"
 	KVIterationReuse   Signal = "kv_cache_iteration_reuse_ratio"
 	Disaggregated      Signal = "disaggregated_requests_total"
-	// KVTransferSeconds and the others are of the KV caches that prefill and decode
-	// servers hand to one another; a server counts their size in bytes or in mebibytes.
+	// KVTransferSeconds and the others measure the KV caches that prefill servers send to decode
+	// servers; a server counts their size in bytes or in mebibytes.
 	KVTransferSeconds   Signal = "kv_cache_transfer_seconds_total"
 	KVTransferBytes     Signal = "kv_cache_transfer_bytes_total"
 	KVTransferMebibytes Signal = "kv_cache_transfer_mebibytes_total"
@@ -93,8 +88,8 @@ const (
 	EngineMemory     Signal = "engine_memory_bytes"
 	EngineIterations Signal = "engine_iterations_total"
 	EngineLastIter   Signal = "engine_last_iteration_timestamp_seconds"
-	// EngineHeartbeat is when what measures an engine last read it: while it stands
-	// still, so does all that it shows. StatedVersion names TensorRT-LLM's version.
+	// EngineHeartbeat is when the engine was last measured: while it stands still, so do the
+	// measurements. StatedVersion has TensorRT-LLM's version in its labels.
 	EngineHeartbeat   Signal = "engine_heartbeat_timestamp_seconds"
 	StatedVersion     Signal = "stated_version_info"
 	IterationDuration Signal = "engine_iteration_duration_seconds"
@@ -114,22 +109,22 @@ const (
 	SpecLength           Signal = "spec_decode_acceptance_length"
 	SpecOverhead         Signal = "spec_decode_draft_overhead_ratio"
 
-	// WorkerRequestsLimit and the others are what a router knows of its workers:
-	// the limits of one, and what is used of each.
+	// WorkerRequestsLimit and the others are what a router shows of its workers: the limits of one,
+	// and the blocks in use of each.
 	WorkerRequestsLimit Signal = "worker_requests_limit"
 	WorkerKVBlocks      Signal = "worker_kv_cache_blocks"
 	WorkerKVBlocksUsed  Signal = "worker_kv_cache_blocks_used"
-	// EngineRanks are the ranks of an engine each of which has requests of its own:
-	// what it knows of one of them is as what a router knows of a worker.
+	// EngineRanks counts the data-parallel ranks of an engine; one of them is to the engine as a
+	// worker is to a router.
 	EngineRanks Signal = "engine_ranks"
 
-	// EngineAwake is 0 while an engine has given its memory away until it is woken.
+	// EngineAwake is 0 while an engine sleeps: it has released its memory.
 	EngineAwake Signal = "engine_awake"
-	// AdaptersWritten is when adapters were last in use as the labels say, as a
-	// Unix time: of several series the latest holds.
+	// AdaptersWritten is the Unix time at which the adapters in its labels were last in use; the
+	// latest of several series is current.
 	AdaptersWritten Signal = "adapters_written_timestamp_seconds"
 
-	// ModelRoutable is 1 while requests for a model can be sent anywhere.
+	// ModelRoutable is 1 while requests for a model can be routed.
 	ModelRoutable Signal = "model_routable"
 
 	ModelConfig       Signal = "model_config_info"
@@ -138,8 +133,8 @@ const (
 	CacheConfig       Signal = "kv_cache_config_info"
 )
 
-// The signals of engines that are histograms, one observation a request
-// unless their name says otherwise.
+// The signals of engines that are histograms, with one observation per request unless their name
+// states otherwise.
 const (
 	RequestDuration     Signal = "request_duration_seconds"
 	FirstToken          Signal = "time_to_first_token_seconds"
@@ -198,47 +193,44 @@ const (
 	HostMemoryTotal   Signal = "host_memory_total_bytes"
 )
 
-// The signals of the process that shows a page: when it began, as a Unix time, and
-// how long ago that was, by labels that name it.
+// The signals of the process behind a page: its start as a Unix time, and its uptime with labels
+// that name it.
 const (
 	ProcessStarted Signal = "process_started_timestamp_seconds"
 	ProcessUptime  Signal = "process_uptime_seconds"
 )
 
-// What servers answer over their API, for families that are made of it.
+// The signals that come from the API.
 const (
-	// AnswersHealth says that the server says whether it is ready, AnswersLive
-	// that it says whether it is live.
+	// AnswersHealth and AnswersLive are readiness and liveness.
 	AnswersHealth Signal = "answers_health"
 	AnswersLive   Signal = "answers_live"
-	// AnswersIndex is a list of models with their states, AnswersConfig the
-	// config of a model, AnswersModels a list of any kind.
+	// AnswersIndex is a list of models with their states, AnswersConfig the config of a model,
+	// AnswersModels a list of models of any sort.
 	AnswersIndex  Signal = "answers_index"
 	AnswersConfig Signal = "answers_config"
 	AnswersModels Signal = "answers_models"
-	// AnswersStream says that the canary can ask for a streamed answer.
+	// AnswersStream is a streamed answer to the canary.
 	AnswersStream Signal = "answers_stream"
 	// AnswersIterations are statistics of iterations.
 	AnswersIterations Signal = "answers_iterations"
-	// FailuresCounted says that the page of some server of the kind shows that all
-	// failures are counted: [Engine.CountsFailures].
+	// FailuresCounted is present for kinds whose [Engine.CountsFailures] can be true.
 	FailuresCounted Signal = "failures_counted"
 )
 
-// Quirks are ways of a kind's numbers that rules have to know.
+// Quirks are peculiarities of a server's numbers that rules have to know.
 type Quirks struct {
-	// ActiveHoldsWaiting says that [RequestsActive] counts [RequestsWaiting] too.
+	// ActiveHoldsWaiting: [RequestsActive] includes [RequestsWaiting].
 	ActiveHoldsWaiting bool
-	// GaugesWhenRequestsEnd says that gauges are read only when a request ends:
-	// those of an idle server are of its last request.
+	// GaugesWhenRequestsEnd: gauges are updated only when a request ends, so that an idle server
+	// shows those of its last request.
 	GaugesWhenRequestsEnd bool
-	// SeriesOutliveModels says that series of a model stay on the page, frozen,
-	// after its unload, all but [ModelSuccess].
+	// SeriesOutliveModels: all series of a model but [ModelSuccess] stay on the page, frozen, after
+	// its unload.
 	SeriesOutliveModels bool
-	// CountersAppear says that a counter comes with its first event: one that the
-	// page does not have yet is 0.
+	// CountersAppear: a counter appears with its first event, so that an absent one is 0.
 	CountersAppear bool
-	// RefusedFailed says that requests that are refused for want of room count as
-	// failed by the server, and nothing tells them apart.
+	// RefusedFailed: rejections for lack of capacity count as failures of the server and cannot be
+	// told apart.
 	RefusedFailed bool
 }

@@ -27,7 +27,7 @@ func TestHowServersStream(t *testing.T) {
 		{"a server that was not recognised", engine.Unknown, nil, engine.Stream{}, "the server was not recognised yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, why := of(t, c.kind).Stream("unknown", c.page)
+			got, why := engineOf(t, c.kind).Stream("unknown", c.page)
 			require.Equal(t, c.want, got)
 			require.Equal(t, c.why, why)
 		})
@@ -40,7 +40,7 @@ func TestATritonThatASilentClientMayCrashIsNotAsked(t *testing.T) {
 		"2.40.0": "before 23.12 (2.41) a stream that is given up may crash Triton", "2.36.0": "before 23.12",
 		"": "the version of Triton is not known", "unknown": "set engine_version",
 	} {
-		got, said := of(t, engine.Triton).Stream(version, nil)
+		got, said := engineOf(t, engine.Triton).Stream(version, nil)
 		require.Equal(t, why == "", said == "", version)
 		require.Contains(t, said, why)
 		require.Equal(t, engine.Stream{Generate: why == ""}, got)
@@ -77,7 +77,7 @@ func TestTheModelThatClientsCall(t *testing.T) {
 		}, "", "clients may call any of chat, other; set canary.model"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			name, why := engine.NewTopology(of(t, c.kind), engine.Seen{Names: c.onPage}, c.models, nil).EntryModel()
+			name, why := engine.NewTopology(engineOf(t, c.kind), engine.NamedModels{Names: c.onPage}, c.models, nil).EntryModel()
 			require.Equal(t, c.want, name)
 			require.Equal(t, c.why, why)
 		})
@@ -88,7 +88,7 @@ func TestTheCanaryIsASourceOfFirstTokensOnly(t *testing.T) {
 	page := readPage(t, engine.TritonOpenAI, []byte("# TYPE nv_inference_count counter\nnv_inference_count{model=\"m\",version=\"1\"} 1\n"))
 	told := func(canary bool) map[string]target.Check {
 		all := make(map[string]target.Check)
-		for _, c := range engine.Capabilities(of(t, engine.TritonOpenAI), &engine.Known{Page: page, Canary: canary}) {
+		for _, c := range engine.Capabilities(engineOf(t, engine.TritonOpenAI), &engine.Knowledge{Page: page, Canary: canary}) {
 			all[c.Name] = c
 		}
 		return all

@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// Role says what a model of a server is to its clients.
+// Role is the role of a model towards the clients of its server.
 type Role string
 
-// The roles of models. Requests are counted at entry and single models only:
-// a request to an ensemble counts at each of its parts again. A draft model
-// proposes tokens to another, and its own count for nothing. Of models that may
-// be parts of each other, as far as is known, none counts.
+// The roles of models. Only requests to entry and single models count: a request to an ensemble
+// counts at each of its parts again, and a draft model proposes tokens to another. Models are of
+// unknown role if they may be parts of each other.
 const (
 	RoleEntry   Role = "entry"
 	RolePart    Role = "part"
@@ -23,55 +22,49 @@ const (
 	RoleUnknown Role = "unknown"
 )
 
-// Front says whether clients call a model of the role.
+// Front reports whether clients call models of the role.
 func (r Role) Front() bool { return r == RoleEntry || r == RoleSingle }
 
-// Topology says which models of a server belong together, under which public
-// id, which of them clients call, and how each treats its requests. It is
-// immutable.
+// Topology groups the models of a server: which belong together under which public id, which of
+// them clients call, and how each treats its requests. It is immutable.
 type Topology struct {
-	// known are the models that the server has: it lists or counts them.
-	known  map[string]bool
-	ids    map[string]string
-	roles  map[string]Role
-	models map[string]treatment
-	// fallback is the id of series whose model is not named or "undefined",
-	// first the model that the server lists first, where that is the one that
-	// clients call.
+	// known has the models that the server lists or counts, served those that it lists as ready.
+	known, served map[string]bool
+	ids           map[string]string
+	roles         map[string]Role
+	models        map[string]treatment
+	// fallback is the id of series whose model is empty or "undefined", first the model that
+	// clients call because the server lists it first.
 	fallback, first string
-	// served are the models that the server lists as ready.
-	served map[string]bool
 }
 
-// treatment is how a model treats its requests.
+// treatment is how a model treats its requests; see the methods of [Topology].
 type treatment struct {
-	// configured is true when the model's config was answered; streams is from
-	// it.
-	configured, streams bool
-	// handsOver and the others are explained with the methods of [Topology].
-	handsOver                  Trust
-	ensemble, inFlight, behind bool
-	// unloaded is true of one that the server lists and does not have loaded.
+	// configured is true if the model's config was answered; streams is from it.
+	configured, streams            bool
+	handsOver                      Trust
+	ensemble, inFlight, followsLLM bool
+	// unloaded is true if the server lists the model and has not loaded it.
 	unloaded bool
 }
 
-// Seen are the models that a page names: all, those that show an executor of
-// their own, and those that show an engine inside the server, to which they hand
-// their requests over; and the kind of the engine whose page a server passes on.
-type Seen struct {
+// NamedModels are the models that a page names: all of them, those that show an executor of their
+// own, and those that hand over their requests to an engine inside the server. Inside is the kind
+// of the engine whose page the server passes on.
+type NamedModels struct {
 	Names, Executors, Inner []string
 	Inside                  Kind
 }
 
-// UnnamedModel is how trtllm-serve up to 1.2 labels its only model
-// (openai_server.py, _init_llm).
+// UnnamedModel is the label value of the only model of a trtllm-serve up to 1.2 (openai_server.py,
+// _init_llm).
 const UnnamedModel = "undefined"
 
-// NewTopology orders the models of a server: those its page names, those it
-// listed, and those the operator put under a public id.
-func NewTopology(e Engine, seen Seen, facts []ModelFacts, configured map[string][]string) *Topology {
+// NewTopology groups the models that the page names, those that the server listed, and those that
+// the operator configured under a public id.
+func NewTopology(e Engine, named NamedModels, facts []ModelFacts, configured map[string][]string) *Topology {
 	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment), served: make(map[string]bool)}
-	names := slices.Clone(seen.Names)
+	names := slices.Clone(named.Names)
 	for i := range facts {
 		names = append(names, facts[i].Name)
 		if facts[i].State == ModelReady {
@@ -83,7 +76,8 @@ func NewTopology(e Engine, seen Seen, facts []ModelFacts, configured map[string]
 	for _, n := range names {
 		t.known[n], t.ids[n], t.roles[n] = true, n, RoleSingle
 	}
-	e.arrange(t, Seen{names, seen.Executors, seen.Inner, seen.Inside}, facts)
+	named.Names = names
+	e.arrange(t, named, facts)
 	t.rename(configured)
 	for _, id := range sorted(configured) {
 		t.choose(configured[id])
@@ -91,8 +85,15 @@ func NewTopology(e Engine, seen Seen, facts []ModelFacts, configured map[string]
 	return t
 }
 
-// join makes a model the entry of its parts; one that is a part itself stays that,
-// and theirs are parts of the same entry.
+// treat changes the treatment of a model.
+func (t *Topology) treat(name string, change func(m *treatment)) {
+	m := t.models[name]
+	change(&m)
+	t.models[name] = m
+}
+
+// join makes a model the entry of its parts. If it is a part itself it stays one, and its parts
+// join the same entry.
 func (t *Topology) join(entry string, parts []string) {
 	id := entry
 	if t.roles[entry] == RolePart {
@@ -114,8 +115,8 @@ func (t *Topology) join(entry string, parts []string) {
 	}
 }
 
-// rename applies the operator's ids: to the names listed, and to the whole
-// group of each of them.
+// rename applies the operator's ids to the configured names, and to the whole group of each of
+// them.
 func (t *Topology) rename(configured map[string][]string) {
 	chosen := make(map[string]string)
 	for _, id := range sorted(configured) {
@@ -130,13 +131,11 @@ func (t *Topology) rename(configured map[string][]string) {
 			t.ids[name] = id
 		}
 	}
-	// Names of the list win over groups, and count before they are seen.
+	// Configured names win over groups, and count before the server shows them.
 	for id, names := range configured {
 		for _, name := range names {
 			t.ids[name] = id
-			if _, known := t.roles[name]; !known {
-				t.roles[name] = RoleSingle
-			}
+			t.roles[name] = cmp.Or(t.roles[name], RoleSingle)
 		}
 	}
 	if len(configured) == 1 {
@@ -148,9 +147,8 @@ func (t *Topology) rename(configured map[string][]string) {
 	}
 }
 
-// choose makes one of the models that the operator put under an id the one that
-// clients call: an ensemble or BLS model, else the first of the list that the
-// server has. The others are parts, whatever they are called.
+// choose decides which of the models under one configured id clients call: an ensemble or BLS
+// model, or else the first that the server has. The others become parts.
 func (t *Topology) choose(names []string) {
 	if len(names) == 0 {
 		return
@@ -160,7 +158,8 @@ func (t *Topology) choose(names []string) {
 		if len(names) == 1 {
 			role = RoleSingle
 		}
-		if first := t.firstKnown(names); role == RoleEntry || t.roles[first] == RoleUnknown {
+		known := slices.IndexFunc(names, func(n string) bool { return t.known[n] })
+		if first := names[max(0, known)]; role == RoleEntry || t.roles[first] == RoleUnknown {
 			t.roles[first] = role
 		}
 	}
@@ -171,16 +170,8 @@ func (t *Topology) choose(names []string) {
 	}
 }
 
-// firstKnown is the first of some names that the server has, or the first.
-func (t *Topology) firstKnown(names []string) string {
-	if i := slices.IndexFunc(names, func(n string) bool { return t.known[n] }); i >= 0 {
-		return names[i]
-	}
-	return names[0]
-}
-
-// ModelID is the public id of the server's model; a model that is not named
-// has the id of the only one there is, else "unknown".
+// ModelID returns the public id of a model. A series without a model belongs to the only one there
+// is, or else to "unknown".
 func (t *Topology) ModelID(model string) string {
 	switch id, known := t.ids[model]; {
 	case known:
@@ -191,7 +182,7 @@ func (t *Topology) ModelID(model string) string {
 	return cmp.Or(t.fallback, "unknown")
 }
 
-// Served are the public ids of the models that the server lists as ready.
+// Served returns the public ids of the models that the server lists as ready.
 func (t *Topology) Served() map[string]bool {
 	ids := make(map[string]bool)
 	for name := range t.served {
@@ -200,16 +191,15 @@ func (t *Topology) Served() map[string]bool {
 	return ids
 }
 
-// Role is the model's role; models that were never seen are single.
+// Role returns the role of a model; single for one that was never seen.
 func (t *Topology) Role(model string) Role { return cmp.Or(t.roles[model], RoleSingle) }
 
-// Behind says whether a model works on what the LLM has put out. Requests that
-// wait for it are tokens of requests that run, not requests that wait.
-func (t *Topology) Behind(model string) bool { return t.models[model].behind }
+// FollowsLLM reports whether a model processes the output of the LLM. What waits for it is tokens
+// of running requests, not requests.
+func (t *Topology) FollowsLLM(model string) bool { return t.models[model].followsLLM }
 
-// HandsOver says whether a model's requests count as done when they were handed
-// over, long before the last token. Servers whose models say nothing of
-// themselves do not.
+// HandsOver reports whether a model's requests count as done when it hands them over, long before
+// the last token. Models without a treatment do not.
 func (t *Topology) HandsOver(model string) Trust {
 	if m, ok := t.models[model]; ok {
 		return m.handsOver
@@ -217,31 +207,29 @@ func (t *Topology) HandsOver(model string) Trust {
 	return TrustNo
 }
 
-// Ensemble says whether a model only calls others, so that its times are sums
-// over its steps.
+// Ensemble reports whether a model only calls others, so that its times are sums.
 func (t *Topology) Ensemble(model string) bool { return t.models[model].ensemble }
 
-// InFlight says whether a model batches in flight, so that its executions say
-// nothing of its batches. The page may know more of models that did not say.
+// InFlight reports whether a model batches in flight, so that its executions reveal nothing about
+// its batches. The page may know more about models without a config.
 func (t *Topology) InFlight(model string) bool { return t.models[model].inFlight }
 
-// Streams says whether a model may answer a request with many responses; known
-// is false while its config is not.
+// Streams reports whether a model may answer a request with many responses; known is false without
+// its config.
 func (t *Topology) Streams(model string) (streams, known bool) {
 	m := t.models[model]
 	return m.streams, m.configured
 }
 
-// QueuedByCore says whether a model is known to take its requests one batch at a
-// time from the server's queue.
+// QueuedByCore reports whether a model is known to take its requests one batch at a time from the
+// server's queue.
 func (t *Topology) QueuedByCore(model string) bool {
 	m := t.models[model]
 	return m.configured && !m.streams && !m.inFlight
 }
 
-// EntryModel is the model that clients call; where it is not clear which that
-// is, why not, for people. Of ensemble and BLS model over the same parts it is
-// the ensemble, and of models that are no parts one that is loaded.
+// EntryModel returns the model that clients call, or why that is unclear. An ensemble is preferred
+// to a BLS model over the same parts, and a loaded model to one that is not.
 func (t *Topology) EntryModel() (name, why string) {
 	names := t.inRole(RoleEntry)
 	if len(names) == 0 {
@@ -267,10 +255,10 @@ func (t *Topology) EntryModel() (name, why string) {
 	return names[best], ""
 }
 
-// inRole are the models of a role in order.
+// inRole returns the models of a role, sorted.
 func (t *Topology) inRole(role Role) []string {
 	return slices.DeleteFunc(sorted(t.roles), func(n string) bool { return t.roles[n] != role })
 }
 
-// Equal reports whether both topologies say the same of every model.
+// Equal reports whether both topologies are the same.
 func (t *Topology) Equal(o *Topology) bool { return reflect.DeepEqual(t, o) }

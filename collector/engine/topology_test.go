@@ -85,7 +85,7 @@ func TestTopologyOfModels(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := engine.NewTopology(of(t, tc.kind), engine.Seen{Names: tc.page}, tc.facts, tc.configured)
+			got := engine.NewTopology(engineOf(t, tc.kind), engine.NamedModels{Names: tc.page}, tc.facts, tc.configured)
 			for model, id := range tc.ids {
 				require.Equal(t, id, got.ModelID(model), model)
 			}
@@ -93,12 +93,12 @@ func TestTopologyOfModels(t *testing.T) {
 				require.Equal(t, role, got.Role(model), model)
 			}
 			for _, model := range template {
-				require.Equal(t, model == "postprocessing" && len(tc.behind) > 0 && tc.behind[0] == model, got.Behind(model), model)
+				require.Equal(t, model == "postprocessing" && len(tc.behind) > 0 && tc.behind[0] == model, got.FollowsLLM(model), model)
 			}
 			for _, model := range tc.behind {
-				require.True(t, got.Behind(model), model)
+				require.True(t, got.FollowsLLM(model), model)
 			}
-			require.True(t, got.Equal(engine.NewTopology(of(t, tc.kind), engine.Seen{Names: tc.page}, tc.facts, tc.configured)))
+			require.True(t, got.Equal(engine.NewTopology(engineOf(t, tc.kind), engine.NamedModels{Names: tc.page}, tc.facts, tc.configured)))
 		})
 	}
 }
@@ -124,7 +124,7 @@ func TestHowModelsTreatTheirRequests(t *testing.T) {
 		return all
 	}
 	for _, kind := range []engine.Kind{engine.Triton, engine.TritonOpenAI} {
-		got := engine.NewTopology(of(t, kind), engine.Seen{}, facts, nil)
+		got := engine.NewTopology(engineOf(t, kind), engine.NamedModels{}, facts, nil)
 		require.Equal(t, []string{"llm api", "vllm", "tensorrt_llm"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustYes }))
 		require.Equal(t, []string{"not configured"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustUnknown }))
 		require.Equal(t, []string{"chat"}, names(got.Ensemble))
@@ -136,20 +136,20 @@ func TestHowModelsTreatTheirRequests(t *testing.T) {
 			return streams
 		}))
 	}
-	byName := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: []string{"ensemble", "tensorrt_llm", "other"}}, nil, nil)
+	byName := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: []string{"ensemble", "tensorrt_llm", "other"}}, nil, nil)
 	require.True(t, byName.Ensemble("ensemble"))
 	require.False(t, byName.Ensemble("tensorrt_llm"))
 	require.True(t, byName.InFlight("tensorrt_llm"))
 	require.False(t, byName.InFlight("other"))
 	require.False(t, byName.QueuedByCore("other"), "nothing is known of it")
-	served := engine.NewTopology(of(t, engine.TRTLLMServe), engine.Seen{}, facts, nil)
+	served := engine.NewTopology(engineOf(t, engine.TRTLLMServe), engine.NamedModels{}, facts, nil)
 	for _, f := range facts {
 		require.False(t, served.HandsOver(f.Name) != engine.TrustNo || served.Ensemble(f.Name) || served.InFlight(f.Name) || served.QueuedByCore(f.Name), "only Triton has such models")
 	}
 }
 
 func TestModelsThatWereNeverSeen(t *testing.T) {
-	got := engine.NewTopology(of(t, engine.NIM), engine.Seen{}, []engine.ModelFacts{{Name: "a"}, {Name: "b"}}, nil)
+	got := engine.NewTopology(engineOf(t, engine.NIM), engine.NamedModels{}, []engine.ModelFacts{{Name: "a"}, {Name: "b"}}, nil)
 	require.Equal(t, "other", got.ModelID("other"))
 	require.Equal(t, engine.RoleSingle, got.Role("other"))
 	require.Equal(t, "unknown", got.ModelID(""), "of two models")
@@ -181,28 +181,27 @@ func TestIDsOfTheOperator(t *testing.T) {
 		},
 		{"a model that is not there yet", engine.Triton, nil, map[string][]string{"id": {"later"}}, map[string]string{"later": "id"}},
 	} {
-		got := engine.NewTopology(of(t, c.kind), engine.Seen{}, c.facts, c.ids)
+		got := engine.NewTopology(engineOf(t, c.kind), engine.NamedModels{}, c.facts, c.ids)
 		for name, id := range c.want {
 			require.Equal(t, id, got.ModelID(name), "%s: %s", c.says, name)
 		}
 	}
 }
 
-// TestWhichModelsClientsCall covers what configs, names and the operator's list
-// say, and what is left open.
+// TestWhichModelsClientsCall covers configs, names, the operator's list, and unclear cases.
 func TestWhichModelsClientsCall(t *testing.T) {
 	const entry, part, single, draft, unknown = engine.RoleEntry, engine.RolePart, engine.RoleSingle, engine.RoleDraft, engine.RoleUnknown
 	bls := engine.ModelFacts{Name: "bls", Configured: true, Backend: "python", Calls: []string{"target", "little"}, Draft: "little"}
 	for _, c := range []struct {
 		says       string
-		seen       engine.Seen
+		seen       engine.NamedModels
 		facts      []engine.ModelFacts
 		configured map[string][]string
 		want       map[string]engine.Role
 	}{
 		{
 			"two deployments whose names have an affix, of which no config is known",
-			engine.Seen{
+			engine.NamedModels{
 				Names:     []string{"ensemble_a", "preprocessing_a", "tensorrt_llm_a", "postprocessing_a", "b_tensorrt_llm_bls", "b_tensorrt_llm", "b_preprocessing"},
 				Executors: []string{"tensorrt_llm_a", "b_tensorrt_llm"},
 			},
@@ -211,39 +210,39 @@ func TestWhichModelsClientsCall(t *testing.T) {
 		},
 		{
 			"models that may be parts of each other count for none",
-			engine.Seen{Names: []string{"front", "engine", "back"}, Executors: []string{"engine"}},
+			engine.NamedModels{Names: []string{"front", "engine", "back"}, Executors: []string{"engine"}},
 			nil, nil,
 			map[string]engine.Role{"front": unknown, "engine": unknown, "back": unknown},
 		},
 		{
 			"the operator says which of them is called",
-			engine.Seen{Names: []string{"front", "engine", "back"}, Executors: []string{"engine"}},
+			engine.NamedModels{Names: []string{"front", "engine", "back"}, Executors: []string{"engine"}},
 			nil,
 			map[string][]string{"llama": {"front", "engine", "back"}},
 			map[string]engine.Role{"front": entry, "engine": part, "back": part},
 		},
 		{
 			"without an executor nothing says that models are parts",
-			engine.Seen{Names: []string{"resnet", "bert"}},
+			engine.NamedModels{Names: []string{"resnet", "bert"}},
 			nil, nil,
 			map[string]engine.Role{"resnet": single, "bert": single},
 		},
 		{
 			"an executor alone is called",
-			engine.Seen{Names: []string{"engine"}, Executors: []string{"engine"}},
+			engine.NamedModels{Names: []string{"engine"}, Executors: []string{"engine"}},
 			nil, nil,
 			map[string]engine.Role{"engine": single},
 		},
 		{
 			"the model that drafts is none of those that are called",
-			engine.Seen{Names: []string{"bls", "target", "little"}, Executors: []string{"target", "little"}},
+			engine.NamedModels{Names: []string{"bls", "target", "little"}, Executors: []string{"target", "little"}},
 			[]engine.ModelFacts{bls, {Name: "target", Configured: true, Backend: "tensorrtllm"}, {Name: "little", Configured: true, Backend: "tensorrtllm"}},
 			nil,
 			map[string]engine.Role{"bls": entry, "target": part, "little": draft},
 		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			got := engine.NewTopology(of(t, engine.Triton), c.seen, c.facts, c.configured)
+			got := engine.NewTopology(engineOf(t, engine.Triton), c.seen, c.facts, c.configured)
 			for name, role := range c.want {
 				require.Equal(t, role, got.Role(name), name)
 			}
@@ -253,7 +252,7 @@ func TestWhichModelsClientsCall(t *testing.T) {
 
 func TestWhatIsNotKnownOfAModelIsShownByItsNameOrItsExecutor(t *testing.T) {
 	for _, kind := range []engine.Kind{engine.Triton, engine.TritonOpenAI} {
-		got := engine.NewTopology(of(t, kind), engine.Seen{Names: []string{"ensemble", "engine", "bls", "ensemble_b", "tensorrt_llm_b"}, Executors: []string{"engine"}}, nil, nil)
+		got := engine.NewTopology(engineOf(t, kind), engine.NamedModels{Names: []string{"ensemble", "engine", "bls", "ensemble_b", "tensorrt_llm_b"}, Executors: []string{"engine"}}, nil, nil)
 		for name, want := range map[string]engine.Trust{
 			"ensemble": engine.TrustNo, "engine": engine.TrustNo, "ensemble_b": engine.TrustNo,
 			"bls": engine.TrustUnknown, "tensorrt_llm_b": engine.TrustUnknown,
@@ -263,11 +262,11 @@ func TestWhatIsNotKnownOfAModelIsShownByItsNameOrItsExecutor(t *testing.T) {
 	}
 }
 
-// TestWhatAListOfTheOperatorMakesOfAModel covers every role that a model has
-// without a list, in a list of its own and in one with a model that is gone.
+// TestWhatAListOfTheOperatorMakesOfAModel covers every role of a model without a list, in a list of
+// its own and in one with a removed model.
 func TestWhatAListOfTheOperatorMakesOfAModel(t *testing.T) {
 	const entry, part, single, draft, unknown = engine.RoleEntry, engine.RolePart, engine.RoleSingle, engine.RoleDraft, engine.RoleUnknown
-	seen := engine.Seen{
+	seen := engine.NamedModels{
 		Names:     []string{"ensemble", "preprocessing", "tensorrt_llm", "bls", "target", "little", "configured", "front", "back"},
 		Executors: []string{"tensorrt_llm", "target", "little", "front"},
 	}
@@ -299,7 +298,7 @@ func TestWhatAListOfTheOperatorMakesOfAModel(t *testing.T) {
 			"alone":               {map[string][]string{"id": {c.model}}, c.alone},
 			"behind one gone":     {map[string][]string{"id": {"gone", c.model}}, c.withGone},
 		} {
-			got := engine.NewTopology(of(t, engine.Triton), seen, facts, listed.ids)
+			got := engine.NewTopology(engineOf(t, engine.Triton), seen, facts, listed.ids)
 			require.Equal(t, listed.want, got.Role(c.model), "%s: %s", c.model, says)
 		}
 	}
@@ -320,22 +319,22 @@ func TestModelsThatAreNotLoadedAreInNobodysWay(t *testing.T) {
 		"none that is loaded":                             {engine.ModelUnavailable, "", engine.RoleSingle, nil},
 	} {
 		facts := append(append(c.more, rest...), engine.ModelFacts{Name: "tensorrt_llm", State: c.state})
-		got := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: []string{"tensorrt_llm"}, Executors: []string{"tensorrt_llm"}}, facts, nil)
+		got := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: []string{"tensorrt_llm"}, Executors: []string{"tensorrt_llm"}}, facts, nil)
 		called, _ := got.EntryModel()
 		require.Equal(t, c.called, called, says)
 		require.Equal(t, c.role, got.Role("tensorrt_llm"), says)
 	}
 }
 
-// TestAModelThatWasNotLoadedAgainIsInNobodysWay has a server that began again with
-// another model, of whose former one the config is still known.
+// TestAModelThatWasNotLoadedAgainIsInNobodysWay has a server that restarted with another model while
+// the config of the former one is still known.
 func TestAModelThatWasNotLoadedAgainIsInNobodysWay(t *testing.T) {
 	llm := func(name string) engine.ModelFacts {
 		return engine.ModelFacts{Name: name, State: engine.ModelReady, Configured: true, Backend: "tensorrtllm"}
 	}
 	before := engine.Facts{Listed: true, Models: []engine.ModelFacts{llm("a"), {Name: "b"}}}
-	now := engine.Facts{Listed: true, Models: []engine.ModelFacts{llm("b"), {Name: "a"}}}.Over(&before)
-	name, why := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: []string{"b"}}, now.Models, nil).EntryModel()
+	now := engine.Facts{Listed: true, Models: []engine.ModelFacts{llm("b"), {Name: "a"}}}.WithEarlier(&before)
+	name, why := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: []string{"b"}}, now.Models, nil).EntryModel()
 	require.Equal(t, "b", name, why)
 }
 
@@ -357,7 +356,7 @@ func TestAnEntryThatIsNotLoadedIsNoEntry(t *testing.T) {
 			}
 			facts = append(facts, f)
 		}
-		got := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: loaded}, facts, nil)
+		got := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: loaded}, facts, nil)
 		name, why := got.EntryModel()
 		require.Equal(t, called, name, why)
 		for _, name := range loaded {
@@ -409,7 +408,7 @@ func TestPartsThatHavePartsThemselves(t *testing.T) {
 			map[string]engine.Role{"a": single, "b": single},
 		},
 	} {
-		got := engine.NewTopology(of(t, engine.Triton), engine.Seen{}, c.facts, nil)
+		got := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{}, c.facts, nil)
 		for name, role := range c.want {
 			require.Equal(t, role, got.Role(name), "%s: %s", says, name)
 			if c.entry != "" {

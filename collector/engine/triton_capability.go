@@ -1,8 +1,13 @@
 package engine
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
+import (
+	"slices"
+	"strings"
 
-// Ways out that several capabilities of Triton have.
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// Remedies for Triton.
 const (
 	cureClient = "use trtllm-serve, or measure it at the client"
 	cureCanary = "canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
@@ -13,7 +18,7 @@ const (
 )
 
 // judge implements Engine: Triton's core, then what the backend of the LLM adds.
-func (t *tritonPage) judge(name string, k *Known) target.Check {
+func (t *tritonPage) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case name == CanConfig:
@@ -26,12 +31,8 @@ func (t *tritonPage) judge(name string, k *Known) target.Check {
 		return noModel(k)
 	}
 	switch name {
-	case CanTTFT:
-		return t.judgeFirst(k)
 	case CanE2E:
-		return t.judgeWhole(k)
-	case CanQuantiles:
-		return t.judgeQuantiles(k)
+		return t.judgeDuration(k)
 	case CanOutcomes:
 		return t.judgeOutcomes(k)
 	case CanStall:
@@ -40,11 +41,11 @@ func (t *tritonPage) judge(name string, k *Known) target.Check {
 	if c, ok := p.firstOf(name, tritonSources(k)); ok {
 		return c
 	}
-	return t.without(name, k)
+	return t.missing(name, k)
 }
 
-// noModel says that no model is loaded, or which that should be is not.
-func noModel(k *Known) target.Check {
+// noModel names the LLM that is not loaded, if it is known.
+func noModel(k *Knowledge) target.Check {
 	which := "no model is loaded"
 	if llm := tritonLLM(k.Facts, k.Page); llm != nil {
 		which = "model " + llm.Name + " is not loaded"
@@ -52,8 +53,8 @@ func noModel(k *Known) target.Check {
 	return no(which, "load the model")
 }
 
-// tritonSources are what capabilities come from where one signal or two say all.
-func tritonSources(k *Known) []source {
+// tritonSources returns the sources that need no further judgment.
+func tritonSources(k *Knowledge) []source {
 	const (
 		blocks = "used and all blocks of the KV cache"
 		live   = "vllm:generation_tokens_total, with each iteration"
@@ -63,12 +64,18 @@ func tritonSources(k *Known) []source {
 		queues = "pending in Triton and " + queues
 	}
 	tokens := []source{from(CanTokens, "nv_llm_output_token_len, when a request ends", GenerationTokens)}
-	if p.Begins(vllmPrefix) {
+	if p.HasPrefix(vllmPrefix) {
 		tokens = []source{from(CanTokens, live, GenerationTokens), from(CanLiveTokens, live, GenerationTokens)}
 	}
 	return append(tokens,
 		from(CanLiveTokens, "an estimate from iteration_counter and generation_requests", EngineIterations, RequestsDecode),
+		from(CanTTFT, "nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request", ModelFirstResponse),
+		from(CanTTFT, "vllm:time_to_first_token_seconds", FirstToken),
 		from(CanTPOT, "the time between tokens of vLLM, token by token", InterToken),
+		from(CanQuantiles, "buckets of the first response", ModelFirstResponse),
+		from(CanQuantiles, "buckets of nv_inference_request_duration_histogram_us", ModelRequestTimes),
+		from(CanQuantiles, "quantiles of request summaries, over their last minute; they cannot be added up over replicas", ModelRequestDuration),
+		from(CanQuantiles, "histograms of vLLM", RequestDuration),
 		from(CanQueue, queues, RequestsWaiting),
 		from(CanQueue, queues, RequestsActive, RequestsRunning),
 		from(CanRunning, "the executor's scheduled requests, of its last iteration", RequestsRunning),
@@ -79,14 +86,18 @@ func tritonSources(k *Known) []source {
 	)
 }
 
-// without says why Triton or the backend of the LLM does not expose something.
-func (t *tritonPage) without(name string, k *Known) target.Check {
+// missing explains why Triton or the backend of the LLM does not expose something.
+func (t *tritonPage) missing(name string, k *Knowledge) target.Check {
 	p := k.Page
 	set, _ := tritonSet(p, k.Facts)
 	llm, executor := tritonLLM(k.Facts, p), tritonExecutor(p)
 	switch {
 	case name == CanGPU:
 		return no("the page has no nv_gpu_*", cureGPUs)
+	case name == CanTTFT:
+		return noFirstToken(k)
+	case name == CanQuantiles:
+		return noQuantiles(k)
 	case name == CanTPOT && set != setLLMAPI:
 		return no("Triton has no time per output token", cureClient)
 	case name == CanQueue && set == setCore && p.Has(ModelPending):
@@ -99,7 +110,7 @@ func (t *tritonPage) without(name string, k *Known) target.Check {
 		return no("the LLM-API backend publishes no LLM metrics", cureModule)
 	case set == setModule:
 		return no("the model with the metrics module is not loaded", "load the model")
-	case set == setCore && p.Begins(vllmPrefix):
+	case set == setCore && p.HasPrefix(vllmPrefix):
 		return no("Triton's vLLM backend does not publish it", cureVLLM)
 	case set == setCore:
 		return no("no model of TensorRT-LLM is on the page", "")
@@ -108,7 +119,7 @@ func (t *tritonPage) without(name string, k *Known) target.Check {
 	case set == setPython && name == CanKVReuse:
 		return no("the Python executor never publishes reused blocks", "the C++ backend: triton_backend tensorrtllm")
 	}
-	if minor, _ := tritonMinor(k.Facts.version()); name == CanTokens && minor >= minorTokenCounts || name == CanKVReuse && minor >= minorReuse {
+	if minor, _ := tritonMinor(k.Facts.get().EngineVersion); name == CanTokens && minor >= minorTokenCounts || name == CanKVReuse && minor >= minorReuse {
 		return no("the executor does not publish it", "")
 	}
 	return p.judge(name, nil,
@@ -120,52 +131,38 @@ func (t *tritonPage) without(name string, k *Known) target.Check {
 	)
 }
 
-// judgeFirst judges the time to the first token, which is the first response
-// of decoupled models.
-func (*tritonPage) judgeFirst(k *Known) target.Check {
-	const flag = "--metrics-config histogram_latencies=true"
-	p := k.Page
-	minor, known := tritonMinor(k.Facts.version())
+// noFirstToken explains why there is no time to the first token, which is the first response of
+// decoupled models.
+func noFirstToken(k *Knowledge) target.Check {
+	const (
+		flag    = "--metrics-config histogram_latencies=true"
+		release = "Triton 24.11 (2.52.0) or later"
+	)
+	minor, known := tritonMinor(k.Facts.get().EngineVersion)
 	switch {
-	case p.Has(ModelFirstResponse):
-		return yes("nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request")
-	case p.Has(FirstToken):
-		return yes("vllm:time_to_first_token_seconds")
 	case known && minor < minorHangUp:
-		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+", or measure it at the client")
+		return no("this release has no first response histogram", release+" with "+flag+", or measure it at the client")
 	case known && minor < minorFirstResponse:
-		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+"; or "+cureCanary)
+		return no("this release has no first response histogram", release+" with "+flag+"; or "+cureCanary)
 	case known && minor < minorAllResponses:
 		return no("the histogram is off, or no model is decoupled: before 26.01 only those have one", flag+" and decoupled: true")
 	case !known:
-		return no("the first response histogram is off, or the release is older than it", flag+" with Triton 24.11 (2.52.0) or later")
+		return no("the first response histogram is off, or the release is older than it", flag+" with "+release)
 	}
 	return no("the first response histogram is off", flag)
 }
 
-// judgeQuantiles judges whether there is a distribution of anything.
-func (*tritonPage) judgeQuantiles(k *Known) target.Check {
+// noQuantiles explains why there is no distribution of anything.
+func noQuantiles(k *Knowledge) target.Check {
 	const summaries = "--metrics-config summary_latencies=true"
-	p := k.Page
-	minor, known := tritonMinor(k.Facts.version())
-	switch {
-	case p.Has(ModelFirstResponse):
-		return yes("buckets of the first response")
-	case p.Has(ModelRequestTimes):
-		return yes("buckets of nv_inference_request_duration_histogram_us")
-	case p.Has(ModelRequestDuration):
-		return yes("quantiles of request summaries, over their last minute; they cannot be added up over replicas")
-	case p.Has(RequestDuration):
-		return yes("histograms of vLLM")
-	}
-	if known && minor < minorFirstResponse {
+	if minor, known := tritonMinor(k.Facts.get().EngineVersion); known && minor < minorFirstResponse {
 		return no("summaries are off, and this release has no histograms", summaries)
 	}
 	return no("histograms and summaries are off", "--metrics-config histogram_latencies=true "+summaries)
 }
 
-// noConfig says why no config of a model is known.
-func (*tritonPage) noConfig(k *Known) target.Check {
+// noConfig explains why no config of a model is known.
+func (*tritonPage) noConfig(k *Knowledge) target.Check {
 	if k.Facts == nil || len(k.Facts.Problems) == 0 {
 		return no("the API answered with no config of a model", "set api_port")
 	}
@@ -176,4 +173,143 @@ func (*tritonPage) noConfig(k *Known) target.Check {
 	}
 	p := k.Facts.Problems[0]
 	return no(p.Question+": "+p.Reason, "set api_port if the API is elsewhere")
+}
+
+// judgeOutcomes judges the outcomes of requests: which of the models that clients call count whole
+// requests.
+func (t *tritonPage) judgeOutcomes(k *Knowledge) target.Check {
+	p := k.Page
+	switch {
+	case p.Has(RequestsFinished) && t.CountsFailures(p):
+		return yes("the engine counts its own requests, and its failures")
+	case !p.Has(ModelRequestSeconds):
+		return countersOff(p)
+	}
+	by := t.fronts(k)
+	whole, early, unknown := by[TrustNo], by[TrustYes], by[TrustUnknown]
+	switch {
+	case len(whole) > 0 && len(early)+len(unknown) > 0:
+		return yes("success and failures of " + strings.Join(whole, ", ") + "; of " + strings.Join(slices.Concat(early, unknown), ", ") +
+			" only what was taken on")
+	case len(whole) > 0:
+		return yes("success and failures of the models that clients call; wrong requests, full queues and clients that leave a stream are not counted")
+	case len(early) > 0:
+		return no("model "+early[0]+" is decoupled: a request counts as success once it was taken on, whatever becomes of it", cureEarly(k))
+	}
+	return t.unconfigured(k, unknown)
+}
+
+// fronts returns the loaded models that clients call, by whether they hand over requests.
+func (t *tritonPage) fronts(k *Knowledge) map[Trust][]string {
+	topology, by := t.topology(k), make(map[Trust][]string)
+	for _, name := range k.Page.Models() {
+		if k.Page.loaded[name] && topology.Role(name).Front() {
+			by[topology.HandsOver(name)] = append(by[topology.HandsOver(name)], name)
+		}
+	}
+	return by
+}
+
+// topology returns the topology of the models as far as page and configs show it.
+func (t *tritonPage) topology(k *Knowledge) *Topology {
+	return NewTopology(t, k.Page.NamedModels(), k.Facts.get().Models, nil)
+}
+
+// cureEarly returns the remedy for a model that hands over its requests: the LLM-API backend has a
+// module that counts them.
+func cureEarly(k *Knowledge) string {
+	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI {
+		return cureModule
+	}
+	return cureCanary
+}
+
+// unconfigured explains that the first of the models may hand over its requests, or that there are
+// none.
+func (t *tritonPage) unconfigured(k *Knowledge, models []string) target.Check {
+	cure := t.noConfig(k).Cure
+	if t.SamePort() {
+		cure = cureKServe
+	}
+	if len(models) == 0 {
+		return no("no model that clients call is loaded, or it is not known which that is", cure)
+	}
+	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI && models[0] == llmName && t.SamePort() {
+		cure = cureModule // Its config would show that it is decoupled.
+	}
+	return no("the config of model "+models[0]+" is not known, and requests of decoupled models count as done once they were taken on", cure)
+}
+
+// judgeDuration judges the duration of whole requests.
+func (t *tritonPage) judgeDuration(k *Knowledge) target.Check {
+	const handedOver = "durations of decoupled Python models end when the request was handed over, not at its last token"
+	p, by := k.Page, t.fronts(k)
+	set, _ := tritonSet(p, k.Facts)
+	switch {
+	case p.Has(RequestDuration):
+		return yes("vllm:e2e_request_latency_seconds")
+	case !p.Has(ModelRequestSeconds):
+		return countersOff(p)
+	case set == setLLMAPI, len(by[TrustYes]) > 0 && len(by[TrustNo]) == 0:
+		return no(handedOver, cureEarly(k))
+	case len(by[TrustNo]) > 0:
+		return yes("nv_inference_request_duration_us of the entry model, as a mean")
+	}
+	return t.unconfigured(k, by[TrustUnknown])
+}
+
+// countersOff explains why Triton counts nothing: its counters are off, or not on the page, as when
+// only a part of it is passed on.
+func countersOff(p *Page) target.Check {
+	if !p.Has(ModelSuccess) {
+		return no("the page has no nv_inference_request_success of any model", "")
+	}
+	return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
+}
+
+// queues reports whether Triton itself queues the requests of a model that clients call.
+func (t *tritonPage) queues(k *Knowledge) bool {
+	topology := t.topology(k)
+	return slices.ContainsFunc(k.Page.Models(), func(name string) bool {
+		return topology.Role(name).Front() && !topology.Ensemble(name) && topology.QueuedByCore(name)
+	})
+}
+
+// pendingHolds reports whether the release counts pending requests right.
+func pendingHolds(k *Knowledge) bool {
+	return (&Meaning{Unless: pendingLeaks()}).Holds(k.Facts.get().EngineVersion)
+}
+
+// judgeQueues judges whether Triton's own queues hold all requests that wait.
+func (t *tritonPage) judgeQueues(k *Knowledge) target.Check {
+	unknown := t.fronts(k)[TrustUnknown]
+	switch {
+	case !pendingHolds(k):
+		return no("this release keeps requests that could not be queued in nv_inference_pending_request_count for ever", "Triton 23.11 (2.40.0) or later")
+	case t.queues(k):
+		return yes("nv_inference_pending_request_count: Triton's own queues")
+	case len(unknown) > 0:
+		return t.unconfigured(k, unknown)
+	}
+	cure := cureClient
+	if k.Page.HasPrefix(vllmPrefix) {
+		cure = cureVLLM
+	}
+	return no("Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page", cure)
+}
+
+// judgeStall judges whether the page shows that requests in flight make no progress.
+func (t *tritonPage) judgeStall(k *Knowledge) target.Check {
+	p := k.Page
+	switch inFlight := p.showsInFlight(); {
+	case inFlight && p.Has(EngineIterations):
+		return yes("the count of iterations, while requests are active")
+	case inFlight && p.Has(GenerationTokens):
+		return yes("the count of tokens, while requests run")
+	case p.Has(GenerationTokens):
+		return no("tokens move, and nothing shows how many requests run", cureCanary)
+	case p.Has(ModelPending) && pendingHolds(k) && t.queues(k):
+		return yes("requests that end, while others wait in Triton's queues for much longer than they take")
+	}
+	return no("nothing on the page shows requests in flight of what clients call", cureEarly(k))
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// modelConfig is the part of GET /v2/models/M/config that is read.
+// modelConfig is what is read of GET /v2/models/M/config.
 type modelConfig struct {
 	Name        string `json:"name"`
 	Platform    string `json:"platform"`
@@ -37,11 +37,10 @@ type modelConfig struct {
 	} `json:"parameters"`
 }
 
-// number is an integer that some servers write as text, as protobuf's JSON
-// does with 64-bit ones.
+// number is an integer that may be written as text, as protobuf's JSON does with 64-bit ones.
 type number int64
 
-// UnmarshalJSON reads both spellings; anything else is 0.
+// UnmarshalJSON reads both forms; anything else is 0.
 func (n *number) UnmarshalJSON(text []byte) error {
 	var v json.Number
 	err := json.Unmarshal(text, &v)
@@ -51,8 +50,8 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// read takes what the config says into the facts about the model and, for the
-// declared version of TensorRT-LLM, into those about the server.
+// read adds the config to the facts about the model, and a declared version of TensorRT-LLM to
+// those about the server.
 func (c *modelConfig) read(f *Facts, m *ModelFacts) {
 	m.Configured = true
 	m.Backend, m.Platform = plainText(c.Backend), plainText(c.Platform)
@@ -75,13 +74,12 @@ func (c *modelConfig) read(f *Facts, m *ModelFacts) {
 	c.readParameters(f, m)
 }
 
-// readParameters takes the parameters in that mean something.
+// readParameters adds the parameters that are known.
 func (c *modelConfig) readParameters(f *Facts, m *ModelFacts) {
 	for key, p := range c.Parameters {
 		value := plainText(p.String)
 		if value == "" || strings.Contains(value, "${") {
-			// Templates that were not filled in say nothing.
-			continue
+			continue // A template that was not filled in.
 		}
 		switch {
 		case slices.Contains(ModelParameters(), key):
@@ -105,16 +103,16 @@ func (c *modelConfig) readParameters(f *Facts, m *ModelFacts) {
 	slices.Sort(m.Calls)
 }
 
-// versionParameter is a convention of operators: Triton passes parameters that
-// it does not know through to its config endpoint.
+// versionParameter declares the version of TensorRT-LLM by convention: Triton's config endpoint
+// returns unknown parameters as they are.
 const versionParameter = "trtllm_version"
 
 // gpuParameter pins the executor of the TensorRT-LLM backend to GPUs.
 const gpuParameter = "gpu_device_ids"
 
-// ModelParameters are the parameters of a model's config that are kept: those
-// of the TensorRT-LLM backend that decide how it batches and what it loads
-// (tensorrtllm_backend, docs/model_config.md).
+// ModelParameters returns the parameters of a model's config that are kept: those of the
+// TensorRT-LLM backend that decide how it batches and what it loads (tensorrtllm_backend,
+// docs/model_config.md).
 func ModelParameters() []string {
 	return []string{
 		"gpt_model_type", "batching_strategy", "batch_scheduler_policy",
@@ -122,11 +120,10 @@ func ModelParameters() []string {
 	}
 }
 
-// volatileKeys are left out of a config's hash, for they say where a model
-// runs and how it is watched, and may differ between replicas that answer
-// alike: names that Triton makes up, GPUs and host policies of instance groups,
-// tags of metrics, and parameters that name devices, processes or the version,
-// which is compared by itself.
+// volatileKeys returns the keys, by block, that a config's hash leaves out. They describe where a
+// model runs and how it is watched, and may differ between replicas that answer alike: names that
+// Triton generates, GPUs and host policies of instance groups, tags of metrics, and parameters with
+// devices, processes or the version, which is compared by itself.
 func volatileKeys() map[string][]string {
 	return map[string][]string{
 		"":               {"metric_tags", "model_metrics"},
@@ -135,9 +132,9 @@ func volatileKeys() map[string][]string {
 	}
 }
 
-// configHash is the SHA-256 of a model config as canonical JSON: keys sorted,
-// no blanks, numbers as the server wrote them, volatile keys left out. Empty
-// when the text is no JSON object.
+// configHash returns the SHA-256 of a model config as canonical JSON: keys sorted, no spaces,
+// numbers as the server wrote them, volatile keys left out. It is empty if the text is no JSON
+// object.
 func configHash(text []byte) string {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -147,9 +144,9 @@ func configHash(text []byte) string {
 	}
 	for block, keys := range volatileKeys() {
 		if block == "" {
-			without(config, keys)
+			deleteKeys(config, keys)
 		} else {
-			without(config[block], keys)
+			deleteKeys(config[block], keys)
 		}
 	}
 	canonical, err := json.Marshal(config)
@@ -160,8 +157,8 @@ func configHash(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// without removes keys from an object, or from each object of a list.
-func without(v any, keys []string) {
+// deleteKeys deletes keys of an object, or of each object in a list.
+func deleteKeys(v any, keys []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, k := range keys {
@@ -169,7 +166,7 @@ func without(v any, keys []string) {
 		}
 	case []any:
 		for _, e := range v {
-			without(e, keys)
+			deleteKeys(e, keys)
 		}
 	}
 }

@@ -7,15 +7,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Determinism implements Engine.
 func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
 	models := tritonWorkers(f, p)
 	if len(models) == 0 {
 		return nil
 	}
-	batches := "no dynamic batching"
+	batching := "no dynamic batching"
 	if slices.ContainsFunc(models, func(m *ModelFacts) bool { return m.Batching != nil }) {
-		batches = "dynamic batching is minimal: no delay and no preferred sizes"
+		batching = "dynamic batching is minimal: no delay and no preferred sizes"
 	}
 	single, known := admitsOne(p)
 	if !known {
@@ -24,24 +23,24 @@ func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
 	return []target.Check{
 		every(CheckOneInstance, models, "one instance of each model", oneInstance),
 		every(CheckPinnedGPUs, models, "the GPUs are named in the config", pinnedGPUs),
-		every(CheckNoBatching, models, batches, noBatching), single,
+		every(CheckNoBatching, models, batching, noBatching), single,
 	}
 }
 
-// tritonWorkers are the models that run the LLM, of which the config is known: not
-// ensembles, BLS models or tokenizers, which give the same answer anyhow.
+// tritonWorkers returns the models with a known config that run the LLM: not ensembles, BLS models
+// or tokenizers, which are deterministic anyway.
 func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
 	llm := tritonLLM(f, p)
 	if llm != nil && !llm.Configured {
 		return nil
 	}
 	var models []*ModelFacts
-	for i := range f.models() {
+	for i := range f.get().Models {
 		m := &f.Models[i]
 		tokenizer := m.Name == preprocessing || m.Name == postprocessing
 		runs := m.Platform != platformEnsemble && len(m.Calls) == 0 && !tokenizer
 		if llm != nil {
-			// Others of its kind may be a draft model, or serve something else.
+			// Another LLM may be a draft model, or serve something else.
 			runs = m == llm || m.State != ModelUnavailable && (m.Backend == backendCPP || m.Backend == backendVLLM)
 		}
 		if m.Configured && runs {
@@ -51,14 +50,14 @@ func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
 	return models
 }
 
-// every is a check of all models: no for the first of which why says something.
-func every(check string, models []*ModelFacts, holds string, why func(m *ModelFacts) string) target.Check {
+// every checks all models. problem describes why a model fails the check; empty if it passes.
+func every(check string, models []*ModelFacts, passed string, problem func(m *ModelFacts) string) target.Check {
 	for _, m := range models {
-		if reason := why(m); reason != "" {
+		if reason := problem(m); reason != "" {
 			return target.Failed(check, "model "+m.Name+" "+reason, "")
 		}
 	}
-	return target.Passed(check, holds)
+	return target.Passed(check, passed)
 }
 
 func oneInstance(m *ModelFacts) string {
@@ -91,7 +90,7 @@ func pinnedGPUs(m *ModelFacts) string {
 func noBatching(m *ModelFacts) string {
 	switch {
 	case m.Batching == nil:
-	case !m.Batching.Minimal():
+	case m.Batching.DelayMicroseconds != 0 || m.Batching.Preferred:
 		return fmt.Sprintf("waits %d us to batch requests; leave dynamic_batching out", m.Batching.DelayMicroseconds)
 	case m.Backend != backendCPP && m.Backend != backendPython && m.MaxBatchSize > 1:
 		return "batches requests that wait; leave dynamic_batching out"
@@ -99,8 +98,8 @@ func noBatching(m *ModelFacts) string {
 	return ""
 }
 
-// singleRequest says how many requests may share a batch. Backends of LLMs batch by
-// themselves, whatever max_batch_size Triton gives a request.
+// singleRequest describes how many requests may share a batch. Backends of LLMs batch by
+// themselves, whatever max_batch_size is.
 func singleRequest(m *ModelFacts) string {
 	switch {
 	case m.Backend == backendCPP || m.Backend == backendVLLM || m.Decoupled || m.Name == llmName:

@@ -7,32 +7,24 @@ import (
 )
 
 // Generation implements Engine: Triton's generations are its metric sets.
-func (*tritonPage) Generation(p *Page, f *Facts) (Generation, string) {
-	set, why := tritonSet(p, f)
-	return Generation("metric set " + string(set)), why
-}
+func (*tritonPage) Generation(p *Page, f *Facts) (Generation, string) { return tritonSet(p, f) }
 
-// metricSet is one of the five sets of series that a Triton may show, by the
-// backend of the LLM model.
-type metricSet string
-
-// The metric sets of Triton.
+// The sets of series that a Triton may show, by the backend of its LLM.
 const (
-	// setCPP is A: the C++ backend "tensorrtllm", everything.
-	setCPP metricSet = "A"
-	// setPython is B: the Python executor of the same repository, without
-	// reused blocks and disaggregated serving.
-	setPython metricSet = "B"
-	// setLLMAPI is C: the LLM-API model, nothing but Triton's core series.
-	setLLMAPI metricSet = "C"
-	// setCore is D: no TensorRT-LLM at all, or the vLLM backend.
-	setCore metricSet = "D"
-	// setModule is E: the LLM-API model with the metrics module.
-	setModule metricSet = "E"
+	// setCPP: the C++ backend "tensorrtllm", with all series.
+	setCPP Generation = "metric set A"
+	// setPython: the Python executor of the same repository, without reused blocks and
+	// disaggregated serving.
+	setPython Generation = "metric set B"
+	// setLLMAPI: the LLM-API model, with Triton's core series only.
+	setLLMAPI Generation = "metric set C"
+	// setCore: no TensorRT-LLM, or the vLLM backend.
+	setCore Generation = "metric set D"
+	// setModule: the LLM-API model with the metrics module.
+	setModule Generation = "metric set E"
 )
 
-// The releases of Triton that brought the series by which the sets are
-// recognised.
+// The releases of Triton whose new series tell the sets apart.
 const (
 	minorPythonSeries  = 48 // 24.07: set B has series.
 	minorMicroseconds  = 49 // 24.08: set A writes its timestamp in microseconds.
@@ -42,17 +34,16 @@ const (
 	minorAllResponses  = 65 // 26.01: first response of models that are not decoupled.
 )
 
-// The names of backends in Triton, of TensorRT-LLM's C++ one the first.
+// The names of backends in Triton; backendCPP is TensorRT-LLM's.
 const (
 	backendCPP    = "tensorrtllm"
 	backendPython = "python"
 	backendVLLM   = "vllm"
 )
 
-// tritonSet is which of the metric sets a page shows, with the reason
-// for people. What the server says of its models is believed first; the page
-// alone is not enough only for A and B before 24.08.
-func tritonSet(p *Page, f *Facts) (metricSet, string) {
+// tritonSet returns the metric set of a page, with the reason. The configs of models come first;
+// without them, only A and B before 24.08 cannot be told apart.
+func tritonSet(p *Page, f *Facts) (Generation, string) {
 	if hadModule(p) {
 		return setModule, "the page has nv_llmapi_*, of the metrics module for the LLM-API backend"
 	}
@@ -71,21 +62,21 @@ func tritonSet(p *Page, f *Facts) (metricSet, string) {
 		return executorSet(p, f)
 	}
 	switch {
-	case p.Begins(vllmPrefix):
+	case p.HasPrefix(vllmPrefix):
 		return setCore, "the page has vllm:* and no nv_trt_llm_*"
-	case p != nil && p.loaded[llmName]:
+	case p.get().loaded[llmName]:
 		return setLLMAPI, "model " + llmName + " publishes nothing but Triton's core series"
 	}
 	return setCore, "the page has Triton's core series only"
 }
 
-// tritonLLM is the model that does the work; nil when the server did not say.
+// tritonLLM returns the model that runs the LLM, or nil if the server did not list it.
 func tritonLLM(f *Facts, p *Page) *ModelFacts {
 	if m := f.Model(tritonExecutor(p)); m != nil {
 		return m
 	}
 	var found *ModelFacts
-	for i := range f.models() {
+	for i := range f.get().Models {
 		m := &f.Models[i]
 		if m.Backend == backendCPP || m.Name == llmName && found == nil {
 			found = m
@@ -94,18 +85,18 @@ func tritonLLM(f *Facts, p *Page) *ModelFacts {
 	return found
 }
 
-// executorSet is A or B, by the page of an executor.
-func executorSet(p *Page, f *Facts) (metricSet, string) {
+// executorSet returns A or B by the page of an executor.
+func executorSet(p *Page, f *Facts) (Generation, string) {
 	unit := p.values[EngineLastIter]
-	minor, known := tritonMinor(f.version())
+	minor, known := tritonMinor(f.get().EngineVersion)
 	switch {
 	case tritonOldNames(p):
 		return setCPP, "the families end in _statistics, as in 23.11"
-	case p.Has(KVBlocksReused) || p.Begins("nv_trt_llm_disaggregated_serving_metrics"):
+	case p.Has(KVBlocksReused) || p.HasPrefix("nv_trt_llm_disaggregated_serving_metrics"):
 		return setCPP, "the page has reused blocks or disaggregated serving"
 	case unit == microseconds:
 		return setCPP, "the executor's timestamp is in microseconds"
-	case p.Has(KVUtilization) || p.Begins("nv_llm_output_token_len"):
+	case p.Has(KVUtilization) || p.HasPrefix("nv_llm_output_token_len"):
 		return setPython, "the page is of a release that counts reused blocks, and does not show them"
 	case unit == seconds && known && minor >= minorMicroseconds:
 		return setPython, "the executor's timestamp is in seconds in a release where the C++ backend writes microseconds"
@@ -118,32 +109,25 @@ func executorSet(p *Page, f *Facts) (metricSet, string) {
 // executorPrefix begins the names of what the executor of the LLM publishes.
 const executorPrefix = "nv_trt_llm_"
 
-// tritonExecutor is the model whose executor publishes its series; empty when
-// none does.
+// tritonExecutor returns the model whose executor publishes series; empty if none does.
 func tritonExecutor(p *Page) (name string) {
-	if p == nil {
-		return ""
-	}
-	for _, r := range p.readings {
-		if strings.HasPrefix(r.meaning.Name, executorPrefix) && !p.gone(modelOf(p.labels(r))) {
+	for _, r := range p.get().readings {
+		if strings.HasPrefix(r.meaning.Name, executorPrefix) && !p.unloadedModel(modelOf(p.labels(r))) {
 			name = modelOf(p.labels(r))
 		}
 	}
 	return name
 }
 
-// tritonOldNames says whether the families have their names of 23.11.
+// tritonOldNames reports whether the families have their names of 23.11.
 func tritonOldNames(p *Page) bool {
-	for name := range p.names {
-		if strings.HasPrefix(name, executorPrefix) && strings.HasSuffix(name, "_statistics") {
-			return true
-		}
-	}
-	return false
+	return p.hasNameLike(func(name string) bool {
+		return strings.HasPrefix(name, executorPrefix) && strings.HasSuffix(name, "_statistics")
+	})
 }
 
-// tritonMinor is the minor number of a version of Triton, which grew by one a
-// month: 2.41 is 23.12, 2.53 is 24.12. Versions are read leniently: 2.73.0dev.
+// tritonMinor returns the minor number of a Triton version, which grew by one a month: 2.41 is
+// 23.12, 2.53 is 24.12. It accepts versions like 2.73.0dev.
 func tritonMinor(version string) (int, bool) {
 	rest, ok := strings.CutPrefix(version, "2.")
 	if !ok {
@@ -157,8 +141,8 @@ func tritonMinor(version string) (int, bool) {
 //go:embed compatibility.tsv
 var compatibility string
 
-// StockVersion implements Engine, with NVIDIA's compatibility table. It is only
-// right for stock images: a pip upgrade or an own build is not seen.
+// StockVersion implements Engine by NVIDIA's compatibility table. It does not notice pip upgrades
+// and custom builds.
 func (*tritonPage) StockVersion(f *Facts, p *Page) (trtllm, none string) {
 	if set, _ := tritonSet(p, f); f.EngineVersion == "" || set == setCore {
 		return "", ""

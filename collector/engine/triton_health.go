@@ -8,26 +8,25 @@ import (
 	"strings"
 )
 
-// Health implements Engine: GET, never HEAD, which Triton answers with 405.
-func (*triton) Health(ctx context.Context, ask Asker, address string) Health {
-	h, _ := readiness(ctx, ask, address+tritonReady)
+// Health implements Engine. Triton answers HEAD with 405, so that it sends GET.
+func (t *triton) Health(ctx context.Context, client Client, address string) Health {
+	h, _ := readiness(ctx, client, address+t.ready)
 	if h.API == APIRefused || h.API == APIUnknown {
 		return h
 	}
-	if status, _, _, err := ask.Do(ctx, http.MethodGet, address+"/v2/health/live", nil, answerLimit); err == nil {
+	if status, _, _, err := client.Do(ctx, http.MethodGet, address+"/v2/health/live", nil, answerLimit); err == nil {
 		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || status == http.StatusBadRequest
 	}
 	if h.LiveKnown && !h.Live {
-		// It ends. The index of 2.36 no longer answers then.
-		return h
+		return h // It exits; the index of 2.36 no longer answers then.
 	}
-	q := &questions{ask: ask, base: address}
+	q := &questions{client: client, base: address}
 	var index []ModelState
 	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
-		h.Models = make([]ModelState, 0, min(len(index), modelsKept))
+		h.Models = make([]ModelState, 0, min(len(index), modelsLimit))
 		for _, row := range index {
-			// A model that was never loaded has a name and no state.
-			if row.State != "" && plainText(row.Name) != "" && len(h.Models) < modelsKept {
+			// Models that were never loaded have no state.
+			if row.State != "" && plainText(row.Name) != "" && len(h.Models) < modelsLimit {
 				h.Models = append(h.Models, row)
 			}
 		}
@@ -36,20 +35,20 @@ func (*triton) Health(ctx context.Context, ask Asker, address string) Health {
 	return h
 }
 
-// notLoaded names the models of which no version is ready, for people: a server
-// says ready again when a model that was unloaded is gone.
+// notLoaded lists the models without a ready version: a server is ready again once a model is
+// unloaded.
 func notLoaded(models []ModelState) string {
-	const most = 4
-	settled := make(map[string]bool)
+	const limit = 4
+	listed := make(map[string]bool)
 	for _, m := range models {
-		settled[m.Name] = settled[m.Name] || m.State == ModelReady
+		listed[m.Name] = listed[m.Name] || m.State == ModelReady
 	}
 	var names []string
 	for _, m := range models {
-		if settled[m.Name] {
+		if listed[m.Name] {
 			continue
 		}
-		settled[m.Name] = true
+		listed[m.Name] = true
 		why := strings.ToLower(m.State)
 		if m.State == ModelUnavailable && m.Reason != "" {
 			why = short([]byte(m.Reason))
@@ -59,45 +58,42 @@ func notLoaded(models []ModelState) string {
 	switch {
 	case len(names) == 0:
 		return ""
-	case len(names) > most:
-		return fmt.Sprintf("; not loaded: %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	case len(names) > limit:
+		return fmt.Sprintf("; not loaded: %s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 	}
 	return "; not loaded: " + strings.Join(names, ", ")
 }
 
-// Unserved implements Engine: a Triton whose only LLM was unloaded is ready again,
-// and its index and page still show the models around it.
+// Unserved implements Engine. A Triton whose only LLM was unloaded is ready, and its index and page
+// still show the models around it.
 func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
-	var gone []string
+	var unloaded []string
 	for _, name := range tritonLLMs(p, f) {
 		if tritonLoaded(name, p, models) {
 			return ""
 		}
-		gone = append(gone, name)
+		unloaded = append(unloaded, name)
 	}
-	if len(gone) == 0 {
+	if len(unloaded) == 0 {
 		return ""
 	}
-	return "the server is ready and its LLM is not loaded: " + strings.Join(gone, ", ")
+	return "the server is ready and its LLM is not loaded: " + strings.Join(unloaded, ", ")
 }
 
-// tritonLLMs are the models that serve an LLM, by their configs or by what their
-// executors left on the page.
+// tritonLLMs returns the models that serve an LLM, by their configs or by the series of their
+// executors.
 func tritonLLMs(p *Page, f *Facts) []string {
-	all := make(map[string]bool)
-	drafts := make(map[string]bool)
-	for i := range f.models() {
+	all, drafts := make(map[string]bool), make(map[string]bool)
+	for i := range f.get().Models {
 		m := &f.Models[i]
 		drafts[m.Draft] = true
 		if m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM || m.Name == llmName) {
 			all[m.Name] = true
 		}
 	}
-	if p != nil {
-		for _, r := range p.readings {
-			if r.meaning.Signal == EngineIterations {
-				all[modelOf(p.labels(r))] = true
-			}
+	for _, r := range p.get().readings {
+		if r.meaning.Signal == EngineIterations {
+			all[modelOf(p.labels(r))] = true
 		}
 	}
 	for name := range drafts {
@@ -106,39 +102,12 @@ func tritonLLMs(p *Page, f *Facts) []string {
 	return sorted(all)
 }
 
-// tritonLoaded says whether a model is loaded: by the page, which shows at once
-// that it is not, else by the index.
+// tritonLoaded reports whether a model is loaded: by the page, which shows an unload at once, or
+// else by the index.
 func tritonLoaded(name string, p *Page, models []ModelState) bool {
 	if loaded, known := p.Loaded(name); known {
 		return loaded
 	}
 	models = slices.DeleteFunc(slices.Clone(models), func(m ModelState) bool { return m.Name != name })
 	return len(models) == 0 || slices.ContainsFunc(models, func(m ModelState) bool { return m.State == ModelReady })
-}
-
-// listed are the models of a repository index, one for each name: the version
-// that is ready where there are several. Models that were never loaded, of
-// which a large repository has thousands, come last and are cut first.
-func listed(index []ModelState) []ModelFacts {
-	at := make(map[string]int)
-	var models, never []ModelFacts
-	for _, row := range index {
-		name := plainText(row.Name)
-		if name == "" {
-			continue
-		}
-		m := ModelFacts{Name: name, Version: plainText(row.Version), State: row.State}
-		i, known := at[name]
-		switch {
-		case row.State == "":
-			never = append(never, m)
-		case !known:
-			at[name] = len(models)
-			models = append(models, m)
-		case row.State == ModelReady:
-			models[i].State, models[i].Version = row.State, m.Version
-		}
-	}
-	models = append(models, never...)
-	return models[:min(len(models), modelsKept)]
 }

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// Decimal places to base units.
+// Shifts to base units.
 const (
 	micro = 6
 	milli = 3
 )
 
-// Meanings implements Engine. Names and semantics: Triton core src/metrics.cc,
-// the TensorRT-LLM backend's custom_metrics_reporter.cc.
+// Meanings implements Engine. Names and semantics are from Triton core src/metrics.cc and the
+// TensorRT-LLM backend's custom_metrics_reporter.cc.
 func (*tritonPage) Meanings() []Meaning {
 	return slices.Concat(coreMeanings(), besideModule(backendMeanings()), moduleMeanings(), vllmMeanings())
 }
 
-// tritonFailures are the outcomes of Triton's failures by reason, in lower case
-// (core src/infer_request.h, FailureReason); before 24.07 they have none. What is
-// refused at max_queue_size, and who hangs up in the middle of a stream, is not
-// counted (seen on 2.51).
+// tritonFailures returns the outcomes of failures by reason, in lower case (core
+// src/infer_request.h, FailureReason); before 24.07 they have no reason. Rejections at
+// max_queue_size and clients that leave in the middle of a stream are not counted (seen on 2.51).
 func tritonFailures() *Outcome {
 	return &Outcome{
 		Usual: ClassServer, Of: map[string]Class{"rejected": ClassOverload, "canceled": ClassCanceled},
@@ -28,12 +27,11 @@ func tritonFailures() *Outcome {
 	}
 }
 
-// pendingLeaks are the versions of Triton that have the count of pending requests, and
-// keep those in it for ever that could not be queued: 23.09, which brought it, and
-// 23.10 (core, pull request 286, in branch r23.11).
+// pendingLeaks returns the versions whose count of pending requests never loses those that could
+// not be queued: 23.09, which introduced it, and 23.10 (core, pull request 286, in branch r23.11).
 func pendingLeaks() []string { return []string{inVersion + "2.38.", inVersion + "2.39."} }
 
-// coreMeanings are the families of Triton itself.
+// coreMeanings returns the meanings of Triton's own series.
 func coreMeanings() []Meaning {
 	gpu := []string{"gpu_uuid=gpu_uuid"}
 	return []Meaning{
@@ -64,11 +62,11 @@ func coreMeanings() []Meaning {
 		{Name: "nv_cpu_memory_used_bytes", Signal: HostMemoryUsed, Scope: OfServer},
 		{Name: "nv_cpu_memory_total_bytes", Signal: HostMemoryTotal, Scope: OfServer},
 
-		// What Triton shows when --metrics-config asks for it. Quantiles of a summary are
-		// of its last minute, and not a number while no request ended in it.
+		// Families enabled by --metrics-config. Quantiles of a summary cover its last minute, and
+		// are NaN if no request ended in it.
 		{Name: "nv_inference_first_response_histogram_ms", Signal: ModelFirstResponse, Form: Histogram, Shift: milli, Scope: OfModel},
-		// In no release yet (core, pull request 474): of requests that succeeded, bounds up
-		// to 100 ms unless the model's config has others.
+		// In no release yet (core, pull request 474). It counts requests that succeeded, with
+		// bounds up to 100 ms unless the model's config has others.
 		{Name: "nv_inference_request_duration_histogram_us", Signal: ModelRequestTimes, Form: Histogram, Shift: micro, Scope: OfModel},
 		{Name: "nv_inference_request_summary_us", Signal: ModelRequestDuration, Form: Summary, Shift: micro, Scope: OfModel},
 		{Name: "nv_inference_queue_summary_us", Signal: ModelQueueDuration, Form: Summary, Shift: micro, Scope: OfModel},
@@ -80,10 +78,9 @@ func coreMeanings() []Meaning {
 	}
 }
 
-// vllmMeanings are the families of Triton's vLLM backend (vllm_backend,
-// README): tokens move with each iteration, and the time per output token is
-// observed token by token, under the name that it has in newer releases of vLLM
-// too. Those of a worker of Dynamo are the same (seen in 1.6.1).
+// vllmMeanings returns the meanings of Triton's vLLM backend (vllm_backend, README). Tokens grow
+// with each iteration, and the time per output token is observed token by token, under its name of
+// newer vLLM releases too. A worker of Dynamo shows the same (seen in 1.6.1).
 func vllmMeanings() []Meaning {
 	return []Meaning{
 		{Name: "vllm:prompt_tokens_total", Signal: PromptTokens, Counter: true},
@@ -102,8 +99,8 @@ func vllmMeanings() []Meaning {
 	}
 }
 
-// backendMeanings are the families of the TensorRT-LLM backend, which put
-// many meanings into one name; in 23.11 the names ended in _statistics.
+// backendMeanings returns the meanings of the TensorRT-LLM backend, whose names have several
+// meanings each; in 23.11 the names ended in _statistics.
 func backendMeanings() []Meaning {
 	var all []Meaning
 	for _, m := range append(batcherMeanings(), cacheMeanings()...) {
@@ -122,8 +119,8 @@ func backendMeanings() []Meaning {
 	)
 }
 
-// batcherMeanings are the requests and iterations of the executor. All are of
-// its last iteration, sampled every 100 ms, and stay when it idles.
+// batcherMeanings returns the meanings of requests and iterations of the executor. Values are those
+// of its last iteration, sampled every 100 ms, and stay while it is idle.
 func batcherMeanings() []Meaning {
 	const (
 		requests, kind     = "nv_trt_llm_request_metrics", "request_type"
@@ -148,8 +145,8 @@ func batcherMeanings() []Meaning {
 	}
 }
 
-// cacheMeanings are the memory and the paged KV cache of the executor.
-// "reused" only grows although its TYPE is gauge.
+// cacheMeanings returns the meanings of the memory and the paged KV cache of the executor. "reused"
+// only grows, although its TYPE is gauge.
 func cacheMeanings() []Meaning {
 	const (
 		memory, where = "nv_trt_llm_runtime_memory_metrics", "memory_type"

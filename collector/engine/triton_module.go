@@ -1,26 +1,21 @@
 package engine
 
-import (
-	"slices"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-)
+import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 
 const (
 	// modulePrefix begins the names of the metrics module for the LLM-API backend
-	// (deploy/triton/llmapi/trtllm_metrics.py), which measures the engine and its
-	// requests from inside of a model that publishes nothing itself.
+	// (deploy/triton/llmapi/trtllm_metrics.py). The module runs inside the model, which publishes
+	// nothing itself.
 	modulePrefix = "nv_llmapi_"
-	// moduleRank is the label of the instances of a model, each of which has an
-	// engine of its own.
+	// moduleRank is the label of the instances of a model, which have an engine each.
 	moduleRank = "model_instance"
-	// moduleBeat is when the module last read the engine.
+	// moduleBeat is the time at which the module last read the engine.
 	moduleBeat = modulePrefix + "heartbeat_timestamp_seconds"
 )
 
-// moduleMeanings are the families of the metrics module, next to those that it
-// publishes under the names of the former C++ backend. Its latencies are counters
-// of buckets, for Triton's own histograms cost a message for each token.
+// moduleMeanings returns the meanings of the metrics module's own names; others have the names of
+// the former C++ backend. Its latencies are counters of buckets, since Triton's own histograms cost
+// a message per token.
 func moduleMeanings() []Meaning {
 	all := []Meaning{
 		{Name: "requests_in_flight", Signal: RequestsActive, Rank: moduleRank},
@@ -48,14 +43,11 @@ func moduleMeanings() []Meaning {
 		}
 		all = append(all, m)
 	}
-	for i := range all {
-		all[i].Name = modulePrefix + all[i].Name
-	}
-	return all
+	return withPrefix(modulePrefix, all)
 }
 
-// besideModule are the backend's meanings without those that the module measures
-// better itself: it counts requests at the server, and tokens as they come.
+// besideModule adds to meanings of the backend the names of the module that replace them, since it
+// counts requests at the server, and tokens as they come.
 func besideModule(all []Meaning) []Meaning {
 	better := map[Signal]string{
 		RequestsActive: "requests_in_flight", RequestsWaiting: "requests_waiting", EngineIterations: "iterations_total",
@@ -69,19 +61,18 @@ func besideModule(all []Meaning) []Meaning {
 	return all
 }
 
-// hasModule says whether the page is of a model with the metrics module.
-func hasModule(p *Page) bool { return p.Shows(moduleBeat) }
+// hasModule reports whether a model with the metrics module is loaded.
+func hasModule(p *Page) bool { return p.HasName(moduleBeat) }
 
-// hadModule says whether the module was in a model, which may not be loaded any more:
-// its series stay (seen on 2.51).
+// hadModule reports whether such a model is or was loaded: its series stay (seen on 2.51).
 func hadModule(p *Page) bool {
-	return p != nil && slices.ContainsFunc(p.readings, func(r reading) bool { return r.meaning.Name == moduleBeat })
+	return p.hasReading(func(r reading) bool { return r.meaning.Name == moduleBeat })
 }
 
-// cureModule is the way out where the LLM-API backend publishes nothing.
+// cureModule is the remedy if the LLM-API backend publishes nothing.
 const cureModule = "the metrics module of deploy/triton/llmapi, three lines in the model's folder"
 
-// judgeModule judges what the metrics module exposes.
+// judgeModule judges a page with the metrics module.
 func judgeModule(name string, p *Page) target.Check {
 	return p.judge(name, []source{
 		from(CanTokens, "nv_llmapi_generation_tokens_total, as they come", GenerationTokens),

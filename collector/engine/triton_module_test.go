@@ -9,16 +9,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestWhatAModelWithTheMetricsModuleShows says of every capability what brings
-// it, and what is said where that is missing.
+// TestWhatAModelWithTheMetricsModuleShows checks every capability with its source, and without.
 func TestWhatAModelWithTheMetricsModuleShows(t *testing.T) {
 	const (
 		idle   = "false, no request has ended yet"
 		silent = "false, the engine gives no statistics of its iterations, or did none yet [enable_iter_perf_stats: true in model.yaml]"
 	)
 	beat := "nv_llmapi_heartbeat_timestamp_seconds{model=\"m\"} 1\n"
-	with := func(line string) *engine.Known {
-		return &engine.Known{Page: readPage(t, engine.Triton, []byte(beat+line))}
+	with := func(line string) *engine.Knowledge {
+		return &engine.Knowledge{Page: readPage(t, engine.Triton, []byte(beat+line))}
 	}
 	for name, c := range map[string]struct{ line, want, without string }{
 		engine.CanTokens:     {"nv_llmapi_generation_tokens_total{model=\"m\"} 1\n", "true, nv_llmapi_generation_tokens_total, as they come", idle},
@@ -47,16 +46,16 @@ func TestWhatAnUnloadedModelLeaves(t *testing.T) {
 nv_llmapi_heartbeat_timestamp_seconds{model="tensorrt_llm",version="1"} 0
 nv_llmapi_info{model="tensorrt_llm",module_version="1",tensorrt_llm_version="1.0.0",version="1"} 0
 `))
-	generation, why := of(t, engine.Triton).Generation(p, nil)
+	generation, why := engineOf(t, engine.Triton).Generation(p, nil)
 	require.Equal(t, engine.Generation("metric set E"), generation, why)
 	facts := &engine.Facts{EngineVersion: "2.51.0", Listed: true, Models: []engine.ModelFacts{
 		{Name: "tensorrt_llm", State: engine.ModelUnavailable, Configured: true, Backend: "python", Decoupled: true},
 	}}
-	version, source := facts.ResolveVersion(of(t, engine.Triton), p, "")
+	version, source := facts.ResolveVersion(engineOf(t, engine.Triton), p, "")
 	require.Equal(t, "1.0.0", version, "the table says 0.14.0 of its stock image")
 	require.Equal(t, engine.SourcePage, source)
 	for _, name := range []string{engine.CanTokens, engine.CanQueue, engine.CanRunning, engine.CanKVCache} {
-		require.Equal(t, "false, model tensorrt_llm is not loaded [load the model]", capability(t, engine.Triton, name, &engine.Known{Page: p, Facts: facts}), name)
-		require.Equal(t, "false, no model is loaded [load the model]", capability(t, engine.Triton, name, &engine.Known{Page: p}), name)
+		require.Equal(t, "false, model tensorrt_llm is not loaded [load the model]", capability(t, engine.Triton, name, &engine.Knowledge{Page: p, Facts: facts}), name)
+		require.Equal(t, "false, no model is loaded [load the model]", capability(t, engine.Triton, name, &engine.Knowledge{Page: p}), name)
 	}
 }

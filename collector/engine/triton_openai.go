@@ -6,32 +6,30 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// TritonOpenAI is Triton behind its OpenAI frontend: one port, no port 8002,
-// the same nv_* page (server python/openai, routers/observability.py).
+// TritonOpenAI is Triton behind its OpenAI frontend: one port, no port 8002, the same nv_* page
+// (server python/openai, routers/observability.py).
 const TritonOpenAI Kind = "triton-openai"
 
 var _ = register(&tritonOpenAI{newTritonPage(base{
 	kind: TritonOpenAI, path: "/metrics", owner: "Triton Inference Server", ready: "/health/ready",
-	pageOf:  []Kind{Triton},
+	pagesOf: []Kind{Triton},
 	answers: []Signal{AnswersHealth, AnswersModels, AnswersStream},
 	stream:  Stream{Usage: true},
 })})
 
-// tritonOpenAI is Triton behind its OpenAI frontend. The frontend says no
-// version of Triton; its /openapi.json has the version of the API document.
+// tritonOpenAI does not answer a version of Triton: that in /openapi.json is of the document.
 type tritonOpenAI struct{ tritonPage }
 
-// isIt implements Engine: Triton's port of metrics has no list of models.
-func (*tritonOpenAI) isIt(ctx context.Context, q *questions) string {
+// identify implements Engine: Triton's metrics port has no list of models.
+func (*tritonOpenAI) identify(ctx context.Context, q *questions) string {
 	if list, _ := q.models(ctx); len(list.Data) > 0 {
 		return "/v1/models lists models on the port of the page"
 	}
 	return ""
 }
 
-// judge implements Engine: the page is Triton's, but what Triton turns on by options
-// and says over its own API is not available.
-func (o *tritonOpenAI) judge(name string, k *Known) target.Check {
+// judge implements Engine. The page is Triton's, without what takes options or Triton's own API.
+func (o *tritonOpenAI) judge(name string, k *Knowledge) target.Check {
 	const noOptions = "the OpenAI frontend takes no metric options"
 	c := o.tritonPage.judge(name, k)
 	set, _ := tritonSet(k.Page, k.Facts)

@@ -6,42 +6,42 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Ways out that several capabilities of trtllm-serve have.
+// Remedies for trtllm-serve.
 const (
 	cureNewServe  = "TensorRT-LLM 1.3 or later"
 	cureIteration = "enable_iter_perf_stats: true"
 	curePerf      = "return_perf_metrics: true"
-
-	cureReadIterations = "iteration_stats: true in the pool, if nobody else reads it"
+	cureReadStats = "iteration_stats: true in the pool, if nobody else reads it"
 )
 
-// judge implements Engine.
-func (s *trtllmServe) judge(name string, k *Known) target.Check {
+func (t *trtllmServe) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case p == nil:
 		return no("/prometheus/metrics answers 404: it is there only with return_perf_metrics", curePerf)
 	case name == CanConfig:
 		return k.config(no("this release has no config info on its page", cureNewServe))
-	case name == CanOutcomes && s.CountsFailures(p):
+	case name == CanOutcomes && t.CountsFailures(p):
 		return yes("request_success_total, and request_error_total by HTTP status; clients that left are not counted")
 	case name == CanLiveTokens && k.Iterations && p.Has(IterationDuration):
 		return yes("an estimate from the iterations of GET /metrics: llm_server_iteration_stats_generation_tokens_estimated_total")
 	}
-	if c, ok := p.ofRanks(name); ok {
+	if c, ok := p.judgeRanks(name); ok {
 		return c
 	}
-	return p.judge(name, serveSources(p), s.lacks(k)...)
+	return p.judge(name, serveSources(p), t.gaps(k)...)
 }
 
-// serveSources are what capabilities come from: requests when they end, and gauges
-// of iterations.
+// serveSources returns the sources: requests when they end, and gauges of iterations.
 func serveSources(p *Page) []source {
 	stale := "gauges of the last iteration, read when a request ends"
 	if n := serveProcesses(p); n > 1 {
 		stale += "; " + strconv.Itoa(n) + " processes left gauges, the one that changed last counts, for the page does not say which of them live"
 	}
-	const stands = "requests that end, while others run for more than twice as long as the longest that was seen"
+	const (
+		stands = "requests that end, while others run for more than twice as long as the longest that was seen"
+		reuse  = "reused blocks, or the hit rate since the start"
+	)
 	return []source{
 		from(CanTTFT, "time_to_first_token_seconds, from the engine on", FirstToken),
 		from(CanTPOT, "time_per_output_token_seconds, the mean of each request", OutputToken),
@@ -54,32 +54,29 @@ func serveSources(p *Page) []source {
 		from(CanStall, stands, RequestsRunning, RequestDuration),
 		from(CanKVCache, "kv_cache_utilization or blocks: "+stale, KVUtilization),
 		from(CanKVCache, "kv_cache_utilization or blocks: "+stale, KVBlocksUsed),
-		from(CanKVReuse, "reused blocks, or the hit rate since the start", KVBlocksReused),
-		from(CanKVReuse, "reused blocks, or the hit rate since the start", KVHitRatio),
+		from(CanKVReuse, reuse, KVBlocksReused),
+		from(CanKVReuse, reuse, KVHitRatio),
 		from(CanKVReuse, "prompt_cached_tokens_total, the prompt tokens that were found in the cache", CachedTokens, RequestsFinished),
 		from(CanGPU, "gpu_memory_usage_bytes only; for the rest "+cureDCGM, EngineMemory),
 	}
 }
 
-// lacks says why the page does not show things: most families come with the first
-// request that ends, and others with statistics of iterations.
-func (s *trtllmServe) lacks(k *Known) []lack {
+// gaps returns the gaps: most families appear when the first request ends, others with iteration
+// statistics.
+func (t *trtllmServe) gaps(k *Knowledge) []gap {
 	const noRequest = "no request has ended yet; the family comes with the first"
-	live := lacks("iterations are on the JSON page /metrics only, and reading it takes them from other readers", cureReadIterations, CanLiveTokens)
+	live := lacks("iterations are on the JSON page /metrics only, and reading it takes them from other readers", cureReadStats, CanLiveTokens)
 	if k.Iterations {
 		live = lacks("the iterations of GET /metrics are read, and none is on the page: their statistics are off, or no request has ended yet", cureIteration, CanLiveTokens)
 	}
-	all := []lack{
-		live,
-		lacks(noRequest, "", CanTTFT, CanE2E, CanQuantiles),
-	}
+	all := []gap{live, lacks(noRequest, "", CanTTFT, CanE2E, CanQuantiles)}
 	finished := k.Page.Has(RequestsFinished)
 	if finished {
 		all = append(all, lacks("no request had more than one token yet", "", CanTPOT), lacks("this release counts no errors", cureNewServe, CanOutcomes))
 	} else {
 		all = append(all, lacks(noRequest, "", CanTPOT, CanOutcomes))
 	}
-	switch generation, _ := s.Generation(k.Page, k.Facts); {
+	switch generation, _ := t.Generation(k.Page, k.Facts); {
 	case generation == servePlain:
 		return append(all, lacks("this release exposes nothing of its GPUs", cureDCGM, CanGPU),
 			lacks("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration))
@@ -95,8 +92,8 @@ func (s *trtllmServe) lacks(k *Known) []lack {
 		lacks("requests have ended and no iteration is on the page: their statistics are off", cureIteration))
 }
 
-// serveProcesses is how many processes have gauges on a multiprocess page; each rank
-// of an engine is one and shows its batch.
+// serveProcesses returns how many processes have gauges on a multiprocess page, without the ranks
+// of an engine, each of which is a process that shows its batch.
 func serveProcesses(p *Page) int {
 	pids := make(map[string]bool)
 	for _, r := range p.readings {
@@ -105,17 +102,4 @@ func serveProcesses(p *Page) int {
 		}
 	}
 	return len(pids)
-}
-
-// NotShown implements Engine.
-func (*trtllmServe) NotShown() []NotShown {
-	return []NotShown{
-		{"Clients that left", "Requests of clients that left are not counted at all.", "count at the client or proxy"},
-		{"Distribution of the time between tokens", "There is one mean a request.", canary},
-		{
-			"Present state of a server that is idle or long busy",
-			"Its iteration gauges are read when a request ends: they do not change during long requests and keep their last values when idle.",
-			"releases with scheduled_batch_size, from which llm_server_requests_running is",
-		},
-	}
 }

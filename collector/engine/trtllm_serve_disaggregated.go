@@ -2,36 +2,32 @@ package engine
 
 import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 
-// TRTLLMDisaggregated is the orchestrator of a disaggregated trtllm-serve: the router
-// before its prefill and decode servers. Page and API share a port.
+// TRTLLMDisaggregated is the orchestrator of a disaggregated trtllm-serve, the router to its
+// prefill and decode servers. Page and API share a port.
 const TRTLLMDisaggregated Kind = "trtllm-serve-disaggregated"
 
-// The names have neither prefix nor labels, and are there from the start
-// (TensorRT-LLM, serve/perf_metrics.py; openai_disagg_server.py mounts the page
-// without any option). Its API has nothing that others have not, so it is known by
-// its page alone.
+// The names have neither prefix nor labels, and are there from the start (TensorRT-LLM,
+// serve/perf_metrics.py; openai_disagg_server.py mounts the page without any option). The API
+// answers like those of others, so that only the page identifies the kind.
 var _ = register(&trtllmDisaggregated{base{
 	kind: TRTLLMDisaggregated, path: "/prometheus/metrics",
-	ready: "/health", versionAt: versionPath, versionKey: versionKey,
-	healthSays: "the API is ready while a prefill and a decode server are",
+	ready: "/health", versionPath: versionPath, versionKey: versionKey,
+	healthNote: "the API is ready while a prefill and a decode server are",
 	marks:      []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}},
 	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
 	stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
 }})
 
-// trtllmDisaggregated is the orchestrator.
 type trtllmDisaggregated struct{ base }
 
-// Tier implements Engine.
 func (*trtllmDisaggregated) Tier(*Page) Tier { return TierFrontend }
 
-// Meanings implements Engine. Each request that arrives ends as one answer or one
-// exception, whichever role failed. Answers are counted when they begin, so that a
-// stream that fails later is one; exceptions of HTTP are what a server behind it
-// answered, clients' mistakes and failures alike. A role's latencies begin when the
-// request is sent to it (openai_client.py): those of prefill are whole answers, and
-// the first chunk of a decode server comes after prefill, so that its
-// first_token_latency is no client's. What the HELPs say of them is wrong.
+// Meanings implements Engine. Each request ends as one answer or one exception, whichever role
+// failed. Answers are counted when they begin, even if the stream fails later. HTTP exceptions are
+// whatever a server behind answered, mistakes of clients and failures alike. The latencies of a
+// role begin when the request is sent to it (openai_client.py): those of prefill are whole answers,
+// and first_token_latency of decode begins after prefill, so that no client sees it. The HELP texts
+// are wrong about them.
 func (*trtllmDisaggregated) Meanings() []Meaning {
 	failed := func(name string, class Class, reason string) Meaning {
 		return Meaning{Name: name, Signal: RequestsFailed, Counter: true, Const: "reason=" + reason, Outcome: &Outcome{Usual: class}}
@@ -46,21 +42,19 @@ func (*trtllmDisaggregated) Meanings() []Meaning {
 		{Name: "gen_complete_latency_seconds", Signal: RequestDecode, Form: Histogram},
 	}
 	for _, role := range [][2]string{{"ctx", "prefill"}, {"gen", "decode"}, {"mme", "encode"}} {
-		of := "stage=" + role[1]
+		stage := "stage=" + role[1]
 		all = append(all,
-			Meaning{Name: role[0] + "_total_requests_total", Signal: StageRequests, Counter: true, Const: of},
-			Meaning{Name: role[0] + "_error_requests_total", Signal: StageErrors, Counter: true, Const: of},
-			Meaning{Name: role[0] + "_retry_requests_total", Signal: StageRetries, Counter: true, Const: of},
+			Meaning{Name: role[0] + "_total_requests_total", Signal: StageRequests, Counter: true, Const: stage},
+			Meaning{Name: role[0] + "_error_requests_total", Signal: StageErrors, Counter: true, Const: stage},
+			Meaning{Name: role[0] + "_retry_requests_total", Signal: StageRetries, Counter: true, Const: stage},
 		)
 	}
 	return all
 }
 
-// CountsFailures implements Engine.
 func (*trtllmDisaggregated) CountsFailures(*Page) bool { return false }
 
-// judge implements Engine.
-func (d *trtllmDisaggregated) judge(name string, k *Known) target.Check {
+func (d *trtllmDisaggregated) judge(name string, k *Knowledge) target.Check {
 	if name == CanConfig {
 		return d.base.judge(name, k)
 	}

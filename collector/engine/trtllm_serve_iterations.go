@@ -6,22 +6,155 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"math"
 )
 
-// Iterations implements Engine. A server keeps as many rows unless
-// iter_stats_max_iterations says otherwise.
-func (*trtllmServe) Iterations() *IterationStats {
-	return &IterationStats{Path: serveIterationsPath, Read: readServeIterations, Keeps: 1000}
+// IterationSums are the sums over the rows of iteration statistics read so far.
+type IterationSums struct {
+	// Iterations counts the rows read, Missing the gaps between them.
+	Iterations, Missing uint64
+	// GeneratedTokens is an estimate; ContextTokens were computed in prefill.
+	GeneratedTokens, ContextTokens float64
+	Completed                      float64
+	// Queued and Active are from the newest row of the last answer; nil if it had none.
+	Queued, Active *float64
+	// Foreign is true if another reader took the rows missing from the last answer.
+	Foreign bool
 }
 
-// serveIteration is one iteration of the executor, of one rank where attention is
-// data parallel (tensorrt_llm, executor/base_worker.py and json_utils.h; the
-// PyTorch backend leaves some of it 0).
-type serveIteration struct {
+// Iterations adds up the rows of one trtllm-serve. Repeated rows count once, and sums go on when
+// the server restarts. It is not safe for concurrent use.
+type Iterations struct {
+	sums    IterationSums
+	started bool
+	newest  uint64
+	// dropped is the server's own count of lost rows, lost the part of it that the last answer
+	// added.
+	dropped, lost uint64
+	// hashes identify the latest rows.
+	hashes map[rowKey]uint64
+}
+
+// rowKey identifies a row within one life of the server.
+type rowKey struct {
+	iteration uint64
+	rank      int64
+}
+
+const (
+	// serverRows is how many rows a server keeps for its readers before it drops the oldest, unless
+	// iter_stats_max_iterations changes it.
+	serverRows = 1000
+	// rowMemory is for how many iterations rows are recognized as repeated.
+	rowMemory = 4096
+	// maxLate is how far a row may lag behind newer ones, since ranks and pipeline stages report
+	// separately. An older row shows that the server restarted.
+	maxLate = 64
+)
+
+// Add reads one answer and returns the sums so far. complete is false if an answer was lost since
+// the last Add, which leaves a gap that is no other reader's.
+func (b *Iterations) Add(text []byte, complete bool) (IterationSums, error) {
+	rows, err := readIterations(text)
+	if err != nil {
+		return b.sums, err
+	}
+	b.sums.Queued, b.sums.Active, b.sums.Foreign = nil, nil, false
+	missing := b.sums.Missing
+	b.lost = 0
+	var newest *iterationRow
+	ranked := false
+	for i := range rows {
+		r := &rows[i]
+		ranked = ranked || r.Rank != 0
+		if !b.isNew(r, i == 0 && (len(rows) >= serverRows || !complete)) {
+			continue
+		}
+		b.count(r)
+		if r.Rank == 0 && (newest == nil || *r.Iteration >= *newest.Iteration) {
+			newest = r
+		}
+	}
+	if newest != nil {
+		b.sums.Queued, b.sums.Active = notNegative(newest.Queued), notNegative(newest.Active)
+	}
+	if ranked {
+		b.sums.Active = nil // Rank 0 knows only its own.
+	}
+	// Rows that the server dropped itself were not taken by anybody.
+	if b.lost >= b.sums.Missing-missing {
+		b.sums.Foreign = false
+	}
+	return b.sums, nil
+}
+
+// isNew reports whether a row was not read before, and counts the rows missing before it. Excused
+// gaps are not another reader's.
+func (b *Iterations) isNew(r *iterationRow, excused bool) bool {
+	number := *r.Iteration
+	key := rowKey{number, r.Rank}
+	hash, repeated := b.hashes[key]
+	switch {
+	case repeated && (hash == r.hash || number == b.newest):
+		return false
+	case b.started && (repeated || number+maxLate < b.newest):
+		b.started, b.dropped = false, 0
+	}
+	if r.Dropped != nil && *r.Dropped > b.dropped {
+		if b.started {
+			b.lost += *r.Dropped - b.dropped // Rows lost before the first one leave no gap.
+		}
+		b.dropped = *r.Dropped
+	}
+	switch {
+	case !b.started:
+		b.started, b.newest = true, number
+		b.hashes = make(map[rowKey]uint64)
+	case number > b.newest:
+		if skipped := number - b.newest - 1; skipped > 0 {
+			b.sums.Missing += skipped
+			b.sums.Foreign = b.sums.Foreign || !excused
+		}
+		b.newest = number
+	}
+	b.hashes[key] = r.hash
+	if len(b.hashes) >= 2*rowMemory {
+		maps.DeleteFunc(b.hashes, func(k rowKey, _ uint64) bool { return k.iteration+rowMemory < b.newest })
+	}
+	return true
+}
+
+// count adds a row. Each rank has tokens of its own; of the other numbers, ranks but 0 show copies
+// or zeros.
+func (b *Iterations) count(r *iterationRow) {
+	add := func(sum *float64, v float64) {
+		if v > 0 && !math.IsInf(v, 1) {
+			*sum += v
+		}
+	}
+	if r.Rank == 0 {
+		b.sums.Iterations++
+		add(&b.sums.Completed, r.Completed)
+	}
+	add(&b.sums.GeneratedTokens, r.generated())
+	add(&b.sums.ContextTokens, r.Inflight.ContextTokens)
+}
+
+func notNegative(v *float64) *float64 {
+	if v == nil || *v < 0 {
+		return nil
+	}
+	return v
+}
+
+// iterationRow is one iteration of the executor, or of one rank if attention is data parallel
+// (tensorrt_llm, executor/base_worker.py and json_utils.h). The PyTorch backend leaves some fields
+// 0.
+type iterationRow struct {
 	Iteration *uint64 `json:"iter"`
-	// Rank is that of attention data parallelism. With TLLM_METRICS_ALL_RANKS rows
-	// have another key for it, and this one is missing, or 0 (NVIDIA/TensorRT-LLM
-	// PR 13221, executor/base_worker.py).
+	// Rank is the rank of attention data parallelism. With TLLM_METRICS_ALL_RANKS it is in AnyRank,
+	// and this key is missing or 0 (NVIDIA/TensorRT-LLM PR 13221, executor/base_worker.py).
 	Rank    int64 `json:"attentionDpRank"`
 	AnyRank int64 `json:"rank"`
 	// Dropped counts the rows that the server itself lost so far.
@@ -40,45 +173,41 @@ type serveIteration struct {
 	Speculative struct {
 		Accepted float64 `json:"numAcceptedTokens"`
 	} `json:"specDecodingStats"`
+
+	// hash distinguishes rows of equal iteration and rank, of two lives of the server.
+	hash uint64
 }
 
-// readServeIterations reads what the server hands out: a list, empty when there
-// is nothing new.
-func readServeIterations(text []byte) ([]Iteration, error) {
+// errNoIteration is returned for rows of something else.
+var errNoIteration = errors.New("the answer has rows without iter: enable_iter_perf_stats is off, or this is no trtllm-serve")
+
+// readIterations decodes an answer: a list of rows, empty if there is nothing new.
+func readIterations(text []byte) ([]iterationRow, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
 		return nil, fmt.Errorf("the answer is no list of iterations: %w", err)
 	}
-	rows := make([]Iteration, 0, len(raw))
-	for i, one := range raw {
-		var r serveIteration
-		if err := json.Unmarshal(one, &r); err != nil {
+	rows := make([]iterationRow, len(raw))
+	for i := range rows {
+		r := &rows[i]
+		if err := json.Unmarshal(raw[i], r); err != nil {
 			return nil, fmt.Errorf("iteration %d of the answer: %w", i, err)
 		}
 		if r.Iteration == nil {
 			return nil, errNoIteration
 		}
 		h := fnv.New64a()
-		_, _ = h.Write(one)
-		r.Rank = cmp.Or(r.Rank, r.AnyRank)
-		rows = append(rows, Iteration{
-			Number: *r.Iteration, Rank: r.Rank, Dropped: r.Dropped, Queued: r.Queued, Active: r.Active,
-			Completed: r.Completed, Generated: r.generated(), Context: r.Inflight.ContextTokens, hash: h.Sum64(),
-		})
+		_, _ = h.Write(raw[i])
+		r.Rank, r.hash = cmp.Or(r.Rank, r.AnyRank), h.Sum64()
 	}
 	return rows, nil
 }
 
-// errNoIteration: the rows are of something else.
-var errNoIteration = errors.New("the answer has rows without iter: enable_iter_perf_stats is off, or this is no trtllm-serve")
-
-// generated estimates the tokens that a row generated: one for each decoding
-// request, or what the TensorRT backend says of them, the accepted drafts on
-// PyTorch, and the first token of each request that became active. Every rank
-// has its own decoding requests; the rest is that of rank 0, of which the others
-// show copies or zeros. Requests that were paused or cut short make it wrong by
-// a few.
-func (r *serveIteration) generated() float64 {
+// generated estimates the tokens that a row generated: one per decoding request, or the average
+// that the TensorRT backend shows; the accepted drafts on PyTorch; and the first token of each
+// request that became active. Each rank has decoding requests of its own; of the rest, ranks but 0
+// show copies or zeros. Paused and truncated requests make it wrong by a few.
+func (r *iterationRow) generated() float64 {
 	accepted, admitted := r.Speculative.Accepted, r.Admitted
 	if r.Rank != 0 {
 		accepted, admitted = 0, 0

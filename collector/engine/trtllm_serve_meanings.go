@@ -1,35 +1,22 @@
 package engine
 
-// Meanings implements Engine. Sets: five families without prefix in 1.1 and
-// 1.2, prefixed with trtllm_ from 1.3.0rc5 (NVIDIA/TensorRT-LLM PR #11243),
-// iteration gauges from PR #12545.
-func (*trtllmServe) Meanings() []Meaning { return withPrefixes("", servePrefix) }
-
-// withPrefixes are trtllm-serve's series under each of the prefixes.
-func withPrefixes(prefixes ...string) []Meaning {
-	var named []Meaning
-	for _, prefix := range prefixes {
-		for _, m := range serveMeanings() {
-			m.Name = prefix + m.Name
-			named = append(named, m)
-		}
-	}
-	return named
+// Meanings implements Engine: five families without prefix in 1.1 and 1.2, the prefix trtllm_ from
+// 1.3.0rc5 on (NVIDIA/TensorRT-LLM PR #11243), iteration gauges from PR #12545 on.
+func (*trtllmServe) Meanings() []Meaning {
+	return append(serveMeanings(), withPrefix(servePrefix, serveMeanings())...)
 }
 
-// serveMeanings are trtllm-serve's series. Its time per output token is the mean of a
-// request, observed once a request. Gauges of iterations are of the last that was
-// read: they do not change during long requests and keep their values when idle; the
-// PyTorch path says 0 for what it does not know. Where attention is data parallel the
-// row of each rank sets the same gauges: those that stay are of the last, or copies of
-// rank 0's, and counters of copies count them once for each (executor/
-// iteration_stats.py, _materialize_frame; serve/openai_server.py hands every row on).
-// Only the batch that each rank shows itself is of all of them, and moves while
-// requests run.
+// serveMeanings returns the meanings of names without prefix. The time per output token is the mean
+// of a request, observed once per request. Gauges of iterations show the last one that was read:
+// they do not move during long requests and keep their values when idle; the PyTorch path shows 0
+// for unknown values. With data-parallel attention the row of each rank sets the same gauges: they
+// keep that of the last rank or copies of rank 0's, and counters of copies count them once per rank
+// (executor/iteration_stats.py, _materialize_frame; serve/openai_server.py passes on every row).
+// Only the batch that each rank shows itself is complete, and moves while requests run.
 func serveMeanings() []Meaning {
 	position := []string{"token_position=position"}
 	return []Meaning{
-		// Of requests, when they end.
+		// Requests, when they end.
 		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason", "finish_reason"}, Outcome: finished()},
 		{Name: "request_error_total", Signal: RequestsFailed, Counter: true, Dims: []string{"http_code=reason"}, Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}}},
 		{Name: "num_requests_completed_total", Signal: RequestsCompleted, Counter: true},
@@ -49,7 +36,7 @@ func serveMeanings() []Meaning {
 		{Name: "prefill_perplexity", Signal: PrefillPerplexity, Form: Histogram},
 		{Name: "generation_perplexity", Signal: OutputPerplexity, Form: Histogram},
 
-		// Of iterations; "running" is numActiveRequests: admitted, not scheduled.
+		// Iterations. "running" is numActiveRequests: admitted, not scheduled.
 		{Name: "num_requests_running", Signal: RequestsActive, Combine: Newest},
 		{Name: "num_scheduled_requests", Signal: RequestsRunning, Combine: Newest},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Combine: Newest},
@@ -63,7 +50,7 @@ func serveMeanings() []Meaning {
 		{Name: "avg_decoded_tokens_per_iter", Signal: DecodedAverage, Combine: Newest, NotZero: true},
 		{Name: "scheduled_batch_size", Signal: IterationBatch, Combine: Newest, Dims: []string{labelRank}},
 		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: Newest},
-		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: Nothing},
+		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: ZeroOnly},
 		{Name: "scheduled_batch_size", Signal: RequestsRunning},
 		{Name: "scheduled_batch_size", Signal: EngineRanks},
 		{Name: "prefill_batch_occupancy", Signal: PrefillOccupancy, Combine: Newest},
@@ -92,8 +79,8 @@ func serveMeanings() []Meaning {
 		{Name: "kv_cache_offload_bytes_total", Signal: KVOffloadBytes, Counter: true},
 		{Name: "kv_cache_intra_device_copy_bytes_total", Signal: KVCopyBytes, Counter: true},
 
-		// Of speculative decoding: those by position are booked by request and those
-		// without by iteration, so they differ.
+		// Speculative decoding. Counters by position are updated per request, the others per
+		// iteration, so they differ.
 		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft, Counter: true},
 		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted, Counter: true},
 		{Name: "spec_decode_drafted_tokens_total", Signal: SpecDraftPosition, Counter: true, Dims: position},
@@ -101,7 +88,7 @@ func serveMeanings() []Meaning {
 		{Name: "spec_decode_acceptance_length", Signal: SpecLength, Combine: Newest},
 		{Name: "spec_decode_draft_overhead", Signal: SpecOverhead, Combine: Newest},
 
-		// How the server was started.
+		// Configuration.
 		{Name: "model_config_info", Signal: ModelConfig, Combine: Max, Dims: []string{"dtype", "gpu_type", "max_model_len", "quantization", "served_model_name"}},
 		{Name: "parallel_config_info", Signal: ParallelConfig, Combine: Max, Dims: []string{"context_parallel_size", "expert_parallel_size", "gpu_count", "pipeline_parallel_size", "tensor_parallel_size"}},
 		{Name: "speculative_config_info", Signal: SpeculativeConfig, Combine: Max, Dims: []string{"spec_draft_model", "spec_enabled", "spec_method", "spec_num_tokens"}},

@@ -12,53 +12,53 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Ranks says whose requests the batches are that the ranks of an engine show.
+// Ranks is whose requests the batches are that the ranks of an engine show.
 type Ranks uint8
 
 const (
-	// RanksUnseen is where no rank shows its batch, or the stages of a pipeline show one
-	// of their microbatches each.
+	// RanksUnseen means that no rank shows its batch, or that the stages of a pipeline show one of
+	// their microbatches each.
 	RanksUnseen Ranks = iota + 1
-	// RanksOne is where one rank shows it, or tensor-parallel ones show the same.
+	// RanksOne means that one rank shows it, or that tensor-parallel ranks show the same.
 	RanksOne
-	// RanksUnsure is where several show it, and nothing says yet whether it is the same.
+	// RanksUnsure means that several ranks show batches that may be the same.
 	RanksUnsure
-	// RanksApart is where attention is data parallel: each rank has requests of its own.
+	// RanksApart means that attention is data parallel: each rank has requests of its own.
 	RanksApart
 )
 
-// serveBatch ends the name of the batch of a rank, which its label names.
+// serveBatch is the suffix of the gauge with the batch of a rank, labelRank its label.
 const serveBatch, labelRank = "scheduled_batch_size", "rank"
 
-// ranked are the batches that ranks show: where they are on the page, the first of
-// the ranks, and what follows from their labels alone, 0 for nothing.
-type ranked struct {
+// rankSet is the ranks that show batches on a page.
+type rankSet struct {
+	// batches are the indexes of their series, first the label of the first rank.
 	batches []int
 	first   string
-	stated  Ranks
-	// whole says that ranks of other machines do not lack.
-	whole bool
-	ranks Ranks
+	// stated is what the labels alone prove; 0 if nothing.
+	stated Ranks
+	// complete is false if ranks of other machines are missing.
+	complete bool
+	ranks    Ranks
 }
 
-// readRanks takes in which ranks show a batch. That there are several proves
-// nothing: tensor-parallel ranks show the same requests, and those of a pipeline a
-// microbatch each (TensorRT-LLM, examples/serve/README.md and
-// metrics/batch_metrics.py). Of a rank with several processes nobody knows which
-// lives.
-func readRanks(index Index, all []labels.Labels) ranked {
-	r := ranked{whole: true}
-	wide, deep := 0, 0
-	seen, twice := make(map[string]bool), false
+// readRanks finds the ranks that show a batch. Several ranks alone prove nothing: tensor-parallel
+// ranks show the same requests, and those of a pipeline a microbatch each (TensorRT-LLM,
+// examples/serve/README.md and metrics/batch_metrics.py). If a rank has several processes, it is
+// unknown which of them lives.
+func readRanks(index Index, all []labels.Labels) rankSet {
+	var r rankSet
+	tensor, pipeline := 0, 0
+	seen, repeated := make(map[string]bool), false
 	for i, lset := range all {
 		for _, m := range index[lset.Get(model.MetricNameLabel)] {
-			switch m.Signal { //nolint:exhaustive // Only these say something of ranks.
+			switch m.Signal { //nolint:exhaustive // The others do not depend on ranks.
 			case ParallelConfig:
-				wide, _ = strconv.Atoi(lset.Get("tensor_parallel_size"))
-				deep, _ = strconv.Atoi(lset.Get("pipeline_parallel_size"))
+				tensor, _ = strconv.Atoi(lset.Get("tensor_parallel_size"))
+				pipeline, _ = strconv.Atoi(lset.Get("pipeline_parallel_size"))
 			case IterationBatch:
 				rank := lset.Get(labelRank)
-				twice = twice || seen[rank]
+				repeated = repeated || seen[rank]
 				if seen[rank] = true; r.first == "" || rank < r.first {
 					r.first = rank
 				}
@@ -66,68 +66,62 @@ func readRanks(index Index, all []labels.Labels) ranked {
 			}
 		}
 	}
-	r.whole = wide == 0 || wide == len(seen)
+	r.complete = tensor == 0 || tensor == len(seen)
 	switch {
-	case len(seen) == 0 || deep > 1:
+	case len(seen) == 0 || pipeline > 1:
 		r.stated = RanksUnseen
 	case len(seen) == 1:
 		r.stated = RanksOne
-	case twice:
+	case repeated:
 		r.stated = RanksUnsure
 	}
 	return r
 }
 
-// settle takes what was found out of the ranks, unless their labels say it.
-func (r *ranked) settle(found Ranks) {
+// resolve sets ranks to what the labels prove, or else to the result of the comparison.
+func (r *rankSet) resolve(compared Ranks) {
 	switch {
 	case r.stated != 0:
 		r.ranks = r.stated
-	case found == RanksApart && !r.whole:
+	case compared == RanksApart && !r.complete:
 		r.ranks = RanksUnsure
 	default:
-		r.ranks = found
+		r.ranks = compared
 	}
 }
 
-// ofOneRank are the signals of iterations that are one rank's where attention is data
-// parallel.
-func ofOneRank() []Signal {
-	return []Signal{
-		RequestsActive, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused, RequestsLimit, ContextTokens, PrefillOccupancy,
-		BatchLimit, BatchTokensLimit, KVBlocksLimit, KVBlocksUsed, KVBlocksFree,
-	}
-}
-
-// holds says whether a meaning is one of a series on a page with such ranks. What
-// runs is their batches, if they show them: the newest of the first where all show
-// the same, nothing where none has any, or the sum.
-func (r *ranked) holds(m *Meaning, lset labels.Labels) bool {
+// allows reports whether a meaning applies to a series with such ranks. Running requests are read
+// from the batches if ranks show them: the newest of the first rank if all show the same, the sum
+// if each has its own, and otherwise only that there are none.
+func (r *rankSet) allows(m *Meaning, lset labels.Labels) bool {
+	batch := strings.HasSuffix(m.Name, serveBatch)
 	switch {
-	case r.ranks == RanksUnseen && strings.HasSuffix(m.Name, serveBatch):
-		return m.Signal == IterationBatch
 	case r.ranks == RanksUnseen:
-		return true
+		return !batch || m.Signal == IterationBatch
 	case m.Signal == EngineRanks:
 		return r.ranks == RanksApart
-	case m.Signal == RequestsRunning && !strings.HasSuffix(m.Name, serveBatch):
+	case m.Signal == RequestsRunning && !batch:
 		return false
 	case m.Signal == RequestsRunning && m.Combine == Newest:
 		return r.ranks == RanksOne && lset.Get(labelRank) == r.first
 	case m.Signal == RequestsRunning:
-		return r.ranks == map[Combine]Ranks{Nothing: RanksUnsure, Sum: RanksApart}[m.Combine]
+		return r.ranks == map[Combine]Ranks{ZeroOnly: RanksUnsure, Sum: RanksApart}[m.Combine]
 	}
-	return r.ranks == RanksOne || !slices.Contains(ofOneRank(), m.Signal)
+	// These show one rank only if attention is data parallel.
+	return r.ranks == RanksOne || !slices.Contains([]Signal{
+		RequestsActive, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused, RequestsLimit, ContextTokens, PrefillOccupancy,
+		BatchLimit, BatchTokensLimit, KVBlocksLimit, KVBlocksUsed, KVBlocksFree,
+	}, m.Signal)
 }
 
-// ofRanks judges what depends on whether the ranks of an engine share their
-// requests; false for all else.
-func (p *Page) ofRanks(name string) (target.Check, bool) {
+// judgeRanks judges the capabilities that depend on whether ranks share their requests; false for
+// all others.
+func (p *Page) judgeRanks(name string) (target.Check, bool) {
 	several := strconv.Itoa(len(p.batches)) + " ranks"
 	queued, running, cache := name == CanQueue, name == CanRunning, name == CanKVCache && p.Has(KVUtilization)
 	switch {
 	case p.ranks == RanksUnsure && (queued || running || name == CanStall):
-		return no(p.unsure(several), ""), true
+		return no(p.whyUnsure(several), ""), true
 	case p.ranks == RanksApart && queued:
 		return no("attention is data parallel over "+several+": num_requests_waiting is the last one's, and requests wait at the first",
 			"iteration_stats: true in the pool, then llm_server_iteration_stats_queued_requests"), true
@@ -141,35 +135,37 @@ func (p *Page) ofRanks(name string) (target.Check, bool) {
 	return target.Check{}, false
 }
 
-// unsure is why it is not known whether several ranks share their requests.
-func (p *Page) unsure(several string) string {
+// whyUnsure explains why it is unknown whether ranks share their requests.
+func (p *Page) whyUnsure(several string) string {
 	switch {
 	case p.stated == RanksUnsure:
 		return "some of its ranks show the batches of several processes, and which of them live the page does not say"
-	case p.together.found == RanksApart:
+	case p.comparison.result == RanksApart:
 		return "attention is data parallel, and " + several + " are on the page: the others are on other machines"
 	}
 	return "its " + several + " show batches, and not yet whether of the same requests, as tensor-parallel ones do, or of their own: that takes some requests"
 }
 
-// together is what was seen of several ranks from page to page: apart is how much
-// shows that each has a batch of its own.
-type together struct {
-	apart int
-	was   float64
-	found Ranks
+// rankComparison compares the batches of several ranks from page to page. score is the evidence
+// that each rank has a batch of its own.
+type rankComparison struct {
+	score    int
+	previous float64
+	result   Ranks
 }
 
-// Evidence for one and the other. Tensor-parallel ranks take the same batch within
-// the same iteration, so that a page seldom shows them on both sides of a change;
-// ranks of their own seldom change from one batch to another alike.
+func newRankComparison() rankComparison { return rankComparison{previous: -1, result: RanksUnsure} }
+
+// The weights of the evidence. Tensor-parallel ranks take the same batch within one iteration, so
+// that pages seldom show a difference; ranks with requests of their own seldom change from one
+// batch to another alike.
 const (
-	differ, alike           = 4, 1
-	surelyApart, surelyOnce = 12, -5
+	scoreDifferent, scoreSame = 4, 1
+	scoreApart, scoreOne      = 12, -5
 )
 
-// see takes in the batches of one page.
-func (t *together) see(batches []float64) {
+// add adds the batches of one page.
+func (c *rankComparison) add(batches []float64) {
 	first, same := batches[0], true
 	for _, v := range batches {
 		if math.IsNaN(v) {
@@ -179,17 +175,15 @@ func (t *together) see(batches []float64) {
 	}
 	switch {
 	case !same:
-		t.apart, first = min(t.apart+differ, surelyApart), -1
-	case first > 0 && first != t.was:
-		t.apart = max(t.apart-alike, surelyOnce)
+		c.score, first = min(c.score+scoreDifferent, scoreApart), -1
+	case first > 0 && first != c.previous:
+		c.score = max(c.score-scoreSame, scoreOne)
 	}
-	t.was = first
+	c.previous = first
 	switch {
-	case t.apart >= surelyApart:
-		t.found = RanksApart
-	case t.apart <= surelyOnce:
-		t.found = RanksOne
-	case t.found == 0:
-		t.found = RanksUnsure
+	case c.score >= scoreApart:
+		c.result = RanksApart
+	case c.score <= scoreOne:
+		c.result = RanksOne
 	}
 }

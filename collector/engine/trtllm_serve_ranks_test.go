@@ -11,10 +11,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// readPages reads pages of one server one after the other.
+// readPages reads consecutive pages of one server.
 func readPages(t *testing.T, kind engine.Kind, pages ...string) (read *engine.Page) {
 	t.Helper()
-	e := of(t, kind)
+	e := engineOf(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	for _, text := range pages {
 		block, err := cache.Parse([]byte(text), "")
@@ -85,7 +85,7 @@ func TestWhatIsKnownOfRanksIsSaid(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			read := readPages(t, engine.TRTLLMServe, c.pages...)
 			require.Equal(t, c.ranks, read.Ranks())
-			require.Equal(t, c.want, capability(t, engine.TRTLLMServe, c.name, &engine.Known{Page: read}))
+			require.Equal(t, c.want, capability(t, engine.TRTLLMServe, c.name, &engine.Knowledge{Page: read}))
 		})
 	}
 }
@@ -101,7 +101,7 @@ func TestLiveTokensAreThoseOfIterationsThatAreRead(t *testing.T) {
 		{page, true, "false, the iterations of GET /metrics are read, and none is on the page: their statistics are off, or no request has ended yet [enable_iter_perf_stats: true]"},
 		{page + "trtllm_iteration_latency_seconds 1\n", true, "true, an estimate from the iterations of GET /metrics: llm_server_iteration_stats_generation_tokens_estimated_total"},
 	} {
-		known := &engine.Known{Page: readPage(t, engine.TRTLLMServe, []byte(c.page)), Iterations: c.read}
+		known := &engine.Knowledge{Page: readPage(t, engine.TRTLLMServe, []byte(c.page)), Iterations: c.read}
 		require.Equal(t, c.want, capability(t, engine.TRTLLMServe, engine.CanLiveTokens, known))
 	}
 }

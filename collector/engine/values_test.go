@@ -17,12 +17,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// valuesOf are what the meanings of a kind make of a page: series that mean the
-// same put together, by their signal and what they keep of their labels. Of
-// distributions they are the sums and counts.
+// valuesOf returns the values of a page by signal and labels, with equal series combined; sums and
+// counts for distributions.
 func valuesOf(t *testing.T, kind engine.Kind, body []byte) map[string]float64 {
 	t.Helper()
-	e := of(t, kind)
+	e := engineOf(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	block, err := cache.Parse(bytes.Clone(body), "")
 	require.NoError(t, err)
@@ -59,7 +58,7 @@ func valuesOf(t *testing.T, kind engine.Kind, body []byte) map[string]float64 {
 	return values
 }
 
-// sampleValues are the values of a page that is no part of the project.
+// sampleValues returns the values of a page that is not part of the project.
 func sampleValues(t *testing.T, kind engine.Kind, name string) map[string]float64 {
 	t.Helper()
 	body, err := os.ReadFile(samples(t, name)[0])
@@ -67,8 +66,7 @@ func sampleValues(t *testing.T, kind engine.Kind, name string) map[string]float6
 	return valuesOf(t, kind, body)
 }
 
-// shows says that values have these among them; one below 0 says that it is not
-// there.
+// shows requires that values include these; a negative one must be absent.
 func shows(t *testing.T, got, want map[string]float64, of string) {
 	t.Helper()
 	for name, v := range want {
@@ -81,8 +79,7 @@ func shows(t *testing.T, got, want map[string]float64, of string) {
 	}
 }
 
-// TestCapabilitiesOfNewSamplePages holds what is said of each page against what
-// the page has.
+// TestCapabilitiesOfNewSamplePages compares capabilities with the series of each page.
 func TestCapabilitiesOfNewSamplePages(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
@@ -113,7 +110,7 @@ func TestCapabilitiesOfNewSamplePages(t *testing.T) {
 				body, err := os.ReadFile(file)
 				require.NoError(t, err)
 				var has []string
-				for _, check := range engine.Capabilities(of(t, c.kind), &engine.Known{Page: readPage(t, c.kind, body), Confirms: true}) {
+				for _, check := range engine.Capabilities(engineOf(t, c.kind), &engine.Knowledge{Page: readPage(t, c.kind, body), Confirms: true}) {
 					require.NotEmpty(t, check.Reason, check.Name)
 					if check.OK {
 						has = append(has, check.Name)
@@ -125,8 +122,8 @@ func TestCapabilitiesOfNewSamplePages(t *testing.T) {
 	}
 }
 
-// TestSimulatedPagesHaveTheSignalsOfRealOnes holds the simulated servers against
-// captured pages of the same servers after some requests.
+// TestSimulatedPagesHaveTheSignalsOfRealOnes compares simulated servers with captured pages of the
+// real ones.
 func TestSimulatedPagesHaveTheSignalsOfRealOnes(t *testing.T) {
 	load := simulate.Workload{Rate: 4, SharedPrefix: 0.5, AbandonRate: 0.2, ErrorRate: 0.1}
 	for file, c := range map[string]struct {

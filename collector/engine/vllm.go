@@ -9,80 +9,72 @@ import (
 // VLLM is vLLM's own OpenAI server. Page and API share a port.
 const VLLM Kind = "vllm"
 
-// vllmSilent is the generation of a page that has no series of the engine.
+// vllmSilent is the generation of a page without series of the engine.
 const vllmSilent Generation = "without engine statistics"
 
-// Series of the servers that have vLLM inside begin so as well, next to names of
-// their own, which weigh more.
+// Servers with vLLM inside show its names too, next to names of their own, which weigh more.
+// /health answers 503 once the engine's process has died, a moment before the server exits. While
+// that process hangs, sleeps or drains it answers 200 (seen in 0.32.0: for up to 301 s).
 var _ = register(&vllm{base{
 	kind: VLLM, path: "/metrics",
-	owner: "vllm", ready: vllmHealth, live: vllmHealth, versionAt: versionPath, versionKey: versionKey,
-	healthSays: "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows",
+	owner: "vllm", ready: "/health", live: "/health", versionPath: versionPath, versionKey: versionKey,
+	healthNote: "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows",
 	priority:   -1, marks: []mark{{text: vllmPrefix, weight: 2}},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:  Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	foreign: true,
-	quirks:  Quirks{CountersAppear: true},
+	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:   Stream{Usage: true, Seed: true, IgnoreEOS: true},
+	noTRTLLM: true,
+	quirks:   Quirks{CountersAppear: true},
 }})
 
-// vllmHealth answers 503 when the engine's process was seen to die, a moment before
-// the server ends; while that process hangs, sleeps or drains the answer is 200 (seen
-// in 0.32.0: for up to 301 s).
-const vllmHealth = "/health"
-
-// vllm is vLLM's own OpenAI server.
 type vllm struct{ base }
 
-// isIt implements Engine, for servers whose page says nothing of the engine
-// (vllm/entrypoints/openai, ModelCard; the frontend in Rust adds to the name,
+// identify implements Engine, for servers whose page has no series of the engine
+// (vllm/entrypoints/openai, ModelCard; the Rust frontend extends the owner,
 // rust/src/server/src/openai/models.rs).
-func (v *vllm) isIt(ctx context.Context, q *questions) string {
+func (v *vllm) identify(ctx context.Context, q *questions) string {
 	return q.ownedBy(ctx, v.owner)
 }
 
-// vllmConfig has what the Python frontend states of the KV cache from its start on.
+// vllmConfig is the info on the KV cache, which the Python frontend shows from its start on.
 const vllmConfig = "cache_config_info"
 
-// vllmRust says whether the page is that of the frontend in Rust, which counts the
-// requests of clients that left, and which has neither the config of the KV cache
-// nor, before the first request, any family of requests
-// (rust/src/metrics/src/request.rs; seen in 0.32.0).
-func vllmRust(p *Page) bool { return p.Begins(vllmPrefix) && !p.Shows(vllmPage(vllmConfig)) }
+// vllmRust reports whether the page is of the Rust frontend. It counts requests of clients that
+// left, and shows neither the config of the KV cache nor, before the first request, any family
+// about requests (rust/src/metrics/src/request.rs; seen in 0.32.0).
+func vllmRust(p *Page) bool { return p.HasPrefix(vllmPrefix) && !p.HasName(vllmPrefix+vllmConfig) }
 
-// Generation implements Engine, by the names that came and went: those of the GPU's
-// cache are alone up to 0.9.1, those of the KV cache from 0.11 on, and cached tokens
-// are counted from 0.16 on.
+// Generation implements Engine. Releases up to 0.9.1 have only the names of the GPU cache, those
+// from 0.11 on only the names of the KV cache, and those from 0.16 on count cached tokens.
 func (*vllm) Generation(p *Page, _ *Facts) (Generation, string) {
-	old, now := p.Shows("vllm:gpu_cache_usage_perc"), p.Shows("vllm:kv_cache_usage_perc")
+	old, now := p.HasName("vllm:gpu_cache_usage_perc"), p.HasName("vllm:kv_cache_usage_perc")
 	switch {
-	case p.Shows("vllm:prompt_tokens_cached_total"):
+	case p.HasName("vllm:prompt_tokens_cached_total"):
 		return "names of the KV cache with cached tokens", "the page has prompt_tokens_cached_total"
 	case old && now:
 		return "names of the GPU cache and of the KV cache", "the page has gpu_cache_usage_perc and kv_cache_usage_perc"
 	case old:
 		return "names of the GPU cache", "the page has gpu_cache_usage_perc and no kv_cache_usage_perc"
-	case p.Begins(vllmPrefix):
+	case p.HasPrefix(vllmPrefix):
 		return "names of the KV cache", "the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total"
 	}
 	return vllmSilent, "the page has no series of the engine"
 }
 
-// CountsFailures implements Engine: the API counts its answers by status once it
-// gave one, as to the question for its models; those to questions for the page and
-// about health it leaves out (entrypoints/serve/instrumentator/metrics.py).
-func (*vllm) CountsFailures(p *Page) bool { return p.Shows(vllmAnswers) }
+// CountsFailures implements Engine. The API counts its answers by status, beginning with the first,
+// as to the request for its models; requests for the page and about health do not count
+// (entrypoints/serve/instrumentator/metrics.py).
+func (*vllm) CountsFailures(p *Page) bool { return p.HasName(vllmAnswers) }
 
-// Quirks implements Engine: answers are counted by the first digit of their
-// status, so that a refusal, 503, is as any other failure where the engine does not
-// count what it refused.
+// Quirks implements Engine. Answers are counted by the first digit of their status: a rejection,
+// 503, cannot be told from other failures unless the engine counts it.
 func (v *vllm) Quirks(p *Page) Quirks {
 	q := v.quirks
-	q.RefusedFailed = p != nil && p.Shows(vllmAnswers) && !p.Begins(vllmPrefix)
+	q.RefusedFailed = p != nil && p.HasName(vllmAnswers) && !p.HasPrefix(vllmPrefix)
 	return q
 }
 
-// Unserved implements Engine: all engines of the page sleep, so that requests hang
-// until they are woken, and /health is 200 (seen in 0.32.0).
+// Unserved implements Engine. Requests hang while all engines of the page sleep, and /health is 200
+// (seen in 0.32.0).
 func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string {
 	if p.Has(EngineAwake) && p.values[EngineAwake] <= 0 {
 		return "its engines sleep until they are woken"
@@ -90,26 +82,25 @@ func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string {
 	return ""
 }
 
-// arrange implements Engine: series name the base model or none, and the server
-// lists that before its adapters.
-func (v *vllm) arrange(t *Topology, seen Seen, facts []ModelFacts) {
-	v.base.arrange(t, seen, facts)
+// arrange implements Engine. Series name the base model or none; the server lists it before its
+// adapters.
+func (v *vllm) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
+	v.base.arrange(t, named, facts)
 	if len(facts) > 0 {
 		t.fallback = facts[0].Name
 	}
 }
 
-// vllmOutcomes says what is known of what became of requests. Refused ones are
-// answered 503, or inside a stream that is not (seen in 0.32.0); which of both is
-// counted nowhere.
+// vllmOutcomes describes what is known about the outcomes of requests. Rejections are answered 503,
+// or inside a stream with 200 (seen in 0.32.0), and nothing counts how many of each.
 func vllmOutcomes(p *Page) string {
 	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and clients that left are not counted"
 	switch {
 	case vllmRust(p):
 		return counted + "; clients that left are among those that finished, by their reason; errors inside a stream are not counted"
-	case p.Shows(vllmPage("admission_rejections_total")):
+	case p.HasName(vllmPrefix + "admission_rejections_total"):
 		return counted + "; those refused are taken from the answers 5xx, though some have their error inside a stream: failures are then at least what is shown; " + not
-	case !p.Begins(vllmPrefix):
+	case !p.HasPrefix(vllmPrefix):
 		return counted + ", refused ones among the failed; " + not
 	}
 	return counted + "; " + not
@@ -117,13 +108,12 @@ func vllmOutcomes(p *Page) string {
 
 const cureLogStats = "start vLLM without --disable-log-stats"
 
-// judge implements Engine.
-func (v *vllm) judge(name string, k *Known) target.Check {
+func (v *vllm) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	if p == nil {
 		return no("/metrics answers 404", "")
 	}
-	if name == CanOutcomes && p.Shows(vllmAnswers) {
+	if name == CanOutcomes && p.HasName(vllmAnswers) {
 		return yes(vllmOutcomes(p))
 	}
 	if generation, why := v.Generation(p, nil); generation == vllmSilent && name != CanGPU {

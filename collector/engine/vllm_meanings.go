@@ -1,33 +1,21 @@
 package engine
 
-// vllmPage is a name as vLLM's page has it.
-func vllmPage(name string) string { return vllmPrefix + name }
-
-// Meanings implements Engine: vLLM 0.8 to 0.32, by the sources of each release; the
-// pages of 0.12.0 and 0.32.0 were seen. Label engine is the data-parallel rank.
+// Meanings implements Engine for vLLM 0.8 to 0.32, by the sources of each release; the pages of
+// 0.12.0 and 0.32.0 were seen.
 func (*vllm) Meanings() []Meaning {
-	all := append(vllmEngine(), vllmTransfers()...)
-	for i := range all {
-		all[i].Name = vllmPage(all[i].Name)
-		for n := range all[i].Unless {
-			all[i].Unless[n] = vllmPage(all[i].Unless[n])
-		}
-	}
-	return append(all, vllmHTTP()...)
+	return append(withPrefix(vllmPrefix, append(vllmEngine(), vllmTransfers()...)), vllmHTTP()...)
 }
 
-// vllmRank is the label of data-parallel ranks: each reports its own requests,
-// tokens and cache.
+// vllmRank is the label of data-parallel ranks: each reports its own requests, tokens and cache.
 const vllmRank = "engine"
 
-// vllmEngine are the series of the engine.
+// vllmEngine returns the meanings of the engine's series.
 func vllmEngine() []Meaning {
 	return []Meaning{
-		// Requests. One whose client left is in no counter of those that ended; each of
-		// several answers or prompts of one request counts. A rejected request is answered
-		// 503, streamed or not, and so is among the answers by status too (exceptions.py,
-		// QueueOverflowError); one that is rejected when its stream has begun, as in a burst,
-		// has its error inside a 200 (seen in 0.32.0).
+		// Requests. Those of clients that left count nowhere as ended; each of several answers or
+		// prompts of a request counts. A rejected request, streamed or not, is answered 503 and
+		// counts by status too (exceptions.py, QueueOverflowError); if its stream has begun, as in
+		// a burst, the error is inside a 200 (seen in 0.32.0).
 		{Name: "num_requests_running", Signal: RequestsRunning, Rank: vllmRank},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
@@ -36,9 +24,8 @@ func vllmEngine() []Meaning {
 		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"}},
 		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
 
-		// Tokens, which move with each step of the engine. Cached ones:
-		// prompt_tokens_cached_total is of 0.16, gpu_prefix_cache_hits_total was replaced in
-		// 0.9.2 and left in 0.12.
+		// Tokens, with each step of the engine. prompt_tokens_cached_total is new in 0.16;
+		// gpu_prefix_cache_hits_total was replaced in 0.9.2 and removed in 0.12.
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true, Rank: vllmRank},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true, Rank: vllmRank},
 		{Name: "prompt_tokens_cached_total", Signal: CachedTokens, Counter: true},
@@ -54,10 +41,9 @@ func vllmEngine() []Meaning {
 		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted, Counter: true},
 		{Name: "spec_decode_num_accepted_tokens_per_pos_total", Signal: SpecAcceptedPosition, Counter: true, Dims: []string{"position"}},
 
-		// Histograms of times, all but the first two observed when a request ends. The old
-		// time_per_output_token_seconds, which 0.16 has no more, is observed token by token:
-		// the same as inter_token_latency_seconds of 0.10.2, and next to it with the same
-		// values.
+		// Durations, all but the first two observed when a request ends. The old
+		// time_per_output_token_seconds, removed in 0.16, is observed token by token and equals
+		// inter_token_latency_seconds, new in 0.10.2.
 		{Name: "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
 		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
 		{Name: "time_per_output_token_seconds", Signal: InterToken, Form: Histogram, Unless: []string{"inter_token_latency_seconds"}},
@@ -68,18 +54,17 @@ func vllmEngine() []Meaning {
 		{Name: "request_decode_time_seconds", Signal: RequestDecode, Form: Histogram},
 		{Name: "request_inference_time_seconds", Signal: RequestInference, Form: Histogram},
 
-		// The engine and its cache. Use of the cache is of each rank's own, so that the
-		// fullest counts; it was named after the GPU until 0.11. The count of
-		// iteration_tokens_total, a histogram whatever its name says, is that of iterations.
-		// The value of lora_requests_info is when it was written, and label sets of the past
-		// stay: the largest is the one that holds.
+		// The engine and its cache. Each rank has a cache of its own, and the fullest counts; it
+		// was named after the GPU until 0.11. iteration_tokens_total is a histogram despite its
+		// name, and its count is that of iterations. The value of lora_requests_info is when it was
+		// written; past label sets stay, and the largest value is current.
 		{Name: "kv_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank},
 		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: []string{"kv_cache_usage_perc"}},
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Counter: true, Rank: vllmRank},
 		{Name: "engine_sleep_state", Where: only("sleep_state", "awake"), Signal: EngineAwake, Combine: Max, Rank: vllmRank},
-		// Each rank has all of num_gpu_blocks, the sum over the ranks of the page since
-		// they report to one API (core_client.py of 0.9 to 0.32), and its own
-		// kv_cache_size_tokens, which newer releases have.
+		// num_gpu_blocks of each rank is the sum over the ranks that report to one API
+		// (core_client.py of 0.9 to 0.32); kv_cache_size_tokens of newer releases is the rank's
+		// own.
 		{
 			Name: vllmConfig, Signal: CacheStated, Combine: Max, Rank: vllmRank,
 			Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens", "kv_cache_size_tokens=tokens"},
@@ -95,9 +80,9 @@ func vllmEngine() []Meaning {
 	}
 }
 
-// vllmTransfers are the KV caches that the connectors of disaggregated servers move:
-// NIXL (seen in the Rust frontend of 0.32.0), and Mooncake since 0.33. The server that
-// computes prompts counts those that nobody fetched in time.
+// vllmTransfers returns the meanings of transfers of KV caches by the connectors of disaggregated
+// servers: NIXL (seen in the Rust frontend of 0.32.0), and Mooncake since 0.33. The prefill server
+// counts caches that nobody fetched in time.
 func vllmTransfers() []Meaning {
 	var all []Meaning
 	for _, connector := range []string{"nixl_", "mooncake_"} {
@@ -119,16 +104,15 @@ func vllmTransfers() []Meaning {
 // vllmAnswers counts the API's answers by the first digit of their status.
 const vllmAnswers = "http_requests_total"
 
-// vllmHTTP are the requests that ended with an HTTP status of failure, and where
-// the engine counts none, with --disable-log-stats, those that ended well. Errors
-// inside a stream come after a 200 and are counted nowhere else, and neither are
-// clients that left.
+// vllmHTTP returns the meanings of requests answered with an error status and, where the engine
+// counts none because of --disable-log-stats, of those that ended well. Errors inside a stream
+// follow a 200 and count nowhere else; neither do clients that left.
 func vllmHTTP() []Meaning {
 	var all []Meaning
 	for _, handler := range []string{"/v1/*", "/invocations*"} {
 		all = append(all, Meaning{
 			Name: vllmAnswers, Where: []string{"handler=" + handler, "method=POST", "status=2xx"},
-			Unless: []string{vllmPage("request_success_total")},
+			Unless: []string{vllmPrefix + "request_success_total"},
 			Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK},
 		})
 		for _, status := range []string{"4xx", "5xx"} {

@@ -66,7 +66,7 @@ func TestWhatRealPagesOfVLLMMean(t *testing.T) {
 			"requests_running": 4, "requests_waiting": 20, "prompt_tokens_total": 128, "generation_tokens_total": 85, "engine_iterations_total": 22,
 			"time_to_first_token_seconds_count": 4, "request_duration_seconds_count": 0, "kv_cache_utilization_ratio": 0.0117647058823529,
 		},
-		// Six clients left: their tokens and first tokens count, and nothing else.
+		// Six clients left: only their tokens and first tokens count.
 		"real-vllm-0.32.0-after-disconnect.prom": {
 			"requests_running": 0, "prompt_tokens_total": 864, "generation_tokens_total": 4860, "requests_finished_total finish_reason=length": 24,
 			"requests_finished_total finish_reason=abort": 0, "time_to_first_token_seconds_count": 30, "request_duration_seconds_count": 24,
@@ -76,7 +76,7 @@ func TestWhatRealPagesOfVLLMMean(t *testing.T) {
 			"requests_running": 0, "requests_waiting": 0, "prompt_tokens_total": 768, "generation_tokens_total": 2400, "requests_finished_total finish_reason=length": 24,
 		},
 		"real-vllm-0.32.0-dp2-before-any-request.prom": {"requests_running": -1, "requests_waiting": -1, "generation_tokens_total": 0, "engine_iterations_total": 0},
-		// New requests are refused while those in flight end.
+		// New requests are rejected while those in flight end.
 		"real-vllm-0.32.0-draining.prom":       {"requests_failed_total reason=5xx": 34, "requests_finished_total finish_reason=length": 20, "requests_running": 0},
 		"real-vllm-0.32.0-engine-stopped.prom": {"requests_running": 4, "requests_waiting": 4, "engine_awake": 1},
 		"real-vllm-0.32.0-lora-after.prom": {
@@ -87,7 +87,7 @@ func TestWhatRealPagesOfVLLMMean(t *testing.T) {
 	} {
 		shows(t, sampleValues(t, engine.VLLM, name), want, name)
 	}
-	// Both names of the time between tokens are on the page, with the same values.
+	// The page has both names of the time between tokens, with equal values.
 	name := "real-vllm-0.12.0-after.prom"
 	values := sampleValues(t, engine.VLLM, name)
 	require.InDelta(t, values["generation_tokens_total"]-values["time_to_first_token_seconds_count"], values["inter_token_latency_seconds_count"], 0, name)
@@ -101,9 +101,9 @@ func TestAVLLMThatSleepsServesNothing(t *testing.T) {
 		asleep:                              "its engines sleep until they are woken",
 		asleep + fmt.Sprintf(awake, "1", 1): "",
 	} {
-		require.Equal(t, want, of(t, engine.VLLM).Unserved(readPage(t, engine.VLLM, []byte(page)), nil, nil), page)
+		require.Equal(t, want, engineOf(t, engine.VLLM).Unserved(readPage(t, engine.VLLM, []byte(page)), nil, nil), page)
 	}
-	require.Empty(t, of(t, engine.VLLM).Unserved(nil, nil, nil))
+	require.Empty(t, engineOf(t, engine.VLLM).Unserved(nil, nil, nil))
 }
 
 func TestWhatVLLMSaysOfItself(t *testing.T) {
@@ -115,10 +115,10 @@ func TestWhatVLLMSaysOfItself(t *testing.T) {
 	require.Equal(t, "0.32.0", f.EngineVersion)
 	require.Empty(t, f.TRTLLMVersion, "its version is not TensorRT-LLM's")
 	require.Empty(t, f.Problems)
-	e := of(t, engine.VLLM)
+	e := engineOf(t, engine.VLLM)
 	version, _ := e.StockVersion(&f, nil)
 	require.Empty(t, version)
-	top := engine.NewTopology(e, engine.Seen{Names: []string{"base"}}, f.Models, nil)
+	top := engine.NewTopology(e, engine.NamedModels{Names: []string{"base"}}, f.Models, nil)
 	require.Equal(t, "base", top.ModelID(""), "series without a model are of the base model, not of an adapter")
 	name, why := top.EntryModel()
 	require.Equal(t, "base", name, why)
@@ -134,7 +134,7 @@ func TestAVLLMInRustWithoutItsStatisticsSaysSo(t *testing.T) {
 vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1
 `))
 	require.Equal(t, "false, the server was started with --disable-log-stats: the page has no gauges of its scheduler [start vLLM without --disable-log-stats]",
-		capability(t, engine.VLLM, engine.CanQueue, &engine.Known{Page: page}))
+		capability(t, engine.VLLM, engine.CanQueue, &engine.Knowledge{Page: page}))
 }
 
 func TestAModelWithoutTokensHasNoTimesOfThem(t *testing.T) {
@@ -153,7 +153,7 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 		"one that generates":             {9, 30, "true, time_to_first_token_seconds"},
 		"one that generates, none ended": {9, 0, "true, time_to_first_token_seconds"},
 	} {
-		known := &engine.Known{Page: readPage(t, engine.VLLM, fmt.Appendf(nil, page, c.tokens, c.requests))}
+		known := &engine.Knowledge{Page: readPage(t, engine.VLLM, fmt.Appendf(nil, page, c.tokens, c.requests))}
 		require.Equal(t, c.want, capability(t, engine.VLLM, engine.CanTTFT, known), says)
 	}
 }
@@ -164,15 +164,14 @@ func TestAVLLMWithAFrontendInRustIsOneByItsAPI(t *testing.T) {
 	require.Equal(t, engine.VLLM, found.Kind)
 }
 
-// TestRefusalsOfASilentVLLMAreAsFailures holds what is said of a page on which
-// a refusal and a failure are counted as one.
+// TestRefusalsOfASilentVLLMAreAsFailures has a page that counts a rejection and a failure as one.
 func TestRefusalsOfASilentVLLMAreAsFailures(t *testing.T) {
 	for page, same := range map[string]bool{
 		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\n":                              true,
 		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\nvllm:num_requests_running 1\n": false,
 		"process_start_time_seconds 1\n": false,
 	} {
-		require.Equal(t, same, of(t, engine.VLLM).Quirks(readPage(t, engine.VLLM, []byte(page))).RefusedFailed, page)
+		require.Equal(t, same, engineOf(t, engine.VLLM).Quirks(readPage(t, engine.VLLM, []byte(page))).RefusedFailed, page)
 	}
-	require.False(t, of(t, engine.VLLM).Quirks(nil).RefusedFailed)
+	require.False(t, engineOf(t, engine.VLLM).Quirks(nil).RefusedFailed)
 }

@@ -95,13 +95,13 @@ func (r *Replica) askIdentity(ctx context.Context) {
 
 // dueIterations reads the iterations since the last reading.
 func (r *Replica) dueIterations(ctx context.Context, _ uint64, _ *lane.Batch) {
-	server, from := r.api(), r.server.Engine.Iterations()
-	if server == nil || from == nil || r.jobs.iterations.running {
+	server, path := r.api(), r.server.Engine.IterationsPath()
+	if server == nil || path == "" || r.jobs.iterations.running {
 		return
 	}
 	reading := r.answers.BeginReading()
 	ask(r.begin(ctx, &r.jobs.iterations), "iterations", func(job context.Context) api.Reading {
-		return server.Iterations(job, from, reading)
+		return server.Iterations(job, path, reading)
 	}, func(got api.Reading, failed error) {
 		if failed != nil {
 			got = reading

@@ -69,7 +69,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 	id, expect := r.page.identity, &r.pool.Expect
 	b := assess.Basis{
 		Engine: r.server.Engine, Topology: id.Topology, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
-		Known: engine.Known{
+		Knowledge: engine.Knowledge{
 			Facts: r.answers.Facts, MissingPage: pageMissing(failed), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Iterations: r.pool.IterationStats,
 		},
 		Expect: expect,

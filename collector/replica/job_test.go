@@ -16,7 +16,7 @@ import (
 // another is a server of another kind than there was.
 func another(t *testing.T, before scrape.Server, kind engine.Kind) scrape.Server {
 	t.Helper()
-	e, ok := engine.Of(string(kind))
+	e, ok := engine.ByName(string(kind))
 	require.True(t, ok)
 	before.Engine, before.Epoch = e, before.Epoch+1
 	return before

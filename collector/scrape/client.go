@@ -19,7 +19,7 @@ import (
 // Scraper sends requests to the servers of one pool, for their pages and to their APIs: a
 // [Client], or what takes its place in a test. It is safe for concurrent use.
 type Scraper interface {
-	engine.Asker
+	engine.Client
 
 	// Scrape requests one page; see [Client.Scrape].
 	Scrape(ctx context.Context, url string, buf []byte) (Page, error)

@@ -64,7 +64,7 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (Page, 
 	return Page{Body: append(buf[:0], body...), Received: received}, nil
 }
 
-// Do implements engine.Asker.
+// Do implements engine.Client.
 func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int, http.Header, []byte, error) {
 	path := pathOf(address)
 	s.asked = append(s.asked, path)
@@ -109,7 +109,7 @@ func found(t *testing.T, kind engine.Kind, address string) Server {
 	t.Helper()
 	s := NewServer(target.Auto)
 	if kind != engine.Unknown {
-		require.True(t, s.setKind(engine.Found{Kind: kind, Evidence: "it was seen"}))
+		require.True(t, s.setKind(engine.Detection{Kind: kind, Evidence: "it was seen"}))
 	}
 	s.URL = address
 	return s

@@ -27,7 +27,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 		f.Server.Uncertain = failed != nil
 		return false
 	}
-	if kind := engine.FromPage(body); kind != engine.Unknown && engine.Alike(f.Server.Engine.Kind(), kind) {
+	if kind := engine.FromPage(body).Kind; kind != engine.Unknown && engine.SharePage(f.Server.Engine.Kind(), kind) {
 		f.Server.Uncertain = false
 		return false
 	}
@@ -62,10 +62,10 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, failed error) {
 	if f.Server.Known() && f.Up || !answering(failed) {
 		return
 	}
-	found := engine.Marked(body)
+	found := engine.FromPage(body)
 	kind := found.Kind
 	if found.Companion == "" && f.Server.Companion != "" && !f.Target.Auto() {
-		f.Server.setKind(engine.Found{Kind: engine.Kind(f.Target.Engine)})
+		f.Server.setKind(engine.Detection{Kind: engine.Kind(f.Target.Engine)})
 	}
 	switch {
 	case found.Companion != "":
@@ -75,8 +75,8 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, failed error) {
 		return
 	case kind == engine.Unknown:
 		kind = f.kindByAPI(ctx, body, failed)
-	case f.Target.Auto() && !engine.Alike(f.Server.Engine.Kind(), kind):
-		found = engine.Recognise(ctx, f.Scraper, f.base(), body)
+	case f.Target.Auto() && !engine.SharePage(f.Server.Engine.Kind(), kind):
+		found = engine.Recognize(ctx, f.Scraper, f.base(), body)
 		f.Server.setKind(found)
 		kind = found.Kind
 	}

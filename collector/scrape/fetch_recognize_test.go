@@ -152,14 +152,14 @@ func TestAServerOfNoKnownKind(t *testing.T) {
 		require.False(t, s.Known())
 		require.Equal(t, engine.Unknown, s.PageKind())
 		require.Empty(t, s.Mismatch())
-		require.False(t, s.setKind(engine.Found{Kind: "something else", Evidence: "x"}))
+		require.False(t, s.setKind(engine.Detection{Kind: "something else", Evidence: "x"}))
 		require.Empty(t, s.Evidence)
 		require.Zero(t, s.Epoch)
 	}
 	s := NewServer("triton")
 	require.True(t, s.Known())
-	require.False(t, s.setKind(engine.Found{Kind: engine.Triton, Evidence: "its page"}), "it is that already")
+	require.False(t, s.setKind(engine.Detection{Kind: engine.Triton, Evidence: "its page"}), "it is that already")
 	require.Equal(t, "its page", s.Evidence)
-	require.True(t, s.setKind(engine.Found{Kind: engine.NIM}))
+	require.True(t, s.setKind(engine.Detection{Kind: engine.NIM}))
 	require.Equal(t, 1, s.Epoch)
 }

@@ -32,7 +32,7 @@ type Server struct {
 // NewServer returns a server of which only the configured kind is known, "auto" for one
 // that is to be detected.
 func NewServer(kind string) Server {
-	e, ok := engine.Of(kind)
+	e, ok := engine.ByName(kind)
 	if !ok {
 		e = engine.None()
 	}
@@ -55,8 +55,8 @@ func (s *Server) RedactedURL() string {
 func (s *Server) Known() bool { return s.Engine.Kind() != engine.Unknown }
 
 // setKind takes over what was detected and reports whether the kind is another one.
-func (s *Server) setKind(found engine.Found) bool {
-	e, ok := engine.Of(string(found.Kind))
+func (s *Server) setKind(found engine.Detection) bool {
+	e, ok := engine.ByName(string(found.Kind))
 	if s.Companion = found.Companion; s.Companion != "" {
 		e, ok = engine.None(), true
 	}
@@ -75,7 +75,7 @@ func (s *Server) setKind(found engine.Found) bool {
 // Mismatch describes that the page is of another kind of server than the configured one;
 // empty when it is not.
 func (s *Server) Mismatch() string {
-	if s.pageKind == engine.Unknown || !s.Known() || engine.Alike(s.Engine.Kind(), s.pageKind) {
+	if s.pageKind == engine.Unknown || !s.Known() || engine.SharePage(s.Engine.Kind(), s.pageKind) {
 		return ""
 	}
 	return "the page looks like that of " + string(s.pageKind) + ", engine says " + string(s.Engine.Kind())

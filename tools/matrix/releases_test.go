@@ -46,7 +46,7 @@ func TestEveryReleaseShowsTheSame(t *testing.T) {
 		require.NoError(t, err)
 		last := &seen[len(seen)-1]
 		text := server.Text(&healthy.Pages[len(healthy.Pages)-1].Book)
-		kind := engine.Recognise(t.Context(), nobody{}, "http://a:1", []byte(text)).Kind
+		kind := engine.Recognize(t.Context(), nobody{}, "http://a:1", []byte(text)).Kind
 		row := []string{server.Name, string(kind), generationOf(t, &server, text), string(last.State)}
 		if same[string(kind)] == nil {
 			same[string(kind)] = make(map[string]string)
@@ -81,7 +81,7 @@ func TestEveryReleaseShowsTheSame(t *testing.T) {
 // generationOf returns what a page is within its kind.
 func generationOf(t *testing.T, server *matrix.Server, text string) string {
 	t.Helper()
-	e, ok := engine.Of(string(server.Kind))
+	e, ok := engine.ByName(string(server.Kind))
 	require.True(t, ok)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	block, err := cache.Parse([]byte(text), "")

@@ -71,7 +71,7 @@ const window = time.Minute
 
 // Play plays a server through a trouble and returns the results of each page.
 func Play(server *Server, trouble *Trouble) ([]Seen, error) {
-	e, ok := engine.Of(string(server.Kind))
+	e, ok := engine.ByName(string(server.Kind))
 	if !ok {
 		return nil, errors.New("no such kind")
 	}
@@ -119,7 +119,7 @@ func (r *run) identity() derive.Identity {
 	}
 	return derive.Identity{
 		Labels: labels.FromStrings("engine", string(r.server.Kind)), Source: engine.SourceUnknown,
-		Topology: engine.NewTopology(r.engine, r.read.Seen(), models, nil),
+		Topology: engine.NewTopology(r.engine, r.read.NamedModels(), models, nil),
 	}
 }
 
@@ -163,7 +163,7 @@ func (r *run) seen(p *Page, out *exposition.Block) Seen {
 	}
 	s.Conditions = r.deriver.Conditions()
 	c := &s.Conditions
-	known := assess.Know(&assess.Basis{Engine: r.engine, Topology: r.topology, Known: engine.Known{Page: r.read, Facts: r.facts, Health: r.health, Canary: r.canary}, Expect: &assess.Expectations{}})
+	known := assess.Know(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: engine.Knowledge{Page: r.read, Facts: r.facts, Health: r.health, Canary: r.canary}, Expect: &assess.Expectations{}})
 	for _, c := range known.List(assess.Capabilities) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}

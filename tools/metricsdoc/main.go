@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed" // For the section on what no server exposes.
 	"errors"
 	"fmt"
 	"maps"
@@ -60,7 +61,7 @@ func reference() []byte {
 	sections(&b, assess.Catalogue())
 	withoutWindowGauges(&b)
 	b.WriteString(checks)
-	unknowns(&b)
+	b.WriteString("\n" + unknown)
 	aliases(&b)
 	return b.Bytes()
 }
@@ -82,23 +83,10 @@ const checks = `
 | kv_fraction_mismatch | the server's own ratio of used blocks is off by more than 0.01, on two pages | KV cache utilization |
 `
 
-// unknowns writes what no page exposes.
-func unknowns(b *bytes.Buffer) {
-	b.WriteString("\n## Not exposed by any server of a kind\n\n| quantity | reason | instead | servers |\n| --- | --- | --- | --- |\n")
-	by := map[engine.NotShown][]engine.Kind{}
-	var all []engine.NotShown
-	for _, e := range engine.All() {
-		for _, u := range e.NotShown() {
-			if by[u] == nil {
-				all = append(all, u)
-			}
-			by[u] = append(by[u], e.Kind())
-		}
-	}
-	for _, u := range all {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", cell(u.What), cell(u.Why), cell(u.Instead), kinds(by[u]))
-	}
-}
+// unknown is the section on what no server of a kind exposes.
+//
+//go:embed unknown.md
+var unknown string
 
 // aliases writes the names of other vocabularies.
 func aliases(b *bytes.Buffer) {

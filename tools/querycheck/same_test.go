@@ -82,7 +82,7 @@ func (r *recorded) into(t *testing.T, db *tsdb.DB) {
 	t.Helper()
 	replica, err := simulate.NewReplica(r.spec)
 	require.NoError(t, err)
-	e, ok := engine.Of(string(r.kind))
+	e, ok := engine.ByName(string(r.kind))
 	require.True(t, ok)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	r.deriver = derive.NewDeriver(derive.Options{Window: time.Minute, Interval: pageEvery, Engine: e})
@@ -99,7 +99,7 @@ func (r *recorded) into(t *testing.T, db *tsdb.DB) {
 			read = engine.ReadPage(e, raw)
 			r.deriver.Identify(derive.Identity{
 				Labels:   labels.FromStrings("engine", string(r.kind), "pool_id", "p", "replica_id", "r"),
-				Topology: engine.NewTopology(e, read.Seen(), r.models, nil),
+				Topology: engine.NewTopology(e, read.NamedModels(), r.models, nil),
 			})
 		} else {
 			read.Refresh(raw)

@@ -11,13 +11,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// row is one iteration with two decoding requests; more are further fields.
+// row returns one iteration with two decoding requests; more are further fields.
 func row(iteration int, more ...string) string {
 	return fmt.Sprintf(`{"iter":%d,"numActiveRequests":2,"numQueuedRequests":%d,"inflightBatchingStats":{"numGenRequests":2,"numCtxTokens":10}%s}`,
 		iteration, iteration%10, strings.Join(append([]string{""}, more...), ","))
 }
 
-// rows are the iterations from first to last.
+// rows returns the iterations from first to last.
 func rows(first, last int) string {
 	var all []string
 	for i := first; i <= last; i++ {
@@ -27,14 +27,6 @@ func rows(first, last int) string {
 }
 
 func list(rows ...string) string { return "[" + strings.Join(rows, ",") + "]" }
-
-// serveIterations is how trtllm-serve hands out its iterations.
-func serveIterations(t *testing.T) *engine.IterationStats {
-	t.Helper()
-	from := of(t, engine.TRTLLMServe).Iterations()
-	require.NotNil(t, from)
-	return from
-}
 
 func TestIterationsCountOnceAndHolesAreSeen(t *testing.T) {
 	type answer struct {
@@ -107,7 +99,7 @@ func TestIterationsCountOnceAndHolesAreSeen(t *testing.T) {
 			var sums engine.IterationSums
 			for _, a := range c.answers {
 				var err error
-				sums, err = book.Add(serveIterations(t), []byte(a.text), !a.lost)
+				sums, err = book.Add([]byte(a.text), !a.lost)
 				require.NoError(t, err)
 			}
 			require.Equal(t, c.read, sums.Iterations, "read")
@@ -132,9 +124,9 @@ func TestAnswersWithoutIterationsAreErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var book engine.Iterations
-			_, err := book.Add(serveIterations(t), []byte(rows(1, 3)), true)
+			_, err := book.Add([]byte(rows(1, 3)), true)
 			require.NoError(t, err)
-			sums, err := book.Add(serveIterations(t), []byte(text), true)
+			sums, err := book.Add([]byte(text), true)
 			require.Error(t, err)
 			require.Equal(t, uint64(3), sums.Iterations, "what was read stays")
 		})
@@ -153,7 +145,7 @@ func TestRealIterationsAreRead(t *testing.T) {
 				text = []byte("[" + string(text) + "]")
 			}
 			var book engine.Iterations
-			sums, err := book.Add(serveIterations(t), text, true)
+			sums, err := book.Add(text, true)
 			require.NoError(t, err)
 			require.Equal(t, want.generated, sums.GeneratedTokens)
 			require.Equal(t, want.context, sums.ContextTokens)
@@ -183,7 +175,7 @@ func TestCountsOfIterations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var book engine.Iterations
-			sums, err := book.Add(serveIterations(t), []byte(c.rows), true)
+			sums, err := book.Add([]byte(c.rows), true)
 			require.NoError(t, err)
 			require.Equal(t, c.generated, sums.GeneratedTokens)
 			require.Equal(t, c.context, sums.ContextTokens)

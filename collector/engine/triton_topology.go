@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+const (
+	// platformEnsemble is the platform in the config of an ensemble.
+	platformEnsemble = "ensemble"
+	// The others are names in TensorRT-LLM's own model repositories.
+	llmName, blsName, ensembleName = "tensorrt_llm", "tensorrt_llm_bls", "ensemble"
+	preprocessing, postprocessing  = "preprocessing", "postprocessing"
+)
+
+// arrange implements Engine. Ensembles and BLS models are entries; the models that they call are
+// parts and share the entry's id. Without configs, the names in TensorRT-LLM's own model
+// repositories decide.
+func (*tritonPage) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
+	configs := make(map[string]*ModelFacts, len(facts))
+	for i := range facts {
+		if facts[i].Configured {
+			configs[facts[i].Name] = &facts[i]
+		}
+	}
+	for _, n := range named.Names {
+		t.models[n] = tritonTreatment(n, configs[n], slices.Contains(named.Executors, n), slices.Contains(named.Inner, n))
+	}
+	entries := tritonEntries(t, named.Names, facts, configs)
+	tritonGroups(t, entries, named.Names, configs)
+	tritonAffixed(t, entries, named.Names, configs)
+	tritonUnresolved(t, named, configs)
+	for i := range facts {
+		if draft := facts[i].Draft; t.known[draft] {
+			t.roles[draft] = RoleDraft
+		}
+	}
+	tritonFollowers(t, configs)
+}
+
+// tritonEntries marks the models that are not loaded, and returns those that clients may call. If
+// some are loaded, those that are not are left out, unless their config was answered earlier.
+func tritonEntries(t *Topology, names []string, facts []ModelFacts, configs map[string]*ModelFacts) []string {
+	loaded := slices.ContainsFunc(facts, func(f ModelFacts) bool { return f.State == ModelReady })
+	for i := range facts {
+		// A model that was not loaded again after a restart still has its earlier config.
+		never := facts[i].State == "" && (loaded || !facts[i].Configured)
+		t.treat(facts[i].Name, func(m *treatment) { m.unloaded = never || facts[i].State == ModelUnavailable })
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return loaded && t.models[n].unloaded && configs[n] == nil })
+}
+
+// tritonTreatment returns how a model treats its requests, by its config, or else by its name or by
+// series of an executor. Decoupled models of the Python backend report when execute() returns
+// (python_backend src/pb_metric_reporter.cc), which is when they hand over. Those of the vLLM
+// backend are always decoupled (vllm_backend src/model.py, _init_engine_args), and Python models
+// that run TensorRT-LLM hand over even if they are not (seen on 2.51).
+func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment {
+	m := treatment{ensemble: name == ensembleName, inFlight: name == llmName || vllm}
+	if f == nil {
+		if vllm {
+			m.handsOver = TrustYes
+		}
+		if m.ensemble || executor || name == preprocessing || name == postprocessing {
+			m.handsOver = TrustNo
+		}
+		return m
+	}
+	m.configured, m.streams, m.handsOver = true, f.Decoupled, TrustNo
+	m.ensemble = f.Platform == platformEnsemble
+	own := f.Backend == backendPython || f.Backend == backendVLLM
+	if own && (f.Decoupled || executor || name == llmName) {
+		m.handsOver = TrustYes
+	}
+	m.inFlight = m.inFlight || f.Decoupled && own || f.Backend == backendCPP || f.Backend == backendVLLM
+	return m
+}
+
+// tritonGroups finds entries and their parts. Ensembles come before BLS models, since a repository
+// that has both over the same parts is one deployment.
+func tritonGroups(t *Topology, entries, names []string, configs map[string]*ModelFacts) {
+	within := make(map[string]bool) // The steps of ensembles, which may be ensembles.
+	for _, n := range entries {
+		for _, step := range ensembleParts(n, configs[n], names) {
+			within[step] = true
+		}
+	}
+	for _, n := range entries {
+		if parts := ensembleParts(n, configs[n], names); len(parts) > 0 && !within[n] {
+			t.join(n, nestedSteps(parts, configs))
+		}
+	}
+	tritonCallers(t, entries, names, configs)
+}
+
+// tritonCallers finds BLS models and their parts. Those that another calls come last, when they are
+// its parts already, so that the order of names does not matter.
+func tritonCallers(t *Topology, entries, names []string, configs map[string]*ModelFacts) {
+	called := make(map[string]bool)
+	for _, n := range entries {
+		for _, part := range blsParts(n, configs[n], names) {
+			called[part] = true
+		}
+	}
+	for _, last := range []bool{false, true} {
+		for _, n := range entries {
+			if parts := blsParts(n, configs[n], names); len(parts) > 0 && called[n] == last {
+				t.join(n, parts)
+			}
+		}
+	}
+}
+
+// nestedSteps returns the steps and those of the ensembles among them, each of which gets a request
+// for every request to the outermost.
+func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
+	all := slices.Clone(steps)
+	for i := 0; i < len(all); i++ {
+		if f := configs[all[i]]; f != nil && f.Platform == platformEnsemble {
+			all = append(all, slices.DeleteFunc(slices.Clone(f.Steps), func(n string) bool { return slices.Contains(all, n) })...)
+		}
+	}
+	return all
+}
+
+// tritonAffixed finds second deployments of the template on one server: models without a known
+// config whose names are those of the template with a common prefix or suffix.
+func tritonAffixed(t *Topology, entries, names []string, configs map[string]*ModelFacts) {
+	groups := make(map[[2]string]map[string]string)
+	for _, n := range names {
+		if word, affix := tritonTemplate(n); word != "" && configs[n] == nil {
+			if groups[affix] == nil {
+				groups[affix] = make(map[string]string)
+			}
+			groups[affix][word] = n
+		}
+	}
+	for _, group := range groups {
+		for _, front := range []string{ensembleName, blsName} {
+			entry := group[front]
+			if !slices.Contains(entries, entry) || len(group) == 1 {
+				continue
+			}
+			t.join(entry, slices.DeleteFunc(slices.Sorted(maps.Values(group)), func(n string) bool {
+				return n == group[ensembleName] || n == group[blsName]
+			}))
+			if front == ensembleName {
+				t.treat(entry, func(m *treatment) { m.ensemble, m.handsOver = true, TrustNo })
+			}
+		}
+	}
+}
+
+// tritonTemplate returns the name in the template that is part of a name, with the prefix and the
+// suffix around it; empty for other names, and those without either.
+func tritonTemplate(name string) (word string, affix [2]string) {
+	for _, word := range []string{blsName, preprocessing, postprocessing, llmName, ensembleName} {
+		if prefix, suffix, ok := strings.Cut(name, word); ok && prefix+suffix != "" {
+			return word, [2]string{prefix, suffix}
+		}
+	}
+	return "", affix
+}
+
+// tritonUnresolved finds models that may be parts of each other: several that are loaded, one of
+// them an executor, whose role neither a config nor a name reveals.
+func tritonUnresolved(t *Topology, named NamedModels, configs map[string]*ModelFacts) {
+	var open []string
+	for _, n := range named.Names {
+		if t.roles[n] == RoleSingle && configs[n] == nil && !t.models[n].unloaded {
+			open = append(open, n)
+		}
+	}
+	executor := func(n string) bool { return slices.Contains(named.Executors, n) || n == llmName }
+	if len(open) < 2 || !slices.ContainsFunc(open, executor) {
+		return
+	}
+	for _, n := range open {
+		t.roles[n] = RoleUnknown
+	}
+}
+
+// conventional returns the parts in TensorRT-LLM's model repositories that are among the names
+// (tensorrtllm_backend, all_models/inflight_batcher_llm).
+func conventional(names []string) []string {
+	return slices.DeleteFunc([]string{preprocessing, llmName, postprocessing}, func(n string) bool { return !slices.Contains(names, n) })
+}
+
+// ensembleParts returns the steps of an ensemble; none for other models.
+func ensembleParts(name string, f *ModelFacts, names []string) []string {
+	switch {
+	case f != nil && f.Platform == platformEnsemble:
+		return f.Steps
+	case f == nil && name == ensembleName:
+		return conventional(names)
+	}
+	return nil
+}
+
+// blsParts returns the models that a BLS model calls; none for other models.
+func blsParts(name string, f *ModelFacts, names []string) []string {
+	var parts []string
+	if f != nil {
+		parts = slices.Clone(f.Calls)
+	}
+	base, ok := strings.CutSuffix(name, "_bls")
+	if !ok || f != nil && f.Platform == platformEnsemble {
+		return parts
+	}
+	// The parameters of the template name only the LLM; its other parts have fixed names.
+	for _, n := range append(conventional(names), base) {
+		if !slices.Contains(parts, n) && slices.Contains(names, n) {
+			parts = append(parts, n)
+		}
+	}
+	return parts
+}
+
+// tritonFollowers marks the steps after the first decoupled one of every ensemble, and the
+// postprocessing of the template: a streaming ensemble calls it once per token (seen on 2.51).
+func tritonFollowers(t *Topology, configs map[string]*ModelFacts) {
+	follows := func(m *treatment) { m.followsLLM = true }
+	for _, f := range configs {
+		after := false
+		for _, step := range f.Steps {
+			if after {
+				t.treat(step, follows)
+			}
+			part := configs[step]
+			after = after || part != nil && part.Decoupled
+		}
+	}
+	if t.roles[postprocessing] == RolePart {
+		t.treat(postprocessing, follows)
+	}
+}
