@@ -102,6 +102,7 @@ func podName(b *labels.Builder) string {
 
 // target builds a target from its labels; nil when relabeling drops it.
 func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
+	pod := podName(labels.NewBuilder(lset))
 	lset, keep := p.RelabelConfigs.Target(lset)
 	if !keep {
 		return nil, nil //nolint:nilnil // a dropped target is neither a target nor an error.
@@ -123,6 +124,7 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 	if kinds := config.Engines(); !slices.Contains(kinds, t.Engine) {
 		return nil, fmt.Errorf("target %q has %s %q: write one of %s", withoutSecrets(address), relabel.LabelEngine, t.Engine, strings.Join(kinds, ", "))
 	}
+	t.Pod = pod != "" && t.ReplicaID == pod
 	var err error
 	if t.Silent, err = p.silent(lset.Get(SilentLabel)); err != nil {
 		return nil, err

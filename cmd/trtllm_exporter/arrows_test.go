@@ -17,17 +17,18 @@ import (
 
 const module = "github.com/trtllm-exporter/trtllm_exporter"
 
-// architecture holds the one table of arrows: what a room may import of the other rooms.
+// architecture contains the table of allowed imports between packages.
 const architecture = "../../docs/architecture.md"
 
-// arrows are the rows of the table: the rooms that each room may import, and those that the tests of every room may
-// import in addition to their own arrows.
+// arrows are the rows of the table: the packages that each package may import, and those that the
+// tests of every package may import besides.
 type arrows struct {
 	of       map[string][]string
 	forTests []string
 }
 
-// readArrows reads the table of section "Imports". A row whose first cell names no room is for the tests.
+// readArrows reads the table of section "Imports". A row whose first cell names no package is for
+// the tests.
 func readArrows(t *testing.T) arrows {
 	t.Helper()
 	page, err := os.ReadFile(architecture)
@@ -61,7 +62,7 @@ func readArrows(t *testing.T) arrows {
 	return table
 }
 
-// room is a package of the module: what it and its tests import of the other ones.
+// room is a package of the module: what it and its tests import of the others.
 type room struct{ imports, inTests []string }
 
 func TestRoomsImportOnlyWhatTheirArrowsAllow(t *testing.T) {
@@ -101,7 +102,8 @@ func TestArrowsHaveNoCycle(t *testing.T) {
 	}
 }
 
-// listRooms asks the go command for every package of the module, those with tagged end-to-end tests among them.
+// listRooms asks the go command for every package of the module, including those with tagged
+// end-to-end tests.
 func listRooms(t *testing.T) map[string]room {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_deb,e2e_dynamo,e2e_kube,e2e_live,e2e_triton",
@@ -125,7 +127,7 @@ func listRooms(t *testing.T) map[string]room {
 	}
 }
 
-// ours are the imports that are other rooms of this module.
+// ours returns the imports that are other packages of this module.
 func ours(room string, imports ...[]string) []string {
 	found := map[string]bool{}
 	for _, path := range slices.Concat(imports...) {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fileOf is a configuration file of a test.
+// fileOf writes a configuration file and returns its name.
 func fileOf(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yml")
@@ -21,8 +21,7 @@ func fileOf(t *testing.T, text string) string {
 	return file
 }
 
-// What keeps an exporter from running says nothing of a command that asks servers
-// for a moment.
+// What keeps an exporter from running is no reason for a command that asks servers once to fail.
 func TestCommandsAskServersAsTheFileAndTheFlagsSay(t *testing.T) {
 	server := staticServer(t)
 	quick := fileOf(t, `global: { scrape_interval: 1s }
@@ -72,13 +71,13 @@ func TestTopShowsNoPasswordOfTheExportersURL(t *testing.T) {
 }
 
 func TestTopLooksAsRarelyAsItIsTold(t *testing.T) {
-	rarely := topFlags{every: 45 * time.Second, targets: []string{"http://a:8002"}}
+	rarely := topFlags{interval: 45 * time.Second, targets: []string{"http://a:8002"}}
 	_, err := rarely.load()
 	require.NoError(t, err)
 }
 
 func TestTopShowsTheServersOfAnyFile(t *testing.T) {
-	shared := topFlags{every: time.Second, file: fileOf(t, `sharding: { total: 3 }
+	shared := topFlags{interval: time.Second, file: fileOf(t, `sharding: { total: 3 }
 pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ] } ]
 `)}
 	file, err := shared.load()
@@ -86,9 +85,9 @@ pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ] } ]
 	require.NoError(t, file.Sharding.Place(""), "all targets are of interest")
 }
 
-// Each iteration is given out once, and belongs to the exporter.
+// Servers hand out each iteration once, and it belongs to the exporter.
 func TestTopTakesNoIterationsFromTheExporter(t *testing.T) {
-	looking := topFlags{every: time.Second, file: fileOf(t, `pools: [ { pool_id: p, iteration_stats: true, static_configs: [ { targets: ["a:8002"] } ] } ]
+	looking := topFlags{interval: time.Second, file: fileOf(t, `pools: [ { pool_id: p, iteration_stats: true, static_configs: [ { targets: ["a:8002"] } ] } ]
 `)}
 	file, err := looking.load()
 	require.NoError(t, err)
@@ -99,6 +98,6 @@ func TestDoctorsJSONHasListsWhereThereIsNothing(t *testing.T) {
 	file := fileOf(t, `pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ], relabel_configs: [ { action: drop } ] } ]
 `)
 	var out, problems bytes.Buffer
-	require.Equal(t, exitUnreachable, run([]string{"doctor", "--json", "--config.file", file}, &out, &problems), problems.String())
+	require.Equal(t, exitNoPage, run([]string{"doctor", "--json", "--config.file", file}, &out, &problems), problems.String())
 	require.Contains(t, out.String(), `"servers": []`)
 }

@@ -3,47 +3,44 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/model"
+	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// declareCheckConfig declares the subcommand that starts nothing.
 func declareCheckConfig(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("check-config", "Check a configuration file and report each mistake with its line. It needs no network and no cluster.")
 	file := cmd.Arg("file", "Configuration file.").Required().String()
-	return cmd.FullCommand(), func() error { return checkConfig(out, *file) }
+	return cmd.FullCommand(), func() error { return checkConfig(out.stdout, *file) }
 }
 
-// checkConfig does what a start does, without asking anybody: what is built from
-// the file, such as certificates, is checked too.
-func checkConfig(out *output, file string) error {
+// checkConfig does what a start does without asking anybody, such as reading certificates,
+// and writes what the file contains.
+func checkConfig(w io.Writer, file string) error {
 	f, err := config.Load(file)
 	if err != nil {
 		return err
 	}
 	if f.Sharding.Index == nil {
-		// A start gets the index from --sharding.index; any does for a check.
-		_ = f.Sharding.Place("0")
+		_ = f.Sharding.Place("0") // A start gets the index from --sharding.index; any will do for a check.
 	}
 	if err := collector.Check(f); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return summarise(out.stdout, file, f, warnings(file, f))
-}
-
-// summarise says what a good file holds, and what may not be meant.
-func summarise(w io.Writer, file string, f *config.File, warnings []string) error {
 	p := &textTable{width: widthOf(w)}
 	head := fmt.Sprintf("%s: OK, %s", file, count(len(f.Pools), "pool"))
 	if total := f.Sharding.Total; total > 1 {
 		head += fmt.Sprintf(" shared by %d exporters", total)
 	}
 	p.line(head)
-	for _, warning := range warnings {
+	for _, warning := range warnings(file, f) {
 		p.line("  warning: " + warning)
 	}
 	for i := range f.Pools {
@@ -55,14 +52,63 @@ func summarise(w io.Writer, file string, f *config.File, warnings []string) erro
 		p.line(fmt.Sprintf("  %s: engine %s, %s, every %s, timeout %s", pool.PoolID, pool.Engine,
 			count(targets, "static target"), time.Duration(pool.ScrapeInterval), time.Duration(pool.ScrapeTimeout)))
 	}
-	_, err := io.WriteString(w, p.String())
+	_, err = io.WriteString(w, p.String())
 	return err
 }
 
-// count is a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// warnings lists what is valid in a file and yet probably a mistake, a line each.
+func warnings(file string, f *config.File) []string {
+	var all []string
+	text, err := os.ReadFile(file)
+	var doc yaml.Node
+	if err == nil && yaml.Unmarshal(text, &doc) == nil {
+		all = append(all, variables(file, &doc, false)...)
+	}
+	addresses := map[string]string{}
+	for i := range f.Pools {
+		pool := &f.Pools[i]
+		for _, text := range pool.Discovery.Unmatched() {
+			all = append(all, fmt.Sprintf("%s: pools[%d].%s; targets appear when one does", file, i, text))
+		}
+		for j, g := range pool.Discovery.StaticConfigs {
+			for k, t := range g.Targets {
+				key := fmt.Sprintf("pools[%d].static_configs[%d].targets[%d]", i, j, k)
+				// Two paths at one address are two pages.
+				page := string(t[model.AddressLabel]) + string(g.Labels[model.MetricsPathLabel]) + pool.MetricsPath
+				if first, twice := addresses[page]; twice {
+					all = append(all, fmt.Sprintf("%s: %s: %s is also the address of %s; it is scraped twice, and sums count it twice", file, key, t[model.AddressLabel], first))
+					continue
+				}
+				addresses[page] = key
+			}
+		}
+	}
+	return all
+}
+
+// variables warns of values that look like environment variables, which are not expanded. In
+// relabeling rules they are groups of the regular expression.
+func variables(file string, n *yaml.Node, rules bool) []string {
+	if n.Kind == yaml.ScalarNode && !rules {
+		if found := regexp.MustCompile(`\$\{[^}]*\}`).FindString(n.Value); found != "" {
+			return []string{fmt.Sprintf("%s: line %d: %s is not expanded: environment variables are not supported; write the value, or expand it before the start", file, n.Line, found)}
+		}
+	}
+	var all []string
+	for i, child := range n.Content {
+		inRules := rules
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			key := n.Content[i-1].Value
+			inRules = rules || key == "relabel_configs" || key == "metric_relabel_configs"
+		}
+		all = append(all, variables(file, child, inRules)...)
+	}
+	return all
 }

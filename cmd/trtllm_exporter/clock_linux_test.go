@@ -44,7 +44,7 @@ func TestC04TheWallClockJumpsAndNothingElse(t *testing.T) {
 	}
 }
 
-// wallClock is how far the program's wall clock is from ours, by its last scrape.
+// wallClock returns how far the program's wall clock is from ours, by its last scrape.
 func (p *process) wallClock() time.Duration {
 	body, code, err := p.get("/targets?format=json")
 	require.NoError(p.t, err)
@@ -59,7 +59,7 @@ func (p *process) wallClock() time.Duration {
 	return time.Until(doc.Targets[0].LastScrape)
 }
 
-// near says whether one of the durations is within some seconds of another.
+// near reports whether one of the durations is within some seconds of another.
 func near(all []time.Duration, want time.Duration) bool {
 	for _, d := range all {
 		if (d - want).Abs() < 5*time.Second {

@@ -21,7 +21,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// typed are the arguments of a line, without what a shell makes of it.
+// typed splits a line into arguments as a shell does.
 func typed(line string) []string {
 	for _, end := range []string{" #", " | ", " > ", " &"} {
 		line, _, _ = strings.Cut(line, end)
@@ -34,7 +34,7 @@ func typed(line string) []string {
 	return args
 }
 
-// placed is what stands for the names in the documents.
+// placed replaces the names of servers and files in the documents.
 type placed struct {
 	// The pages of simulated servers, a file that names one, another by which four
 	// exporters share it, and the address of a running exporter.
@@ -77,10 +77,9 @@ func (p *placed) put(args []string) []string {
 	return args
 }
 
-// TestTheCommandsOfTheDocumentsRun runs every line of this program in the
-// documents, in front of a simulated server: those that end by themselves are to
-// end well, the exporter is to serve, the demo to show its fleet, and top to show
-// the replicas.
+// TestTheCommandsOfTheDocumentsRun runs every line of this program in the documents with a
+// simulated server: commands must succeed, the exporter must serve, the demo must show its fleet,
+// and top the replicas.
 func TestTheCommandsOfTheDocumentsRun(t *testing.T) {
 	t.Parallel()
 	fleet, err := simulate.StartFleet(t.Context(), demoFleet(2, 1))
@@ -150,7 +149,7 @@ func runLine(t *testing.T, p *placed, given []string) {
 	default:
 		var out, problems bytes.Buffer
 		code := run(args, &out, &problems)
-		if chosen == "doctor" && code == exitMissing {
+		if chosen == "doctor" && code == exitFailure {
 			code = exitOK // A simulated server has no flag that would turn on all it could.
 		}
 		require.Equal(t, exitOK, code, "%v\n%s%s", args, out.String(), problems.String())
@@ -158,8 +157,8 @@ func runLine(t *testing.T, p *placed, given []string) {
 	}
 }
 
-// runTop runs a line of top, in a terminal unless it is for scripts; one that names
-// no exporter means that of this machine.
+// runTop runs a line of top, in a terminal unless it is for scripts. Without an exporter in the
+// line it is the one of this machine.
 func runTop(t *testing.T, p *placed, args []string) {
 	t.Helper()
 	if !slices.ContainsFunc(args, func(a string) bool {
@@ -179,15 +178,14 @@ func runTop(t *testing.T, p *placed, args []string) {
 	x.shows(`^ended with 0$`)
 }
 
-// long is this program as a process that runs until it gets a signal.
+// long is this program as a process that runs until a signal.
 type long struct {
 	cmd  *exec.Cmd
 	said chan string // Lines of both outputs.
 	seen []string
 }
 
-// startLong starts this program; what was given twice is meant as it was given
-// last.
+// startLong starts this program. Of flags that are given twice the last one counts.
 func startLong(t *testing.T, args []string) *long {
 	t.Helper()
 	self, err := os.Executable()
@@ -217,7 +215,7 @@ func startLong(t *testing.T, args []string) *long {
 	return x
 }
 
-// address is where it says that it listens.
+// address returns the address that it reports to listen on.
 func (x *long) address(t *testing.T) string {
 	t.Helper()
 	listens := regexp.MustCompile(`(?:msg="Listening on".* address=|http://)(127\.0\.0\.1:\d+)(?:$|/)`)
@@ -236,7 +234,7 @@ func (x *long) address(t *testing.T) string {
 	}
 }
 
-// serves waits until an address answers something.
+// serves waits until an address answers.
 func (*long) serves(t *testing.T, url, want string) {
 	t.Helper()
 	var got string
@@ -247,7 +245,7 @@ func (*long) serves(t *testing.T, url, want string) {
 	}, time.Minute, 100*time.Millisecond, "%s %s", url, got)
 }
 
-// interrupt is Ctrl-C, after which it has to end well.
+// interrupt sends Ctrl-C, after which the program must succeed.
 func (x *long) interrupt(t *testing.T) {
 	t.Helper()
 	require.NoError(t, x.cmd.Process.Signal(syscall.SIGINT))
@@ -257,7 +255,7 @@ func (x *long) interrupt(t *testing.T) {
 	require.NoError(t, x.cmd.Wait(), strings.Join(x.seen, "\n"))
 }
 
-// TestTheMakeTargetsOfTheDocumentsExist has make plan each.
+// TestTheMakeTargetsOfTheDocumentsExist has make plan each target.
 func TestTheMakeTargetsOfTheDocumentsExist(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("there is no make")

@@ -18,10 +18,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// demoConfig is the head of the demo's configuration; pools follow.
+// demoConfig begins the configuration of the demo; pools follow.
 const demoConfig = "global: { scrape_interval: 1s, scrape_timeout: 900ms, window: 15s, stall_after: 5s }\npools:\n"
 
-// demoFlags say what the demo shows.
+// demoFlags define what the demo shows.
 type demoFlags struct {
 	length   time.Duration
 	speed    float64
@@ -31,18 +31,17 @@ type demoFlags struct {
 	replicas int
 }
 
-// declareDemo declares the subcommand that needs no server.
 func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("demo", "Serve the metrics of a simulated fleet, to try the exporter without a GPU. After half a minute its replicas fail in one way after another.")
+	cmd := app.Command("demo", "Serve the metrics of a simulated fleet, to try the exporter without a GPU. After half a minute its replicas begin to fail, one after the other.")
 	var serving webFlags
 	serving.declare(cmd)
 	var f demoFlags
 	cmd.Flag("for", "Stop after this time instead of at Ctrl-C.").PlaceHolder("TIME").DurationVar(&f.length)
 	cmd.Flag("speed", "Simulated seconds per second.").Default("1").Float64Var(&f.speed)
-	cmd.Flag("calm", "Let nothing fail.").BoolVar(&f.calm)
-	cmd.Flag("fault", "Let this happen at once, and nothing else; repeatable: "+strings.Join(faultNames(), ", ")+".").PlaceHolder("NAME").StringsVar(&f.faults)
-	cmd.Flag("replicas", "Replicas of the fleet.").Default("6").IntVar(&f.replicas)
-	cmd.Flag("mixed", "Add two pools of which each replica is another kind of server.").BoolVar(&f.mixed)
+	cmd.Flag("calm", "Inject no faults.").BoolVar(&f.calm)
+	cmd.Flag("fault", "Inject only this fault, at once; repeatable: "+strings.Join(faultNames(), ", ")+".").PlaceHolder("NAME").StringsVar(&f.faults)
+	cmd.Flag("replicas", "Number of replicas.").Default("6").IntVar(&f.replicas)
+	cmd.Flag("mixed", "Add two pools in which every replica is a different kind of server.").BoolVar(&f.mixed)
 	check := func() error { return cmp.Or(f.check(), serving.check()) }
 	return cmd.FullCommand(), checked(check, func(ctx context.Context) error {
 		if f.length > 0 {
@@ -57,10 +56,9 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 // maxReplicas bounds the fleet of the demo; each replica opens two ports.
 const maxReplicas = 1000
 
-// check says which flags contradict each other.
 func (f *demoFlags) check() error {
 	for _, name := range f.faults {
-		if faultOf(name) == nil {
+		if faultNamed(name) == nil {
 			return fmt.Errorf("--fault: there is no %q; use %s", name, strings.Join(faultNames(), ", "))
 		}
 	}
@@ -77,7 +75,7 @@ func (f *demoFlags) check() error {
 	return nil
 }
 
-// run runs the fleet, an exporter that scrapes it, and the story.
+// run runs the fleet, an exporter that scrapes it, and the story of its faults.
 func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error {
 	// The fleet outlives ctx, so that nothing fails while the exporter stops.
 	fleet, err := simulate.StartFleet(context.WithoutCancel(ctx), f.fleet())
@@ -87,27 +85,26 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 	defer fleet.Close()
 	text := demoText(fleet)
 	screen := newScreen(out.stdout, out.stderr)
-	onScreen := *out // The story says what the log would, unless a level is asked for.
+	onScreen := *out // The story replaces the log unless a level was given.
 	onScreen.log.Writer = screen
-	logger := onScreen.quiet()
-	takeStandardLog(logger)
-	e, err := newExporter(ctx, logger, flags, func() (*config.File, error) { return config.Parse("demo", []byte(text)) })
+	logger := onScreen.quietLogger()
+	redirectStandardLog(logger)
+	e, err := newExporter(ctx, logger, flags.options(), func() (*config.File, error) { return config.Parse("demo", []byte(text)) })
 	if err != nil {
 		return err
 	}
 	screen.open(guide(e.server.Addr(), fleet, f), "Look: http://"+e.server.Addr()+"/   Ctrl-C stops")
 	defer screen.close()
-	telling, stop := context.WithCancel(ctx)
-	var story sync.WaitGroup
-	defer story.Wait()
+	storyCtx, stop := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	defer telling.Wait()
 	defer stop()
 	if !f.calm {
-		story.Go(func() { newStory(fleet, e, screen, f).tell(telling) })
+		telling.Go(func() { newStory(fleet, e, screen).tell(storyCtx, f.faults) })
 	}
 	return e.run(ctx, nil)
 }
 
-// fleet is the simulated fleet that was asked for.
 func (f *demoFlags) fleet() simulate.FleetSpec {
 	fleet := demoFleet(f.replicas, f.speed)
 	if f.mixed {
@@ -117,7 +114,7 @@ func (f *demoFlags) fleet() simulate.FleetSpec {
 	return fleet
 }
 
-// otherKinds is one model behind the servers that the mixed pool lacks.
+// otherKinds returns a pool of the kinds of servers that the mixed pool does not have.
 func otherKinds(speed float64) simulate.PoolSpec {
 	pool := simulate.PoolSpec{Name: "gemma-9b-mixed"}
 	for i, kind := range []simulate.Kind{simulate.KindNIM, simulate.KindDynamo, simulate.KindTritonOpenAI, simulate.KindTritonVLLM} {
@@ -131,8 +128,8 @@ func otherKinds(speed float64) simulate.PoolSpec {
 	return pool
 }
 
-// demoFleet is the fleet of simulate.DemoFleet with as many replicas as wanted,
-// all of the same release and up from the start.
+// demoFleet returns simulate.DemoFleet with another number of replicas, all of the same release
+// and ready from the start.
 func demoFleet(replicas int, speed float64) simulate.FleetSpec {
 	fleet := simulate.DemoFleet(speed)
 	for p := range fleet.Pools {
@@ -151,9 +148,8 @@ func demoFleet(replicas int, speed float64) simulate.FleetSpec {
 	return fleet
 }
 
-// demoText is the configuration of a fleet. What is expected of a pool is what
-// its first replica runs, so that one of another release stands out, and as many
-// replicas as it has.
+// demoText returns the configuration of a fleet. Each pool expects its number of replicas and
+// the version of the first one, so that another version stands out.
 func demoText(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString(demoConfig)
@@ -167,9 +163,9 @@ func demoText(fleet *simulate.Fleet) string {
 			fmt.Fprintf(&b, ", trtllm_version: %q", version)
 		}
 		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
-		// A worker of Dynamo has no API for the canary's requests, which alert LLMCanaryFailing would say.
+		// A worker of Dynamo has no API for the canary, so LLMCanaryFailing would fire.
 		if !slices.ContainsFunc(pool.Replicas, func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo }) {
-			// It may wait longer than requests do in a queue of the demo: overload is no failure.
+			// The timeout is longer than the queue of an overloaded replica: overload is no failure.
 			b.WriteString("    canary: { enabled: true, interval: 30s, first_token_timeout: 30s }\n")
 		}
 		b.WriteString("    static_configs:\n")
@@ -181,7 +177,7 @@ func demoText(fleet *simulate.Fleet) string {
 	return b.String()
 }
 
-// guide says where to look.
+// guide returns the text that the demo begins with.
 func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	var b strings.Builder
 	replicas, pools := 0, 0
@@ -199,16 +195,16 @@ func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 		{"queues", "curl -sg 'http://%s/metrics?name[]=llm_server_queue_depth'"},
 		{"SD", "http_sd_configs: [{url: 'http://%s/sd'}]"},
 	} {
-		// With this column the longest line has 79 columns.
+		// The longest line has 79 columns.
 		fmt.Fprintf(&b, "%-6s  "+line[1]+"\n", line[0], addr)
 	}
 	switch {
 	case f.calm:
 		b.WriteString("\nNothing will fail.\n")
 	case len(f.faults) > 0:
-		b.WriteString("\nThis will go wrong in a moment: " + strings.Join(f.faults, ", ") + ".\n")
+		b.WriteString("\nThis will fail in a moment: " + strings.Join(f.faults, ", ") + ".\n")
 	default:
-		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails, and is seen sooner than by default: stall_after is 5s here, window 15s.\n")
+		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails. It is detected sooner than usual: stall_after is 5s here, window 15s.\n")
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,25 +14,10 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/diagnose"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// Exit codes of doctor other than exitOK.
-const (
-	exitMissing     = 1
-	exitUnreachable = 2
-)
-
-// findings is what doctor found wrong, with the exit code that says so.
-type findings struct {
-	error
-
-	code int
-}
-
-// Unwrap gives the reason.
-func (f findings) Unwrap() error { return f.error }
-
-// doctorFlags say which servers doctor looks at, and how.
+// doctorFlags select the servers to examine, and how they are asked.
 type doctorFlags struct {
 	urls         []string
 	file, poolID string
@@ -42,17 +28,16 @@ type doctorFlags struct {
 	json         bool
 }
 
-// declareDoctor declares the subcommand that says what servers expose.
 func declareDoctor(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("doctor", "Say of each server what it is, what it exposes, which flag turns on what it does not expose, and where its page is if not here. "+
-		"Exit code 0: it exposes all that it can; 1: something is missing that can be turned on, or a server is not well; 2: a server has no page that can be reached, or the command line is wrong.")
+	cmd := app.Command("doctor", "Report what each server is, what it exposes, which flag turns on what is missing, and where its metrics page is if not at the given address. "+
+		"Exit code 0: nothing is missing; 1: something can be turned on, or a server needs attention; 2: a server has no metrics page that can be reached, or the command line is wrong.")
 	var f doctorFlags
 	cmd.Arg("url", "Server, as host:port or http://host:8002.").StringsVar(&f.urls)
-	cmd.Flag("config.file", "Configuration file. Its pool says how the servers that are named are asked; without any, all its pools are walked, from discovery to the verdict on each target.").PlaceHolder("FILE").StringVar(&f.file)
+	cmd.Flag("config.file", "Configuration file. With servers named, its pool defines how they are asked; otherwise all its pools are examined, from discovery to the verdict on each target.").PlaceHolder("FILE").StringVar(&f.file)
 	cmd.Flag("pool-id", "Pool of --config.file; the first if not given.").PlaceHolder("NAME").StringVar(&f.poolID)
 	cmd.Flag("api-port", "Port of the server's HTTP API, if it is not the usual one of its kind.").IntVar(&f.apiPort)
-	cmd.Flag("api-path", "What comes before the paths of the server's API, if it is not next to the page.").StringVar(&f.apiPath)
-	cmd.Flag("timeout", "Time that one answer may take.").Default("4s").DurationVar(&f.timeout)
+	cmd.Flag("api-path", "Prefix of the paths of the server's API, if it is not next to the metrics page.").StringVar(&f.apiPath)
+	cmd.Flag("timeout", "Timeout of each request.").Default("4s").DurationVar(&f.timeout)
 	cmd.Flag("json", "Print the findings as JSON.").BoolVar(&f.json)
 	f.access.declare(cmd)
 	return cmd.FullCommand(), checked(f.check, func(ctx context.Context) error {
@@ -64,7 +49,6 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 	})
 }
 
-// check says which flags contradict each other.
 func (f *doctorFlags) check() error {
 	switch {
 	case len(f.urls) == 0 && f.file == "":
@@ -84,119 +68,116 @@ func (f *doctorFlags) check() error {
 // load makes a configuration of the servers that are named, or reads the file.
 func (f *doctorFlags) load() (*config.File, error) {
 	if len(f.urls) == 0 {
-		return f.loadFile()
+		file, err := loadUnsharded(f.file)
+		if err != nil {
+			return nil, exitError{err, exitNoPage}
+		}
+		return file, nil
 	}
 	pool, err := f.pool()
 	if err != nil {
 		return nil, err
 	}
-	file, err := onceOf(schemed(f.urls, pool.Scheme), f.timeout, pool)
+	file, err := singleScrape(f.urls, f.timeout, pool)
 	if err != nil {
-		return nil, usageError{errors.New(asArgument.Replace(err.Error()))}
+		return nil, exitError{errors.New(withoutFlags.Replace(err.Error())), exitUsage}
 	}
 	return file, nil
 }
 
-// asArgument takes off an error what it says of a flag and a file that were not
-// given.
-var asArgument = strings.NewReplacer("--target: ", "", "--target ", "", "pools[0].", "")
+// withoutFlags removes from an error the names of flags and keys that were not given.
+var withoutFlags = strings.NewReplacer("--target: ", "", "--target ", "", "pools[0].", "")
 
-// pool says how the servers are asked.
+// pool returns how the servers are asked.
 func (f *doctorFlags) pool() (config.Pool, error) {
 	pool := config.DefaultPool
 	if f.file != "" {
 		file, err := config.Load(f.file)
 		if err != nil {
-			return pool, findings{err, exitUnreachable}
+			return pool, exitError{err, exitNoPage}
 		}
-		if pool, err = poolOf(file, f.poolID); err != nil {
-			return pool, usageError{err}
+		if pool, err = poolWithoutTargets(file, f.poolID); err != nil {
+			return pool, exitError{err, exitUsage}
 		}
 	} else {
 		f.access.apply(&pool)
 	}
-	if f.apiPort != 0 {
-		pool.APIPort = f.apiPort
-	}
-	if f.apiPath != "" {
-		pool.APIPath = f.apiPath
-	}
+	pool.APIPort = cmp.Or(f.apiPort, pool.APIPort)
+	pool.APIPath = cmp.Or(f.apiPath, pool.APIPath)
 	return pool, nil
 }
 
-// poolOf is the pool of that name, or the first, without its targets.
-func poolOf(file *config.File, id string) (config.Pool, error) {
-	var known []string
+// poolWithoutTargets returns the pool with an id, or the first one, without its targets.
+func poolWithoutTargets(file *config.File, id string) (config.Pool, error) {
+	var ids []string
 	for i := range file.Pools {
 		pool := file.Pools[i]
 		if id == "" || pool.PoolID == id {
 			pool.Discovery, pool.RelabelConfigs = config.DefaultPool.Discovery, nil
 			return pool, nil
 		}
-		known = append(known, pool.PoolID)
+		ids = append(ids, pool.PoolID)
 	}
-	return config.Pool{}, fmt.Errorf("--pool-id: the file has no pool %q; it has %s", id, strings.Join(known, ", "))
+	return config.Pool{}, fmt.Errorf("--pool-id: the file has no pool %q; it has %s", id, strings.Join(ids, ", "))
 }
 
-// examine asks all servers once and prints what is known of them. Those of a whole
-// file are found as the exporter finds them.
+// examine asks all servers once and prints the report. The servers of a whole file come from
+// its discovery.
 func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.File) error {
-	c, store, err := out.once(file)
+	c, store, err := out.newCollector(file)
 	if err != nil {
-		return findings{err, exitUnreachable}
+		return exitError{err, exitNoPage}
 	}
-	doctors, err := doctorsOf(file, f.timeout)
-	if err != nil {
-		return findings{err, exitUnreachable}
-	}
-	defer func() {
-		for _, d := range doctors {
-			d.Close()
-		}
-	}()
-	const rounds = 5                       // Detection, page, answers, and the page again.
-	r := report{Servers: []serverReport{}} // JSON has no list of what is nil.
+	const rounds = 5                 // Detection, page, answers, and the page again.
+	r := report{Servers: []server{}} // JSON has no list of what is nil.
 	if len(f.urls) == 0 {
-		r.walked(c.Walk(ctx, rounds*f.timeout), warnings(f.file, file))
+		r.addPools(c.Walk(ctx, rounds*f.timeout), warnings(f.file, file))
 	} else {
-		scraping, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(f.urls)))
-		defer cancel()
-		// A target that fails is a finding like others.
-		_ = c.ScrapeOnce(scraping)
+		ctx, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(f.urls)))
+		_ = c.ScrapeOnce(ctx) // A target that fails is a finding.
+		cancel()
 	}
-	looks := 0
-	for _, slot := range store.Slots() {
-		t, status := slot.Target(), slot.Status()
-		var problem *diagnose.Finding
-		if doctor := doctors[t.PoolID]; doctor != nil && (looks < looksOfWalk || len(f.urls) > 0) {
-			if problem = doctor.Look(ctx, t, &status); problem != nil {
-				looks++
-			}
-		}
-		r.add(t, &status, problem)
+	if err := f.diagnose(ctx, &r, file, store); err != nil {
+		return exitError{err, exitNoPage}
 	}
 	r.conclude(f)
 	return r.print(out.stdout, f.json)
 }
 
-// doctorsOf are those that look with the TLS and credentials of each pool.
-func doctorsOf(file *config.File, timeout time.Duration) (map[string]*diagnose.Doctor, error) {
-	all := map[string]*diagnose.Doctor{}
-	for i := range file.Pools {
-		d, err := diagnose.New(file.Pools[i].HTTP, timeout)
-		if err != nil {
-			return nil, err
+// diagnose adds the servers of a store to the report, with what is wrong with each.
+func (f *doctorFlags) diagnose(ctx context.Context, r *report, file *config.File, store *snapshot.Store) error {
+	doctors := map[string]*diagnose.Doctor{}
+	defer func() {
+		for _, doctor := range doctors {
+			doctor.Close()
 		}
-		all[file.Pools[i].PoolID] = d
+	}()
+	for i := range file.Pools {
+		doctor, err := diagnose.New(file.Pools[i].HTTP, f.timeout)
+		if err != nil {
+			return err
+		}
+		doctors[file.Pools[i].PoolID] = doctor
 	}
-	return all, nil
+	diagnosed := 0
+	for _, slot := range store.Slots() {
+		t, status := slot.Target(), slot.Status()
+		var problem *diagnose.Finding
+		if doctor := doctors[t.PoolID]; doctor != nil && (diagnosed < maxDiagnosed || len(f.urls) > 0) {
+			if problem = doctor.Look(ctx, t, &status); problem != nil {
+				diagnosed++
+			}
+		}
+		r.add(slot, problem)
+	}
+	return nil
 }
 
-// print writes the report, and gives what was found wrong as an error.
+// print writes the report, and returns what is wrong as an error.
 func (r *report) print(w io.Writer, asJSON bool) error {
-	wrong := r.wrong()
-	if found, ok := errors.AsType[findings](wrong); ok {
-		r.ExitCode = found.code
+	wrong := r.err()
+	if exit, ok := errors.AsType[exitError](wrong); ok {
+		r.ExitCode = exit.code
 	}
 	if !asJSON {
 		if _, err := io.WriteString(w, r.text(widthOf(w))); err != nil {

@@ -30,7 +30,7 @@ func ailing(t *testing.T, spec simulate.Spec) *simulate.Replica {
 	return r
 }
 
-// examined is what doctor says, and its exit code.
+// examined runs doctor and returns its exit code and output.
 func examined(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -38,7 +38,7 @@ func examined(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// apiPort is the flag that names a server's API port.
+// apiPort returns the flag that names a server's API port.
 func apiPort(t *testing.T, r *simulate.Replica) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(r.APIAddr())
@@ -58,8 +58,8 @@ func TestDoctorMissesNothingOfTheMetricsModule(t *testing.T) {
 	require.Regexp(t, `(?m)^TensorRT-LLM +1\.1\.0 \(source: metrics_page\)$`, text)
 }
 
-// TestDoctorShowsNoParametersOfAPage is about those of __param_ labels, which may hold a
-// secret, and which the command line does not take.
+// TestDoctorShowsNoParametersOfAPage uses __param_ labels, which may hold a secret, and which the
+// command line does not accept.
 func TestDoctorShowsNoParametersOfAPage(t *testing.T) {
 	const closed = "127.0.0.1:1" // Next to it are no servers of other tests, which would be found.
 	file := filepath.Join(t.TempDir(), "config.yml")
@@ -67,12 +67,12 @@ func TestDoctorShowsNoParametersOfAPage(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	for _, format := range []string{"--no-json", "--json"} {
 		code, said, errors := examined(t, "--config.file", file, format)
-		require.Equal(t, exitUnreachable, code, errors)
+		require.Equal(t, exitNoPage, code, errors)
 		require.Contains(t, said, "trtllm_exporter doctor --config.file "+file+" --pool-id a http://"+closed)
 		require.NotContains(t, said+errors, "hunter2")
 	}
 	code, _, errors := examined(t, "--config.file", file, "--pool-id", "a", "http://"+closed)
-	require.Equal(t, exitUnreachable, code, errors)
+	require.Equal(t, exitNoPage, code, errors)
 }
 
 func TestDoctorAsksTheAPIUnderThePathThatIsGiven(t *testing.T) {
@@ -96,7 +96,7 @@ func TestDoctorAsksTheAPIUnderThePathThatIsGiven(t *testing.T) {
 	require.Contains(t, text, "ready: the API answers 200")
 }
 
-// What a server says is text, and does nothing to the terminal.
+// Text from servers must not control the terminal.
 func TestDoctorLeavesTheTerminalAlone(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/metrics" {

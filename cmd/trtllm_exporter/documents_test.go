@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// written is one line of a document that somebody is to type.
+// written is a line of a document for users to type.
 type written struct{ file, line string }
 
-// commandsOf are the lines of all blocks of code in the documents that begin
-// with one of the words, and what is between backquotes and begins with them.
+// commandsOf returns the lines of code blocks in the documents, and the text between backquotes,
+// that begin with one of the words.
 func commandsOf(t *testing.T, words ...string) []written {
 	t.Helper()
 	var all []written
@@ -51,12 +51,12 @@ func commandsOf(t *testing.T, words ...string) []written {
 	return all
 }
 
-// unassigned is a line without the variables that it sets for its command.
+// unassigned removes assignments of variables before a command.
 func unassigned(line string) string {
 	return regexp.MustCompile(`^(?:[A-Z_]+=\S+ +)+`).ReplaceAllString(line, "")
 }
 
-// documents are those for users.
+// documents returns the documents for users.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files := []string{"../../README.md", "../../CONTRIBUTING.md"}
@@ -70,8 +70,7 @@ func documents(t *testing.T) []string {
 	return files
 }
 
-// TestTheLinksOfTheDocumentsLead looks for every file that they name, and its
-// section.
+// TestTheLinksOfTheDocumentsLead looks for every file and section that they link to.
 func TestTheLinksOfTheDocumentsLead(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"`)
 	for _, file := range documents(t) {
@@ -96,7 +95,7 @@ func TestTheLinksOfTheDocumentsLead(t *testing.T) {
 	}
 }
 
-// anchors are the sections of a document, as links name them.
+// anchors returns the anchors of a document's sections.
 func anchors(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)

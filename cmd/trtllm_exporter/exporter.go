@@ -19,15 +19,16 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// stopTimeout is how long loops have to end after the last answer was given;
-// with the server's own ten seconds it is the most a stop takes.
+// stopTimeout bounds how long scrapes have to end after the last answer, in addition to the
+// server's own ten seconds.
 const stopTimeout = time.Second
 
-// exporter is the whole: a collector that scrapes and a server that answers.
+// exporter is a collector that scrapes and a server that answers.
 type exporter struct {
 	logger    *slog.Logger
 	load      func() (*config.File, error)
@@ -36,13 +37,14 @@ type exporter struct {
 	server    *web.Server
 	reloads   *reloadMetrics
 
-	mu      sync.Mutex // Held while a configuration is read and applied, so that none is put over a newer one.
+	// mu is held while a configuration is loaded and applied, so that none replaces a newer one.
+	mu      sync.Mutex
 	current atomic.Pointer[config.File]
 }
 
-// newExporter loads the configuration, builds everything and binds the
-// addresses; nothing is scraped or answered before run.
-func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load func() (*config.File, error)) (*exporter, error) {
+// newExporter loads the configuration, builds everything and binds the addresses. Nothing is
+// scraped or answered before run.
+func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, load func() (*config.File, error)) (*exporter, error) {
 	first, err := load()
 	if err != nil {
 		return nil, err
@@ -51,16 +53,16 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	if err != nil {
 		return nil, err
 	}
-	store := snapshot.NewStore()
 	if limit := limitMemory(); limit > 0 {
 		logger.Info("Memory limit taken from the control group", "bytes", limit, "room_for_targets", roomFor(limit))
 	}
-	c, err := collector.New(collector.Options{Store: store, Logger: logger, Registerer: registry})
+	e := &exporter{logger: logger, load: load, store: snapshot.NewStore(), reloads: reloads}
+	e.collector, err = collector.New(collector.Options{Store: e.store, Logger: logger, Registerer: registry})
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{logger: logger, load: load, store: store, collector: c, reloads: reloads}
-	e.server, err = web.New(ctx, e.webOptions(flags, registry))
+	opts.Registry = registry
+	e.server, err = web.New(ctx, e.connected(opts))
 	if err != nil {
 		flag := "--web.listen-address"
 		if strings.HasPrefix(err.Error(), "web configuration") {
@@ -75,33 +77,28 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	return e, nil
 }
 
-// webOptions are what the server needs.
-func (e *exporter) webOptions(flags *webFlags, registry *prometheus.Registry) web.Options {
-	return web.Options{
-		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
-		Probes:      web.Probes{GRPCHealthAddress: flags.health, Unjudged: web.Unjudged(flags.unjudged), IgnoreCanary: !flags.canary, Readiness: e.collector.Readiness},
-		MaxInFlight: flags.inFlight, MaxConnections: collector.MostReaders(), Version: version.Version,
-		Runbook: flags.runbook, Grafana: strings.TrimRight(flags.grafana, "/"), ConfigFile: flags.config,
-		Store: e.store, Registry: registry, Logger: e.logger,
-		Configuration: web.Configuration{
-			Exposition: func() exposition.Config { return e.current.Load().Exposition },
-			ConfigText: func() string { return e.current.Load().String() },
-			Pools:      e.pools, Reload: e.reload,
-		},
-		Searches: e.collector.Searches,
-		Ready:    e.collector.Ready,
+// connected adds to the options of the flags what the server reads from the exporter.
+func (e *exporter) connected(opts web.Options) web.Options {
+	opts.Store, opts.Logger, opts.Version = e.store, e.logger, version.Version
+	opts.MaxConnections = collector.MostReaders()
+	opts.Readiness, opts.Searches, opts.Ready = e.collector.Readiness, e.collector.Searches, e.collector.Ready
+	opts.Configuration = web.Configuration{
+		Exposition: func() exposition.Config { return e.current.Load().Exposition },
+		ConfigText: func() string { return e.current.Load().String() },
+		Pools:      e.pools,
+		Reload:     e.reload,
 	}
+	return opts
 }
 
 // newRegistry returns the registry of the process with its usual metrics.
 func newRegistry() (*prometheus.Registry, *reloadMetrics, error) {
 	registry := prometheus.NewRegistry()
 	reloads := newReloadMetrics()
-	for _, c := range append(reloads.all(),
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		versioncollector.NewCollector(program),
-	) {
+	for _, c := range []prometheus.Collector{
+		reloads.total, reloads.successful, reloads.last,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versioncollector.NewCollector(program),
+	} {
 		if err := registry.Register(c); err != nil {
 			return nil, nil, fmt.Errorf("own metrics: %w", err)
 		}
@@ -109,12 +106,12 @@ func newRegistry() (*prometheus.Registry, *reloadMetrics, error) {
 	return registry, reloads, nil
 }
 
-// run scrapes and serves until ctx ends. Answers under way are finished before
-// the loops stop, so that none of them misses a replica.
+// run scrapes and serves until ctx ends. Scraping stops after the last answer, so that none
+// misses a replica.
 func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	e.logger.Info("Starting", "version", version.Info(), "build", version.BuildContext())
-	tightenHeap()
-	forgetStart()
+	limitHeapGrowth()
+	releaseStartupMemory()
 	scraping, stopScraping := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopScraping()
 	scraped := make(chan error, 1)
@@ -149,8 +146,8 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	}
 }
 
-// reload reads and applies the configuration again. When anything about it is wrong
-// the old one stays in force, and the log and a metric say so.
+// reload loads and applies the configuration again. The old one stays in force if anything
+// about the new one is wrong, which a log line and a metric report.
 func (e *exporter) reload() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,7 +164,6 @@ func (e *exporter) reload() error {
 	return nil
 }
 
-// pools are the ids of the pools of the current configuration.
 func (e *exporter) pools() []string {
 	pools := e.current.Load().Pools
 	ids := make([]string, len(pools))
@@ -189,4 +185,37 @@ func (e *exporter) apply(next *config.File) error {
 	}
 	e.current.Store(next)
 	return nil
+}
+
+// reloadMetrics count reloads of the configuration.
+type reloadMetrics struct {
+	total            *prometheus.CounterVec
+	successful, last prometheus.Gauge
+}
+
+// newReloadMetrics returns metrics that report a successful load: without one the process
+// does not start.
+func newReloadMetrics() *reloadMetrics {
+	m := &reloadMetrics{
+		total: selfmetrics.ConfigReloads.NewCounterVec(), successful: selfmetrics.ConfigReloadSuccessful.NewGauge(), last: selfmetrics.ConfigReloadTime.NewGauge(),
+	}
+	m.total.WithLabelValues("success")
+	m.total.WithLabelValues("failure")
+	m.loaded()
+	return m
+}
+
+func (m *reloadMetrics) count(err error) {
+	if err != nil {
+		m.total.WithLabelValues("failure").Inc()
+		m.successful.Set(0)
+		return
+	}
+	m.total.WithLabelValues("success").Inc()
+	m.loaded()
+}
+
+func (m *reloadMetrics) loaded() {
+	m.successful.Set(1)
+	m.last.Set(float64(time.Now().UnixMilli()) / 1000)
 }

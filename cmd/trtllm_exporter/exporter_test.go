@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
 // staticServer answers every path with a page of one counter.
@@ -31,10 +32,10 @@ func staticServer(t *testing.T) string {
 	return s.Listener.Addr().String()
 }
 
-// running starts an exporter and returns its address and what ends it.
+// running starts an exporter and returns it with a function that stops it.
 func running(t *testing.T, load func() (*config.File, error)) (e *exporter, stop func() error) {
 	t.Helper()
-	e, err := newExporter(t.Context(), promslog.NewNopLogger(), &webFlags{addresses: []string{"127.0.0.1:0"}, inFlight: 40}, load)
+	e, err := newExporter(t.Context(), promslog.NewNopLogger(), web.Options{ListenAddresses: []string{"127.0.0.1:0"}, MaxInFlight: 40}, load)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -47,7 +48,7 @@ func running(t *testing.T, load func() (*config.File, error)) (e *exporter, stop
 	return e, ended
 }
 
-// page reads a path of an exporter.
+// page requests a path of an exporter.
 func page(e *exporter, path string) (string, error) {
 	body, status, err := ask(http.MethodGet, "http://"+e.server.Addr()+path, nil)
 	if err == nil && status != http.StatusOK {
@@ -65,8 +66,8 @@ func ready(t *testing.T, e *exporter) {
 	}, 20*time.Second, 10*time.Millisecond)
 }
 
-// twoPools is a document with a pool that stays and one whose replica has a
-// name of its own in every version.
+// twoPools returns a configuration with a pool that stays, and one whose replica has another name
+// in every version.
 func twoPools(stays, changes string, version int) string {
 	return fmt.Sprintf(`global: { scrape_interval: 1s, window: 10s }
 pools:
@@ -125,8 +126,8 @@ func TestReloadsUnderLoadNeverEmptyThePage(t *testing.T) {
 	require.Positive(t, pages.Load())
 }
 
-// A reload that read the file before another one did must not be applied after it.
-func TestOfTwoReloadsTheOneThatReadsLastCounts(t *testing.T) {
+// A reload that read the file before another one must not be applied after it.
+func TestTheReloadThatReadsLastCounts(t *testing.T) {
 	server := staticServer(t)
 	var loads atomic.Int64
 	reading, goOn := make(chan struct{}), make(chan struct{})

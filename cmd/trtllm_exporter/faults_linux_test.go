@@ -40,8 +40,8 @@ func TestP06AShortageOfFilesHealsAndIsNobodysEnd(t *testing.T) {
 	}
 }
 
-// TestP06WhereTheFilesJustDoAllAreUp has time enough for all targets to have their
-// turn in each interval.
+// TestP06WhereTheFilesJustDoAllAreUp has just enough files for all targets to be scraped in each
+// interval.
 func TestP06WhereTheFilesJustDoAllAreUp(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("make faults runs it: it takes half a minute")
@@ -61,8 +61,8 @@ func TestP06WhereTheFilesJustDoAllAreUp(t *testing.T) {
 	require.LessOrEqual(t, most, 96.0)
 }
 
-// shortOfFiles is the program in front of so many targets, whose answers take a
-// tenth of a second each, with fewer files than it would open.
+// shortOfFiles runs the program with a number of targets, which take a tenth of a second to answer,
+// and with fewer files than it would open.
 func shortOfFiles(t *testing.T, targets, files int, interval string) *process {
 	t.Helper()
 	var listed strings.Builder
@@ -89,8 +89,8 @@ func TestP08AReadOnlyFileSystemIsEnough(t *testing.T) {
 	}
 }
 
-// TestC04AStopOfTheProcessShowsNothingOld stops the process, as a machine that
-// sleeps does, in front of a counter that moves all the while.
+// TestC04AStopOfTheProcessShowsNothingOld stops the process, as when a machine sleeps, while a
+// counter goes on.
 func TestC04AStopOfTheProcessShowsNothingOld(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("make faults runs it: it takes a minute")
@@ -151,8 +151,8 @@ func TestC04AStopOfTheProcessShowsNothingOld(t *testing.T) {
 	require.Positive(t, rates, "rates are back")
 }
 
-// stopped waits until no thread of the process runs any more: on a busy machine
-// one that has not heard of the signal may still answer.
+// stopped waits until no thread of the process runs: on a busy machine one that has not received
+// the signal may still answer.
 func (p *process) stopped() {
 	p.t.Helper()
 	states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
@@ -166,8 +166,8 @@ func (p *process) stopped() {
 	}
 }
 
-// credentials are an authority with a certificate for 127.0.0.1 and ::1, which
-// is a client's too; they are written to files.
+// credentials returns a CA and a certificate for 127.0.0.1 and ::1, also for clients, which it
+// writes to files.
 func credentials(t *testing.T) (dir string, pair tls.Certificate, roots *x509.CertPool) {
 	t.Helper()
 	dir = t.TempDir()
@@ -193,8 +193,8 @@ func credentials(t *testing.T) (dir string, pair tls.Certificate, roots *x509.Ce
 	return dir, pair, roots
 }
 
-// The listener of the whole program, over IPv4 and IPv6: who has no certificate
-// or no password gets nothing.
+// TestTheListenerWantsWhatItsConfigurationSays runs the whole program on IPv4 and IPv6: clients
+// without a certificate or a password get nothing.
 func TestTheListenerWantsWhatItsConfigurationSays(t *testing.T) {
 	// Z05.
 	dir, pair, roots := credentials(t)

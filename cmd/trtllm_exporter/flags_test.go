@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheDocumentOfFlagsIsThatOfTheProgram compares docs/flags.md with what
-// the program takes; -update writes it.
+// TestTheDocumentOfFlagsIsThatOfTheProgram compares docs/flags.md with the flags of the program;
+// -update writes it.
 func TestTheDocumentOfFlagsIsThatOfTheProgram(t *testing.T) {
 	const file = "../../docs/flags.md"
 	app, _, _ := commandLine(io.Discard, io.Discard)
@@ -26,8 +26,8 @@ func TestTheDocumentOfFlagsIsThatOfTheProgram(t *testing.T) {
 	require.Equal(t, made, string(text), "run this test with -update")
 }
 
-// flagsDocument returns a section for each command, with a table of the flags that
-// no earlier section has.
+// flagsDocument returns a section for each command, with a table of the flags that no earlier
+// section has.
 func flagsDocument(app *kingpin.ApplicationModel) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by `go test ./cmd/trtllm_exporter -run Flags -update`. -->\n# Flags\n\n")
@@ -44,7 +44,7 @@ func flagsDocument(app *kingpin.ApplicationModel) string {
 	return b.String()
 }
 
-// writeFlags writes a table of flags that were not seen, and names those that were.
+// writeFlags writes a table of new flags, and names those of earlier sections.
 func writeFlags(b *strings.Builder, flags []*kingpin.FlagModel, seen map[string]bool) {
 	var again, rows []string
 	for _, f := range flags {
@@ -67,7 +67,7 @@ func writeFlags(b *strings.Builder, flags []*kingpin.FlagModel, seen map[string]
 	}
 }
 
-// row is a line of the table.
+// row returns a line of the table.
 func row(f *kingpin.FlagModel) string {
 	name, byDefault := "`--"+f.Name, ""
 	if !f.IsBoolFlag() && f.PlaceHolder != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a health check prints is kept by the container runtime, for whoever may look.
+// Container runtimes keep the output of health checks.
 func TestAHealthCheckKeepsThePasswordOfItsURL(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if _, password, _ := req.BasicAuth(); password != "hush" || req.URL.Path != healthyPath {

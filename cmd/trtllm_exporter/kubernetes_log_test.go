@@ -13,7 +13,7 @@ import (
 func TestTheLogOfTheKubernetesClientHasTheExportersFormAndLevel(t *testing.T) {
 	t.Cleanup(klog.ClearLogger)
 	var lines bytes.Buffer
-	takeKubernetesLog(slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	redirectKubernetesLog(slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	klog.InfoS("Caches populated")
 	require.Empty(t, lines.String())
 	klog.ErrorS(errors.New("pods is forbidden"), "Failed to watch")

@@ -1,6 +1,7 @@
 // Command trtllm_exporter serves the metrics of many Triton and TensorRT-LLM
 // servers on one /metrics. The package owns flags, subcommands, signals and the
-// exit code; it puts the rooms together and must not know how they work.
+// exit code: it wires the packages of the collector together, and must not know how
+// they work. Begin reading at declareServe.
 package main
 
 import (
@@ -27,27 +28,32 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
+	// exitNoPage is that of doctor where there is no metrics page.
+	exitNoPage = 2
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// usageError is a command line that cannot be meant.
-type usageError struct{ error }
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	error
 
-// Unwrap gives the reason.
-func (e usageError) Unwrap() error { return e.error }
+	code int
+}
 
-// run does what the arguments say and returns the exit code.
+func (e exitError) Unwrap() error { return e.error }
+
+// run runs the chosen command and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	app, actions, out := commandLine(stdout, stderr)
-	ended := false
-	app.Terminate(func(int) { ended = true })
+	terminated := false
+	app.Terminate(func(int) { terminated = true })
 	chosen, err := app.Parse(args)
-	if ended {
+	if terminated {
 		return exitOK
 	}
 	if err != nil {
-		err = usageError{fmt.Errorf("%w%s, try --help", err, meant(app, err))}
+		err = exitError{fmt.Errorf("%w%s, try --help", err, suggestion(app, err)), exitUsage}
 	} else {
 		err = actions[chosen]()
 	}
@@ -57,24 +63,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if format := out.log.Format; format != nil && format.String() == "json" {
 		promslog.New(&out.log).Error("Command failed", "err", strings.TrimRight(err.Error(), "\n"))
 	} else {
-		complain(stderr, err)
+		printError(stderr, err)
 	}
-	if found, ok := errors.AsType[findings](err); ok {
-		return found.code
-	}
-	if _, usage := errors.AsType[usageError](err); usage {
-		return exitUsage
+	if exit, ok := errors.AsType[exitError](err); ok {
+		return exit.code
 	}
 	return exitFailure
 }
 
-// slip is the word that kingpin does not know.
-var slip = regexp.MustCompile(`^(?:unknown long flag '|unexpected )([^']+)`)
+// unexpected matches kingpin's errors about words that it does not know.
+var unexpected = regexp.MustCompile(`^(?:unknown long flag '|unexpected )([^']+)`)
 
-// meant says of which flag or command a word that is not known is likely a slip; empty
-// for none.
-func meant(app *kingpin.Application, err error) string {
-	found := slip.FindStringSubmatch(err.Error())
+// suggestion returns the flag or command that was probably meant; empty for none.
+func suggestion(app *kingpin.Application, err error) string {
+	found := unexpected.FindStringSubmatch(err.Error())
 	if found == nil {
 		return ""
 	}
@@ -86,31 +88,28 @@ func meant(app *kingpin.Application, err error) string {
 			words = append(words, "--"+f.Name)
 		}
 	}
-	if near := config.Nearest(found[1], words); near != "" {
-		return "; did you mean " + near + "?"
+	if nearest := config.Nearest(found[1], words); nearest != "" {
+		return "; did you mean " + nearest + "?"
 	}
 	return ""
 }
 
-// complain writes an error, folded where a terminal reads it.
-func complain(w io.Writer, err error) {
+// printError writes an error, folded to the width of the terminal.
+func printError(w io.Writer, err error) {
 	p := &textTable{width: widthOf(w)}
-	for i, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
-		if i == 0 {
-			line = program + ": " + line
-		}
-		p.hanging(line)
+	for line := range strings.Lines(program + ": " + strings.TrimRight(err.Error(), "\n")) {
+		p.hanging(strings.TrimSuffix(line, "\n"))
 	}
 	_, _ = io.WriteString(w, p.String())
 }
 
-// output is where commands write.
+// output holds the streams of a command.
 type output struct {
 	stdout, stderr io.Writer
 	log            promslog.Config
 }
 
-// commandLine declares flags and subcommands; the actions are by subcommand.
+// commandLine declares the flags, and returns the action of each subcommand.
 func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error, *output) {
 	app := kingpin.New(program, "Metrics of LLM servers (TensorRT-LLM, Triton, NIM, Dynamo, vLLM, SGLang), many replicas on one /metrics for Prometheus.")
 	app.UsageWriter(stdout).ErrorWriter(stderr)

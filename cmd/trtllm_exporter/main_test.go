@@ -30,22 +30,22 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){program: main})
 }
 
-// TestScripts runs the whole program as its users do. Besides testscript's own
-// commands there are:
+// TestScripts runs the whole program as users do. Besides the commands of testscript there
+// are:
 //
 //	freeport VAR              an address that nothing listens on
 //	replica VAR KIND          a simulated server; VAR is the URL of its page, VAR_ADDR its host:port
 //	server VAR TYPE FILE      a server that always answers with a file
-//	secure VAR USER PASSWORD  a Triton behind TLS and a password; ca.pem is its authority
+//	secure VAR USER PASSWORD  a Triton behind TLS and a password; ca.pem is its CA
 //	hang VAR                  a server that accepts and never answers
-//	chatty VAR                a server that goes on speaking after its answer
+//	chatty VAR                a server that sends more after its answer
 //	rude ADDR                 clients that speak something else, or break off
 //	jsonlines FILE            every line of the file is a JSON object
 //	eventually URL REGEXP     fetch until the answer matches
 //	fetch [-m METHOD] [-H HEADER] URL [STATUS]
 //	                          stdout is the answer; STATUS is 200 unless given
 //	send SIGNAL               HUP, INT or TERM to all programs in the background
-//	found CODE RESULT         what came of a case of docs/dev/faults.md
+//	found CODE RESULT         the result of a case of docs/dev/faults.md
 func TestScripts(t *testing.T) {
 	// P05.
 	testscript.Run(t, testscript.Params{
@@ -66,7 +66,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// freePort finds an address on loopback that is free at the moment.
+// freePort returns an address on loopback that is free at the moment.
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
 	// Below the ports that the system gives away: another test, or a connection,
 	// would take one of those while a script restarts the exporter.
@@ -114,7 +114,7 @@ func startServer(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// startSecure starts a server that wants TLS and a password.
+// startSecure starts a server that requires TLS and a password.
 func startSecure(ts *testscript.TestScript, _ bool, args []string) {
 	const text = "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n"
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -134,8 +134,8 @@ func startSecure(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0]+"_ADDR", s.Listener.Addr().String())
 }
 
-// startChatty starts a server of which the client of net/http complains in the
-// log of the standard library.
+// startChatty starts a server about which the client of net/http complains in the log of the
+// standard library.
 func startChatty(ts *testscript.TestScript, _ bool, args []string) {
 	listen(ts, args[0], func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -148,7 +148,7 @@ func startChatty(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// rude is what scanners of ports and clients in a hurry do.
+// rude does what port scanners and impatient clients do.
 func rude(ts *testscript.TestScript, _ bool, args []string) {
 	for _, text := range []string{"", "\x16\x03\x01\x00", "SSH-2.0-scanner\r\n\r\n", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "GET /metrics HTTP/9.9\r\n\r\n"} {
 		conn, err := net.Dial("tcp", args[0])
@@ -159,7 +159,7 @@ func rude(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// jsonLines wants JSON and nothing else.
+// jsonLines requires that every line is a JSON object.
 func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
 		var object map[string]any
@@ -169,7 +169,7 @@ func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// startHanging starts a server that answers only when the reader leaves.
+// startHanging starts a server that answers only when the client leaves.
 func startHanging(ts *testscript.TestScript, _ bool, args []string) {
 	listen(ts, args[0], func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 }
@@ -208,7 +208,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s said to the end:\n%s", args[0], last)
 }
 
-// fetch asks once.
+// fetch makes one request.
 func fetch(ts *testscript.TestScript, _ bool, args []string) {
 	method, header := http.MethodGet, http.Header{}
 	for len(args) > 1 && strings.HasPrefix(args[0], "-") {

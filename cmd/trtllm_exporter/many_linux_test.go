@@ -18,8 +18,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// manyServers are servers behind one port, each at an address of loopback: what
-// they do is in the third number of it.
+// manyServers are servers behind one port, each at its own loopback address, whose third number
+// decides what it does.
 type manyServers struct {
 	mu sync.Mutex
 	// asked are the moments at which the healthy ones were asked for their page.
@@ -27,9 +27,9 @@ type manyServers struct {
 	page  []byte
 }
 
-// TestManyTargets has the program scrape 5000 targets over sockets, of which a tenth
-// hang, a tenth are slow and a tenth refuse, and measures how far from its moment
-// each scrape of the others is, once all have been scraped for the first time.
+// TestManyTargets has the program scrape 5000 targets over sockets, of which a tenth hang, a tenth
+// are slow and a tenth refuse connections. It measures how punctual the scrapes of the others are
+// once all were scraped for the first time.
 func TestManyTargets(t *testing.T) {
 	if os.Getenv("MANY_TARGETS") == "" {
 		t.Skip("make many-targets runs it")
@@ -71,7 +71,7 @@ func TestManyTargets(t *testing.T) {
 	require.Less(t, p99, interval/10)
 }
 
-// listen answers at all addresses of loopback, slow ones after a while.
+// listen answers at all loopback addresses, slow ones after a while.
 func (m *manyServers) listen(t *testing.T, slow time.Duration) (port string) {
 	t.Helper()
 	var listen net.ListenConfig
@@ -100,7 +100,7 @@ func (m *manyServers) listen(t *testing.T, slow time.Duration) (port string) {
 	return port
 }
 
-// forget drops what was seen so far.
+// forget discards the requests so far.
 func (m *manyServers) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

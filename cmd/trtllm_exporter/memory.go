@@ -9,42 +9,38 @@ import (
 )
 
 const (
-	// procCgroup says which control group the process is in, cgroupRoot is where
-	// the groups are.
+	// procCgroup lists the control groups of the process, which are below cgroupRoot.
 	procCgroup, cgroupRoot = "/proc/self/cgroup", "/sys/fs/cgroup"
-	// memoryFirst and memoryEach are what the exporter has at its peak with a reader
-	// of gzip, without targets and for each of 226 samples, and a third more than was
-	// measured: 78 MB at 100 of them, 243 MB at 1000.
-	memoryFirst, memoryEach = 52 << 20, 256 << 10
-	// memoryLeft is what containers of less than half a gibibyte leave, or a quarter: where
-	// everything went wrong at the same time, 30 MB were in use above the limit.
-	memoryLeft = 48 << 20
+	// baseMemory and targetMemory are the peak with a reader of gzip, without targets and for
+	// each target of 226 samples, plus a third: 78 MB were measured with 100 targets, 243 MB
+	// with 1000.
+	baseMemory, targetMemory = 52 << 20, 256 << 10
+	// memoryMargin is left in containers of less than half a gibibyte, but at most a quarter:
+	// with every fault at the same time, 30 MB were in use above the limit.
+	memoryMargin = 48 << 20
+	// gcPercent replaces Go's default of 100, which would double the memory of an exporter that
+	// makes little garbage.
+	gcPercent = 40
+	// unlimited is more than any machine has; cgroup v1 reports such a limit where none is set.
+	unlimited = 1 << 60
 )
 
-// tightHeap is how much the heap may grow, in per cent of what is in use,
-// before garbage is collected. Go's default of 100 would double the memory of
-// an exporter whose steady state makes next to no garbage.
-const tightHeap = 40
-
-// tightenHeap keeps the heap small unless GOGC says otherwise.
-func tightenHeap() {
+// limitHeapGrowth sets gcPercent unless GOGC is set.
+func limitHeapGrowth() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(tightHeap)
+		debug.SetGCPercent(gcPercent)
 	}
 }
 
-// limitMemory makes the garbage collector work harder when the process comes
-// near the limit of its control group, rather than be killed for it. GOMEMLIMIT
-// wins. It returns the limit set, 0 for none.
+// limitMemory sets the limit of the Go runtime below that of the control group, so that the
+// process collects garbage before it is OOM-killed. GOMEMLIMIT takes precedence. It returns
+// the limit set, 0 for none.
 func limitMemory() int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
 	limit := cgroupMemory(func(name string) string {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return ""
-		}
+		text, _ := os.ReadFile(name) // It is empty when it cannot be read.
 		return string(text)
 	})
 	if limit > 0 {
@@ -53,11 +49,11 @@ func limitMemory() int64 {
 	return limit
 }
 
-// cgroupMemory is what the process may have by the tightest of its control group
-// and those above it, given what reads a file, empty for one that is not there; 0
-// without limit. In a container the group seen as the root is the container's.
-func cgroupMemory(read func(name string) string) (least int64) {
-	dir, file, group := cgroupRoot, "memory.max", "/"
+// cgroupMemory returns the smallest memory limit of the process's control group and those
+// above it, less the margin; 0 without one. Function read returns a file's content. In a
+// container the root group is that of the container.
+func cgroupMemory(read func(name string) string) (smallest int64) {
+	root, file, group := cgroupRoot, "memory.max", "/"
 	for line := range strings.Lines(read(procCgroup)) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
@@ -65,33 +61,29 @@ func cgroupMemory(read func(name string) string) (least int64) {
 		case fields[1] == "" && group == "/":
 			group = fields[2]
 		case fields[1] == "memory":
-			dir, file, group = cgroupRoot+"/memory", "memory.limit_in_bytes", fields[2]
+			root, file, group = cgroupRoot+"/memory", "memory.limit_in_bytes", fields[2]
 		}
 	}
-	for at := path.Clean("/" + group); ; at = path.Dir(at) {
-		if limit := memoryLimit(read(path.Join(dir, at, file))); limit > 0 && (least == 0 || limit < least) {
-			least = limit
+	for dir := path.Clean("/" + group); ; dir = path.Dir(dir) {
+		if limit := memoryLimit(read(path.Join(root, dir, file))); limit > 0 && (smallest == 0 || limit < smallest) {
+			smallest = limit
 		}
-		if at == "/" {
-			return least
+		if dir == "/" {
+			return smallest
 		}
 	}
 }
 
-// unlimited is more than any machine has: what the first version of control
-// groups says where there is no limit.
-const unlimited = 1 << 60
-
-// memoryLimit leaves a part of a container's memory to what the Go runtime does
-// not count, such as what the kernel has of connections, and to what it takes
-// above its limit before garbage is collected; 0 when the text names no limit.
+// memoryLimit parses the limit of a control group and subtracts what the Go runtime does not
+// count, such as the kernel's memory for connections, and what it uses above its limit before
+// garbage is collected. It returns 0 when the text has no limit.
 func memoryLimit(text string) int64 {
 	bytes, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || bytes <= 0 || bytes >= unlimited {
 		return 0
 	}
-	return bytes - max(bytes/10, min(bytes/4, memoryLeft))
+	return bytes - max(bytes/10, min(bytes/4, memoryMargin))
 }
 
-// roomFor is how many targets of an ordinary size have room in so many bytes.
-func roomFor(bytes int64) int64 { return max(0, bytes-memoryFirst) / memoryEach }
+// roomFor estimates how many targets of an ordinary size fit into the memory.
+func roomFor(bytes int64) int64 { return max(0, bytes-baseMemory) / targetMemory }

@@ -7,12 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forgetStart takes the program's own file out of the memory of the process: what
-// is needed comes back from the kernel's page cache as it is looked at. A start
-// runs the set-up of every package that is linked, most of all that of Kubernetes'
-// client, which maps 33 MB of the file; half of that is never looked at again.
-// Where it cannot be done, the process has the memory that it had.
-func forgetStart() {
+// releaseStartupMemory drops the program's file from the memory of the process; pages that are
+// used again come back from the page cache. The initialization of all linked packages, most of
+// all the Kubernetes client's, maps 33 MB of the file, half of which is never used again.
+// Nothing happens where this is not possible.
+func releaseStartupMemory() {
 	program, err := os.Executable()
 	if err != nil {
 		return
@@ -26,7 +25,7 @@ func forgetStart() {
 		return
 	}
 	for _, m := range maps {
-		// What can be written to would be again as it is in the file.
+		// Writable pages would lose what was written to them.
 		if m.Pathname == program && m.Perms.Read && !m.Perms.Write {
 			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.StartAddr, m.EndAddr-m.StartAddr, unix.MADV_DONTNEED)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The program goes on, with a small part of its file in memory: a start leaves half of it there.
+// The program goes on with a small part of its file in memory; a start leaves half of it there.
 func TestWhatOnlyTheStartNeededIsNotInMemory(t *testing.T) {
 	name, err := os.Executable()
 	require.NoError(t, err)
@@ -16,7 +16,7 @@ func TestWhatOnlyTheStartNeededIsNotInMemory(t *testing.T) {
 	require.NoError(t, err)
 	self, err := procfs.Self()
 	require.NoError(t, err)
-	forgetStart()
+	releaseStartupMemory()
 	status, err := self.NewStatus()
 	require.NoError(t, err)
 	if status.RssFile == 0 {

@@ -2,5 +2,5 @@
 
 package main
 
-// forgetStart does nothing: what is left of a start in memory can be given back on Linux only.
-func forgetStart() {}
+// releaseStartupMemory does nothing: the memory can be released on Linux only.
+func releaseStartupMemory() {}

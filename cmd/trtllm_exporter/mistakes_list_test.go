@@ -9,18 +9,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// varyingPage is the error of the page where the system words it.
+// varyingPage matches errors that the system words.
 const varyingPage = `(?s)page  .*?\n\n`
 
 // goodPool is a document to make mistakes in.
 const goodPool = "pools:\n  - pool_id: llama\n    static_configs: [ { targets: [\"HOST:8002\"] } ]\n"
 
-// mistakes are those of first runs.
+// mistakes lists those of first runs.
 func mistakes() []mistake {
 	return append(append(wrongAddresses(), wrongAccess()...), wrongLines()...)
 }
 
-// wrongAddresses are those of which only the server's side shows what is wrong.
+// wrongAddresses lists mistakes that only the server's side reveals.
 func wrongAddresses() []mistake {
 	triton := simulated(simulate.Spec{Kind: simulate.KindTriton})
 	serve := simulated(simulate.Spec{Kind: simulate.KindServe})
@@ -47,7 +47,7 @@ func wrongAddresses() []mistake {
 	}
 }
 
-// wrongAccess is about TLS and credentials.
+// wrongAccess lists mistakes about TLS and credentials.
 func wrongAccess() []mistake {
 	const day = 24 * time.Hour
 	return []mistake{
@@ -66,7 +66,7 @@ func wrongAccess() []mistake {
 	}
 }
 
-// wrongLines are those that need no server: command lines and files.
+// wrongLines lists mistakes that need no server: in command lines and files.
 func wrongLines() []mistake {
 	all := []mistake{
 		{name: "no server named", command: "trtllm_exporter doctor"},

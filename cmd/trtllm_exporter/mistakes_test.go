@@ -34,21 +34,20 @@ import (
 // update rewrites the table of mistakes.
 var update = flag.Bool("update", false, "rewrite the files of testdata")
 
-// mistake is one that is made at a first run: the command, what is there, and the
-// files that it names.
+// mistake is one of a first run: the command, the servers that run, and the files that it names.
 type mistake struct {
 	name, command string
 	there         func(t *testing.T, h host)
 	files         map[string]string
-	// varies is what of the output is not the same everywhere.
+	// varies matches the parts of the output that differ between machines.
 	varies string
 }
 
-// printedHost is written in place of the host, and as long.
+// printedHost is printed in place of the host, with the same length.
 const printedHost = "gpu-host-01.lan"
 
-// TestMistakesOfAFirstRun holds everything that is printed about each mistake
-// against one table, which is also what to read before a message is changed.
+// TestMistakesOfAFirstRun compares all output about each mistake with one table. Read the table
+// before you change a message.
 func TestMistakesOfAFirstRun(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs more addresses on loopback than one")
@@ -78,7 +77,7 @@ func TestMistakesOfAFirstRun(t *testing.T) {
 	}
 }
 
-// printed is what a terminal of 80 columns shows of the mistake.
+// printed returns what a terminal of 80 columns shows of the mistake.
 func (m *mistake) printed(t *testing.T) string {
 	t.Helper()
 	h := freeHost(t)
@@ -105,8 +104,8 @@ func (m *mistake) printed(t *testing.T) string {
 	return fmt.Sprintf("## %s\n$ %s\n%s[exit code %d]\n\n", m.name, command, text, code)
 }
 
-// requireHelp wants what, where and what to do, and no line too long to read; an
-// address or a command is not cut.
+// requireHelp requires what, where and what to do, and no line that is too long, except for
+// addresses and commands.
 func requireHelp(t *testing.T, text string) {
 	t.Helper()
 	require.Regexp(t, `(?m)^ *what to do +\S| what to do +\S|turn on: |; |, try |: (try|use|give|write|set|name) | is not .* like `, strings.ReplaceAll(text, "\n  ", " "))
@@ -117,10 +116,10 @@ func requireHelp(t *testing.T, text string) {
 	}
 }
 
-// host is an address on loopback of which nobody else uses a port.
+// host is a loopback address whose ports nobody else uses.
 type host string
 
-// freeHost finds one, always of the same length.
+// freeHost returns one, always of the same length.
 func freeHost(t *testing.T) host {
 	t.Helper()
 	for i := range 800 {
@@ -133,7 +132,7 @@ func freeHost(t *testing.T) host {
 	return ""
 }
 
-// free says whether nothing listens on the ports that doctor tries.
+// free reports whether nothing listens on the ports that doctor tries.
 func (h host) free() bool {
 	for _, port := range []string{"8000", "8001", "8002", "8003", "8004", "8443", "9802"} {
 		l, err := net.Listen("tcp", string(h)+":"+port)
@@ -158,7 +157,7 @@ func simulated(spec simulate.Spec) func(t *testing.T, h host) {
 	}
 }
 
-// answers is a server at port 8002.
+// answers starts a server at port 8002.
 func answers(status int, contentType, body string) func(t *testing.T, h host) {
 	return func(t *testing.T, h host) {
 		t.Helper()
@@ -173,7 +172,7 @@ func answers(status int, contentType, body string) func(t *testing.T, h host) {
 	}
 }
 
-// grpcOnly makes a server one that speaks HTTP/2 without TLS, and nothing else.
+// grpcOnly makes a server speak only HTTP/2 without TLS.
 func grpcOnly(s *http.Server) {
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetUnencryptedHTTP2(true)
@@ -194,7 +193,7 @@ func (h host) serve(t *testing.T, port int, change func(*http.Server)) {
 	}, s.Close)
 }
 
-// listen runs something with a listener until the test ends.
+// listen runs a function with a listener until the test ends.
 func (h host) listen(t *testing.T, port int, serve func(net.Listener), stop func() error) {
 	t.Helper()
 	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", h, port))
@@ -211,7 +210,7 @@ func (h host) listen(t *testing.T, port int, serve func(net.Listener), stop func
 	})
 }
 
-// speaker is a server of another protocol: it says its greeting and no more.
+// speaker starts a server of another protocol, which sends only a greeting.
 func speaker(greeting string) func(t *testing.T, h host) {
 	return func(t *testing.T, h host) {
 		t.Helper()
@@ -231,7 +230,7 @@ func speaker(greeting string) func(t *testing.T, h host) {
 	}
 }
 
-// secured is a server with TLS at port 8443; ca.pem is its authority.
+// secured starts a server with TLS at port 8443; ca.pem is its CA.
 func secured(name string, ends time.Duration, clients tls.ClientAuthType) func(t *testing.T, h host) {
 	return func(t *testing.T, h host) {
 		t.Helper()
@@ -242,7 +241,7 @@ func secured(name string, ends time.Duration, clients tls.ClientAuthType) func(t
 	}
 }
 
-// certificate is one that signs itself; it is written to ca.pem.
+// certificate returns a self-signed certificate, which it writes to ca.pem.
 func certificate(t *testing.T, name string, ends time.Duration) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestT09T11NamesThatMoveAndFail gives the program a file of hosts of its own and
-// a name server that nobody is at: the server's name moves to another address
-// when the first server ends, exists no more, and is back.
+// TestT09T11NamesThatMoveAndFail gives the program a hosts file of its own and an unreachable name
+// server: the server's name moves to another address when the first server ends, stops existing,
+// and comes back.
 func TestT09T11NamesThatMoveAndFail(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("make faults runs it: it takes half a minute")
@@ -62,8 +62,7 @@ func TestT09T11NamesThatMoveAndFail(t *testing.T) {
 	require.Contains(t, p.metrics(), up+"1")
 }
 
-// serverAt is a server with a page that says which it is, until the test or end
-// ends it.
+// serverAt starts a server whose page tells which one it is, until the test or end ends it.
 func serverAt(t *testing.T, address string, number int) (port string, end func()) {
 	t.Helper()
 	var listen net.ListenConfig

@@ -4,5 +4,5 @@ package main
 
 import "log/slog"
 
-// takeKubernetesLog has nothing to do without a client of Kubernetes.
-func takeKubernetesLog(*slog.Logger) {}
+// redirectKubernetesLog does nothing in a build without kubernetes_sd_configs.
+func redirectKubernetesLog(*slog.Logger) {}

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// process is the whole program as its users run it.
+// process is the whole program as users run it.
 type process struct {
 	t       *testing.T
 	address string
@@ -31,9 +31,8 @@ type process struct {
 	log    bytes.Buffer
 }
 
-// started runs the program until the test ends, behind a command that ends in
-// exec "$0" "$@"; empty for none. It returns nil when that command cannot be run
-// here.
+// started runs the program until the test ends, through a command that ends in exec "$0" "$@" if
+// one is given. It returns nil if that command cannot be run here.
 func started(t *testing.T, address, before, config string, args ...string) *process {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +66,7 @@ func (p *process) healthy() {
 	}
 }
 
-// get asks for a path.
+// get requests a path.
 func (p *process) get(path string) (body string, code int, err error) {
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.scheme+"://"+p.address+path, http.NoBody)
 	if err != nil {
@@ -82,7 +81,7 @@ func (p *process) get(path string) (body string, code int, err error) {
 	return string(text), response.StatusCode, err
 }
 
-// metrics is the page, which has to be there whatever happens to targets.
+// metrics returns the page, which must be there whatever happens to targets.
 func (p *process) metrics() string {
 	p.t.Helper()
 	body, code, err := p.get("/metrics")
@@ -91,7 +90,7 @@ func (p *process) metrics() string {
 	return body
 }
 
-// number is the value of the only series of a name on a page.
+// number returns the value of the only series with a name on a page.
 func number(t *testing.T, page, name string) float64 {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^`+name+`(?:\{.*\})? (.*)$`).FindAllStringSubmatch(page, -1)
@@ -101,7 +100,7 @@ func number(t *testing.T, page, name string) float64 {
 	return v
 }
 
-// freeAddress is one that nothing listens on.
+// freeAddress returns an address that nothing listens on.
 func freeAddress(t *testing.T, host string) string {
 	t.Helper()
 	var listen net.ListenConfig
@@ -117,7 +116,7 @@ func freeAddress(t *testing.T, host string) string {
 // a rate may be while the process is stopped and goes on, or clocks are set.
 const perSecond, rateWithin = 100, 25
 
-// counting is a server whose one counter moves by perSecond.
+// counting starts a server whose one counter grows by perSecond.
 func counting(t *testing.T, takes time.Duration) (address string, now func() float64) {
 	t.Helper()
 	began := time.Now()

@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// declareRules declares the subcommand that prints rules for Prometheus.
 func declareRules(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("rules", "Print recording rules and alerts for Prometheus.")
 	file := cmd.Flag("values", "File with thresholds that override the default ones.").PlaceHolder("FILE").String()
@@ -24,38 +23,32 @@ func declareRules(app *kingpin.Application, out *output) (string, func() error) 
 			_, err = fmt.Fprint(out.stdout, text)
 			return err
 		}
-		return printRules(out, *file)
-	}
-}
-
-// printRules prints the rules with the thresholds of a file, if there is one.
-func printRules(out *output, file string) error {
-	var text []byte
-	if file != "" {
-		var err error
-		if text, err = os.ReadFile(file); err != nil {
-			return fmt.Errorf("--values: %w", err)
+		var text []byte
+		if *file != "" {
+			var err error
+			if text, err = os.ReadFile(*file); err != nil {
+				return fmt.Errorf("--values: %w", err)
+			}
 		}
-	}
-	values, err := alerts.ParseValues(text)
-	if err != nil {
-		return fmt.Errorf("--values %s: %w", file, err)
-	}
-	rules, err := alerts.Render(values)
-	if err != nil {
+		values, err := alerts.ParseValues(text)
+		if err != nil {
+			return fmt.Errorf("--values %s: %w", *file, err)
+		}
+		rules, err := alerts.Render(values)
+		if err != nil {
+			return err
+		}
+		_, err = out.stdout.Write(rules)
 		return err
 	}
-	_, err = out.stdout.Write(rules)
-	return err
 }
 
-// declareDashboards declares the subcommand that writes dashboards for Grafana.
 func declareDashboards(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("dashboards", "Write the dashboards for Grafana into a folder, a JSON file each.")
-	folder := cmd.Arg("folder", "Folder that is there.").Required().ExistingDir()
-	label := cmd.Flag("cluster-label", "Label of the cluster in their queries; empty where no series has one.").Default(dashboards.ClusterLabel).String()
+	cmd := app.Command("dashboards", "Write the Grafana dashboards as JSON files into a folder.")
+	folder := cmd.Arg("folder", "Existing folder.").Required().ExistingDir()
+	label := cmd.Flag("cluster-label", "Label of the cluster in the queries; empty if no series has one.").Default(dashboards.ClusterLabel).String()
 	var chosen dashboards.Choices
-	cmd.Flag("runbook-url", "Address of your own runbook, as value runbook of the rules.").PlaceHolder("URL").StringVar(&chosen.Runbook)
+	cmd.Flag("runbook-url", "Address of your own runbook, like the value runbook of the rules.").PlaceHolder("URL").StringVar(&chosen.Runbook)
 	return cmd.FullCommand(), func() error {
 		if err := dashboards.Write(*folder, *label, &chosen); err != nil {
 			return err

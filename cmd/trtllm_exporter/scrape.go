@@ -3,33 +3,40 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// declareScrape declares the subcommand that scrapes once.
 func declareScrape(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("scrape", "Scrape one server once and print its metrics as the exporter would serve them.")
-	url := cmd.Arg("url", "Server, as host:port or http://host:8002.").Required().String()
-	timeout := cmd.Flag("scrape.timeout", "Time the scrape may take.").Default("4s").Duration()
+	server := cmd.Arg("url", "Server, as host:port or http://host:8002.").Required().String()
+	timeout := cmd.Flag("scrape.timeout", "Timeout of the scrape.").Default("4s").Duration()
 	return cmd.FullCommand(), func() error {
-		f, err := onceOf(schemed([]string{*url}, config.DefaultPool.Scheme), *timeout, config.DefaultPool)
+		f, err := singleScrape([]string{*server}, *timeout, config.DefaultPool)
 		if err != nil {
 			return err
 		}
-		return untilSignal(func(ctx context.Context) error { return scrapeOnce(ctx, out, f) })
+		return untilSignal(func(ctx context.Context) error { return scrape(ctx, out, f) })
 	}
 }
 
-// scrapeOnce prints the page without the exporter's series about the scrape.
-func scrapeOnce(ctx context.Context, out *output, f *config.File) error {
-	c, store, err := out.once(f)
+// scrape prints the page without the exporter's own series about the scrape.
+func scrape(ctx context.Context, out *output, f *config.File) error {
+	c, store, err := out.newCollector(f)
 	if err != nil {
 		return err
 	}
@@ -44,4 +51,48 @@ func scrapeOnce(ctx context.Context, out *output, f *config.File) error {
 		return !strings.HasPrefix(name, selfmetrics.Prefix)
 	})
 	return err
+}
+
+// singleScrape returns the configuration of a command that asks servers once, as the pool defines.
+func singleScrape(servers []string, timeout time.Duration, pool config.Pool) (*config.File, error) {
+	pool.ScrapeTimeout = model.Duration(timeout)
+	pool.ScrapeInterval = max(pool.ScrapeTimeout, config.DefaultFile.Global.ScrapeInterval)
+	pool.Canary.CancelWithin = 0 // No canary runs, so the interval need not suit one.
+	f, err := config.FromTargets(withScheme(servers, pool.Scheme), pool)
+	if err != nil {
+		return nil, exitError{err, exitUsage}
+	}
+	return f, nil
+}
+
+// withScheme adds the scheme to addresses that are host:port.
+func withScheme(addresses []string, scheme string) []string {
+	urls := slices.Clone(addresses)
+	for i, address := range urls {
+		if !strings.Contains(address, "://") {
+			urls[i] = scheme + "://" + address
+		}
+	}
+	return urls
+}
+
+// newCollector returns the collector of a command that asks servers once, and its store.
+func (o *output) newCollector(f *config.File) (*collector.Collector, *snapshot.Store, error) {
+	store := snapshot.NewStore()
+	c, err := collector.New(collector.Options{Store: store, Logger: o.quietLogger(), Registerer: prometheus.NewRegistry()})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = c.ApplyConfig(f)
+	return c, store, err
+}
+
+// quietLogger returns the logger of commands that report the answers of servers themselves:
+// it discards everything unless a level was given.
+func (o *output) quietLogger() *slog.Logger {
+	log := o.log
+	if log.Level == nil || log.Level.String() == "info" {
+		log.Writer = io.Discard
+	}
+	return promslog.New(&log)
 }

@@ -29,13 +29,13 @@ const (
 	soakTargets             = soakHealthy + soakRolled + soakBombs + soakHuge + soakChurning + soakFaulty + soakHanging + soakDead
 )
 
-// soakFleet are the servers of a soak, by pool.
+// soakFleet holds the servers of a soak, by pool.
 type soakFleet struct {
 	pools  map[string][]string
 	faults []*atomic.Value
 }
 
-// pageAt answers with the page of the handler, and 404 on every other path.
+// pageAt serves a page, and 404 on every other path.
 func pageAt(t *testing.T, page http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func pageAt(t *testing.T, page http.HandlerFunc) string {
 	return s.Listener.Addr().String()
 }
 
-// newSoakFleet opens the servers.
+// newSoakFleet starts the servers.
 func newSoakFleet(t *testing.T) *soakFleet {
 	t.Helper()
 	f := &soakFleet{pools: make(map[string][]string)}
@@ -81,13 +81,13 @@ func newSoakFleet(t *testing.T) *soakFleet {
 	return f
 }
 
-// served opens a server with that page at each call.
+// served returns a function that starts a server with the page.
 func served(t *testing.T, page http.HandlerFunc) func() string {
 	t.Helper()
 	return func() string { return pageAt(t, page) }
 }
 
-// soakBomb is 260 kB that become 256 MiB.
+// soakBomb serves 260 kB that decompress to 256 MiB.
 func soakBomb(t *testing.T) http.HandlerFunc {
 	t.Helper()
 	var bomb bytes.Buffer
@@ -103,8 +103,7 @@ func soakBomb(t *testing.T) http.HandlerFunc {
 	}
 }
 
-// soakPage has so many lines of a form; for @ it has another number at each
-// scrape.
+// soakPage serves lines of a form, in which @ is another number at each scrape.
 func soakPage(form string, lines int) http.HandlerFunc {
 	var page strings.Builder
 	for i := range lines {
@@ -117,8 +116,8 @@ func soakPage(form string, lines int) http.HandlerFunc {
 	}
 }
 
-// document is the configuration of a generation of the fleet: the replicas of the
-// pool "rolled" have other names in each.
+// document returns the configuration of a generation of the fleet: in each, the replicas of pool
+// "rolled" have new names.
 func (f *soakFleet) document(generation int) string {
 	var b strings.Builder
 	b.WriteString("global: { scrape_interval: 5s, scrape_timeout: 4s }\npools:\n")
@@ -135,8 +134,7 @@ func (f *soakFleet) document(generation int) string {
 	return b.String()
 }
 
-// soakFaults are what the pool "faulty" does in turn; the empty one is a good
-// page.
+// soakFaults lists what pool "faulty" does in turn; the empty fault is a good page.
 func soakFaults() []simulate.Fault {
 	return []simulate.Fault{
 		simulate.FaultHang, simulate.FaultHangBody, simulate.FaultTrickle, simulate.FaultReset, simulate.FaultTruncated, simulate.FaultGzipBomb,
@@ -144,7 +142,7 @@ func soakFaults() []simulate.Fault {
 	}
 }
 
-// play gives each faulty server its fault of a moment.
+// play sets the fault of each faulty server.
 func (f *soakFleet) play(moment int) {
 	faults := soakFaults()
 	for i, one := range f.faults {

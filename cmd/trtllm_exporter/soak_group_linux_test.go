@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// memoryGroup is a control group with a limit of memory, of version 1 or 2.
+// memoryGroup is a control group with a memory limit, of version 1 or 2.
 type memoryGroup struct{ dir, limit, peak string }
 
-// newMemoryGroup makes one, below the group of this process or the root; nil
-// where this machine has none to give.
+// newMemoryGroup creates one below the group of this process or the root; nil if this machine does
+// not allow that.
 func newMemoryGroup(t *testing.T, bytes int) *memoryGroup {
 	t.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")
@@ -49,7 +49,7 @@ func newMemoryGroup(t *testing.T, bytes int) *memoryGroup {
 	return nil
 }
 
-// remove waits until the processes of the group are gone.
+// remove waits until the processes of the group have ended.
 func (g *memoryGroup) remove(t *testing.T) {
 	t.Helper()
 	var err error
@@ -62,10 +62,10 @@ func (g *memoryGroup) remove(t *testing.T) {
 	t.Errorf("the control group stays: %v", err)
 }
 
-// enter is what a shell does to be in the group.
+// enter returns the shell command that joins the group.
 func (g *memoryGroup) enter() string { return fmt.Sprintf("echo $$ > %s/cgroup.procs; ", g.dir) }
 
-// most is the most memory that the group had, of the kernel too, in bytes.
+// most returns the peak memory of the group in bytes, including that of the kernel.
 func (g *memoryGroup) most(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(g.dir, g.peak))
@@ -77,7 +77,7 @@ func (g *memoryGroup) most(t *testing.T) int {
 	return n
 }
 
-// killed is how often the kernel ended a process of the group for want of memory.
+// killed returns how many processes of the group were OOM-killed.
 func (g *memoryGroup) killed(t *testing.T) int {
 	t.Helper()
 	for _, name := range []string{"memory.oom_control", "memory.events"} {

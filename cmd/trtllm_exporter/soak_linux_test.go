@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// soakMemory is the memory of the control group, which the program shares
-	// with nobody.
+	// soakMemory is the limit of the control group, which contains only the program.
 	soakMemory = 256 << 20
 	// soakRest is how long the fleet is left alone before the soak and after it,
 	// for what it holds to be compared: some rounds of all that hang.
@@ -42,9 +41,8 @@ type soak struct {
 	heap float64
 }
 
-// TestSoak runs the whole program for SOAK (3m, 2h) in a control group of 256
-// MiB, with half as many open files as it has targets, while everything goes
-// wrong.
+// TestSoak runs the whole program for SOAK (3m, 2h) in a control group of 256 MiB, with half as
+// many open files as targets, while everything fails.
 func TestSoak(t *testing.T) {
 	duration, err := time.ParseDuration(os.Getenv("SOAK"))
 	if err != nil {
@@ -76,7 +74,7 @@ func TestSoak(t *testing.T) {
 	s.judge(group, before, after)
 }
 
-// judge says what was measured, and requires what a soak promises.
+// judge logs what was measured, and requires what a soak promises.
 func (s *soak) judge(group *memoryGroup, before, after string) {
 	t := s.t
 	t.Helper()
@@ -104,12 +102,12 @@ func (s *soak) judge(group *memoryGroup, before, after string) {
 	require.LessOrEqual(t, least, s.heap*1.2+10e6)
 }
 
-// missed are the failed scrapes of healthy targets.
+// missed returns the failed scrapes of healthy targets.
 func missed(page string) []string {
 	return regexp.MustCompile(`(?m)^trtllm_exporter_target_scrape_failures_total\{pool_id="healthy".*$`).FindAllString(page, -1)
 }
 
-// every does something again and again until the soak ends.
+// every repeats something until the soak ends.
 func (s *soak) every(d time.Duration, do func(n int)) {
 	s.busy.Go(func() {
 		for n := 1; ; n++ {
@@ -123,7 +121,7 @@ func (s *soak) every(d time.Duration, do func(n int)) {
 	})
 }
 
-// begin lets everything go wrong, and looks.
+// begin starts all faults and all readers.
 func (s *soak) begin() {
 	s.every(200*time.Millisecond, func(int) { s.look() })
 	s.every(2*time.Second, func(int) { s.read() })
@@ -132,7 +130,7 @@ func (s *soak) begin() {
 	s.every(500*time.Millisecond, s.dawdle)
 }
 
-// look asks whether the program is healthy.
+// look checks that the program is healthy.
 func (s *soak) look() {
 	began := time.Now()
 	if _, code, err := s.get("/-/healthy"); err != nil || code != http.StatusOK {
@@ -154,7 +152,7 @@ func (s *soak) read() {
 	s.reads.Add(1)
 }
 
-// reload is a storm of reloads, each of which replaces a pool.
+// reload causes many reloads, each of which replaces a pool.
 func (s *soak) reload(n int) {
 	for i := range 20 {
 		_ = os.WriteFile(s.config, []byte(s.fleet.document(n*100+i)), 0o600)
@@ -163,13 +161,12 @@ func (s *soak) reload(n int) {
 	}
 }
 
-// readerForms are the headers by which readers ask for each form of the page.
+// readerForms returns the headers that ask for each form of the page.
 func readerForms() []string {
 	return []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"}
 }
 
-// dawdle is a reader who takes nothing of the page for ten seconds, in each of
-// its forms by turns.
+// dawdle is a reader that reads nothing of the page for ten seconds, in each of its forms in turn.
 func (s *soak) dawdle(n int) {
 	forms := readerForms()
 	if conn := s.lurk(forms[n%len(forms)]); conn != nil {
@@ -177,8 +174,7 @@ func (s *soak) dawdle(n int) {
 	}
 }
 
-// lurk asks for the page in a form and takes nothing of it; nil when no
-// connection was made.
+// lurk requests the page in a form and reads nothing of it; nil if it could not connect.
 func (s *soak) lurk(form string) net.Conn {
 	conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.address)
 	if err != nil {
@@ -188,8 +184,7 @@ func (s *soak) lurk(form string) net.Conn {
 	return conn
 }
 
-// leastHeap is the least heap of half a minute, in bytes, some rounds of all
-// targets: what is between two collections of garbage is not counted.
+// leastHeap returns the smallest heap of half a minute in bytes, so that garbage is not counted.
 func (s *soak) leastHeap() float64 {
 	least := math.Inf(1)
 	for range 60 {
@@ -199,8 +194,8 @@ func (s *soak) leastHeap() float64 {
 	return least
 }
 
-// peak is the most memory that the program had, in bytes, also without the pages
-// of its own file, which the kernel may drop at any time.
+// peak returns the peak memory of the program in bytes, with and without the pages of its own file,
+// which the kernel may drop at any time.
 func (s *soak) peak() (all, own int) {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -215,7 +210,7 @@ func (s *soak) peak() (all, own int) {
 	return read("VmHWM"), read("VmHWM") - read("RssFile")
 }
 
-// gauge is the value of a series without labels; -1 where there is none.
+// gauge returns the value of a series without labels; -1 if there is none.
 func gauge(page, series string) float64 {
 	m := regexp.MustCompile(`(?m)^` + series + ` (.*)$`).FindStringSubmatch(page)
 	if m == nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// TestSoakReaders has 300 readers ask for a page of some megabytes and take
-// nothing of it, in one form after another, while a normal one reads it a hundred
-// times: it never fails, and memory stays where it is.
+// TestSoakReaders has 300 readers request a page of some megabytes and read nothing of it, in one
+// form after another, while a normal reader reads it a hundred times: that one never fails, and
+// memory does not grow.
 func TestSoakReaders(t *testing.T) {
 	if os.Getenv("SOAK") == "" {
 		t.Skip("make soak runs it")
@@ -73,7 +73,7 @@ func TestSoakReaders(t *testing.T) {
 	}
 }
 
-// resetPeak begins the peak of the program's memory again, at what it has now.
+// resetPeak resets the peak of the program's memory to the current value, which it returns.
 func (s *soak) resetPeak() int {
 	s.t.Helper()
 	require.NoError(s.t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0o600))

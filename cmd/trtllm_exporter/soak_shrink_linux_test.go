@@ -16,8 +16,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// TestSoakAFleetThatShrinks has a fleet end down to a few by a reload: what remains in
-// memory, of goroutines and open files is what a process has that never had more.
+// TestSoakAFleetThatShrinks reduces a fleet to a few replicas by a reload: memory, goroutines and
+// open files return to those of a process that never had more.
 func TestSoakAFleetThatShrinks(t *testing.T) {
 	if os.Getenv("SOAK") == "" {
 		t.Skip("make soak runs it")
@@ -64,7 +64,7 @@ func TestSoakAFleetThatShrinks(t *testing.T) {
 	require.Less(t, got.files, want.files+10, "files")
 }
 
-// until waits until so many targets and no others are up.
+// until waits until exactly this number of targets is up.
 func (p *process) until(targets int) {
 	p.t.Helper()
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
@@ -90,7 +90,7 @@ func (h holding) String() string {
 	return fmt.Sprintf("heap %.1f MB of %.1f, %.0f goroutines, %.0f files", h.heap/1e6, h.memory/1e6, h.goroutines, h.files)
 }
 
-// holds is the least that the process held within some seconds.
+// holds returns the least that the process held within some seconds.
 func (p *process) holds() (least holding) {
 	p.t.Helper()
 	for began := time.Now(); time.Since(began) < 6*time.Second; time.Sleep(50 * time.Millisecond) {

@@ -15,13 +15,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// sidecarMemory is what the manifests give a sidecar.
+// sidecarMemory is the limit in the manifests of a sidecar.
 const sidecarMemory = 64 << 20
 
-// TestSoakSidecar runs the program as a sidecar in a control group of the size
-// that the manifests give it, next to a server with a page of eight models: alone,
-// with readers who take their time, and while the server sends bombs and huge
-// legal pages.
+// TestSoakSidecar runs the program as a sidecar in a control group of that size, next to a server
+// with a page of eight models: alone, with slow readers, and while the server sends decompression
+// bombs and huge valid pages.
 func TestSoakSidecar(t *testing.T) {
 	if os.Getenv("SOAK") == "" {
 		t.Skip("make soak runs it")

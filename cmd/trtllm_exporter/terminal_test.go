@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// terminal is one of 80 by 24 in which a program runs, made by tmux.
+// terminal is one of 80 by 24, made by tmux, in which a program runs.
 type terminal struct {
 	t      *testing.T
 	socket string
 }
 
-// openTerminal runs this program with the arguments in a terminal of its own,
-// which stays when the program has ended.
+// openTerminal runs this program with the arguments in a terminal of its own, which stays when the
+// program has ended.
 func openTerminal(t *testing.T, args ...string) *terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -56,11 +56,11 @@ func (x *terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-// press sends keys by their names in tmux, typed sends a text.
+// press sends keys by their names in tmux.
 func (x *terminal) press(keys ...string) { x.tmux(append([]string{"send-keys"}, keys...)...) }
 func (x *terminal) typed(text string)    { x.tmux("send-keys", "-l", text) }
 
-// screen is what is seen now.
+// screen returns the current screen.
 func (x *terminal) screen() string { return x.tmux("capture-pane", "-p") }
 
 // shows waits until the screen matches, and returns it.
@@ -77,7 +77,7 @@ func (x *terminal) shows(pattern string) string {
 	}
 }
 
-// first is the first line of the screen in which a text is.
+// first returns the first line of the screen that contains a text.
 func first(screen, text string) int {
 	for i, line := range strings.Split(screen, "\n") {
 		if strings.Contains(line, text) {
@@ -117,7 +117,7 @@ func TestTopIsDrivenByKeys(t *testing.T) {
 	x.shows(`llama-70b-0 `)
 
 	x.press("e")
-	seen = x.shows(`only what is wrong, 1 of 6`)
+	seen = x.shows(`only problems, 1 of 6`)
 	require.NotContains(t, seen, "qwen-7b-0")
 	x.press("Escape")
 	x.shows(`qwen-7b-0`)
@@ -140,7 +140,7 @@ func TestTopIsDrivenByKeys(t *testing.T) {
 	x.shows(`REQUEST FAILED +SINCE VERSION`)
 
 	fleet.press("C-c")
-	seen = x.shows(`No answer since \d\d:\d\d:\d\d, this is what was said then`)
+	seen = x.shows(`No answer since \d\d:\d\d:\d\d, showing the last one`)
 	require.Contains(t, seen, "llama-70b-1", "the last is kept")
 
 	x.press("q")
@@ -152,11 +152,11 @@ func TestTopOfAServerItself(t *testing.T) {
 	fleet := openTerminal(t, "demo", "--calm", "--replicas", "1", "--web.listen-address", "127.0.0.1:0")
 	page := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`).FindStringSubmatch(fleet.shows(`Look: http://127\.0\.0\.1:\d+/`))[1]
 	x := openTerminal(t, "top", page)
-	x.shows(`^The one replica serves`)
+	x.shows(`^The only replica serves`)
 	x.press("Enter")
 	server := regexp.MustCompile(`page +(http://\S+)`).FindStringSubmatch(x.shows(`page +http://\S+`))[1]
 	direct := openTerminal(t, "top", "--target", server)
-	seen := direct.shows(`^The one replica (serves|\w+)`)
+	seen := direct.shows(`^The only replica (serves|\w+)`)
 	require.Contains(t, seen, strings.TrimPrefix(server[:strings.LastIndex(server, "/")], "http://"))
 	direct.press("C-c")
 	direct.shows(`^ended with 0$`)
@@ -171,7 +171,7 @@ func TestDemoKeepsItsAddressOnTheScreen(t *testing.T) {
 		x.shows(address.String())
 		wait(t.Context(), 15*time.Second)
 		require.Regexp(t, address, x.screen())
-		x.shows(`after \d+ s the exporter: stalled; its readiness: 200`)
+		x.shows(`after \d+ s the exporter reports: stalled; its server answers: ready`)
 		require.Regexp(t, address, x.screen())
 		require.Contains(t, x.screen(), "A simulated fleet of 6 replicas in 2 pools", "the guide was not scrolled away")
 		x.press("C-c")
@@ -183,7 +183,7 @@ func TestDemoKeepsItsAddressOnTheScreen(t *testing.T) {
 			x := openTerminal(t, "demo", "--fault", name, "--replicas", strconv.Itoa(2+i%2), "--web.listen-address", "127.0.0.1:0")
 			x.shows(`^0:\d\d \S+: `)
 			require.Regexp(t, address, x.screen())
-			x.shows(`after \d+ s the exporter: `)
+			x.shows(`after \d+ s the exporter reports: `)
 			require.Regexp(t, address, x.screen())
 		})
 	}

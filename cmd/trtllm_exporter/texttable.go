@@ -12,15 +12,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter/top"
 )
 
-// narrowest is the least width that text is folded to.
-const narrowest = 40
+// minWidth is the smallest width that text is folded to.
+const minWidth = 40
 
-// widthOf is how many columns a terminal has, or environment variable COLUMNS
-// says; 0 for a file or a pipe, whose lines are not folded, so that others can
-// read them line by line.
+// widthOf returns the width of environment variable COLUMNS or of the terminal. It is 0 for a
+// file or a pipe, whose lines are not folded, so that scripts can read them.
 func widthOf(w io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
-		return max(columns, narrowest)
+		return max(columns, minWidth)
 	}
 	file := terminalOf(w)
 	if file == nil {
@@ -30,10 +29,10 @@ func widthOf(w io.Writer) int {
 	if err != nil {
 		return 0
 	}
-	return max(columns, narrowest)
+	return max(columns, minWidth)
 }
 
-// terminalOf is the terminal behind a writer; nil where there is none.
+// terminalOf returns the terminal behind a writer; nil if it is none.
 func terminalOf(w io.Writer) *os.File {
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return file
@@ -41,15 +40,15 @@ func terminalOf(w io.Writer) *os.File {
 	return nil
 }
 
-// textTable is text in aligned columns, of which the last is folded at the width.
+// textTable formats text in aligned columns, the last of which is folded to the width.
 type textTable struct {
 	width int
 	text  strings.Builder
 	block [][]string
 }
 
-// row adds a row to the present block; columns align within a block, and a row
-// without cells ends it.
+// row adds a row to the current block, within which columns align. A row without cells ends
+// the block.
 func (p *textTable) row(cells ...string) {
 	if len(cells) == 0 {
 		p.end()
@@ -62,21 +61,20 @@ func (p *textTable) row(cells ...string) {
 	p.block = append(p.block, cells)
 }
 
-// line ends the block and writes a line of its own, folded under its indent.
+// line ends the block and writes a line, folded under its indent.
 func (p *textTable) line(text string) {
 	p.end()
 	words := strings.TrimLeft(text, " ")
-	p.folded(text[:len(text)-len(words)], words)
+	p.fold(text[:len(text)-len(words)], words)
 }
 
-// hanging ends the block and writes a line of its own, whose further lines are
-// indented.
+// hanging ends the block and writes a line whose continuation lines are indented.
 func (p *textTable) hanging(text string) {
 	p.end()
 	p.text.WriteString(strings.Join(top.Hang("", text, max(p.width-2, 0)), "\n  ") + "\n")
 }
 
-// verbatim ends the block and writes text to be copied, as it is.
+// verbatim ends the block and writes text without folding it.
 func (p *textTable) verbatim(text string) {
 	p.end()
 	p.text.WriteString(text)
@@ -104,14 +102,18 @@ func (p *textTable) end() {
 		for i, cell := range row[:len(row)-1] {
 			front.WriteString(top.Fit(cell, widths[i]-gap, false) + "  ")
 		}
-		p.folded(front.String(), row[len(row)-1])
+		p.fold(front.String(), row[len(row)-1])
 	}
 }
 
-// shrink takes from the widest columns until half of the width is left for the
-// last one, or a table of many columns fits.
+// shrink narrows the widest columns until the last column has a third of the width, or a table
+// of many columns fits.
 func shrink(widths []int, width int) {
-	const least = 8
+	const narrowest = 8
+	available := width * 2 / 3
+	if len(widths) > 3 {
+		available = width - len("INSTANCES")
+	}
 	for {
 		sum, widest := 0, 0
 		for i, w := range widths {
@@ -120,25 +122,21 @@ func shrink(widths []int, width int) {
 				widest = i
 			}
 		}
-		room := width * 2 / 3
-		if len(widths) > 3 {
-			room = width - len("INSTANCES")
-		}
-		if sum <= room || widths[widest] <= least {
+		if sum <= available || widths[widest] <= narrowest {
 			return
 		}
 		widths[widest]--
 	}
 }
 
-// folded writes a text behind a front, under which its further lines begin.
-func (p *textTable) folded(front, text string) {
+// fold writes text after a front, under which its continuation lines begin.
+func (p *textTable) fold(front, text string) {
 	for _, line := range top.Hang(front, text, p.width) {
 		p.text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 
-// String is all that was written.
+// String returns everything that was written.
 func (p *textTable) String() string {
 	p.end()
 	return p.text.String()

@@ -21,36 +21,34 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// topFlags say whom top asks, and what it shows.
+// topFlags define what top asks, and what it shows.
 type topFlags struct {
-	url     string
-	targets []string
-	file    string
-	every   time.Duration
-	once    bool
-	json    bool
-	choice  top.Choice
-	access  accessFlags
+	url      string
+	targets  []string
+	file     string
+	interval time.Duration
+	once     bool
+	json     bool
+	choice   top.Choice
+	access   accessFlags
 }
 
-// declareTop declares the subcommand that shows the fleet in a terminal.
 func declareTop(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("top", "Show the fleet in the terminal: what a running exporter sees, or servers themselves with --target or --config.file.")
+	cmd := app.Command("top", "Show the fleet in the terminal, as a running exporter reports it, or ask servers directly with --target or --config.file.")
 	var f topFlags
 	cmd.Arg("url", "URL of the exporter.").Default("http://" + defaultAddress).StringVar(&f.url)
-	cmd.Flag("target", "Ask this server and no exporter; repeatable.").PlaceHolder("URL").StringsVar(&f.targets)
-	cmd.Flag("config.file", "Ask the servers of this configuration and no exporter.").PlaceHolder("FILE").StringVar(&f.file)
-	cmd.Flag("every", "Time between two looks.").Default("2s").DurationVar(&f.every)
-	cmd.Flag("once", "Print the fleet as text and end.").BoolVar(&f.once)
-	cmd.Flag("json", "Print the fleet as JSON and end.").BoolVar(&f.json)
+	cmd.Flag("target", "Ask this server instead of an exporter; repeatable.").PlaceHolder("URL").StringsVar(&f.targets)
+	cmd.Flag("config.file", "Ask the servers of this configuration instead of an exporter.").PlaceHolder("FILE").StringVar(&f.file)
+	cmd.Flag("every", "Refresh interval.").Default("2s").DurationVar(&f.interval)
+	cmd.Flag("once", "Print the fleet as text and exit.").BoolVar(&f.once)
+	cmd.Flag("json", "Print the fleet as JSON and exit.").BoolVar(&f.json)
 	cmd.Flag("sort", "Order of the replicas: "+strings.Join(top.Orders(), ", ")+".").Default(top.Orders()[0]).EnumVar(&f.choice.Order, top.Orders()...)
-	cmd.Flag("filter", "Show what has this text in pool, replica, state, reason or version.").PlaceHolder("TEXT").StringVar(&f.choice.Text)
-	cmd.Flag("wrong", "Show only replicas with which something is wrong.").BoolVar(&f.choice.Wrong)
+	cmd.Flag("filter", "Show only replicas with this text in pool, name, state, reason or version.").PlaceHolder("TEXT").StringVar(&f.choice.Text)
+	cmd.Flag("wrong", "Show only replicas with a problem.").BoolVar(&f.choice.Wrong)
 	f.access.declare(cmd)
 	return cmd.FullCommand(), checked(f.check, func(ctx context.Context) error { return f.run(ctx, out) })
 }
 
-// check says which flags contradict each other.
 func (f *topFlags) check() error {
 	switch {
 	case len(f.targets) > 0 && f.file != "":
@@ -59,17 +57,17 @@ func (f *topFlags) check() error {
 		return errors.New("--config.file and flags for TLS or credentials are both given; the pools of the file have these as keys")
 	case f.direct() && f.url != "http://"+defaultAddress:
 		return errors.New("an exporter and servers are both named; leave the URL of the exporter out, or --target and --config.file")
-	case f.every < 100*time.Millisecond:
+	case f.interval < 100*time.Millisecond:
 		return errors.New("--every must be 100ms or more")
 	}
 	return f.access.check()
 }
 
-// direct reports whether servers are asked and no exporter.
+// direct reports whether servers are asked instead of an exporter.
 func (f *topFlags) direct() bool { return len(f.targets) > 0 || f.file != "" }
 
-// run shows the fleet of an exporter; where servers are named that is one of our
-// own, which lives as long as we do and listens on loopback only.
+// run shows the fleet of an exporter. Where servers are named it runs that exporter itself, on
+// loopback.
 func (f *topFlags) run(ctx context.Context, out *output) error {
 	if !f.direct() {
 		client, err := f.client()
@@ -80,33 +78,33 @@ func (f *topFlags) run(ctx context.Context, out *output) error {
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	exporting, stop := context.WithCancel(ctx)
+	exporterCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	e, err := newExporter(exporting, out.quiet(), &webFlags{addresses: []string{"127.0.0.1:0"}, inFlight: web.DefaultMaxInFlight}, f.load)
+	e, err := newExporter(exporterCtx, out.quietLogger(), web.Options{ListenAddresses: []string{"127.0.0.1:0"}}, f.load)
 	if err != nil {
 		return err
 	}
-	running.Go(func() { _ = e.run(exporting, nil) }) // Its failure shows as questions without an answer.
+	running.Go(func() { _ = e.run(exporterCtx, nil) }) // If it fails, requests to it do.
 	if f.once || f.json {
-		f.settle(ctx, e)
+		waitForRates(ctx, e)
 	}
 	return f.present(ctx, out.stdout, &top.Client{HTTP: &http.Client{}, URL: "http://" + e.server.Addr()})
 }
 
-// client asks the exporter with the TLS and credentials of the flags.
+// client returns a client of the exporter with the TLS and credentials of the flags.
 func (f *topFlags) client() (*top.Client, error) {
 	var pool config.Pool
 	f.access.apply(&pool)
 	settings := promconfig.HTTPClientConfig{TLSConfig: pool.HTTP.TLS, BasicAuth: pool.HTTP.BasicAuth, Authorization: pool.HTTP.Authorization}
-	address, user, err := f.exporter()
+	address, user, err := f.exporterURL()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, exitError{err, exitUsage}
 	}
 	if user != nil {
 		settings.BasicAuth = user
 	}
 	if err := settings.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, exitError{err, exitUsage}
 	}
 	client, err := promconfig.NewClientFromConfig(settings, "top")
 	if err != nil {
@@ -115,45 +113,35 @@ func (f *topFlags) client() (*top.Client, error) {
 	return &top.Client{HTTP: client, URL: address}, nil
 }
 
-// exporter is the address of the exporter, which is shown, and apart from it the user
-// that it may have.
-func (f *topFlags) exporter() (address string, user *promconfig.BasicAuth, err error) {
-	address = strings.TrimRight(f.url, "/")
-	if !strings.Contains(address, "://") {
-		scheme := "http://"
-		if f.access.tls() {
-			scheme = "https://"
-		}
-		address = scheme + address
+// exporterURL returns the URL of the exporter for display, and separately the user in it; nil
+// for none.
+func (f *topFlags) exporterURL() (address string, user *promconfig.BasicAuth, err error) {
+	scheme := "http"
+	if f.access.tls() {
+		scheme = "https"
 	}
-	u, err := url.Parse(address)
+	u, err := url.Parse(withScheme([]string{strings.TrimRight(f.url, "/")}, scheme)[0])
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return "", nil, fmt.Errorf("top: %w; write http://host:port", failed.Err)
 	}
-	if u.User == nil {
-		return address, nil, nil
+	if u.User != nil {
+		password, _ := u.User.Password()
+		user = &promconfig.BasicAuth{Username: u.User.Username(), Password: promconfig.Secret(password)}
+		u.User = nil
 	}
-	password, _ := u.User.Password()
-	user = &promconfig.BasicAuth{Username: u.User.Username(), Password: promconfig.Secret(password)}
-	u.User = nil
 	return u.String(), user, nil
 }
 
-// load is the configuration of servers that are named.
+// load returns the configuration of servers that are named. Iteration statistics, which
+// servers hand out once, are left to the exporter that runs with the same file.
 func (f *topFlags) load() (*config.File, error) {
-	if f.file != "" {
-		return f.loadFile()
+	if f.file == "" {
+		pool := config.DefaultPool
+		f.access.apply(&pool)
+		pool.ScrapeInterval = model.Duration(max(f.interval, time.Second))
+		return config.FromTargets(withScheme(f.targets, pool.Scheme), pool)
 	}
-	pool := config.DefaultPool
-	f.access.apply(&pool)
-	pool.ScrapeInterval = model.Duration(max(f.every, time.Second))
-	return config.FromTargets(schemed(f.targets, pool.Scheme), pool)
-}
-
-// loadFile is a file as it is looked at: what servers give out once is left to the
-// exporter that has the same file.
-func (f *topFlags) loadFile() (*config.File, error) {
-	file, err := wholeFile(f.file)
+	file, err := loadUnsharded(f.file)
 	if err != nil {
 		return nil, err
 	}
@@ -163,34 +151,32 @@ func (f *topFlags) loadFile() (*config.File, error) {
 	return file, nil
 }
 
-// settle waits until every server was scraped often enough for rates, or had the
-// time for it.
-func (*topFlags) settle(ctx context.Context, e *exporter) {
-	const scrapes, patience = 3, 30 * time.Second
-	began := time.Now()
-	for wait(ctx, lookEvery) && time.Since(began) < patience {
-		least, length := uint64(scrapes), time.Duration(0)
+// waitForRates waits until every server was scraped often enough for rates, or should have
+// been.
+func waitForRates(ctx context.Context, e *exporter) {
+	const scrapes, timeout = 3, 30 * time.Second
+	start := time.Now()
+	for wait(ctx, pollInterval) && time.Since(start) < timeout {
+		fewest, longest := uint64(scrapes), time.Duration(0)
 		slots := e.store.Slots()
 		for _, slot := range slots {
-			t, s := slot.Target(), slot.Status()
-			if t.Silent {
-				continue
+			if t, s := slot.Target(), slot.Status(); !t.Silent {
+				fewest = min(fewest, s.Scrapes)
+				longest = max(longest, scrapes*t.Interval+t.Timeout)
 			}
-			least = min(least, s.Scrapes)
-			length = max(length, scrapes*t.Interval+t.Timeout)
 		}
-		if e.collector.Ready() && (least == scrapes || len(slots) > 0 && time.Since(began) > length) {
+		if e.collector.Ready() && (fewest == scrapes || len(slots) > 0 && time.Since(start) > longest) {
 			return
 		}
 	}
 }
 
-// present prints the fleet once, or follows it.
+// present prints the fleet once, or follows it on the terminal.
 func (f *topFlags) present(ctx context.Context, w io.Writer, client *top.Client) error {
 	if !f.once && !f.json {
-		return f.show(ctx, w, client)
+		return f.follow(ctx, w, client)
 	}
-	fleet, raw, err := f.ask(ctx, client)
+	fleet, raw, err := f.fleet(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -201,8 +187,8 @@ func (f *topFlags) present(ctx context.Context, w io.Writer, client *top.Client)
 	return err
 }
 
-// ask asks for the fleet once; an error says what else can be done.
-func (f *topFlags) ask(ctx context.Context, client *top.Client) (fleet *web.Fleet, raw []byte, err error) {
+// fleet asks for the fleet once; an error names the alternatives.
+func (f *topFlags) fleet(ctx context.Context, client *top.Client) (fleet *web.Fleet, raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	fleet, raw, err = client.Fleet(ctx)
@@ -212,20 +198,20 @@ func (f *topFlags) ask(ctx context.Context, client *top.Client) (fleet *web.Flee
 	case f.direct():
 		return nil, nil, fmt.Errorf("top: %w", err)
 	}
-	return nil, nil, fmt.Errorf("top: %w; is an exporter there? Name it (top http://host:9802), ask servers themselves (top --target http://host:8002), or start one: %s demo", err, program)
+	return nil, nil, fmt.Errorf("top: %w; is an exporter running there? Name it (top http://host:9802), ask servers directly (top --target http://host:8002), or start one: %s demo", err, program)
 }
 
-// show follows the fleet on the terminal.
-func (f *topFlags) show(ctx context.Context, w io.Writer, client *top.Client) error {
+// follow shows the fleet on the terminal until the user quits. It asks an exporter once before
+// it takes over the terminal.
+func (f *topFlags) follow(ctx context.Context, w io.Writer, client *top.Client) error {
 	if terminalOf(w) == nil || terminalOf(os.Stdin) == nil {
-		return usageError{errors.New("top: this is no terminal; give --once or --json")}
+		return exitError{errors.New("top: standard input and output are no terminal; give --once or --json"), exitUsage}
 	}
-	guide := ""
+	opts := top.Options{Client: client, Interval: f.interval, Choice: f.choice}
 	if f.direct() {
-		guide = "Asking the servers …"
-	} else if _, _, err := f.ask(ctx, client); err != nil {
-		// A terminal that is taken over to say that nothing is there helps nobody.
+		opts.Connecting = "Asking the servers …"
+	} else if _, _, err := f.fleet(ctx, client); err != nil {
 		return err
 	}
-	return top.Run(ctx, top.Options{Client: client, Every: f.every, Choice: f.choice, Guide: guide})
+	return top.Run(ctx, opts)
 }

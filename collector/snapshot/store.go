@@ -99,6 +99,16 @@ func (s *Store) Slots() []*Slot {
 	return slices.Clone(s.slots)
 }
 
+// Slot returns the slot of the replica with a key; nil if there is none.
+func (s *Store) Slot(key string) *Slot {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if i, ok := s.find(key); ok {
+		return s.slots[i]
+	}
+	return nil
+}
+
 // find returns the position of a key and whether there is a slot.
 func (s *Store) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(s.slots, key, func(slot *Slot, key string) int {

@@ -26,6 +26,8 @@ type Target struct {
 	TRTLLMVersion string `json:"-"`
 	// Silent marks a worker rank without a port, which is never scraped.
 	Silent bool `json:"silent,omitempty"`
+	// Pod reports that ReplicaID is the name of a Kubernetes pod.
+	Pod bool `json:"-"`
 	// Labels are further labels set by discovery or relabeling.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Interval is the time between two scrapes, Timeout the limit of one.

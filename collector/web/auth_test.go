@@ -11,8 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// users is a web configuration whose only user is alice with password "secret",
-// with a hash that is quick to check.
+// users is a web configuration with user alice and password "secret", whose hash is quick to check.
 const users = "basic_auth_users:\n  alice: $2a$04$ogGemYYURbgcWEweYTLY4uZvIwM2jB5l0rTJS7echnRxsSQ3x0Xva\n"
 
 // webConfig writes a web configuration file.
@@ -23,7 +22,7 @@ func webConfig(t *testing.T, text string) string {
 	return path
 }
 
-// login asks for a path and returns the status.
+// login requests a path and returns the status.
 func login(t *testing.T, client *http.Client, url, user, password string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)

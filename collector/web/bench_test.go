@@ -14,7 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// sink is a response that counts bytes and keeps none.
+// sink is a ResponseWriter that counts bytes and discards them.
 type sink struct {
 	header http.Header
 	bytes  int64

@@ -18,8 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// opened is one page that a browser opens, and what it must show; tools/browser
-// reads it.
+// opened is a page that a browser opens, and what it must show. tools/browser reads it.
 type opened struct {
 	Name         string   `json:"name"`
 	URL          string   `json:"url"`
@@ -59,7 +58,7 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 }
 
-// sizesOfFleets are fleets of none to a thousand replicas.
+// sizesOfFleets returns fleets of 0 to 1000 replicas.
 func sizesOfFleets(t *testing.T) []opened {
 	t.Helper()
 	var pages []opened
@@ -78,7 +77,7 @@ func sizesOfFleets(t *testing.T) []opened {
 		}
 		base := start(t, f.options())
 		said := map[int]string{
-			0: "No replica is known.", 1: "The one replica serves.", 6: "2 of 6 replicas serve: 1 is down, 1 is failing, 1 fails its canary, 1 differs, 1 was not tried yet.",
+			0: "There are no replicas.", 1: "The only replica serves.", 6: "2 of 6 replicas serve: 1 is down, 1 is failing, 1 fails its canary, 1 differs, 1 was not tried yet.",
 			200: "184 of 200 replicas serve: ", 1000: "920 of 1 000 replicas serve: ",
 		}[size]
 		fleet := opened{
@@ -98,8 +97,8 @@ func sizesOfFleets(t *testing.T) []opened {
 	return pages
 }
 
-// troublesOfFleets are fleets of three with one that is not well: it is named
-// first, and counts as serving only where requests still end there.
+// troublesOfFleets returns fleets of three replicas, one of which has a problem: it is listed
+// first, and counts as serving only if requests still complete.
 func troublesOfFleets(t *testing.T) []opened {
 	t.Helper()
 	var pages []opened
@@ -125,7 +124,7 @@ func troublesOfFleets(t *testing.T) []opened {
 	return pages
 }
 
-// hostileFleet has names and reasons that want to be more than text.
+// hostileFleet has names and reasons that try to be more than text.
 func hostileFleet(t *testing.T) []opened {
 	t.Helper()
 	const planted = `<script>window.planted=1</script><img src=x onerror="window.planted=1">"'><a href="javascript:window.planted=1">`
@@ -146,12 +145,12 @@ func hostileFleet(t *testing.T) []opened {
 	}
 }
 
-// changingFleet is one of which a replica fails once the browser says so. What is
-// wrong is on both pages next to how old it is, and neither takes the other's place.
+// changingFleet returns a fleet in which a replica fails when the browser reports that it has seen the
+// page.
 func changingFleet(t *testing.T) []opened {
 	t.Helper()
 	var pages []opened
-	for path, becomes := range map[string]string{"/": "The one replica is failing.", "/replica?target=llama%2Fr1": "Runbook →"} {
+	for path, becomes := range map[string]string{"/": "The only replica is failing.", "/replica?target=llama%2Fr1": "Runbook →"} {
 		f := newFleet(t)
 		f.publish("llama", "r1", serving(), busy(10))
 		poke := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

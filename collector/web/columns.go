@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Column is a number of replicas by which they can be sorted.
+// Column is a number that replicas can be sorted by.
 type Column struct {
-	// Name is what addresses and flags call it, Head what is over it.
+	// Name is that in addresses and flags, Head the title.
 	Name, Head string
 	value      func(r *Replica) *float64
 }
 
-// Columns are all of them, in the order in which they are shown.
+// Columns returns all columns in the order in which they are shown.
 func Columns() []Column {
 	return []Column{
 		{"tokens", "Tokens/s", func(r *Replica) *float64 { return r.Tokens }},
 		{"waiting", "Waiting", func(r *Replica) *float64 { return r.Waiting }},
-		{"running", "Running", (*Replica).Held},
+		{"running", "Running", (*Replica).Occupied},
 		{"kv", "KV cache", func(r *Replica) *float64 { return r.Cache }},
 		{"first-token", "First token", func(r *Replica) *float64 { return r.FirstToken }},
 		{"request", "Request", func(r *Replica) *float64 { return r.Duration }},
@@ -26,16 +26,16 @@ func Columns() []Column {
 	}
 }
 
-// Largest compares replicas by the column of that name: the largest number first, and
-// what is not known last. It is nil where no column has the name.
+// Largest returns a comparison by a column, the largest number first and unknown ones last; nil
+// if there is no such column.
 func Largest(name string) func(a, b *Replica) int {
 	all := Columns()
-	at := slices.IndexFunc(all, func(c Column) bool { return c.Name == name })
-	if at < 0 {
+	i := slices.IndexFunc(all, func(c Column) bool { return c.Name == name })
+	if i < 0 {
 		return nil
 	}
-	least := math.Inf(-1)
+	lowest := math.Inf(-1)
 	return func(a, b *Replica) int {
-		return cmp.Compare(*cmp.Or(all[at].value(b), &least), *cmp.Or(all[at].value(a), &least))
+		return cmp.Compare(*cmp.Or(all[i].value(b), &lowest), *cmp.Or(all[i].value(a), &lowest))
 	}
 }

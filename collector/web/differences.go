@@ -6,61 +6,54 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// difference is a family of which one target says something else than the page.
+// difference is a family that one target describes differently from the page.
 type difference struct {
 	Family string `json:"family"`
-	// In is what it differs in: help, type or unit.
+	// In is what differs: help, type or unit.
 	In string `json:"in"`
-	// Says is the target's word; HELP is not repeated: it may be long, and hold
-	// what a log must not.
+	// Says is the target's value. HELP is left out: it may be long, and hold secrets.
 	Says string `json:"says"`
 }
 
-// differences are what targets differ in from the whole page that was planned
-// last, by the keys of the targets.
+// differences holds how targets differ from the last plan of the whole page, by their keys.
 type differences struct {
-	mu     sync.Mutex
-	layout *exposition.Layout
-	of     map[string][]difference
+	mu       sync.Mutex
+	layout   *exposition.Layout
+	byTarget map[string][]difference
 }
 
-// ofTarget says what a target differs in.
+// ofTarget returns the differences of a target.
 func (d *differences) ofTarget(key string) []difference {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.of[key]
+	return d.byTarget[key]
 }
 
-// note takes in a page, unless it is planned as the one before.
+// note replaces the differences by those of a page, unless its layout is that of the last one.
 func (d *differences) note(pl *pagePlan) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.layout == pl.layout {
 		return
 	}
-	d.layout, d.of = pl.layout, nil
-	for _, one := range pl.layout.Conflicts() {
-		pool, replica := pl.owner(one.Block)
-		if replica == "" {
-			continue
+	d.layout, d.byTarget = pl.layout, map[string][]difference{}
+	for _, found := range pl.layout.Conflicts() {
+		if pool, replica := pl.owner(found.Block); replica != "" {
+			key := pool + "/" + replica
+			d.byTarget[key] = append(d.byTarget[key], difference{Family: found.Family, In: found.Kind, Says: says(&found)})
 		}
-		if d.of == nil {
-			d.of = make(map[string][]difference)
-		}
-		key := pool + "/" + replica
-		d.of[key] = append(d.of[key], difference{Family: one.Family, In: one.Kind, Says: says(&one)})
 	}
 }
 
-// says is the word of a target that differs.
+// says returns the value of a target that differs.
 func says(d *exposition.Conflict) string {
 	if d.Kind == exposition.ConflictHelp {
-		return "another text"
+		return "a different text"
 	}
 	return d.Value
 }
 
-// owner is the target of a block; empty for the exporter's own.
+// owner returns the target of a block; empty for the exporter's own block.
 func (pl *pagePlan) owner(block int) (pool, replica string) {
 	lset := pl.blocks[block].Shape().Labels(0)
 	return lset.Get("pool_id"), lset.Get("replica_id")

@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// Listen replaces the server's listeners by one of the test's.
+// Listen replaces the server's listeners by one of a test.
 func (s *Server) Listen(l net.Listener) {
 	s.Close()
 	s.listeners = []net.Listener{l}
@@ -17,14 +17,13 @@ const (
 	ReadHeaderTimeout = readHeaderTimeout
 )
 
-// Follow takes samples for the pages, as Run does.
+// Follow samples the history, as Run does.
 func (s *Server) Follow(ctx context.Context) { s.history.Follow(ctx) }
 
-// HeldOf is what slow readers may hold with a memory limit.
+// HeldOf returns how much slow clients may hold with a memory limit.
 func HeldOf(limit int64) int64 { return heldOf(limit) }
 
-// GRPCHealthAddr is the address of the gRPC health protocol as host:port; empty
-// where that is not served.
+// GRPCHealthAddr returns the address of the gRPC health protocol; empty if it is not served.
 func (s *Server) GRPCHealthAddr() string {
 	if s.health == nil {
 		return ""

@@ -11,18 +11,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 )
 
-// filter is what a reader of the fleet wants to see of it.
+// filter selects replicas of the fleet.
 type filter struct {
-	// State is a state or a severity, Pool the name of a pool, Text a part of what
-	// is known of a replica.
+	// State is a state or a severity, Pool the id of a pool, Text a part of what is shown of a
+	// replica.
 	State, Pool, Text string
-	// Sort is the name of the column whose largest numbers come first.
+	// Sort is the name of a column; the largest numbers come first.
 	Sort string
-	// From is the number of the first row.
+	// From is the index of the first row.
 	From int
 }
 
-// readFilter reads a query; a number that cannot be read counts as not asked for.
+// readFilter parses a query. A from that is no number counts as 0.
 func readFilter(values url.Values) (filter, error) {
 	f := filter{State: values.Get("state"), Pool: values.Get("pool"), Text: values.Get("q"), Sort: values.Get("sort")}
 	if from, err := strconv.Atoi(values.Get("from")); err == nil && from > 0 {
@@ -37,7 +37,7 @@ func readFilter(values url.Values) (filter, error) {
 	return f, nil
 }
 
-// filtered serves a page of the replicas that its query takes.
+// filtered passes the filter of the query to a page.
 func filtered(serve func(http.ResponseWriter, *http.Request, filter)) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept")
@@ -50,7 +50,7 @@ func filtered(serve func(http.ResponseWriter, *http.Request, filter)) func(http.
 	}
 }
 
-// States are what a filter can ask for: severities, then states.
+// States returns the values of State: severities, then states.
 func (filter) States() []string {
 	words := severities()
 	for _, s := range assess.States() {
@@ -61,25 +61,25 @@ func (filter) States() []string {
 	return words
 }
 
-// Active reports whether less than the whole fleet is asked for.
+// Active reports whether the filter selects or sorts.
 func (f filter) Active() bool { return f.State != "" || f.Pool != "" || f.Text != "" || f.Sort != "" }
 
-// take is what the filter takes of all replicas.
-func (f *filter) take(all []*replica) []*replica {
+// apply returns the replicas that the filter selects.
+func (f *filter) apply(all []*replica) []*replica {
 	if !f.Active() {
 		return all
 	}
 	return slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(f) })
 }
 
-// sort puts replicas into the order that is asked for.
+// sort sorts replicas by the column.
 func (f *filter) sort(all []*replica) {
 	if order := Largest(f.Sort); order != nil {
 		slices.SortStableFunc(all, func(a, b *replica) int { return order(&a.Replica, &b.Replica) })
 	}
 }
 
-// link is the address of a filter, relative to the page.
+// link returns the query of the filter, relative to the page.
 func (f filter) link() string {
 	values := url.Values{}
 	for name, value := range map[string]string{"state": f.State, "pool": f.Pool, "q": f.Text, "sort": f.Sort} {
@@ -93,14 +93,14 @@ func (f filter) link() string {
 	return "?" + values.Encode()
 }
 
-// By is the address of the same in the order of another column.
-func (f filter) By(column string) string {
+// SortLink returns the query sorted by another column.
+func (f filter) SortLink(column string) string {
 	f.Sort, f.From = column, 0
 	return f.link()
 }
 
-// at is the address of another part of what the filter takes.
-func (f filter) at(from int) string {
+// pageLink returns the query of another page of rows.
+func (f filter) pageLink(from int) string {
 	f.From = from
 	return f.link()
 }

@@ -9,65 +9,81 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// The bounds of the page of the fleet, which keep it small and quick for
-// thousands of replicas. What is beyond them is a link away.
+// The limits of the page of the fleet, which keep it small for thousands of replicas. The other
+// rows are a link away.
 const (
-	// rowsUnfolded is how many replicas are all shown; of more, those that serve
-	// are folded to one line for each pool.
-	rowsUnfolded = 60
-	// rowsShown is the most rows of one page.
-	rowsShown = 150
-	// rowsOfPool is the most rows of a pool whose replicas are folded, finesOfPool
-	// how many of those that serve are among them unless there are manyPools.
-	rowsOfPool  = 15
-	finesOfPool = 5
-	manyPools   = 8
-	// poolsListed is the most pools that are named.
-	poolsListed = 1000
-	// searchableFrom is how many replicas are found without a search.
-	searchableFrom = 15
+	// unfoldedRows is the number of replicas up to which all are shown.
+	unfoldedRows = 60
+	maxRows      = 150
+	// maxPoolRows limits the rows of a pool whose replicas are folded, healthyPoolRows those of
+	// healthy replicas among them unless there are manyPools.
+	maxPoolRows     = 15
+	healthyPoolRows = 5
+	manyPools       = 8
+	maxListedPools  = 1000
+	// searchableReplicas is the number of replicas above which the page has a search form.
+	searchableReplicas = 15
 )
+
+// Fleet is the JSON of /?format=json. Unknown values are nil and left out, never 0.
+type Fleet struct {
+	Time    time.Time `json:"at"`
+	Version string    `json:"version"`
+	Verdict Verdict   `json:"verdict"`
+	// Searches describe pools that have no targets, or wait for them.
+	Searches []string `json:"discovery,omitempty"`
+	// Pools and Replicas are sorted, the worst first.
+	Pools    []Pool    `json:"pools"`
+	Replicas []Replica `json:"replicas"`
+}
+
+// Fleet returns the state of all replicas.
+func (s *Server) Fleet() *Fleet { return s.fleetView(filter{}, time.Now()).document() }
 
 // fleetView is the page of the fleet.
 type fleetView struct {
 	frame
 
 	Verdict Verdict
-	// LoadRunbook is the address of what to do about full replicas.
+	// LoadRunbook links to the runbook about full replicas.
 	LoadRunbook string
-	// Searches are sentences about pools that have no targets, or wait for them.
+	// Searches describe pools that have no targets, or wait for them.
 	Searches []string
 	Problems []*problem
-	// MoreProblems is how many are beyond the bound, at MoreLink.
+	// MoreProblems counts the problems that are only behind MoreLink.
 	MoreProblems int
 	MoreLink     string
 	Filter       filter
-	// Total is the whole fleet, Found what the filter takes of it.
+	// Total is the number of all replicas, Found of those that the filter selects.
 	Total, Found int
-	// Searchable reports whether there are enough replicas for a search.
-	Searchable bool
-	Pools      []*poolView
-	// Rest are pools of which only the sums are shown.
-	Rest     []*poolView
-	RestMore int
-	// Before and After are the addresses of the other rows.
-	Before, After string
-	Refresh       int
-	// Sources are what discovery found, for /targets, which has columns about the scrapes.
+	Pools        []*poolView
+	// OtherPools are pools of which only the sums are shown, MoreOtherPools counts those left out.
+	OtherPools     []*poolView
+	MoreOtherPools int
+	// Previous and Next link to the other rows.
+	Previous, Next string
+	Refresh        int
+	// Scrapes shows columns about scrapes, and Sources what discovery found, on /targets.
 	Scrapes bool
 	Sources []*target.PoolDiscovery
+
+	// selected are the replicas that the filter selects, byPool all.
+	selected []*replica
+	byPool   map[string][]*replica
 }
 
-// serveFleet shows the verdict, what is wrong, and every pool, as HTML or as JSON.
+// serveFleet shows the verdict, the problems and all pools, as HTML or JSON.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request, f filter) {
+	v := s.fleetView(f, time.Now())
 	if wantsJSON(r) {
-		writeJSON(w, s.fleet(f))
+		writeJSON(w, v.document())
 		return
 	}
-	s.render(w, http.StatusOK, "fleet.html", s.fleetView(f, time.Now()))
+	v.layOut(s.history)
+	s.render(w, http.StatusOK, "fleet.html", v)
 }
 
-// readFleet copies what is known of all replicas, the worst first.
+// readFleet copies the state of all replicas, the worst first.
 func (s *Server) readFleet(now time.Time) (all []*replica, byPool map[string][]*replica) {
 	slots := s.opts.Store.Slots()
 	all, byPool = make([]*replica, 0, len(slots)), map[string][]*replica{}
@@ -83,45 +99,58 @@ func (s *Server) readFleet(now time.Time) (all []*replica, byPool map[string][]*
 		byPool[r.PoolID] = append(byPool[r.PoolID], r)
 	}
 	for _, pool := range byPool {
-		markMixed(pool)
-		markOdd(pool)
+		compareWithPool(pool)
 	}
 	return all, byPool
 }
 
-// fleetView is the fleet at that moment, as far as the filter takes it.
+// fleetView returns the replicas that a filter selects, with the verdict on all of them.
 func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	all, byPool := s.readFleet(now)
 	v := &fleetView{
-		frame: s.frame("", now), Verdict: judgeFleet(all, byPool, now), Filter: f, Total: len(all),
-		Searchable: len(all) > searchableFrom || f.Active(), Searches: s.searchProblems(), Refresh: int(history.Every.Seconds()),
+		frame: s.frame("", now), Verdict: judgeFleet(all, byPool, now), LoadRunbook: s.runbook("LLMPoolSaturated"), Searches: s.searchProblems(),
+		Filter: f, Total: len(all), Refresh: int(history.SampleInterval.Seconds()), byPool: byPool,
 	}
-	v.Title, v.Tone, v.LoadRunbook = v.Verdict.Headline+" – trtllm_exporter", v.Verdict.Severity, s.runbook("LLMPoolSaturated")
-	all = f.take(all)
-	v.Found = len(all)
-	problems, more := problems(all)
-	if v.Problems, v.MoreProblems = problems, len(more); len(more) > 0 {
-		v.MoreLink = filter{State: more[0].Severity}.link()
-	}
-	f.sort(all)
-	v.fill(poolViews(all, byPool), s.history)
+	v.Title, v.Tone = v.Verdict.Headline+" – trtllm_exporter", v.Verdict.Severity
+	v.selected = f.apply(all)
+	v.Found = len(v.selected)
 	return v
 }
 
-// Columns are the numbers of a row.
+// document returns the JSON of the fleet.
+func (v *fleetView) document() *Fleet {
+	v.Filter.sort(v.selected)
+	doc := &Fleet{Time: milliseconds(v.now), Version: v.Version, Verdict: v.Verdict, Searches: v.Searches, Pools: []Pool{}, Replicas: []Replica{}}
+	for _, p := range poolViews(v.selected, v.byPool) {
+		doc.Pools = append(doc.Pools, p.Pool)
+	}
+	for _, r := range v.selected {
+		doc.Replicas = append(doc.Replicas, r.Replica)
+	}
+	return doc
+}
+
 func (*fleetView) Columns() []Column { return Columns() }
 
-// FoundText is how many replicas the filter takes.
+func (v *fleetView) Searchable() bool { return v.Total > searchableReplicas || v.Filter.Active() }
+
+// FoundText tells how many replicas the filter selects.
 func (v *fleetView) FoundText() string {
 	return grouped(float64(v.Found)) + " of " + plural(v.Total, "replica", "replicas")
 }
 
-// fill takes the rows that there is room for.
-func (v *fleetView) fill(pools []*poolView, past *history.History) {
+// layOut fills in the problems and the rows that the page has space for.
+func (v *fleetView) layOut(past *history.History) {
+	problems, more := problems(v.selected)
+	if v.Problems, v.MoreProblems = problems, len(more); len(more) > 0 {
+		v.MoreLink = filter{State: more[0].Severity}.link()
+	}
+	v.Filter.sort(v.selected)
+	pools := poolViews(v.selected, v.byPool)
 	switch {
 	case v.Filter.Active():
-		v.page(pools)
-	case v.Found <= rowsUnfolded:
+		v.paginate(pools)
+	case v.Found <= unfoldedRows:
 		v.Pools = pools
 	default:
 		v.fold(pools)
@@ -130,66 +159,64 @@ func (v *fleetView) fill(pools []*poolView, past *history.History) {
 	for _, p := range v.Pools {
 		shown = append(shown, p.Rows...)
 	}
-	if len(v.Rest) > poolsListed {
-		v.Rest, v.RestMore = v.Rest[:poolsListed], len(v.Rest)-poolsListed
+	if len(v.OtherPools) > maxListedPools {
+		v.OtherPools, v.MoreOtherPools = v.OtherPools[:maxListedPools], len(v.OtherPools)-maxListedPools
 	}
-	drawAll(shown, past)
+	drawSparks(shown, past)
 }
 
-// page takes the rows from the one that was asked for on.
-func (v *fleetView) page(pools []*poolView) {
-	from, left := v.Filter.From, rowsShown
+// paginate takes one page of rows, from the first one that was requested.
+func (v *fleetView) paginate(pools []*poolView) {
+	from, remaining := v.Filter.From, maxRows
 	for _, p := range pools {
 		if from >= len(p.Rows) {
 			from -= len(p.Rows)
 			continue
 		}
-		if left == 0 {
+		if remaining == 0 {
 			break
 		}
-		end := min(from+left, len(p.Rows))
-		left -= end - from
+		end := min(from+remaining, len(p.Rows))
+		remaining -= end - from
 		p.Rows, from = p.Rows[from:end], 0
 		v.Pools = append(v.Pools, p)
 	}
 	if v.Filter.From > 0 {
-		v.Before = v.Filter.at(max(v.Filter.From-rowsShown, 0))
+		v.Previous = v.Filter.pageLink(max(v.Filter.From-maxRows, 0))
 	}
-	if next := v.Filter.From + rowsShown; next < v.Found {
-		v.After = v.Filter.at(next)
+	if next := v.Filter.From + maxRows; next < v.Found {
+		v.Next = v.Filter.pageLink(next)
 	}
 }
 
-// fold leaves most replicas that serve away, and shows only the sums of pools
-// for which there is no room.
+// fold leaves out most healthy replicas, and all rows of pools that there is no space for.
 func (v *fleetView) fold(pools []*poolView) {
-	left, fines := rowsShown, finesOfPool
+	remaining, healthyRows := maxRows, healthyPoolRows
 	if len(pools) > manyPools {
-		fines = 0
+		healthyRows = 0
 	}
 	for _, p := range pools {
-		p.fold(fines)
-		// The head of a table takes as much room as a row.
-		left -= len(p.Rows) + 1
-		if left < 0 || len(p.Rows) == 0 {
-			v.Rest = append(v.Rest, p)
+		p.fold(healthyRows)
+		remaining -= len(p.Rows) + 1 // The head of a table takes as much space as a row.
+		if remaining < 0 || len(p.Rows) == 0 {
+			v.OtherPools = append(v.OtherPools, p)
 			continue
 		}
 		v.Pools = append(v.Pools, p)
 	}
 }
 
-// drawAll draws the last minutes of the rows that are shown, at one scale of time,
-// and gives what is kept of them.
-func drawAll(rows []*replica, past *history.History) []history.Recent {
+// drawSparks draws the last minutes of the rows that are shown, on one time scale, and returns
+// their history.
+func drawSparks(rows []*replica, past *history.History) []history.Recent {
 	recent, longest := make([]history.Recent, len(rows)), 0
 	for i, r := range rows {
 		recent[i] = past.Recent(r.Key())
 		longest = max(longest, len(recent[i].Tokens))
 	}
 	for i, r := range rows {
-		r.TokensDrawn = draw(recent[i].Tokens, longest, "Tokens/s")
-		r.WaitingDrawn = draw(recent[i].Waiting, longest, "Waiting")
+		r.TokensSpark = newSpark("Tokens/s", recent[i].Tokens, longest)
+		r.WaitingSpark = newSpark("Waiting", recent[i].Waiting, longest)
 	}
 	return recent
 }

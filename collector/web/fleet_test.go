@@ -64,10 +64,10 @@ func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
 		tone     string
 		replicas []target.Status
 	}{
-		{"No replica is known.", "unknown", nil},
-		{"The one replica serves.", "ok", []target.Status{serving()}},
-		{"The one replica is stalled.", "broken", []target.Status{stalled()}},
-		{"The one replica differs.", "look", []target.Status{mismatching()}},
+		{"There are no replicas.", "unknown", nil},
+		{"The only replica serves.", "ok", []target.Status{serving()}},
+		{"The only replica is stalled.", "broken", []target.Status{stalled()}},
+		{"The only replica differs.", "look", []target.Status{mismatching()}},
 		{"All 3 replicas serve.", "ok", []target.Status{serving(), serving(), serving()}},
 		{"2 of 3 replicas serve: 1 is failing, 1 differs.", "broken", []target.Status{mismatching(), serving(), failing()}},
 		{"0 of 3 replicas serve: 1 is stalled, 1 fails its canary, 1 was not tried yet.", "broken", []target.Status{{}, canaryFailing(), stalled()}},
@@ -175,7 +175,7 @@ func TestEqualErrorsAreOneProblem(t *testing.T) {
 	require.Contains(t, problems, `<a href="?state=down">and 28 more</a>`)
 }
 
-func TestProblemsForWhichThereIsNoRoomAreALinkAway(t *testing.T) {
+func TestFurtherProblemsAreALinkAway(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		broken, look int
@@ -207,7 +207,7 @@ func TestProblemsForWhichThereIsNoRoomAreALinkAway(t *testing.T) {
 	}
 }
 
-func TestOfVersionsTheOddOneIsMarked(t *testing.T) {
+func TestVersionsThatDifferAreMarked(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		versions []string
@@ -304,7 +304,7 @@ func TestDataThatIsOldSaysSo(t *testing.T) {
 		require.Contains(t, get(h, "/").Body.String(), `<p id="age">Data 19 s old</p>`)
 
 		time.Sleep(time.Second)
-		require.Contains(t, get(h, "/").Body.String(), `<p id="age" class="late">Data 20 s old: 1 replica was not asked in time</p>`)
+		require.Contains(t, get(h, "/").Body.String(), `<p id="age" class="late">Data 20 s old: 1 replica was not scraped in time</p>`)
 	})
 }
 

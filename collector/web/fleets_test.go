@@ -20,7 +20,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// verdicts are statuses as the collector publishes them.
+// verdict returns a status as the collector publishes it.
 func verdict(state, severity, runbook, reason string) target.Status {
 	now := time.Now()
 	return target.Status{
@@ -54,7 +54,7 @@ func mismatching() target.Status {
 	return s
 }
 
-// unreachable has an error that names the replica's own address.
+// unreachable returns a status whose error names the replica's own address.
 func unreachable(address string) target.Status {
 	s := verdict("down", "broken", "LLMReplicaDown", "Get \"http://"+address+"/metrics\": dial tcp "+address+": connect: connection refused")
 	s.Health, s.LastReason, s.LastError = target.HealthDown, "connect", s.StateReason
@@ -64,7 +64,7 @@ func unreachable(address string) target.Status {
 // numbers are those of a replica, in the order of the page.
 type numbers struct{ tokens, waiting, running, limit, cache, firstToken, duration, failed float64 }
 
-// publish publishes a replica with its numbers; nil has none.
+// publish publishes a replica with its numbers, if any.
 func (f *fleet) publish(pool, replica string, status target.Status, n *numbers) *snapshot.Slot {
 	f.t.Helper()
 	slot := f.slot(pool, replica)
@@ -76,7 +76,7 @@ func (f *fleet) publish(pool, replica string, status target.Status, n *numbers) 
 	return slot
 }
 
-// derived is a block of the numbers.
+// derived returns a block of the numbers.
 func (f *fleet) derived(key string, n *numbers) *exposition.Block {
 	if f.computed[key] == nil {
 		var series []exposition.ComputedSeries
@@ -96,11 +96,10 @@ func (f *fleet) derived(key string, n *numbers) *exposition.Block {
 	return b
 }
 
-// busy are the numbers of a replica at work.
+// busy returns the numbers of a replica under load.
 func busy(tokens float64) *numbers { return &numbers{tokens, 4, 24, 32, 0.31, 0.21, 4.4, 0} }
 
-// followed is a handler whose pages have seen the fleet for some time, while
-// each second was called.
+// followed returns a handler whose pages have a history of the fleet, with a call every second.
 func followed(t *testing.T, opts web.Options, length time.Duration, each func(second int)) http.Handler {
 	t.Helper()
 	s, err := web.New(t.Context(), opts)
@@ -124,8 +123,7 @@ func followed(t *testing.T, opts web.Options, length time.Duration, each func(se
 	return s.Handler()
 }
 
-// crowd is a fleet of a thousand; every fiftieth has each of the things that may
-// be wrong.
+// crowd returns a fleet of a thousand replicas, every fiftieth of which has one of the problems.
 func crowd(tb testing.TB, pools int, of func(i int) target.Status) *fleet {
 	tb.Helper()
 	f := newFleet(tb)
@@ -140,7 +138,7 @@ func crowd(tb testing.TB, pools int, of func(i int) target.Status) *fleet {
 	return f
 }
 
-// mixed has one in ten replicas that does not serve.
+// mixed returns a fleet in which one replica in ten does not serve.
 func mixed(i int) target.Status {
 	switch i % 50 {
 	case 1:
@@ -158,15 +156,15 @@ func mixed(i int) target.Status {
 	}
 }
 
-// tags are what is between angle brackets.
+// tags matches HTML tags.
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// plainText is a page without its markup.
+// plainText returns a page without its markup.
 func plainText(page string) string {
 	return strings.Join(strings.Fields(tags.ReplaceAllString(page, "")), " ")
 }
 
-// part is what is between two texts of a page.
+// part returns the text between two texts of a page.
 func part(t *testing.T, page, from, to string) string {
 	t.Helper()
 	_, page, ok := strings.Cut(page, from)
@@ -176,7 +174,7 @@ func part(t *testing.T, page, from, to string) string {
 	return page
 }
 
-// names are the replicas of a page in their order.
+// names returns the replicas of a page in their order.
 func names(page string) []string {
 	var all []string
 	for _, m := range regexp.MustCompile(`<th scope="row"><a href="replica\?[^"]*">([^<]*)<`).FindAllStringSubmatch(page, -1) {

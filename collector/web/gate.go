@@ -11,43 +11,40 @@ import (
 )
 
 const (
-	// patience is how long an answer may write before its reader counts as slow: slow
-	// readers cost memory, and are cut, the oldest first, when they hold too much.
+	// patience is how long a client may take to read an answer before it counts as slow. When
+	// slow clients hold too much memory, the oldest answers are cut off.
 	patience = 250 * time.Millisecond
-	// grace is how long any answer may write before it is cut for another that
-	// finds too many open.
+	// grace is the minimum age of an answer that is cut off when too many are being written.
 	grace = patience / 5
-	// writersPerSlot bounds the answers that are being written, as a multiple of those
-	// at work.
+	// writersPerSlot limits the answers being written as a multiple of concurrent requests.
 	writersPerSlot = 8
-	// longestWait is how long a request waits for a slot: most of what Prometheus
-	// gives a scrape at the shortest intervals in use.
-	longestWait = 3 * time.Second
-	// heldShare is the part of the memory limit that the answers may have which
-	// slow readers hold, maxHeld and leastHeld bound it in bytes.
-	heldShare, maxHeld, leastHeld = 8, 64 << 20, 4 << 20
+	// maxWait is how long a request waits for a slot: most of the timeout of a scrape at the
+	// shortest intervals in use.
+	maxWait = 3 * time.Second
+	// heldShare is the part of the memory limit that slow clients may hold, between minHeld and
+	// maxHeld bytes.
+	heldShare, maxHeld, minHeld = 8, 64 << 20, 4 << 20
 )
 
-// gate bounds the requests at work, each of which has a slot. At its first byte an
-// answer gives the slot to the next, for writing costs memory and not a processor, so
-// that readers who take their time cannot shut the others out.
+// gate limits concurrent requests, each of which has a slot. An answer releases its slot at its
+// first byte: writing costs memory but no CPU, so that slow clients cannot block the others.
 type gate struct {
 	slots chan struct{}
-	// waiting is how many wait for one.
+	// waiting counts the requests that wait for a slot.
 	waiting atomic.Int64
 
 	mu sync.Mutex
-	// writers are the answers of which only writing is left, the oldest first.
+	// writers are the answers being written, the oldest first.
 	writers []*admission
 }
 
 func newGate(slots int) *gate { return &gate{slots: make(chan struct{}, slots)} }
 
-// admission is one admitted request.
+// admission is an admitted request.
 type admission struct {
 	gate *gate
-	// writing says that the slot was given back, since when, bytes is what is written,
-	// cut cuts it off.
+	// writing reports that the slot was released, at time since; cut makes writes of the answer,
+	// which has that many bytes, fail.
 	writing bool
 	since   time.Time
 	bytes   int64
@@ -55,8 +52,8 @@ type admission struct {
 	slow    *time.Timer
 }
 
-// enter waits for a slot; nil when there is none for longestWait, too many wait, or too
-// many answers are being written.
+// enter waits for a slot. It returns nil when none is free within maxWait, or when too many
+// requests wait or too many answers are being written.
 func (g *gate) enter(ctx context.Context) *admission {
 	g.mu.Lock()
 	full := len(g.writers) >= writersPerSlot*cap(g.slots) && !g.cutOldest(grace)
@@ -65,7 +62,7 @@ func (g *gate) enter(ctx context.Context) *admission {
 	if waiting := g.waiting.Add(1); full || waiting > int64(connectionsPerSlot*cap(g.slots)) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestWait)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	select {
 	case g.slots <- struct{}{}:
@@ -75,34 +72,32 @@ func (g *gate) enter(ctx context.Context) *admission {
 	}
 }
 
-// write gives the slot back when only writing so many bytes is left, and says how to
-// cut it off.
-func (p *admission) write(bytes int64, cut func()) {
-	if p.writing {
+// write releases the slot when only writing the answer remains.
+func (a *admission) write(bytes int64, cut func()) {
+	if a.writing {
 		return
 	}
-	p.writing, p.since, p.bytes, p.cut = true, time.Now(), bytes, cut
-	g := p.gate
+	a.writing, a.since, a.bytes, a.cut = true, time.Now(), bytes, cut
+	g := a.gate
 	g.mu.Lock()
-	g.writers = append(g.writers, p)
+	g.writers = append(g.writers, a)
 	g.mu.Unlock()
-	p.slow = time.AfterFunc(patience, g.trim)
+	a.slow = time.AfterFunc(patience, g.trim)
 	<-g.slots
 }
 
-// leave ends the request.
-func (p *admission) leave() {
-	if !p.writing {
-		<-p.gate.slots
+func (a *admission) leave() {
+	if !a.writing {
+		<-a.gate.slots
 		return
 	}
-	p.slow.Stop()
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
-	p.gate.writers = slices.DeleteFunc(p.gate.writers, func(o *admission) bool { return o == p })
+	a.slow.Stop()
+	a.gate.mu.Lock()
+	defer a.gate.mu.Unlock()
+	a.gate.writers = slices.DeleteFunc(a.gate.writers, func(o *admission) bool { return o == a })
 }
 
-// trim cuts the oldest slow readers as long as all hold too much.
+// trim cuts off the oldest answers to slow clients while all together hold too much memory.
 func (g *gate) trim() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,10 +112,10 @@ func (g *gate) trim() {
 	}
 }
 
-// heldOf is how many bytes slow readers may hold by the memory limit of the process.
-func heldOf(limit int64) int64 { return min(max(limit/heldShare, leastHeld), maxHeld) }
+// heldOf returns how many bytes slow clients may hold with a memory limit.
+func heldOf(limit int64) int64 { return min(max(limit/heldShare, minHeld), maxHeld) }
 
-// cutOldest ends the answer that has written longest, if it is of that age.
+// cutOldest cuts off the oldest answer if it has that age, and reports whether it has.
 func (g *gate) cutOldest(age time.Duration) bool {
 	if len(g.writers) == 0 || time.Since(g.writers[0].since) < age {
 		return false
@@ -130,15 +125,15 @@ func (g *gate) cutOldest(age time.Duration) bool {
 	return true
 }
 
-// gated serves a route that costs work.
+// gated serves a route with a slot of the gate.
 func (s *Server) gated(w *answer, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
-	w.pass = s.gate.enter(r.Context())
-	if w.pass == nil {
+	w.admission = s.gate.enter(r.Context())
+	if w.admission == nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "Too many requests at once; try again in a second", http.StatusServiceUnavailable)
 		return
 	}
-	defer w.pass.leave()
+	defer w.admission.leave()
 	serve(w, r)
 	if r.Method != http.MethodHead && w.Header().Get("Content-Length") != "" {
 		w.flush()

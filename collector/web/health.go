@@ -19,18 +19,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The bounds of the gRPC health protocol.
+// The limits of the gRPC health protocol.
 const (
 	healthStreams = 16
 	healthWatches = 200
 	healthMessage = 4 << 10
 	healthIdle    = 2 * time.Minute
-	watchEvery    = time.Second
+	watchInterval = time.Second
 )
 
-// healthServer serves the probes in the gRPC health protocol. The name of a
-// service is the path of a probe without /-/, like replica/ready; the empty name
-// is replica/ready for an exporter of one replica, else the exporter itself.
+// healthServer serves the probes in the gRPC health protocol. The name of a service is the path of
+// a probe without /-/, such as replica/ready. The empty name is replica/ready for an exporter of
+// one replica, else the exporter itself.
 type healthServer struct {
 	healthpb.UnimplementedHealthServer
 
@@ -38,13 +38,13 @@ type healthServer struct {
 	listener net.Listener
 	grpc     *grpc.Server
 	watches  atomic.Int64
-	ending   context.Context //nolint:containedctx // It ends the watches, whose contexts are those of their clients.
-	end      context.CancelFunc
+	ctx      context.Context //nolint:containedctx // It ends the watches, whose contexts are those of their clients.
+	cancel   context.CancelFunc
 }
 
 func newHealthServer(s *Server, l net.Listener) *healthServer {
-	h := &healthServer{web: s, listener: listener{l, s.readers}}
-	h.ending, h.end = context.WithCancel(context.Background())
+	h := &healthServer{web: s, listener: listener{l, s.connections}}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(healthMessage), grpc.MaxHeaderListSize(maxHeaderBytes), grpc.MaxConcurrentStreams(healthStreams),
 		grpc.ConnectionTimeout(readHeaderTimeout), grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: healthIdle}),
@@ -61,15 +61,14 @@ func (h *healthServer) serve() error {
 	return nil
 }
 
-// close ends every call and the listener, which an unused server does not close
-// itself.
+// close ends every call, and closes the listener, which a server that never served leaves open.
 func (h *healthServer) close() {
-	h.end()
+	h.cancel()
 	h.grpc.Stop()
 	_ = h.listener.Close()
 }
 
-// Check answers once.
+// Check implements the health service.
 func (h *healthServer) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (answer *healthpb.HealthCheckResponse, err error) {
 	serving, known, text := h.judge(ctx, r.GetService())
 	if !known {
@@ -78,14 +77,14 @@ func (h *healthServer) Check(ctx context.Context, r *healthpb.HealthCheckRequest
 	return &healthpb.HealthCheckResponse{Status: serving}, nil
 }
 
-// Watch answers at once, and again whenever the answer is another one.
+// Watch implements the health service: it sends the status at once and whenever it changes.
 func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
 	if h.watches.Add(1) > healthWatches {
 		h.watches.Add(-1)
 		return status.Error(codes.ResourceExhausted, "too many watches at once")
 	}
 	defer h.watches.Add(-1)
-	tick := time.NewTicker(watchEvery)
+	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	last := healthpb.HealthCheckResponse_ServingStatus(-1)
 	for {
@@ -100,14 +99,14 @@ func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Hea
 		case <-tick.C:
 		case <-stream.Context().Done():
 			return nil
-		case <-h.ending.Done():
-			return status.Error(codes.Unavailable, "the exporter ends")
+		case <-h.ctx.Done():
+			return status.Error(codes.Unavailable, "the exporter is shutting down")
 		}
 	}
 }
 
-// judge is what the probe of that name answers; known is false for a name that
-// none has. A bug in it costs one answer.
+// judge returns the answer of the probe with a name; known is false if there is none. A panic
+// costs one answer.
 func (h *healthServer) judge(ctx context.Context, service string) (serving healthpb.HealthCheckResponse_ServingStatus, known bool, text string) {
 	defer func() {
 		if bug := recover(); bug != nil {
@@ -122,7 +121,7 @@ func (h *healthServer) judge(ctx context.Context, service string) (serving healt
 		}
 		service = "replica/ready"
 	}
-	code, text := http.StatusNotFound, "The service is named like replica/ready or replicas/POOL/REPLICA/ready"
+	code, text := http.StatusNotFound, "Services are named replica/ready or replicas/POOL/REPLICA/ready"
 	if path := "/-/" + service; strings.HasPrefix(path, probePath) || strings.HasPrefix(path, probesPath) {
 		code, text = h.web.probe(ctx, path, authority(ctx))
 	}
@@ -135,7 +134,7 @@ func (h *healthServer) judge(ctx context.Context, service string) (serving healt
 	return healthpb.HealthCheckResponse_NOT_SERVING, true, text
 }
 
-// authority is the host that a call names.
+// authority returns the host that a call names.
 func authority(ctx context.Context) string {
 	sent, _ := metadata.FromIncomingContext(ctx)
 	if all := sent.Get(":authority"); len(all) > 0 {

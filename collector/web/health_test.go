@@ -21,8 +21,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// healthOf runs a server that speaks the gRPC health protocol and returns a client
-// of it, and the URL of its other port.
+// healthOf runs a server with the gRPC health protocol, and returns a client for it and the URL of
+// its other port.
 func healthOf(t *testing.T, f *fleet) (client healthpb.HealthClient, base string) {
 	t.Helper()
 	opts := f.options()
@@ -75,7 +75,7 @@ func TestTheGRPCHealthProtocolSaysWhatTheProbesSay(t *testing.T) {
 		require.Equal(t, want, got.GetStatus(), name)
 	}
 	for name, says := range map[string]string{
-		"nobody": "The service is named like", "replicas/a/b/ready": `No replica is named "a/b"`, "replica/healthy": "The path ends in /ready or /live", "healthy": "The service is named like",
+		"nobody": "Services are named", "replicas/a/b/ready": `No replica is named "a/b"`, "replica/healthy": "The path must end in /ready or /live", "healthy": "Services are named",
 	} {
 		_, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		require.Equal(t, codes.NotFound, status.Code(err), name)
@@ -184,7 +184,7 @@ func TestProbesOfAReplicaThatIsNotJudgedShareOneQuestion(t *testing.T) {
 	})
 }
 
-func TestOfAReplicaThatIsNotJudgedTheServerItselfIsAsked(t *testing.T) {
+func TestTheServerIsAskedAboutAReplicaThatIsNotJudged(t *testing.T) {
 	f := newFleet(t)
 	unread := verdict("blind", "look", "", "the API answers")
 	unread.Unread, unread.LastReason = true, "timeout"
@@ -197,11 +197,11 @@ func TestOfAReplicaThatIsNotJudgedTheServerItselfIsAsked(t *testing.T) {
 		code     int
 		says     string
 	}{
-		{"it is ready", "", answer{true, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little of its requests. Its server says that it is ready.\n"},
-		{"it is not", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little of its requests. Its server says that it is not ready.\n"},
-		{"it says nothing", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little of its requests.\n"},
-		{"it need not be asked", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little of its requests.\n"},
-		{"nothing passes", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little of its requests.\n"},
+		{"it is ready", "", answer{true, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests. Its server answers that it is ready.\n"},
+		{"it is not", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little about its requests. Its server answers that it is not ready.\n"},
+		{"it says nothing", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
+		{"it need not be asked", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
+		{"nothing passes", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opts := f.options()

@@ -18,17 +18,11 @@ type frame struct {
 	Version   string
 	Lifecycle bool
 	Ready     bool
-	// Tone is the severity of what the page is about; empty where it is about none.
+	// Tone is the severity of the page's subject; empty if it has none.
 	Tone string
 	now  time.Time
 }
 
-// Dot is the colour of the page's icon.
-func (v *frame) Dot() string {
-	return cmp.Or(map[string]string{broken: "crimson", look: "goldenrod", fine: "seagreen"}[v.Tone], "gray")
-}
-
-// frame is that of a page at that moment.
 func (s *Server) frame(title string, now time.Time) frame {
 	return frame{
 		Title: title, Version: s.opts.Version, Lifecycle: s.opts.EnableLifecycle,
@@ -36,18 +30,35 @@ func (s *Server) frame(title string, now time.Time) frame {
 	}
 }
 
-// serveAsset serves a file that the pages load.
+// IconColor returns the colour of the page's icon.
+func (v *frame) IconColor() string {
+	return cmp.Or(map[string]string{broken: "crimson", look: "goldenrod", healthy: "seagreen"}[v.Tone], "gray")
+}
+
+// Ago formats the time since a moment.
+func (v *frame) Ago(t time.Time) string {
+	d := v.now.Sub(t)
+	switch {
+	case t.IsZero():
+		return "never"
+	case d < time.Second:
+		return "just now"
+	}
+	return age(d) + " ago"
+}
+
+// serveAsset serves an embedded file.
 func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		text, _ := assets.ReadFile("templates/" + name) // It is embedded.
+		text, _ := assets.ReadFile("templates/" + name)
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Cache-Control", "max-age=3600")
 		_, _ = w.Write(text)
 	}
 }
 
-// render writes a page only when all of it could be made. Every value goes
-// through html/template, for names and errors come from the targets.
+// render writes a page once it is complete. The templates escape all values: names and errors
+// come from the targets.
 func (s *Server) render(w http.ResponseWriter, status int, name string, view any) {
 	var out bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&out, name, view); err != nil {
@@ -60,16 +71,4 @@ func (s *Server) render(w http.ResponseWriter, status int, name string, view any
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes())
-}
-
-// Ago says how long ago a moment was.
-func (v *frame) Ago(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	d := max(v.now.Sub(t), 0)
-	if d < time.Second {
-		return "just now"
-	}
-	return age(d) + " ago"
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// knownFleet is one replica of which much is known.
+// knownFleet returns one replica about which much is known.
 func knownFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := newFleet(t)

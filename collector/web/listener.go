@@ -1,49 +1,50 @@
 package web
 
 import (
+	"math"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// connectionsPerSlot bounds the connections of readers, as a multiple of the requests
-// at work: those that are written, as many that wait, and those that are idle.
+// connectionsPerSlot limits the connections of clients as a multiple of concurrent requests: for
+// answers being written, as many waiting requests, and idle connections.
 const connectionsPerSlot = 12
 
-// readers are the connections of all who ask, before anything is known of them. One
-// too many takes the place of the one that was idle longest, or, where all have asked,
-// of the one that asked first. Safe for concurrent use.
-type readers struct {
-	most int
-	// began is what times are counted from.
-	began time.Time
+// connections limits how many clients are connected, before anything is known about them. A new
+// connection beyond the limit closes the one that was idle longest or, if none is idle, the one
+// whose request is oldest. Safe for concurrent use.
+type connections struct {
+	limit int
+	start time.Time
 
 	mu   sync.Mutex
-	open map[*reader]struct{}
+	open map[*connection]struct{}
 }
 
-func newReaders(most int) *readers {
-	return &readers{most: most, began: time.Now(), open: make(map[*reader]struct{})}
+func newConnections(limit int) *connections {
+	return &connections{limit: limit, start: time.Now(), open: make(map[*connection]struct{})}
 }
 
-// reader is one connection.
-type reader struct {
+type connection struct {
 	net.Conn
 
-	of *readers
-	mu sync.Mutex
-	// asked is true between what was read and what is written, moved when either was.
-	asked bool
-	moved time.Duration
+	all *connections
+	// rank is the time of the last read or write since start, plus busy between a read and the
+	// next write. The lowest rank is closed first.
+	rank atomic.Int64
 }
 
-// listener accepts the connections of readers.
+// busy is longer than any process runs.
+const busy = int64(math.MaxInt64 / 2)
+
+// listener accepts limited connections.
 type listener struct {
 	net.Listener
-	*readers
+	*connections
 }
 
-// Accept implements net.Listener.
 func (l listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -52,67 +53,50 @@ func (l listener) Accept() (net.Conn, error) {
 	return l.admit(conn), nil
 }
 
-// admit takes a connection in, and closes another where there are too many.
-func (a *readers) admit(conn net.Conn) *reader {
-	next := &reader{Conn: conn, of: a, moved: time.Since(a.began)}
-	var gone *reader
+// admit adds a connection, and closes another one beyond the limit.
+func (a *connections) admit(conn net.Conn) *connection {
+	admitted := &connection{Conn: conn, all: a}
+	admitted.setRank(0)
+	var evicted *connection
 	a.mu.Lock()
-	if len(a.open) >= a.most {
-		gone = a.first()
-		delete(a.open, gone)
-	}
-	a.open[next] = struct{}{}
-	a.mu.Unlock()
-	if gone != nil {
-		_ = gone.Conn.Close()
-	}
-	return next
-}
-
-// first is the connection that is the first to go.
-func (a *readers) first() (first *reader) {
-	var asked bool
-	var moved time.Duration
-	for r := range a.open {
-		r.mu.Lock()
-		if first == nil || asked && !r.asked || asked == r.asked && r.moved < moved {
-			first, asked, moved = r, r.asked, r.moved
+	if len(a.open) >= a.limit {
+		for c := range a.open {
+			if evicted == nil || c.rank.Load() < evicted.rank.Load() {
+				evicted = c
+			}
 		}
-		r.mu.Unlock()
+		delete(a.open, evicted)
 	}
-	return first
+	a.open[admitted] = struct{}{}
+	a.mu.Unlock()
+	if evicted != nil {
+		_ = evicted.Conn.Close()
+	}
+	return admitted
 }
 
-// note says that something was read or written just now.
-func (r *reader) note(asked bool) {
-	now := time.Since(r.of.began)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.asked, r.moved = asked, now
-}
+// setRank records a read or a write.
+func (c *connection) setRank(offset int64) { c.rank.Store(int64(time.Since(c.all.start)) + offset) }
 
-// Read implements net.Conn.
-func (r *reader) Read(into []byte) (int, error) {
-	n, err := r.Conn.Read(into)
+func (c *connection) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
 	if n > 0 {
-		r.note(true)
+		c.setRank(busy)
 	}
 	return n, err
 }
 
-// Write implements net.Conn.
-func (r *reader) Write(from []byte) (int, error) {
-	n, err := r.Conn.Write(from)
+func (c *connection) Write(from []byte) (int, error) {
+	n, err := c.Conn.Write(from)
 	if n > 0 {
-		r.note(false)
+		c.setRank(0)
 	}
 	return n, err
 }
 
-// Close implements net.Conn.
-func (r *reader) Close() error {
-	r.of.mu.Lock()
-	delete(r.of.open, r)
-	r.of.mu.Unlock()
-	return r.Conn.Close()
+func (c *connection) Close() error {
+	c.all.mu.Lock()
+	delete(c.all.open, c)
+	c.all.mu.Unlock()
+	return c.Conn.Close()
 }

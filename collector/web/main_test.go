@@ -27,13 +27,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fleet is a store and the means to publish pages of its replicas.
+// fleet is a store, and publishes the pages of its replicas.
 type fleet struct {
 	t      testing.TB
 	store  *snapshot.Store
 	caches map[string]*exposition.Cache
 	slots  map[string]*snapshot.Slot
-	// computed make the blocks of derived series.
+	// computed holds the blocks of derived series.
 	computed map[string]*exposition.Computed
 }
 
@@ -45,7 +45,7 @@ func newFleet(tb testing.TB) *fleet {
 	}
 }
 
-// page publishes a good scrape of a replica, which is made when it is new.
+// page publishes a successful scrape of a replica, and adds the replica if it is new.
 func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 	f.t.Helper()
 	slot := f.slot(pool, replica)
@@ -90,7 +90,7 @@ func (f *fleet) slot(pool, replica string) *snapshot.Slot {
 	return slot
 }
 
-// options are those of a server for the fleet that tests may change.
+// options returns options for the fleet, which tests may change.
 func (f *fleet) options() web.Options {
 	return web.Options{
 		ListenAddresses: []string{"127.0.0.1:0"},
@@ -111,7 +111,7 @@ func (f *fleet) options() web.Options {
 	}
 }
 
-// handler is the server's, without a network.
+// handler returns the handler of a server that does not listen.
 func handler(tb testing.TB, opts web.Options) http.Handler {
 	tb.Helper()
 	s, err := web.New(tb.Context(), opts)
@@ -141,7 +141,7 @@ func run(tb testing.TB, s *web.Server) {
 	})
 }
 
-// get asks a handler; headers come in pairs.
+// get requests a path; headers come in pairs.
 func get(h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	return ask(h, http.MethodGet, path, headers...)
 }
@@ -177,7 +177,7 @@ func samples(tb testing.TB, page string) map[string]float64 {
 	return all
 }
 
-// read is the body of a response.
+// read returns the body of a response.
 func read(tb testing.TB, r io.Reader) string {
 	tb.Helper()
 	body, err := io.ReadAll(r)
@@ -185,7 +185,7 @@ func read(tb testing.TB, r io.Reader) string {
 	return string(body)
 }
 
-// tritonPage is a small page in Triton's habit.
+// tritonPage returns a small page like Triton's.
 func tritonPage(n int) string {
 	return fmt.Sprintf(`# HELP nv_inference_request_success Number of successful inference requests, all batch sizes
 # TYPE nv_inference_request_success counter

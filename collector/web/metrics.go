@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
-// metrics are the server's own.
+// metrics are the server's own metrics.
 type metrics struct {
 	requests  *prometheus.CounterVec
 	aborted   prometheus.Counter
@@ -19,7 +19,6 @@ type metrics struct {
 	conflicts *prometheus.GaugeVec
 }
 
-// newMetrics registers the server's metrics.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: selfmetrics.HTTPRequests.NewCounterVec(), aborted: selfmetrics.HTTPAborted.NewCounter(), panics: selfmetrics.HTTPPanics.NewCounter(),
@@ -38,7 +37,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// merged notes what the targets of the whole page disagree on.
+// merged records what the targets of the whole page disagree about.
 func (m *metrics) merged(s exposition.MergeStats) {
 	m.conflicts.WithLabelValues(exposition.ConflictHelp).Set(float64(s.HelpConflicts))
 	m.conflicts.WithLabelValues(exposition.ConflictType).Set(float64(s.TypeConflicts))

@@ -10,9 +10,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// serveMetrics answers with the page, or with the part of it that the query
-// asks for. The length is always known before the first byte, so a reader
-// never takes a part for the whole.
+// serveMetrics answers with the page, or with the part that the query selects. The length is known
+// before the first byte, so that no reader takes a part of the answer for all of it.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	q := readQuery(r.URL.Query())
 	if name, some := q.unknown(s.opts.Store); some {
@@ -45,7 +44,7 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream writes a plain page straight from the blocks.
+// stream writes a page without compression directly from the blocks.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *selection, o *offer) {
 	plan := s.pages.lay(selected)
 	format := o.format(plan.layout)
@@ -62,8 +61,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *select
 	}
 }
 
-// abort ends a request whose reader left while it waited, or whose page could
-// not be built, by cutting the connection.
+// abort closes the connection of a request whose reader left while it waited, or whose page could
+// not be built.
 func (s *Server) abort(w http.ResponseWriter, err error) {
 	if a, ok := w.(*answer); ok {
 		a.err = err
@@ -75,6 +74,6 @@ func (s *Server) abort(w http.ResponseWriter, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// statusClosed is how nginx logs a request whose reader left before the
-// answer; it is counted and never sent.
+// statusClosed is the status in nginx's log for a client that left before the answer. It is counted
+// and never sent.
 const statusClosed = 499

@@ -34,7 +34,7 @@ const (
 	pendingB = `nv_inference_pending_request_count{model="ensemble", pool_id="b", replica_id="r0", version="1"}`
 )
 
-// threeReplicas is a fleet of two pools.
+// threeReplicas returns a fleet of two pools.
 func threeReplicas(tb testing.TB) *fleet {
 	tb.Helper()
 	f := newFleet(tb)
@@ -258,8 +258,8 @@ func TestManySelectionsKeepWorking(t *testing.T) {
 	}
 }
 
-// What readers select is kept in bytes: neither pages nor the pages of servers that
-// they were made of pile up with selections.
+// TestSelectionsKeepLittle selects many parts: neither their pages nor those of the servers stay in
+// memory.
 func TestSelectionsKeepLittle(t *testing.T) {
 	const limit, bodies, each = 64 << 20, 24, 2 << 20
 	before := debug.SetMemoryLimit(limit)
@@ -330,16 +330,16 @@ func TestPageTellsOfItsOwnConflicts(t *testing.T) {
 	page := get(h, "/metrics").Body.String()
 	get(h, "/metrics")
 	require.Equal(t, 1, strings.Count(log.String(), `msg="Target differs from others" component=web pool_id=a replica_id=r1 family=x in=type says=gauge`), log.String())
-	require.Equal(t, 1, strings.Count(log.String(), `in=help says="another text"`), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), `in=help says="a different text"`), log.String())
 	require.NotContains(t, log.String(), "secret")
 	var document struct{ Targets []struct{ Differs any } }
 	require.NoError(t, json.Unmarshal(get(h, "/targets?format=json").Body.Bytes(), &document))
 	require.Nil(t, document.Targets[0].Differs)
 	require.Equal(t, []any{
-		map[string]any{"family": "x", "in": "type", "says": "gauge"}, map[string]any{"family": "x", "in": "help", "says": "another text"},
+		map[string]any{"family": "x", "in": "type", "says": "gauge"}, map[string]any{"family": "x", "in": "help", "says": "a different text"},
 	}, document.Targets[1].Differs)
 	replica := plainText(get(h, "/replica?target=a/r1").Body.String())
-	require.Contains(t, replica, "Families that other targets describe otherwise")
+	require.Contains(t, replica, "Families that other targets describe differently")
 	require.Contains(t, replica, "type: gauge")
 	require.NotContains(t, replica, "secret")
 
@@ -347,7 +347,7 @@ func TestPageTellsOfItsOwnConflicts(t *testing.T) {
 	require.Contains(t, page, "# HELP x one\n# TYPE x untyped\nx{pool_id=\"a\",replica_id=\"r0\"} 1\nx{pool_id=\"a\",replica_id=\"r1\"} 2\n")
 	f.page("a", "r1", "# HELP x one\n# TYPE x counter\nx 2\n")
 	require.Contains(t, get(h, "/metrics").Body.String(), "trtllm_exporter_metadata_conflicts{kind=\"type\"} 0\n")
-	require.NotContains(t, get(h, "/replica?target=a/r1").Body.String(), "describe otherwise")
+	require.NotContains(t, get(h, "/replica?target=a/r1").Body.String(), "describe differently")
 }
 
 func TestDeadReplicaLeavesThePageAndTouchesNoOther(t *testing.T) {
@@ -413,7 +413,7 @@ func TestAFamilyThatIsAskedForIsThatOfTheWholePage(t *testing.T) {
 	}
 }
 
-// familiesOf are the lines of a page by family, without values.
+// familiesOf returns the lines of a page by family, without values.
 func familiesOf(page string) map[string][]string {
 	families, name := make(map[string][]string), ""
 	for line := range strings.Lines(page) {

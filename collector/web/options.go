@@ -11,68 +11,60 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Options are what a [Server] needs. Functions may be called concurrently.
+// Options configure a [Server]. Functions may be called concurrently.
 type Options struct {
-	// ListenAddresses are host:port pairs; port 0 lets the system choose.
+	// ListenAddresses are host:port; port 0 lets the system choose.
 	ListenAddresses []string
-	// WebConfigFile is a file of exporter-toolkit with TLS and users; empty
-	// serves plain HTTP to everybody.
+	// WebConfigFile is a file of exporter-toolkit with TLS and users; empty serves plain HTTP to
+	// everybody.
 	WebConfigFile string
-	// EnableLifecycle opens /-/reload and /config.
+	// EnableLifecycle enables /-/reload and /config.
 	EnableLifecycle bool
-	// MaxInFlight bounds the requests at work; 0 is DefaultMaxInFlight.
+	// MaxInFlight limits concurrent requests; 0 is DefaultMaxInFlight.
 	MaxInFlight int
-	// MaxConnections bounds the connections of readers, as far as MaxInFlight does not;
-	// 0 leaves it to that.
+	// MaxConnections further limits the connections that MaxInFlight allows; 0 does not.
 	MaxConnections int
-	// Version is shown to people.
-	Version string
-	// Runbook is the address of another runbook than the one that is served, Grafana that
-	// of the dashboards; empty where there is none.
+	Version        string
+	// Runbook is the address of a runbook other than the one that is served, Grafana that of the
+	// dashboards; empty for none.
 	Runbook, Grafana string
-	// ConfigFile is the configuration, for commands that are shown; empty for none.
+	// ConfigFile is the configuration file that commands on the pages name; empty for none.
 	ConfigFile string
 
-	// Store holds the snapshots to serve.
 	Store *snapshot.Store
-	// Registry holds the metrics of the exporter's own process; the server
-	// adds its own.
+	// Registry has the metrics of the exporter's process; the server adds its own.
 	Registry *prometheus.Registry
 	Configuration
 	Probes
-	// Searches say what discovery found of every pool.
+	// Searches returns what discovery found for each pool.
 	Searches func() []target.PoolDiscovery
-	// Ready reports whether the targets are known; the server sees by itself
-	// whether each of them was tried once.
+	// Ready reports whether all targets are known. The server itself waits until each was tried.
 	Ready  func() bool
 	Logger *slog.Logger
 }
 
-// Configuration is what is known of the configuration in force, at the moment of
-// each call.
+// Configuration gives access to the configuration that is in force when a function is called.
 type Configuration struct {
 	Exposition func() exposition.Config
-	// Pools are the ids of its pools, with replicas or without.
+	// Pools returns the ids of all pools, also of those without replicas.
 	Pools func() []string
-	// ConfigText is all of it without its secrets.
+	// ConfigText returns the configuration without secrets.
 	ConfigText func() string
-	// Reload applies it again; its error is shown to the caller of /-/reload and must
-	// hold no secrets.
+	// Reload applies the configuration again. The client sees its error, which must hold no
+	// secrets.
 	Reload func() error
 }
 
-// Probes are how probes of replicas are answered.
+// Probes configure the probes of replicas.
 type Probes struct {
-	// GRPCHealthAddress is a host:port where they are served in the gRPC health
-	// protocol too, in the clear; empty serves it nowhere.
+	// GRPCHealthAddress is a host:port that serves them in the gRPC health protocol too, without
+	// TLS; empty for none.
 	GRPCHealthAddress string
-	// Unjudged is what they answer of a replica that is not judged; empty is
-	// UnjudgedServer.
+	// Unjudged is the answer for replicas that are not judged; empty is UnjudgedServer.
 	Unjudged Unjudged
-	// IgnoreCanary keeps a replica ready whose canary fails while nothing else is
-	// wrong with it.
+	// IgnoreCanary keeps a replica ready if only its canary fails.
 	IgnoreCanary bool
-	// Readiness asks the server of the replica with that key whether it is ready;
-	// known is false when it does not answer.
+	// Readiness asks the server of the replica with a key whether it is ready; known is false if
+	// it does not answer.
 	Readiness func(ctx context.Context, key string) (ready, known bool)
 }

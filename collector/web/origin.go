@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// origins are those of all labels that the exporter adds.
+// origins returns all labels that the exporter adds.
 func origins(r *replica) []Origin {
 	all := []Origin{
 		{"pool_id", r.PoolID, "pool_id of the pool in the configuration, or label pool_id of the target"},
@@ -19,7 +20,7 @@ func origins(r *replica) []Origin {
 		libraryOrigin(r),
 	}
 	if u, err := url.Parse(r.Target.MetricsURL); err == nil && u.Host == r.ReplicaID {
-		all[1].From = "address of the target, as nothing else names it: set label replica_id"
+		all[1].From = "address of the target, as it has no other name: set label replica_id"
 	}
 	var models []string
 	for _, m := range r.Status.Models {
@@ -30,17 +31,14 @@ func origins(r *replica) []Origin {
 	if len(models) > 0 {
 		all = append(all, Origin{"model_id", strings.Join(models, ", "), "models of the server, or model_ids of the pool"})
 	}
-	var further []Origin
-	for name, value := range r.Target.Labels {
-		further = append(further, Origin{name, value, "label of the target, from discovery or relabel_configs"})
+	for _, name := range slices.Sorted(maps.Keys(r.Target.Labels)) {
+		all = append(all, Origin{name, r.Target.Labels[name], "label of the target, from discovery or relabel_configs"})
 	}
-	slices.SortFunc(further, func(a, b Origin) int { return cmp.Compare(a.Name, b.Name) })
-	return append(all, further...)
+	return all
 }
 
-// engineOrigin says how the kind of server is known.
 func engineOrigin(r *replica) Origin {
-	detected := known(r.Status.DetectedEngine)
+	detected := ifKnown(r.Status.DetectedEngine)
 	if !r.Target.Auto() {
 		from := "engine of the pool, or label engine of the target"
 		if detected != "" && detected != r.Target.Engine {
@@ -54,18 +52,16 @@ func engineOrigin(r *replica) Origin {
 	return Origin{"engine", detected, "recognised by the server's page and API"}
 }
 
-// versionOrigin says how the version of the server is known.
 func versionOrigin(r *replica) Origin {
 	switch {
 	case r.Target.EngineVersion != "":
 		return Origin{"engine_version", r.Target.EngineVersion, "engine_version of the pool, or label of the target"}
-	case known(r.Status.EngineVersion) == "":
-		return Origin{"engine_version", unknown, "the server's API does not say it: declare engine_version"}
+	case ifKnown(r.Status.EngineVersion) == "":
+		return Origin{"engine_version", unknown, "the server's API does not report it: set engine_version"}
 	}
 	return Origin{"engine_version", r.Status.EngineVersion, "answer of the server's API"}
 }
 
-// libraryOrigin says how the version of TensorRT-LLM is known.
 func libraryOrigin(r *replica) Origin {
 	from := map[string]string{
 		"config":              "trtllm_version of the pool, or label of the target",
@@ -74,13 +70,13 @@ func libraryOrigin(r *replica) Origin {
 		"metrics_page":        "its own page",
 		"compatibility_table": "the release of Triton, by the compatibility table of the exporter",
 	}[r.Status.VersionSource]
-	if known(r.Status.TRTLLMVersion) == "" {
-		return Origin{"trtllm_version", unknown, "nothing says it: declare trtllm_version"}
+	if ifKnown(r.Status.TRTLLMVersion) == "" {
+		return Origin{"trtllm_version", unknown, "no source reports it: set trtllm_version"}
 	}
 	return Origin{"trtllm_version", r.Status.TRTLLMVersion, cmp.Or(from, strings.ReplaceAll(r.Status.VersionSource, "_", " "))}
 }
 
-// commands repeat the scrape, without anything secret.
+// commands returns commands that repeat the scrape, without secrets.
 func (s *Server) commands(r *replica) []Command {
 	if r.Target.Silent {
 		return nil
@@ -89,7 +85,7 @@ func (s *Server) commands(r *replica) []Command {
 	page := address(raw)
 	what := "The same page"
 	if page != raw {
-		what += " (the configuration adds a user or a query, which is left out here)"
+		what += " (without the user or the query that the configuration adds)"
 	}
 	doctor := []string{"trtllm_exporter doctor"}
 	if s.opts.ConfigFile != "" {
@@ -103,20 +99,19 @@ func (s *Server) commands(r *replica) []Command {
 	}
 	return []Command{
 		{what, "curl -sS --max-time " + strconv.FormatFloat(r.Target.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
-		{"What the server exposes, and what would make it expose more", strings.Join(append(doctor, quoted(page)), " ")},
+		{"What the server exposes, and which flags make it expose more", strings.Join(append(doctor, quoted(page)), " ")},
 	}
 }
 
-// quoted is a word of a shell's command line.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// plain is a word that means nothing to a shell but itself.
+// plain matches words that have no special meaning to a shell.
 var plain = regexp.MustCompile(`^[\w.:/@-]*$`)
 
-// harmless is a word of a command line that is shown, escaped as in a URL where it would
-// mean something to a shell.
+// harmless escapes a word as in a URL if it has a special meaning to a shell.
 func harmless(word string) string {
 	if plain.MatchString(word) {
 		return word

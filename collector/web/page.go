@@ -17,10 +17,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// errUnfinished is what the readers of a page see whose maker met a bug.
+// errUnfinished is returned to the readers of a page whose builder panicked.
 var errUnfinished = errors.New("the page could not be built")
 
-// pages makes and shares the pages of all selections.
+// pages builds and shares the pages of all selections.
 type pages struct {
 	store   *snapshot.Store
 	own     *ownPage
@@ -28,11 +28,11 @@ type pages struct {
 	metrics *metrics
 
 	scratch sync.Pool
-	// building bounds the pages that are made at once, shared the bytes of those that
-	// are kept for others who want the same.
+	// building limits the pages that are built at once, shared the bytes of those that are kept for
+	// other readers.
 	building chan struct{}
 	shared   *semaphore.Weighted
-	// plan is that of all replicas.
+	// plan is the planner of all replicas.
 	plan planner
 
 	mu    sync.Mutex
@@ -43,16 +43,15 @@ type pages struct {
 	differences differences
 }
 
-// offer is what a client takes; it names one encoding of a selection. Which of the
-// two formats a page is in depends on the names that are on it.
+// offer is what a client accepts: one encoding, and a format that depends on the names on the page.
 type offer struct {
-	// legacy is the format of a page whose names are all of the old character
-	// set, utf8 that of any other.
+	// legacy is the format of a page whose names all use the classic character set, utf8 that of
+	// other pages.
 	legacy, utf8 exposition.Format
 	encoding     exposition.Encoding
 }
 
-// format is the one that suits the page.
+// format returns the format for a page.
 func (o *offer) format(l *exposition.Layout) *exposition.Format {
 	if l.NeedsUTF8() {
 		return &o.utf8
@@ -68,7 +67,7 @@ func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Conf
 	}
 }
 
-// negotiate reads what a client takes.
+// negotiate parses what a client accepts.
 func (p *pages) negotiate(header http.Header) offer {
 	openMetrics := p.config().OpenMetrics
 	return offer{
@@ -78,9 +77,8 @@ func (p *pages) negotiate(header http.Header) offer {
 	}
 }
 
-// encoded returns the page in the offered encoding, made now or shared with
-// readers who asked shortly before. A page that is being made is shared by all
-// who ask meanwhile.
+// encoded returns a page in the offered encoding. Readers share a page while it is being built, and
+// for a short time after that.
 func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, error) {
 	maxAge, w := time.Duration(p.config().PageMaxAge), wanted{s.key(), *o}
 	p.mu.Lock()
@@ -102,7 +100,7 @@ func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, err
 	}
 }
 
-// build fills a page and lets its readers go on, also when it fails.
+// build fills a page and releases its readers, even if it panics.
 func (p *pages) build(pg *page, s *selection, o *offer) {
 	defer close(pg.done)
 	p.building <- struct{}{}
@@ -118,7 +116,7 @@ func (p *pages) build(pg *page, s *selection, o *offer) {
 	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 }
 
-// writeText writes a page as plain text, with the memory of earlier pages.
+// writeText writes a page as plain text. It reuses buffers.
 func (p *pages) writeText(w io.Writer, s *pagePlan, l *exposition.Layout) error {
 	buf, ok := p.scratch.Get().(*[]byte)
 	if !ok {

@@ -2,8 +2,8 @@ package web
 
 import "github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 
-// pagePlan is a page before it is written: the blocks of one moment and their order.
-// It holds no lock, so a slow client delays no other.
+// pagePlan is the order of the blocks of one moment on a page. It holds no lock, so a slow client
+// delays no other.
 type pagePlan struct {
 	targets []*exposition.Block
 	own     *exposition.Block
@@ -12,9 +12,8 @@ type pagePlan struct {
 	only    func(name string) bool
 }
 
-// lay takes the blocks of a selection and plans their page. The whole page also
-// says how its targets disagree; when that has changed, the exporter's own
-// series are read again, so that a page counts its own conflicts.
+// lay plans the page of a selection. The whole page also counts how its targets disagree; when that
+// changed, the exporter's own series are read again, so that the page shows its own conflicts.
 func (p *pages) lay(s *selection) *pagePlan {
 	pl := &pagePlan{targets: p.store.Blocks(s.filter()), only: s.only()}
 	if s.own() {
@@ -44,8 +43,7 @@ func (pl *pagePlan) plan(s *selection) {
 	pl.layout = s.plan.merger.Layout(pl.blocks)
 }
 
-// conflictsChanged notes the conflicts of a page and reports whether they are
-// other than those of the page before.
+// conflictsChanged records the conflicts of a page, and reports whether they changed.
 func (p *pages) conflictsChanged(now exposition.MergeStats) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,11 +55,10 @@ func (p *pages) conflictsChanged(now exposition.MergeStats) bool {
 	return true
 }
 
-// mostDifferences bounds what is logged of one page.
+// mostDifferences limits the differences that are logged for one page.
 const mostDifferences = 10
 
-// nameDifferences logs which targets say something else of a family than the
-// page.
+// nameDifferences logs which targets describe a family differently from the page.
 func (p *pages) nameDifferences(pl *pagePlan) {
 	all := pl.layout.Conflicts()
 	for _, d := range all[:min(len(all), mostDifferences)] {

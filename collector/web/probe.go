@@ -13,147 +13,139 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// The paths of the probes: of one replica by its names, and of the only one.
+// The paths of the probes: of a replica by its name, and of the only replica.
 const (
 	probesPath = "/-/replicas/"
 	probePath  = "/-/replica/"
 )
 
-// probeRoute is the route of a path below one of those of the probes; false for
-// any other path.
+// probeRoute returns the route of a probe; false for other paths.
 func (s *Server) probeRoute(r *http.Request) (label string, found route, ok bool) {
 	for _, label := range []string{probesPath, probePath} {
-		if _, below := strings.CutPrefix(r.URL.EscapedPath(), label); below {
+		if strings.HasPrefix(r.URL.EscapedPath(), label) {
 			return label, route{methods: []string{http.MethodGet, http.MethodHead}, serve: s.serveProbe}, true
 		}
 	}
 	return "", route{}, false
 }
 
-// Unjudged is what the probes answer of a replica of which the exporter knows too
-// little to speak for or against it.
+// Unjudged selects the readiness answer for replicas that the exporter knows too little about.
 type Unjudged string
 
-// The answers: what the server itself says when it is asked now, or always yes or
-// no.
+// The answers: that of the server itself at this moment, always ready, or never ready.
 const (
 	UnjudgedServer  Unjudged = "server"
 	UnjudgedReady   Unjudged = "ready"
 	UnjudgedUnready Unjudged = "unready"
 )
 
-// askingTime is how long a server may take for its own answer, which is less than
-// probes wait.
-const askingTime = time.Second
+// readinessTimeout bounds the server's own answer; it is shorter than the timeouts of probes.
+const readinessTimeout = time.Second
 
-// serveProbe says to a kubelet or a balancer whether a replica serves.
+// serveProbe answers a probe of a kubelet or a load balancer.
 func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request) {
 	status, text := s.probe(r.Context(), r.URL.EscapedPath(), r.Host)
-	say(w, status, text)
+	writeLine(w, status, text)
 }
 
-// probe is the answer for a path, as status and text. What this exporter cannot
-// know is never held against the replica: it passes, or the server is asked.
+// probe returns the answer for a path as status and text. What the exporter cannot know is never
+// held against the replica: the probe passes, or the server is asked.
 func (s *Server) probe(ctx context.Context, path, host string) (status int, text string) {
-	slot, question, problem := s.probed(path, host)
+	slot, question, problem := s.probedReplica(path, host)
 	switch {
 	case problem != "" && !s.ready():
-		return s.unnamed(path), "Not judged: not every target was tried yet."
+		return s.undiscovered(path), "Not judged: not every target was tried yet."
 	case problem != "":
 		return http.StatusNotFound, problem
 	}
-	subject := s.readReplica(slot)
-	now := time.Now()
-	if why := subject.notJudged(now); why != "" {
-		return s.unjudged(ctx, subject, question, "Not judged: "+why)
+	r := s.readReplica(slot)
+	if reason := r.unjudged(time.Now()); reason != "" {
+		return s.probeUnjudged(ctx, r, question, "Not judged: "+reason)
 	}
-	reason := sentence(subject.Status.StateReason)
-	yes, no, fails := "Ready: ", "Not ready: ", subject.unready(s.opts.IgnoreCanary)
+	yes, no, fails := "Ready: ", "Not ready: ", r.unready(s.opts.IgnoreCanary)
 	if question == "live" {
-		yes, no, fails = "Live: ", "Not live: ", subject.stuck()
+		yes, no, fails = "Live: ", "Not live: ", r.stuck()
 	}
 	if fails {
-		return http.StatusServiceUnavailable, no + reason
+		return http.StatusServiceUnavailable, no + sentence(r.Status.StateReason)
 	}
-	return http.StatusOK, yes + reason
+	return http.StatusOK, yes + sentence(r.Status.StateReason)
 }
 
-// unnamed is the status for a path that names no replica, as long as it may come to
-// be one.
-func (s *Server) unnamed(path string) int {
+// undiscovered returns the status for a path that names no replica while there may be one soon.
+func (s *Server) undiscovered(path string) int {
 	if s.opts.Unjudged == UnjudgedUnready && !strings.HasSuffix(path, "/live") {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusOK
 }
 
-// unjudged is the answer about a replica that is not judged. Whether it is live is
-// not asked of a server: a server that hangs says nothing.
-func (s *Server) unjudged(ctx context.Context, r *replica, question, why string) (status int, text string) {
+// probeUnjudged returns the answer about a replica that is not judged. A server is not asked
+// whether it is live: one that hangs does not answer.
+func (s *Server) probeUnjudged(ctx context.Context, r *replica, question, reason string) (status int, text string) {
 	switch {
 	case question == "live":
-		return http.StatusOK, why
+		return http.StatusOK, reason
 	case s.opts.Unjudged == UnjudgedUnready:
-		return http.StatusServiceUnavailable, why
+		return http.StatusServiceUnavailable, reason
 	case s.opts.Unjudged == UnjudgedReady || r.Target.Silent:
-		return http.StatusOK, why
+		return http.StatusOK, reason
 	}
-	ready, known := s.askServer(ctx, r.Key())
+	ready, known := s.readiness(ctx, r.Key())
 	switch {
 	case !known:
-		return http.StatusOK, why
+		return http.StatusOK, reason
 	case ready:
-		return http.StatusOK, why + " Its server says that it is ready."
+		return http.StatusOK, reason + " Its server answers that it is ready."
 	}
-	return http.StatusServiceUnavailable, why + " Its server says that it is not ready."
+	return http.StatusServiceUnavailable, reason + " Its server answers that it is not ready."
 }
 
-// askServer asks the server of a replica whether it is ready. All probes that want to
-// know it at a time put one question.
-func (s *Server) askServer(ctx context.Context, key string) (ready, known bool) {
+// readiness asks the server of a replica whether it is ready. Concurrent probes share one
+// request.
+func (s *Server) readiness(ctx context.Context, key string) (ready, known bool) {
 	type answer struct{ ready, known bool }
-	asked, _, _ := s.asking.Do(key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askingTime)
+	shared, _, _ := s.probing.Do(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readinessTimeout)
 		defer cancel()
 		ready, known := s.opts.Readiness(ctx, key)
 		return answer{ready, known}, nil
 	})
-	said, _ := asked.(answer)
-	return said.ready, said.known
+	a, _ := shared.(answer)
+	return a.ready, a.known
 }
 
-// probed is the replica that a path names, with what is asked; problem says why
-// there is none. Where a path has no name of a replica, the host is it.
-func (s *Server) probed(path, host string) (slot *snapshot.Slot, question, problem string) {
+// probedReplica returns the replica that a path names, and the question: ready or live. A problem
+// explains why there is none.
+func (s *Server) probedReplica(path, host string) (slot *snapshot.Slot, question, problem string) {
 	if rest, ok := strings.CutPrefix(path, probePath); ok {
 		slots := s.opts.Store.Slots()
 		if len(slots) != 1 {
 			return nil, "", fmt.Sprintf("%s is for an exporter of one replica, this one has %d: ask %sPOOL/REPLICA/ready", probePath, len(slots), probesPath)
 		}
 		slot, question = slots[0], rest
-	} else if slot, question, problem = s.named(strings.TrimPrefix(path, probesPath), host); problem != "" {
+	} else if slot, question, problem = s.namedReplica(strings.TrimPrefix(path, probesPath), host); problem != "" {
 		return nil, "", problem
 	}
 	if question != "ready" && question != "live" {
-		return nil, "", "The path ends in /ready or /live"
+		return nil, "", "The path must end in /ready or /live"
 	}
 	return slot, question, ""
 }
 
-// named is the replica of POOL/REPLICA/QUESTION, or of POOL/QUESTION and the host:
-// Envoy asks all servers of a cluster for one path, and can name another host for
-// each of them.
-func (s *Server) named(rest, host string) (slot *snapshot.Slot, question, problem string) {
+// namedReplica returns the replica of POOL/REPLICA/QUESTION, or that of POOL/QUESTION and the
+// host: Envoy probes all servers of a cluster at one path, and can set the host for each.
+func (s *Server) namedReplica(rest, host string) (slot *snapshot.Slot, question, problem string) {
 	parts := strings.Split(rest, "/")
+	question = parts[len(parts)-1]
 	pool, err := url.PathUnescape(parts[0])
 	var names []string
 	switch {
 	case err == nil && len(parts) == 3:
-		name, err := url.PathUnescape(parts[1])
-		if err == nil {
+		if name, err := url.PathUnescape(parts[1]); err == nil {
 			names = []string{name}
 		}
-	case err == nil && len(parts) == 2 && (parts[1] == "ready" || parts[1] == "live"):
+	case err == nil && len(parts) == 2 && (question == "ready" || question == "live"):
 		names = []string{host}
 		if name, _, err := net.SplitHostPort(host); err == nil {
 			names = append(names, name)
@@ -162,39 +154,32 @@ func (s *Server) named(rest, host string) (slot *snapshot.Slot, question, proble
 		return nil, "", "The path is " + probesPath + "POOL/REPLICA/ready or " + probesPath + "POOL/REPLICA/live; without REPLICA the host names it"
 	}
 	for _, name := range names {
-		if slot := s.slot(pool + "/" + name); slot != nil {
-			return slot, parts[len(parts)-1], ""
+		if slot := s.opts.Store.Slot(pool + "/" + name); slot != nil {
+			return slot, question, ""
 		}
 	}
 	return nil, "", fmt.Sprintf("No replica is named %q; / lists them", pool+"/"+strings.Join(names, " or "))
 }
 
-// notJudged says why the exporter knows too little of a replica to speak against
-// it; empty when it knows enough.
-func (r *replica) notJudged(now time.Time) string {
-	s, state := &r.Status, assess.State(r.State)
+// unjudged explains why the exporter knows too little about a replica to judge it; empty if it
+// knows enough.
+func (r *replica) unjudged(now time.Time) string {
+	s := &r.Status
 	switch {
 	case r.Severity == unknown || !r.Target.Silent && s.LastScrape.IsZero():
 		return "it was not tried yet."
-	case r.late(now):
-		return "this exporter has not asked it for " + age(now.Sub(s.LastScrape)) + "."
+	case r.overdue(now):
+		return "this exporter has not scraped it for " + age(now.Sub(s.LastScrape)) + "."
 	case s.Unread:
-		return "its page cannot be read (" + s.LastReason + "), which says little of its requests."
-	case state == assess.Down && r.onceMissed(now):
-		return "one scrape was missed."
+		return "its page cannot be read (" + s.LastReason + "), which says little about its requests."
+	case assess.State(r.State) == assess.Down && !s.LastSuccess.IsZero() && now.Sub(s.LastSuccess) <= 2*r.Target.Interval+r.Target.Timeout:
+		return "one scrape failed." // Not more than one can have failed since the last success.
 	}
 	return ""
 }
 
-// onceMissed says that the replica was fine so lately that not more than one
-// scrape can have failed since.
-func (r *replica) onceMissed(now time.Time) bool {
-	last := r.Status.LastSuccess
-	return !last.IsZero() && now.Sub(last) <= 2*r.Target.Interval+r.Target.Timeout
-}
-
-// unready says that requests should go elsewhere. A replica that is ready and does
-// not serve is one whose canary fails.
+// unready reports whether requests should go elsewhere. A ready replica that is broken is one
+// whose canary fails.
 func (r *replica) unready(ignoreCanary bool) bool {
 	state := assess.State(r.State)
 	if ignoreCanary && state == assess.Ready {
@@ -203,8 +188,8 @@ func (r *replica) unready(ignoreCanary bool) bool {
 	return r.Severity == broken || state == assess.Unknown || state == assess.Starting || state == assess.Draining
 }
 
-// stuck says that only a restart helps: no request is served and the server does
-// not end by itself.
+// stuck reports whether only a restart helps: no request completes, and the server does not exit
+// by itself.
 func (r *replica) stuck() bool {
 	state := assess.State(r.State)
 	return state == assess.Stalled || state == assess.Failing

@@ -17,8 +17,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// missed is a replica whose scrapes have failed for that long, after one that
-// was good.
+// missed returns the status of a replica whose scrapes have failed for some time after a good one.
 func missed(reason string, since time.Duration) target.Status {
 	s := unreachable("10.0.0.1:8002")
 	s.LastReason, s.LastSuccess = reason, time.Now().Add(-since)
@@ -52,10 +51,10 @@ func TestProbesFollowTheVerdict(t *testing.T) {
 		{"models that load", func() target.Status { return look("starting", "nothing listens yet") }, fails, ok, "Not ready: Nothing listens yet."},
 		{"a server that ends", func() target.Status { return look("draining", "the server is ending") }, fails, ok, "Not ready: The server is ending."},
 		{"another version than expected", mismatching, ok, ok, "Ready: The API answers 200; it is not what its pool expects"},
-		{"a page that cannot be read", func() target.Status { return blind("http_status") }, ok, ok, "Not judged: its page cannot be read (http_status), which says little of its requests."},
+		{"a page that cannot be read", func() target.Status { return blind("http_status") }, ok, ok, "Not judged: its page cannot be read (http_status), which says little about its requests."},
 		{"not tried yet", func() target.Status { return target.Status{} }, ok, ok, "Not judged: it was not tried yet."},
-		{"one scrape that was missed", func() target.Status { return missed("timeout", 13*time.Second) }, ok, ok, "Not judged: one scrape was missed."},
-		{"one scrape that was refused", func() target.Status { return missed("connect", 14*time.Second) }, ok, ok, "Not judged: one scrape was missed."},
+		{"one scrape that was missed", func() target.Status { return missed("timeout", 13*time.Second) }, ok, ok, "Not judged: one scrape failed."},
+		{"one scrape that was refused", func() target.Status { return missed("connect", 14*time.Second) }, ok, ok, "Not judged: one scrape failed."},
 		{"two scrapes that were missed", func() target.Status { return missed("timeout", 15*time.Second) }, fails, ok, "Not ready: Get \"http"},
 		{"nothing listens any more", func() target.Status { return missed("connect", time.Minute) }, fails, ok, "Not ready: Get \"http"},
 		{"nothing ever listened", never, fails, ok, "Not ready: Get \"http"},
@@ -63,7 +62,7 @@ func TestProbesFollowTheVerdict(t *testing.T) {
 			s := failing()
 			s.LastScrape = s.LastScrape.Add(-time.Minute)
 			return s
-		}, ok, ok, "Not judged: this exporter has not asked it for 1 min."},
+		}, ok, ok, "Not judged: this exporter has not scraped it for 1 min."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,7 +83,7 @@ func TestProbesFollowTheVerdict(t *testing.T) {
 	}
 }
 
-func TestARankWithoutPortsIsNotHeldUp(t *testing.T) {
+func TestARankWithoutPortsIsReady(t *testing.T) {
 	f := newFleet(t)
 	slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "rank 1/2", Silent: true})
 	require.NoError(t, err)
@@ -96,8 +95,8 @@ func TestARankWithoutPortsIsNotHeldUp(t *testing.T) {
 	require.Equal(t, "Ready: This rank binds no port.\n", w.Body.String())
 }
 
-// TestTheHostNamesTheReplicaWhereThePathDoesNot is for balancers that ask all
-// servers of a pool for one path.
+// TestTheHostNamesTheReplicaWhereThePathDoesNot is about load balancers that probe all servers of a
+// pool at one path.
 func TestTheHostNamesTheReplicaWhereThePathDoesNot(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama 70b", "r0", serving(), nil)
@@ -138,7 +137,7 @@ func TestAProbeOfNoReplica(t *testing.T) {
 		"/-/replicas/a/r0":         "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live; without REPLICA the host names it",
 		"/-/replicas/a/b/r0/ready": "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live; without REPLICA the host names it",
 		"/-/replicas/a/ready":      `No replica is named "a/exporter.example:9802 or exporter.example"; / lists them`,
-		"/-/replicas/a/r0/healthy": "The path ends in /ready or /live",
+		"/-/replicas/a/r0/healthy": "The path must end in /ready or /live",
 		"/-/replica/ready":         "/-/replica/ is for an exporter of one replica, this one has 2: ask /-/replicas/POOL/REPLICA/ready",
 	}
 	for path := range paths {

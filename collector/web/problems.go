@@ -14,88 +14,77 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// The bounds of the list of problems; all are reached by a filter.
+// The limits of the list of problems; filters lead to the others.
 const (
-	problemsShown = 12
-	namesShown    = 2
+	maxProblems = 12
+	maxNames    = 2
 )
 
-// problem is what is wrong with one replica, or with several alike.
+// problem is what is wrong with one replica, or with several in the same way.
 type problem struct {
 	*replica
 
-	// Others are further replicas with the same problem, More how many are not
-	// named, at Link.
+	// Others are further replicas with the problem, More counts those without a name, at Link.
 	Others []*replica
 	More   int
 	Link   string
 }
 
-// problems are those of replicas that come the worst first, with equal ones
-// together; more are the replicas whose problems are beyond the bound.
+// problems groups equal problems of replicas, which come the worst first; more are the replicas
+// with problems beyond the limit.
 func problems(all []*replica) (shown []*problem, more []*replica) {
 	byKind := map[string]*problem{}
 	for _, r := range all {
 		if r.Severity != broken && r.Severity != look {
 			continue
 		}
-		key := strings.Join([]string{r.Word, r.Runbook, anonymous(r)}, "\x00")
-		if same := byKind[key]; same != nil {
-			same.add(r)
+		kind := strings.Join([]string{r.Word, r.Runbook, anonymousProblem(r)}, "\x00")
+		if p := byKind[kind]; p != nil {
+			if len(p.Others)+1 < maxNames {
+				p.Others = append(p.Others, r)
+			} else {
+				p.More++
+			}
 			continue
 		}
-		if len(shown) == problemsShown {
+		if len(shown) == maxProblems {
 			more = append(more, r)
 			continue
 		}
-		p := &problem{replica: r, Link: filter{State: stateOf(r)}.link()}
-		byKind[key] = p
+		state := r.State
+		if state == stateReady {
+			state = r.Severity // The state does not tell what is wrong.
+		}
+		p := &problem{replica: r, Link: filter{State: state}.link()}
+		byKind[kind] = p
 		shown = append(shown, p)
 	}
 	return shown, more
 }
 
-// wrong is the reason without what is fine about a replica that is ready, and
-// with how it is not as its pool expects, of which the reason says only in what.
-func wrong(s *target.Status) string {
-	var how []string
+// problemText returns the reason of a verdict without what is fine, and with the details of
+// unexpected facts.
+func problemText(s *target.Status) string {
+	var unexpected []string
 	for _, c := range target.FindChecks(s.Checks, assess.Expected) {
 		if !c.OK {
-			how = append(how, c.Reason)
+			unexpected = append(unexpected, c.Reason)
 		}
 	}
 	reason := strings.TrimPrefix(s.StateReason, "the API answers 200; ")
-	if len(how) > 0 {
-		reason += " (" + strings.Join(how, "; ") + ")"
+	if len(unexpected) > 0 {
+		reason += " (" + strings.Join(unexpected, "; ") + ")"
 	}
 	return reason
 }
 
-// add names a further replica with the same problem.
-func (p *problem) add(r *replica) {
-	if len(p.Others)+1 < namesShown {
-		p.Others = append(p.Others, r)
-		return
-	}
-	p.More++
-}
-
-// stateOf is the filter that finds replicas like this one: by severity where the
-// state does not say what is wrong.
-func stateOf(r *replica) string {
-	if r.State == stateReady {
-		return r.Severity
-	}
-	return r.State
-}
-
-// ipv4 is an IPv4 address with a port.
+// ipv4 matches an IPv4 address with or without a port.
 var ipv4 = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+(:\d+)?\b`)
 
-// anonymous is a reason without what only this replica has in it, so that equal
-// problems are seen to be equal.
-func anonymous(r *replica) string {
-	reason := wrong(&r.Status)
+// anonymousProblem returns the problem without the replica's own addresses, so that equal
+// problems have equal texts.
+func anonymousProblem(r *replica) string {
+	reason := problemText(&r.Status)
 	for _, raw := range []string{r.Target.MetricsURL, r.Target.APIURL} {
 		if u, err := url.Parse(raw); err == nil && u.Host != "" {
 			reason = strings.ReplaceAll(reason, u.Host, "*")
@@ -105,8 +94,8 @@ func anonymous(r *replica) string {
 	return ipv4.ReplaceAllString(reason, "*")
 }
 
-// runbook is the address of an entry, relative to the pages where it is our own; empty
-// where there is none.
+// runbook returns the address of a runbook entry, relative for the exporter's own runbook; empty
+// for no entry.
 func (s *Server) runbook(entry string) string {
 	if entry == "" {
 		return ""
@@ -114,7 +103,6 @@ func (s *Server) runbook(entry string) string {
 	return cmp.Or(s.opts.Runbook, "runbook") + "#" + strings.ToLower(entry)
 }
 
-// serveRunbook shows the runbook of this version.
 func (s *Server) serveRunbook(w http.ResponseWriter, _ *http.Request) {
 	s.render(w, http.StatusOK, "runbook.html", &struct {
 		frame
@@ -122,12 +110,13 @@ func (s *Server) serveRunbook(w http.ResponseWriter, _ *http.Request) {
 	}{s.frame("Runbook – trtllm_exporter", time.Now()), alerts.Runbook()})
 }
 
-// spans are what Markdown of the runbook marks in a line: code, emphasis and links to
-// files, which are not served.
+// spans matches code, emphasis and links in a line of Markdown. The files that links lead to are
+// not served.
 var spans = regexp.MustCompile("`([^`]*)`|\\*\\*?([^*]+)\\*\\*?|\\[([^\\]]*)\\]\\([^)]*\\)")
 
-// marked is a line of the runbook as HTML; names of alerts lead to their sections.
-func marked(text string) template.HTML {
+// markdown renders a line of the runbook as HTML, with links from the names of alerts to their
+// sections.
+func markdown(text string) template.HTML {
 	out := spans.ReplaceAllStringFunc(template.HTMLEscapeString(text), func(span string) string {
 		m := spans.FindStringSubmatch(span)
 		switch {

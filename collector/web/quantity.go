@@ -3,25 +3,23 @@ package web
 import (
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
-// Nothing is how a number that is not known is shown: never as 0.
-const Nothing = "–"
+// NoValue stands for an unknown number, which is never shown as 0.
+const NoValue = "–"
 
-// sum is a number of several replicas.
+// sum is the sum of a number of several replicas.
 type sum struct {
 	value *float64
-	// partly is true where some parts are not known.
-	partly bool
+	// partial reports that some of the numbers are unknown.
+	partial bool
 }
 
-// add adds what is known.
 func (s *sum) add(v *float64) {
 	switch {
 	case v == nil:
-		s.partly = true
+		s.partial = true
 	case s.value == nil:
 		s.value = new(*v)
 	default:
@@ -29,26 +27,21 @@ func (s *sum) add(v *float64) {
 	}
 }
 
-// String is a count or a rate.
+// String formats a sum of counts or rates. A partial sum of 0 tells nothing.
 func (s sum) String() string {
 	switch {
-	case s.value == nil, s.partly && *s.value == 0: // At least nothing is no news.
-		return Nothing
-	case s.partly:
+	case s.value == nil, s.partial && *s.value == 0:
+		return NoValue
+	case s.partial:
 		return "≥ " + grouped(*s.value)
 	}
 	return grouped(*s.value)
 }
 
-// Count is the text of a count or a rate.
-func Count(v *float64) string {
-	if v == nil {
-		return Nothing
-	}
-	return grouped(*v)
-}
+// Count formats a count or a rate.
+func Count(v *float64) string { return sum{value: v}.String() }
 
-// grouped writes a number without fractions, but for those below ten.
+// grouped formats a number in groups of three digits, with a fraction only below ten.
 func grouped(v float64) string {
 	if v != math.Trunc(v) && math.Abs(v) < 9.95 {
 		return strconv.FormatFloat(v, 'f', 1, 64)
@@ -56,30 +49,18 @@ func grouped(v float64) string {
 	if math.Abs(v) >= 1e15 {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
-	return inGroups(strconv.FormatInt(int64(math.Round(v)), 10))
+	text := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return text
 }
 
-// inGroups puts narrow spaces between groups of three digits.
-func inGroups(digits string) string {
-	sign := ""
-	if rest, ok := strings.CutPrefix(digits, "-"); ok {
-		sign, digits = "-", rest
-	}
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteRune('\u202f')
-		}
-		b.WriteRune(d)
-	}
-	return sign + b.String()
-}
-
-// Seconds writes a duration of a request.
+// Seconds formats the duration of a request.
 func Seconds(v *float64) string {
 	switch {
 	case v == nil:
-		return Nothing
+		return NoValue
 	case *v < 0.0995:
 		return strconv.FormatFloat(*v*1000, 'f', 0, 64) + " ms"
 	case *v < 9.95:
@@ -88,11 +69,11 @@ func Seconds(v *float64) string {
 	return grouped(math.Round(*v)) + " s"
 }
 
-// Percent writes a share.
+// Percent formats a ratio.
 func Percent(v *float64) string {
 	switch {
 	case v == nil:
-		return Nothing
+		return NoValue
 	case *v == 0:
 		return "0 %"
 	case *v < 0.001:
@@ -103,7 +84,7 @@ func Percent(v *float64) string {
 	return strconv.FormatFloat(*v*100, 'f', 0, 64) + " %"
 }
 
-// age says how old something is.
+// age formats a duration in its largest unit.
 func age(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -113,12 +94,11 @@ func age(d time.Duration) string {
 		return strconv.Itoa(int(d.Minutes())) + " min"
 	case d < 48*time.Hour:
 		return strconv.Itoa(int(d.Hours())) + " h"
-	default:
-		return strconv.Itoa(int(d.Hours()/24)) + " d"
 	}
+	return strconv.Itoa(int(d.Hours()/24)) + " d"
 }
 
-// plural is a count with its noun.
+// plural formats a count with its noun.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -175,7 +175,7 @@ func TestIdleReadersAreClosedBeforeTheyAreTooMany(t *testing.T) {
 	}
 }
 
-// A request that waits for its answer keeps its connection, whoever connects meanwhile.
+// A request that waits for its answer keeps its connection, no matter how many connect meanwhile.
 func TestIdleReadersGoBeforeThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -391,14 +391,14 @@ func TestPageMaxAgeOfZeroSharesNothing(t *testing.T) {
 	}
 }
 
-// held is an answer whose reader lets nothing be written for a while.
+// held is an answer whose reader blocks writes for a while.
 type held struct {
 	*httptest.ResponseRecorder
 
 	begun, goOn chan struct{}
 }
 
-// WriteHeader waits.
+// WriteHeader blocks.
 func (h held) WriteHeader(status int) {
 	close(h.begun)
 	<-h.goOn
@@ -512,7 +512,7 @@ func TestBugInOneRequestIsLoggedAndCutsOnlyThatOne(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 }
 
-// value is that of a family's only series; a histogram's is its count.
+// value returns the value of a family's only series, the count of a histogram.
 func value(t *testing.T, g prometheus.Gatherer, name string) float64 {
 	t.Helper()
 	families, err := g.Gather()
@@ -527,7 +527,7 @@ func value(t *testing.T, g prometheus.Gatherer, name string) float64 {
 	return 0
 }
 
-// logBuffer gathers log lines.
+// logBuffer collects log lines.
 type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -545,7 +545,7 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// lines counts the lines that hold part.
+// lines counts the lines that contain a text.
 func (b *logBuffer) lines(part string) int {
 	n := 0
 	for line := range strings.Lines(b.String()) {

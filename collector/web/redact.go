@@ -7,7 +7,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// address is a URL without what may hold secrets.
+// address returns a URL without the parts that may hold secrets.
 func address(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -17,12 +17,12 @@ func address(raw string) string {
 	return u.String()
 }
 
-// scrubbed returns a copy of a status without secrets, which a server's own words or an
-// address in them might hold, and with times in milliseconds.
+// scrubbed returns a copy of a status without secrets, which addresses in error messages may
+// hold, and with times in milliseconds.
 func scrubbed(s target.Status) target.Status {
 	s.Health = cmp.Or(s.Health, target.HealthUnknown)
 	s.StateReason, s.LastError = target.Scrub(s.StateReason), target.Scrub(s.LastError)
-	s.LastScrape, s.LastSuccess, s.StateSince = moment(s.LastScrape), moment(s.LastSuccess), moment(s.StateSince)
+	s.LastScrape, s.LastSuccess, s.StateSince = milliseconds(s.LastScrape), milliseconds(s.LastSuccess), milliseconds(s.StateSince)
 	s.LeftOut = mapped(s.LeftOut, target.Scrub)
 	s.Checks = mapped(s.Checks, func(l target.CheckList) target.CheckList {
 		l.Checks = mapped(l.Checks, func(c target.Check) target.Check {
@@ -33,13 +33,13 @@ func scrubbed(s target.Status) target.Status {
 	})
 	if s.Canary != nil {
 		c := *s.Canary
-		c.Reason, c.CancelReason, c.At = target.Scrub(c.Reason), target.Scrub(c.CancelReason), moment(c.At)
+		c.Reason, c.CancelReason, c.At = target.Scrub(c.Reason), target.Scrub(c.CancelReason), milliseconds(c.At)
 		s.Canary = &c
 	}
 	return s
 }
 
-// mapped returns what f makes of each element.
+// mapped returns the results of f for each element.
 func mapped[E, F any](list []E, f func(E) F) []F {
 	if list == nil {
 		return nil

@@ -8,11 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// replicaPage is the page of one replica.
+// replicaPage returns the page of one replica.
 func replicaPage(t *testing.T, tg *target.Target, status target.Status) string {
 	t.Helper()
 	f := newFleet(t)
@@ -42,8 +43,8 @@ func TestAReplicasPageSaysWhatTheServerDoesNotExpose(t *testing.T) {
 		"What the server does not expose 1 other is exposed",
 		"ttftthe histogram is offTo change it: --metrics-config histogram_latencies=true",
 		"Not as its pool expects trtllm_versionit is 1.1.0, expected is 1.2.0",
-		"What may make equal requests answer differently",
-		"What the server did not answer GET /v2no answer from http://10.0.0.1:8000/v2",
+		"Why identical requests may get different answers",
+		"Questions that the server did not answer GET /v2no answer from http://10.0.0.1:8000/v2",
 		"tensorrt_llmready, part of llama",
 	} {
 		require.Contains(t, text, want)
@@ -98,10 +99,10 @@ func TestLabelsAreShownWithWhereTheyComeFrom(t *testing.T) {
 			target.Target{Engine: "auto", ReplicaID: "10.0.0.1:8002", MetricsURL: "http://10.0.0.1:8002/metrics"},
 			target.Status{Server: target.Server{EngineVersion: "unknown", TRTLLMVersion: "unknown", VersionSource: "unknown"}},
 			[]string{
-				"replica_id 10.0.0.1:8002 address of the target, as nothing else names it",
+				"replica_id 10.0.0.1:8002 address of the target, as it has no other name",
 				"engine unknown the server has not been recognised yet",
-				"engine_version unknown the server's API does not say it: declare engine_version",
-				"trtllm_version unknown nothing says it: declare trtllm_version",
+				"engine_version unknown the server's API does not report it: set engine_version",
+				"trtllm_version unknown no source reports it: set trtllm_version",
 			},
 		},
 	} {
@@ -121,13 +122,25 @@ func TestTheFirstChecksHaveTheNamesOfTheReplica(t *testing.T) {
 	f.publish("llama", "r1", failing(), nil)
 	f.publish("llama", "$(reboot)", failing(), nil)
 	h := handler(t, f.options())
-	page := get(h, "/replica?target=llama/r1").Body.String()
-	steps := part(t, page, `<details id="steps" open>`, "</details>")
-	require.Contains(t, steps, "kubectl logs r1")
-	require.Contains(t, steps, "http://192.0.2.1:9802/replica?target=llama/r1")
-	require.NotRegexp(t, "POOL_ID|REPLICA_|EXPORTER", steps)
-	page = get(h, "/replica?target="+url.QueryEscape("llama/$(reboot)")).Body.String()
-	require.NotContains(t, part(t, page, `<details id="steps" open>`, "</details>"), "$(", "a name runs nothing in a shell")
+	steps := func(replica string) string {
+		page := get(h, "/replica?target="+url.QueryEscape("llama/"+replica)).Body.String()
+		return part(t, page, `<details id="steps" open>`, "</details>")
+	}
+	require.Contains(t, steps("r1"), "http://192.0.2.1:9802/replica?target=llama/r1")
+	require.NotContains(t, steps("r1"), "kubectl", "it is no pod")
+	require.NotRegexp(t, "POOL_ID|REPLICA_|EXPORTER", steps("r1"))
+	require.NotContains(t, steps("$(reboot)"), "$(", "a name runs nothing in a shell")
+
+	slot := f.slots["llama/r1"]
+	pod := *slot.Target()
+	pod.Pod = true
+	slot.SetTarget(&pod)
+	require.Contains(t, steps("r1"), "kubectl logs r1")
+
+	for _, entry := range alerts.Runbook() {
+		f.publish("llama", "r2", verdict("down", "broken", entry.Name, "it is down"), nil)
+		require.NotRegexp(t, `kubectl|\?[.;]|\(\)|[:,] ?[.;]`, steps("r2"), entry.Name)
+	}
 }
 
 func TestTheCommandThatRepeatsTheScrapeIsSafeAndHasNoSecret(t *testing.T) {
@@ -137,7 +150,7 @@ func TestTheCommandThatRepeatsTheScrapeIsSafeAndHasNoSecret(t *testing.T) {
 		{"the page as it was found", "http://gpu:8002", "http://gpu:8002/metrics", "The same page curl -sS --max-time 4 'http://gpu:8002/metrics'"},
 		{
 			"with a password", "http://user:hunter2@gpu:8002/metrics?token=hunter2", "",
-			"The same page (the configuration adds a user or a query, which is left out here) curl -sS --max-time 4 'http://gpu:8002/metrics'",
+			"The same page (without the user or the query that the configuration adds) curl -sS --max-time 4 'http://gpu:8002/metrics'",
 		},
 		{"with a quote that would end the word", "http://gpu:8002/a';reboot;'", "", `'http://gpu:8002/a'\'';reboot;'\'''`},
 	} {

@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// contentPolicy lets a page load our own style sheet and script, ask us again,
-// and nothing else.
+// contentPolicy lets a page use the style sheet, the script and the answers of this exporter, and
+// nothing else.
 const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // route is one path.
 type route struct {
 	methods []string
-	// gated routes cost work: beyond MaxInFlight they wait for three seconds at most,
-	// and then answer 503.
+	// gated routes need a slot of the gate.
 	gated bool
-	// lifecycle routes are refused unless they were opened.
+	// lifecycle routes need EnableLifecycle.
 	lifecycle bool
 	serve     func(http.ResponseWriter, *http.Request)
 }
 
-// routes are all paths of the server.
+// routes returns all routes but those of the probes, by path.
 func (s *Server) routes() map[string]route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return map[string]route{
@@ -44,17 +43,16 @@ func (s *Server) routes() map[string]route {
 		"/-/ready":   {methods: read, serve: s.serveReady},
 		"/-/reload":  {methods: []string{http.MethodPost}, lifecycle: true, serve: s.serveReload},
 		otherPath: {serve: func(w http.ResponseWriter, _ *http.Request) {
-			say(w, http.StatusNotFound, "There is no such page; the fleet is at /, with links to all others.")
+			writeLine(w, http.StatusNotFound, "There is no such page; / shows the fleet, with links to all others.")
 		}},
 	}
 }
 
-// otherPath is the route of every path that does not exist.
+// otherPath stands for every path that does not exist.
 const otherPath = "other"
 
-// Handler is what Run serves, without TLS and authentication, which belong to
-// the listener. It finds the route, counts the answer and keeps a bug in one request
-// from touching another.
+// Handler returns the handler of all routes, without TLS and authentication, which Run adds. It
+// counts answers, and a panic in one request does not affect others.
 func (s *Server) Handler() http.Handler {
 	routes := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +74,7 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// dispatch refuses what the route does not take and serves the rest.
+// dispatch serves a request if the route accepts it.
 func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 	if len(found.methods) > 0 && !slices.Contains(found.methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(found.methods, ", "))
@@ -84,7 +82,7 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 		return
 	}
 	if found.lifecycle && !s.opts.EnableLifecycle {
-		say(w, http.StatusForbidden, closedPath)
+		writeLine(w, http.StatusForbidden, "Not enabled: start with --web.enable-lifecycle to enable this path; SIGHUP always reloads.")
 		return
 	}
 	if found.gated {
@@ -94,11 +92,12 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 	found.serve(w, r)
 }
 
-// finish counts the answer. A panic other than the wanted abort is logged, and
-// either way the connection is cut, so that no client takes a part for the whole.
+// finish counts the answer. After a panic or a failed write it closes the connection, so that no
+// client takes a part of the answer for all of it. Panics are logged unless they are
+// http.ErrAbortHandler.
 func (s *Server) finish(w *answer, r *http.Request, path string) {
 	bug := recover()
-	if bug != nil && !isAbort(bug) {
+	if bug != nil && bug != http.ErrAbortHandler { //nolint:errorlint // It is the panic value itself.
 		s.metrics.panics.Inc()
 		s.logger.Error("Request panicked", "path", path, "err", fmt.Sprint(bug), "stack", string(debug.Stack()))
 	}
@@ -119,31 +118,23 @@ func (s *Server) finish(w *answer, r *http.Request, path string) {
 	}
 }
 
-// isAbort reports whether a panic is the wanted end of a cut answer.
-func isAbort(bug any) bool {
-	err, ok := bug.(error)
-	return ok && errors.Is(err, http.ErrAbortHandler)
-}
-
-// answer notes the status and the first failure to write.
+// answer is a ResponseWriter that records the status and the first error of a write.
 type answer struct {
 	http.ResponseWriter
 
-	// pass is that of a gated route.
-	pass   *admission
-	status int
-	err    error
+	// admission is nil on routes that are not gated.
+	admission *admission
+	status    int
+	err       error
 }
 
-// cut has what is being written fail at once.
+// cut makes writes fail at once.
 func (a *answer) cut() {
 	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now())
 }
 
-// Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// WriteHeader notes the status.
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
@@ -151,27 +142,27 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write notes that only writing is left, and the first failure.
+// Write releases the slot of the gate, and records the first error.
 func (a *answer) Write(p []byte) (int, error) {
-	if a.pass != nil {
-		// An answer without a length is one that is small.
+	if a.admission != nil {
+		// Only small answers have no length.
 		length, _ := strconv.ParseInt(a.Header().Get("Content-Length"), 10, 64)
-		a.pass.write(length, a.cut)
+		a.admission.write(length, a.cut)
 	}
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
 	n, err := a.ResponseWriter.Write(p)
-	a.note(err)
+	a.record(err)
 	return n, err
 }
 
-// flush sends what net/http still holds back, so that a reader who left is
-// seen also when the answer is small. The answer must have a length.
-func (a *answer) flush() { a.note(http.NewResponseController(a.ResponseWriter).Flush()) }
+// flush sends what net/http has buffered, so that the error is seen if the client of a small
+// answer left. The answer must have a length.
+func (a *answer) flush() { a.record(http.NewResponseController(a.ResponseWriter).Flush()) }
 
-// note keeps the first failure.
-func (a *answer) note(err error) {
+// record keeps the first error.
+func (a *answer) record(err error) {
 	if a.err == nil && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrNotSupported) {
 		a.err = err
 	}

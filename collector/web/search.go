@@ -2,15 +2,16 @@ package web
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// lacking says why a pool has no targets; empty where it has some.
-func lacking(s *target.PoolDiscovery) string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
+// noTargets explains why a pool has no targets; empty if it has some.
+func noTargets(s *target.PoolDiscovery) string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
 
-// searches are what discovery found of every pool, without secrets; what
-// relabeling dropped is left out unless it is asked for.
+// searches returns what discovery found for each pool, without secrets; with what relabeling
+// dropped only if asked for.
 func (s *Server) searches(dropped bool) []*target.PoolDiscovery {
 	found := s.opts.Searches()
 	all := make([]*target.PoolDiscovery, len(found))
@@ -27,27 +28,13 @@ func (s *Server) searches(dropped bool) []*target.PoolDiscovery {
 	return all
 }
 
-// said are texts about the searches, without those that are empty.
-func (s *Server) said(of func(*target.PoolDiscovery) string) []string {
-	var said []string
-	for _, search := range s.searches(true) {
-		if text := of(search); text != "" {
-			said = append(said, text)
-		}
-	}
-	return said
+// describeSearches returns the texts about the searches that are not empty.
+func (s *Server) describeSearches(text func(*target.PoolDiscovery) string) []string {
+	return slices.DeleteFunc(mapped(s.searches(true), text), func(text string) bool { return text == "" })
 }
 
-// searchProblems are sentences about the pools that have no targets.
+// searchProblems describes the pools without targets.
 func (s *Server) searchProblems() []string {
-	said := s.said(func(search *target.PoolDiscovery) string { return brief(lacking(search)) })
-	return said[:min(len(said), problemsShown)]
-}
-
-// waiting says for which sources pools wait.
-func (s *Server) waiting() []string { return s.said((*target.PoolDiscovery).Waiting) }
-
-// withoutTargets says which pools have no targets although nothing is waited for.
-func (s *Server) withoutTargets() []string {
-	return s.said(func(search *target.PoolDiscovery) string { return sentence(search.Problem()) })
+	texts := s.describeSearches(func(search *target.PoolDiscovery) string { return shortened(noTargets(search)) })
+	return texts[:min(len(texts), maxProblems)]
 }

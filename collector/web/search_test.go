@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// searched is a server that knows what discovery found, and what a path answers.
+// searched returns the answer at a path of a server with results of discovery.
 func searched(t *testing.T, all []target.PoolDiscovery, path string) (status int, body string) {
 	t.Helper()
 	opts := newFleet(t).options()
@@ -22,7 +22,7 @@ func searched(t *testing.T, all []target.PoolDiscovery, path string) (status int
 	return w.Code, w.Body.String()
 }
 
-// dropping is a pool all of whose targets relabeling drops.
+// dropping returns a pool of which relabeling dropped all targets.
 func dropping() []target.PoolDiscovery {
 	return []target.PoolDiscovery{{
 		PoolID: "llama", Answered: true, Found: 1, Dropped: 1,
@@ -49,7 +49,7 @@ func TestAPoolWithoutTargetsIsReadyAndSaysSo(t *testing.T) {
 	require.Contains(t, body, "&lt;b&gt;:1", "names are shown as text")
 }
 
-func TestDroppedTargetsAreShownToWhoAsks(t *testing.T) {
+func TestDroppedTargetsAreShownOnRequest(t *testing.T) {
 	_, body := searched(t, dropping(), "/targets?dropped")
 	require.Contains(t, body, "&lt;b&gt;:1 (static_configs[0]): relabel_configs[0] drops every target")
 	require.Contains(t, body, "http_sd_configs[0]")

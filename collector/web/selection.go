@@ -9,17 +9,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// selfTarget selects the exporter's own series; no replica has that key, for
-// keys hold a slash.
+// selfTarget selects the exporter's own series. No replica has this key: keys contain a slash.
 const selfTarget = "self"
 
-// query says which part of the page a request asks for. Its lists are sorted
-// and without repetition.
+// query selects a part of the page. Its lists are sorted, without duplicates.
 type query struct {
 	targets, pools, names []string
 }
 
-// readQuery reads target, pool_id and name[]; other parameters mean nothing.
+// readQuery parses target, pool_id and name[]; other parameters are ignored.
 func readQuery(values url.Values) query {
 	return query{
 		targets: tidy(values["target"]),
@@ -28,29 +26,29 @@ func readQuery(values url.Values) query {
 	}
 }
 
-// tidy sorts a copy of a list and takes repetitions out.
+// tidy returns a sorted copy without duplicates.
 func tidy(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// key is equal for queries that mean the same.
+// key is equal for equal selections.
 func (q *query) key() string {
 	return fmt.Sprintf("%q", [][]string{q.targets, q.pools, q.names})
 }
 
-// whole reports whether every replica is asked for.
+// whole reports whether all replicas are selected.
 func (q *query) whole() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
 
-// all reports whether the whole page is asked for.
+// all reports whether the whole page is selected.
 func (q *query) all() bool { return q.whole() && len(q.names) == 0 }
 
-// own reports whether the exporter's own series are asked for. A page of one
-// replica or pool leaves them out, for they would be on every such page.
+// own reports whether the exporter's own series are selected. Pages of replicas or pools leave them
+// out, as each would repeat them.
 func (q *query) own() bool { return q.whole() || slices.Contains(q.targets, selfTarget) }
 
-// filter takes the replicas asked for; nil takes all.
+// filter returns a predicate of the selected replicas; nil selects all.
 func (q *query) filter() func(*target.Target) bool {
 	if q.whole() {
 		return nil
@@ -61,7 +59,7 @@ func (q *query) filter() func(*target.Target) bool {
 	}
 }
 
-// only takes the families asked for; nil takes all.
+// only returns a predicate of the selected families; nil selects all.
 func (q *query) only() func(name string) bool {
 	if len(q.names) == 0 {
 		return nil
@@ -69,27 +67,17 @@ func (q *query) only() func(name string) bool {
 	return func(name string) bool { return contains(q.names, name) }
 }
 
-// unknown is the first replica asked for that the store does not have; false when
-// it has all.
+// unknown returns the first selected replica that does not exist; false if all do.
 func (q *query) unknown(store *snapshot.Store) (key string, some bool) {
-	missing := slices.DeleteFunc(slices.Clone(q.targets), func(t string) bool { return t == selfTarget })
-	for _, slot := range store.Slots() {
-		if len(missing) == 0 {
-			return "", false
-		}
-		if at, ok := slices.BinarySearch(missing, slot.Target().Key()); ok {
-			missing = slices.Delete(missing, at, at+1)
-		}
-	}
-	if len(missing) == 0 {
+	i := slices.IndexFunc(q.targets, func(key string) bool { return key != selfTarget && store.Slot(key) == nil })
+	if i < 0 {
 		return "", false
 	}
-	return missing[0], true
+	return q.targets[i], true
 }
 
-// unknownPool is the first pool asked for that is neither configured nor has a
-// replica; false when all are there. A pool without replicas is known: it
-// may have some again.
+// unknownPool returns the first selected pool that is neither configured nor has a replica; false
+// if there is none. A pool without replicas may get some.
 func (q *query) unknownPool(store *snapshot.Store, configured func() []string) (id string, some bool) {
 	if len(q.pools) == 0 {
 		return "", false
@@ -98,13 +86,13 @@ func (q *query) unknownPool(store *snapshot.Store, configured func() []string) (
 	for _, slot := range store.Slots() {
 		known = append(known, slot.Target().PoolID)
 	}
-	if at := slices.IndexFunc(q.pools, func(id string) bool { return !slices.Contains(known, id) }); at >= 0 {
-		return q.pools[at], true
+	i := slices.IndexFunc(q.pools, func(id string) bool { return !slices.Contains(known, id) })
+	if i < 0 {
+		return "", false
 	}
-	return "", false
+	return q.pools[i], true
 }
 
-// contains searches a sorted list.
 func contains(sorted []string, s string) bool {
 	_, ok := slices.BinarySearch(sorted, s)
 	return ok

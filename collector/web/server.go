@@ -20,7 +20,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// Bounds of one connection; a reader that keeps to none of them is cut off.
+// The limits of a connection; a client that exceeds them is disconnected.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 10 * time.Second
@@ -28,40 +28,39 @@ const (
 	idleTimeout       = 120 * time.Second
 	maxHeaderBytes    = 16 << 10
 	drainTimeout      = 9 * time.Second
-	// maxStreams bounds the requests of one connection of HTTP/2.
+	// maxStreams limits the concurrent requests of an HTTP/2 connection.
 	maxStreams = 16
 )
 
-// DefaultMaxInFlight is how many requests are at work at once unless Options
-// say otherwise.
+// DefaultMaxInFlight is the default of Options.MaxInFlight.
 const DefaultMaxInFlight = 40
 
 // Server answers HTTP requests about the snapshots of a store.
 type Server struct {
-	opts    Options
-	logger  *slog.Logger
-	metrics *metrics
-	pages   *pages
-	gate    *gate
-	readers *readers
-	// asking are the questions of probes to servers.
-	asking    singleflight.Group
+	opts        Options
+	logger      *slog.Logger
+	metrics     *metrics
+	pages       *pages
+	gate        *gate
+	connections *connections
+	// probing deduplicates the requests of probes to servers.
+	probing   singleflight.Group
 	history   *history.History
 	templates *template.Template
 	listeners []net.Listener
 	health    *healthServer
-	// users says that there were some at the start.
-	users    bool
-	draining atomic.Bool
-	wasReady atomic.Bool
+	// authenticated reports that the web configuration named users at the start.
+	authenticated bool
+	draining      atomic.Bool
+	wasReady      atomic.Bool
 }
 
-// New checks the options, binds every address and registers the server's own
-// metrics; nothing is answered before Run. Who does not call Run calls Close.
+// New checks the options, binds every address and registers the server's own metrics. Nothing is
+// answered before Run; a caller that does not call Run must call Close.
 func New(ctx context.Context, opts Options) (*Server, error) {
-	users, err := readUsers(opts.WebConfigFile)
+	authenticated, err := hasUsers(opts.WebConfigFile)
 	if err := cmp.Or(toolkit.Validate(opts.WebConfigFile), err); err != nil {
-		// The YAML package spreads its errors over lines.
+		// Errors of the YAML package have several lines.
 		reason := strings.Join(strings.Fields(err.Error()), " ")
 		return nil, fmt.Errorf("web configuration %s: %s", opts.WebConfigFile, reason)
 	}
@@ -72,26 +71,26 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	numbers := template.FuncMap{"count": Count, "seconds": Seconds, "percent": Percent, "lacking": lacking, "marked": marked, "brief": brief}
-	templates, err := template.New("pages").Funcs(numbers).ParseFS(assets, "templates/*.html")
+	functions := template.FuncMap{"count": Count, "seconds": Seconds, "percent": Percent, "noTargets": noTargets, "markdown": markdown, "shortened": shortened}
+	templates, err := template.New("pages").Funcs(functions).ParseFS(assets, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("templates of the pages: %w", err)
 	}
-	most := connectionsPerSlot * opts.MaxInFlight
+	maxConnections := connectionsPerSlot * opts.MaxInFlight
 	if opts.MaxConnections > 0 {
-		most = min(most, opts.MaxConnections)
+		maxConnections = min(maxConnections, opts.MaxConnections)
 	}
 	logger := opts.Logger.With("component", "web")
 	s := &Server{
-		opts:      opts,
-		users:     users,
-		logger:    logger,
-		metrics:   m,
-		gate:      newGate(opts.MaxInFlight),
-		readers:   newReaders(most),
-		pages:     newPages(opts.Store, newOwnPage(opts.Registry, logger), opts.Exposition, m),
-		history:   history.New(opts.Store),
-		templates: templates,
+		opts:          opts,
+		authenticated: authenticated,
+		logger:        logger,
+		metrics:       m,
+		gate:          newGate(opts.MaxInFlight),
+		connections:   newConnections(maxConnections),
+		pages:         newPages(opts.Store, newOwnPage(opts.Registry, logger), opts.Exposition, m),
+		history:       history.New(opts.Store),
+		templates:     templates,
 	}
 	if err := s.bind(ctx); err != nil {
 		s.Close()
@@ -100,7 +99,6 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// bind opens the listeners.
 func (s *Server) bind(ctx context.Context) error {
 	if len(s.opts.ListenAddresses) == 0 {
 		return errors.New("no address to listen on; give at least one host:port")
@@ -122,8 +120,7 @@ func (s *Server) bind(ctx context.Context) error {
 	return nil
 }
 
-// listen opens a listener. It takes "listen tcp 127.0.0.1:80:" off an error that
-// names the address already.
+// listen opens a listener. Its error names the address once.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if op, ok := errors.AsType[*net.OpError](err); ok {
@@ -135,19 +132,15 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Addr is the address of the first listener as host:port.
+// Addr returns the address of the first listener as host:port.
 func (s *Server) Addr() string { return s.listeners[0].Addr().String() }
 
-// Addrs are the addresses of all listeners.
+// Addrs returns the addresses of all listeners.
 func (s *Server) Addrs() []string {
-	all := make([]string, len(s.listeners))
-	for i, l := range s.listeners {
-		all[i] = l.Addr().String()
-	}
-	return all
+	return mapped(s.listeners, func(l net.Listener) string { return l.Addr().String() })
 }
 
-// Close frees the addresses of a server that does not run.
+// Close releases the addresses of a server that does not run.
 func (s *Server) Close() {
 	for _, l := range s.listeners {
 		_ = l.Close()
@@ -157,19 +150,18 @@ func (s *Server) Close() {
 	}
 }
 
-// Run serves until ctx ends or a listener fails. Then /-/ready fails, no
-// connection is taken any more, and answers under way have ten seconds to
-// finish; Run returns when all of them have.
+// Run serves until ctx ends or a listener fails. Then /-/ready fails, new connections are
+// refused, and answers that have begun may take ten seconds to finish, which Run waits for.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
-	file, handler := s.opts.WebConfigFile, s.shut(s.Handler())
+	file, handler := s.opts.WebConfigFile, s.requireUsers(s.Handler())
 	flags := &toolkit.FlagConfig{WebConfigFile: &file}
 	failed := make(chan error, len(s.listeners)+1)
 	servers := make([]*http.Server, len(s.listeners))
 	var running sync.WaitGroup
-	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopFollowing()
-	running.Go(func() { s.history.Follow(following) })
+	historyCtx, stopHistory := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopHistory()
+	running.Go(func() { s.history.Follow(historyCtx) })
 	if s.health != nil {
 		running.Go(func() {
 			if err := s.health.serve(); err != nil {
@@ -178,11 +170,10 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	for i, l := range s.listeners {
-		// One server a listener, for the toolkit wraps the handler in place.
-		server := s.newHTTPServer(handler)
+		server := s.newHTTPServer(handler) // One per listener, as the toolkit wraps the handler in place.
 		servers[i] = server
 		running.Go(func() {
-			if err := toolkit.Serve(listener{l, s.readers}, server, flags, s.logger); !errors.Is(err, http.ErrServerClosed) {
+			if err := toolkit.Serve(listener{l, s.connections}, server, flags, s.logger); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 			}
 		})
@@ -193,13 +184,12 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	}
 	s.drain(ctx, servers)
-	stopFollowing()
+	stopHistory()
 	running.Wait()
 	return err
 }
 
-// newHTTPServer is a server with every bound in place. Plain HTTP speaks
-// HTTP/1.1 only.
+// newHTTPServer returns a server with all limits. Without TLS it speaks HTTP/1.1 only.
 func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
@@ -213,7 +203,7 @@ func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 	}
 }
 
-// drain lets answers under way finish and then closes what is left.
+// drain lets answers finish, and closes the connections of those that do not in time.
 func (s *Server) drain(ctx context.Context, servers []*http.Server) {
 	s.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
@@ -225,7 +215,7 @@ func (s *Server) drain(ctx context.Context, servers []*http.Server) {
 	for _, server := range servers {
 		closing.Go(func() {
 			if err := server.Shutdown(ctx); err != nil {
-				s.logger.Warn("Cutting off answers that did not finish in time", "err", err)
+				s.logger.Warn("Answers did not finish in time and were cut off", "err", err)
 				_ = server.Close()
 			}
 		})

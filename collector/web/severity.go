@@ -12,22 +12,26 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// The severities of a replica, the worst first. What nobody has judged yet is unknown,
-// and never fine.
+// The severities of a replica. One that was not judged yet is unknown, never healthy.
 const (
 	broken  = string(assess.Broken)
 	look    = string(assess.Look)
 	unknown = "unknown"
-	fine    = string(assess.OK)
+	healthy = string(assess.OK)
 )
 
-// severities are all of them in the order in which replicas are shown.
-func severities() []string { return []string{broken, look, unknown, fine} }
+// stateReady is the state of a replica that serves.
+const stateReady = string(assess.Ready)
 
-// severityRank orders severities, the worst first.
+// severities returns all severities, the worst first.
+func severities() []string { return []string{broken, look, unknown, healthy} }
+
+// severityRank sorts severities, the worst first.
 func severityRank(severity string) int { return slices.Index(severities(), severity) }
 
-// severityOf returns the severity of a verdict.
+// stateRank sorts the states of one severity, those that certainly serve nothing first.
+func stateRank(state string) int { return slices.Index(assess.States(), assess.State(state)) }
+
 func severityOf(v *target.Verdict) string {
 	if slices.Contains(severities(), v.Severity) {
 		return v.Severity
@@ -35,16 +39,16 @@ func severityOf(v *target.Verdict) string {
 	return unknown
 }
 
-// wordOf is what a replica is doing, in a word or two. One that is ready and yet has
-// something wrong is not called ready.
-func wordOf(v *target.Verdict) string {
+// wordFor returns what a replica is doing in a word or two. One that is ready but has a problem is
+// not called ready.
+func wordFor(v *target.Verdict) string {
 	severity := severityOf(v)
 	switch {
 	case severity == unknown:
 		return "not tried yet"
 	case v.State == string(assess.Unknown):
 		return "never seen"
-	case v.State != stateReady || severity == fine:
+	case v.State != stateReady || severity == healthy:
 		return strings.ReplaceAll(v.State, "_", " ")
 	case severity == broken:
 		return "canary failing"
@@ -52,23 +56,16 @@ func wordOf(v *target.Verdict) string {
 	return cmp.Or(map[string]string{"LLMExpectationMismatch": "differs", "LLMReplicaSuspected": "suspected", "LLMCanaryFailing": "slow"}[v.Runbook], "check")
 }
 
-// said is what so many replicas are doing, by the word for it.
-func said(n int, word string) string {
-	words := map[string][2]string{
+// clause tells how many replicas are doing what a word names.
+func clause(n int, word string) string {
+	verbs := map[string][2]string{
 		"never seen": {"was never seen", "were never seen"}, "not tried yet": {"was not tried yet", "were not tried yet"},
-		"canary failing": {"fails its canary", "fail their canary"}, "differs": {"differs", "differ"}, "check": {"needs a look", "need a look"},
+		"canary failing": {"fails its canary", "fail their canary"}, "differs": {"differs", "differ"}, "check": {"needs attention", "need attention"},
 	}[word]
-	return plural(n, cmp.Or(words[0], "is "+word), cmp.Or(words[1], "are "+word))
+	return plural(n, cmp.Or(verbs[0], "is "+word), cmp.Or(verbs[1], "are "+word))
 }
 
-// stateReady is the state of a replica that serves.
-const stateReady = string(assess.Ready)
-
-// stateRank orders replicas of one severity: what is certain to serve nothing
-// first.
-func stateRank(state string) int { return slices.Index(assess.States(), assess.State(state)) }
-
-// sentence makes one of a reason, which is written as part of one.
+// sentence makes a sentence of a reason. A first word that is an address or a name stays as it is.
 func sentence(reason string) string {
 	reason = strings.TrimSpace(reason)
 	if reason == "" {
@@ -78,20 +75,17 @@ func sentence(reason string) string {
 	if word, _, _ := strings.Cut(reason, " "); !strings.ContainsAny(word, "/:_") {
 		reason = string(unicode.ToUpper(first)) + reason[size:]
 	}
-	if strings.HasSuffix(reason, ".") {
-		return reason
-	}
-	return reason + "."
+	return strings.TrimSuffix(reason, ".") + "."
 }
 
-// brief is the front of a long text; the page of the replica has all of it.
-func brief(text string) string {
-	const most = 280
+// shortened cuts a long text off; the page of the replica has all of it.
+func shortened(text string) string {
+	const maxRunes = 280
 	runes := []rune(text)
-	if len(runes) <= most {
+	if len(runes) <= maxRunes {
 		return text
 	}
-	return string(runes[:most]) + "…"
+	return string(runes[:maxRunes]) + "…"
 }
 
 // CompareNames compares names as people sort them: r2 before r10.
@@ -101,7 +95,7 @@ func CompareNames(a, b string) int {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// natural is a name with the length of each number before it, so that they sort by size.
+// natural puts the length of each number before it, so that numbers in names sort by size.
 func natural(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(n string) string {
 		n = strings.TrimLeft(n, "0")

@@ -7,21 +7,21 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// selection is one part of the page that was asked for.
+// selection is the part of the page that a request asks for.
 type selection struct {
 	query
 
 	plan *planner
 }
 
-// planner plans pages of the same replicas one after the other.
+// planner plans pages of one selection, one at a time.
 type planner struct {
 	mu     sync.Mutex
 	merger exposition.Merger
 }
 
-// selection returns the one of a query. The plan of all replicas is kept; that of
-// some of them would keep their pages for as long as nobody asks for the same.
+// selection returns the selection of a query. Only the planner of all replicas is kept: one of some
+// replicas would keep their pages in memory until the same part is requested again.
 func (p *pages) selection(q query) *selection {
 	if q.whole() {
 		return &selection{q, &p.plan}
@@ -29,14 +29,14 @@ func (p *pages) selection(q query) *selection {
 	return &selection{q, new(planner)}
 }
 
-// wanted is a page by the key of its selection, and how it is to be written.
+// wanted identifies a page by the key of its selection and its encoding.
 type wanted struct {
 	key string
 	offer
 }
 
-// page is one compressed page, which all its readers share. Everything but done is
-// set before done is closed and never changes after.
+// page is a compressed page that its readers share. All fields but done are set before done is
+// closed, and never change after.
 type page struct {
 	done        chan struct{}
 	pinned      time.Time
@@ -55,7 +55,7 @@ func (pg *page) stale(maxAge time.Duration) bool {
 	}
 }
 
-// size returns how much memory the next page is likely to take.
+// size returns the expected size of the next page.
 func (p *pages) size(s *selection, o *offer) int {
 	if !s.all() {
 		return 0
@@ -65,8 +65,8 @@ func (p *pages) size(s *selection, o *offer) int {
 	return p.sizes[*o]
 }
 
-// grew notes the length of a whole page, compressed and as text; the next one gets an
-// eighth more memory.
+// grew records the size of a whole page, compressed and as text; the next one gets an eighth more
+// memory.
 func (p *pages) grew(s *selection, o *offer, size int, text int64) {
 	if s.all() {
 		p.metrics.pageBytes.Set(float64(text))
@@ -76,11 +76,11 @@ func (p *pages) grew(s *selection, o *offer, size int, text int64) {
 	}
 }
 
-// pageRoom is about what a page takes besides its text.
+// pageRoom approximates the memory of a page besides its body.
 const pageRoom = 1 << 10
 
-// keep has a page shared until it is too old, if there is room for it. From then on
-// only its readers hold it, so that pages which nobody reads take no memory.
+// keep shares a page until it is too old, if there is memory for it. After that only its readers
+// hold it.
 func (p *pages) keep(w wanted, pg *page, maxAge time.Duration) {
 	size := int64(len(pg.body) + len(w.key) + pageRoom)
 	if !p.shared.TryAcquire(size) {
@@ -93,7 +93,7 @@ func (p *pages) keep(w wanted, pg *page, maxAge time.Duration) {
 	})
 }
 
-// forget has a page shared no longer.
+// forget stops sharing a page.
 func (p *pages) forget(w wanted, pg *page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

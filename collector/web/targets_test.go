@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 	require.Empty(t, string(diff.Diff(path, want, "now", []byte(got))))
 }
 
-// mixedFleet has replicas in every state.
+// mixedFleet returns a fleet with replicas in every state.
 func mixedFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := newFleet(t)
@@ -79,8 +79,8 @@ func TestTargetsAsHTML(t *testing.T) {
 	})
 }
 
-// TestAPoolIsShownOnce is about names with a slash, as labels may give them: keys of
-// another pool are between those of one.
+// TestAPoolIsShownOnce has names with a slash, so that keys of one pool sort between those of
+// another.
 func TestAPoolIsShownOnce(t *testing.T) {
 	f := newFleet(t)
 	for _, key := range [][2]string{{"prod", "a"}, {"prod", "z"}, {"prod/llama", "r0"}} {
@@ -92,7 +92,7 @@ func TestAPoolIsShownOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(page, `>prod/llama</a> <small>1 of 1 serving`))
 }
 
-func TestWhatIsLeftOutIsSaid(t *testing.T) {
+func TestLeftOutSeriesAreNamed(t *testing.T) {
 	f := mixedFleet(t)
 	slot := f.slots["llama-70b-prod/r0"]
 	status := slot.Status()
@@ -107,7 +107,7 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	require.NoError(t, json.Unmarshal(get(h, "/targets?format=json").Body.Bytes(), &document))
 	require.Equal(t, []string{"12 series of the page, all of x", "http://10.0.0.1:8002/metrics"}, document.Targets[0].LeftOut)
 	page := get(h, "/replica?target=llama-70b-prod/r0").Body.String()
-	require.Contains(t, page, "Left off /metrics")
+	require.Contains(t, page, "Left out of /metrics")
 	require.Contains(t, page, "12 series of the page, all of x")
 	require.NotContains(t, page+get(h, "/targets?format=json").Body.String(), "hunter2")
 }
@@ -130,7 +130,7 @@ func TestIndexLinksEverythingThatIsOpen(t *testing.T) {
 func TestEmptyFleetIsShownAsEmpty(t *testing.T) {
 	h := handler(t, newFleet(t).options())
 
-	require.Contains(t, get(h, "/targets").Body.String(), "No replica is known")
+	require.Contains(t, get(h, "/targets").Body.String(), "There are no replicas")
 	require.NotContains(t, get(h, "/targets").Body.String(), "<table")
 	require.JSONEq(t, `{"summary":{"total":0,"up":0,"down":0,"unknown":0},"targets":[]}`, get(h, "/targets?format=json").Body.String())
 }
@@ -149,7 +149,7 @@ func TestSecretsOfURLsAreNeverShown(t *testing.T) {
 	}
 }
 
-func TestOfURLsInErrorsOnlyTheirUsersAndQueriesAreTakenOut(t *testing.T) {
+func TestUsersAndQueriesOfURLsInErrorsAreRemoved(t *testing.T) {
 	for _, c := range []struct{ name, says, shown string }{
 		{"a user with a password", `Get "http://bob:hunter2@10.0.0.1:8002/x": refused`, `Get "http://10.0.0.1:8002/x": refused`},
 		{"a user that is an address of mail", "http://bob@corp.example:hunter2@host/", "http://host/"},

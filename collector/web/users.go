@@ -7,9 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// readUsers reports whether a web configuration names users; the toolkit judges the
-// rest of it. No file names none.
-func readUsers(file string) (some bool, err error) {
+// hasUsers reports whether a web configuration names users; the toolkit validates the rest.
+func hasUsers(file string) (bool, error) {
 	if file == "" {
 		return false, nil
 	}
@@ -17,24 +16,23 @@ func readUsers(file string) (some bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var said struct {
+	var config struct {
 		Users map[string]any `yaml:"basic_auth_users"`
 	}
-	if err := yaml.Unmarshal(text, &said); err != nil {
-		return false, err
-	}
-	return len(said.Users) > 0, nil
+	err = yaml.Unmarshal(text, &config)
+	return len(config.Users) > 0, err
 }
 
-// shut keeps a handler shut that had users at the start. The toolkit reads them for each
-// request, and serves everybody where the file has none, as while it is written.
-func (s *Server) shut(handler http.Handler) http.Handler {
-	if !s.users {
+// requireUsers refuses requests while the file names no users, if it did at the start. The
+// toolkit reads the file for each request, and without users, such as while the file is being
+// written, it would serve everybody.
+func (s *Server) requireUsers(handler http.Handler) http.Handler {
+	if !s.authenticated {
 		return handler
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if some, err := readUsers(s.opts.WebConfigFile); err != nil || !some {
-			http.Error(w, "The file of --web.config.file names no users any more; start the exporter again to serve everybody", http.StatusInternalServerError)
+		if some, err := hasUsers(s.opts.WebConfigFile); err != nil || !some {
+			http.Error(w, "The file of --web.config.file names no users any more; restart the exporter to serve everybody", http.StatusInternalServerError)
 			return
 		}
 		handler.ServeHTTP(w, r)

@@ -7,79 +7,85 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 )
 
-// Verdict is what is said of the whole fleet.
+// Verdict summarizes the fleet.
 type Verdict struct {
-	// Severity is that of the worst replica: broken, look, unknown or ok.
+	// Severity is that of the worst replica.
 	Severity string `json:"severity"`
 	Sentence string `json:"sentence"`
-	// Load says how many replicas are full, and what waits; empty where none is.
+	// Load tells how many replicas are full, and how many requests wait; empty if none is full.
 	Load string `json:"load,omitempty"`
-	// Age says how old the data is, Late that it is older than it should be.
+	// Age tells how old the data is, Late reports that it is older than it should be.
 	Age  string `json:"age,omitempty"`
 	Late bool   `json:"late,omitempty"`
-	// Headline is the front of the sentence, Rest what is said of those that are not fine.
+	// Headline begins the sentence, Rest is about the replicas with problems.
 	Headline string `json:"-"`
 	Rest     string `json:"-"`
 }
 
-// Said is all that is said of the fleet.
-func (v *Verdict) Said() string { return strings.TrimSpace(v.Sentence + " " + v.Load) }
+// Text returns the sentence and the load.
+func (v *Verdict) Text() string { return strings.TrimSpace(v.Sentence + " " + v.Load) }
 
-// judgeFleet sums the verdicts on all replicas up, which come the worst first.
+// judgeFleet summarizes all replicas, which come the worst first.
 func judgeFleet(all []*replica, byPool map[string][]*replica, now time.Time) Verdict {
-	var oldest time.Time
-	late := 0
-	for _, r := range all {
-		if at := r.Status.LastScrape; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
-			oldest = at
-		}
-		if r.late(now) {
-			late++
-		}
-	}
-	count := tallyOf(all)
-	rest := count.others()
-	v := Verdict{Severity: count.worst, Late: late > 0, Headline: count.head("replicas serve")}
-	if !oldest.IsZero() {
-		v.Age = "Data " + age(now.Sub(oldest)) + " old"
-	}
-	if v.Late {
-		v.Age += ": " + plural(late, "replica was", "replicas were") + " not asked in time"
-	}
+	t := newTally(all)
+	rest := t.problems()
+	v := Verdict{Severity: t.worst, Headline: t.serves("replicas serve")}
+	v.Age, v.Late = dataAge(all, now)
 	switch {
-	case count.total == 0:
-		v.Severity, v.Headline = unknown, "No replica is known"
-	case count.total == 1 && rest == "":
-		v.Headline = "The one replica serves"
-	case count.total == 1:
-		v.Headline, rest = "The one replica"+strings.TrimPrefix(rest, ": 1"), ""
+	case t.total == 0:
+		v.Severity, v.Headline = unknown, "There are no replicas"
+	case t.total == 1 && rest == "":
+		v.Headline = "The only replica serves"
+	case t.total == 1:
+		v.Headline, rest = "The only replica"+strings.TrimPrefix(rest, ": 1"), ""
 	case rest == "":
-		v.Headline = "All " + grouped(float64(count.total)) + " replicas serve"
+		v.Headline = "All " + grouped(float64(t.total)) + " replicas serve"
 	}
-	if count.saturated > 0 {
+	if t.saturated > 0 {
 		var wait sum
 		for _, pool := range byPool {
-			wait.add(seenByClients(pool, waiting).value)
+			wait.add(poolSum(pool, waiting).value)
 		}
-		v.Load = plural(count.saturated, "replica is", "replicas are") + " full, " + wait.String() + " requests wait."
+		v.Load = plural(t.saturated, "replica is", "replicas are") + " full, " + wait.String() + " requests wait."
 	}
 	v.Rest = rest + "."
 	v.Sentence = v.Headline + v.Rest
 	return v
 }
 
-// tally counts replicas that have a state of their own.
+// dataAge tells how old the oldest scrape is, and reports whether scrapes are overdue.
+func dataAge(all []*replica, now time.Time) (text string, late bool) {
+	var oldest time.Time
+	overdue := 0
+	for _, r := range all {
+		if last := r.Status.LastScrape; !last.IsZero() && (oldest.IsZero() || last.Before(oldest)) {
+			oldest = last
+		}
+		if r.overdue(now) {
+			overdue++
+		}
+	}
+	if !oldest.IsZero() {
+		text = "Data " + age(now.Sub(oldest)) + " old"
+	}
+	if overdue > 0 {
+		text += ": " + plural(overdue, "replica was", "replicas were") + " not scraped in time"
+	}
+	return text, overdue > 0
+}
+
+// tally counts replicas by what they are doing.
 type tally struct {
 	total, serving, saturated int
 	worst                     string
-	// words are those for what is not fine, the worst first, each with how many are so.
-	words []string
-	by    map[string]int
+	// words are those of replicas with problems, the worst first, with their counts.
+	words  []string
+	counts map[string]int
 }
 
-// tallyOf counts replicas, which come the worst first.
-func tallyOf(all []*replica) *tally {
-	t := &tally{by: map[string]int{}, worst: fine}
+// newTally counts replicas, which come the worst first. Silent ones have no state of their own.
+func newTally(all []*replica) *tally {
+	t := &tally{counts: map[string]int{}, worst: healthy}
 	for _, r := range all {
 		if r.State == string(assess.Silent) {
 			continue
@@ -91,11 +97,11 @@ func tallyOf(all []*replica) *tally {
 		if r.Full() {
 			t.saturated++
 		}
-		if r.Severity == fine {
+		if r.Severity == healthy {
 			continue
 		}
-		t.by[r.Word]++
-		if t.by[r.Word] == 1 {
+		t.counts[r.Word]++
+		if t.counts[r.Word] == 1 {
 			t.words = append(t.words, r.Word)
 		}
 		if severityRank(r.Severity) < severityRank(t.worst) {
@@ -105,19 +111,15 @@ func tallyOf(all []*replica) *tally {
 	return t
 }
 
-// head says how many serve.
-func (t *tally) head(serve string) string {
-	return grouped(float64(t.serving)) + " of " + grouped(float64(t.total)) + " " + serve
+// serves tells how many replicas serve.
+func (t *tally) serves(verb string) string {
+	return grouped(float64(t.serving)) + " of " + grouped(float64(t.total)) + " " + verb
 }
 
-// others says of all that are not fine what they do; empty where all are.
-func (t *tally) others() string {
-	all := make([]string, len(t.words))
-	for i, word := range t.words {
-		all[i] = said(t.by[word], word)
-	}
-	if len(all) == 0 {
+// problems tells what the replicas with problems do, after a colon; empty if there are none.
+func (t *tally) problems() string {
+	if len(t.words) == 0 {
 		return ""
 	}
-	return ": " + strings.Join(all, ", ")
+	return ": " + strings.Join(mapped(t.words, func(word string) string { return clause(t.counts[word], word) }), ", ")
 }

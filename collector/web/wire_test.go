@@ -13,8 +13,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// wire is a listener whose connections are pipes, so that tests run in the
-// time of their bubble.
+// wire is a listener whose connections are pipes, so that tests run in the time of their synctest
+// bubble.
 type wire struct {
 	accept chan net.Conn
 	once   sync.Once
@@ -39,7 +39,7 @@ func (l *wire) Close() error {
 
 func (*wire) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9802} }
 
-// dial opens a connection of a reader.
+// dial opens a connection.
 func (l *wire) dial(context.Context, string, string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
@@ -50,7 +50,7 @@ func (l *wire) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// client asks over the wire.
+// client returns an HTTP client that uses the wire.
 func (l *wire) client(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, DisableKeepAlives: true}

@@ -78,7 +78,7 @@ func post(t *testing.T, path, kind, body string) int {
 	return response.StatusCode
 }
 
-// ended is how many requests of a class ended, as the frontend has it.
+// ended returns how many requests of a class ended, as the frontend has it.
 func (s *scene) ended(t *testing.T, class string) float64 {
 	t.Helper()
 	return s.exporter.page(t).sum("llm_server_requests_total", "tier", "frontend", "class", class)

@@ -68,7 +68,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	require.NoError(t, syscall.Kill(-p.cmd.Process.Pid, s))
 }
 
-// requireHealthy wants that the frontend says it is healthy.
+// requireHealthy requires that the frontend says it is healthy.
 func requireHealthy(t *testing.T) {
 	t.Helper()
 	status, body, err := get(t.Context(), fmt.Sprintf("http://127.0.0.1:%d/health", frontendPort))

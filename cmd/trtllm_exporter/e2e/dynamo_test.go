@@ -109,7 +109,7 @@ func warm(t *testing.T) {
 	})
 }
 
-// counts are what the frontend has counted of its requests, in the order of
+// counts returns what the frontend has counted of its requests, in the order of
 // counters.
 func (s *scene) counts(t *testing.T, identity []string) (values []float64, ok bool) {
 	t.Helper()

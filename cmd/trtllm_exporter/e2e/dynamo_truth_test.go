@@ -68,7 +68,7 @@ func (s *scene) both(t *testing.T) {
 	alone(t)
 }
 
-// exactly wants a count to be the client's.
+// exactly requires a count to be the client's.
 func exactly(metric string, client, exporter float64, note string) comparison {
 	return comparison{"two workers", metric, "", client, exporter, fmt.Sprint(exporter - client), "0", "A", note}
 }

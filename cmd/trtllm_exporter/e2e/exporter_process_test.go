@@ -28,7 +28,7 @@ type exporter struct {
 	port int
 }
 
-// exporterBinary is the program under test: the one that the environment
+// exporterBinary returns the program under test: the one that the environment
 // names, else one built now.
 func exporterBinary(t *testing.T) string {
 	t.Helper()
@@ -73,7 +73,7 @@ func startServing(t *testing.T, binary string, flags ...string) *exporter {
 	return e
 }
 
-// url is an address of the exporter.
+// url returns an address of the exporter.
 func (e *exporter) url(path string) string { return fmt.Sprintf("http://127.0.0.1:%d%s", e.port, path) }
 
 // body reads one of the exporter's addresses.
@@ -124,7 +124,7 @@ type replicaReport struct {
 	} `json:"canary"`
 }
 
-// reports are what /targets says.
+// reports returns the targets of /targets.
 func (e *exporter) reports(t *testing.T) []replicaReport {
 	t.Helper()
 	var answer struct {
@@ -134,7 +134,7 @@ func (e *exporter) reports(t *testing.T) []replicaReport {
 	return answer.Targets
 }
 
-// report is what it says of the only replica.
+// report returns the only target of /targets.
 func (e *exporter) report(t *testing.T) replicaReport {
 	t.Helper()
 	all := e.reports(t)
@@ -142,7 +142,7 @@ func (e *exporter) report(t *testing.T) replicaReport {
 	return all[0]
 }
 
-// history are all states of the replica in their order, from the log.
+// history returns all states of the replica in their order, from the log.
 func (e *exporter) history(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(e.output)

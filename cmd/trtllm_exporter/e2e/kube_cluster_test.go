@@ -82,7 +82,7 @@ func (c *kubeCluster) helm(t *testing.T, args ...string) {
 	require.NoError(t, err, "helm %v: %s", args, out)
 }
 
-// exporterConfig is what the chart made of the values, as a pod would mount it.
+// exporterConfig returns what the chart made of the values, as a pod would mount it.
 func (c *kubeCluster) exporterConfig(t *testing.T) string {
 	t.Helper()
 	m, err := c.admin.CoreV1().ConfigMaps(c.namespace).Get(t.Context(), "exporter-trtllm-exporter", metav1.GetOptions{})
@@ -90,7 +90,7 @@ func (c *kubeCluster) exporterConfig(t *testing.T) string {
 	return m.Data["config.yml"]
 }
 
-// account is the API server as the exporter sees it: with the token of its
+// account returns the API server as the exporter sees it: with the token of its
 // ServiceAccount.
 func (c *kubeCluster) account(t *testing.T) *kubernetes.Clientset {
 	t.Helper()

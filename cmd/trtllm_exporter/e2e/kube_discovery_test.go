@@ -34,7 +34,7 @@ config:
         - { source_labels: [__meta_kubernetes_pod_label_pool], regex: (.+), target_label: pool_id }
 `
 
-// found are the targets that the exporter has, by pool and replica.
+// found returns the targets that the exporter has, by pool and replica.
 func (e *exporter) found(t *testing.T) map[string]foundTarget {
 	t.Helper()
 	var answer struct {
@@ -82,7 +82,7 @@ type undisturbed struct {
 	scrapes  map[string]uint64
 }
 
-// look wants each target still there, up, scraped on by the same loop, and with
+// look requires each target still there, up, scraped on by the same loop, and with
 // the rates that a new loop would have to gather again.
 func (u *undisturbed) look(t *testing.T) {
 	t.Helper()
@@ -152,7 +152,7 @@ func TestClusterPodsAreFollowed(t *testing.T) {
 	e.requireIdentity(t, map[string]string{"llama/llama-1": "2.63.0", "llama/llama-2": "2.61.0", "qwen/qwen-0": "2.60.0"})
 }
 
-// requireIdentity wants the series of each replica, known by the version of the
+// requireIdentity requires the series of each replica, known by the version of the
 // server behind it, under the names of its pod and no other.
 func (e *exporter) requireIdentity(t *testing.T, versions map[string]string) {
 	t.Helper()
@@ -213,7 +213,7 @@ config:
 	e.awaitTargets(t)
 }
 
-// In a pod nothing is said of the API server: address, token, certificate and
+// In a pod nothing is reported about the API server: address, token, certificate and
 // namespace are where a kubelet puts them.
 func TestClusterIsFoundFromInsideOfAPod(t *testing.T) {
 	inside := []string{"unshare", "-m"}

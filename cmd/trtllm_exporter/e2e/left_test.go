@@ -30,7 +30,7 @@ func left(t *testing.T, e *exporter, became string) {
 	require.Equal(t, 1.0, e.page(t).only(t, "llm_server_capability", "capability", "cancel"))
 }
 
-// leftAndFreed wants the slot to be free again.
+// leftAndFreed requires the slot to be free again.
 func leftAndFreed(t *testing.T, e *exporter) {
 	t.Helper()
 	left(t, e, "freed")

@@ -76,7 +76,7 @@ func (l *load) over() bool {
 }
 
 // wait waits for the end and wants every stream whole, but for as many as the
-// release is known to leave open for ever.
+// release is known to leave open forever.
 func (l *load) wait(t *testing.T) {
 	t.Helper()
 	<-l.done

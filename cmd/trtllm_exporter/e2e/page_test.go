@@ -68,7 +68,7 @@ func parsePage(t *testing.T, body []byte) page {
 	return p
 }
 
-// valueTexts are the values of the sample lines as they are written; neither
+// valueTexts returns the values of the sample lines as they are written; neither
 // Triton nor the exporter writes timestamps.
 func valueTexts(body []byte) []string {
 	var texts []string
@@ -81,7 +81,7 @@ func valueTexts(body []byte) []string {
 	return texts
 }
 
-// named are all series of a name, of which those with the given label pairs.
+// named returns all series of a name, of which those with the given label pairs.
 func (p page) named(name string, pairs ...string) []sample {
 	var found []sample
 	for _, key := range p.order {
@@ -103,7 +103,7 @@ func matches(l labels.Labels, pairs []string) bool {
 	return true
 }
 
-// only is the value of the one series with that name and those labels.
+// only returns the value of the one series with that name and those labels.
 func (p page) only(t *testing.T, name string, pairs ...string) float64 {
 	t.Helper()
 	found := p.named(name, pairs...)
@@ -119,7 +119,7 @@ func (p page) sum(name string, pairs ...string) (sum float64) {
 	return sum
 }
 
-// family is the name that HELP and TYPE of a series have.
+// family returns the name that HELP and TYPE of a series have.
 func (p page) family(series string) string {
 	if _, own := p.types[series]; own {
 		return series
@@ -147,7 +147,7 @@ func (p page) grows(s sample) bool {
 	}
 }
 
-// raw are the server's own series of a page.
+// raw returns the server's own series of a page.
 func (p page) raw() []sample {
 	var found []sample
 	for _, key := range p.order {

@@ -62,7 +62,7 @@ func (p *probed) note(a probeAnswer) {
 	}
 }
 
-// said are the answers so far.
+// said returns the answers so far.
 func (p *probed) said() []probeAnswer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *probed) turns(t *testing.T, status int, what string, began time.Time) {
 	}
 }
 
-// never wants that no answer had a status.
+// never requires that no answer had a status.
 func (p *probed) never(t *testing.T, status int) {
 	t.Helper()
 	p.stop()
@@ -100,7 +100,7 @@ func (p *probed) never(t *testing.T, status int) {
 	}
 }
 
-// probeOf is the answer of the readiness probe that belongs to a state.
+// probeOf returns the answer of the readiness probe that belongs to a state.
 func probeOf(state string) int {
 	if state == "ready" {
 		return http.StatusOK

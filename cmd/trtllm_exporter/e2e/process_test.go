@@ -76,7 +76,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// tail is the end of the program's output.
+// tail returns the end of the program's output.
 func (p *process) tail(lines int) string {
 	text, err := os.ReadFile(p.output)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *process) tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// withoutTables is the last fifteen lines that are no part of a table, as Triton
+// withoutTables returns the last fifteen lines that are no part of a table, as Triton
 // draws them: they are wide, and hide what has failed.
 func withoutTables(text string) string {
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
@@ -152,7 +152,7 @@ func play(t *testing.T, steps []step) {
 	}
 }
 
-// repositoryRoot is the folder of go.mod.
+// repositoryRoot returns the folder of go.mod.
 func repositoryRoot(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// identified are the labels under which the exporter shows a series of the
+// identified returns the labels under which the exporter shows a series of the
 // server: all of its own and the identity of the replica.
 func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
 	b := labels.NewBuilder(raw)
@@ -28,7 +28,7 @@ func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
 	return b.Labels()
 }
 
-// requireReexposed wants every series of the server on the exporter's page,
+// requireReexposed requires every series of the server on the exporter's page,
 // and nothing that the server does not have. The server's page was read
 // before and after the exporter's, far enough away that the exporter scraped
 // in between: what grows must be between the two, and what is steady, for which

@@ -51,7 +51,7 @@ func (l sglangLife) serves(t *testing.T) {
 	l.shows(t, 1, "llm_server_info", "engine", "sglang", "engine_version", l.server.version(), "trtllm_version", "unknown")
 }
 
-// names wants no series but under its name with the colon: the server's other
+// names requires no series but under its name with the colon: the server's other
 // format has them without.
 func (l sglangLife) names(t *testing.T) {
 	t.Helper()

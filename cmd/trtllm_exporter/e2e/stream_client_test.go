@@ -19,7 +19,7 @@ import (
 )
 
 // stream asks a model for tokens of a prompt and counts the responses that
-// come, one a token. Triton serves /generate_stream since 2.39; before, a
+// come, one per token. Triton serves /generate_stream since 2.39; before, a
 // decoupled model can be reached over gRPC only.
 func (s *tritonServer) stream(ctx context.Context, model string, promptWords, maxTokens int) (tokens int, err error) {
 	prompt := promptOf(promptWords)
@@ -29,7 +29,7 @@ func (s *tritonServer) stream(ctx context.Context, model string, promptWords, ma
 	return s.inferStream(ctx, model, prompt, maxTokens)
 }
 
-// promptOf is a prompt of so many words, no two of them alike.
+// promptOf returns a prompt of different words.
 func promptOf(words int) string {
 	all := make([]string, words)
 	for i := range all {
@@ -75,7 +75,7 @@ func (s *tritonServer) inferStream(ctx context.Context, model, prompt string, ma
 const endGrace = 5 * time.Second
 
 // inferMessage sends one ModelInferRequest and counts its responses. Triton
-// 2.36 was seen to leave a call open for ever; a client that has all responses it
+// 2.36 was seen to leave a call open forever; a client that has all responses it
 // wants hangs up then.
 func (s *tritonServer) inferMessage(ctx context.Context, message []byte, wanted int) (tokens int, err error) {
 	ctx, hangUp := context.WithCancel(ctx)
@@ -137,7 +137,7 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return message, err
 }
 
-// inferRequest is a ModelInferRequest of grpc_service.proto: model_name 1,
+// inferRequest returns a ModelInferRequest of grpc_service.proto: model_name 1,
 // inputs 5, raw_input_contents 7.
 func inferRequest(model, prompt string, maxTokens int) []byte {
 	message := appendField(nil, 1, []byte(model))
@@ -148,7 +148,7 @@ func inferRequest(model, prompt string, maxTokens int) []byte {
 	return appendField(message, 7, binary.LittleEndian.AppendUint32(nil, uint32(maxTokens)))
 }
 
-// inputTensor is an InferInputTensor: name 1, datatype 2, shape 3.
+// inputTensor returns an InferInputTensor: name 1, datatype 2, shape 3.
 func inputTensor(name, kind string, shape ...byte) []byte {
 	message := appendField(nil, 1, []byte(name))
 	message = appendField(message, 2, []byte(kind))
@@ -161,7 +161,7 @@ func appendField(message []byte, number protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(message, value)
 }
 
-// errorOf is the error_message, field 1, of a ModelStreamInferResponse.
+// errorOf returns the error_message, field 1, of a ModelStreamInferResponse.
 func errorOf(message []byte) string {
 	number, kind, size := protowire.ConsumeTag(message)
 	if size < 0 || number != 1 || kind != protowire.BytesType {

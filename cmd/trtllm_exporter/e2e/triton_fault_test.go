@@ -66,7 +66,7 @@ func testRestart(t *testing.T, s *tritonServer, binary string) {
 	require.ElementsMatch(t, order, again)
 }
 
-// requireSaneRates wants no derived value below zero or not finite, and no
+// requireSaneRates requires no derived value below zero or not finite, and no
 // rate above what the executor can do.
 func requireSaneRates(t *testing.T, p page) {
 	t.Helper()

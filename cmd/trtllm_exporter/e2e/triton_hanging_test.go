@@ -43,7 +43,7 @@ func hangs(t *testing.T, s *tritonServer) (sent, ended *atomic.Int64) {
 }
 
 // TestRequestsThatHangAreSeenToWait has requests that end nowhere: what waits is what
-// clients sent, nothing is said of how requests ended, and the server stalls although
+// clients sent, nothing is reported about how requests ended, and the server stalls although
 // it says that it is ready.
 func TestRequestsThatHangAreSeenToWait(t *testing.T) {
 	s := newTriton(t, hanging())

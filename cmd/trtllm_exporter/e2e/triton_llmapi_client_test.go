@@ -103,7 +103,7 @@ func (s *llmapiServer) sendEach(ctx context.Context, questions ...question) ([]r
 	return replies, errors.Join(problems...)
 }
 
-// sendAll is sendEach where nothing may go wrong on the way.
+// sendAll calls sendEach and requires that no request fails on the way.
 func (s *llmapiServer) sendAll(t *testing.T, questions ...question) []reply {
 	t.Helper()
 	replies, err := s.sendEach(t.Context(), questions...)
@@ -122,7 +122,7 @@ func (s *llmapiServer) background(t *testing.T, questions ...question) <-chan er
 	return over
 }
 
-// late is how late the machine is: what a request takes that fails at once.
+// late returns how late the machine is: what a request takes that fails at once.
 func (s *llmapiServer) late(t *testing.T) time.Duration {
 	t.Helper()
 	const tries = 3
@@ -135,7 +135,7 @@ func (s *llmapiServer) late(t *testing.T) time.Duration {
 	return worst
 }
 
-// streamOf asks a model over gRPC and counts the responses, one a token.
+// streamOf asks a model over gRPC and counts the responses, one per token.
 func (s *llmapiServer) streamOf(ctx context.Context, model string, q question) (tokens int, err error) {
 	message := appendField(nil, 1, []byte(model))
 	text := binary.LittleEndian.AppendUint32(nil, uint32(len(q.prompt)))

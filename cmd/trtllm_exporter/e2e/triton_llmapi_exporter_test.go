@@ -102,7 +102,7 @@ pools:
 	within(t, 20*time.Second, "it is back", inState("ready"))
 }
 
-// missing are the capabilities that doctor does not find.
+// missing returns the capabilities that doctor does not find.
 func missing(found findings) (names []string) {
 	_, table, _ := strings.Cut(found.stdout, "CAPABILITY")
 	for line := range strings.Lines(table) {
@@ -138,7 +138,7 @@ func failing(t *testing.T, s *llmapiServer) (stop func()) {
 	}
 }
 
-// TestDoctorNamesTheMetricsModule wants the cure where the backend publishes
+// TestDoctorNamesTheMetricsModule requires the cure where the backend publishes
 // nothing.
 func TestDoctorNamesTheMetricsModule(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], false, nil)

@@ -67,7 +67,7 @@ func testLLMAPICancelled(t *testing.T, s *llmapiServer) {
 	require.Equal(t, made+1, s.tokensMade(t), "the engine learned that the client left")
 }
 
-// tokensMade is how many tokens the engine has made.
+// tokensMade returns how many tokens the engine has made.
 func (s *llmapiServer) tokensMade(t *testing.T) float64 {
 	t.Helper()
 	done := s.truth(t, "tensorrt_llm")
@@ -94,7 +94,7 @@ func testLLMAPIReload(t *testing.T, s *llmapiServer) {
 	})
 }
 
-// requireUnloaded wants that an unloaded model's counters are the last and that
+// requireUnloaded requires that an unloaded model's counters are the last and that
 // no gauge of it says anything of the present.
 func (s *llmapiServer) requireUnloaded(t *testing.T, want counted) {
 	t.Helper()

@@ -89,7 +89,7 @@ func edit(t *testing.T, file string, replaced map[string]string) {
 	require.NoError(t, os.WriteFile(file, text, 0o644))
 }
 
-// truthFile is where the engine of a model writes its iterations.
+// truthFile returns where the engine of a model writes its iterations.
 func (s *llmapiServer) truthFile(model string) string {
 	return filepath.Join(s.repository, model+".truth")
 }
@@ -119,7 +119,7 @@ func (s *llmapiServer) unload(t *testing.T, model string) {
 	})
 }
 
-// said is how often the module's part of Triton's log has a text.
+// said returns how often the module's part of Triton's log has a text.
 func (s *llmapiServer) said(t *testing.T, text string) int {
 	t.Helper()
 	log, err := os.ReadFile(s.output)

@@ -133,7 +133,7 @@ type bound struct {
 	value float64
 }
 
-// boundsOf are those of a histogram, in order; the page has them in none.
+// boundsOf returns those of a histogram, in order; the page has them in none.
 func boundsOf(t *testing.T, p page, buckets string) []bound {
 	t.Helper()
 	var all []bound
@@ -153,7 +153,7 @@ func boundsOf(t *testing.T, p page, buckets string) []bound {
 	return all
 }
 
-// bucketOf is the place of the bucket that a duration is in.
+// bucketOf returns the place of the bucket that a duration is in.
 func bucketOf(bounds []bound, d time.Duration) int {
 	return slices.IndexFunc(bounds, func(b bound) bool { return d.Seconds() <= b.value })
 }

@@ -99,7 +99,7 @@ func (s *llmapiServer) settled(t *testing.T, want counted) page {
 	}
 }
 
-// more are counters after further tokens and ended requests.
+// more returns counters after further tokens and ended requests.
 func (c counted) more(tokens float64, ended map[string]float64) counted {
 	sum := counted{tokens: c.tokens + tokens, ended: map[string]float64{}}
 	for _, part := range []map[string]float64{c.ended, ended} {

@@ -45,7 +45,7 @@ type iteration struct {
 	} `json:"inflightBatchingStats"`
 }
 
-// truth is all that the engine of a model did until now.
+// truth returns all that the engine of a model did until now.
 func (s *llmapiServer) truth(t *testing.T, model string) []iteration {
 	t.Helper()
 	text, err := os.ReadFile(s.truthFile(model))
@@ -68,7 +68,7 @@ type gauge struct {
 	of                 func(iteration) float64
 }
 
-// engineGauges are the C++ backend's, whose values an engine with requests has.
+// engineGauges returns the C++ backend's, whose values an engine with requests has.
 func engineGauges() []gauge {
 	const (
 		requests, requestType = "nv_trt_llm_request_metrics", "request_type"
@@ -99,7 +99,7 @@ func engineGauges() []gauge {
 	}
 }
 
-// read is the value of a gauge on a page.
+// read returns the value of a gauge on a page.
 func (g gauge) read(t *testing.T, p page) float64 {
 	t.Helper()
 	if g.label == "" {
@@ -108,7 +108,7 @@ func (g gauge) read(t *testing.T, p page) float64 {
 	return p.only(t, g.name, g.label, g.value, "model", "tensorrt_llm", "version", "1")
 }
 
-// requireSampled wants that a page that was read at a moment shows what an
+// requireSampled requires that a page that was read at a moment shows what an
 // iteration of shortly before said, each gauge on its own, for they are
 // written one after the other.
 func requireSampled(t *testing.T, p page, at time.Time, done []iteration, slack time.Duration) {
@@ -129,8 +129,8 @@ func requireSampled(t *testing.T, p page, at time.Time, done []iteration, slack 
 	require.LessOrEqual(t, tokens, recent[len(recent)-1].Tokens)
 }
 
-// rounded is a number with the six digits that a fraction has on the page.
+// rounded returns a number with the six digits that a fraction has on the page.
 func rounded(v float64) float64 { return math.Round(v * 1e6) }
 
-// seconds is a moment as Python's time.time writes it.
+// seconds returns a moment as Python's time.time writes it.
 func seconds(at time.Time) float64 { return float64(at.UnixNano()) / 1e9 }

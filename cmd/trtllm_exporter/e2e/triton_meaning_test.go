@@ -53,7 +53,7 @@ func testQueue(t *testing.T, s *tritonServer, binary string) {
 	require.Equal(t, float64(l.streams-slots), deepest, "24 streams on 4 slots")
 }
 
-// requireQueueOf wants that what is derived from the executor's gauges agrees
+// requireQueueOf requires that what is derived from the executor's gauges agrees
 // with the same page's raw series. Both come from one scrape, so they are
 // equal and not only close.
 func requireQueueOf(t *testing.T, p page) {
@@ -76,7 +76,7 @@ func requireQueueOf(t *testing.T, p page) {
 	require.Zero(t, derived("llm_server_saturated"))
 }
 
-// corePending is what waits in Triton's own queues; ensembles have none.
+// corePending returns what waits in Triton's own queues; ensembles have none.
 func corePending(p page) float64 {
 	total := 0.0
 	for _, s := range p.named("nv_inference_pending_request_count") {

@@ -27,7 +27,7 @@ type release struct {
 	wheel  string
 	// env names the variable that may hold an installed copy.
 	env string
-	// histograms says whether models can publish histograms, so whether
+	// histograms reports whether models can publish histograms, so whether
 	// tokens are counted; streams over HTTP came in between as well.
 	histograms bool
 	// wrongPath is the reason of a failed scrape of any path but /metrics: the
@@ -38,7 +38,7 @@ type release struct {
 	openStreams int
 }
 
-// releases are the newest wheel and one from before custom histograms.
+// releases returns the newest wheel and one from before custom histograms.
 func releases() []release {
 	return []release{
 		{triton: "2.51.0", trtllm: "0.14.0", wheel: "0.7.0", env: "TRITON_DIR_2_51", histograms: true, wrongPath: "empty"},
@@ -46,7 +46,7 @@ func releases() []release {
 	}
 }
 
-// hanging is a release in which requests hang for ever once the processes of its models
+// hanging returns a release in which requests hang forever once the processes of its models
 // are dead, and nothing is counted of them but that they wait.
 func hanging() release {
 	return release{triton: "2.44.0", trtllm: "unknown", wheel: "0.5.5", env: "TRITON_DIR_2_44", wrongPath: "empty"}
@@ -167,12 +167,12 @@ func (s *tritonServer) forgetMemory(t *testing.T) {
 	}
 }
 
-// url is an address of the server's HTTP API.
+// url returns an address of the server's HTTP API.
 func (s *tritonServer) url(path string) string {
 	return fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path)
 }
 
-// metricsAddress is host:port of the server's page.
+// metricsAddress returns host:port of the server's page.
 func (s *tritonServer) metricsAddress() string { return fmt.Sprintf("127.0.0.1:%d", s.port+2) }
 
 // page reads the server's own metrics.

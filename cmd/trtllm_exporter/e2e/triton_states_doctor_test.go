@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDoctorInFrontOfTriton wants that doctor names exactly what a server does
+// TestDoctorInFrontOfTriton requires that doctor names exactly what a server does
 // not expose, and that the flag it names makes the server expose it.
 func TestDoctorInFrontOfTriton(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func doctor(t *testing.T, s *tritonServer) findings {
 	return findings{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// capabilities is the table of what a server exposes, as the project's models on
+// capabilities returns the table of what a server exposes, as the project's models on
 // a release have it; changed are the rows that depend on flags.
 func capabilities(r release, changed map[string]string) string {
 	canary := "; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
@@ -105,7 +105,7 @@ config       yes      the configs of its models
 `
 }
 
-// requireFindings wants all that doctor says of the server, line by line.
+// requireFindings requires all that doctor says of the server, line by line.
 func requireFindings(t *testing.T, s *tritonServer, f *findings, changed map[string]string) {
 	t.Helper()
 	table := capabilities(s.release, changed)
@@ -116,7 +116,7 @@ recognised by    the page has names that begin with nv_
 generation       metric set B: model tensorrt_llm has backend python and TensorRT-LLM's engine parameters
 engine version   %[2]s
 TensorRT-LLM     %[3]s (source: %[4]s)
-state            ready: the API answers 200%[5]s; one look cannot show requests that fail or stand still: ask the exporter
+state            ready: the API answers 200%[5]s; one look cannot show requests that fail or hang: ask the exporter
 
 MODEL             ROLE   MODEL ID  STATE  BACKEND   BATCH  INSTANCES
 ensemble          entry  ensemble  ready  ensemble  8      -
@@ -134,7 +134,7 @@ tensorrt_llm_bls  entry  ensemble  ready  python    8      2
 	require.Equal(t, 1, f.code)
 }
 
-// flagsOf are the flags that doctor names for capabilities, as it wrote them.
+// flagsOf returns the flags that doctor names for capabilities, as it wrote them.
 func flagsOf(f findings, capabilities ...string) []string {
 	var flags []string
 	lines := strings.Split(f.stdout, "\n")

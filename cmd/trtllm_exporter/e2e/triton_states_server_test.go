@@ -32,7 +32,7 @@ func newTriton(t *testing.T, r release) *tritonServer {
 // before the question was written; it has no name outside of it.
 const closedAtOnce = "server closed idle connection"
 
-// status is how an address of the server's API answers, 0 for refused, or
+// status returns how an address of the server's API answers, 0 for refused, or
 // closed as that begins.
 func (s *tritonServer) status(t *testing.T, path string) int {
 	t.Helper()
@@ -64,7 +64,7 @@ func (s *tritonServer) post(t *testing.T, path string) []byte {
 	return body
 }
 
-// index is what the repository index says of each model, with its reason.
+// index returns what the repository index says of each model, with its reason.
 func (s *tritonServer) index(t *testing.T) map[string]string {
 	t.Helper()
 	var rows []struct{ Name, State, Reason string }

@@ -114,7 +114,7 @@ func executorFamilies() []string {
 	}
 }
 
-// executors are the names on a page that only the executor's series show.
+// executors returns the names on a page that only the executor's series show.
 func executors(p page) []string {
 	var found []string
 	for name := range p.families() {
@@ -169,7 +169,7 @@ func testReload(t *testing.T, s *tritonServer, w *watched) {
 	requireBack(t, s, w, streams, tokens)
 }
 
-// requireFrozen wants nothing made of what an unloaded model leaves.
+// requireFrozen requires nothing made of what an unloaded model leaves.
 func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
 	t.Helper()
 	own := s.page(t)
@@ -188,7 +188,7 @@ func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
 	}
 }
 
-// requireBack wants that the model which was loaded again counts as it should:
+// requireBack requires that the model which was loaded again counts as it should:
 // the server's own counters from 0, the model's histograms on from where they
 // were.
 func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int) {
@@ -274,7 +274,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	require.Less(t, sizes[len(sizes)-1], full, "and did: %v", sizes)
 }
 
-// executorGauges are the gauges on a page that say what the executor does now.
+// executorGauges returns the gauges on a page that say what the executor does now.
 func executorGauges(p page) []string {
 	return slices.DeleteFunc(executors(p), func(name string) bool {
 		return !strings.HasPrefix(name, "llm_server_requests_") && name != "llm_server_queue_depth" && !strings.HasPrefix(name, "llm_server_saturat")

@@ -57,7 +57,7 @@ func (w *watched) see(t *testing.T) page {
 	return p
 }
 
-// turns waits until page and /targets show a state, and wants that it was
+// turns waits until page and /targets show a state, and requires that it was
 // judged within one interval of the questions from the moment it began. The
 // exporter says itself when it judged, so that a late look does not count.
 func (w *watched) turns(t *testing.T, state string, began time.Time) replicaReport {
@@ -76,7 +76,7 @@ func (w *watched) turns(t *testing.T, state string, began time.Time) replicaRepo
 	return r
 }
 
-// shown are the states that hold on the page.
+// shown returns the states that hold on the page.
 func (w *watched) shown(t *testing.T) []string {
 	t.Helper()
 	var states []string
@@ -113,7 +113,7 @@ func (w *watched) models(t *testing.T, began time.Time, want map[string]string) 
 	return p
 }
 
-// increase is what Prometheus makes of the values of a counter: one that falls
+// increase returns what Prometheus makes of the values of a counter: one that falls
 // has begun again from 0.
 func increase(values []float64) (total float64) {
 	for i := 1; i < len(values); i++ {
@@ -126,7 +126,7 @@ func increase(values []float64) (total float64) {
 	return total
 }
 
-// families are the names on a page that speak of the server's work.
+// families returns the names of the families about the server's work.
 func (p page) families() map[string]bool {
 	names := make(map[string]bool)
 	for _, s := range p.samples {

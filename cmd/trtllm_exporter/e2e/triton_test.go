@@ -102,7 +102,7 @@ func testBusy(t *testing.T, s *tritonServer, binary string) {
 	l.wait(t)
 }
 
-// requireValidPage wants that Prometheus' own tools find nothing to say
+// requireValidPage requires that Prometheus' own tools find nothing to say
 // against the syntax of a page.
 func requireValidPage(t *testing.T, body []byte) {
 	t.Helper()

@@ -19,12 +19,12 @@ const (
 	tooLarge                    // The LLM does, for no KV cache could hold it.
 )
 
-// requestsOfTruth are those that Triton is compared with.
+// requestsOfTruth returns those that Triton is compared with.
 func requestsOfTruth() mix {
 	return mix{fewestWords: 5, mostWords: 40, fewestTokens: 4, mostTokens: 20, failingPercent: 8, flaws: 3}
 }
 
-// body is the request in the words of the generate extension.
+// body returns the request in the words of the generate extension.
 func (a arrival) body() ([]byte, error) {
 	prompt, tokens := promptOf(a.words), a.tokens
 	switch a.flaw {

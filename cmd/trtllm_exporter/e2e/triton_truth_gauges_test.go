@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// gauges wants what runs and what waits to be, on nearly each page, something
+// gauges requires what runs and what waits to be, on nearly each page, something
 // that was true while its gauges may have been sampled, and near the client's
 // time average over all of them.
 func (c *compare) gauges() {
@@ -52,7 +52,7 @@ func (c *compare) gauges() {
 	}
 }
 
-// estimated wants the whole queue, with the part that the executor hides, to be
+// estimated requires the whole queue, with the part that the executor hides, to be
 // more than what is shown and not more than there is: while the queue grows, the
 // estimate is of what the requests found that ended.
 func (c *compare) estimated(lowest, whole *tallied) {
@@ -86,7 +86,7 @@ func (c *compare) generated() {
 	c.rows = append(c.rows, sum.row(c.level, "tokens/s, of all that came", "tokens/s", "%", digits(widest)+" %", "A", "counted when requests end; allowed is a batch of answers more or less"))
 }
 
-// unknown wants everything absent that a Triton of this release does not
+// unknown requires everything absent that a Triton of this release does not
 // expose of a streaming ensemble.
 func (c *compare) unknown() {
 	c.t.Helper()

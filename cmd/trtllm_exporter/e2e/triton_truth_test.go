@@ -21,7 +21,7 @@ import (
 // take a fifth of a machine of two cores, and none of them slows the others.
 const paceOfTruth = 40 * time.Millisecond
 
-// levels are loads by how much of what the slots can do is asked for.
+// levels returns loads by how much of what the slots can do is asked for.
 func levels() []struct {
 	name  string
 	share float64
@@ -121,7 +121,7 @@ func (p *played) compare(t *testing.T, w *watch, ended time.Time) []comparison {
 	return c.rows
 }
 
-// slowedModels is a copy of the models of tools/triton at the pace of this
+// slowedModels returns a copy of the models of tools/triton at the pace of this
 // test.
 func slowedModels(t *testing.T) string {
 	t.Helper()
@@ -131,7 +131,7 @@ func slowedModels(t *testing.T) string {
 	})
 }
 
-// changedModels is a copy of the models of tools/triton with some text of some
+// changedModels returns a copy of the models of tools/triton with some text of some
 // files changed.
 func changedModels(t *testing.T, changes map[string][2]string) string {
 	t.Helper()

@@ -43,13 +43,13 @@ func (a *tallied) add(client, exporter, err float64) {
 	a.client, a.exporter, a.worst = a.client+client, a.exporter+exporter, max(a.worst, err)
 }
 
-// row is what the document says of it.
+// row returns what the document says of it.
 func (a *tallied) row(level, metric, unit, errorUnit, allowed, grade, note string) comparison {
 	n := float64(a.n)
 	return comparison{level, metric, unit, a.client / n, a.exporter / n, digits(a.worst) + " " + errorUnit, allowed, grade, note}
 }
 
-// digits is a number in two digits, three from a hundred on.
+// digits returns a number in two digits, three from a hundred on.
 func digits(v float64) string {
 	switch {
 	case v < 1e-6:
@@ -92,10 +92,10 @@ func (c *compare) windows(check func(first, last reading, seconds float64)) {
 	require.Positive(c.t, windows, "windows to compare")
 }
 
-// percent is an error in per cent of the truth.
+// percent returns an error in per cent of the truth.
 func percent(client, exporter float64) float64 { return 100 * math.Abs(exporter-client) / client }
 
-// counted wants a rate to be what the client counted in the same window, but
+// counted requires a rate to be what the client counted in the same window, but
 // for what was counted within the slack of its edges; of says what was counted.
 func (c *compare) counted(family, metric, unit, of string, what ...steps) {
 	c.t.Helper()
@@ -118,7 +118,7 @@ func (c *compare) counted(family, metric, unit, of string, what ...steps) {
 	c.rows = append(c.rows, sum.row(c.level, metric, unit, "%", digits(widest)+" %", "A", of+" within "+digits(float64(c.edge.Milliseconds()))+" ms of the edges of the window"))
 }
 
-// errors wants the share that failed to be what the client saw; note says of what.
+// errors requires the share that failed to be what the client saw; note says of what.
 func (c *compare) errors(note string) {
 	c.t.Helper()
 	var sum tallied
@@ -137,13 +137,13 @@ func (c *compare) errors(note string) {
 	c.rows = append(c.rows, sum.row(c.level, "error ratio", "", "percentage points", digits(widest)+" percentage points", "C", note+"; allowed as with requests/s"))
 }
 
-// latency wants the mean duration to be that of the same requests.
+// latency requires the mean duration to be that of the same requests.
 func (c *compare) latency() {
 	c.t.Helper()
 	c.mean("request_duration_average_seconds", "mean latency", "of requests that succeeded; the client's holds the way to the server and back", c.ledger.lived, c.ledger.finished)
 }
 
-// mean wants a mean duration to be that of the same requests, but for their way
+// mean requires a mean duration to be that of the same requests, but for their way
 // to the server and back.
 func (c *compare) mean(family, metric, note string, sum, count steps) {
 	c.t.Helper()
@@ -167,7 +167,7 @@ func (c *compare) meanWithin(family, metric, note string, sum, count steps, off 
 	c.rows = append(c.rows, all.row(c.level, metric, "s", "ms", digits(widest)+" ms", "A", note))
 }
 
-// average wants the means over all readings to be near each other. Requests
+// average requires the means over all readings to be near each other. Requests
 // that are on their way so long are in flight for the client and not, or no
 // longer, in the executor; off is by how many requests a server may be wrong.
 func (c *compare) average(all *tallied, off float64, onTheWay time.Duration, metric, note string) {

@@ -23,7 +23,7 @@ type comparison struct {
 	grade, note      string
 }
 
-// documented is docs/dev/accuracy.md, in parts: before, within and behind the table of
+// documented returns docs/dev/accuracy.md, in parts: before, within and behind the table of
 // the errors measured against a server.
 func documented(t *testing.T, server string) (file, head, table, tail string) {
 	t.Helper()
@@ -38,16 +38,16 @@ func documented(t *testing.T, server string) (file, head, table, tail string) {
 	return file, head + begin, table, end + tail
 }
 
-// head is the beginning of a row, which has the same words every time.
+// head returns the beginning of a row, which has the same words every time.
 func (r comparison) head() string { return "| " + r.level + " | " + r.metric + " |" }
 
-// row is a line of the table.
+// row returns a line of the table.
 func (r comparison) row() string {
 	number := func(v float64) string { return strings.TrimSpace(fmt.Sprintf("%.4g %s", v, r.unit)) }
 	return r.head() + " " + strings.Join([]string{number(r.client), number(r.exporter), strings.TrimSpace(r.error), r.allowed, r.grade, r.note}, " | ") + " |"
 }
 
-// requireDocumented wants a row in the document for all that was compared, and
+// requireDocumented requires a row in the document for all that was compared, and
 // with update writes them.
 func requireDocumented(t *testing.T, server string, rows []comparison, update bool) {
 	t.Helper()

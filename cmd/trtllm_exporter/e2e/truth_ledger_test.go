@@ -10,14 +10,14 @@ import (
 // span is what a number may be.
 type span struct{ least, most float64 }
 
-// holds says whether a number is in the span, give or take what a rate loses
+// holds reports whether a number is in the span, give or take what a rate loses
 // when it is written in fifteen digits.
 func (s span) holds(v float64) bool {
 	const digits = 1e-9
 	return v >= s.least-digits && v <= s.most+digits
 }
 
-// over is a rate over some seconds, a little more or less.
+// over returns a rate over some seconds, a little more or less.
 func (s span) over(seconds, within float64) span {
 	return span{s.least / (seconds + within), s.most / (seconds - within)}
 }
@@ -58,7 +58,7 @@ func stepsOf(all []growth) steps {
 	return s
 }
 
-// until is the number at a moment.
+// until returns the number at a moment.
 func (s steps) until(t time.Time) float64 {
 	n, _ := slices.BinarySearchFunc(s.at, t, func(at, t time.Time) int {
 		if at.After(t) {
@@ -72,10 +72,10 @@ func (s steps) until(t time.Time) float64 {
 	return s.sum[n-1]
 }
 
-// between is how much the number grew.
+// between returns how much the number grew.
 func (s steps) between(from, to time.Time) float64 { return s.until(to) - s.until(from) }
 
-// around is how much the number may have grown between two readings for a server
+// around returns how much the number may have grown between two readings for a server
 // that counts up to slack before or after its client sees what it counts, and
 // reads its counters at some moment of a scrape.
 func (s steps) around(from, to reading, slack time.Duration) span {
@@ -115,7 +115,7 @@ func newLedger(outcomes []outcome) *ledger {
 	}
 }
 
-// late is how late the machine was at worst: the longest that a failing request
+// late returns how late the machine was at worst: the longest that a failing request
 // took, which passes the same steps as any other and waits for no slot.
 func (l *ledger) late() time.Duration {
 	worst := time.Duration(0)
@@ -127,7 +127,7 @@ func (l *ledger) late() time.Duration {
 	return worst
 }
 
-// longestGap is the longest time between two events of a stream. What fails says
+// longestGap returns the longest time between two events of a stream. What fails says
 // nothing of the processes between the engine and a client: while these wait for a
 // processor the engine goes on, and counts tokens that the client has later.
 func (l *ledger) longestGap() time.Duration {
@@ -141,7 +141,7 @@ func (l *ledger) longestGap() time.Duration {
 	return worst
 }
 
-// mean is the mean of what was added up in a window over how often, and what it
+// mean returns the mean of a sum over a count in a window, and what it
 // may be for a server that counts up to slack before or after its client: every
 // set that such a server may have counted.
 func mean(sum, count steps, from, to time.Time, slack time.Duration) (v float64, may span) {
@@ -156,7 +156,7 @@ func mean(sum, count steps, from, to time.Time, slack time.Duration) (v float64,
 	return v, may
 }
 
-// edges are all moments within slack of one at which the number is another.
+// edges returns all moments within slack of one at which the number is another.
 func (s steps) edges(t time.Time, slack time.Duration) []time.Time {
 	moments := []time.Time{t.Add(-slack)}
 	for _, at := range s.at {
@@ -170,7 +170,7 @@ func (s steps) edges(t time.Time, slack time.Duration) []time.Time {
 // occupancy is where the requests are at one moment.
 type occupancy struct{ running, waiting float64 }
 
-// at is where the requests are, as far as the client can tell. A request is in
+// at returns where the requests are, as far as the client can tell. A request is in
 // a slot from one pace of its own before its first token to its last: the
 // executor gives each request in a slot a token an iteration. What was sent and
 // has not ended, beyond what the slots hold, waits. Failing requests never come
@@ -192,7 +192,7 @@ func (l *ledger) at(t time.Time) occupancy {
 	return occupancy{running: float64(min(inSlot, slots)), waiting: float64(max(0, flight-slots))}
 }
 
-// sampledAt is the mean occupancy over the time in which a gauge may have been
+// sampledAt returns the mean occupancy over the time in which a gauge may have been
 // sampled, and the least and the most it was there.
 func (l *ledger) sampledAt(t time.Time, age, slack time.Duration) (mean occupancy, running, waiting span) {
 	const step = 10 * time.Millisecond

@@ -42,7 +42,7 @@ type mix struct {
 	failingPercent, flaws    int
 }
 
-// meanTokens is the mean answer of a request that does not fail.
+// meanTokens returns the mean answer of a request that does not fail.
 func (m mix) meanTokens() float64 { return float64(m.fewestTokens+m.mostTokens) / 2 }
 
 // poisson plans independent arrivals at a mean rate of sound requests a
@@ -109,7 +109,7 @@ func (l *openLoop) run(ctx context.Context) {
 	}
 }
 
-// asPlanned wants that a request had all its tokens or, if it was meant to
+// asPlanned requires that a request had all its tokens or, if it was meant to
 // fail, none: then the client's count is the truth.
 func (o *outcome) asPlanned() error {
 	want := o.plan.tokens

@@ -74,7 +74,7 @@ func startWatch(t *testing.T, e *exporter, replicas int) *watch {
 	return w
 }
 
-// begun is of how many replicas there are two readings, and whether the first
+// begun returns the number of replicas with two readings, and whether the first
 // of each was its first scrape.
 func (w *watch) begun() (replicas int, whole bool) {
 	w.mu.Lock()
@@ -114,7 +114,7 @@ func (w *watch) read(body []byte) error {
 	return nil
 }
 
-// byReplica are the derived values of a page, and the exporter's own, by
+// byReplica returns the derived values of a page, and the exporter's own, by
 // replica; the rest is skipped unread.
 func byReplica(body []byte) (map[string]map[string]float64, error) {
 	found := map[string]map[string]float64{}
@@ -144,7 +144,7 @@ func byReplica(body []byte) (map[string]map[string]float64, error) {
 	}
 }
 
-// seriesKey is the name under which a reading has a series.
+// seriesKey returns the name under which a reading has a series.
 func seriesKey(l labels.Labels) string {
 	parts := []string{l.Get(model.MetricNameLabel)}
 	for _, by := range []string{"model", "reason", "class"} {
@@ -155,7 +155,7 @@ func seriesKey(l labels.Labels) string {
 	return strings.Join(parts, "/")
 }
 
-// of are the readings of a replica; they have to be there for every second.
+// of returns the readings of a replica; they have to be there for every second.
 func (w *watch) of(t *testing.T, replica string, atLeast int) []reading {
 	t.Helper()
 	w.stop()
@@ -164,7 +164,7 @@ func (w *watch) of(t *testing.T, replica string, atLeast int) []reading {
 	return w.readings[replica]
 }
 
-// value is a series of a reading that has to be there.
+// value returns a series of a reading that has to be there.
 func (r reading) value(t *testing.T, name string) float64 {
 	t.Helper()
 	v, there := r.values["llm_server_"+name]
@@ -172,7 +172,7 @@ func (r reading) value(t *testing.T, name string) float64 {
 	return v
 }
 
-// requireAbsent wants that nothing of that name is derived of the model, of
+// requireAbsent requires that nothing of that name is derived of the model, of
 // all models when it is empty.
 func (r reading) requireAbsent(t *testing.T, prefix, of, why string) {
 	t.Helper()
@@ -183,7 +183,7 @@ func (r reading) requireAbsent(t *testing.T, prefix, of, why string) {
 	}
 }
 
-// windowOf is the first reading of the window that ends with reading n: no
+// windowOf returns the first reading of the window that ends with reading n: no
 // further back than the window is long, and not before the first.
 func windowOf(t *testing.T, all []reading, n int, length time.Duration) reading {
 	t.Helper()

@@ -73,10 +73,10 @@ func (s *engineServer) waitServes(t *testing.T) {
 	t.Logf("%s serves after %s", s.kind, time.Since(s.begun).Round(time.Second))
 }
 
-// address is that of page and API.
+// address returns that of page and API.
 func (s *engineServer) address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
-// status is how the server answers a question, 0 when it does not.
+// status returns how the server answers a question, 0 when it does not.
 func (s *engineServer) status(t *testing.T, path string) int {
 	t.Helper()
 	status, _, err := get(t.Context(), "http://"+s.address()+path)
@@ -95,7 +95,7 @@ func (s *engineServer) post(t *testing.T, path string) {
 	require.Equal(t, http.StatusOK, response.StatusCode, path)
 }
 
-// parts are the processes of the server whose title has a text.
+// parts returns the processes of the server whose title has a text.
 func (s *engineServer) parts(t *testing.T, title string) []int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -115,7 +115,7 @@ func (s *engineServer) parts(t *testing.T, title string) []int {
 	return found
 }
 
-// sessionOf is the session of a process, the sixth field of its stat, counted
+// sessionOf returns the session of a process, the sixth field of its stat, counted
 // after the title in brackets.
 func sessionOf(pid int) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -126,7 +126,7 @@ func sessionOf(pid int) (int, error) {
 	return strconv.Atoi(fields[3])
 }
 
-// part is the only process with a title.
+// part returns the only process with a title.
 func (s *engineServer) part(t *testing.T, title string) int {
 	t.Helper()
 	found := s.parts(t, title)
@@ -142,7 +142,7 @@ func signalPart(t *testing.T, pid int, signal syscall.Signal) time.Time {
 	return now
 }
 
-// version is what tools/vllm pins.
+// version returns what tools/vllm pins.
 func (s *engineServer) version() string {
 	pins, _ := os.ReadFile(filepath.Join(filepath.Dir(s.script), s.kind+".txt")) // No version is found in nothing.
 	for line := range strings.Lines(string(pins)) {

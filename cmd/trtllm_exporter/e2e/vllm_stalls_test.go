@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// documentStall wants a row of docs/dev/accuracy.md for how long it took until a
+// documentStall requires a row of docs/dev/accuracy.md for how long it took until a
 // server was judged stalled, and with -update writes it; from says from when on.
 func documentStall(t *testing.T, server, stopped, from string, after, allowed time.Duration) {
 	t.Helper()

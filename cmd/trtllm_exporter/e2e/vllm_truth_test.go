@@ -43,12 +43,12 @@ func TestDerivedValuesAreTrueOfSGLang(t *testing.T) {
 	})
 }
 
-// engineRequests are those that the servers are compared with.
+// engineRequests returns those that the servers are compared with.
 func engineRequests() mix {
 	return mix{fewestWords: 5, mostWords: 40, fewestTokens: 10, mostTokens: 60, failingPercent: 8, flaws: 1}
 }
 
-// engineLevels are loads by how much of what was measured to fit is asked for.
+// engineLevels returns loads by how much of what was measured to fit is asked for.
 func engineLevels() []struct {
 	name  string
 	share float64
@@ -79,7 +79,7 @@ func testTruth(t *testing.T, kind *engineKind) {
 	}
 }
 
-// capacity is how many tokens a second it makes now with all its slots full.
+// capacity returns how many tokens per second it makes now with all its slots full.
 func (s *engineServer) capacity(t *testing.T) float64 {
 	t.Helper()
 	s.startCrowd(t, slots, arrival{words: 10, tokens: 20}).whole(t) // The first requests compile.
@@ -161,7 +161,7 @@ func (k *engineKind) compare(c *compare) {
 	k.gauges(c)
 }
 
-// gauges wants what runs and what waits to be, on nearly each page, something
+// gauges requires what runs and what waits to be, on nearly each page, something
 // that was true while its gauges may have been sampled, and near the client's
 // time average over all of them. Gauges that are read every some steps are held to
 // the average alone: when a prompt is computed its request does not run yet for
@@ -195,7 +195,7 @@ func (k *engineKind) gauges(c *compare) {
 	c.average(&waiting, 0, c.underWay, "queue depth", k.note)
 }
 
-// counters are the exporter's counters of a server by name, which keeps them
+// counters returns the exporter's counters of a server by name, which keeps them
 // from one level to the next; 0 for those that are not on the page yet.
 func (s *engineServer) counters(t *testing.T) map[string]float64 {
 	t.Helper()

@@ -47,7 +47,7 @@ pools:
 `, engineInterval, stallAfter, s.address(), more))}
 }
 
-// turns waits until page and /targets show a state, and wants that it was judged
+// turns waits until page and /targets show a state, and requires that it was judged
 // within a time from the moment it began. The exporter says itself when it
 // judged, so that a late look does not count.
 func (l *life) turns(t *testing.T, state string, began time.Time, limit time.Duration) replicaReport {
@@ -95,7 +95,7 @@ func (l *life) showsAtOnce(t *testing.T, want map[string]float64) {
 	})
 }
 
-// absent wants nothing of a name on the page.
+// absent requires nothing of a name on the page.
 func (l *life) absent(t *testing.T, name string, pairs ...string) {
 	t.Helper()
 	require.Empty(t, l.page(t).named(name, pairs...), "%s %v", name, pairs)

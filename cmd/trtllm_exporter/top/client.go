@@ -13,18 +13,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// maxAnswer bounds what an exporter may answer: some 500 bytes a replica.
-const maxAnswer = 64 << 20
+// maxResponse bounds the response of an exporter, which has some 500 bytes for each replica.
+const maxResponse = 64 << 20
 
 // Client asks one exporter. It is safe for concurrent use if its HTTP client is.
 type Client struct {
 	HTTP *http.Client
-	// URL is the base of the exporter's paths, without a slash at its end.
+	// URL is the base of the exporter's paths, without a trailing slash.
 	URL string
 }
 
-// Fleet is what the exporter says of its fleet; raw is the same as it was
-// answered.
+// Fleet returns the fleet, and the JSON as the exporter sent it.
 func (c *Client) Fleet(ctx context.Context) (fleet *web.Fleet, raw []byte, err error) {
 	fleet = &web.Fleet{}
 	raw, err = c.get(ctx, "/?format=json", fleet)
@@ -32,28 +31,27 @@ func (c *Client) Fleet(ctx context.Context) (fleet *web.Fleet, raw []byte, err e
 		err = fmt.Errorf("%s is no trtllm_exporter, or one without %s/?format=json; for a server itself use --target", c.URL, c.URL)
 	}
 	for i := range fleet.Replicas {
-		c.complete(&fleet.Replicas[i])
+		c.resolve(&fleet.Replicas[i])
 	}
 	return fleet, raw, err
 }
 
-// complete makes an address of the runbook one that can be copied: that of the exporter's
-// own is relative.
-func (c *Client) complete(r *web.Replica) {
+// Detail returns the details of the replica named "pool/replica".
+func (c *Client) Detail(ctx context.Context, key string) (*web.Detail, error) {
+	detail := &web.Detail{}
+	_, err := c.get(ctx, "/replica?format=json&target="+url.QueryEscape(key), detail)
+	c.resolve(&detail.Replica)
+	return detail, err
+}
+
+// resolve makes the relative address of the exporter's own runbook absolute.
+func (c *Client) resolve(r *web.Replica) {
 	if strings.HasPrefix(r.Runbook, "runbook#") {
 		r.Runbook = c.URL + "/" + r.Runbook
 	}
 }
 
-// Detail is what the exporter knows of one replica, named as "pool/replica".
-func (c *Client) Detail(ctx context.Context, key string) (*web.Detail, error) {
-	detail := &web.Detail{}
-	_, err := c.get(ctx, "/replica?format=json&target="+url.QueryEscape(key), detail)
-	c.complete(&detail.Replica)
-	return detail, err
-}
-
-// get asks for a path and reads its JSON.
+// get requests a path and decodes its JSON.
 func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+path, http.NoBody)
 	if err != nil {
@@ -68,13 +66,13 @@ func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error)
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		front, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-		return nil, fmt.Errorf("%s answers %s: %s", c.URL, response.Status, front)
+		line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+		return nil, fmt.Errorf("%s answers %s: %s", c.URL, response.Status, line)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return nil, fmt.Errorf("%s is no trtllm_exporter: it answers no JSON; for a server itself use --target", c.URL)

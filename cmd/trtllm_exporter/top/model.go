@@ -12,58 +12,57 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// Options are what a screen needs.
+// Options configure the screen.
 type Options struct {
 	Client *Client
-	// Every is the time between two questions.
-	Every  time.Duration
-	Choice Choice
-	// Guide is said while there is no answer yet; empty says nothing.
-	Guide string
+	// Interval is the time between two requests.
+	Interval time.Duration
+	Choice   Choice
+	// Connecting is shown until the first answer; empty for the default.
+	Connecting string
 }
 
-// model is what the screen shows and what keys have asked for. It is changed by
-// its Update alone.
+// model is the state of the screen. Only Update changes it.
 type model struct {
 	opts   Options
 	choice Choice
 	fleet  *web.Fleet
-	// failure is why the last question had no answer, last when one came.
-	failure error
-	last    time.Time
-	rows    []web.Replica
-	// chosen names the replica under the cursor, which stays with it when rows move;
-	// a cursor that was not moved from the top stays there.
-	chosen string
-	moved  bool
-	from   int
-	// part says which lines of the table are shown; empty while all are.
-	part   string
-	typing bool
-	detail *detailView
+	// err is the error of the last request, last the time of the last answer.
+	err  error
+	last time.Time
+	rows []web.Replica
+	// selected is the key of the replica under the cursor, which stays with it when rows move. A
+	// cursor that was not moved from the top stays there.
+	selected string
+	moved    bool
+	offset   int
+	// position names the lines of the table that are visible; empty while all are.
+	position string
+	typing   bool
+	detail   *detailView
 
 	width, height int
 }
 
-// answer is what an exporter said of its fleet, closer what it said of a replica.
+// The messages of the program: an answer about the fleet or about a replica, and the time for
+// the next request.
 type (
-	answer struct {
+	fleetAnswer struct {
 		fleet *web.Fleet
 		err   error
-		at    time.Time
+		time  time.Time
 	}
-	closer struct {
+	detailAnswer struct {
 		key    string
 		detail *web.Detail
 		err    error
 	}
-	again struct{}
+	refresh struct{}
 )
 
-// Run shows the fleet until the reader quits or ctx ends.
+// Run shows the fleet until the user quits or ctx ends.
 func Run(ctx context.Context, opts Options, settings ...tea.ProgramOption) error {
-	m := newModel(opts)
-	_, err := tea.NewProgram(m, append(settings, tea.WithContext(ctx))...).Run()
+	_, err := tea.NewProgram(newModel(opts), append(settings, tea.WithContext(ctx))...).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = nil
 	}
@@ -74,51 +73,50 @@ func newModel(opts Options) *model {
 	return &model{opts: opts, choice: opts.Choice, width: 80, height: 24}
 }
 
-// Init asks for the first time.
-func (m *model) Init() tea.Cmd { return m.ask }
+// Init requests the fleet for the first time.
+func (m *model) Init() tea.Cmd { return m.requestFleet }
 
-// ask asks the exporter for its fleet.
-func (m *model) ask() tea.Msg {
+func (m *model) requestFleet() tea.Msg {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	fleet, _, err := m.opts.Client.Fleet(ctx)
-	return answer{fleet, err, time.Now()}
+	return fleetAnswer{fleet, err, time.Now()}
 }
 
-// askFor asks the exporter for one replica.
-func (m *model) askFor(key string) tea.Cmd {
+func (m *model) requestDetail(key string) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		detail, err := m.opts.Client.Detail(ctx, key)
-		return closer{key, detail, err}
+		return detailAnswer{key, detail, err}
 	}
 }
 
-// Update takes what happened.
+// Update handles a message. After a failed request the last answer stays on the screen.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-	case answer:
-		m.failure = msg.err
-		if msg.err == nil {
-			m.fleet, m.last = msg.fleet, msg.at
+	case fleetAnswer:
+		if m.err = msg.err; msg.err == nil {
+			m.fleet, m.last = msg.fleet, msg.time
 			m.arrange()
 		}
-		return m, tea.Tick(m.opts.Every, func(time.Time) tea.Msg { return again{} })
-	case closer:
+		return m, tea.Tick(m.opts.Interval, func(time.Time) tea.Msg { return refresh{} })
+	case detailAnswer:
 		if m.detail != nil && m.detail.key == msg.key {
-			m.detail.take(msg.detail, msg.err)
+			if m.detail.err = msg.err; msg.err == nil {
+				m.detail.detail = msg.detail
+			}
 		}
-	case again:
+	case refresh:
 		if m.detail != nil {
-			return m, tea.Batch(m.ask, m.askFor(m.detail.key))
+			return m, tea.Batch(m.requestFleet, m.requestDetail(m.detail.key))
 		}
-		return m, m.ask
+		return m, m.requestFleet
 	case tea.PasteMsg:
 		if m.typing {
-			m.search(m.choice.Text + Plain(msg.Content))
+			m.filter(m.choice.Text + Plain(msg.Content))
 		}
 	case tea.KeyPressMsg:
 		cmd := m.press(msg)
@@ -127,14 +125,13 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// press does what a key means where the reader is.
 func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	switch {
 	case name == "ctrl+c":
 		return tea.Quit
 	case m.typing:
-		m.write(name, k.Text)
+		m.edit(name, k.Text)
 		return nil
 	case m.detail != nil:
 		return m.pressInDetail(name)
@@ -143,68 +140,71 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	case "q", "esc":
 		if name == "esc" && (m.choice.Text != "" || m.choice.Wrong) {
 			m.choice.Wrong = false
-			m.search("")
+			m.filter("")
 			return nil
 		}
 		return tea.Quit
 	case "s", "S":
-		m.turn(map[string]int{"s": 1, "S": -1}[name])
+		m.changeOrder(map[string]int{"s": 1, "S": -1}[name])
 	case "e":
 		m.choice.Wrong = !m.choice.Wrong
 		m.arrange()
 	case "/":
 		m.typing = true
 	case "enter", "right", "l":
-		if m.chosen != "" {
-			m.detail = &detailView{key: m.chosen}
-			return m.askFor(m.chosen)
+		if m.selected != "" {
+			m.detail = &detailView{key: m.selected}
+			return m.requestDetail(m.selected)
 		}
 	default:
-		m.move(name)
+		if by := steps(name, max(m.height-8, 1), len(m.rows)); by != 0 {
+			m.selectRow(m.cursor() + by)
+			m.moved = m.cursor() > 0
+		}
 	}
 	return nil
 }
 
-// write edits the text of the filter.
-func (m *model) write(name, text string) {
+// edit edits the text of the filter.
+func (m *model) edit(name, text string) {
 	switch name {
 	case "enter":
 		m.typing = false
 	case "esc":
 		m.typing = false
-		m.search("")
+		m.filter("")
 	case "backspace":
 		_, size := utf8.DecodeLastRuneInString(m.choice.Text)
-		m.search(m.choice.Text[:len(m.choice.Text)-size])
+		m.filter(m.choice.Text[:len(m.choice.Text)-size])
 	case "ctrl+u":
-		m.search("")
+		m.filter("")
 	default:
-		m.search(m.choice.Text + Plain(text))
+		m.filter(m.choice.Text + Plain(text))
 	}
 }
 
-// search takes what has a text.
-func (m *model) search(text string) {
+// filter shows only replicas with a text.
+func (m *model) filter(text string) {
 	m.choice.Text = text
 	m.arrange()
 }
 
-// turn goes to another order.
-func (m *model) turn(by int) {
-	all := Orders()
-	at := max(slices.Index(all, m.choice.Order), 0)
-	m.choice.Order = all[(at+by+len(all))%len(all)]
+// changeOrder switches to the next or the previous order.
+func (m *model) changeOrder(by int) {
+	orders := Orders()
+	i := max(slices.Index(orders, m.choice.Order), 0)
+	m.choice.Order = orders[(i+by+len(orders))%len(orders)]
 	m.arrange()
 }
 
-// arrange makes the rows again, and keeps the cursor on its replica, or, when that
-// is not among them, near its place.
+// arrange selects and sorts the rows. The cursor stays on its replica, or near its place when
+// the replica is no longer shown.
 func (m *model) arrange() {
 	if m.fleet == nil {
 		return
 	}
-	place := m.place()
-	m.rows = m.choice.take(m.fleet.Replicas)
+	cursor := m.cursor()
+	m.rows = m.choice.apply(m.fleet.Replicas)
 	if m.grouped() {
 		var rows []web.Replica
 		for i := range m.fleet.Pools {
@@ -213,38 +213,30 @@ func (m *model) arrange() {
 		m.rows = rows
 	}
 	if !m.moved {
-		m.choose(0)
-	} else if !slices.ContainsFunc(m.rows, func(r web.Replica) bool { return key(&r) == m.chosen }) {
-		m.choose(place)
+		m.selectRow(0)
+	} else if !slices.ContainsFunc(m.rows, func(r web.Replica) bool { return key(&r) == m.selected }) {
+		m.selectRow(cursor)
 	}
 }
 
-// grouped reports whether rows are under their pools.
+// grouped reports whether rows are grouped by pool.
 func (m *model) grouped() bool { return m.choice.order() == worstFirst }
 
-// place is the number of the row under the cursor.
-func (m *model) place() int {
-	return max(slices.IndexFunc(m.rows, func(r web.Replica) bool { return key(&r) == m.chosen }), 0)
+// cursor returns the index of the selected row.
+func (m *model) cursor() int {
+	return max(slices.IndexFunc(m.rows, func(r web.Replica) bool { return key(&r) == m.selected }), 0)
 }
 
-// choose puts the cursor on a row.
-func (m *model) choose(place int) {
-	m.chosen = ""
+// selectRow moves the cursor to a row.
+func (m *model) selectRow(i int) {
+	m.selected = ""
 	if len(m.rows) > 0 {
-		m.chosen = key(&m.rows[min(max(place, 0), len(m.rows)-1)])
+		m.selected = key(&m.rows[min(max(i, 0), len(m.rows)-1)])
 	}
 }
 
-// move moves the cursor.
-func (m *model) move(name string) {
-	if by := steps(name, max(m.height-8, 1), len(m.rows)); by != 0 {
-		m.choose(m.place() + by)
-		m.moved = m.place() > 0
-	}
-}
-
-// steps is how many lines a key goes on, of so many on a page and in all; 0 for a
-// key that goes nowhere.
+// steps returns by how many of all lines a key moves, with so many lines on a page; 0 for other
+// keys.
 func steps(name string, page, all int) int {
 	return map[string]int{
 		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "ctrl+b": -page, "pgdown": page, "ctrl+f": page, "space": page,

@@ -7,8 +7,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// Once is the fleet as text: the verdict, what is wrong, and a row for each
-// replica. A width of 0 folds nothing, so that others can read it line by line.
+// Once returns the fleet as text: the verdict, the problems, and a row for each replica. A width
+// of 0 folds nothing, so that scripts can read it by lines.
 func Once(fleet *web.Fleet, choice Choice, width int) string {
 	var b strings.Builder
 	write := func(lines ...string) {
@@ -16,22 +16,22 @@ func Once(fleet *web.Fleet, choice Choice, width int) string {
 			b.WriteString(strings.TrimRight(l, " ") + "\n")
 		}
 	}
-	write(folded(strings.TrimSpace(fleet.Verdict.Said()+" "+fleet.Verdict.Age), width)...)
+	write(folded(strings.TrimSpace(fleet.Verdict.Text()+" "+fleet.Verdict.Age), width)...)
 	for _, s := range fleet.Searches {
 		write(folded(s, width)...)
 	}
-	rows := choice.take(fleet.Replicas)
-	if wrong := problemLines((&Choice{Text: choice.Text}).take(fleet.Replicas), width); len(wrong) > 0 {
+	rows := choice.apply(fleet.Replicas)
+	if problems := problemLines((&Choice{Text: choice.Text}).apply(fleet.Replicas), width); len(problems) > 0 {
 		write("")
-		write(wrong...)
+		write(problems...)
 	}
 	if choice.order() != worstFirst {
-		l := layoutOf(width, rows, true)
+		l := layoutFor(width, rows, true)
 		write("", l.head(choice.Order))
 		write(l.rows(rows, true)...)
 		return b.String()
 	}
-	l := layoutOf(width, rows, false)
+	l := layoutFor(width, rows, false)
 	for i := range fleet.Pools {
 		if pool := ofPool(rows, fleet.Pools[i].PoolID); len(pool) > 0 {
 			write("")
@@ -43,22 +43,21 @@ func Once(fleet *web.Fleet, choice Choice, width int) string {
 	return b.String()
 }
 
-// rows are lines of replicas; whole names them with their pools.
-func (l *layout) rows(replicas []web.Replica, whole bool) []string {
+// rows returns a line for each replica, with the pool in its name if withPool.
+func (l *layout) rows(replicas []web.Replica, withPool bool) []string {
 	lines := make([]string, len(replicas))
 	for i := range replicas {
-		lines[i] = l.row(&replicas[i], whole, false)
+		lines[i] = l.row(&replicas[i], withPool, false)
 	}
 	return lines
 }
 
-// ofPool are the rows of a pool.
+// ofPool returns the rows of a pool.
 func ofPool(rows []web.Replica, pool string) []web.Replica {
 	return slices.DeleteFunc(slices.Clone(rows), func(r web.Replica) bool { return r.PoolID != pool })
 }
 
-// problemLines are what is wrong with replicas, in a sentence each, with where
-// the runbook is.
+// problemLines describes each replica with a problem, and where the runbook is.
 func problemLines(rows []web.Replica, width int) []string {
 	var lines []string
 	for i := range rows {

@@ -24,8 +24,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
-// TestEverySurfaceSaysTheSame has a fleet of every kind of server go through each trouble,
-// and compares what pages, JSON, probes and terminal say of it.
+// TestEverySurfaceSaysTheSame takes a fleet of every kind of server through each trouble, and
+// compares pages, JSON, probes and terminal.
 func TestEverySurfaceSaysTheSame(t *testing.T) {
 	for _, trouble := range matrix.Troubles() {
 		t.Run(trouble.Name, func(t *testing.T) {
@@ -64,8 +64,8 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	}
 }
 
-// inTrouble is a store with a replica of every kind of server, as it is judged at the end
-// of a trouble.
+// inTrouble returns a store with a replica of every kind of server, as judged at the end of a
+// trouble.
 func inTrouble(t *testing.T, trouble *matrix.Trouble) *snapshot.Store {
 	t.Helper()
 	store, now := snapshot.NewStore(), time.Now()
@@ -86,7 +86,7 @@ func inTrouble(t *testing.T, trouble *matrix.Trouble) *snapshot.Store {
 	return store
 }
 
-// served is the address of the pages about a store.
+// served returns the address of the pages about a store.
 func served(t *testing.T, store *snapshot.Store) string {
 	t.Helper()
 	s, err := web.New(t.Context(), web.Options{
@@ -103,7 +103,7 @@ func served(t *testing.T, store *snapshot.Store) string {
 	return server.URL
 }
 
-// asked is an answer as a reader sees it, without markup.
+// asked returns an answer as a reader sees it, without markup.
 func asked(t *testing.T, address string) (code int, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)

@@ -9,8 +9,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// Plain is a text without characters that do something to a terminal: names and
-// reasons come from servers.
+// Plain replaces control characters: names and reasons come from servers, and must not control
+// the terminal.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -23,18 +23,18 @@ func Plain(text string) string {
 	}, text)
 }
 
-// Fit cuts a text to a width and fills it up to that, on its left if right.
+// Fit truncates or pads a text to a width, with the padding before it if right.
 func Fit(text string, width int, right bool) string {
 	text = ansi.Truncate(text, width, "…")
-	gap := strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
+	padding := strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
 	if right {
-		return gap + text
+		return padding + text
 	}
-	return text + gap
+	return text + padding
 }
 
-// Hang returns the lines of a text at a width that begins behind a front, with its further
-// lines below its first; a width of 0 does not fold it.
+// Hang folds a text after a front to a width, its further lines below the first; a width of 0
+// does not fold.
 func Hang(front, text string, width int) []string {
 	indent := ansi.StringWidth(front)
 	if width > 0 {
@@ -48,8 +48,8 @@ func Hang(front, text string, width int) []string {
 	return lines
 }
 
-// folded are the lines of a text at a width, broken between words where that is
-// possible; 0 does not fold it. An address is left whole, to be copied.
+// folded breaks a text into lines of a width, between words if possible; 0 does not fold.
+// Addresses are never broken, so that they can be copied.
 func folded(text string, width int) []string {
 	text = Plain(text)
 	if width <= 0 {
@@ -77,24 +77,23 @@ func folded(text string, width int) []string {
 	return append(lines, line)
 }
 
-// count, seconds and percent are numbers as the page has them, without its spaces.
-func count(v *float64) string   { return tight(web.Count(v)) }
-func seconds(v *float64) string { return tight(web.Seconds(v)) }
-func percent(v *float64) string { return tight(web.Percent(v)) }
+// count, seconds and percent format numbers as the pages do, without spaces.
+func count(v *float64) string   { return compact(web.Count(v)) }
+func seconds(v *float64) string { return compact(web.Seconds(v)) }
+func percent(v *float64) string { return compact(web.Percent(v)) }
 
-func tight(text string) string { return strings.NewReplacer(" ", "", "\u202f", "").Replace(text) }
+func compact(text string) string { return strings.NewReplacer(" ", "", "\u202f", "").Replace(text) }
 
-// of writes a number of its limit.
-func of(v, limit *float64) string {
+// ratio formats a number with its limit.
+func ratio(v, limit *float64) string {
 	if v == nil || limit == nil {
 		return count(v)
 	}
 	return count(v) + "/" + count(limit)
 }
 
-// tone is the colour of a severity, in words of the terminal: the sixteen colours
-// that every theme has.
-func tone(severity, text string) string {
+// colored gives a text the colour of a severity, one of the sixteen that every theme has.
+func colored(severity, text string) string {
 	code := map[string]string{"broken": "1;31", "look": "33", "ok": "32", "unknown": "90"}[severity]
 	if code == "" {
 		return text
@@ -102,10 +101,18 @@ func tone(severity, text string) string {
 	return style(code, text)
 }
 
+// coloredLines gives each line the colour of a severity.
+func coloredLines(severity string, lines []string) []string {
+	for i, l := range lines {
+		lines[i] = colored(severity, l)
+	}
+	return lines
+}
+
 // style wraps a text that has no style of its own.
 func style(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
 
-// The styles of a line.
+// The codes of styles.
 const (
 	bold    = "1"
 	faint   = "90"

@@ -23,8 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files of testdata again")
 
-// incident is a fleet in which something of everything is wrong, as an exporter
-// answers it.
+// incident returns a fleet with every kind of problem, as an exporter answers it.
 func incident() *web.Fleet {
 	fleet := &web.Fleet{
 		Verdict: web.Verdict{Severity: "broken", Sentence: "8 of 12 replicas serve: 1 is failing, 1 fails its canary, 1 differs, 1 is starting, 1 was not tried yet.", Load: "1 replica is full, 16 requests wait.", Age: "Data 1 s old"},
@@ -78,7 +77,7 @@ func TestOncePrintsTheFleet(t *testing.T) {
 		{"by-tokens-100", incident(), Choice{Order: "tokens"}, 100},
 		{"by-name", incident(), Choice{Order: "name", Text: "LLAMA-70b-1"}, 0},
 		{"empty", &web.Fleet{
-			Verdict:  web.Verdict{Severity: "unknown", Sentence: "No replica is known."},
+			Verdict:  web.Verdict{Severity: "unknown", Sentence: "There are no replicas."},
 			Searches: []string{"Pool a has no targets: relabeling dropped all 4 of them."},
 		}, Choice{}, 80},
 	} {
@@ -101,11 +100,11 @@ func TestOncePrintsTheFleet(t *testing.T) {
 	}
 }
 
-// seated is a screen that has an answer.
+// seated returns a screen that has an answer.
 func seated(width, height int) *model {
-	m := newModel(Options{Client: &Client{URL: "http://127.0.0.1:9802"}, Every: time.Hour})
+	m := newModel(Options{Client: &Client{URL: "http://127.0.0.1:9802"}, Interval: time.Hour})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
-	m.Update(answer{fleet: incident(), at: time.Unix(0, 0).UTC()})
+	m.Update(fleetAnswer{fleet: incident(), time: time.Unix(0, 0).UTC()})
 	return m
 }
 
@@ -125,7 +124,7 @@ func keys(m *model, names ...string) {
 	}
 }
 
-// shown is the screen without colours.
+// shown returns the screen without colours.
 func shown(m *model) string { return ansi.Strip(m.View().Content) }
 
 func TestTheScreenIsNeverLargerThanTheTerminal(t *testing.T) {
@@ -134,7 +133,7 @@ func TestTheScreenIsNeverLargerThanTheTerminal(t *testing.T) {
 			for _, pressed := range [][]string{nil, {"s"}, {"e"}, {"/", "x"}, {"end"}, {"enter"}} {
 				m := seated(width, height)
 				keys(m, pressed...)
-				m.Update(closer{key: m.chosen, detail: &web.Detail{Replica: incident().Replicas[0], Scraped: strings.Repeat("long ", 50)}})
+				m.Update(detailAnswer{key: m.selected, detail: &web.Detail{Replica: incident().Replicas[0], Scraped: strings.Repeat("long ", 50)}})
 				lines := strings.Split(shown(m), "\n")
 				for _, l := range lines {
 					require.LessOrEqual(t, ansi.StringWidth(l), width)
@@ -148,43 +147,43 @@ func TestTheScreenIsNeverLargerThanTheTerminal(t *testing.T) {
 func TestTheCursorIsAlwaysOnTheScreen(t *testing.T) {
 	m := seated(80, 16)
 	for range 12 {
-		require.Contains(t, shown(m), "\n"+Fit(Plain(m.rows[m.place()].Word), stateWidth, false)+" "+Plain(m.rows[m.place()].ReplicaID)+" ")
+		require.Contains(t, shown(m), "\n"+Fit(Plain(m.rows[m.cursor()].Word), stateWidth, false)+" "+Plain(m.rows[m.cursor()].ReplicaID)+" ")
 		keys(m, "down")
 	}
-	require.Equal(t, "qwen-7b-chat/qwen-7b-0", m.chosen)
+	require.Equal(t, "qwen-7b-chat/qwen-7b-0", m.selected)
 	keys(m, "home")
-	require.Equal(t, "llama-70b-prod/llama-70b-0", m.chosen)
+	require.Equal(t, "llama-70b-prod/llama-70b-0", m.selected)
 }
 
 func TestTheCursorStaysWithItsReplica(t *testing.T) {
 	m := seated(80, 24)
 	keys(m, "down", "down")
-	require.Equal(t, "llama-70b-prod/llama-70b-2", m.chosen)
+	require.Equal(t, "llama-70b-prod/llama-70b-2", m.selected)
 	keys(m, "s", "s", "s")
-	require.Equal(t, "llama-70b-prod/llama-70b-2", m.chosen)
+	require.Equal(t, "llama-70b-prod/llama-70b-2", m.selected)
 	fleet := incident()
 	fleet.Replicas = append(fleet.Replicas[:2:2], fleet.Replicas[3:]...)
-	m.Update(answer{fleet: fleet})
-	require.NotEmpty(t, m.chosen, "when it has gone, the cursor is near its place")
+	m.Update(fleetAnswer{fleet: fleet})
+	require.NotEmpty(t, m.selected, "when it has gone, the cursor is near its place")
 	unmoved := seated(80, 24)
 	fleet.Replicas = fleet.Replicas[1:]
-	unmoved.Update(answer{fleet: fleet})
-	require.Equal(t, "llama-70b-prod/llama-70b-1", unmoved.chosen, "a cursor that nobody moved is at what is worst")
+	unmoved.Update(fleetAnswer{fleet: fleet})
+	require.Equal(t, "llama-70b-prod/llama-70b-1", unmoved.selected, "a cursor that nobody moved is at what is worst")
 }
 
 func TestAnExporterThatEndsIsSaidToHave(t *testing.T) {
 	m := seated(80, 24)
-	m.Update(answer{err: errors.New("connection refused")})
-	require.Contains(t, shown(m), "No answer since 00:00:00, this is what was said then: connection refused")
+	m.Update(fleetAnswer{err: errors.New("connection refused")})
+	require.Contains(t, shown(m), "No answer since 00:00:00, showing the last one: connection refused")
 	require.Contains(t, shown(m), "llama-70b-0", "the last answer is kept")
-	m.Update(answer{fleet: incident()})
+	m.Update(fleetAnswer{fleet: incident()})
 	require.NotContains(t, shown(m), "No answer")
 }
 
 func TestWhatIsNotKnownIsLastInEveryOrderAndNever0(t *testing.T) {
 	for _, order := range Orders()[2:] {
 		choice := Choice{Order: order}
-		rows := choice.take(incident().Replicas)
+		rows := choice.apply(incident().Replicas)
 		require.Len(t, rows, 12)
 		var column column
 		for _, c := range columns() {
@@ -194,7 +193,7 @@ func TestWhatIsNotKnownIsLastInEveryOrderAndNever0(t *testing.T) {
 		}
 		unknown := false
 		for i := range rows {
-			nothing := column.text(&rows[i]) == web.Nothing
+			nothing := column.text(&rows[i]) == web.NoValue
 			require.False(t, unknown && !nothing, "%s: a number behind one that is not known", order)
 			unknown = nothing
 		}

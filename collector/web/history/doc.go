@@ -1,6 +1,5 @@
-// Package history keeps what the status pages show of the last minutes: a few
-// numbers of each replica every five seconds, the changes of its state, and its
-// last failure. All of it is in memory and bounded. The package reads published
-// snapshots, so that no scrape waits for it; it must not know how a page is
-// drawn, nor how a number was derived.
+// Package history keeps the last minutes of what the status pages show: a few numbers of each
+// replica every five seconds, the changes of its state, and its last failed scrape, all in memory
+// and bounded. It reads published snapshots, so no scrape waits for it. It must not know how pages
+// are drawn, nor how numbers are derived. Begin reading at History.Follow.
 package history

@@ -10,42 +10,41 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Figures are the numbers of one replica at one moment, with their names in JSON; nil is
-// a number that is not known.
+// Figures are the numbers of a replica at one moment; nil is unknown.
 type Figures struct {
-	// Tokens are generated tokens a second, Waiting and Running requests, Limit
-	// how many may run; all are sums over the models of the replica.
+	// Tokens are generated tokens per second, Waiting and Running requests, Limit is how many may
+	// run. All are sums over the models of the replica.
 	Tokens  *float64 `json:"tokens_per_second,omitempty"`
 	Waiting *float64 `json:"waiting,omitempty"`
 	Running *float64 `json:"running,omitempty"`
 	Limit   *float64 `json:"running_limit,omitempty"`
-	// Saturated is 1 while a model has as many requests as it may.
+	// Saturated is 1 while a model has as many requests as it accepts.
 	Saturated *float64 `json:"saturated,omitempty"`
-	// Cache is the share of the KV cache in use, FirstToken and Duration are mean
-	// seconds to the first token and of a whole request, Failed is the share of
-	// requests that fail; of several models each is the worst.
+	// Cache is the ratio of the KV cache in use, FirstToken the mean time to the first token,
+	// Duration that of a request, and Failed the ratio of failed requests. Each is that of the
+	// worst model.
 	Cache      *float64 `json:"kv_cache_ratio,omitempty"`
 	FirstToken *float64 `json:"first_token_seconds,omitempty"`
 	Duration   *float64 `json:"request_seconds,omitempty"`
 	Failed     *float64 `json:"failed_ratio,omitempty"`
 }
 
-// errorFamily has a series for each reason, and maybe class, of failure.
+// errorFamily has a series for each reason, and sometimes class, of failure.
 const errorFamily = "llm_server_request_error_ratio"
 
-// reading is a family with the figure that it gives.
-type reading struct {
+// source is the family of a figure.
+type source struct {
 	family string
 	figure func(f *Figures) **float64
-	// fold puts the values of several models together.
-	fold func(a, b float64) float64
+	// combine combines the values of several models.
+	combine func(a, b float64) float64
 }
 
 func add(a, b float64) float64 { return a + b }
 
-// readings are all figures but the share of failures. The first two are sampled.
-func readings() []reading {
-	return []reading{
+// sources returns the sources of all figures but Failed. The first two are sampled.
+func sources() []source {
+	return []source{
 		{"llm_server_generation_tokens_per_second", func(f *Figures) **float64 { return &f.Tokens }, add},
 		{"llm_server_queue_depth", func(f *Figures) **float64 { return &f.Waiting }, add},
 		{"llm_server_requests_running", func(f *Figures) **float64 { return &f.Running }, add},
@@ -57,29 +56,27 @@ func readings() []reading {
 	}
 }
 
-// places are the series of the figures in the blocks of one shape, looked for once.
-type places struct {
+// index holds the positions of the series of the figures in blocks of one shape.
+type index struct {
 	shape *exposition.Shape
-	// plain are those of each of the readings; failures are those of each model
-	// that count as its failures.
-	plain, failures [][]exposition.ValueIndex
+	// bySource are the series of each source, failures those of each model that count as failures.
+	bySource, failures [][]exposition.ValueIndex
 }
 
-// find looks for the figures in a shape.
-func find(s *exposition.Shape) *places {
-	p := &places{shape: s, failures: failures(s)}
-	for _, r := range readings() {
-		p.plain = append(p.plain, series(s, r.family))
+func newIndex(s *exposition.Shape) *index {
+	x := &index{shape: s, failures: failures(s)}
+	for _, source := range sources() {
+		x.bySource = append(x.bySource, series(s, source.family))
 	}
-	return p
+	return x
 }
 
-// series are those of a family, on the page or kept from it.
+// series returns the series of a family, on the page or set aside from it.
 func series(s *exposition.Shape, family string) []exposition.ValueIndex {
 	for ; s != nil; s = s.Hidden() {
 		var all []int
-		first, end := lines(s, family)
-		for n := first; n < end; n++ {
+		start, end := lines(s, family)
+		for n := start; n < end; n++ {
 			all = append(all, n)
 		}
 		if len(all) > 0 {
@@ -89,38 +86,36 @@ func series(s *exposition.Shape, family string) []exposition.ValueIndex {
 	return nil
 }
 
-// sampled are the numbers of a block of the shape that samples are made of, as
-// read has them.
-func (p *places) sampled(b *exposition.Block) sample {
-	return sample{narrow(total(b, p.plain[0], add)), narrow(total(b, p.plain[1], add))}
+func (x *index) sample(b *exposition.Block) sample {
+	return sample{narrowed(combined(b, x.bySource[0], add)), narrowed(combined(b, x.bySource[1], add))}
 }
 
-// narrow is a number as a sample has it; what it has no room for is not known, for
-// nothing is drawn to the scale of infinity.
-func narrow(v float64) float32 {
+// narrowed converts a number; one that is out of range is unknown, as a graph cannot be scaled to
+// infinity.
+func narrowed(v float64) float32 {
 	if math.Abs(v) > math.MaxFloat32 {
 		return float32(math.NaN())
 	}
 	return float32(v)
 }
 
-// total puts the values of series together, NaN where none has one.
-func total(b *exposition.Block, series []exposition.ValueIndex, fold func(a, b float64) float64) float64 {
-	sum := math.NaN()
-	for _, at := range series {
-		switch v := b.Number(at); {
+// combined combines the known values of series; NaN if none is known.
+func combined(b *exposition.Block, series []exposition.ValueIndex, combine func(a, b float64) float64) float64 {
+	result := math.NaN()
+	for _, place := range series {
+		switch v := b.Number(place); {
 		case math.IsNaN(v):
-		case math.IsNaN(sum):
-			sum = v
+		case math.IsNaN(result):
+			result = v
 		default:
-			sum = fold(sum, v)
+			result = combine(result, v)
 		}
 	}
-	return sum
+	return result
 }
 
-// lines is the half-open range of a family's lines; empty when it is not there.
-func lines(s *exposition.Shape, family string) (first, end int) {
+// lines returns the half-open range of a family's lines; empty if it is not on the page.
+func lines(s *exposition.Shape, family string) (start, end int) {
 	all := s.Families()
 	i, ok := slices.BinarySearchFunc(all, family, func(f exposition.Family, name string) int { return strings.Compare(f.Name, name) })
 	if !ok {
@@ -129,14 +124,13 @@ func lines(s *exposition.Shape, family string) (first, end int) {
 	return all[i].Lines()
 }
 
-// failures are the series that count as failures, by model: those that are the
-// server's own where the series say so, else all but requests that their clients
-// canceled.
+// failures returns the series that count as failures, by model: those of class server if the
+// series have a class, else all but canceled requests.
 func failures(s *exposition.Shape) [][]exposition.ValueIndex {
 	var models []labels.Labels
 	var byModel [][]int
-	first, end := lines(s, errorFamily)
-	for n := first; n < end; n++ {
+	start, end := lines(s, errorFamily)
+	for n := start; n < end; n++ {
 		l := s.Labels(n)
 		if class := l.Get("class"); class != "" && class != "server" || class == "" && l.Get("reason") == "canceled" {
 			continue
@@ -156,23 +150,23 @@ func failures(s *exposition.Shape) [][]exposition.ValueIndex {
 	return all
 }
 
-// read takes the figures out of a block of the shape that has its values.
-func (p *places) read(b *exposition.Block) Figures {
+// figures reads the numbers of a block.
+func (x *index) figures(b *exposition.Block) Figures {
 	var f Figures
-	for i, r := range readings() {
-		set(r.figure(&f), total(b, p.plain[i], r.fold))
+	for i, source := range sources() {
+		set(source.figure(&f), combined(b, x.bySource[i], source.combine))
 	}
 	worst := math.NaN()
-	for _, model := range p.failures {
-		if share := total(b, model, add); math.IsNaN(worst) || share > worst {
-			worst = share
+	for _, model := range x.failures {
+		if ratio := combined(b, model, add); math.IsNaN(worst) || ratio > worst {
+			worst = ratio
 		}
 	}
 	set(&f.Failed, worst)
 	return f
 }
 
-// set sets a figure that is known.
+// set sets a figure unless it is unknown.
 func set(figure **float64, v float64) {
 	if !math.IsNaN(v) {
 		*figure = &v

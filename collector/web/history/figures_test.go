@@ -131,7 +131,7 @@ func TestFiguresFollowAChangeOfShape(t *testing.T) {
 	require.Nil(t, h.Figures(slot).Tokens, "a page that fails leaves no number behind")
 }
 
-// orElse is the number, or another where there is none.
+// orElse returns a number, or another one for nil.
 func orElse(v *float64, none float64) float64 {
 	if v == nil {
 		return none

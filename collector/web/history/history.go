@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -13,58 +14,56 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// The bounds of what is kept of one replica.
+// The limits of the history of a replica.
 const (
-	// Every is the time between two samples of the numbers.
-	Every = 5 * time.Second
-	// samplesKept are ten minutes.
-	samplesKept = 120
-	changesKept = 20
-	// reasonKept is how many bytes of a reason are kept with a change.
-	reasonKept = 512
-	// lookEvery is how often the states are looked at, which costs little.
-	lookEvery = time.Second
+	// SampleInterval is the time between two samples of the numbers.
+	SampleInterval = 5 * time.Second
+	// maxSamples are ten minutes.
+	maxSamples     = 120
+	maxChanges     = 20
+	maxReasonBytes = 512
+	// stateInterval is the time between two looks at the states, which cost little.
+	stateInterval = time.Second
 )
 
-// Change is a replica's state from a moment on.
+// Change is the state of a replica from a time on.
 type Change struct {
-	At                               time.Time
+	Time                             time.Time
 	State, Severity, Runbook, Reason string
 }
 
-// Failure is a scrape that failed.
+// Failure is a failed scrape.
 type Failure struct {
-	At           time.Time
+	Time         time.Time
 	Reason, Text string
 }
 
-// Recent is what is kept of one replica. The caller owns it.
+// Recent is a copy of the history of a replica.
 type Recent struct {
-	// Tokens and Waiting are samples, the oldest first, NaN where the number was
-	// not known. The last one is of the last moment at which samples were taken.
+	// Tokens and Waiting are samples, the oldest first, NaN where the number was unknown.
 	Tokens, Waiting []float64
-	// Changes are in the order in which they came, the last one holds.
+	// Changes are the states, the oldest first.
 	Changes []Change
-	// Failure is the last one, maybe long past; zero when there was none.
+	// Failure is the last failed scrape; zero if none failed.
 	Failure Failure
 }
 
-// track is what is kept of one replica.
+// track is the history of one replica.
 type track struct {
-	places  *places
+	index *index
+	// samples are a ring once there are maxSamples; next is the oldest.
 	samples []sample
 	next    int
 	changes []Change
-	// since is when the state of the last change began.
+	// since is Status.StateSince of the last change.
 	since   time.Time
 	failure Failure
 }
 
-// sample is small, for there are many.
+// sample holds the sampled numbers as float32, as there are many.
 type sample struct{ tokens, waiting float32 }
 
-// History keeps the last minutes of all replicas of a store. Its methods may be
-// called concurrently.
+// History keeps the history of all replicas of a store. It is safe for concurrent use.
 type History struct {
 	store *snapshot.Store
 
@@ -72,26 +71,26 @@ type History struct {
 	tracks map[string]*track
 }
 
-// New returns a history of nothing yet.
+// New returns an empty history.
 func New(store *snapshot.Store) *History {
 	return &History{store: store, tracks: make(map[string]*track)}
 }
 
-// Follow takes samples until ctx ends. One caller at a time follows a history. It
-// waits for nothing as long as there is no replica.
+// Follow takes samples until ctx ends. It must not be called concurrently. While there are no
+// replicas it does not wake up.
 func (h *History) Follow(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(stateInterval)
 	defer tick.Stop()
 	for n, seen := 0, uint64(0); ; n++ {
 		news := h.store.Changes()
-		if n%int(Every/lookEvery) == 0 {
+		sampling := n%int(SampleInterval/stateInterval) == 0
+		if sampling {
 			h.sample()
-			seen = news - 1
 		}
-		if news != seen {
-			// A page that is too old is a failure that nobody publishes: that is seen
-			// with the samples.
-			h.look()
+		// A page that becomes too old is a failure that is not published; it is seen with the
+		// samples.
+		if sampling || news != seen {
+			h.observe()
 			seen = news
 		}
 		if !h.wait(ctx, tick.C) {
@@ -100,8 +99,8 @@ func (h *History) Follow(ctx context.Context) {
 	}
 }
 
-// wait waits for a tick, and before that for a replica, with nothing kept of those
-// that are gone; false when ctx has ended.
+// wait waits until there is a replica, forgetting those that were removed, and then for a tick.
+// It returns false when ctx ends.
 func (h *History) wait(ctx context.Context, tick <-chan time.Time) bool {
 	occupied := h.store.NonEmpty()
 	select {
@@ -122,13 +121,13 @@ func (h *History) wait(ctx context.Context, tick <-chan time.Time) bool {
 	}
 }
 
-// sample adds the numbers of this moment, and forgets the replicas that are gone.
+// sample takes a sample of each replica, and forgets the replicas that were removed.
 func (h *History) sample() {
 	slots := h.store.Slots()
-	known := make(map[string]bool, len(slots))
+	present := make(map[string]bool, len(slots))
 	for _, slot := range slots {
 		key := slot.Target().Key()
-		known[key] = true
+		present[key] = true
 		h.mu.Lock()
 		t := h.track(key)
 		t.add(t.sample(slot))
@@ -136,24 +135,20 @@ func (h *History) sample() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for key := range h.tracks {
-		if !known[key] {
-			delete(h.tracks, key)
-		}
-	}
+	maps.DeleteFunc(h.tracks, func(key string, _ *track) bool { return !present[key] })
 }
 
-// look notes states and failures that are new.
-func (h *History) look() {
+// observe records new states and failures.
+func (h *History) observe() {
 	for _, slot := range h.store.Slots() {
 		status := slot.Status()
 		h.mu.Lock()
-		h.track(slot.Target().Key()).note(&status)
+		h.track(slot.Target().Key()).observe(&status)
 		h.mu.Unlock()
 	}
 }
 
-// Figures are the numbers of a replica now.
+// Figures returns the current numbers of a replica.
 func (h *History) Figures(slot *snapshot.Slot) Figures {
 	b := slot.Derived()
 	if b == nil {
@@ -161,10 +156,10 @@ func (h *History) Figures(slot *snapshot.Slot) Figures {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.track(slot.Target().Key()).in(b.Shape()).read(b)
+	return h.track(slot.Target().Key()).indexOf(b.Shape()).figures(b)
 }
 
-// Recent is what is kept of the replica of that key.
+// Recent returns the history of the replica with a key.
 func (h *History) Recent(key string) Recent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,19 +176,19 @@ func (h *History) Recent(key string) Recent {
 	return r
 }
 
-// Since is when the present verdict on a replica began; zero when that was not seen.
+// Since returns the time of the current verdict on a replica; zero if unknown.
 func (h *History) Since(key, state, severity string) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t := h.tracks[key]; t != nil && len(t.changes) > 0 {
 		if last := t.changes[len(t.changes)-1]; last.State == state && last.Severity == severity {
-			return last.At
+			return last.Time
 		}
 	}
 	return time.Time{}
 }
 
-// track is that of a replica, made when it is new.
+// track returns the track of a replica, a new one for a new replica.
 func (h *History) track(key string) *track {
 	t := h.tracks[key]
 	if t == nil {
@@ -203,64 +198,63 @@ func (h *History) track(key string) *track {
 	return t
 }
 
-// in is where the numbers are in blocks of a shape.
-func (t *track) in(shape *exposition.Shape) *places {
-	if t.places == nil || t.places.shape != shape {
-		t.places = find(shape)
+// indexOf returns the index of a shape, which is kept until the shape changes.
+func (t *track) indexOf(shape *exposition.Shape) *index {
+	if t.index == nil || t.index.shape != shape {
+		t.index = newIndex(shape)
 	}
-	return t.places
+	return t.index
 }
 
-// sample is that of a replica now.
 func (t *track) sample(slot *snapshot.Slot) sample {
 	b := slot.Derived()
 	if b == nil {
 		nan := float32(math.NaN())
 		return sample{nan, nan}
 	}
-	return t.in(b.Shape()).sampled(b)
+	return t.indexOf(b.Shape()).sample(b)
 }
 
-// add replaces the oldest sample once there are enough.
+// add adds a sample, in place of the oldest one if there are enough.
 func (t *track) add(s sample) {
-	if len(t.samples) < samplesKept {
+	if len(t.samples) < maxSamples {
 		t.samples = append(t.samples, s)
 		return
 	}
 	t.samples[t.next] = s
-	t.next = (t.next + 1) % samplesKept
+	t.next = (t.next + 1) % maxSamples
 }
 
-// note compares a status with what was seen last.
-func (t *track) note(s *target.Status) {
+// observe records a failure, and a state that changed.
+func (t *track) observe(s *target.Status) {
 	if s.LastError != "" {
-		t.failure = Failure{At: s.LastScrape, Reason: s.LastReason, Text: s.LastError}
+		t.failure = Failure{Time: s.LastScrape, Reason: s.LastReason, Text: s.LastError}
 	}
 	if s.State == "" {
 		return
 	}
-	next := Change{At: s.StateSince, State: s.State, Severity: s.Severity, Runbook: s.Runbook, Reason: cut(s.StateReason)}
+	change := Change{Time: s.StateSince, State: s.State, Severity: s.Severity, Runbook: s.Runbook, Reason: truncated(s.StateReason)}
 	if n := len(t.changes); n > 0 && s.StateSince.Equal(t.since) {
-		if t.changes[n-1].Severity == next.Severity {
+		if t.changes[n-1].Severity == change.Severity {
 			return
 		}
-		// The state has not changed, and a status does not date its severity, which may
-		// be judged before the next scrape.
-		if next.At = t.changes[n-1].At; s.LastScrape.After(next.At) {
-			next.At = s.LastScrape
+		// Only the severity changed, which has no time of its own and may change before the next
+		// scrape.
+		if change.Time = t.changes[n-1].Time; s.LastScrape.After(change.Time) {
+			change.Time = s.LastScrape
 		}
 	}
 	t.since = s.StateSince
-	if len(t.changes) == changesKept {
+	if len(t.changes) == maxChanges {
 		t.changes = slices.Delete(t.changes, 0, 1)
 	}
-	t.changes = append(t.changes, next)
+	t.changes = append(t.changes, change)
 }
 
-// cut bounds a reason.
-func cut(reason string) string {
-	if len(reason) <= reasonKept {
+// truncated limits a reason to maxReasonBytes.
+func truncated(reason string) string {
+	if len(reason) <= maxReasonBytes {
 		return reason
 	}
-	return strings.ToValidUTF8(reason[:reasonKept], "") + "…"
+	return strings.ToValidUTF8(reason[:maxReasonBytes], "") + "…"
 }

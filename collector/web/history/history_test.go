@@ -15,7 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// follow runs a history for as long as the test lasts.
+// follow runs a history until the test ends.
 func follow(t *testing.T, h *history.History) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -30,10 +30,10 @@ func follow(t *testing.T, h *history.History) {
 	})
 }
 
-// sample publishes a snapshot that the next sample is of.
+// sample publishes a snapshot for the next sample.
 func sample(slot *snapshot.Slot, next snapshot.Snapshot) {
 	slot.Publish(next)
-	time.Sleep(history.Every)
+	time.Sleep(history.SampleInterval)
 	synctest.Wait()
 }
 
@@ -84,7 +84,7 @@ func TestTenMinutesAreKept(t *testing.T) {
 		}
 
 		kept := h.Recent("a/r0").Tokens
-		require.Len(t, kept, int(10*time.Minute/history.Every))
+		require.Len(t, kept, int(10*time.Minute/history.SampleInterval))
 		require.InDelta(t, 299, kept[len(kept)-1], 0)
 		require.InDelta(t, 180, kept[0], 0)
 	})
@@ -101,7 +101,7 @@ func TestReplicasThatAreGoneAreForgotten(t *testing.T) {
 		require.NotEmpty(t, h.Recent("a/r0").Changes)
 
 		store.Remove(slot)
-		time.Sleep(history.Every)
+		time.Sleep(history.SampleInterval)
 		synctest.Wait()
 		require.Equal(t, history.Recent{}, h.Recent("a/r0"))
 	})
@@ -139,7 +139,7 @@ func TestStatesAreKeptAsTheyChange(t *testing.T) {
 
 		var seen []string
 		for _, c := range h.Recent("a/r0").Changes {
-			seen = append(seen, fmt.Sprint(c.At.Sub(began), " ", c.State, " ", c.Severity))
+			seen = append(seen, fmt.Sprint(c.Time.Sub(began), " ", c.State, " ", c.Severity))
 		}
 		require.Equal(t, []string{"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken"}, seen)
 		last := h.Recent("a/r0").Changes[4].Reason
@@ -148,8 +148,8 @@ func TestStatesAreKeptAsTheyChange(t *testing.T) {
 	})
 }
 
-// TestAChangeNeverCameBeforeTheOneThatItFollows is about what is judged between two
-// scrapes, of which a status has the time of the last scrape only.
+// TestAChangeNeverCameBeforeTheOneThatItFollows changes the verdict between two scrapes, when a
+// status has only the time of the last scrape.
 func TestAChangeNeverCameBeforeTheOneThatItFollows(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -177,7 +177,7 @@ func TestAChangeNeverCameBeforeTheOneThatItFollows(t *testing.T) {
 
 				var seen []string
 				for _, change := range h.Recent("a/r0").Changes {
-					seen = append(seen, fmt.Sprint(change.At.Sub(began), " ", change.State, " ", change.Severity))
+					seen = append(seen, fmt.Sprint(change.Time.Sub(began), " ", change.State, " ", change.Severity))
 				}
 				require.Equal(t, c.want, seen)
 			})
@@ -217,6 +217,6 @@ func TestTheLastFailureIsKeptWhenScrapesSucceedAgain(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 
-		require.Equal(t, history.Failure{At: failed, Reason: "timeout", Text: "no answer in 4s"}, h.Recent("a/r0").Failure)
+		require.Equal(t, history.Failure{Time: failed, Reason: "timeout", Text: "no answer in 4s"}, h.Recent("a/r0").Failure)
 	})
 }

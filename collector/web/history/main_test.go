@@ -17,14 +17,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// series is one series of a replica with its value.
+// series is a series of a replica with its value.
 type series struct {
 	name   string
 	labels []string
 	value  float64
 }
 
-// block has the series with their values.
+// block returns a block of series with their values.
 func block(all []series) *exposition.Block {
 	computed := make([]exposition.ComputedSeries, len(all))
 	for i, s := range all {
@@ -40,7 +40,7 @@ func block(all []series) *exposition.Block {
 	return b
 }
 
-// add makes a replica of pool a.
+// add adds a replica of pool a.
 func add(tb testing.TB, store *snapshot.Store, name string) *snapshot.Slot {
 	tb.Helper()
 	slot, err := store.Add(&target.Target{PoolID: "a", ReplicaID: name})
@@ -48,7 +48,7 @@ func add(tb testing.TB, store *snapshot.Store, name string) *snapshot.Slot {
 	return slot
 }
 
-// tokens is a snapshot of a replica that serves.
+// tokens returns a snapshot of a replica that serves.
 func tokens(perSecond float64) snapshot.Snapshot {
 	return snapshot.Snapshot{
 		Derived: block([]series{{"generation_tokens_per_second", []string{"model_id", "m"}, perSecond}}),

@@ -1,15 +1,13 @@
-// Brings the page up to date without a reload. Without this script it shows
-// what was true when it was loaded.
+// Refreshes the page without a reload.
 (() => {
   "use strict";
   const every = Number(document.currentScript.dataset.every) * 1000;
   const parts = ["verdict", "steps", "numbers", "problems", "failure", "changes", "fleet"];
-  const opened = new Date();
-  let last = opened;
+  let last = new Date();
 
   const busy = () => document.hidden || !getSelection().isCollapsed;
 
-  // put replaces a part that has changed, and gives the focus back to its link.
+  // put replaces a part that has changed, and restores the focus on its link.
   const put = (now, next) => {
     if (now.innerHTML === next.innerHTML) return;
     const href = now.contains(document.activeElement) && document.activeElement.getAttribute("href");
@@ -17,13 +15,13 @@
     if (href) now.querySelector(`a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
   };
 
-  // say replaces the sentence only when it is another, for screen readers read it out.
+  // refresh replaces the sentence only when it changed, as screen readers read it out.
   const refresh = (page) => {
     for (const id of parts) {
       const now = document.getElementById(id), next = page.getElementById(id);
       if (!now || !next) continue;
       if (id !== "verdict") { put(now, next); continue; }
-      // Both have the same elements in the same order, several of one kind among them.
+      // Both have the same elements in the same order.
       for (const [i, child] of [...next.children].entries()) {
         const old = now.children[i];
         if (old && old.outerHTML !== child.outerHTML) {
@@ -40,7 +38,7 @@
     const age = document.getElementById("age");
     if (!age) return;
     age.className = "late";
-    age.textContent = `The exporter has not answered since ${last.toLocaleTimeString()}; this is what it said then.`;
+    age.textContent = `The exporter has not answered since ${last.toLocaleTimeString()}; showing its last answer.`;
   };
 
   const ask = async () => {

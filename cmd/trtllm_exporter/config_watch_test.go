@@ -15,7 +15,7 @@ import (
 func TestAFileThatCannotBeReadForAMomentIsNoChange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "exporter.yml")
 	require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
-	before := contentOf(file)
+	before := hashOf(file)
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan os.Signal, 5)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -47,7 +47,7 @@ func TestAFileThatIsWrittenWhileTheExporterStartsIsReadAgain(t *testing.T) {
 		t.Run(says, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "exporter.yml")
 			require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
-			before := contentOf(file)
+			before := hashOf(file)
 			require.NoError(t, c.write(file))
 			synctest.Test(t, func(t *testing.T) {
 				asked := make(chan os.Signal, 5)

@@ -11,50 +11,47 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// accessFlags are TLS and credentials for servers that are named on the command
-// line; a configuration file has them as keys of its pool.
+// accessFlags are TLS and credentials for servers that are named on the command line; in a
+// configuration file they are keys of a pool.
 type accessFlags struct {
 	ca, cert, key, serverName string
 	insecure                  bool
 	user, password, token     string
 }
 
-// accessFlag is one of them that takes a text.
-type accessFlag struct {
-	name, help, holder string
-	into               *string
+// textFlag is a flag with a text as its value.
+type textFlag struct {
+	name, help, placeholder string
+	value                   *string
 }
 
-// texts are all flags but --tls.insecure.
-func (f *accessFlags) texts() []accessFlag {
-	return []accessFlag{
-		{"tls.ca-file", "Authority of the server's certificate.", "FILE", &f.ca},
-		{"tls.cert-file", "Our own certificate, with --tls.key-file.", "FILE", &f.cert},
+// texts lists all flags except --tls.insecure.
+func (f *accessFlags) texts() []textFlag {
+	return []textFlag{
+		{"tls.ca-file", "CA certificate to verify the server's certificate with.", "FILE", &f.ca},
+		{"tls.cert-file", "Client certificate, with --tls.key-file.", "FILE", &f.cert},
 		{"tls.key-file", "Key of --tls.cert-file.", "FILE", &f.key},
-		{"tls.server-name", "Name that the server's certificate has to be for.", "NAME", &f.serverName},
+		{"tls.server-name", "Name that the server's certificate must be valid for.", "NAME", &f.serverName},
 		{"user", "User name, with --password-file.", "NAME", &f.user},
 		{"password-file", "File with the password of --user.", "FILE", &f.password},
 		{"token-file", "File with a bearer token.", "FILE", &f.token},
 	}
 }
 
-// declare adds the flags to a subcommand.
 func (f *accessFlags) declare(cmd *kingpin.CmdClause) {
 	for _, flag := range f.texts() {
-		cmd.Flag(flag.name, flag.help).PlaceHolder(flag.holder).StringVar(flag.into)
+		cmd.Flag(flag.name, flag.help).PlaceHolder(flag.placeholder).StringVar(flag.value)
 	}
 	cmd.Flag("tls.insecure", "Do not verify the server's certificate.").BoolVar(&f.insecure)
 }
 
-// given reports whether any of the flags is set.
 func (f *accessFlags) given() bool { return *f != accessFlags{} }
 
-// tls reports whether a flag is of use over TLS only.
+// tls reports whether a flag is set that needs TLS.
 func (f *accessFlags) tls() bool {
 	return f.ca != "" || f.cert != "" || f.serverName != "" || f.insecure
 }
 
-// check says which flags contradict each other.
 func (f *accessFlags) check() error {
 	switch {
 	case (f.cert == "") != (f.key == ""):
@@ -67,7 +64,7 @@ func (f *accessFlags) check() error {
 	return nil
 }
 
-// apply puts what the flags say into the pool.
+// apply puts the flags into a pool.
 func (f *accessFlags) apply(pool *config.Pool) {
 	if f.tls() {
 		pool.Scheme = "https"
@@ -83,7 +80,7 @@ func (f *accessFlags) apply(pool *config.Pool) {
 	}
 }
 
-// document is a configuration file that asks the server in the same way.
+// document returns a configuration file for the server with the same settings.
 func (f *accessFlags) document(scheme, address string) string {
 	var b strings.Builder
 	b.WriteString("pools:\n  - pool_id: default\n")

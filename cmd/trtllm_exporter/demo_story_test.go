@@ -16,7 +16,7 @@ func TestTheAddressStaysTheLastLineOfTheTerminal(t *testing.T) {
 	s := &screen{lines: &out, log: &out, terminal: true}
 	const footer = "Look: http://127.0.0.1:9802/   Ctrl-C stops"
 	s.open("where to look", footer)
-	s.say("0:30 a replica fails.")
+	s.println("0:30 a replica fails.")
 	_, err := s.Write([]byte("time=now level=WARN msg=" + strings.Repeat("word ", 30) + "\n"))
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(out.String(), footer))
@@ -34,7 +34,7 @@ func TestAPipeGetsLinesOnly(t *testing.T) {
 	var out bytes.Buffer
 	s := newScreen(&out, &out)
 	s.open("where to look", "Look: http://127.0.0.1:9802/")
-	s.say("0:30 a replica fails.")
+	s.println("0:30 a replica fails.")
 	s.close()
 	require.Equal(t, "where to look\n0:30 a replica fails.\n", out.String())
 }
@@ -49,9 +49,9 @@ func TestEveryFaultHappensToAReplicaOfAnyFleet(t *testing.T) {
 		require.Equal(t, replicas, got)
 		started, err := simulate.StartFleet(t.Context(), fleet)
 		require.NoError(t, err)
-		s := newStory(started, nil, nil, &demoFlags{})
+		s := newStory(started, nil, nil)
 		for _, f := range faults() {
-			r := s.of(&f)
+			r := s.victim(&f)
 			before := r.Spec()
 			f.begin(r)
 			f.end(r)

@@ -48,5 +48,5 @@ func TestColumnsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	require.Equal(t, 80, widthOf(&bytes.Buffer{}))
 	t.Setenv("COLUMNS", "3")
-	require.Equal(t, narrowest, widthOf(&bytes.Buffer{}), "a word a line helps nobody")
+	require.Equal(t, minWidth, widthOf(&bytes.Buffer{}), "a word a line helps nobody")
 }
