@@ -1,5 +1,7 @@
 package dashboards
 
+import "fmt"
+
 // capacity shows how much more load the pools can take.
 func capacity() Dashboard {
 	return Dashboard{
@@ -41,7 +43,7 @@ func capacity() Dashboard {
 					graph("Rejected (overload)", "Share of requests rejected for lack of capacity (class overload), and by routers. Above zero: add replicas, or limit concurrency at the gateway. Objectives do not count these as failures.",
 						ratio, []query{
 							{classRatio("pool_id, model_id", "overload"), "{{pool_id}} {{model_id}} overload"},
-							{rateOfClients("pool_id, replica_id, model_id", "pool_id, model_id", "llm_server_requests_rejected_total") + " / (" + pool("requests:rate") + " > 0)", "{{pool_id}} {{model_id}} rejected by routers"},
+							{rejectedByRouters() + " / (" + pool("requests:rate") + " > 0)", "{{pool_id}} {{model_id}} rejected by routers"},
 						}, softMaxOnePercent))),
 			headroom(),
 			section("KV cache",
@@ -86,6 +88,8 @@ func headroom() row {
 // servingEngines selects replicas that serve, without frontends of pools whose workers are
 // scraped.
 func servingEngines() string {
-	state := replicaFamily("llm_server_state", `state=~"ready|blind"`)
+	state := func(tier string) string {
+		return fmt.Sprintf(`llm_server_state{%s,state=~"ready|blind",%s}`, replicaMatchers, tier)
+	}
 	return state(`tier!="frontend"`) + " or " + state(`tier="frontend"`) + " unless on (pool_id) " + state(`tier="worker"`)
 }

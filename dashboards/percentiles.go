@@ -116,18 +116,13 @@ func (h *histogram) lastBound(q string) string {
 	return fmt.Sprintf("histogram_quantile(%s, %s) >= 0 unless %s", q, h.buckets(), h.within(q))
 }
 
-// bounds returns the queries for a quantile beyond the bounds.
-func (h *histogram) bounds(q, name string) []query {
-	return []query{{h.atMost(q), h.legend + " " + name + " ≤"}, {h.lastBound(q), h.legend + " " + name + " >"}}
-}
-
 // queries returns the queries for percentiles and the mean.
 func (h *histogram) queries(percentiles ...string) []query {
 	var values, bounds []query
 	for _, p := range percentiles {
 		q := "0." + p
 		values = append(values, query{h.quantile(q), h.legend + " p" + p})
-		bounds = append(bounds, h.bounds(q, "p"+p)...)
+		bounds = append(bounds, query{h.atMost(q), h.legend + " p" + p + " ≤"}, query{h.lastBound(q), h.legend + " p" + p + " >"})
 	}
 	return append(append(values, query{h.mean, h.legend + " mean"}), bounds...)
 }

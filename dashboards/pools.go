@@ -27,10 +27,11 @@ func fromEngines(expr func(tier string) string) string {
 	return expr(`tier!="frontend"`) + " or " + expr(`tier="frontend"`) + " unless on (pool_id, model_id) " + expr(`tier="worker"`)
 }
 
-// rateOfClients sums the rate of a counter over the replicas that clients call; series are
-// the labels of the counter.
-func rateOfClients(series, by, name string) string {
-	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union(series, by), fromClients(func(tier string) string { return rate(name, tier) }))
+// rejectedByRouters returns the rate of requests that routers and engines reject.
+func rejectedByRouters() string {
+	return total("pool_id, model_id", "max by (pool_id, replica_id, model_id) ("+fromClients(func(tier string) string {
+		return rate("llm_server_requests_rejected_total", tier)
+	})+")")
 }
 
 // classRatio returns the share of completed requests with a class.

@@ -17,28 +17,15 @@ func maxBy(by, name, selector string, matchers ...string) string {
 // each returns a family about models, by replica.
 func each(name string) string { return maxBy("pool_id, replica_id, model_id", name, modelMatchers) }
 
-// eachEntry returns a family about entry models, of which a replica may have several.
-func eachEntry(name string) string {
-	return maxBy("pool_id, replica_id, model_id, model, version", name, modelMatchers)
-}
-
-// eachReplica returns a family about replicas, eachTarget one about the scrapes of replicas.
+// eachReplica returns a family about replicas.
 func eachReplica(name string, matchers ...string) string {
 	return maxBy("pool_id, replica_id", name, replicaMatchers, matchers...)
 }
-func eachTarget(name string) string { return maxBy("pool_id, replica_id", name, targetMatchers) }
 
-// modelFamily returns a selector for a family about models, replicaFamily for one about
-// replicas; both take another matcher.
+// modelFamily returns a selector for a family about models that takes another matcher.
 func modelFamily(name string) func(matcher string) string {
 	return func(matcher string) string {
 		return fmt.Sprintf("%s{%s}", name, with(modelMatchers, []string{matcher}))
-	}
-}
-
-func replicaFamily(name string, matchers ...string) func(matcher string) string {
-	return func(matcher string) string {
-		return fmt.Sprintf("%s{%s}", name, with(replicaMatchers, append(matchers, matcher)))
 	}
 }
 

@@ -4,6 +4,7 @@ package live
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -134,7 +135,7 @@ func (c *topology) play(t *testing.T) {
 	})
 	within(t, 4*time.Minute, "all replicas are ready", func() bool {
 		found := s.query(t, `sum(llm_server_state{state="ready"})`)
-		return len(found) == 1 && found[0]["value"] == fmt.Sprint(c.replicas)
+		return len(found) == 1 && found[0]["value"] == strconv.Itoa(c.replicas)
 	})
 	// Until the rules have seen them serve.
 	pause(t, 5*c.scrapes)

@@ -44,20 +44,22 @@ func (r *result) cost() float64 { return r.Scrape + r.Gzip.Cost }
 // memory returns the peak resident memory with one reader, in bytes.
 func (r *result) memory() int64 { return r.Gzip.Peak }
 
-// plan defines how long to measure.
+// plan defines how to measure.
 type plan struct {
-	interval time.Duration
-	// scrapes is the number of scrapes of each target, and warm the run time, after which
-	// measurement starts, whichever comes first.
-	scrapes int64
-	warm    time.Duration
-	// window is how long scrapes, and reads of each encoding, are measured.
-	window time.Duration
-	// manyLimit is how long a round of many readers may take.
-	manyLimit time.Duration
-	// many lists the numbers of readers.
+	// interval is the scrape interval and that of each reader, window how long scrapes, and
+	// reads of each encoding, are measured.
+	interval, window time.Duration
+	// many lists the numbers of concurrent readers.
 	many []int
 }
+
+const (
+	// Measurement starts after warmScrapes of each target or warmTime, whichever comes first.
+	warmScrapes = 12
+	warmTime    = time.Minute
+	// manyLimit is how long a round of many readers may take.
+	manyLimit = 15 * time.Second
+)
 
 // measure runs a peer over a fleet, waits for a complete page, and measures scrapes alone,
 // then reads.
@@ -110,7 +112,7 @@ func (p *peer) observe(ctx context.Context, r *result, running *run, plan *plan)
 		return err
 	}
 	r.Start = completed.Sub(running.begin)
-	if err := running.warm(ctx, plan); err != nil {
+	if err := running.warm(ctx); err != nil {
 		return err
 	}
 	scrapeRate, err := r.scraping(ctx, running, plan.window)
@@ -135,7 +137,7 @@ func (p *peer) observe(ctx context.Context, r *result, running *run, plan *plan)
 // byMany measures reads by many readers. It omits numbers that are too many for the peer.
 func (r *result) byMany(ctx context.Context, running *run, url string, plan *plan, scrapeRate float64) error {
 	for _, readers := range plan.many {
-		if tooMany(readers, r.Gzip.Cost*float64(r.Targets*samplesPerTarget), plan.manyLimit) {
+		if tooMany(readers, r.Gzip.Cost*float64(r.Targets*samplesPerTarget), manyLimit) {
 			continue
 		}
 		many, err := r.together(ctx, running.process, url, "gzip", readers, plan.window/2, scrapeRate)
@@ -151,10 +153,10 @@ func (r *result) byMany(ctx context.Context, running *run, url string, plan *pla
 }
 
 // warm waits until every target was scraped often enough, or the peer ran long enough.
-func (running *run) warm(ctx context.Context, plan *plan) error {
+func (running *run) warm(ctx context.Context) error {
 	const pollInterval = 50 * time.Millisecond
 	for {
-		if _, fewest := running.fleet.scrapesSince(running.before); fewest >= plan.scrapes || time.Since(running.begin) >= plan.warm {
+		if _, fewest := running.fleet.scrapesSince(running.before); fewest >= warmScrapes || time.Since(running.begin) >= warmTime {
 			return nil
 		}
 		if err := pause(ctx, pollInterval); err != nil {

@@ -120,7 +120,7 @@ func TestReadersThatFailAreLeftOutWithTheReason(t *testing.T) {
 	var count atomic.Int64
 	on := run{process: running(t)}
 	r := result{Targets: 1, Interval: 50 * time.Millisecond}
-	p := plan{many: []int{2}, window: time.Millisecond, manyLimit: time.Hour}
+	p := plan{many: []int{2}, window: time.Millisecond}
 	for _, url := range []string{served(t, &count, samplesPerTarget-1), served(t, &count, samplesPerTarget)} {
 		if err := r.byMany(t.Context(), &on, url, &p, 0); err != nil {
 			t.Fatal(err)
