@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// fastAPI adds the chat API to the routes of a server with one port, and its page:
-// a mounted application, for any method and any path that begins so.
+// fastAPI adds the chat API and the page to the routes of a server with one port. The
+// page is a mounted application, for any method and any path with its prefix.
 func (r *Replica) fastAPI(mux *http.ServeMux, srv server, hidesPage bool) []http.Handler {
 	r.addChat(mux, srv)
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
@@ -20,12 +20,12 @@ func (r *Replica) fastAPI(mux *http.ServeMux, srv server, hidesPage bool) []http
 	return []http.Handler{uvicorn(mux)}
 }
 
-// asgiPage answers as prometheus_client's ASGI application: chunked, gzip for
-// whoever names it (even with q=0). It has no OpenMetrics, which nobody asks for.
+// asgiPage answers like prometheus_client's ASGI application: in chunks, and with gzip
+// if the request names it (even with q=0). It does not offer OpenMetrics.
 func (r *Replica) asgiPage(srv server, w http.ResponseWriter, req *http.Request) {
 	var body []byte
 	r.locked(srv, func() {
-		// A restricted registry knows nothing in multiprocess mode.
+		// A restricted registry is empty in multiprocess mode.
 		if !req.URL.Query().Has("name[]") {
 			body = srv.page()
 		}
@@ -37,7 +37,6 @@ func (r *Replica) asgiPage(srv server, w http.ResponseWriter, req *http.Request)
 		h.Set("Content-Encoding", "gzip")
 	}
 	w.WriteHeader(http.StatusOK)
-	// Without a length and with an early flush the body is sent in chunks.
 	_ = http.NewResponseController(w).Flush()
 	if compress {
 		z := gzip.NewWriter(w)

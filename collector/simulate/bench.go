@@ -10,7 +10,7 @@ import (
 type BenchKind int
 
 const (
-	// BenchTRTLLM is the usual big Triton page: 226 samples, 5 models of a TRT-LLM
+	// BenchTRTLLM is a typical large Triton page: 226 samples, 5 models of a TRT-LLM
 	// repository, 8 GPUs, three histogram families.
 	BenchTRTLLM BenchKind = iota
 	// BenchSummaries is a Triton page of 377 samples: 8 models with all five
@@ -18,10 +18,9 @@ const (
 	BenchSummaries
 )
 
-// BenchPage renders a page whose shape never changes and whose values change
-// with every tick: counters grow, gauges wander. It is a pure function of its
-// arguments, and the caller owns the bytes. Replicas differ in GPU ids, in the
-// order of series and in values.
+// BenchPage renders a page of constant shape whose values change with every tick. It is
+// a pure function of its arguments, and the caller owns the bytes. Replicas differ in
+// GPU ids, in the order of series and in values.
 func BenchPage(kind BenchKind, replica, tick int) []byte {
 	spec, f := Spec{Seed: uint64(replica)*2 + 1, GPUs: 8, EngineVersion: "2.65.0", Setup: Setup{Histograms: true}}, repository("tensorrtllm")
 	if kind == BenchSummaries {
@@ -42,26 +41,26 @@ func BenchPage(kind BenchKind, replica, tick int) []byte {
 	return append(b.page(), b.more()...)
 }
 
-// bench is a Triton that has worked for so many ticks.
+// bench is a Triton after a number of ticks.
 type bench struct {
 	*triton
 
 	tick uint64
 }
 
-// grown is a counter that grows by about perTick each tick and never falls.
+// grown returns the value of a counter that grows by about perTick each tick.
 func (b bench) grown(name string, perTick uint64) uint64 {
 	pace := 700 + mix(b.seed, name)%600
 	return (b.tick + 1) * perTick * pace / 1000
 }
 
-// wander gives a number in [0, most) that changes with the tick.
-func (b bench) wander(name string, most uint64) int {
-	return int(mix(b.seed+b.tick*7919, name) % most)
+// wander returns a number in [0, limit) that changes with the tick.
+func (b bench) wander(name string, limit uint64) int {
+	return int(mix(b.seed+b.tick*7919, name) % limit)
 }
 
-// work books what the models did, all but the last, which is idle where there
-// are summaries, and reads executor and machine.
+// work sets the numbers of models, executor and host. With summaries, the last model is
+// idle.
 func (b bench) work() {
 	for i, m := range b.models {
 		if b.w.spec.Summaries && i == len(b.models)-1 {
@@ -80,20 +79,20 @@ func (b bench) work() {
 	}
 	load := float64(b.wander("load", 1000)) / 1000
 	b.host.utilization, b.host.power, b.host.joules, b.host.cpu = load, powerLimit*load, float64(b.grown("joules", 9000)), load/7
-	if of, ok := b.backend.(*trtllm); ok {
+	if t, ok := b.backend.(*trtllm); ok {
 		used := b.wander("used", 6239)
-		of.sampled = iteration{
+		t.sampled = iteration{
 			n: b.grown("iterations", 500), at: b.w.now, active: 60, kvUsed: used, kvFree: 6239 - used, kv: kvStats{reused: b.grown("reused", 40)},
 			batch: batch{scheduled: b.wander("scheduled", 60), context: b.wander("context", 9), contextTokens: b.wander("tokens", 8000)},
 		}
 		for length := range uint64(5) {
-			of.input.observeN(float64(length*length*80), b.grown("input", 25))
-			of.output.observeN(float64(length*length*30), b.grown("output", 25))
+			t.input.observeN(float64(length*length*80), b.grown("input", 25))
+			t.output.observeN(float64(length*length*30), b.grown("output", 25))
 		}
 	}
 }
 
-// more are counters of a response cache, and of the models themselves.
+// more renders counters of a response cache and of the models themselves.
 func (b bench) more() []byte {
 	p := page{dialect: cppDialect(), seed: b.seed}
 	for _, name := range []string{
@@ -106,9 +105,9 @@ func (b bench) more() []byte {
 	return p.bytes()
 }
 
-// ServeCanned answers every request of each connection to the listener with the
-// next of the pages, with as little work as can be, so that the figures of a
-// benchmark are the client's. It returns when the listener is closed.
+// ServeCanned answers each request with the next of the pages, with as little work as
+// possible, so that a benchmark measures its client. It returns when the listener is
+// closed.
 func ServeCanned(listener net.Listener, pages [][]byte) {
 	replies := make([][]byte, len(pages))
 	for i, page := range pages {
@@ -123,7 +122,7 @@ func ServeCanned(listener net.Listener, pages [][]byte) {
 	}
 }
 
-// replay serves one connection until its client leaves.
+// replay serves one connection.
 func replay(conn net.Conn, replies [][]byte) {
 	defer func() { _ = conn.Close() }()
 	request := make([]byte, 4096)

@@ -1,29 +1,29 @@
 package simulate
 
-// booked is what servers count of their requests, each at its own moments: the
-// numbers that a kind of server has not are not printed, and its histograms are nil.
+// booked has the counters and histograms of a server's requests. Each kind of server
+// updates and prints its own part; its other histograms are nil.
 type booked struct {
-	begun, ended tokens // With the first token of requests, and with their end.
+	begun, ended tokens // Added with the first token of requests, and with their end.
 	steps        uint64
-	// What the steps of the engine did.
+	// Sums over the steps of the engine.
 	context, generated, decoded, paused uint64
 	last                                iteration
 	reasons                             reasonCounts
 	requestTimings
 	requestSizes
-	// zeros says that times of 0 between the tokens of a request of one are booked,
-	// zeroWaits that waits of 0 are.
+	// zeros is true if requests of one token count as times of 0 between tokens,
+	// zeroWaits if queue times of 0 count.
 	zeros, zeroWaits bool
 }
 
-// requestTimings are histograms of times, requestSizes those of tokens; itl is of
-// tokens and tpot of requests.
+// requestTimings are histograms of times, requestSizes of tokens. itl has the times
+// between tokens, tpot the mean of each request.
 type (
 	requestTimings struct{ ttft, itl, tpot, e2e, queue, prefill, decode, inference *histogram }
 	requestSizes   struct{ promptEach, generationEach, cachedEach, computedEach *histogram }
 )
 
-// tokens are those of requests.
+// tokens counts the tokens of requests.
 type tokens struct{ prompt, cached, generation uint64 }
 
 func (t *tokens) add(r *request) {

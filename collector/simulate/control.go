@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// action is something done to a replica while its lock is held.
+// action changes a replica while its lock is held.
 type action func(r *Replica)
 
-// do does something to the replica now, and its ports follow.
+// do changes the replica now, then its ports.
 func (r *Replica) do(a action) {
 	r.mu.Lock()
 	r.catchUp()
 	a(r)
 	r.mu.Unlock()
-	// A port that cannot be opened again is tried at the next call; until then it
-	// refuses, as a server that fails to bind does.
+	// A port that cannot be opened again refuses until the next call.
 	_ = r.net.follow(r)
 }
 
-// SetRate changes the arrival rate, in requests a second.
+// SetRate changes the arrival rate, in requests per second.
 func (r *Replica) SetRate(rps float64) { r.do(setRate(rps)) }
 
 // Stall freezes the executor with its work in flight, or lets it continue.
@@ -31,8 +30,8 @@ func (r *Replica) Stall(on bool) {
 	})
 }
 
-// FailRequests kills the stub processes, and with them what is in flight, or
-// brings them back: every request fails while readiness says 200.
+// FailRequests kills the stub processes with the requests in flight, or restarts them.
+// Without them every request fails, although readiness is 200.
 func (r *Replica) FailRequests(on bool) {
 	r.do(func(r *Replica) {
 		if r.w.failing = on; on {
@@ -41,18 +40,18 @@ func (r *Replica) FailRequests(on bool) {
 	})
 }
 
-// Stick makes the next n requests get all their tokens and never their end.
+// Stick makes the next n requests get all tokens but never end.
 func (r *Replica) Stick(n int) { r.do(func(r *Replica) { r.w.stick += n }) }
 
-// Unsteady makes the same prompt get another answer each time, as a server does
-// whose choice of kernels depends on the batch.
+// Unsteady makes the same prompt get another answer each time, as if the choice of
+// kernels depended on the batch.
 func (r *Replica) Unsteady(on bool) { r.do(func(r *Replica) { r.w.unsteady = on }) }
 
-// Restart kills the process; after closed, plus the spec's LoadDuration, a new
-// one with all counters at zero opens the ports.
+// Restart kills the process. After closed, plus the spec's LoadDuration, a new one with
+// all counters at zero opens the ports.
 func (r *Replica) Restart(closed time.Duration) { r.Rollout(closed, "", "") }
 
-// Rollout is Restart into other versions; an empty one stays as it is.
+// Rollout is Restart with other versions; an empty one stays the same.
 func (r *Replica) Rollout(closed time.Duration, engineVersion, trtllmVersion string) {
 	r.do(func(r *Replica) {
 		spec := &r.w.spec
@@ -71,7 +70,7 @@ func (r *Replica) Stop() {
 	})
 }
 
-// Unload unloads a model of a Triton as POST /v2/repository/models/M/unload does.
+// Unload unloads a model of a Triton like POST /v2/repository/models/M/unload.
 func (r *Replica) Unload(model string) { r.do(control(model, false)) }
 
 // Load loads an unloaded model again.
@@ -105,7 +104,7 @@ func (s Scenario) next() time.Duration {
 	return s[0].at
 }
 
-// Repeat plays the scenario n times, each a time of every after the one before.
+// Repeat returns the scenario n times, each later than the one before by every.
 func (s Scenario) Repeat(n int, every time.Duration) Scenario {
 	var out Scenario
 	for i := range n {
@@ -121,7 +120,7 @@ func Burst(at, length time.Duration, base, peak float64) Scenario {
 	return Scenario{{at, setRate(peak)}, {at + length, setRate(base)}}
 }
 
-// setRate draws the next arrival again: a Poisson stream has no memory.
+// setRate also draws the next arrival again: a Poisson process has no memory.
 func setRate(rps float64) action {
 	return func(r *Replica) {
 		r.clients.load.Rate = rps

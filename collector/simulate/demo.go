@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// DemoFleet is a fleet to look at: pool llama-70b-prod of three Triton 25.12
-// (2.64.0, TensorRT-LLM 1.1.0) ensembles, and pool qwen-7b-chat of three
-// trtllm-serve, two of which are 1.3.0rc14 and the last 1.1.0, whose page has
-// five families without prefix and labels that say "undefined". Every replica
-// has a burst a minute, each at another time, so that tokens a second and queue
-// depth move within seconds.
+// DemoFleet returns the fleet of the demo: pool llama-70b-prod with three Triton 25.12
+// (2.64.0, TensorRT-LLM 1.1.0) ensembles, and pool qwen-7b-chat with three trtllm-serve,
+// two of them 1.3.0rc14 and the last 1.1.0, whose page has five families without prefix.
+// Every replica has one burst per minute, each at another time, so that the numbers move
+// within seconds.
 func DemoFleet(speed float64) FleetSpec {
 	llama, qwen := PoolSpec{Name: "llama-70b-prod"}, PoolSpec{Name: "qwen-7b-chat"}
 	for i := range 3 {
@@ -45,8 +44,8 @@ func DemoFleet(speed float64) FleetSpec {
 	return FleetSpec{Pools: []PoolSpec{llama, qwen}}
 }
 
-// MixedFleet is [DemoFleet] with a third pool, in which one model is served by
-// engines of four kinds, Triton with both of its backends.
+// MixedFleet returns [DemoFleet] with a third pool, which serves one model with four
+// kinds of engines, Triton with both of its backends.
 func MixedFleet(speed float64) FleetSpec {
 	fleet, mixed := DemoFleet(speed), PoolSpec{Name: "mistral-24b-mixed"}
 	for i, kind := range []Kind{KindVLLM, KindSGLang, KindServe, KindTriton, KindTritonLLMAPIModule} {

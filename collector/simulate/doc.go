@@ -1,13 +1,11 @@
-// Package simulate owns the simulated fleet: LLM servers without GPUs for
-// tests, benchmarks and demos. It models TensorRT-LLM's in-flight batching event
-// by event and speaks the HTTP of Triton, trtllm-serve, NIM and Dynamo as the
-// real servers were seen or read to speak it. It must not know the exporter:
-// nothing here imports another room.
+// Package simulate simulates LLM servers without GPUs for tests, benchmarks and demos.
+// It models TensorRT-LLM's in-flight batching event by event and answers HTTP like
+// Triton, trtllm-serve, NIM, Dynamo, vLLM and SGLang, according to captured pages and
+// their sources. It must not know the exporter: it imports no other package.
 //
-// A [Replica] is made of a [Spec] and moves in simulated time, by [Replica.Advance]
-// or, with a Speed, by the wall clock. Equal seeds and equal amounts of time give
-// equal states. What a page says and what is true are two things, so
-// [Replica.Observe] gives both of one moment:
+// A [Replica] is made from a [Spec] and moves in simulated time, by [Replica.Advance]
+// or, with a Speed, by the wall clock. Equal seeds and times give equal states.
+// [Replica.Observe] returns a page together with the truth at that moment:
 //
 //	r, err := simulate.NewReplica(simulate.Spec{
 //		Kind: simulate.KindTriton, EngineVersion: "2.64.0", Streaming: true,
@@ -18,11 +16,10 @@
 //	page, truth := r.Observe() // The page shows work in flight; truth.Iterations no longer grows.
 //
 // Replica.Listen opens real ports, which refuse connections while the server
-// loads or restarts. [StartFleet] runs many replicas, for instance those
-// of [DemoFleet]. [Faulty] is a page that goes wrong in a named way, and
-// [BenchPage] gives pages of a fixed shape for benchmarks.
+// loads or restarts. [StartFleet] runs many replicas, such as [DemoFleet]. [Faulty]
+// serves a page with a fault, and [BenchPage] returns pages of a fixed shape.
 //
-// Beyond the page: requests that clients send over HTTP (generate_stream,
-// /v1/chat/completions) enter the same executor and are streamed token by token,
-// so a canary sees queueing, stalls and streams that never end.
+// Requests over HTTP (generate_stream, /v1/chat/completions) enter the same executor and
+// are streamed token by token, so a canary sees queueing, stalls and streams that never
+// end.
 package simulate

@@ -17,8 +17,8 @@ func dynamoSoftware() software {
 	}
 }
 
-// dynamo is a simulated Dynamo deployment of one frontend (the API port) and one
-// TRT-LLM worker (the metrics port): two pages of one request stream.
+// dynamo is a simulated Dynamo frontend (the API port) with one TRT-LLM worker (the
+// metrics port): two pages about the same requests.
 type dynamo struct {
 	*serve
 	workerID                       uint64
@@ -71,7 +71,7 @@ func (d *dynamo) iterated(it *iteration) {
 	d.front.iterated(it)
 }
 
-// page is the worker's: Dynamo's component families, then the engine's.
+// page renders the worker's page: Dynamo's component families, then the engine's.
 func (d *dynamo) page() []byte {
 	const prefix = "dynamo_component_"
 	p, id := &page{dialect: rustDialect()}, strconv.FormatUint(d.workerID, 16)
@@ -89,7 +89,7 @@ func (d *dynamo) page() []byte {
 	return append(p.bytes(), engine.bytes()...)
 }
 
-// frontend is the page of the HTTP frontend.
+// frontend renders the page of the HTTP frontend.
 func (d *dynamo) frontend() []byte {
 	const prefix = "dynamo_frontend_"
 	p, labels, cfg := &page{dialect: rustDialect()}, pairs("model", d.w.spec.Model), d.w.spec.Engine
@@ -128,7 +128,7 @@ func (d *dynamo) frontend() []byte {
 func (d *dynamo) handlers(r *Replica) []http.Handler {
 	front := r.routes(d, map[string]answer{
 		"GET /metrics": shown(plainText, d.frontend),
-		// Healthy always, whatever the worker does.
+		// The frontend is always healthy, whatever the worker does.
 		"GET /health": ok(func() any {
 			return object{"status": "healthy", "endpoints": []string{"dyn://dynamo.backend.generate"}, "instances": []object{
 				{"component": "backend", "endpoint": "generate", "namespace": "dynamo", "instance_id": d.workerID},
@@ -137,7 +137,7 @@ func (d *dynamo) handlers(r *Replica) []http.Handler {
 		"GET /v1/models": ok(func() any { return modelList(d.w.start, "nvidia", d.w.spec.Model) }),
 	})
 	r.addChat(front, d)
-	// A worker says notready while it serves.
+	// A worker reports notready although it serves.
 	notReady := func(*http.Request) (int, any) {
 		up := d.w.now - d.w.up
 		return http.StatusServiceUnavailable, text{plainText, fmt.Appendf(nil,

@@ -2,11 +2,10 @@ package simulate
 
 import "time"
 
-// Engine says how the simulated TRT-LLM executor is built. Zero fields take
-// sensible values.
+// Engine configures the simulated TRT-LLM executor. Zero fields have defaults.
 type Engine struct {
-	// MaxActive is the most requests in the executor's active list, MaxBatch the
-	// most of them in one iteration.
+	// MaxActive is the maximum number of active requests, MaxBatch of requests in one
+	// iteration.
 	MaxActive, MaxBatch int
 	// KVBlocks and TokensPerBlock size the KV cache.
 	KVBlocks, TokensPerBlock int
@@ -15,10 +14,10 @@ type Engine struct {
 	IterationBase, PerContextToken, PerSequence time.Duration
 }
 
-// maxTokens is the most tokens of one iteration.
+// maxTokens is the maximum number of tokens in one iteration.
 const maxTokens = 8192
 
-// withDefaults fills in a mid-size model on one GPU.
+// withDefaults sets the defaults, a mid-size model on one GPU.
 func (c Engine) withDefaults() Engine {
 	setDefault(&c.MaxActive, 64)
 	setDefault(&c.MaxBatch, min(c.MaxActive, 64))
@@ -30,16 +29,12 @@ func (c Engine) withDefaults() Engine {
 	return c
 }
 
-// observer hears what happens in the executor, at the simulated moment it does.
+// observer is called at the simulated time of each event in the executor.
 type observer interface {
-	// The method started hears of a request's first token.
-	started(r *request)
-	// The method finished hears of a request that got all its tokens.
-	finished(r *request)
-	// The method failed hears of a request the executor gave an error.
+	started(r *request)  // It has its first token.
+	finished(r *request) // It has all its tokens.
 	failed(r *request)
-	// The method iterated hears of every iteration, after the requests it ended.
-	iterated(it *iteration)
+	iterated(it *iteration) // Called after the requests that the iteration ended.
 }
 
 // iteration is the statistics record of one executor iteration.
@@ -53,7 +48,7 @@ type iteration struct {
 	kv                   kvStats
 }
 
-// batch is what an iteration computes: requests by what they do, and tokens.
+// batch counts the requests of an iteration by phase, and its tokens.
 type batch struct {
 	scheduled, context, decoding, paused int
 	contextTokens, tokens                int
@@ -70,7 +65,7 @@ type engine struct {
 	running   *iteration
 	end       time.Duration // When the running iteration ends.
 	stalled   bool
-	remaining time.Duration // Of the running iteration, while stalled.
+	remaining time.Duration // Remaining time of the running iteration, while stalled.
 	last      iteration
 	busy      time.Duration // Time spent in iterations.
 	Executed
@@ -80,11 +75,11 @@ func newEngine(cfg Engine, load Workload) *engine {
 	return &engine{cfg: cfg, kv: newKVCache(cfg, load), end: never}
 }
 
-// clamp cuts a request to what the executor could ever serve.
+// clamp limits a request to what the executor can serve.
 func (e *engine) clamp(r *request) {
-	room := (e.kv.blocks - 1) * e.kv.perBlock
-	r.prompt = min(r.prompt, max(1, room/2))
-	r.output = max(1, min(r.output, room-r.prompt))
+	capacity := (e.kv.blocks - 1) * e.kv.perBlock
+	r.prompt = min(r.prompt, max(1, capacity/2))
+	r.output = max(1, min(r.output, capacity-r.prompt))
 	r.target = r.prompt
 }
 

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Fault names one way in which a metrics page can go wrong.
+// Fault is a fault of a metrics page.
 type Fault string
 
-// The faults of Faulty; none is "".
+// The faults of Faulty; "" is none.
 const (
 	FaultHang      Fault = "hang"       // Accepts and never answers.
-	FaultHangBody  Fault = "hang_body"  // Sends headers and half the page, then nothing.
+	FaultHangBody  Fault = "hang_body"  // Stops after headers and half the page.
 	FaultTrickle   Fault = "trickle"    // One byte every 20 ms.
 	FaultReset     Fault = "reset"      // TCP reset before any answer.
 	FaultResetBody Fault = "reset_body" // TCP reset in the middle of the page.
@@ -28,8 +28,7 @@ const (
 	FaultBadUTF8   Fault = "bad_utf8"   // A label value that is not UTF-8.
 )
 
-// Faulty answers a request with a page, or with what a fault makes of it. Its
-// server listens on TCP.
+// Faulty answers a request with a page that has a fault. Its server must listen on TCP.
 func Faulty(fault Fault, page string, w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", plainText)
 	switch fault {
@@ -78,14 +77,14 @@ func trickle(w http.ResponseWriter, req *http.Request, page string) {
 	}
 }
 
-// hangUp sends some bytes and ends the connection, with or without a reset.
-func hangUp(w http.ResponseWriter, begun string, reset bool) {
+// hangUp sends a text and closes the connection, with or without a reset.
+func hangUp(w http.ResponseWriter, text string, reset bool) {
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	defer func() { _ = conn.Close() }()
-	_, _ = rw.WriteString(begun)
+	_, _ = rw.WriteString(text)
 	_ = rw.Flush()
 	if tcp, ok := conn.(*net.TCPConn); ok && reset {
 		// A linger of 0 makes the close a reset.
@@ -93,8 +92,7 @@ func hangUp(w http.ResponseWriter, begun string, reset bool) {
 	}
 }
 
-// bomb sends 1 GiB of comments as gzip. A gzip stream may have many members: one
-// of 4 MiB is made and sent again and again.
+// bomb sends 1 GiB of comments as gzip, by repeating one member of 4 MiB.
 func bomb(w http.ResponseWriter) {
 	w.Header().Set("Content-Encoding", "gzip")
 	var member bytes.Buffer
@@ -113,7 +111,7 @@ func repeat(w io.Writer, block []byte, n int) {
 	}
 }
 
-// noise is 4 KiB that no text would have, the same each time.
+// noise returns 4 KiB of bytes that are not text, the same each time.
 func noise() (out []byte) {
 	for i := range 512 {
 		h := mix(uint64(i), "noise")

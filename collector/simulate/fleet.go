@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// FleetSpec says which replicas a fleet has, pool by pool.
+// FleetSpec lists the pools of a fleet.
 type FleetSpec struct{ Pools []PoolSpec }
 
-// PoolSpec is the replicas of one model behind one name.
+// PoolSpec lists the replicas of a pool.
 type PoolSpec struct {
 	Name     string
 	Replicas []Spec
@@ -24,18 +24,17 @@ type Fleet struct {
 	pacing sync.WaitGroup
 }
 
-// Pool is the running replicas of a PoolSpec.
+// Pool has the running replicas of a PoolSpec.
 type Pool struct {
 	Name     string
 	Replicas []*Replica
 }
 
-// paceEvery is short, so that streamed tokens come smoothly.
+// paceEvery is short, so that tokens are streamed smoothly.
 const paceEvery = 20 * time.Millisecond
 
-// StartFleet opens the ports of all replicas and keeps their time in step with
-// the wall clock (those with a Speed; the others wait for Advance) until ctx ends
-// or Close is called. Close must be called in any case.
+// StartFleet opens the ports of all replicas and advances those with a Speed by the wall
+// clock until ctx ends or Close is called. Close must be called in any case.
 func StartFleet(ctx context.Context, spec FleetSpec) (*Fleet, error) {
 	f := &Fleet{cancel: func() {}}
 	for _, p := range spec.Pools {
@@ -84,7 +83,7 @@ func (f *Fleet) Close() {
 // Pools returns the pools in the order of the spec; the slice must not be changed.
 func (f *Fleet) Pools() []Pool { return f.pools }
 
-// Replica finds a replica by its pool and name; nil when there is none.
+// Replica returns a replica by its pool and name; nil if there is none.
 func (f *Fleet) Replica(pool, name string) *Replica {
 	for _, p := range f.pools {
 		for _, r := range p.Replicas {

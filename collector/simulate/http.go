@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// answer is what a route answers, made while the process of the replica is
-// locked. The body is nil, a text or what becomes JSON.
+// answer returns the answer of a route. It is called while the replica is locked. The
+// body is nil, a text or a value to encode as JSON.
 type answer func(req *http.Request) (status int, body any)
 
 // text is a body that is not JSON.
@@ -22,20 +22,20 @@ const (
 	prometheusText = "text/plain; version=0.0.4; charset=utf-8"
 )
 
-// object is a JSON object; encoding sorts its keys, which no client may rely on.
+// object is a JSON object.
 type object map[string]any
 
-// ok answers 200 with a body of that moment.
+// ok answers 200 with a body.
 func ok(body func() any) answer {
 	return func(*http.Request) (int, any) { return http.StatusOK, body() }
 }
 
-// shown is a page of the process.
+// shown answers with a page of the process.
 func shown(contentType string, page func() []byte) answer {
 	return ok(func() any { return text{contentType, page()} })
 }
 
-// routes answers for a process; once it has ended, connections are aborted.
+// routes returns the routes of a process. Once it has ended, they abort connections.
 func (r *Replica) routes(srv server, answers map[string]answer) *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, a := range answers {
@@ -51,7 +51,7 @@ func (r *Replica) routes(srv server, answers map[string]answer) *http.ServeMux {
 	return mux
 }
 
-// locked runs f on the world of this moment; false when the process is gone.
+// locked runs f under the lock; it returns false if the process has ended.
 func (r *Replica) locked(srv server, f func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,6 @@ func write(w http.ResponseWriter, status int, body any) {
 		w.Header().Set("Content-Type", b.kind)
 		writeBody(w, status, b.body)
 	default:
-		// What is sent is made here and can always be encoded.
 		encoded, _ := json.Marshal(body)
 		w.Header().Set("Content-Type", "application/json")
 		writeBody(w, status, encoded)
@@ -85,11 +84,10 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 		h["Content-Type"] = nil
 	}
 	w.WriteHeader(status)
-	// A reader that left is no concern of the server.
 	_, _ = w.Write(body)
 }
 
-// modelList is the answer of GET /v1/models.
+// modelList returns the answer to GET /v1/models.
 func modelList(created time.Time, owner string, ids ...string) object {
 	list := []object{}
 	for _, id := range ids {
@@ -98,7 +96,7 @@ func modelList(created time.Time, owner string, ids ...string) object {
 	return object{"object": "list", "data": list}
 }
 
-// notFound answers what has no route, and uvicorn everything, as FastAPI does.
+// notFound answers unknown paths like FastAPI.
 func notFound(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusNotFound, object{"detail": "Not Found"})
 }

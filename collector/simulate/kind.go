@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// Kind names a server the simulator can be.
+// Kind is a kind of server.
 type Kind string
 
-// kinds are the servers there are. Everything about one is in the files that
-// begin with its name; here is its entry and no more.
+// kinds returns all kinds of servers. Each is in the files that begin with its name.
 func kinds() map[Kind]software {
 	return map[Kind]software{
 		KindTriton:                   repository("tensorrtllm").software(),
@@ -32,52 +31,47 @@ func kinds() map[Kind]software {
 	}
 }
 
-// software is what a kind of server answers about itself.
+// software describes a kind of server.
 type software struct {
-	// path is where its metrics page is; onePort says that the page is on the
-	// port of the API.
+	// path is the path of the metrics page; onePort is true if it is on the API port.
 	path    string
 	onePort bool
-	// engineVersion, trtllmVersion and model are those of a spec that names none.
+	// engineVersion, trtllmVersion and model are defaults for the spec.
 	engineVersion, trtllmVersion, model string
-	// complete fills in what else a spec leaves open and says what is wrong with it;
-	// nil for nothing.
+	// complete sets other defaults of a spec and validates it; it may be nil.
 	complete func(s *Spec) error
-	// start makes a new process.
+	// start returns a new process.
 	start func(w *world) server
-	// abortsAbandoned says that a request ends when its client leaves; others go
-	// on to the last token.
+	// abortsAbandoned is true if a request ends when its client leaves, instead of
+	// continuing to the last token.
 	abortsAbandoned bool
-	// roleFirst says that a chat stream sends its role frame before the first
-	// token is there, not with it.
+	// roleFirst is true if a chat stream sends its role frame before the first token, not
+	// with it.
 	roleFirst bool
-	// endsFailed says that a chat stream that fails ends with the error in an event
-	// and [DONE]; others just end.
+	// endsFailed is true if a failed chat stream ends with an error event and [DONE]
+	// instead of just ending.
 	endsFailed bool
 }
 
-// server is a running process: what it books, prints and answers.
+// server is a running process.
 type server interface {
 	observer
-	// The method stuck hears of a request that got all its tokens and never its end.
-	stuck(r *request)
-	// The method admit books a request that comes in, as the real server does, and
-	// says whether it may go to the executor.
+	stuck(r *request) // It has all its tokens but never ends.
+	// The method admit counts a new request and reports whether it enters the executor.
 	admit(r *request) bool
-	// The method next is the moment of the server's next own work, tick does it.
+	// The method next returns when tick is due.
 	next() time.Duration
 	tick()
-	// The method control begins to load or unload a model.
+	// The method control starts loading or unloading a model.
 	control(model string, load bool)
-	// The method page renders the metrics page of this moment.
 	page() []byte
-	// The method handlers answers the ports: the API's, then that of the page where
-	// it has its own.
+	// The method handlers returns the handlers of the API port and of the metrics port, if
+	// it is another.
 	handlers(r *Replica) []http.Handler
 }
 
-// plain is the part of servers that take every request, book none that never ends,
-// have no work of their own between requests and no models to load.
+// plain is the common part of servers that admit every request, do nothing between
+// requests and load no models.
 type plain struct{ w *world }
 
 func (p plain) admit(*request) bool { return !p.w.failing }

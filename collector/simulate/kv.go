@@ -2,23 +2,22 @@ package simulate
 
 import "slices"
 
-// kvCache is a paged KV cache of equal blocks. Blocks of a shared prefix stay
-// cached after their last user has gone and then count as free, because they
-// are given away as soon as somebody needs room (TRT-LLM's block reuse).
+// kvCache is a paged KV cache. Blocks of a shared prefix stay cached after their last
+// user, and then count as free because they can be evicted (TRT-LLM's block reuse).
 type kvCache struct {
 	blocks, perBlock, used, evictable int // A block is of perBlock tokens.
 	groups                            []prefix
 	kvStats
 }
 
-// kvStats are what the executor's statistics say of blocks: since the start, and
-// of the running iteration.
+// kvStats has the executor's statistics of blocks: since the start, and for the running
+// iteration.
 type kvStats struct {
 	reused, missed                       uint64
 	iterReused, iterMissed, iterGenAlloc int
 }
 
-// prefix is one shared prompt beginning.
+// prefix is a shared prefix of prompts.
 type prefix struct {
 	blocks, refs int
 	cached       bool
@@ -33,8 +32,8 @@ func (k *kvCache) free() int { return k.blocks - k.used }
 
 func (k *kvCache) blocksFor(tokens int) int { return (tokens + k.perBlock - 1) / k.perBlock }
 
-// take moves n blocks from free to used, evicting cached prefixes nobody uses.
-func (k *kvCache) take(n int) bool {
+// allocate moves n blocks from free to used, evicting unused prefixes.
+func (k *kvCache) allocate(n int) bool {
 	if n > k.free() {
 		return false
 	}
@@ -48,13 +47,13 @@ func (k *kvCache) take(n int) bool {
 	return true
 }
 
-// begin gives r the blocks of its whole context and sets where its prefill
-// starts; false when there is no room.
+// begin allocates the blocks for the whole context of r and sets where its prefill
+// starts; it returns false if there are too few.
 func (k *kvCache) begin(r *request) bool {
 	want := k.blocksFor(r.target + 1)
 	g := k.groupOf(r)
 	if g == nil || want <= g.blocks {
-		if !k.take(want) {
+		if !k.allocate(want) {
 			return false
 		}
 		r.blocks = want
@@ -69,12 +68,12 @@ func (k *kvCache) begin(r *request) bool {
 		return false
 	}
 	if hit && g.refs == 0 {
-		// The prefix comes back from the evictable part of free.
+		// The prefix is no longer evictable.
 		k.evictable -= g.blocks
 	}
 	g.refs++
 	g.cached, r.shared, r.blocks = true, true, want-g.blocks
-	k.take(need)
+	k.allocate(need)
 	if !hit {
 		k.miss(want)
 		return true
@@ -99,7 +98,7 @@ func (k *kvCache) groupOf(r *request) *prefix {
 	return &k.groups[r.group]
 }
 
-// held returns the number of blocks r uses, its shared prefix with them.
+// held returns the number of blocks of r, including its shared prefix.
 func (k *kvCache) held(r *request) int {
 	if r.shared {
 		return r.blocks + k.groups[r.group].blocks
@@ -107,12 +106,12 @@ func (k *kvCache) held(r *request) int {
 	return r.blocks
 }
 
-// grow gives r one more block when its next token needs one.
+// grow allocates another block for r if its next token needs one.
 func (k *kvCache) grow(r *request) bool {
 	if k.blocksFor(r.prompt+r.generated+1) <= k.held(r) {
 		return true
 	}
-	if !k.take(1) {
+	if !k.allocate(1) {
 		return false
 	}
 	r.blocks++
@@ -120,7 +119,7 @@ func (k *kvCache) grow(r *request) bool {
 	return true
 }
 
-// release gives back all blocks of r; a shared prefix stays cached.
+// release frees all blocks of r; a shared prefix stays cached.
 func (k *kvCache) release(r *request) {
 	k.used -= r.blocks
 	r.blocks = 0

@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// network is the ports of a replica: the API's, then that of the metrics page if
-// it has its own. It follows the replica's phase: a port that must refuse is
-// closed, so that clients get "connection refused" and no reset.
+// network has the ports of a replica: that of the API, then that of the metrics if it is
+// another. Ports are closed while the replica does not serve, so that clients get
+// "connection refused" instead of a reset.
 type network struct {
 	mu      sync.Mutex
 	ports   []*port
 	serving sync.WaitGroup
 }
 
-// port is one TCP port: held for the life of the replica, listening or not.
+// port is one TCP port, reserved for the life of the replica.
 type port struct {
-	addr  string
-	hold  func() // Lets the port go.
-	srv   *http.Server
-	open  net.Listener
-	epoch int
+	addr     string
+	free     func() // Ends the reservation.
+	srv      *http.Server
+	listener net.Listener
+	epoch    int
 }
 
-// Listen opens the replica's ports; while it loads they are reserved and refuse.
-// Close ends it, after an error too.
+// Listen opens the replica's ports, or reserves them while it loads. Close must be called
+// afterwards, even after an error.
 func (r *Replica) Listen(ctx context.Context) error {
 	if err := r.reserve(ctx); err != nil {
 		return fmt.Errorf("replica %s: %w", r.spec.Name, err)
@@ -49,11 +49,11 @@ func (r *Replica) reserve(ctx context.Context) error {
 		wanted = wanted[:1]
 	}
 	for _, number := range wanted {
-		addr, hold, err := reserve(ctx, net.JoinHostPort(r.spec.Host, strconv.Itoa(number)))
+		addr, free, err := reserve(ctx, net.JoinHostPort(r.spec.Host, strconv.Itoa(number)))
 		if err != nil {
 			return fmt.Errorf("reserve port: %w", err)
 		}
-		r.net.ports = append(r.net.ports, &port{addr: addr, hold: hold})
+		r.net.ports = append(r.net.ports, &port{addr: addr, free: free})
 	}
 	return nil
 }
@@ -63,27 +63,26 @@ func (r *Replica) Close() {
 	r.net.mu.Lock()
 	for _, p := range r.net.ports {
 		p.shut()
-		p.hold()
+		p.free()
 	}
 	r.net.ports = nil
 	r.net.mu.Unlock()
 	r.net.serving.Wait()
 }
 
-// APIAddr is the host:port of the API, "" before Listen.
+// APIAddr returns the host:port of the API, "" before Listen.
 func (r *Replica) APIAddr() string { return r.net.addr(0) }
 
-// MetricsAddr is the host:port of the metrics page, "" before Listen.
+// MetricsAddr returns the host:port of the metrics page, "" before Listen.
 func (r *Replica) MetricsAddr() string { return r.net.addr(1) }
 
-// MetricsPath is where on MetricsAddr the page is.
+// MetricsPath returns the path of the metrics page.
 func (r *Replica) MetricsPath() string { return r.kind.path }
 
-// MetricsURL is the address of the metrics page once the replica listens.
+// MetricsURL returns the URL of the metrics page. The replica must listen.
 func (r *Replica) MetricsURL() string { return "http://" + r.MetricsAddr() + r.MetricsPath() }
 
-// APIURL is the base of the API, without a trailing slash, once the replica
-// listens.
+// APIURL returns the URL of the API without a trailing slash. The replica must listen.
 func (r *Replica) APIURL() string { return "http://" + r.APIAddr() }
 
 func (n *network) addr(i int) string {
@@ -95,7 +94,7 @@ func (n *network) addr(i int) string {
 	return n.ports[min(i, len(n.ports)-1)].addr
 }
 
-// follow opens and closes ports as the replica's phase has it.
+// follow opens and closes the ports according to the replica's phase.
 func (n *network) follow(r *Replica) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,25 +120,22 @@ func (p *port) listen(h http.Handler, epoch int, serving *sync.WaitGroup) error 
 		return fmt.Errorf("open port %s: %w", p.addr, err)
 	}
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	p.epoch, p.open, p.srv = epoch, l, srv
-	serving.Go(func() {
-		// Serve ends with ErrServerClosed when the port is shut.
-		_ = srv.Serve(l)
-	})
+	p.epoch, p.listener, p.srv = epoch, l, srv
+	serving.Go(func() { _ = srv.Serve(l) })
 	return nil
 }
 
 func (p *port) shut() {
 	if p.srv != nil {
-		// The listener first: a server that has not begun to serve does not know it.
-		_ = p.open.Close()
+		// A server that does not serve yet does not close the listener.
+		_ = p.listener.Close()
 		_ = p.srv.Close()
-		p.srv, p.open = nil, nil
+		p.srv, p.listener = nil, nil
 	}
 }
 
-// APIHandler answers as the API port does now, without a socket; while the port
-// refuses it answers nothing and aborts the connection.
+// APIHandler answers like the API port, without a socket. It aborts the connection while
+// the port is closed.
 func (r *Replica) APIHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()

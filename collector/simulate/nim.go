@@ -12,8 +12,8 @@ func nimSoftware() software {
 	}
 }
 
-// nim is a simulated NIM: one port, names without prefix, token counters and
-// per-token times that move every iteration.
+// nim is a simulated NIM: one port, names without prefix, token counters and times per
+// token that move with every iteration.
 type nim struct {
 	plain
 	booked
@@ -56,8 +56,8 @@ func (s *nim) page() []byte {
 }
 
 func (s *nim) handlers(r *Replica) []http.Handler {
-	health := func(of string) answer {
-		return ok(func() any { return object{"object": "health." + of, "message": "Service is " + of + "."} })
+	health := func(state string) answer {
+		return ok(func() any { return object{"object": "health." + state, "message": "Service is " + state + "."} })
 	}
 	mux := r.routes(s, map[string]answer{
 		"GET /v1/metrics": shown(prometheusText, s.page),

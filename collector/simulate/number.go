@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// appendCpp writes v as prometheus-cpp does: up to 16 significant digits, an
+// appendCpp appends v like prometheus-cpp: up to 16 significant digits, an
 // exponent from 1e16 on and below 1e-4, and "Nan" for not-a-number.
 func appendCpp(dst []byte, v float64) []byte {
 	if math.IsNaN(v) {
@@ -16,8 +16,8 @@ func appendCpp(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'g', 16, 64)
 }
 
-// appendPython writes v as Python's prometheus_client does: the shortest text
-// that reads back, with ".0" on whole numbers and an exponent from 1e6 on.
+// appendPython appends v like Python's prometheus_client: the shortest text that parses
+// back, with ".0" for whole numbers.
 func appendPython(dst []byte, v float64) []byte {
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, v, 'g', -1, 64)
@@ -27,14 +27,14 @@ func appendPython(dst []byte, v float64) []byte {
 	return append(dst, ".0"...)
 }
 
-// appendPythonOld is appendPython of prometheus_client up to 2024, which writes
-// three exponent digits (NIM 1.x: 1.15891634176e+011).
+// appendPythonOld appends v like prometheus_client up to 2024, with three exponent digits
+// (NIM 1.x: 1.15891634176e+011).
 func appendPythonOld(dst []byte, v float64) []byte {
 	return append(dst, bytes.Replace(appendPython(nil, v), []byte("e+"), []byte("e+0"), 1)...)
 }
 
-// appendRust writes v as the Rust prometheus crate does: shortest decimal text,
-// never an exponent, no ".0".
+// appendRust appends v like the Rust prometheus crate: the shortest decimal text without
+// exponent or ".0".
 func appendRust(dst []byte, v float64) []byte { return strconv.AppendFloat(dst, v, 'f', -1, 64) }
 
 // histogram counts observations per bucket; counts has one more entry than
@@ -50,8 +50,7 @@ func newHistogram(bounds ...float64) *histogram {
 	return &histogram{bounds: bounds, counts: make([]uint64, len(bounds)+1)}
 }
 
-// The buckets of vLLM's histograms of times to the first token, between tokens and
-// of whole requests or their phases, which TensorRT-LLM took over.
+// The buckets of vLLM's histograms, which TensorRT-LLM uses too.
 
 func firstTokenTimes() *histogram {
 	return newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560)
@@ -67,7 +66,7 @@ func requestTimes() *histogram {
 
 func (h *histogram) observe(v float64) { h.observeN(v, 1) }
 
-// observeN books n observations of the same value, where there is a histogram.
+// observeN adds n observations of the same value; a nil histogram ignores them.
 func (h *histogram) observeN(v float64, n uint64) {
 	if h == nil {
 		return

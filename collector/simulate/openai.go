@@ -20,7 +20,7 @@ type chatRequest struct {
 	} `json:"stream_options"`
 }
 
-// addChat adds POST /v1/chat/completions, which streams the way trtllm-serve does.
+// addChat adds POST /v1/chat/completions, which streams like trtllm-serve.
 func (r *Replica) addChat(mux *http.ServeMux, srv server) {
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, req *http.Request) {
 		var asked chatRequest
@@ -44,7 +44,7 @@ func (r *Replica) addChat(mux *http.ServeMux, srv server) {
 	})
 }
 
-// chat is one completion on its way to the client.
+// chat is one streamed completion.
 type chat struct {
 	asked   chatRequest
 	prompt  string
@@ -56,14 +56,14 @@ type chat struct {
 func (c *chat) stream(w http.ResponseWriter, req *http.Request, x exchange) {
 	out, tokens := newStreamer(w, "text/event-stream", http.StatusOK), 0
 	role := func() {
-		// The real servers have a space at the end of this frame.
+		// The real servers write a space at the end of this frame.
 		text, _ := json.Marshal(c.frame(object{"index": 0, "delta": object{"role": "assistant"}}))
 		out.raw("data: " + string(text) + " \n\n")
 	}
 	if c.kind.roleFirst {
 		role()
 	}
-	failed, gone := x.follow(req, func(n int, text string) {
+	failed, left := x.follow(req, func(n int, text string) {
 		if !c.kind.roleFirst && n == 1 {
 			role()
 		}
@@ -74,12 +74,12 @@ func (c *chat) stream(w http.ResponseWriter, req *http.Request, x exchange) {
 		}
 		out.event(c.frame(choice))
 	})
-	if !gone {
+	if !left {
 		c.end(out, failed, tokens)
 	}
 }
 
-// end writes what comes after the last token.
+// end writes the end of the stream.
 func (c *chat) end(out streamer, failed bool, tokens int) {
 	switch {
 	case failed && c.kind.endsFailed:
@@ -87,7 +87,6 @@ func (c *chat) end(out streamer, failed bool, tokens int) {
 			"message": "EngineCore encountered an issue. See stack trace (above) for the root cause.", "type": "InternalServerError", "param": nil, "code": 500,
 		}})
 	case failed:
-		// The connection just ends: no error frame and no [DONE].
 		panic(http.ErrAbortHandler)
 	case c.asked.StreamOptions.IncludeUsage:
 		f, prompt := c.frame(), promptTokens(c.prompt)

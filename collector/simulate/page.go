@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// dialect is how a client library writes a page.
+// dialect describes how a client library writes a page.
 type dialect struct {
 	number func([]byte, float64) []byte
 	// parts is the order inside a histogram: b(uckets), c(ount) and s(um).
 	parts string
-	// sorted puts the label le in its place by name, and not last.
+	// sorted sorts the label le among the others instead of appending it.
 	sorted bool
 	// sparse leaves out histograms without an observation.
 	sparse bool
@@ -19,33 +19,33 @@ type dialect struct {
 
 func cppDialect() dialect { return dialect{number: appendCpp, parts: "csb"} }
 
-// pythonDialect is that of prometheus_client in its multiprocess mode.
+// pythonDialect returns the dialect of prometheus_client in its multiprocess mode.
 func pythonDialect() dialect {
 	return dialect{number: appendPython, parts: "sbc", sorted: true, sparse: true}
 }
 
 func rustDialect() dialect { return dialect{number: appendRust, parts: "bsc"} }
 
-// page renders one exposition page. Series of a family are put into an
-// arbitrary but stable order when seed is not zero, as an unordered_map does;
-// a family without series is left out, with its HELP and TYPE.
+// page renders one exposition page. If seed is not zero, the series of a family are in
+// an arbitrary but stable order, like those of an unordered_map. A family without series
+// is left out, with its HELP and TYPE.
 type page struct {
 	dialect
 	seed uint64
 
 	out              []byte
 	kind, name, help string
-	scratch          []byte // The series of the present family.
+	scratch          []byte // The series of the current family.
 	series           []block
 }
 
-// block is where in scratch one series (or histogram, or summary) is.
+// block is the part of scratch with one series, histogram or summary.
 type block struct {
 	hash     uint64
 	from, to int
 }
 
-// family ends the family before and begins another one.
+// family starts a new family.
 func (p *page) family(kind, name, help string) {
 	p.flush()
 	p.kind, p.name, p.help = kind, name, help
@@ -57,7 +57,7 @@ func (p *page) one(kind, name, help, labels string, v float64) {
 	p.add(labels, v)
 }
 
-// add writes one sample of the present family.
+// add writes one sample of the current family.
 func (p *page) add(labels string, v float64) {
 	p.line("", labels, v)
 	p.end(labels)
@@ -69,7 +69,7 @@ func (p *page) histogram(name, help, labels string, h *histogram) {
 	p.addHistogram(labels, h)
 }
 
-// addHistogram writes one histogram of the present family.
+// addHistogram writes one histogram of the current family.
 func (p *page) addHistogram(labels string, h *histogram) {
 	if p.sparse && h.n == 0 {
 		return
@@ -106,16 +106,16 @@ func (p *page) buckets(labels string, h *histogram) {
 	}
 }
 
-// around says what of the labels is before and after a label, by its name.
+// around splits sorted labels at the position of another label.
 func around(name, labels string) (before, after string) {
 	parts := strings.SplitAfter(labels, `",`)
-	if at := slices.IndexFunc(parts, func(label string) bool { return label > name }); at >= 0 {
-		return strings.Join(parts[:at], ""), "," + strings.Join(parts[at:], "")
+	if i := slices.IndexFunc(parts, func(label string) bool { return label > name }); i >= 0 {
+		return strings.Join(parts[:i], ""), "," + strings.Join(parts[i:], "")
 	}
 	return labels + ",", ""
 }
 
-// with are sorted labels with another one in its place.
+// with inserts another label into sorted labels.
 func with(labels, name, value string) string {
 	before, after := around(name, labels)
 	return before + pairs(name, value) + after
@@ -133,7 +133,7 @@ func (p *page) addSummary(labels string, n uint64, sum float64, values []float64
 	p.end(labels)
 }
 
-// quantiles are those of Triton's summaries.
+// quantiles returns the quantiles of Triton's summaries.
 func quantiles() []float64 { return []float64{0.5, 0.9, 0.95, 0.99, 0.999} }
 
 func (p *page) line(suffix, labels string, v float64) {
@@ -150,12 +150,12 @@ func (p *page) text(parts ...string) {
 	}
 }
 
-// value ends a line.
+// value writes a value and ends the line.
 func (p *page) value(before string, v float64) {
 	p.scratch = append(p.number(append(p.scratch, before...), v), '\n')
 }
 
-// end ends the series that began where the last one ended.
+// end ends a series.
 func (p *page) end(labels string) {
 	from := 0
 	if n := len(p.series); n > 0 {
@@ -178,7 +178,7 @@ func (p *page) flush() {
 	p.scratch, p.series = p.scratch[:0], p.series[:0]
 }
 
-// bytes ends the page and hands it over.
+// bytes ends the page and returns it.
 func (p *page) bytes() []byte {
 	p.flush()
 	return p.out
@@ -186,7 +186,7 @@ func (p *page) bytes() []byte {
 
 var escapeLabel = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// pairs renders label names and values given in turn; names must come sorted.
+// pairs renders alternating label names and values; the names must be sorted.
 func pairs(namesAndValues ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(namesAndValues); i += 2 {
@@ -198,8 +198,8 @@ func pairs(namesAndValues ...string) string {
 	return b.String()
 }
 
-// mix hashes a text with a seed (FNV-1a, then a finaliser so that near texts
-// fall far apart).
+// mix hashes a text with a seed: FNV-1a with a finalizer, so that similar texts get
+// distant hashes.
 func mix(seed uint64, text string) uint64 {
 	h := uint64(14695981039346656037) ^ (seed * 0x9e3779b97f4a7c15)
 	for i := range len(text) {

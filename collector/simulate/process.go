@@ -2,7 +2,7 @@ package simulate
 
 import "time"
 
-// runTo processes every event up to and at t, in order of time.
+// runTo processes the events up to t in order of time.
 func (r *Replica) runTo(t time.Duration) {
 	for {
 		at := min(r.clients.next, r.upAt, r.timeline.next(), r.w.engine.end)
@@ -18,7 +18,7 @@ func (r *Replica) runTo(t time.Duration) {
 	}
 }
 
-// step does the one thing that is due; ties are broken in a fixed order.
+// step processes the next event; ties are broken in a fixed order.
 func (r *Replica) step() {
 	w := r.w
 	switch {
@@ -37,7 +37,7 @@ func (r *Replica) step() {
 	}
 }
 
-// arrive brings a request to the API port; false when it is not in work.
+// arrive handles a new request and reports whether it entered the executor.
 func (r *Replica) arrive(req *request) bool {
 	w := r.w
 	if w.phase != PhaseServing {
@@ -67,20 +67,19 @@ func (r *Replica) boot() {
 	w.server = r.kind.start(w)
 }
 
-// load makes an executor without work, and one that does none while a stall lasts.
+// load replaces the executor by an empty one.
 func (w *world) load() {
 	w.engine = newEngine(w.spec.Engine, w.spec.Workload)
 	w.engine.stall(w.now, w.stalled)
 }
 
-// stop ends the process; what is in flight is lost.
+// stop ends the process and fails the requests in flight.
 func (r *Replica) stop(phase Phase) {
 	r.w.engine.abort(r.w.truth.bookFailed)
 	r.w.server, r.w.phase = nil, phase
 }
 
-// The executor's observer is the world: it books what happens in the truth and
-// passes it on to the server.
+// world implements observer: it updates the truth and calls the server.
 
 func (w *world) started(r *request) { w.server.started(r) }
 

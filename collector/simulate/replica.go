@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Phase is the state of a replica's process.
+// Phase is the phase of a replica's process.
 type Phase string
 
-// The phases. Both ports refuse while loading and while down.
+// The phases. The ports refuse connections except while serving.
 const (
 	PhaseLoading Phase = "loading"
 	PhaseServing Phase = "serving"
 	PhaseDown    Phase = "down"
 )
 
-// Replica is one simulated server: its clients, its executor, its page and, once
-// Listen was called, its ports. All methods are safe for concurrent use.
+// Replica is one simulated server with its clients, and after Listen its ports. All
+// methods are safe for concurrent use.
 type Replica struct {
 	spec Spec
 	kind software
@@ -27,36 +27,36 @@ type Replica struct {
 	w        *world
 	clients  *clients
 	timeline Scenario
-	began    time.Time // Real time at simulated time 0, when Speed is set.
+	began    time.Time // Wall-clock time at simulated time 0, if Speed is set.
 	upAt     time.Duration
 
 	net network
 }
 
-// world is what a server sees of its replica: the clock, the executor of its
-// process and the switches that faults turn.
+// world is the part of a replica that its server uses: the clock, the executor and the
+// faults.
 type world struct {
 	spec   Spec
 	start  time.Time // The wall clock at simulated time 0.
 	now    time.Duration
 	phase  Phase
-	up     time.Duration // When the present process began to serve.
+	up     time.Duration // When the current process began to serve.
 	engine *engine
-	server server // Nil while no process serves.
+	server server // nil while no process serves.
 	truth  Truth
 	switches
 }
 
-// switches are the faults of a process.
+// switches are the faults that are turned on.
 type switches struct {
-	failing  bool // Stubs dead: every request fails.
-	stick    int  // So many next requests never end.
+	failing  bool // The stub processes are dead: every request fails.
+	stick    int  // The number of next requests that never end.
 	stalled  bool
 	unsteady bool // Answers differ from request to request.
 }
 
-// NewReplica makes a replica at simulated time 0. Without LoadDuration it serves
-// at once. No port is open until Listen.
+// NewReplica returns a replica at simulated time 0. Without LoadDuration it serves
+// immediately. Its ports are closed until Listen.
 func NewReplica(spec Spec) (*Replica, error) {
 	spec, kind, err := spec.complete()
 	if err != nil {
@@ -78,20 +78,19 @@ func NewReplica(spec Spec) (*Replica, error) {
 	return r, nil
 }
 
-// Name is the replica's name in its fleet.
+// Name returns the replica's name.
 func (r *Replica) Name() string { return r.spec.Name }
 
-// Spec returns what the replica was made of, with its defaults and the versions
-// it runs now.
+// Spec returns the spec of the replica with defaults and the versions that it runs now.
 func (r *Replica) Spec() Spec {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.w.spec
 }
 
-// Advance moves simulated time on by d. Events fall at the same moments however
-// the time is cut, so equal seeds and equal sums give equal states. A replica
-// with a Speed continues from there at its pace.
+// Advance advances simulated time by d. The times of events do not depend on the steps,
+// so equal seeds and equal sums give equal states. A replica with a Speed continues from
+// there.
 func (r *Replica) Advance(d time.Duration) {
 	r.do(func(r *Replica) {
 		if r.spec.Speed > 0 {
@@ -101,7 +100,7 @@ func (r *Replica) Advance(d time.Duration) {
 	})
 }
 
-// pace brings simulated time up with the wall clock, when Speed is set.
+// pace advances simulated time to the wall clock, if Speed is set.
 func (r *Replica) pace() { r.do(func(*Replica) {}) }
 
 func (r *Replica) catchUp() {
@@ -110,13 +109,13 @@ func (r *Replica) catchUp() {
 	}
 }
 
-// Page renders the metrics page of this moment; nil when the metrics port refuses.
+// Page renders the current metrics page; nil while the replica does not serve.
 func (r *Replica) Page() []byte {
 	body, _ := r.Observe()
 	return body
 }
 
-// Truth says what really happened up to this moment.
+// Truth returns what has happened up to now.
 func (r *Replica) Truth() Truth {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,8 +123,8 @@ func (r *Replica) Truth() Truth {
 	return r.readTruth()
 }
 
-// Latencies are the last requests that finished up to this moment, oldest first,
-// at most maxLatencies of them.
+// Latencies returns the latencies of the last finished requests, oldest first, at most
+// maxLatencies.
 func (r *Replica) Latencies() []Latency {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +133,7 @@ func (r *Replica) Latencies() []Latency {
 	return slices.Clone(all[max(0, len(all)-maxLatencies):])
 }
 
-// Observe returns the page and the truth of one and the same moment.
+// Observe returns the page and the truth at one moment.
 func (r *Replica) Observe() ([]byte, Truth) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// reserve finds a free port. Other systems cannot hold it while it refuses, so
-// another program may take it between a process's end and its restart.
+// reserve finds a free port. These systems cannot reserve it, so another program may
+// take it while the replica's listener is closed.
 func reserve(ctx context.Context, hostport string) (addr string, hold func(), err error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", hostport)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// begin schedules the next iteration.
+// begin starts the next iteration.
 func (e *engine) begin(now time.Duration) {
 	it := &iteration{n: e.Iterations + 1}
 	e.kv.iterReused, e.kv.iterMissed, e.kv.iterGenAlloc = 0, 0, 0
@@ -24,8 +24,8 @@ func (e *engine) begin(now time.Duration) {
 	e.running, e.end = it, now+it.latency
 }
 
-// scheduleDecoding gives every decoding request its next block, oldest first;
-// when none is left the youngest loses its blocks and is paused.
+// scheduleDecoding allocates the next block of every decoding request, oldest first. If
+// there is none, it pauses the youngest request and frees its blocks.
 func (e *engine) scheduleDecoding(it *iteration, slots, budget *int) {
 	for _, r := range e.active {
 		if r.paused || r.inContext() || *slots == 0 {
@@ -57,8 +57,8 @@ func (e *engine) youngest() *request {
 	return e.active[0]
 }
 
-// pause takes the blocks of a request; its context, with what it generated so
-// far, is computed again later.
+// pause frees the blocks of a request; its context, including the generated tokens, is
+// computed again later.
 func (e *engine) pause(r *request, it *iteration) {
 	e.kv.release(r)
 	r.paused = true
@@ -91,7 +91,7 @@ func (e *engine) scheduleContext(now time.Duration, it *iteration, slots, budget
 	}
 }
 
-// finish ends the running iteration, reports to obs and begins the next one.
+// finish ends the running iteration, calls obs and starts the next one.
 func (e *engine) finish(now time.Duration, obs observer) {
 	it := e.running
 	e.Iterations++
@@ -106,8 +106,8 @@ func (e *engine) finish(now time.Duration, obs observer) {
 	e.last = *it
 	obs.iterated(it)
 	e.running, e.end = nil, never
-	// One more record when the list empties, so that request gauges fall to zero,
-	// as recent executors do.
+	// Recent executors run one more iteration when the list empties, so that gauges of
+	// requests fall to zero.
 	if e.inFlight() > 0 || it.active > 0 {
 		e.begin(now)
 	}

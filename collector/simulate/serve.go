@@ -13,20 +13,16 @@ const (
 	KindServeOld  Kind = "trtllm-serve-old" // The five names without prefix (1.1).
 )
 
-// generation is what the releases of trtllm-serve differ in.
+// generation describes a release of trtllm-serve.
 type generation struct {
 	version string
-	// engine is the label engine_type; with "" it and model_name are the word
-	// undefined, as before PR 12545.
+	// engine is the label engine_type; if empty, it and model_name are "undefined", as
+	// before PR 12545.
 	engine string
-	// write writes the page.
-	write func(s *serve, p *page)
-	// keepsZero says that queue times of 0 are booked.
-	keepsZero bool
-	// latestOnly says that of a batch of iterations only the latest is logged.
-	latestOnly bool
-	// blind says that nothing collects iterations, and that health is always 200.
-	blind bool
+	write  func(s *serve, p *page)
+	// keepsZero counts queue times of 0; latestOnly logs only the last iteration of a
+	// batch; blind collects no iterations, and health is always 200.
+	keepsZero, latestOnly, blind bool
 }
 
 func serveNewest() software {
@@ -55,9 +51,9 @@ func (g generation) software() software {
 	}
 }
 
-// serve is a simulated trtllm-serve process: the metrics collector, which books
-// requests when they end, and the iteration statistics, which are drained only
-// for half a second after a request ends.
+// serve is a simulated trtllm-serve process: the metrics collector, which counts
+// requests when they end, and the iteration statistics, which it drains only for half a
+// second after a request has ended.
 type serve struct {
 	plain
 	generation
@@ -66,23 +62,23 @@ type serve struct {
 	booked    booked
 	failures  uint64
 
-	undrained  []iteration // Statistics nobody has taken yet, newest last.
+	undrained  []iteration // Statistics that were not read yet, newest last.
 	drainUntil time.Duration
-	tee        []iteration // What GET /metrics hands out.
+	tee        []iteration // The answer to GET /metrics.
 }
 
-// iterationCounters are what the collector makes of iterations.
+// iterationCounters sums up iterations.
 type iterationCounters struct {
-	last iteration // With number 0 while none was seen.
+	last iteration // Its number is 0 before the first.
 
 	reused, missed, iterReused, iterMissed, genAlloc, completed uint64
 
-	moved     bool // Some iteration moved KV blocks; then reuseRate is set and stays.
+	moved     bool // An iteration has moved KV blocks, which sets reuseRate for good.
 	reuseRate float64
 	batch     *histogram // Context tokens per iteration.
 }
 
-// reasonCounts counts ends by their reason, in order of first use.
+// reasonCounts counts finished requests by reason, in order of first use.
 type reasonCounts []reasonCount
 
 type reasonCount struct {
@@ -99,7 +95,7 @@ func (c *reasonCounts) add(reason string) {
 }
 
 const (
-	serveDrain = 500 * time.Millisecond // The collector drains for so long after a request has ended.
+	serveDrain = 500 * time.Millisecond // How long the collector drains after a request has ended.
 	serveStats = 1000                   // The default of iter_stats_max_iterations.
 )
 
@@ -122,13 +118,13 @@ func newServe(w *world, g generation) *serve {
 
 func (*serve) started(*request) {}
 
-// failed books an error of the executor, which clients see as status 500.
+// failed counts an error of the executor, which clients see as status 500.
 func (s *serve) failed(*request) {
 	s.failures++
 	s.wake()
 }
 
-// finished books a request at its end; one whose client has left is never booked.
+// finished counts a request, unless its client has left.
 func (s *serve) finished(r *request) {
 	if r.abandoned {
 		return
@@ -138,7 +134,7 @@ func (s *serve) finished(r *request) {
 	s.wake()
 }
 
-// wake lets the collector drain what has piled up, and go on for a while.
+// wake lets the collector drain for a while.
 func (s *serve) wake() {
 	s.drainUntil = s.w.now + serveDrain
 	s.collect()
@@ -157,7 +153,7 @@ func (s *serve) iterated(it *iteration) {
 	}
 }
 
-// collects says that there is a collector that reads iterations.
+// collects reports whether a collector reads iterations.
 func (s *serve) collects() bool { return !s.blind && !s.w.spec.NoPerfMetrics }
 
 func (s *serve) collect() {
@@ -176,7 +172,7 @@ func (s *serve) collect() {
 }
 
 func (c *iterationCounters) log(it *iteration) {
-	// These two are cumulative in the record; the collector adds their growth.
+	// These two are cumulative in the record.
 	c.reused += it.kv.reused - c.last.kv.reused
 	c.missed += it.kv.missed - c.last.kv.missed
 	c.last = *it

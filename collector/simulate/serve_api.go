@@ -11,7 +11,7 @@ func (s *serve) handlers(r *Replica) []http.Handler {
 	}), s, s.w.spec.NoPerfMetrics)
 }
 
-// health is always 200 in the old server; the newer ones ask the executor.
+// health is always 200 in the old server; newer ones query the executor.
 func (s *serve) health(*http.Request) (status int, body any) {
 	if s.w.failing && !s.blind {
 		return http.StatusServiceUnavailable, text{plainText, []byte("LLM is unavailable. Please check the server logs for more details.")}
@@ -19,9 +19,8 @@ func (s *serve) health(*http.Request) (status int, body any) {
 	return http.StatusOK, nil
 }
 
-// statistics is GET /metrics: JSON iteration records, each handed out once. A
-// server without a collector waits for two seconds without an iteration first;
-// this one does not.
+// statistics answers GET /metrics with JSON iteration records, each once. A real server
+// without a collector first waits for two seconds without an iteration.
 func (s *serve) statistics() any {
 	if !s.collects() {
 		s.tee, s.undrained = s.undrained, nil
@@ -34,7 +33,7 @@ func (s *serve) statistics() any {
 	return records
 }
 
-// record is of an iteration in the PyTorch backend's JSON what is read of it.
+// record returns the fields of the PyTorch backend's JSON that the exporter reads.
 func (*serve) record(it *iteration) object {
 	return object{
 		"iter": it.n, "specDecodingStats": nil,

@@ -2,8 +2,8 @@ package simulate
 
 import "strconv"
 
-// page renders /prometheus/metrics as prometheus_client's multiprocess mode does:
-// what has no sample is absent, gauges carry a pid.
+// page renders /prometheus/metrics like prometheus_client's multiprocess mode: families
+// without samples are absent, gauges have a pid.
 func (s *serve) page() []byte {
 	p := &page{dialect: pythonDialect()}
 	s.write(s, p)
@@ -18,7 +18,7 @@ func (s *serve) writeNewest(p *page) {
 	s.writeCounters(p)
 }
 
-// names are the engine_type and model_name of every series.
+// names returns engine_type and model_name.
 func (s *serve) names() (engine, model string) {
 	if s.engine == "" {
 		return "undefined", "undefined"
@@ -72,7 +72,7 @@ func (s *serve) writeConfig(p *page) {
 		"engine_type", engine, "free_gpu_memory_fraction", "0.9", "model_name", model, "pid", s.pid), 1)
 }
 
-// gauge writes a gauge of the last iteration, once there was one.
+// gauge writes a gauge of the last iteration, if there was one.
 func (s *serve) gauge(p *page, name, help string, v float64) {
 	if s.collected.last.n > 0 {
 		p.one("gauge", "trtllm_"+name, help, with(s.labels(), "pid", s.pid), v)
@@ -87,7 +87,7 @@ func (s *serve) writeKVRates(p *page) {
 	s.gauge(p, "kv_cache_utilization", "KV cache utilization", float64(it.kvUsed)/float64(it.kvUsed+it.kvFree))
 }
 
-// writeIteration writes the gauges of the last iteration the collector saw.
+// writeIteration writes the gauges of the last collected iteration.
 func (s *serve) writeIteration(p *page) {
 	it, cfg := &s.collected.last, s.w.spec.Engine
 	count := func(name, help string, v int) { s.gauge(p, name, help, float64(v)) }

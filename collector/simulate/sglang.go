@@ -12,14 +12,14 @@ func sglangSoftware() software {
 	}
 }
 
-// sglang is a simulated SGLang 0.5.23: what requests are booked with comes when
-// they end, those of clients that left too; tokens of each step are in counters of
-// their own, all but the first of each request.
+// sglang is a simulated SGLang 0.5.23: it counts requests when they end, even if their
+// client has left. The tokens of each step have counters of their own, except the first
+// token of each request.
 type sglang struct {
 	plain
 	booked
 	requests, aborted, prefills, decodes uint64
-	responses                            map[int]uint64 // To chat completions, by status.
+	responses                            map[int]uint64 // Answers to chat completions by status.
 	waited                               *histogram
 }
 

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// labels are those of every series of the engine, ofRank those of its scheduler's
-// and ofRequests those of what requests are booked with.
+// labels returns the labels of all series of the engine, ofRank those of its scheduler,
+// ofRequests those of its requests.
 func (s *sglang) labels() string {
 	return pairs("engine_type", "unified", "model_name", s.w.spec.Model)
 }
@@ -75,7 +75,7 @@ func (s *sglang) writeHTTP(p *page) {
 	}
 }
 
-// writeSteps writes what moves with the steps of the engine.
+// writeSteps writes what changes with each step of the engine.
 func (s *sglang) writeSteps(p *page) {
 	modes := func(name, help string, modes []string, of ...uint64) {
 		p.family("counter", "sglang:"+name, help)
@@ -93,7 +93,7 @@ func (s *sglang) writeSteps(p *page) {
 	p.histogram("sglang:time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ofRequests(), s.ttft)
 }
 
-// writeRequests writes what requests are booked with when they end.
+// writeRequests writes what changes when requests end.
 func (s *sglang) writeRequests(p *page) {
 	if s.requests == 0 {
 		return

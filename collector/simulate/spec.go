@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Spec says what a replica is. Zero fields take sensible values for the kind.
+// Spec configures a replica. Zero fields have defaults for the kind.
 type Spec struct {
 	// Name is the replica's name in the fleet.
 	Name string
 	Kind Kind
 	Ports
-	// Seed decides everything random.
+	// Seed determines all randomness.
 	Seed uint64
-	// Speed is the simulated seconds per real second, at most 1000; 0 leaves time to
-	// Advance.
+	// Speed is the number of simulated seconds per second, at most 1000; with 0 only
+	// Advance advances time.
 	Speed float64
 	// EngineVersion is the version of Triton, NIM, Dynamo, vLLM or SGLang;
 	// TRTLLMVersion the version of TensorRT-LLM inside (for trtllm-serve the only one).
 	EngineVersion, TRTLLMVersion string
-	// Model is the served model name of servers that have one.
+	// Model is the served model name, for servers that have one.
 	Model string
-	// Streaming makes every request a streamed one: tensorrt_llm is decoupled and
-	// postprocessing runs once a token.
+	// Streaming streams every request: tensorrt_llm is decoupled and postprocessing runs
+	// once per token.
 	Streaming bool
 	GPUs      int
 	Setup
@@ -34,17 +34,16 @@ type Spec struct {
 	Scenario Scenario
 }
 
-// Ports are where a replica listens: an IPv4 address, and ports of 0 are chosen by
-// the system. Servers with one port use APIPort.
+// Ports are the IPv4 address and the ports of a replica; the system chooses ports of 0.
+// Servers with one port use APIPort.
 type Ports struct {
 	Host                 string
 	APIPort, MetricsPort int
 }
 
-// Setup is how a server is set up, by its flags and by the configs of its models.
+// Setup has the flags of a server and the configs of its models.
 type Setup struct {
-	// BLS has requests come into a Triton repository through its model
-	// "tensorrt_llm_bls" instead of "ensemble".
+	// BLS makes clients of a Triton call model "tensorrt_llm_bls" instead of "ensemble".
 	BLS bool
 	// Summaries and Histograms are --metrics-config's summary_latencies and
 	// histogram_latencies; CountersFrozen is counter_latencies=false.
@@ -59,16 +58,15 @@ type Setup struct {
 	NoPerfMetrics, NoIterationStats bool
 }
 
-// Loading is how long models take: LoadDuration is the time from process start to
-// open ports, ModelLoad that of a model loaded by API, UnloadDuration that of an
-// unload.
+// Loading has the load times: LoadDuration from process start to open ports, ModelLoad
+// of a model loaded by API, UnloadDuration of an unload.
 type Loading struct{ LoadDuration, ModelLoad, UnloadDuration time.Duration }
 
-// complete finds the software of a spec and fills in what the spec leaves open.
+// complete returns the spec with defaults, and its software.
 func (s Spec) complete() (Spec, software, error) {
 	setDefault(&s.Kind, KindTriton)
-	kind, known := kinds()[s.Kind]
-	if !known {
+	kind, ok := kinds()[s.Kind]
+	if !ok {
 		return s, kind, fmt.Errorf("kind: unknown server %q", s.Kind)
 	}
 	setDefault(&s.EngineVersion, kind.engineVersion)

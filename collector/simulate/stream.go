@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// exchange is a request of a real HTTP client that is in the executor.
+// exchange is a request of an HTTP client in the executor.
 type exchange struct {
-	events  <-chan streamEvent // With room for all of them.
-	leave   func()             // Says that the client has gone.
+	events  <-chan streamEvent // Its buffer holds all of them.
+	leave   func()             // Must be called if the client leaves.
 	wording uint64
 }
 
-// enter brings a request of a real HTTP client into the executor; a false ok says
-// that the server turned it away.
+// enter submits the request of an HTTP client; ok is false if the server rejected it.
 func (r *Replica) enter(srv server, prompt string, output int) (x exchange, ok bool) {
 	output = max(1, min(output, r.spec.Workload.MaxOutput))
 	events := make(chan streamEvent, output+2)
@@ -34,8 +33,8 @@ func (r *Replica) enter(srv server, prompt string, output int) (x exchange, ok b
 	return x, ok
 }
 
-// leave books a client that has gone: its request ends, or goes on to the last
-// token, as the kind of server has it.
+// leave handles a client that has left: depending on the kind of server, its request
+// ends or continues to the last token.
 func (r *Replica) leave(req *request) {
 	req.abandoned = true
 	if r.kind.abortsAbandoned && req.output > 0 {
@@ -43,9 +42,8 @@ func (r *Replica) leave(req *request) {
 	}
 }
 
-// wording decides what the answer to a prompt says: the same prompt gives the
-// same answer, of a server with the same versions. An unsteady replica answers
-// in other words each time.
+// wording selects the answer to a prompt: servers of the same versions give the same
+// answer, unless the replica is unsteady.
 func (r *Replica) wording(prompt string) uint64 {
 	seed := mix(7, prompt+r.w.spec.EngineVersion+r.w.spec.TRTLLMVersion)
 	if r.w.unsteady {
@@ -54,18 +52,17 @@ func (r *Replica) wording(prompt string) uint64 {
 	return seed
 }
 
-// word is the text of a token at its place in an answer.
+// word returns the text of a token of an answer.
 func word(wording uint64, token int) string {
 	words := strings.Fields("time flows through every machine that counts tokens and keeps its queue in order while blocks are reused again slowly")
 	return " " + words[(wording+uint64(token)*13)%uint64(len(words))]
 }
 
-// promptTokens guesses a prompt's length in tokens.
+// promptTokens estimates the length of a prompt in tokens.
 func promptTokens(text string) int { return max(1, len(text)/4) }
 
-// follow calls token for every token of the request until it ends or the client
-// has gone.
-func (x exchange) follow(req *http.Request, token func(n int, text string)) (failed, gone bool) {
+// follow calls token for every token of the request until it ends or the client leaves.
+func (x exchange) follow(req *http.Request, token func(n int, text string)) (failed, left bool) {
 	for {
 		select {
 		case <-req.Context().Done():
@@ -94,13 +91,11 @@ func newStreamer(w http.ResponseWriter, contentType string, status int) streamer
 
 // event sends a frame of JSON.
 func (s streamer) event(v any) {
-	// What is sent is made here and can always be encoded.
 	text, _ := json.Marshal(v)
 	s.raw("data: " + string(text) + "\n\n")
 }
 
 func (s streamer) raw(text string) {
-	// A client that left is noticed by its context.
 	_, _ = io.WriteString(s.w, text)
 	_ = s.c.Flush()
 }

@@ -6,40 +6,38 @@ import (
 	"time"
 )
 
-// flavour is what the kinds of Triton differ in. They share the behaviour of
-// ports and the core families and differ in what their LLM model is and publishes.
+// flavour describes a kind of Triton. All share the ports and the core families, but
+// differ in their LLM model and its families.
 type flavour struct {
-	// complete fills in what a spec leaves open; nil for nothing of its own.
+	// complete sets defaults of a spec; it may be nil.
 	complete func(s *Spec)
-	// models is the repository in the order of its index: by name.
+	// models is the model repository, sorted by name.
 	models []model
-	// backend makes what the LLM model publishes besides the core families; nil for
-	// nothing.
+	// backend returns the backend of the LLM model, nil if it has no families of its own.
 	backend func(t *triton) backend
-	// queues says that requests wait in Triton's own queue and not in an executor's.
+	// queues is true if requests wait in Triton's queue, not in an executor's.
 	queues bool
-	// configure changes the LLM model's config and returns the names and values of
-	// its parameters.
+	// configure changes the config of the LLM model and returns the names and values of its
+	// parameters.
 	configure func(s Spec, config object) []string
-	// onePort serves the page on the API port instead of Triton's own two ports.
+	// onePort returns the handler of a Triton with one port; nil if it has two.
 	onePort func(t *triton, r *Replica) http.Handler
 }
 
-// backend is what the LLM model of a Triton publishes.
+// backend is the backend of a Triton's LLM model.
 type backend interface {
 	observer
-	// The method sample reads the executor; it is called ten times a second.
+	// The method sample reads the executor; it is called ten times per second.
 	sample(e *engine)
-	// The method reloaded hears that the model was loaded again.
 	reloaded()
-	// The method booksLLM says that core's counters of the LLM model move.
-	booksLLM() bool
+	// The method countsLLM reports whether core's counters of the LLM model move.
+	countsLLM() bool
 	counters(p *page)
 	gauges(p *page)
 	histograms(p *page)
 }
 
-// silent is a backend that publishes nothing.
+// silent is a backend without families of its own.
 type silent struct{}
 
 func (silent) started(*request)    {}
@@ -48,7 +46,7 @@ func (silent) failed(*request)     {}
 func (silent) iterated(*iteration) {}
 func (silent) sample(*engine)      {}
 func (silent) reloaded()           {}
-func (silent) booksLLM() bool      { return true }
+func (silent) countsLLM() bool     { return true }
 func (silent) counters(*page)      {}
 func (silent) gauges(*page)        {}
 func (silent) histograms(*page)    {}
@@ -75,20 +73,19 @@ type triton struct {
 	models  []*model
 	backend backend
 	host    hostGauges
-	at      time.Duration // Of the next tick.
+	nextAt  time.Duration
 	seed    uint64
 }
 
 const (
-	tritonTick  = 100 * time.Millisecond // The TRT-LLM backend's stats_check_period_ms, and the simulator's own.
-	exitTimeout = 30 * time.Second       // For which an unload waits for requests in flight.
+	tritonTick  = 100 * time.Millisecond // The TRT-LLM backend's stats_check_period_ms.
+	exitTimeout = 30 * time.Second       // How long an unload waits for requests in flight.
 )
 
 func newTriton(w *world, f flavour) *triton {
-	// The spec was checked; what cannot be read has no families.
-	v, _ := parseTritonVersion(w.spec.EngineVersion)
+	v, _ := parseTritonVersion(w.spec.EngineVersion) // It was validated.
 	t := &triton{
-		kind: f, w: w, version: v, backend: silent{}, host: newHostGauges(w.spec), at: w.now + tritonTick,
+		kind: f, w: w, version: v, backend: silent{}, host: newHostGauges(w.spec), nextAt: w.now + tritonTick,
 		seed: mix(w.spec.Seed, "order"+w.spec.EngineVersion) + uint64(w.truth.Epoch),
 	}
 	for i := range f.models {
@@ -104,22 +101,22 @@ func newTriton(w *world, f flavour) *triton {
 	return t
 }
 
-// find returns the first model that is so; nil when the repository has none.
-func (t *triton) find(is func(m *model) bool) *model {
-	if i := slices.IndexFunc(t.models, is); i >= 0 {
+// find returns the first model that matches; nil if none does.
+func (t *triton) find(matches func(m *model) bool) *model {
+	if i := slices.IndexFunc(t.models, matches); i >= 0 {
 		return t.models[i]
 	}
 	return nil
 }
 
-// model finds the model that plays a part.
+// model returns the model with a role.
 func (t *triton) model(r role) *model { return t.find(func(m *model) bool { return m.role == r }) }
 
 func (t *triton) byName(name string) *model {
 	return t.find(func(m *model) bool { return m.name == name })
 }
 
-// entry is the model the clients call.
+// entry returns the model that clients call.
 func (t *triton) entry() *model {
 	m := t.model(roleEnsemble)
 	if t.w.spec.BLS {
@@ -131,14 +128,14 @@ func (t *triton) entry() *model {
 	return m
 }
 
-// direct says that clients call the LLM model itself, without pre- and
+// direct reports whether clients call the LLM model itself, without pre- and
 // postprocessing.
 func (t *triton) direct() bool { return t.entry().role == roleLLM }
 
-func (t *triton) next() time.Duration { return t.at }
+func (t *triton) next() time.Duration { return t.nextAt }
 
 func (t *triton) tick() {
-	t.at = t.w.now + tritonTick
+	t.nextAt = t.w.now + tritonTick
 	t.backend.sample(t.w.engine)
 	t.host.tick(t.w)
 	t.lifecycle()

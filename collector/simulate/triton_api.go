@@ -12,7 +12,7 @@ func (t *triton) handlers(r *Replica) []http.Handler {
 	return []http.Handler{dateless(t.api(r)), dateless(t.metrics(r))}
 }
 
-// dateless answers without the header Date, as Triton's HTTP library does.
+// dateless answers without the header Date, like Triton's HTTP library.
 func dateless(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header()["Date"] = nil
@@ -20,7 +20,7 @@ func dateless(h http.Handler) http.Handler {
 	})
 }
 
-// metrics is port 8002: every path answers, one has the page, GET only.
+// metrics answers port 8002: every path answers 200, but only GET /metrics has the page.
 func (t *triton) metrics(r *Replica) http.Handler {
 	page := shown(plainText, t.page)
 	return r.routes(t, map[string]answer{"/": func(req *http.Request) (int, any) {
@@ -35,7 +35,7 @@ func (t *triton) metrics(r *Replica) http.Handler {
 	}})
 }
 
-// api is port 8000.
+// api answers port 8000.
 func (t *triton) api(r *Replica) http.Handler {
 	mux := r.routes(t, map[string]answer{
 		"GET /v2":                       ok(t.metadata),
@@ -50,12 +50,12 @@ func (t *triton) api(r *Replica) http.Handler {
 }
 
 // readiness answers 400 while the server is not ready.
-func (t *triton) readiness(otherwise any) answer {
+func (t *triton) readiness(notReady any) answer {
 	return func(*http.Request) (int, any) {
 		if t.ready() {
 			return http.StatusOK, nil
 		}
-		return http.StatusBadRequest, otherwise
+		return http.StatusBadRequest, notReady
 	}
 }
 

@@ -5,8 +5,8 @@ import "time"
 func (t *triton) admit(r *request) bool {
 	entry, llm := t.entry(), t.model(roleLLM)
 	if entry.state != modelReady || llm.state != modelReady {
-		// Requests for a model that is not ready get an answer and no count; a BLS
-		// model is ready all the same while its LLM goes, and fails.
+		// Requests for a model that is not ready are not counted. A BLS model stays ready
+		// while its LLM unloads, and fails.
 		if entry.role == roleBLS && entry.state == modelReady && llm.state == modelUnloading {
 			entry.fail("BACKEND")
 		}
@@ -21,13 +21,13 @@ func (t *triton) admit(r *request) bool {
 		pre.respond(1, r.preTime)
 	}
 	if llm.pythonRule() {
-		// Success is booked at acceptance, and the time is that of handing over.
+		// Success is counted when the request is accepted.
 		llm.book(t.w.now, 1, callOf(310, 14, 2100*time.Microsecond, 4))
 	}
 	return true
 }
 
-// deadStub books a request that meets a dead stub process.
+// deadStub counts a request that fails because of a dead stub process.
 func (t *triton) deadStub() {
 	if entry := t.entry(); entry.role != roleEnsemble {
 		entry.fail("BACKEND")
@@ -37,8 +37,8 @@ func (t *triton) deadStub() {
 	t.failEntry()
 }
 
-// failEntry books a failure of the model over the LLM. Since 24.07 an ensemble
-// counts each of its failures twice, whatever its steps count.
+// failEntry counts a failure of the entry model. Since 24.07 an ensemble counts each
+// failure twice, besides those of its steps.
 func (t *triton) failEntry() {
 	entry := t.entry()
 	entry.fail("OTHER")
@@ -65,7 +65,7 @@ func (t *triton) finished(r *request) {
 		wait := r.scheduled - r.arrived
 		work = callOf(0, 87, r.lastToken-r.scheduled, 43).plus(1, call{wait, wait})
 	}
-	if !llm.pythonRule() && t.backend.booksLLM() {
+	if !llm.pythonRule() && t.backend.countsLLM() {
 		llm.book(t.w.now, 1, work)
 	}
 	if !t.w.spec.Streaming {
@@ -77,10 +77,10 @@ func (t *triton) finished(r *request) {
 	}
 }
 
-// stuck is finished but for the model that clients call.
+// stuck counts a request like finished, except for the entry model.
 func (t *triton) stuck(r *request) { t.finished(r) }
 
-// finishEntry books the model over the LLM: an ensemble sums the times of its
+// finishEntry counts a request of the entry model. An ensemble adds up the times of its
 // steps, so its compute times can exceed its request time.
 func (t *triton) finishEntry(r *request, work call) {
 	calls := r.generated
@@ -103,7 +103,7 @@ func (t *triton) finishEntry(r *request, work call) {
 	}
 }
 
-// preCall and postCall are one call of a step that takes infer.
+// preCall and postCall return one call of a step that takes infer.
 func preCall(infer time.Duration) call { return callOf(109, 47, infer, 39) }
 
 func postCall(infer time.Duration) call { return callOf(180, 60, infer, 64) }
@@ -115,9 +115,8 @@ func (t *triton) bookPost(n int, each time.Duration) {
 	}
 }
 
-// failed books an executor error. In releases up to 24.09 the Python step
-// counted it as well; since then the step that answers with an error is a
-// success there. The C++ backend reports it as BACKEND.
+// failed counts an executor error. Up to 24.09 the Python step counted it as a failure
+// too; since then it counts a success. The C++ backend reports BACKEND.
 func (t *triton) failed(r *request) {
 	llm := t.model(roleLLM)
 	if !t.w.failing {
@@ -129,7 +128,7 @@ func (t *triton) failed(r *request) {
 		}
 		t.backend.failed(r)
 	}
-	// Of stubs that die under a request only the entry model knows.
+	// Only the entry model counts requests whose stub died.
 	if !t.direct() {
 		t.failEntry()
 	}

@@ -2,7 +2,7 @@ package simulate
 
 import "strings"
 
-// config is of the ModelConfig JSON of a model what tells something of it.
+// config returns the fields of a model's ModelConfig JSON that describe the model.
 func (t *triton) config(m *model) any {
 	c := object{
 		"name": m.name, "platform": "", "backend": m.backend, "max_batch_size": t.w.spec.Engine.MaxBatch,
@@ -40,7 +40,7 @@ func (t *triton) llmConfig(c object) {
 	c["parameters"] = parameters(values...)
 }
 
-// parameters are given as names and values in turn.
+// parameters takes alternating names and values.
 func parameters(namesAndValues ...string) object {
 	o := object{}
 	for i := 0; i+1 < len(namesAndValues); i += 2 {
@@ -61,7 +61,7 @@ func dynamicBatching() object {
 	return object{"preferred_batch_size": []int{}, "max_queue_delay_microseconds": 0}
 }
 
-// metadata is what GET /v2/models/M says.
+// metadata returns the answer to GET /v2/models/M.
 func (m *model) metadata() any {
 	platform, inputs := m.backend, []object{}
 	if m.role == roleEnsemble {

@@ -1,12 +1,12 @@
 package simulate
 
-// KindTritonCore is Triton without an LLM backend: set D.
+// KindTritonCore is Triton without an LLM backend.
 const KindTritonCore Kind = "triton-core"
 
 func tritonCore() software {
 	return flavour{
 		complete: func(s *Spec) {
-			// One answer per request, one request at a time: the queue is Triton's own.
+			// One answer per request, one request at a time; others wait in Triton's queue.
 			s.Workload.MaxPrompt, s.Workload.MaxOutput, s.Workload.PromptTokens, s.Workload.OutputTokens = 1, 1, 1, 1
 			setDefault(&s.Engine.MaxActive, 1)
 		},

@@ -11,22 +11,22 @@ const eventStream = "text/event-stream; charset=utf-8"
 type generateRequest struct {
 	Text      string `json:"text_input"`
 	MaxTokens int    `json:"max_tokens"`
-	// The llmapi model has its own name for it, the vLLM backend a text of JSON.
+	// The llmapi model has another name, the vLLM backend has JSON as text.
 	SamplingMaxTokens  int    `json:"sampling_param_max_tokens"`
 	SamplingParameters string `json:"sampling_parameters"`
 }
 
-// generate is Triton's POST /v2/models/M/generate_stream: a decoupled model
-// streams, another answers in one frame.
+// generate answers POST /v2/models/M/generate_stream: a decoupled model streams, another
+// answers in one frame.
 func (t *triton) generate(r *Replica) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		asked, decoupled, ok := t.asked(r, w, req)
+		asked, decoupled, ok := t.readRequest(r, w, req)
 		if !ok {
 			return
 		}
 		x, ok := r.enter(t, asked.Text, asked.MaxTokens)
 		if !ok {
-			t.turnedAway(r, w)
+			t.reject(r, w)
 			return
 		}
 		frame := func(text string) object {
@@ -40,27 +40,27 @@ func (t *triton) generate(r *Replica) http.Handler {
 		if decoupled {
 			out = newStreamer(w, eventStream, http.StatusOK)
 		}
-		failed, gone := x.follow(req, func(_ int, text string) {
+		failed, left := x.follow(req, func(_ int, text string) {
 			if decoupled {
 				out.event(frame(text))
 			}
 			all.WriteString(text)
 		})
 		switch {
-		case gone:
+		case left:
 		case failed && decoupled:
 			out.event(apiError{"in ensemble 'ensemble', Executor error"})
 		case failed:
-			t.turnedAway(r, w)
+			t.reject(r, w)
 		case !decoupled:
 			newStreamer(w, eventStream, http.StatusOK).event(frame(all.String()))
 		}
 	})
 }
 
-// asked reads a request and checks it before inference: an unknown model is 404,
-// a missing input 400.
-func (t *triton) asked(r *Replica, w http.ResponseWriter, req *http.Request) (asked generateRequest, decoupled, ok bool) {
+// readRequest reads and validates a request: an unknown model is 404, a missing input
+// 400.
+func (t *triton) readRequest(r *Replica, w http.ResponseWriter, req *http.Request) (asked generateRequest, decoupled, ok bool) {
 	r.locked(t, func() {
 		if m := t.byName(req.PathValue("model")); m != nil && m.state == modelReady {
 			ok, decoupled = true, m.decoupled
@@ -76,15 +76,14 @@ func (t *triton) asked(r *Replica, w http.ResponseWriter, req *http.Request) (as
 	}
 	setDefault(&asked.MaxTokens, asked.SamplingMaxTokens)
 	if asked.SamplingParameters != "" {
-		_ = json.Unmarshal([]byte(asked.SamplingParameters), &asked) // What is not there stays unset.
+		_ = json.Unmarshal([]byte(asked.SamplingParameters), &asked)
 	}
 	setDefault(&asked.MaxTokens, 16)
 	return asked, decoupled, true
 }
 
-// turnedAway answers a request that failed: dead stubs give 400, the lack of a
-// model 503.
-func (t *triton) turnedAway(r *Replica, w http.ResponseWriter) {
+// reject answers a request that failed: 400 for dead stubs, else 503.
+func (t *triton) reject(r *Replica, w http.ResponseWriter) {
 	failing := false
 	r.locked(t, func() { failing = t.w.failing })
 	status, text := http.StatusServiceUnavailable, "Exceeds maximum queue size"

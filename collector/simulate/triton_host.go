@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// hostGauges are GPU and CPU readings, refreshed about once a second.
+// hostGauges has the readings of GPUs and CPU, refreshed about once per second.
 type hostGauges struct {
 	gpus                            []string
 	utilization, power, joules, cpu float64
-	at, busy                        time.Duration
+	updated, busy                   time.Duration
 }
 
 const (
@@ -22,7 +22,7 @@ func newHostGauges(spec Spec) hostGauges {
 	return hostGauges{gpus: gpuLabels(spec.Seed, spec.GPUs), power: idlePower, cpu: 0.0113}
 }
 
-// gpuLabels makes the labels of n GPUs, whose ids differ between seeds.
+// gpuLabels returns the labels of n GPUs, whose ids depend on the seed.
 func gpuLabels(seed uint64, n int) []string {
 	labels := make([]string, n)
 	for i := range labels {
@@ -32,15 +32,15 @@ func gpuLabels(seed uint64, n int) []string {
 	return labels
 }
 
-// tick reads the executor's load of the last second.
+// tick updates the readings by the executor's load.
 func (h *hostGauges) tick(w *world) {
-	passed := w.now - h.at
+	passed := w.now - h.updated
 	if passed < time.Second {
 		return
 	}
-	// A reloaded executor begins at 0.
+	// The busy time of a reloaded executor starts at 0.
 	load := math.Max(0, math.Min(0.99, float64(w.engine.busy-h.busy)/float64(passed)))
-	h.busy, h.at = w.engine.busy, w.now
+	h.busy, h.updated = w.engine.busy, w.now
 	h.utilization = math.Round(load*100) / 100
 	h.power = math.Round((idlePower+load*(powerLimit-idlePower-60))*1000) / 1000
 	h.joules = math.Round((h.joules+h.power*passed.Seconds())*1000) / 1000
@@ -51,7 +51,7 @@ func (h *hostGauges) writeEnergy(p *page) {
 	h.eachGPU(p, "counter", "nv_energy_consumption", "GPU energy consumption in joules since the Triton Server started", h.joules)
 }
 
-// write writes the gauges of each GPU and then those of the machine.
+// write writes the gauges of the GPUs, then those of the host.
 func (h *hostGauges) write(p *page) {
 	h.eachGPU(p, "gauge", "nv_gpu_utilization", "GPU utilization rate [0.0 - 1.0)", h.utilization)
 	h.eachGPU(p, "gauge", "nv_gpu_memory_total_bytes", "GPU total memory, in bytes", 85520809984)
@@ -63,7 +63,7 @@ func (h *hostGauges) write(p *page) {
 	p.one("gauge", "nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", "", 58720256000)
 }
 
-// eachGPU writes a family of one sample a GPU.
+// eachGPU writes a family with one sample per GPU.
 func (h *hostGauges) eachGPU(p *page, kind, name, help string, v float64) {
 	p.family(kind, name, help)
 	for _, labels := range h.gpus {

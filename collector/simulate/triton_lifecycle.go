@@ -1,6 +1,6 @@
 package simulate
 
-// control begins an unload or a load of a model.
+// control starts to load or unload a model.
 func (t *triton) control(name string, load bool) {
 	m := t.byName(name)
 	switch {
@@ -12,21 +12,21 @@ func (t *triton) control(name string, load bool) {
 	}
 }
 
-// lifecycle ends loads and unloads that are due.
+// lifecycle finishes loads and unloads that are due.
 func (t *triton) lifecycle() {
 	for _, m := range t.models {
 		due := t.w.now >= m.until
 		switch {
 		case m.state == modelLoading && due:
 			t.loaded(m)
-		case m.state == modelUnloading && due && (!t.holdsWork(m) || t.w.now-m.until > exitTimeout):
+		case m.state == modelUnloading && due && (!t.isBusy(m) || t.w.now-m.until > exitTimeout):
 			t.unloaded(m)
 		}
 	}
 }
 
-// holdsWork says that requests in flight keep a model from going.
-func (t *triton) holdsWork(m *model) bool {
+// isBusy reports whether requests in flight keep a model from unloading.
+func (t *triton) isBusy(m *model) bool {
 	if m.role == rolePre || m.role == roleOther || m.role == roleBLS && t.entry() != m {
 		return false
 	}
@@ -46,8 +46,8 @@ func (t *triton) loaded(m *model) {
 	}
 }
 
-// unloaded takes a model's core series off the page; failures stay, and so do
-// the custom series of a Python model, frozen. An ensemble goes with the LLM.
+// unloaded removes a model's core series from the page, except failures and the series
+// of a Python model's backend, which freeze. An ensemble unloads with the LLM.
 func (t *triton) unloaded(m *model) {
 	m.state, m.reason = modelUnavailable, "unloaded"
 	if m.role != roleLLM {
@@ -60,8 +60,8 @@ func (t *triton) unloaded(m *model) {
 	}
 }
 
-// ready is the server's readiness: not while a model loads or unloads, and
-// ready again when it is gone; it knows nothing of dead stubs.
+// ready reports the server's readiness: false while a model loads or unloads. Dead stubs
+// do not matter.
 func (t *triton) ready() bool {
 	return t.find(func(m *model) bool { return m.state == modelLoading || m.state == modelUnloading }) == nil
 }

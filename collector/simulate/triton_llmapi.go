@@ -1,9 +1,9 @@
 package simulate
 
-// KindTritonLLMAPI is an LLM API (PyTorch) model, with nv_inference_* only: set C.
+// KindTritonLLMAPI is Triton with an LLM API (PyTorch) model, with nv_inference_* only.
 const KindTritonLLMAPI Kind = "triton-llmapi"
 
-// llmapiFlavour is the model repository of the LLM API.
+// llmapiFlavour returns the flavour with TensorRT-LLM's llmapi repository.
 func llmapiFlavour() flavour {
 	return flavour{
 		complete: func(s *Spec) { s.Streaming = true },

@@ -1,10 +1,10 @@
 package simulate
 
-// KindTritonLLMAPIModule is an LLM API model with the metrics module of
-// deploy/triton/llmapi around it.
+// KindTritonLLMAPIModule is Triton with an LLM API model and the metrics module of
+// deploy/triton/llmapi.
 const KindTritonLLMAPIModule Kind = "triton-llmapi-module"
 
-// moduleFlavour is the model repository of the LLM API with the module.
+// moduleFlavour returns the flavour with the metrics module.
 func moduleFlavour() flavour {
 	f := llmapiFlavour()
 	f.backend = func(t *triton) backend {
@@ -17,8 +17,8 @@ func moduleFlavour() flavour {
 	return f
 }
 
-// llmapiModule is what the metrics module publishes: the families of the former
-// C++ backend, and its own for what these never had.
+// llmapiModule has the families of the metrics module: those of the former C++ backend,
+// and new ones.
 type llmapiModule struct {
 	trtllm
 	llm      booked
@@ -46,8 +46,8 @@ func (b *llmapiModule) counters(p *page) {
 	if !b.printed() {
 		return
 	}
-	own := modelLabels("tensorrt_llm")
-	counter := func(name, help string, v uint64) { p.one("counter", "nv_llmapi_"+name, help, own, float64(v)) }
+	labels := modelLabels("tensorrt_llm")
+	counter := func(name, help string, v uint64) { p.one("counter", "nv_llmapi_"+name, help, labels, float64(v)) }
 	counter("iterations_total", "Iterations of the engine whose statistics were read.", b.llm.steps)
 	counter("generation_tokens_total", "Generated tokens, counted as they come.", b.llm.generated)
 	counter("prompt_tokens_total", "Tokens of prompts, counted with a request's first output.", b.llm.begun.prompt)
@@ -71,8 +71,8 @@ func (b *llmapiModule) counters(p *page) {
 	b.latency(p, "nv_llmapi_request_duration_seconds", b.llm.e2e)
 }
 
-// latency writes a histogram as the module does: as counters, for Triton's own
-// histograms would cost it a message for each token.
+// latency writes a histogram as counters, like the module: Triton's histograms would
+// cost it a message per token.
 func (*llmapiModule) latency(p *page, name string, h *histogram) {
 	p.family("counter", name+"_bucket", "Buckets of a latency, by the server's clock.")
 	p.name = name
@@ -86,8 +86,8 @@ func (b *llmapiModule) gauges(p *page) {
 	if !b.printed() {
 		return
 	}
-	own, e := modelLabels("tensorrt_llm"), b.t.w.engine
-	gauge := func(name, help string, v float64) { p.one("gauge", "nv_llmapi_"+name, help, own, v) }
+	labels, e := modelLabels("tensorrt_llm"), b.t.w.engine
+	gauge := func(name, help string, v float64) { p.one("gauge", "nv_llmapi_"+name, help, labels, v) }
 	p.one("gauge", "nv_llmapi_info", "Versions of the metrics module and of TensorRT-LLM; 0 when the model is unloaded.",
 		pairs("model", "tensorrt_llm", "module_version", "1", "tensorrt_llm_version", b.t.w.spec.TRTLLMVersion, "version", "1"), 1)
 	gauge("heartbeat_timestamp_seconds", "When the module last read the engine.", float64(b.t.w.start.Add(b.t.w.now).Unix()))

@@ -2,8 +2,8 @@ package simulate
 
 import "net/http"
 
-// Triton's OpenAI frontend, on one port, in front of the models of KindTriton,
-// KindTritonVLLM, KindTritonLLMAPI and KindTritonLLMAPIModule.
+// Triton's OpenAI frontend, with one port, for the models of KindTriton, KindTritonVLLM,
+// KindTritonLLMAPI and KindTritonLLMAPIModule.
 const (
 	KindTritonOpenAI             Kind = "triton-openai"
 	KindTritonOpenAIVLLM         Kind = "triton-openai-vllm"
@@ -11,13 +11,13 @@ const (
 	KindTritonOpenAILLMAPIModule Kind = "triton-openai-llmapi-module"
 )
 
-// behindOpenAI puts the OpenAI frontend in place of a Triton's own ports.
+// behindOpenAI replaces Triton's own ports by the OpenAI frontend.
 func (f flavour) behindOpenAI() software {
 	f.onePort = (*triton).openAI
 	return f.software()
 }
 
-// openAI has the page and the health of a Triton without any /v2 route.
+// openAI answers with page and health, but without any /v2 route.
 func (t *triton) openAI(r *Replica) http.Handler {
 	mux := r.routes(t, map[string]answer{
 		"GET /metrics":      shown(plainText, t.page),

@@ -1,7 +1,7 @@
 package simulate
 
-// page renders the Prometheus text of this moment: counters, gauges, histograms,
-// summaries, inside each in order of registration.
+// page renders counters, gauges, histograms and summaries, each in order of
+// registration.
 func (t *triton) page() []byte {
 	p := &page{dialect: cppDialect(), seed: t.seed<<1 | 1}
 	t.writeCounters(p)
@@ -16,7 +16,7 @@ func (t *triton) page() []byte {
 	return p.bytes()
 }
 
-// modelLabels are the labels of a model's core series.
+// modelLabels returns the labels of a model's core series.
 func modelLabels(name string) string { return pairs("model", name, "version", "1") }
 
 // each calls f for every model whose core series are on the page.
@@ -39,10 +39,10 @@ func (t *triton) writeCounters(p *page) {
 		t.each(func(m *model, labels string) { p.add(labels, moving*float64(v(m))) })
 	}
 	success := func(m *model) uint64 { return m.success }
-	counter("nv_inference_request_success", helpSuccess, success)
+	counter("nv_inference_request_success", "Number of successful inference requests, all batch sizes", success)
 	t.writeFailures(p, moving)
-	counter("nv_inference_count", helpCount, success)
-	counter("nv_inference_exec_count", helpExecCount, success)
+	counter("nv_inference_count", "Number of inferences performed (does not include cached requests)", success)
+	counter("nv_inference_exec_count", "Number of model executions performed (does not include cached requests)", success)
 	for i, d := range durations() {
 		if !t.w.spec.CountersFrozen {
 			counter(d.counter, d.counterHelp, func(m *model) uint64 { return m.micros[i] })
@@ -50,10 +50,10 @@ func (t *triton) writeCounters(p *page) {
 	}
 }
 
-// writeFailures writes the failures: since 24.07 four series a model that stay
-// on the page when the model is unloaded.
+// writeFailures writes the failures: since 24.07 four series per model, which survive an
+// unload.
 func (t *triton) writeFailures(p *page, moving float64) {
-	p.family("counter", "nv_inference_request_failure", helpFailure)
+	p.family("counter", "nv_inference_request_failure", "Number of failed inference requests, all batch sizes")
 	if t.version < triton2407 {
 		t.each(func(m *model, labels string) { p.add(labels, moving*float64(m.failed)) })
 		return
@@ -67,7 +67,7 @@ func (t *triton) writeFailures(p *page, moving float64) {
 
 func (t *triton) writeGauges(p *page) {
 	if t.version >= triton2309 {
-		p.family("gauge", "nv_inference_pending_request_count", helpPending)
+		p.family("gauge", "nv_inference_pending_request_count", "Instantaneous number of pending requests awaiting execution per-model.")
 		t.each(func(m *model, labels string) { p.add(labels, t.pending(m)) })
 	}
 	if t.version >= triton2411 {
@@ -81,8 +81,8 @@ func (t *triton) writeGauges(p *page) {
 	}
 }
 
-// pending is Triton's own queue: 0 for LLM models, whose backend takes every
-// request at once, and the real queue of a plain model.
+// pending returns the length of Triton's queue: 0 for LLM models, whose backend accepts
+// every request immediately.
 func (t *triton) pending(m *model) float64 {
 	if !t.kind.queues || m.role != roleLLM {
 		return 0
@@ -90,13 +90,13 @@ func (t *triton) pending(m *model) float64 {
 	return float64(len(t.w.engine.queue))
 }
 
-// writeFirstResponse writes the first-response histogram, up to 25.12 of
-// decoupled models only.
+// writeFirstResponse writes the first-response histogram, up to 25.12 only for decoupled
+// models.
 func (t *triton) writeFirstResponse(p *page) {
 	if !t.w.spec.Histograms || t.version < triton2411 {
 		return
 	}
-	p.family("histogram", "nv_inference_first_response_histogram_ms", helpFirstResponse)
+	p.family("histogram", "nv_inference_first_response_histogram_ms", "Duration from request to first response in milliseconds")
 	t.each(func(m *model, labels string) {
 		if m.decoupled || t.version >= triton2601 {
 			p.addHistogram(labels, m.first)

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// summary keeps quantiles of the last minute, as prometheus-cpp does; without an
-// observation in it the quantiles are not numbers.
+// summary has quantiles over the last minute, like prometheus-cpp; without observations
+// they are NaN.
 type summary struct {
-	n    uint64
-	sum  float64
-	kept []observation // Of the last minute, oldest first.
+	n      uint64
+	sum    float64
+	recent []observation // Those of the last minute, oldest first.
 }
 
 type observation struct {
@@ -20,23 +20,23 @@ type observation struct {
 }
 
 const (
-	summaryMost   = 10000 // Observations kept, so that one a token stays small.
-	summaryAtOnce = 8     // Of more equal ones, only so many are kept.
+	maxObservations = 10000 // One per token would be too many.
+	maxEqual        = 8     // The maximum number of equal observations at once.
 )
 
-// observe books n observations of the same value.
+// observe adds n observations of the same value.
 func (s *summary) observe(now time.Duration, n int, v float64) {
 	s.n += uint64(n)
 	s.sum += float64(n) * v
-	s.kept = append(s.kept, slices.Repeat([]observation{{now, v}}, min(n, summaryAtOnce))...)
-	s.kept = s.kept[max(0, len(s.kept)-summaryMost):]
+	s.recent = append(s.recent, slices.Repeat([]observation{{now, v}}, min(n, maxEqual))...)
+	s.recent = s.recent[max(0, len(s.recent)-maxObservations):]
 }
 
-// quantiles reads the values of the quantiles of Triton's summaries.
+// quantiles returns the values of the quantiles.
 func (s *summary) quantiles(now time.Duration) []float64 {
-	s.kept = slices.DeleteFunc(s.kept, func(o observation) bool { return now-o.at > time.Minute })
+	s.recent = slices.DeleteFunc(s.recent, func(o observation) bool { return now-o.at > time.Minute })
 	var values []float64
-	for _, o := range s.kept {
+	for _, o := range s.recent {
 		values = append(values, o.v)
 	}
 	slices.Sort(values)

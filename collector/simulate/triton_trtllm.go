@@ -7,26 +7,27 @@ import (
 
 // TRT-LLM repositories, by the backend of their LLM model.
 const (
-	KindTriton       Kind = "triton"        // C++, "tensorrtllm": set A.
-	KindTritonPython Kind = "triton-python" // The Python executor backend: set B.
+	KindTriton       Kind = "triton"        // C++, "tensorrtllm".
+	KindTritonPython Kind = "triton-python" // The Python executor backend.
 )
 
-// repository is the one that TensorRT-LLM ships, whose LLM model runs on a backend.
-func repository(of string) flavour {
+// repository returns the flavour with TensorRT-LLM's repository, whose LLM model runs on
+// a backend.
+func repository(backendName string) flavour {
 	text := []string{"text_input BYTES", "max_tokens INT32", "stream BOOL", "top_k INT32"}
 	return flavour{
 		models: []model{
 			{name: "ensemble", role: roleEnsemble, decoupled: true, loadSeconds: 0.000412, inputs: text},
 			{name: "postprocessing", role: rolePost, backend: "python", loadSeconds: 3.917212, inputs: []string{"TOKENS_BATCH INT32", "SEQUENCE_LENGTH INT32"}},
 			{name: "preprocessing", role: rolePre, backend: "python", loadSeconds: 4.182733, inputs: []string{"QUERY BYTES", "REQUEST_OUTPUT_LEN INT32"}},
-			{name: "tensorrt_llm", role: roleLLM, backend: of, decoupled: true, loadSeconds: 38.54021973, inputs: []string{"input_ids INT32", "request_output_len INT32"}},
+			{name: "tensorrt_llm", role: roleLLM, backend: backendName, decoupled: true, loadSeconds: 38.54021973, inputs: []string{"input_ids INT32", "request_output_len INT32"}},
 			{name: "tensorrt_llm_bls", role: roleBLS, backend: "python", decoupled: true, loadSeconds: 3.800112, inputs: text},
 		},
 		backend: func(t *triton) backend {
-			if of == "python" && t.version < triton2407 {
+			if backendName == "python" && t.version < triton2407 {
 				return silent{}
 			}
-			b := &trtllm{t: t, python: of == "python"}
+			b := &trtllm{t: t, python: backendName == "python"}
 			b.reset()
 			return b
 		},
@@ -34,7 +35,7 @@ func repository(of string) flavour {
 	}
 }
 
-// configureTRTLLM gives the parameters of TensorRT-LLM's own repository.
+// configureTRTLLM returns the parameters of TensorRT-LLM's own repository.
 func configureTRTLLM(s Spec, _ object) []string {
 	batching := "inflight_fused_batching"
 	if s.StaticBatching {
@@ -48,13 +49,13 @@ func configureTRTLLM(s Spec, _ object) []string {
 	}
 }
 
-// trtllm is what the TRT-LLM backend of a Triton publishes: the last iteration as
-// its statistics thread found it, and the token histograms.
+// trtllm is the TRT-LLM backend of a Triton. It publishes the last iteration that its
+// statistics thread has read, and the token histograms.
 type trtllm struct {
 	silent
 	t      *triton
 	python bool
-	// module says that the metrics module of the LLM API writes the families.
+	// module is true if the metrics module of the LLM API writes the families.
 	module        bool
 	sampled       iteration
 	input, output *histogram
@@ -65,28 +66,28 @@ func (b *trtllm) reset() {
 	b.sampled, b.input, b.output = iteration{}, newHistogram(lengths...), newHistogram(lengths...)
 }
 
-// reloaded starts again at 0 in the C++ backend, which deletes its series with the
-// model; those of the Python backend and of the module outlive it.
+// reloaded resets the series of the C++ backend; those of the Python backend and of the
+// module survive.
 func (b *trtllm) reloaded() {
 	if !b.python {
 		b.reset()
 	}
 }
 
-// printed says that the backend's own families are on the page: while the model
-// is, and for a Python model always after its first load.
+// printed reports whether the backend's families are on the page: while the model is,
+// and always for a Python model.
 func (b *trtllm) printed() bool { return b.python || b.t.model(roleLLM).printed() }
 
-func (b *trtllm) booksLLM() bool { return b.t.version > triton2311 }
+func (b *trtllm) countsLLM() bool { return b.t.version > triton2311 }
 
-// sample copies the last iteration; without a new one nothing changes.
+// sample copies the last iteration, if there is one.
 func (b *trtllm) sample(e *engine) {
 	if e.last.n > 0 {
 		b.sampled = e.last
 	}
 }
 
-// finished books a request that ended; failed does so with what it got.
+// finished counts a request that has ended.
 func (b *trtllm) finished(r *request) {
 	b.input.observe(float64(r.prompt))
 	b.output.observe(float64(r.generated))
@@ -97,7 +98,7 @@ func (b *trtllm) failed(r *request) { b.finished(r) }
 // counters writes the one counter family.
 func (b *trtllm) counters(p *page) {
 	if !b.python && b.t.version >= triton2411 && b.printed() {
-		p.group("counter", "nv_trt_llm_disaggregated_serving_metrics", helpDisagg, "disaggregated_serving_type", []value{
+		p.group("counter", "nv_trt_llm_disaggregated_serving_metrics", "TRT LLM disaggregated serving metrics", "disaggregated_serving_type", []value{
 			{"kv_cache_transfer_ms", 0}, {"request_count", 0},
 		})
 	}
@@ -108,7 +109,7 @@ func (b *trtllm) gauges(p *page) {
 		return
 	}
 	it, v, cfg := &b.sampled, b.t.version, b.t.w.spec.Engine
-	suffix, help := "_metrics", helpGeneral
+	suffix, help := "_metrics", "General TRT LLM metrics"
 	if v <= triton2311 {
 		suffix, help = "_statistics", "General TRT LLM statistics"
 	}
@@ -121,19 +122,18 @@ func (b *trtllm) gauges(p *page) {
 	if v >= triton2504 {
 		requests = append(requests, value{"waiting", float64(it.active - it.scheduled)})
 	}
-	p.group("gauge", "nv_trt_llm_request"+suffix, helpRequest, "request_type", requests)
-	p.group("gauge", "nv_trt_llm_runtime_memory"+suffix, helpRuntimeMemory, "memory_type", []value{
+	p.group("gauge", "nv_trt_llm_request"+suffix, "TRT LLM request metrics", "request_type", requests)
+	p.group("gauge", "nv_trt_llm_runtime_memory"+suffix, "TRT LLM runtime memory metrics", "memory_type", []value{
 		{"cpu", b.constant(68172)}, {"gpu", b.constant(36100332423)}, {"pinned", b.constant(2952841216)},
 	})
-	p.group("gauge", "nv_trt_llm_kv_cache_block"+suffix, helpKVCache, "kv_cache_block_type", b.blocks())
+	p.group("gauge", "nv_trt_llm_kv_cache_block"+suffix, "TRT LLM KV cache block metrics", "kv_cache_block_type", b.blocks())
 	b.writeBatcher(p, suffix)
 	p.group("gauge", "nv_trt_llm_general"+suffix, help, "general_type", []value{
 		{"timestamp", b.constant(b.timestamp())}, {"iteration_counter", float64(it.n)},
 	})
 }
 
-// constant is a number that does not change: before the first iteration even
-// those are 0.
+// constant returns a constant, or 0 before the first iteration.
 func (b *trtllm) constant(v float64) float64 {
 	if b.sampled.n == 0 {
 		return 0
@@ -180,10 +180,10 @@ func (b *trtllm) writeBatcher(p *page, suffix string) {
 	case v >= triton2402:
 		values = append(values, value{"terminated_requests", float64(it.paused)})
 	}
-	p.group("gauge", "nv_trt_llm_inflight_batcher"+suffix, helpInflight, "inflight_batcher_specific_metric", values)
+	p.group("gauge", "nv_trt_llm_inflight_batcher"+suffix, "TRT LLM inflight_batcher-specific metrics", "inflight_batcher_specific_metric", values)
 }
 
-// timestamp is the time of the last iteration in the unit of the release.
+// timestamp returns the time of the last iteration in the unit of the release.
 func (b *trtllm) timestamp() float64 {
 	wall := b.t.w.start.Add(b.sampled.at)
 	if b.t.version >= triton2408 && (b.module || !b.python) {
@@ -192,14 +192,13 @@ func (b *trtllm) timestamp() float64 {
 	return float64(wall.Unix())
 }
 
-// histograms writes the two token lengths. The Python backend makes the input
-// one first.
+// histograms writes the two token lengths; the Python backend writes the input first.
 func (b *trtllm) histograms(p *page) {
 	if b.t.version < triton2412 || !b.printed() {
 		return
 	}
-	write := func(of string, h *histogram) {
-		p.histogram("nv_llm_"+of+"_token_len", helpTokenLen, category("response_metric_type", "total_"+of+"_tokens"), h)
+	write := func(direction string, h *histogram) {
+		p.histogram("nv_llm_"+direction+"_token_len", "TRT LLM response metrics", category("response_metric_type", "total_"+direction+"_tokens"), h)
 	}
 	if b.python {
 		write("input", b.input)
@@ -224,6 +223,5 @@ func (p *page) group(kind, name, help, label string, values []value) {
 	}
 }
 
-// category renders the labels of one series of the TRT-LLM backend in
-// alphabetical order, as prometheus-cpp does.
+// category renders the labels of one series of the TRT-LLM backend.
 func category(label, value string) string { return with(modelLabels("tensorrt_llm"), label, value) }

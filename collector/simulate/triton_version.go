@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// tritonVersion is the minor number of Triton 2.N: one a month, 23.01 = 2.30,
+// tritonVersion is the minor number of Triton 2.N, one per month: 23.01 = 2.30,
 // 23.12 = 2.41, 24.12 = 2.53, 25.12 = 2.64.
 type tritonVersion int
 
-// parseTritonVersion reads "2.64.0", "2.59.1" or "2.73.0dev".
+// parseTritonVersion parses versions like "2.64.0", "2.59.1" or "2.73.0dev".
 func parseTritonVersion(s string) (tritonVersion, error) {
 	parts := strings.SplitN(s, ".", 3)
 	if len(parts) == 3 && parts[0] == "2" {
@@ -21,12 +21,12 @@ func parseTritonVersion(s string) (tritonVersion, error) {
 	return 0, fmt.Errorf("engine_version: %q is not a Triton version such as 2.64.0", s)
 }
 
-// The releases in which something changed on the page: core src/metrics.cc and
-// the TRT-LLM backend's custom_metrics_reporter.cc, read branch by branch. What
-// is older than 23.04 gets the page of 23.04.
+// The releases that changed the page, according to the branches of core's src/metrics.cc
+// and the TRT-LLM backend's custom_metrics_reporter.cc. Older ones have the page of
+// 23.04.
 const (
 	triton2309 tritonVersion = 38 // Pending gauge.
-	triton2311 tritonVersion = 40 // The last with *_statistics names and zero base counters.
+	triton2311 tritonVersion = 40 // The last with names in *_statistics and base counters of zero.
 	triton2401 tritonVersion = 42 // Pinned memory pool.
 	triton2402 tritonVersion = 43 // Category terminated_requests.
 	triton2404 tritonVersion = 45 // Category paused_requests in its place.

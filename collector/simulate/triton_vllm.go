@@ -1,9 +1,9 @@
 package simulate
 
-// KindTritonVLLM is Triton with the vLLM backend's families: set D and those.
+// KindTritonVLLM is Triton with the vLLM backend and its families.
 const KindTritonVLLM Kind = "triton-vllm"
 
-// vllmFlavour is the model repository of the vLLM backend.
+// vllmFlavour returns the flavour with the vLLM backend.
 func vllmFlavour() flavour {
 	return flavour{
 		complete: func(s *Spec) { s.Streaming = true },
@@ -19,7 +19,7 @@ func vllmFlavour() flavour {
 	}
 }
 
-// vllmBackend publishes what vLLM's engine does.
+// vllmBackend has the families of vLLM's engine.
 type vllmBackend struct {
 	silent
 	booked

@@ -2,59 +2,48 @@ package simulate
 
 import "time"
 
-// Truth is what really happened in a replica since its present process started,
-// known to the simulator and only partly visible on its pages. Arrived always
-// equals Finished + Failed + Stuck + InFlight.
+// Truth is what has happened in a replica since its current process started, of which
+// its pages show only a part. Arrived equals Finished + Failed + Stuck + InFlight.
 type Truth struct {
-	// At is the simulated time since the replica was made.
+	// At is the simulated time since the replica was created.
 	At time.Duration
-	// Epoch counts the processes, from 1; everything below starts at 0 with each.
+	// Epoch is the number of the process, from 1. All fields below start at 0 with it.
 	Epoch int
 	Phase Phase
-	Requests
-	Present
-	// Prompt and output tokens of finished requests, booked when they end, and of
-	// failed requests that had reached the executor.
+	// The requests that reached the server by outcome. Abandoned is the part of Finished
+	// whose client had left. Stuck requests got all tokens but never ended.
+	Arrived, Finished, Failed, Stuck, Abandoned uint64
+	// The requests and KV blocks of the executor now. Queued requests are not scheduled:
+	// they wait in the active list or are Hidden, which no page shows.
+	InFlight, Queued, Hidden, Active, Running int
+	KVBlocks, KVUsed                          int
+	// The tokens of finished requests, and of failed requests that had reached the
+	// executor, are added when the requests end.
 	PromptTokens, GenerationTokens, FailedPromptTokens, FailedGenerationTokens uint64
 	Executed
-	// E2ESum is the time that all finished requests took together.
+	// E2ESum is the sum of the durations of finished requests.
 	E2ESum time.Duration
-	// The last requests that finished; [Replica.Latencies] gives them out.
+	// latencies has the last finished requests, see [Replica.Latencies].
 	latencies []Latency
 }
 
-// Requests counts the requests that reached the server by what became of them.
-// Abandoned is the part of Finished whose client had left. Stuck requests got all
-// their tokens and never their end.
-type Requests struct {
-	Arrived, Finished, Failed, Stuck, Abandoned uint64
-}
-
-// Present is what the executor has at this moment. Queued are requests that it has
-// not scheduled: Hidden ones beyond its active list, which no page shows, and
-// active ones that wait.
-type Present struct {
-	InFlight, Queued, Hidden, Active, Running int
-	KVBlocks, KVUsed                          int
-}
-
-// Executed is what the executor has done, for requests in flight too: tokens
-// computed and generated, iterations, and pauses for want of KV blocks. A reload
-// of the LLM model starts it at 0 again, while the numbers of requests go on.
+// Executed counts the work of the executor, including requests in flight: tokens,
+// iterations, and pauses for lack of KV blocks. Unlike the other counts, a reload of the
+// LLM model resets it.
 type Executed struct {
 	ContextTokensSoFar, GeneratedTokensSoFar, Iterations, Paused uint64
 }
 
-// Latency is the timing of one finished request. TPOT is 0 for one token.
+// Latency has the timing of one finished request. TPOT is 0 for one token.
 type Latency struct {
 	Output                 int
 	Queue, TTFT, TPOT, E2E time.Duration
 }
 
-// maxLatencies bounds what [Replica.Latencies] gives.
+// maxLatencies limits [Replica.Latencies].
 const maxLatencies = 4096
 
-// latencyOf reads the timing of a finished request, as the executor sees it.
+// latencyOf returns the timing of a finished request in the executor.
 func latencyOf(r *request) Latency {
 	l := Latency{Output: r.generated, Queue: r.scheduled - r.arrived, TTFT: r.firstToken - r.arrived, E2E: r.lastToken - r.arrived}
 	if r.generated > 1 {
@@ -63,7 +52,7 @@ func latencyOf(r *request) Latency {
 	return l
 }
 
-// bookFinished enters a finished request.
+// bookFinished counts a finished request.
 func (t *Truth) bookFinished(r *request) {
 	t.Finished++
 	if r.abandoned {
@@ -79,15 +68,14 @@ func (t *Truth) bookFinished(r *request) {
 	t.latencies = append(t.latencies, l)
 }
 
-// bookFailed enters a request that failed in the executor.
+// bookFailed counts a request that failed in the executor.
 func (t *Truth) bookFailed(r *request) {
 	t.Failed++
 	t.FailedPromptTokens += uint64(r.prompt)
 	t.FailedGenerationTokens += uint64(r.generated)
 }
 
-// read fills in what the executor knows at this moment and returns a copy that
-// shares nothing.
+// read returns a copy with the state of the executor.
 func (t *Truth) read(e *engine) Truth {
 	out := *t
 	out.latencies = nil

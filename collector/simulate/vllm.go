@@ -2,9 +2,9 @@ package simulate
 
 import "time"
 
-// newVLLM has the histograms of vLLM's engine in Triton's vLLM backend (README of
-// vllm_backend), and in NIM 1.x without the prefix: times between tokens have the
-// name of those of requests.
+// newVLLM returns the histograms of vLLM's engine in Triton's vLLM backend (README of
+// vllm_backend) and, without the prefix, in NIM 1.x. They report times between tokens
+// under the name of the mean time per token.
 func newVLLM() booked {
 	return booked{requestTimings: requestTimings{
 		ttft: newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10),
@@ -15,10 +15,10 @@ func newVLLM() booked {
 
 func seconds(from, to time.Duration) float64 { return (to - from).Seconds() }
 
-// born is when the process began, in seconds of the Unix epoch.
+// born returns when the process started, in seconds since the Unix epoch.
 func (w *world) born() float64 { return float64(w.start.Add(w.up).UnixMilli()) / 1e3 }
 
-// writePython writes what prometheus_client says of a process with Python 3.
+// writePython writes prometheus_client's families about a Python 3 process.
 func (w *world) writePython(p *page, minor, patch string) {
 	p.one("gauge", "python_info", "Python platform information",
 		pairs("implementation", "CPython", "major", "3", "minor", minor, "patchlevel", patch, "version", "3."+minor+"."+patch), 1)

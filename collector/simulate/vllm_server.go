@@ -12,19 +12,19 @@ func vllmServerSoftware() software {
 	}
 }
 
-// vllmServer is a simulated vLLM 0.32: token counters and times to the first and
-// between tokens move with each step of the engine, all else when a request ends.
-// One whose client has left is counted nowhere but by its tokens and its 2xx.
+// vllmServer is a simulated vLLM 0.32: token counters, times to first token and times
+// between tokens move with each step of the engine, all else when a request ends. A
+// request whose client has left counts only its tokens and its 2xx.
 type vllmServer struct {
 	plain
 	booked
 	finishedBy                   map[string]uint64
-	answered                     map[string]uint64 // By class of the HTTP status.
+	answered                     map[string]uint64 // Answers by class of the HTTP status.
 	stepped, params, preemptions *histogram
 }
 
 func newVLLMServer(w *world) *vllmServer {
-	// The bounds go by 1, 2 and 5 up to the longest context, here of 32768 tokens.
+	// The bounds end at the longest context, here 32768 tokens.
 	tokens := func() *histogram {
 		return newHistogram(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
 	}
@@ -71,9 +71,9 @@ func (s *vllmServer) iterated(it *iteration) {
 
 func (s *vllmServer) handlers(r *Replica) []http.Handler {
 	return r.fastAPI(r.routes(s, map[string]answer{
-		// The page takes no notice of Accept, unlike whatever else begins so.
+		// The page ignores Accept, unlike longer paths.
 		"GET /metrics": shown("text/plain; version=1.0.0; charset=utf-8", s.page),
-		// It is 200 for as long as the process is there, whatever the engine does.
+		// Health is 200 as long as the process runs, whatever the engine does.
 		"GET /health":    ok(func() any { return nil }),
 		"GET /version":   ok(func() any { return object{"version": s.w.spec.EngineVersion} }),
 		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "vllm", s.w.spec.Model) }),

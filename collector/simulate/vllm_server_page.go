@@ -15,22 +15,22 @@ func (s *vllmServer) page() []byte {
 	return p.bytes()
 }
 
-// vllmWriter writes the page; each counter and histogram has a second family with
-// the time of its creation.
+// vllmWriter writes the page, on which each counter and histogram has a second family
+// with its creation time.
 type vllmWriter struct {
 	page
 
 	s *vllmServer
 }
 
-// of are the labels of the engine.
-func (p *vllmWriter) of() string { return pairs("engine", "0", "model_name", p.s.w.spec.Model) }
+// labels returns the labels of the engine.
+func (p *vllmWriter) labels() string { return pairs("engine", "0", "model_name", p.s.w.spec.Model) }
 
-// counter writes a counter by the values of a label that comes to others.
-func (p *vllmWriter) counter(name, help, labels, label string, values []string, of func(value string) uint64) {
+// counter writes a counter with one series per value of a label.
+func (p *vllmWriter) counter(name, help, labels, label string, values []string, count func(value string) uint64) {
 	p.family("counter", "vllm:"+name+"_total", help)
 	for _, v := range values {
-		p.add(with(labels, label, v), float64(of(v)))
+		p.add(with(labels, label, v), float64(count(v)))
 	}
 	p.family("gauge", "vllm:"+name+"_created", help)
 	for _, v := range values {
@@ -38,23 +38,23 @@ func (p *vllmWriter) counter(name, help, labels, label string, values []string, 
 	}
 }
 
-// count is a counter without a label of its own.
+// count writes a counter without a label of its own.
 func (p *vllmWriter) count(name, help string, v uint64) {
-	p.one("counter", "vllm:"+name+"_total", help, p.of(), float64(v))
+	p.one("counter", "vllm:"+name+"_total", help, p.labels(), float64(v))
 	p.created(name, help)
 }
 
-// created writes when the process made its counters.
+// created writes the creation time of a counter.
 func (p *vllmWriter) created(name, help string) {
-	p.one("gauge", "vllm:"+name+"_created", help, p.of(), p.s.w.born())
+	p.one("gauge", "vllm:"+name+"_created", help, p.labels(), p.s.w.born())
 }
 
 func (p *vllmWriter) gauge(name, help string, v float64) {
-	p.one("gauge", "vllm:"+name, help, p.of(), v)
+	p.one("gauge", "vllm:"+name, help, p.labels(), v)
 }
 
 func (p *vllmWriter) each(name, help string, h *histogram) {
-	p.histogram("vllm:"+name, help, p.of(), h)
+	p.histogram("vllm:"+name, help, p.labels(), h)
 	p.created(name, help)
 }
 
@@ -64,12 +64,12 @@ func (p *vllmWriter) load() {
 	p.gauge("num_requests_running", "Number of requests in model execution batches.", float64(running))
 	p.gauge("num_requests_waiting", "Number of requests waiting to be processed.", float64(inFlight-running))
 	p.family("gauge", "vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason.")
-	p.add(with(p.of(), "reason", "capacity"), float64(inFlight-running))
-	p.add(with(p.of(), "reason", "deferred"), 0)
+	p.add(with(p.labels(), "reason", "capacity"), float64(inFlight-running))
+	p.add(with(p.labels(), "reason", "deferred"), 0)
 	p.family("gauge", "vllm:engine_sleep_state", "Engine sleep state; awake = 0 means engine is sleeping; awake = 1 means engine is awake; weights_offloaded = 1 means sleep level 1; discard_all = 1 means sleep level 2.")
-	p.add(with(p.of(), "sleep_state", "awake"), 1)
-	p.add(with(p.of(), "sleep_state", "weights_offloaded"), 0)
-	p.add(with(p.of(), "sleep_state", "discard_all"), 0)
+	p.add(with(p.labels(), "sleep_state", "awake"), 1)
+	p.add(with(p.labels(), "sleep_state", "weights_offloaded"), 0)
+	p.add(with(p.labels(), "sleep_state", "discard_all"), 0)
 	used := min(float64(s.w.engine.kv.used)/float64(s.w.spec.Engine.KVBlocks-1), 1)
 	p.gauge("kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", used)
 }
@@ -80,12 +80,12 @@ func (p *vllmWriter) tokens() {
 	p.count("prefix_cache_hits", "Prefix cache hits, in terms of number of cached tokens.", s.begun.cached)
 	p.count("num_preemptions", "Cumulative number of preemption from the engine.", s.paused)
 	p.count("prompt_tokens", "Number of prefill tokens processed.", s.begun.prompt)
-	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.of(), "source",
+	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.labels(), "source",
 		[]string{"local_compute", "local_cache_hit", "external_kv_transfer"}, func(source string) uint64 {
 			return map[string]uint64{"local_compute": s.begun.prompt - s.begun.cached, "local_cache_hit": s.begun.cached}[source]
 		})
 	p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).", s.begun.cached)
-	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that supplied them.", p.of(), "source",
+	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that supplied them.", p.labels(), "source",
 		[]string{"device", "host", "p2p", "disk", "external_unspecified"}, func(source string) uint64 {
 			return map[string]uint64{"device": s.begun.cached}[source]
 		})
@@ -94,7 +94,7 @@ func (p *vllmWriter) tokens() {
 
 func (p *vllmWriter) requests() {
 	s := p.s
-	p.counter("request_success", "Count of successfully processed requests.", p.of(), "finished_reason",
+	p.counter("request_success", "Count of successfully processed requests.", p.labels(), "finished_reason",
 		[]string{"stop", "length", "abort", "error", "repetition"}, func(reason string) uint64 { return s.finishedBy[reason] })
 	p.counter("admission_rejections", "Number of admission attempts rejected by a queue limit, by reason.", pairs("model_name", s.w.spec.Model), "reason",
 		[]string{"max_num_queued_reqs", "max_num_queued_tokens"}, func(string) uint64 { return 0 })
@@ -114,8 +114,7 @@ func (p *vllmWriter) requests() {
 	p.each("request_prefill_kv_computed_tokens", "Histogram of new KV tokens computed during prefill (excluding cached tokens).", s.computedEach)
 }
 
-// config writes some of the labels of the real one, of which each release has
-// more.
+// config writes some of the labels of the real family.
 func (p *vllmWriter) config() {
 	cfg := p.s.w.spec.Engine
 	p.one("gauge", "vllm:cache_config_info", "Information of the LLMEngine CacheConfig", pairs(

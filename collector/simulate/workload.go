@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Workload says what the simulated clients send. Zero fields take the values of
-// DefaultWorkload, except Rate and the shares, whose zero means none.
+// Workload configures the simulated clients. Zero fields default to DefaultWorkload,
+// except Rate and the shares.
 type Workload struct {
-	// Rate is the mean number of requests a second; arrivals are Poisson.
+	// Rate is the mean number of requests per second; arrivals are a Poisson process.
 	Rate float64
 	// PromptTokens and OutputTokens are mean lengths in tokens; Spread is the
 	// sigma of the lognormal both are drawn from.
@@ -18,16 +18,16 @@ type Workload struct {
 	Spread                     float64
 	// MaxPrompt and MaxOutput cap the drawn lengths.
 	MaxPrompt, MaxOutput int
-	// SharedPrefix is the share [0,1] of requests that begin with one of
-	// PrefixGroups prompts of PrefixTokens tokens each, so KV blocks are reused.
+	// SharedPrefix is the share [0,1] of requests that begin with one of PrefixGroups
+	// prefixes of PrefixTokens tokens, whose KV blocks are reused.
 	SharedPrefix               float64
 	PrefixTokens, PrefixGroups int
-	// ErrorRate is the share [0,1] of requests the executor answers with an error,
-	// AbandonRate that of requests whose client leaves early.
+	// ErrorRate is the share [0,1] of requests that fail in the executor, AbandonRate of
+	// requests whose client leaves early.
 	ErrorRate, AbandonRate float64
 }
 
-// DefaultWorkload is a chat-like load of one request a second.
+// DefaultWorkload returns a chat-like load of one request per second.
 func DefaultWorkload() Workload {
 	return Workload{
 		Rate: 1, PromptTokens: 400, OutputTokens: 120, Spread: 0.8, MaxPrompt: 4096, MaxOutput: 1024,
@@ -49,11 +49,11 @@ func (w Workload) withDefaults() Workload {
 
 func setDefault[T comparable](field *T, value T) { *field = cmp.Or(*field, value) }
 
-// never is a moment that does not come.
+// never is a time that never comes.
 const never = time.Duration(math.MaxInt64)
 
-// clients draws the arrivals of one replica. It has a random source of its own,
-// so what arrives does not depend on the state of the server.
+// clients draws the requests to one replica. It has its own random source, so they do
+// not depend on the state of the server.
 type clients struct {
 	load Workload
 	rng  *rand.Rand
@@ -75,11 +75,11 @@ func (c *clients) schedule(now time.Duration) {
 	c.next = now + time.Duration(c.rng.ExpFloat64()/c.load.Rate*float64(time.Second))
 }
 
-// arrive draws the request that comes at c.next and schedules the one after it.
+// arrive draws the request that arrives at c.next and schedules the next one.
 func (c *clients) arrive() *request {
-	at := c.next
+	now := c.next
 	c.ids++
-	r := &request{group: -1, reason: "stop", timing: timing{arrived: at}}
+	r := &request{group: -1, reason: "stop", timing: timing{arrived: now}}
 	r.prompt = c.length(c.load.PromptTokens, c.load.MaxPrompt)
 	r.output = c.length(c.load.OutputTokens, c.load.MaxOutput)
 	if c.rng.Float64() < c.load.SharedPrefix {
@@ -91,23 +91,20 @@ func (c *clients) arrive() *request {
 	}
 	r.fails = c.rng.Float64() < c.load.ErrorRate
 	r.abandoned = c.rng.Float64() < c.load.AbandonRate
-	// A pre- and a postprocessing step take milliseconds; their spread comes
-	// from the same source, so a run repeats them.
 	r.preTime = time.Duration(600+c.rng.IntN(1400)) * time.Microsecond
 	r.postTime = time.Duration(200+c.rng.IntN(500)) * time.Microsecond
-	c.schedule(at)
+	c.schedule(now)
 	return r
 }
 
-// length draws a lognormal length with the given mean, in [1, most].
-func (c *clients) length(mean, most int) int {
+// length draws a lognormal length with the given mean, in [1, limit].
+func (c *clients) length(mean, limit int) int {
 	sigma := c.load.Spread
 	mu := math.Log(float64(mean)) - sigma*sigma/2
-	return max(1, min(most, int(math.Exp(mu+sigma*c.rng.NormFloat64()))))
+	return max(1, min(limit, int(math.Exp(mu+sigma*c.rng.NormFloat64()))))
 }
 
-// request is one request from its arrival to its end. Times are simulated and
-// count from the start of the replica.
+// request is one request. Its times are simulated, since the creation of the replica.
 type request struct {
 	prompt, output int
 	group          int // Prefix group, -1 for none.
@@ -119,13 +116,13 @@ type request struct {
 	progress
 }
 
-// timing is when what happened to a request.
+// timing has the times of a request.
 type timing struct{ arrived, scheduled, firstToken, lastToken, preTime, postTime time.Duration }
 
-// progress is how far the executor is with a request.
+// progress is the progress of a request in the executor.
 type progress struct {
-	context   int // Tokens whose context is in the KV cache.
-	target    int // Context tokens wanted: the prompt, and after a pause what was generated too.
+	context   int // Context tokens in the KV cache.
+	target    int // Context tokens to compute: the prompt, and after a pause the generated ones.
 	cached    int // Prompt tokens found in the KV cache.
 	generated int
 	blocks    int // KV blocks of its own.
@@ -134,10 +131,10 @@ type progress struct {
 	shared, paused, decoding bool
 }
 
-// inContext says that the request still computes its context.
+// inContext reports whether the request still computes its context.
 func (r *request) inContext() bool { return r.context < r.target }
 
-// streamEvent is what the client of one request hears.
+// streamEvent is an event for the client of a request.
 type streamEvent struct {
 	token        int // The number of the token, from 1.
 	done, failed bool
