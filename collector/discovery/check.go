@@ -6,16 +6,16 @@ import (
 	"path/filepath"
 )
 
-// Check says what keeps the sources of a validated configuration from being
-// built, all of it. It needs no network, and no cluster: a source that would ask
-// the cluster it runs in is not built.
+// Check reports everything that keeps the sources of a validated configuration from
+// being built. It needs neither network nor cluster: it skips sources that query the
+// cluster in which the exporter runs.
 func Check(cfg Config) error {
 	_, err := build(cfg, slog.New(slog.DiscardHandler), nil, func(b *block) bool { return !b.inCluster })
 	return err
 }
 
-// Unmatched are the patterns of file_sd_configs that match no file at the moment,
-// each behind its key.
+// Unmatched lists the patterns of file_sd_configs that match no file now, each with its
+// key.
 func (c *Config) Unmatched() []string {
 	var all []string
 	for i, sd := range c.FileSDConfigs {

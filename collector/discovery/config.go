@@ -1,6 +1,6 @@
-// Package discovery finds targets: it runs Prometheus' own service discovery
-// for the replicas of one pool and hands on the newest groups of targets. It
-// must not know how targets are relabeled or scraped.
+// Package discovery runs Prometheus' own service discovery for one pool and reports its
+// latest groups of targets. It must not know how targets are relabeled or scraped. Begin
+// reading at Run in manager.go.
 package discovery
 
 import (
@@ -17,36 +17,35 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 )
 
-// Config says where the targets of one pool are found: Prometheus' own blocks.
-// An entry that YAML leaves empty is nil and refused by [Config.Validate].
+// Config has the sources of the targets of one pool, as Prometheus' own blocks. An empty
+// entry is nil, which [Config.Validate] refuses.
 type Config struct {
-	// StaticConfigs are targets that are known beforehand.
+	// StaticConfigs list targets.
 	StaticConfigs []*targetgroup.Group `yaml:"static_configs,omitempty"`
-	// FileSDConfigs read targets from JSON and YAML files and watch these.
+	// FileSDConfigs read targets from JSON and YAML files and watch the files.
 	FileSDConfigs []*file.SDConfig `yaml:"file_sd_configs,omitempty"`
-	// HTTPSDConfigs ask a URL for a JSON list of targets.
+	// HTTPSDConfigs query a URL for a JSON list of targets.
 	HTTPSDConfigs []*http.SDConfig `yaml:"http_sd_configs,omitempty"`
-	// DNSSDConfigs ask the name servers of /etc/resolv.conf.
+	// DNSSDConfigs query the name servers of /etc/resolv.conf.
 	DNSSDConfigs []*dns.SDConfig `yaml:"dns_sd_configs,omitempty"`
 	// KubernetesSDConfigs watch pods, services and endpoints of a cluster.
 	KubernetesSDConfigs []*Kubernetes `yaml:"kubernetes_sd_configs,omitempty"`
 }
 
-// block is one entry of one of the lists that find targets at run time.
+// block is one entry of the lists that find targets at run time.
 type block struct {
-	// The entry's place in the configuration, "file_sd_configs[0]".
+	// key is the path of the entry, like "file_sd_configs[0]".
 	key string
-	// Nil when the entry is empty.
+	// config is nil if the entry is empty.
 	config promdiscovery.Config
-	// The time between two refreshes; nil for a mechanism that waits
-	// for changes only.
-	every *model.Duration
-	// Whether it asks the cluster that the exporter runs in.
+	// refresh is the refresh interval; nil for a mechanism that only watches.
+	refresh *model.Duration
+	// inCluster is true if it queries the cluster in which the exporter runs.
 	inCluster bool
 }
 
 // blocks lists the entries that find targets at run time. A further mechanism
-// is one field of [Config], one line here and one in mechanisms.
+// takes a field of [Config], a line here and one in mechanisms.
 func (c *Config) blocks() []block {
 	var all []block
 	all = appendBlocks(all, "file_sd_configs", c.FileSDConfigs, func(b *file.SDConfig) *model.Duration { return &b.RefreshInterval })
@@ -65,22 +64,22 @@ func (c *Config) blocks() []block {
 func appendBlocks[T any, P interface {
 	*T
 	promdiscovery.Config
-}](all []block, key string, list []P, every func(P) *model.Duration,
+}](all []block, key string, list []P, refresh func(P) *model.Duration,
 ) []block {
 	for i, entry := range list {
 		b := block{key: fmt.Sprintf("%s[%d]", key, i)}
 		if entry != nil {
-			b.config, b.every = entry, every(entry)
+			b.config, b.refresh = entry, refresh(entry)
 		}
 		all = append(all, b)
 	}
 	return all
 }
 
-// Empty reports whether there is no source of targets at all.
+// Empty reports whether there is no source of targets.
 func (c *Config) Empty() bool { return c.Sources() == 0 }
 
-// Sources is how many sources of targets there are; all static ones are one.
+// Sources returns the number of sources of targets; all static ones count as one.
 func (c *Config) Sources() int {
 	n := len(c.blocks())
 	if len(c.StaticConfigs) > 0 {
@@ -89,11 +88,10 @@ func (c *Config) Sources() int {
 	return n
 }
 
-// Equal reports whether two configurations find the same targets in the same way,
-// so that discovery can go on over a reload with all that it knows.
+// Equal reports whether two configurations find the same targets in the same way.
 func (c *Config) Equal(other *Config) bool { return reflect.DeepEqual(c, other) }
 
-// SetDirectory puts dir in front of the relative file names in the blocks.
+// SetDirectory prepends dir to the relative file names in the blocks.
 func (c *Config) SetDirectory(dir string) {
 	for _, b := range c.blocks() {
 		if s, ok := b.config.(interface{ SetDirectory(dir string) }); ok {
@@ -102,8 +100,8 @@ func (c *Config) SetDirectory(dir string) {
 	}
 }
 
-// Validate says everything that is wrong; each error begins with the key.
-// Most faults of a block are refused by its type already while it is read.
+// Validate reports everything that is wrong; each error begins with the key. The types
+// of the blocks already refuse most mistakes while they are decoded.
 func (c *Config) Validate() error {
 	var errs []error
 	for i, g := range c.StaticConfigs {
@@ -115,7 +113,7 @@ func (c *Config) Validate() error {
 		switch {
 		case b.config == nil:
 			errs = append(errs, fmt.Errorf("%s: is empty; fill it or remove the entry", b.key))
-		case b.every != nil && *b.every <= 0:
+		case b.refresh != nil && *b.refresh <= 0:
 			errs = append(errs, fmt.Errorf("%s.refresh_interval: must be longer than 0; leave it out to take the default", b.key))
 		}
 	}
@@ -127,8 +125,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateGroup says what keeps a group of targets from being used; the error
-// begins with the rest of the key.
+// validateGroup reports why a group of targets is invalid; the error begins with the
+// rest of the key.
 func validateGroup(g *targetgroup.Group) error {
 	if g == nil {
 		return errors.New(": is empty; give it targets or remove the entry")

@@ -25,4 +25,4 @@ func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...Disc
 }
 
 // LoggerOf is the log that a source of the manager gets.
-func (m *Manager) LoggerOf(i int) *slog.Logger { return m.loggerOf(i, m.sources[i].key) }
+func (m *Manager) LoggerOf(i int) *slog.Logger { return m.sourceLogger(i, m.sources[i].key) }

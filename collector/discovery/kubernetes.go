@@ -8,26 +8,26 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Kubernetes is one block of kubernetes_sd_configs, whose client is half of the
-// program. Only a program that imports Prometheus' package of it has it, which
-// registers itself there; in others the block refuses to be read.
+// Kubernetes is one block of kubernetes_sd_configs. Its client is half of the binary, so
+// it works only in programs that import Prometheus' package for it, which registers
+// itself; in others decoding the block fails.
 type Kubernetes struct {
 	config promdiscovery.Config
-	// inCluster reports whether the block asks the cluster that the exporter runs in.
+	// inCluster is true if the block queries the cluster in which the exporter runs.
 	inCluster bool
 }
 
-// registered are blocks in the types that packages of Prometheus registered.
+// registered has the blocks as types that packages of Prometheus have registered.
 type registered struct{ Blocks promdiscovery.Configs }
 
-// KubernetesBlock is what a block is read into, which sets its defaults first.
+// KubernetesBlock returns the registered type of a block, with its defaults.
 func KubernetesBlock() promdiscovery.Config {
 	var all registered
 	err := promdiscovery.UnmarshalYAMLWithInlineConfigs(&all, func(into any) error {
 		return yaml.Unmarshal([]byte("kubernetes_sd_configs: [{role: pod}]"), into)
 	})
 	if err != nil || len(all.Blocks) == 0 {
-		return &leftOut{}
+		return &unsupported{}
 	}
 	return all.Blocks[0]
 }
@@ -47,28 +47,26 @@ func (k *Kubernetes) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// MarshalYAML prints the block as it was read.
+// MarshalYAML returns the block as it was read.
 func (k *Kubernetes) MarshalYAML() (any, error) { return k.config, nil }
 
-// errLeftOut is what a configuration with kubernetes_sd_configs gets.
-var errLeftOut = errors.New("this program was built without Kubernetes discovery (build tag nokubernetes): take the usual one, or file_sd_configs or http_sd_configs")
+var errUnsupported = errors.New("this program was built without Kubernetes discovery (build tag nokubernetes): use the standard build, file_sd_configs or http_sd_configs")
 
-// leftOut stands for a block in a program that cannot discover in Kubernetes: it
-// refuses to be read.
-type leftOut map[string]any
+// unsupported is a block in a program without Kubernetes discovery; decoding it fails.
+type unsupported map[string]any
 
-// UnmarshalYAML refuses the block.
-func (*leftOut) UnmarshalYAML(func(any) error) error { return errLeftOut }
+// UnmarshalYAML fails.
+func (*unsupported) UnmarshalYAML(func(any) error) error { return errUnsupported }
 
 // Name implements [promdiscovery.Config].
-func (*leftOut) Name() string { return "kubernetes" }
+func (*unsupported) Name() string { return "kubernetes" }
 
 // NewDiscoverer implements [promdiscovery.Config].
-func (*leftOut) NewDiscoverer(promdiscovery.DiscovererOptions) (promdiscovery.Discoverer, error) {
-	return nil, errLeftOut
+func (*unsupported) NewDiscoverer(promdiscovery.DiscovererOptions) (promdiscovery.Discoverer, error) {
+	return nil, errUnsupported
 }
 
 // NewDiscovererMetrics implements [promdiscovery.Config].
-func (*leftOut) NewDiscovererMetrics(prometheus.Registerer, promdiscovery.RefreshMetricsInstantiator) promdiscovery.DiscovererMetrics {
+func (*unsupported) NewDiscovererMetrics(prometheus.Registerer, promdiscovery.RefreshMetricsInstantiator) promdiscovery.DiscovererMetrics {
 	return &promdiscovery.NoopDiscovererMetrics{}
 }

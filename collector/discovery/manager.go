@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// The first of several changes waits this long for the others, so that a
-	// file with many groups becomes one change.
+	// settle is how long the first change waits for others, so that a file with many
+	// groups is one update.
 	settle = 100 * time.Millisecond
-	// A source that gave up waits this long for its next attempt.
+	// restart is how long a source that gave up waits for its next attempt.
 	restart = 10 * time.Second
 )
 
-// Discoverer finds groups of targets and sends them to up, all of them first
-// and changed ones later, until ctx ends; a group without targets takes back
-// the one of the same source. It is Prometheus' interface of the same name.
+// Discoverer sends all groups of targets to up, and later those that change, until ctx
+// ends. A group without targets removes the group of the same source. It is Prometheus'
+// interface of the same name.
 type Discoverer interface {
 	Run(ctx context.Context, up chan<- []*targetgroup.Group)
 }
@@ -39,36 +39,33 @@ type source struct {
 	discoverer Discoverer
 }
 
-// Manager finds the targets of one pool from all its sources together.
+// Manager merges the targets that the sources of one pool find.
 type Manager struct {
 	logger *slog.Logger
 	reg    prometheus.Registerer
-	// The metrics of Prometheus' discoverers, from which ours are made.
+	// internal has the metrics of Prometheus' discoverers, from which ours are derived.
 	internal *prometheus.Registry
 	static   []*targetgroup.Group
 	sources  []source
 	status   atomic.Pointer[status]
 	reports  reports
-	// began is when the static targets were reported; it is set before status.
-	began time.Time
 }
 
-// status is what the last update said.
+// status sums up the last update; first is the time of the first one.
 type status struct {
-	targets int
-	at      time.Time
+	targets        int
+	updated, first time.Time
 }
 
-// New builds the discovery of one pool from a validated configuration and reads
-// what that names, such as TLS files; it starts nothing. The configuration must
-// not be changed afterwards. The logger and reg are the pool's own: while
-// [Manager.Run] runs it shows metrics in reg that do not name the pool, so reg
-// has to, as one of [prometheus.WrapRegistererWith] does. Reg may be nil.
+// New builds the discovery of one pool from a validated configuration and reads the
+// files that it names, such as certificates; it starts nothing. The configuration must
+// not be changed afterwards. [Manager.Run] registers metrics in reg, which has to add a
+// label for the pool; reg may be nil.
 func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, error) {
 	return build(cfg, logger, reg, func(*block) bool { return true })
 }
 
-// build is New of the wanted entries.
+// build is New for the wanted entries.
 func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted func(*block) bool) (*Manager, error) {
 	m := &Manager{
 		logger:   logger,
@@ -94,14 +91,13 @@ func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted fu
 			}
 		}
 		i := m.reports.add(b.key)
-		// A connection a minute is cheap, and none is left behind by a
-		// discovery that has ended.
+		// Connections are rare, and an ended discovery must not leave one behind.
 		options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
 		if _, asks := b.config.(*http.SDConfig); asks {
-			options = append(options, promconfig.WithDialContextFunc(bounded(answerBound())))
+			options = append(options, promconfig.WithDialContextFunc(limitedDial(answerLimit())))
 		}
 		d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
-			Logger:            m.loggerOf(i, b.key),
+			Logger:            m.sourceLogger(i, b.key),
 			Metrics:           mechanisms[name],
 			HTTPClientOptions: options,
 			SetName:           b.key,
@@ -117,12 +113,12 @@ func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted fu
 	return m, nil
 }
 
-// loggerOf is the log of one source.
-func (m *Manager) loggerOf(i int, key string) *slog.Logger {
-	return slog.New(&witness{m.logger.With("discovery", key).Handler(), func(text string) bool { return m.reports.failed(i, text) }})
+// sourceLogger returns the logger of one source.
+func (m *Manager) sourceLogger(i int, key string) *slog.Logger {
+	return slog.New(&errorRecorder{m.logger.With("discovery", key).Handler(), func(text string) bool { return m.reports.failed(i, text) }})
 }
 
-// staticGroups gives each group a source name that no other has.
+// staticGroups returns the groups with unique source names.
 func staticGroups(groups []*targetgroup.Group) []*targetgroup.Group {
 	named := make([]*targetgroup.Group, 0, len(groups))
 	for i, g := range groups {
@@ -135,18 +131,16 @@ func staticGroups(groups []*targetgroup.Group) []*targetgroup.Group {
 	return named
 }
 
-// Run calls update with all groups of the pool whenever they change, until ctx
-// ends; it returns when everything it started has ended. Static groups come at
-// once; others as soon as their source answers, several changes together. A
-// source that fails keeps the groups of its last good answer; one that answers
-// with nothing takes them back. Update is called from this goroutine, one call
-// after the other; it may keep the groups but must not change them. Run may be
-// called once.
+// Run calls update with all groups of the pool whenever they change, until ctx ends and
+// everything it started has ended. Static groups come first, others when their source
+// answers. A source that fails keeps the groups of its last good answer; an empty answer
+// removes them. Update is called from this goroutine; it may keep the groups but must not
+// change them. Run may be called once.
 //
-// A query to a name server that does not answer cannot be cancelled, so with
-// dns_sd_configs the return may take some seconds after ctx ends.
+// A query to a name server cannot be canceled, so with dns_sd_configs Run may return some
+// seconds after ctx ends.
 func (m *Manager) Run(ctx context.Context, update func([]*targetgroup.Group)) {
-	defer m.show()()
+	defer m.register()()
 	ctx, cancel := context.WithCancel(ctx)
 	updates := make(chan change)
 	var wg sync.WaitGroup
@@ -160,8 +154,8 @@ func (m *Manager) Run(ctx context.Context, update func([]*targetgroup.Group)) {
 	m.merge(ctx, updates, update)
 }
 
-// supervise keeps a source running. Prometheus' discoverers run until ctx ends,
-// but that of files gives up when the system has no file watch left.
+// supervise restarts a source that ends early. Prometheus' discoverer of files does so
+// when the system is out of file watches.
 func (m *Manager) supervise(ctx context.Context, s source, groups chan<- []*targetgroup.Group) {
 	for {
 		s.discoverer.Run(ctx, groups)
@@ -177,13 +171,13 @@ func (m *Manager) supervise(ctx context.Context, s source, groups chan<- []*targ
 	}
 }
 
-// change is what one source sent.
+// change has the groups that one source sent.
 type change struct {
 	source int
 	groups []*targetgroup.Group
 }
 
-// forward marks the groups of one source as its own.
+// forward adds the source to the groups of one source.
 func forward(ctx context.Context, source int, groups <-chan []*targetgroup.Group, updates chan<- change) {
 	for {
 		select {
@@ -199,15 +193,16 @@ func forward(ctx context.Context, source int, groups <-chan []*targetgroup.Group
 	}
 }
 
-// merge collects changes and reports them once they have settled.
+// merge collects changes and calls update once they have settled.
 func (m *Manager) merge(ctx context.Context, updates <-chan change, update func([]*targetgroup.Group)) {
-	known := &merged{static: m.static, newest: make([]map[string]*targetgroup.Group, len(m.sources))}
+	all := &groupSet{static: m.static, latest: make([]map[string]*targetgroup.Group, len(m.sources))}
 	report := func() {
-		groups := known.groups()
-		if m.began.IsZero() {
-			m.began = time.Now()
+		groups, now := all.groups(), time.Now()
+		next := &status{targets: countTargets(slices.Values(groups)), updated: now, first: now}
+		if last := m.status.Load(); last != nil {
+			next.first = last.first
 		}
-		m.status.Store(&status{targets: countTargets(slices.Values(groups)), at: time.Now()})
+		m.status.Store(next)
 		update(groups)
 	}
 	if len(m.static) > 0 || len(m.sources) == 0 {
@@ -219,11 +214,11 @@ func (m *Manager) merge(ctx context.Context, updates <-chan change, update func(
 		case <-ctx.Done():
 			return
 		case c := <-updates:
-			news := known.apply(c)
-			if m.reports.answered(c.source, countTargets(maps.Values(known.newest[c.source]))) {
+			changed := all.apply(c)
+			if m.reports.answered(c.source, countTargets(maps.Values(all.latest[c.source]))) {
 				m.logger.Info("Source of targets answers again", "discovery", m.sources[c.source].key)
 			}
-			if news && settled == nil {
+			if changed && settled == nil {
 				settled = time.After(settle)
 			}
 		case <-settled:

@@ -6,8 +6,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
-// mechanisms are the ways to find targets, by the counters in which Prometheus'
-// discoverers of that kind count what failed.
+// mechanisms maps the failure counters of Prometheus' discoverers to their mechanism.
 func mechanisms() map[string]string {
 	return map[string]string{
 		"prometheus_sd_file_read_errors_total":    "file",
@@ -18,44 +17,43 @@ func mechanisms() map[string]string {
 	}
 }
 
-// metrics are the exporter's own metrics about the discovery of a pool.
+// metrics collects the exporter's metrics about the discovery of a pool.
 type metrics struct{ manager *Manager }
 
-// show registers the metrics until the returned function is called. Discovery
-// goes on without them where that fails.
-func (m *Manager) show() (hide func()) {
+// register registers the metrics until unregister is called. If that fails, discovery
+// continues without them.
+func (m *Manager) register() (unregister func()) {
 	if m.reg == nil {
 		return func() {}
 	}
-	shown := &metrics{m}
-	if err := m.reg.Register(shown); err != nil {
+	c := &metrics{m}
+	if err := m.reg.Register(c); err != nil {
 		m.logger.Warn("Discovery continues without metrics", "err", err)
 		return func() {}
 	}
-	return func() { m.reg.Unregister(shown) }
+	return func() { m.reg.Unregister(c) }
 }
 
-// Describe sends the descriptions of the metrics.
+// Describe implements prometheus.Collector.
 func (*metrics) Describe(ch chan<- *prometheus.Desc) {
 	selfmetrics.DiscoveryTargets.Describe(ch)
 	selfmetrics.DiscoveryUpdated.Describe(ch)
 	selfmetrics.DiscoveryFailures.Describe(ch)
 }
 
-// Collect sends what is known at the moment.
+// Collect implements prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	if s := m.manager.status.Load(); s != nil {
 		selfmetrics.DiscoveryTargets.Send(ch, float64(s.targets))
-		selfmetrics.DiscoveryUpdated.Send(ch, float64(s.at.UnixNano())/1e9)
+		selfmetrics.DiscoveryUpdated.Send(ch, float64(s.updated.UnixNano())/1e9)
 	}
 	for name, failures := range m.manager.failures() {
 		selfmetrics.DiscoveryFailures.Send(ch, failures, name)
 	}
 }
 
-// failures counts the failures of the mechanisms that the pool uses.
+// failures returns the number of failures by mechanism.
 func (m *Manager) failures() map[string]float64 {
-	// An error leaves the families that could be gathered.
 	families, err := m.internal.Gather()
 	if err != nil {
 		m.logger.Warn("Discovery metrics are incomplete", "err", err)

@@ -1,0 +1,79 @@
+package discovery
+
+import (
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+)
+
+// groupSet holds the latest groups of every source of one pool.
+type groupSet struct {
+	static []*targetgroup.Group
+	// latest has a map per source from the source name of a group to the group. A map is
+	// nil until the source has answered.
+	latest []map[string]*targetgroup.Group
+}
+
+// apply applies a change and reports whether it changed anything. The first answer of a
+// source always does, even without targets.
+func (s *groupSet) apply(c change) (changed bool) {
+	groups := s.latest[c.source]
+	if groups == nil {
+		groups, changed = map[string]*targetgroup.Group{}, true
+		s.latest[c.source] = groups
+	}
+	for _, g := range c.groups {
+		if g == nil {
+			continue
+		}
+		switch old := groups[g.Source]; {
+		case len(g.Targets) == 0:
+			changed = changed || old != nil
+			delete(groups, g.Source)
+		default:
+			g = sorted(g)
+			if old == nil || !reflect.DeepEqual(old, g) {
+				groups[g.Source], changed = g, true
+			}
+		}
+	}
+	return changed
+}
+
+// sorted returns the group with its targets sorted: name servers answer in another order
+// each time.
+func sorted(g *targetgroup.Group) *targetgroup.Group {
+	targets := slices.Clone(g.Targets)
+	slices.SortStableFunc(targets, func(a, b model.LabelSet) int {
+		if by := strings.Compare(string(a[model.AddressLabel]), string(b[model.AddressLabel])); by != 0 {
+			return by
+		}
+		return strings.Compare(a.String(), b.String())
+	})
+	return &targetgroup.Group{Targets: targets, Labels: g.Labels, Source: g.Source}
+}
+
+// groups returns all groups in a fixed order: static ones first, then by source.
+func (s *groupSet) groups() []*targetgroup.Group {
+	all := slices.Clone(s.static)
+	for _, groups := range s.latest {
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			all = append(all, groups[name])
+		}
+	}
+	return all
+}
+
+// countTargets counts the targets of all groups.
+func countTargets(groups iter.Seq[*targetgroup.Group]) int {
+	n := 0
+	for g := range groups {
+		n += len(g.Targets)
+	}
+	return n
+}

@@ -1,0 +1,123 @@
+package discovery
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// reports has the state of each source. Prometheus' discoverers report errors only in
+// their log, so errorRecorder reads it.
+type reports struct {
+	mu  sync.Mutex
+	all []target.Source
+	// failing is true for each source that has failed since its last answer.
+	failing []bool
+}
+
+// add adds the report of a source and returns its index.
+func (r *reports) add(key string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all, r.failing = append(r.all, target.Source{Key: key}), append(r.failing, false)
+	return len(r.all) - 1
+}
+
+// answered records that a source answered with a number of targets, and reports whether
+// it had failed before.
+func (r *reports) answered(i, targets int) (recovered bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all[i].Targets, r.all[i].LastSuccess = targets, time.Now()
+	recovered, r.failing[i] = r.failing[i], false
+	return recovered
+}
+
+// failed records that a source failed, and reports whether to log it: not if it keeps
+// failing in the same way.
+func (r *reports) failed(i int, text string) (log bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	log = !r.failing[i] || r.all[i].LastError != text
+	r.all[i].LastError, r.all[i].LastErrorAt, r.failing[i] = text, time.Now(), true
+	return log
+}
+
+// Sources returns the state of the pool's sources, with all static targets as the first.
+func (m *Manager) Sources() []target.Source {
+	m.reports.mu.Lock()
+	defer m.reports.mu.Unlock()
+	var all []target.Source
+	if len(m.static) > 0 {
+		static := target.Source{Key: "static_configs", Targets: countTargets(slices.Values(m.static))}
+		if s := m.status.Load(); s != nil {
+			static.LastSuccess = s.first
+		}
+		all = append(all, static)
+	}
+	return append(all, m.reports.all...)
+}
+
+// errorRecorder is a log handler that records errors and drops those that repeat.
+type errorRecorder struct {
+	slog.Handler
+
+	record func(text string) (log bool)
+}
+
+// Enabled implements slog.Handler. Errors are recorded even if they are not logged.
+func (h *errorRecorder) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn || h.Handler.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (h *errorRecorder) Handle(ctx context.Context, r slog.Record) error {
+	scrubbed, err := slog.NewRecord(r.Time, r.Level, target.Scrub(r.Message), r.PC), ""
+	r.Attrs(func(a slog.Attr) bool {
+		a = scrub(a)
+		scrubbed.AddAttrs(a)
+		if a.Key == "err" || a.Key == "error" {
+			err = a.Value.String()
+		}
+		return true
+	})
+	if r.Level >= slog.LevelWarn {
+		text := strings.TrimSuffix(scrubbed.Message+": "+err, ": ")
+		// Every failed refresh begins with this.
+		text = strings.TrimPrefix(text, "Unable to refresh target groups: ")
+		if !h.record(strings.Join(strings.Fields(text), " ")) {
+			return nil
+		}
+	}
+	if !h.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return h.Handler.Handle(ctx, scrubbed)
+}
+
+// scrub removes secrets from the URLs in an attribute.
+func scrub(a slog.Attr) slog.Attr {
+	if kind := a.Value.Kind(); kind == slog.KindString || kind == slog.KindAny {
+		return slog.String(a.Key, target.Scrub(a.Value.String()))
+	}
+	return a
+}
+
+// WithAttrs implements slog.Handler.
+func (h *errorRecorder) WithAttrs(attrs []slog.Attr) slog.Handler {
+	all := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		all[i] = scrub(a)
+	}
+	return &errorRecorder{h.Handler.WithAttrs(all), h.record}
+}
+
+// WithGroup implements slog.Handler.
+func (h *errorRecorder) WithGroup(name string) slog.Handler {
+	return &errorRecorder{h.Handler.WithGroup(name), h.record}
+}
