@@ -9,15 +9,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// cause is how a scrape failed.
+// cause is why a scrape failed.
 type cause struct {
 	reason scrape.Reason
 	class  string
-	// text is what happened, advice what the scrape itself says to do.
+	// text is what happened, advice what the error suggests to do.
 	text, advice string
 }
 
-// causeOf takes the failure of a scrape apart: "tls (expired): what; advice".
+// causeOf parses the error of a scrape: "tls (expired): text; advice".
 func causeOf(s *target.Status) cause {
 	c := cause{reason: scrape.Reason(s.LastReason)}
 	head, rest, found := strings.Cut(s.LastError, ": ")
@@ -34,43 +34,42 @@ func causeOf(s *target.Status) cause {
 	return c
 }
 
-// mayBeAnotherProtocol reports whether another protocol than the one that was spoken
-// may explain the failure.
+// mayBeAnotherProtocol reports whether the failure may be due to another protocol.
 func (c *cause) mayBeAnotherProtocol() bool {
-	switch c.reason { //nolint:exhaustive // The others say what answers.
+	switch c.reason { //nolint:exhaustive // The others tell what answers.
 	case scrape.ReasonProtocol, scrape.ReasonReset, scrape.ReasonTimeout, scrape.ReasonTruncated:
 		return true
 	case scrape.ReasonHTTPStatus:
-		// So servers with TLS answer a request without.
+		// Servers with TLS answer a request without TLS with 400.
 		return c.class == "400"
 	}
 	return false
 }
 
-// nobodyAnswers reports whether other ports of the host cannot be tried either.
+// nobodyAnswers reports whether trying other ports of the host is pointless too.
 func (c *cause) nobodyAnswers() bool {
 	return c.reason == scrape.ReasonDNS || c.reason == scrape.ReasonResource || c.class == scrape.ClassDenied ||
 		c.reason == scrape.ReasonSelfScrape
 }
 
-// explain says what happened and what to do.
+// explain sets what happened and what to do.
 func (c *cause) explain(f *Finding, at *url.URL, here protocol) {
 	port := at.Port()
 	switch here {
 	case onlyTLS:
-		f.What = port + " speaks TLS, and was asked over http"
+		f.What = port + " speaks TLS, but the request was plain HTTP"
 		f.Try = "https://" + at.Host + at.Path
-		f.Do = "use " + f.Try + ", with --tls.ca-file FILE if its authority is your own"
+		f.Do = "use " + f.Try + ", with --tls.ca-file FILE if it uses a private CA"
 		return
 	case http2:
-		f.What, f.Do = port+" is a gRPC port, which has no page of metrics", "name the port of the metrics"
+		f.What, f.Do = port+" is a gRPC port, which serves no metrics", "name the port of the metrics"
 		return
 	case foreign:
-		f.What, f.Do = port+" answers, and speaks neither HTTP nor TLS", "name the port of the metrics"
+		f.What, f.Do = port+" answers, but speaks neither HTTP nor TLS", "name the port of the metrics"
 		return
 	case silent:
-		f.What = port + " accepts connections and answers nothing"
-		f.Do = "look at the log of the server: it may hang, or this may be another port of it"
+		f.What = port + " accepts connections but does not answer"
+		f.Do = "check the server's log: it may hang, or this may be another of its ports"
 		return
 	case unknown, plainHTTP:
 	}
@@ -90,10 +89,10 @@ func (c *cause) explain(f *Finding, at *url.URL, here protocol) {
 	}
 }
 
-// byReason explains the failures that first runs have.
+// byReason explains the failures that are common in first runs.
 func (c *cause) byReason(at *url.URL) (what, do string) {
 	port := at.Port()
-	switch c.reason { //nolint:exhaustive // The text of the others says it.
+	switch c.reason { //nolint:exhaustive // The error text explains the others.
 	case scrape.ReasonDNS:
 		return fmt.Sprintf("the name %s does not resolve", at.Hostname()), "check its spelling, or how this machine resolves names: getent hosts " + at.Hostname()
 	case scrape.ReasonConnect:
@@ -108,31 +107,31 @@ func (c *cause) byReason(at *url.URL) (what, do string) {
 		return "no answer within the timeout", "check the address and firewalls in between, or give a longer --timeout"
 	case scrape.ReasonContentType:
 		if strings.Contains(c.text, "HTML") {
-			return "a web page (HTML) answers, and no metrics", "check port and path; a login page or a proxy may be in between"
+			return "a web page (HTML) answers instead of metrics", "check port and path; a login page or a proxy may be in between"
 		}
 	case scrape.ReasonParse:
-		return "what answers is no page of metrics", "look at what answers: curl -s " + at.String()
+		return "the answer is not a page of metrics", "look at what answers: curl -s " + at.String()
 	case scrape.ReasonEmpty:
-		return "an empty page answers", "check the path: some servers answer every wrong path with an empty page"
+		return "the page is empty", "check the path: some servers answer every wrong path with an empty page"
 	case scrape.ReasonRedirect:
-		return c.text, "give the address that it redirects to"
+		return c.text, "use the address that it redirects to"
 	case scrape.ReasonSelfScrape:
-		return "this is the exporter's own /metrics", "give the address of the LLM server"
+		return "this is the exporter's own /metrics", "use the address of the LLM server"
 	case scrape.ReasonHTTPStatus:
 		switch c.class {
 		case "401", "403":
 			return "the server wants credentials (status " + c.class + ")", "give --user and --password-file, --token-file, or --config.file with the credentials of the pool"
 		case "404":
 			if strings.Trim(at.Path, "/") == "" {
-				return "no page of metrics is at any path that servers have (status 404)", "name the port of the metrics, or turn them on at the server"
+				return "none of the usual paths has metrics (status 404)", "name the port of the metrics, or turn them on at the server"
 			}
-			return "there is no page at " + at.RequestURI() + " (status 404)", "check the path, or leave it out: it is found out then"
+			return "there is no page at " + at.RequestURI() + " (status 404)", "check the path, or leave it out to have it detected"
 		}
 	}
 	return "", ""
 }
 
-// byClass explains the failures of TLS.
+// byClass explains TLS failures.
 func (c *cause) byClass(f *Finding, at *url.URL) {
 	switch c.class {
 	case scrape.ClassNotTLS:

@@ -61,9 +61,9 @@ func TestWhatAPortSpeaksIsFoundOut(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[string]string{
 		"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + "\x00\x03\x00\x00\x00\x64": "is a gRPC port",
-		"\x15\x03\x01\x00\x02\x02\x16":                                      "speaks TLS, and was asked over http",
+		"\x15\x03\x01\x00\x02\x02\x16":                                      "speaks TLS, but the request was plain HTTP",
 		"220 smtp.example.com ESMTP\r\n":                                    "speaks neither HTTP nor TLS",
-		"":                                                                  "accepts connections and answers nothing",
+		"":                                                                  "accepts connections but does not answer",
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

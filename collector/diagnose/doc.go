@@ -1,5 +1,5 @@
-// Package diagnose owns what is said about an address that shows no page: what
-// answers there instead, where the page of its server is, and what to do. It
-// asks once, for a person who waits. It must not know any kind of server by
-// name, nor how anything is printed.
+// Package diagnose finds out why an address has no page of metrics: what answers there
+// instead, where the page of its server is, and what to do. It sends each request once,
+// for a user who waits. It must not know kinds of servers by name, nor how findings are
+// printed. Begin reading at Look.
 package diagnose

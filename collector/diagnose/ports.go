@@ -13,17 +13,16 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// usualPorts are where LLM servers and their workers have their page or their API
-// unless flags say otherwise.
+// usualPorts are the default ports of metrics and APIs of LLM servers and their workers.
 var usualPorts = []int{8002, 8000, 8001, 8080, 8081, 9090, 30000} //nolint:gochecknoglobals // constant data.
 
-// Closed is said of a port on which nothing listens.
+// Closed describes a port on which nothing listens.
 const Closed = "nothing listens"
 
-// knock is how long a port may take to accept a connection.
-const knock = time.Second
+// dialTimeout is how long a port may take to accept a connection.
+const dialTimeout = time.Second
 
-// siblings looks at the ports around an address, those of its neighbours first.
+// siblings looks at other ports of an address.
 func (d *Doctor) siblings(ctx context.Context, at *url.URL) []Port {
 	numbers := candidates(at)
 	all := make([]Port, len(numbers))
@@ -35,35 +34,35 @@ func (d *Doctor) siblings(ctx context.Context, at *url.URL) []Port {
 	return all
 }
 
-// candidates are the ports to try, without the one that was asked.
+// candidates returns the ports to try, without that of the address.
 func candidates(at *url.URL) []int {
-	asked, err := strconv.Atoi(at.Port())
+	port, err := strconv.Atoi(at.Port())
 	if err != nil {
 		return nil
 	}
 	var near []int
 	for _, e := range engine.All() {
-		// The address may be that of the API, or of gRPC, of a server of this kind.
-		near = append(near, 2*asked-e.APIPort(asked))
-		if grpc, ok := e.GRPCPort(asked); ok {
-			near = append(near, 2*asked-grpc)
+		// The address may be the API, or the gRPC API, of a server of this kind.
+		near = append(near, 2*port-e.APIPort(port))
+		if grpc, ok := e.GRPCPort(port); ok {
+			near = append(near, 2*port-grpc)
 		}
 	}
 	var all []int
 	for _, n := range append(near, usualPorts...) {
-		if n > 0 && n < 1<<16 && n != asked && !slices.Contains(all, n) {
+		if n > 0 && n < 1<<16 && n != port && !slices.Contains(all, n) {
 			all = append(all, n)
 		}
 	}
 	return all
 }
 
-// port says what is at another port.
+// port describes what answers at another port.
 func (d *Doctor) port(ctx context.Context, at *url.URL, number int) Port {
 	p := Port{Number: number}
 	host := hostPort(at, number)
 	if d.direct {
-		dialer := net.Dialer{Timeout: min(knock, d.timeout)}
+		dialer := net.Dialer{Timeout: min(dialTimeout, d.timeout)}
 		conn, err := dialer.DialContext(ctx, "tcp", host)
 		if err != nil {
 			p.Is = Closed
@@ -73,12 +72,12 @@ func (d *Doctor) port(ctx context.Context, at *url.URL, number int) Port {
 	}
 	base := at.Scheme + "://" + host
 	if p.Page = d.pageAt(ctx, base); p.Page != "" {
-		p.Is = "has the page"
+		p.Is = "serves the metrics"
 		return p
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	p.Is = "answers, and has no page of a known server"
+	p.Is = "answers, but not with metrics of a known server"
 	if is := named("", engine.Hint(ctx, d.client, base)); is != "" {
 		p.Is = strings.TrimSpace(is)
 	}

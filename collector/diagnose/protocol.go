@@ -13,22 +13,20 @@ import (
 // protocol is what a port speaks.
 type protocol int
 
-// The protocols that are distinguished.
 const (
 	unknown protocol = iota
 	plainHTTP
-	// onlyTLS is a port that speaks TLS, and was asked without.
+	// onlyTLS speaks TLS, while the request was plain HTTP.
 	onlyTLS
 	// http2 is HTTP/2 without TLS, which is gRPC.
 	http2
-	// silent accepts and says nothing.
+	// silent accepts connections and sends nothing.
 	silent
-	// foreign speaks, and neither HTTP nor TLS.
+	// foreign speaks neither HTTP nor TLS.
 	foreign
 )
 
-// speaks finds out what a port speaks when the scrape failed in a way that leaves
-// it open.
+// speaks detects the protocol of a port if the failure of the scrape does not tell.
 func (d *Doctor) speaks(ctx context.Context, at *url.URL, c *cause) protocol {
 	if !d.direct || at.Scheme != "http" || !c.mayBeAnotherProtocol() {
 		return unknown
@@ -62,8 +60,8 @@ func isSettings(b []byte) bool {
 	return len(b) >= 9 && b[0] == 0 && b[1] == 0 && b[3] == 4 && b[5]|b[6]|b[7]|b[8] == 0
 }
 
-// exchange sends a text and reads what comes first; false when there is no
-// connection.
+// exchange sends a text and reads the beginning of the answer; ok is false if there is
+// no connection.
 func (d *Doctor) exchange(ctx context.Context, host, text string) (first []byte, ok bool) {
 	conn, ok := d.dial(ctx, host)
 	if !ok {
@@ -74,12 +72,12 @@ func (d *Doctor) exchange(ctx context.Context, host, text string) (first []byte,
 		return nil, true
 	}
 	buf := make([]byte, 512)
-	n, _ := io.ReadAtLeast(conn, buf, 9) // What came is looked at, however little.
+	n, _ := io.ReadAtLeast(conn, buf, 9)
 	return buf[:n], true
 }
 
-// handshakes reports whether a port speaks TLS. Nothing is sent over it, so that
-// nobody has to be trusted.
+// handshakes reports whether a port speaks TLS. It sends no data, so it does not verify
+// the certificate.
 func (d *Doctor) handshakes(ctx context.Context, host string) bool {
 	conn, ok := d.dial(ctx, host)
 	if !ok {
@@ -90,12 +88,12 @@ func (d *Doctor) handshakes(ctx context.Context, host string) bool {
 }
 
 func (d *Doctor) dial(ctx context.Context, host string) (net.Conn, bool) {
-	wait := min(knock, d.timeout)
-	dialer := net.Dialer{Timeout: wait}
+	timeout := min(dialTimeout, d.timeout)
+	dialer := net.Dialer{Timeout: timeout}
 	conn, err := dialer.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil, false
 	}
-	_ = conn.SetDeadline(time.Now().Add(wait)) // A connection without deadline ends with ctx.
+	_ = conn.SetDeadline(time.Now().Add(timeout))
 	return conn, true
 }
