@@ -10,11 +10,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// Check says what keeps the pools of a configuration from running, all of it:
-// invalid certificates, sources that cannot be built. It asks nobody.
+// Check reports everything that keeps the pools of a configuration from running, such
+// as invalid certificates or sources that cannot be built. It uses no network.
 func Check(cfg *config.File) error {
 	var errs []error
-	if _, err := shardOf(cfg.Sharding); err != nil {
+	if _, err := newShard(cfg.Sharding); err != nil {
 		errs = append(errs, err)
 	}
 	for i := range cfg.Pools {

@@ -24,84 +24,85 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Options are what a collector works with.
+// Options configure a collector.
 type Options struct {
 	// Store receives the replicas' snapshots.
 	Store *snapshot.Store
-	// Logger gets the changes: targets that come, go, fail and recover.
+	// Logger logs targets that appear, disappear, fail and recover.
 	Logger *slog.Logger
-	// Registerer takes the collector's metrics about itself.
+	// Registerer registers the collector's own metrics.
 	Registerer prometheus.Registerer
 }
 
-// Collector keeps one loop running for each target of the configuration.
+// Collector scrapes every target of the configuration.
 type Collector struct {
 	opts Options
-	// all is what the replicas of all pools have in common.
-	all     replica.Pool
-	metrics *metrics
-	clock   *clock
-	// pools counts the changes of the pools that run, renewed says so.
-	pools   atomic.Uint64
-	renewed chan struct{}
-	// scraper makes the client of a pool.
-	scraper func(scrape.Config, *slog.Logger) (scrape.Scraper, error)
-	// grace is how long replicas of a pool whose discovery starts again are kept
+	// base has the settings that the replicas of all pools share.
+	base      replica.Pool
+	metrics   *metrics
+	scheduler *scheduler
+	// poolChanges counts changes of the running pools, poolsChanged signals one.
+	poolChanges  atomic.Uint64
+	poolsChanged chan struct{}
+	// newScraper returns the client of a pool.
+	newScraper func(scrape.Config, *slog.Logger) (scrape.Scraper, error)
+	// grace is how long the replicas of a pool stay after its discovery was restarted
 	// while not all of its sources have answered.
 	grace time.Duration
 
-	// waiting has the pools of the last configuration until they are begun to be run.
-	waiting chan []*pool
+	// applied has the pools of the last configuration until Run takes them.
+	applied chan []*pool
 
 	mu sync.Mutex
-	// wanted are the pools of the last configuration.
-	wanted   []*pool
-	running  map[string]*pool
-	replicas map[string]*running
-	// tidy gives memory back to the system, tidyAfter the last change of the fleet.
-	tidy *time.Timer
-	// named is how many targets were refused by the last change.
-	named int
+	// configured are the pools of the last configuration.
+	configured []*pool
+	running    map[string]*pool
+	replicas   map[string]*runningReplica
+	// freeMemory returns memory to the system freeMemoryAfter the last change of the
+	// replicas.
+	freeMemory *time.Timer
+	// refusalsLogged is the number of targets refused by the last change.
+	refusalsLogged int
 }
 
-// tidyAfter is how long it takes until new replicas have their first pages and their
-// answers. What it takes to get to know a server is more than what is kept of it,
-// and an exporter that then makes next to no garbage would have it for minutes more.
-const tidyAfter = 45 * time.Second
+// freeMemoryAfter is how long it takes until new replicas have their first pages and
+// answers. Those take more memory than what stays of them, and the exporter then makes
+// so little garbage that it would keep that memory for minutes.
+const freeMemoryAfter = 45 * time.Second
 
-// startsAtOnce is how many replicas may start at a time for each processor, which is
+// startsPerCPU is the number of replicas per processor that may start at once, which is
 // more than it can work on.
-const startsAtOnce = 16
+const startsPerCPU = 16
 
 // New returns a collector without configuration.
 func New(opts Options) (*Collector, error) {
 	shared := scrape.NewResources()
 	c := &Collector{
 		opts:    opts,
-		waiting: make(chan []*pool, 1), renewed: make(chan struct{}, 1), scraper: newScraper(shared), grace: handover,
-		running: make(map[string]*pool), replicas: make(map[string]*running),
+		applied: make(chan []*pool, 1), poolsChanged: make(chan struct{}, 1), grace: handover,
+		newScraper: func(cfg scrape.Config, log *slog.Logger) (scrape.Scraper, error) { return shared.Client(cfg, log) },
+		running:    make(map[string]*pool), replicas: make(map[string]*runningReplica),
 	}
 	id := rand.Text()
 	m, err := newMetrics(opts.Registerer, id, shared)
 	if err != nil {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}
-	c.all = replica.Pool{
-		Starts: replica.NewStarts(startsAtOnce * runtime.GOMAXPROCS(0)), Resources: shared, Origin: time.Now(),
+	c.base = replica.Pool{
+		Starts: replica.NewStartLimiter(startsPerCPU * runtime.GOMAXPROCS(0)), Resources: shared, Origin: time.Now(),
 		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", selfmetrics.Prefix, id), Panicked: m.panics.Inc,
 	}
-	c.metrics, c.clock = m, newClock(c.all.Origin)
-	c.tidy = time.AfterFunc(tidyAfter, debug.FreeOSMemory)
-	c.tidy.Stop()
+	c.metrics, c.scheduler = m, newScheduler(c.base.Origin)
+	c.freeMemory = time.AfterFunc(freeMemoryAfter, debug.FreeOSMemory)
+	c.freeMemory.Stop()
 	return c, nil
 }
 
-// ApplyConfig takes a configuration over, before or while the collector runs.
-// Everything that can fail is built first; on error nothing changes. Targets
-// that are the same before and after keep their loops, their clocks and their
-// windows.
+// ApplyConfig applies a configuration, before or while the collector runs. It builds
+// everything that can fail first; on error nothing changes. Targets that stay the same
+// keep their replicas with their schedules and windows.
 func (c *Collector) ApplyConfig(cfg *config.File) error {
-	part, err := shardOf(cfg.Sharding)
+	shard, err := newShard(cfg.Sharding)
 	if err != nil {
 		return err
 	}
@@ -114,50 +115,49 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 			}
 			return fmt.Errorf("pool %q: %w", cfg.Pools[i].PoolID, err)
 		}
-		p.shard = part
+		p.shard = shard
 		built = append(built, p)
 	}
-	c.metrics.part(part)
+	c.metrics.setShard(shard)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case overtaken := <-c.waiting:
-		for _, p := range overtaken {
+	case unused := <-c.applied:
+		for _, p := range unused {
 			p.release()
 		}
 	default:
 	}
-	c.wanted = built
-	c.waiting <- built
+	c.configured = built
+	c.applied <- built
 	return nil
 }
 
-// Run runs the configured pools until ctx ends, and returns when all of their
-// work has ended.
+// Run runs the configured pools until ctx ends and all of their work has ended.
 func (c *Collector) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var others sync.WaitGroup
-	others.Go(func() { c.clock.run(ctx) })
-	others.Go(func() { c.runSkew(ctx) })
+	others.Go(func() { c.scheduler.run(ctx) })
+	others.Go(func() { c.publishPoolSeries(ctx) })
 	defer others.Wait()
 	for {
 		select {
 		case <-ctx.Done():
 			c.stopAll()
 			return nil
-		case wanted := <-c.waiting:
-			c.swap(ctx, wanted)
+		case configured := <-c.applied:
+			c.swap(ctx, configured)
 		}
 	}
 }
 
-// Ready reports whether every pool's targets were looked for and every target
-// was tried once.
+// Ready reports whether discovery has answered for every pool and every target was
+// scraped at least once.
 func (c *Collector) Ready() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.wanted) == 0 || len(c.running) == 0 {
+	if len(c.configured) == 0 || len(c.running) == 0 {
 		return false
 	}
 	for _, p := range c.running {
@@ -165,82 +165,82 @@ func (c *Collector) Ready() bool {
 			return false
 		}
 	}
-	for _, l := range c.replicas {
-		if l.slot.Status().Health == target.HealthUnknown && !l.Target().Silent {
+	for _, r := range c.replicas {
+		if r.slot.Status().Health == target.HealthUnknown && !r.Target().Silent {
 			return false
 		}
 	}
 	return true
 }
 
-// ScrapeOnce tries every target of the configuration once, without starting loops,
-// and joins what failed. The snapshots stay in the store.
+// ScrapeOnce scrapes every target of the configuration once, without Run, and joins the
+// errors. The snapshots stay in the store.
 func (c *Collector) ScrapeOnce(ctx context.Context) error {
-	_, err := c.walk(ctx, handover)
+	_, err := c.scrapeAll(ctx, handover)
 	return err
 }
 
-// Walk looks for the targets of every pool, for at most the given time where a
-// source does not answer, and tries each of them once. It says what was found; the
-// snapshots stay in the store. Nothing goes on running.
-func (c *Collector) Walk(ctx context.Context, patience time.Duration) []target.PoolDiscovery {
-	all, _ := c.walk(ctx, patience)
-	return all
+// Walk discovers the targets of every pool, waiting for sources that do not answer at
+// most for timeout, and scrapes each target once. It returns what discovery found; the
+// snapshots stay in the store.
+func (c *Collector) Walk(ctx context.Context, timeout time.Duration) []target.PoolDiscovery {
+	searches, _ := c.scrapeAll(ctx, timeout)
+	return searches
 }
 
-// atOnce is how many targets are tried at once by a walk.
-const atOnce = 16
+// scrapeConcurrency is the number of targets that scrapeAll scrapes at once.
+const scrapeConcurrency = 16
 
-// walk gives what was found of each pool, and what failed.
-func (c *Collector) walk(ctx context.Context, patience time.Duration) ([]target.PoolDiscovery, error) {
+// scrapeAll is Walk that also returns the errors of the scrapes.
+func (c *Collector) scrapeAll(ctx context.Context, timeout time.Duration) ([]target.PoolDiscovery, error) {
 	c.mu.Lock()
-	wanted := c.wanted
+	pools := c.configured
 	c.mu.Unlock()
-	all, failed := make([]target.PoolDiscovery, len(wanted)), make([][]error, len(wanted))
-	slots := make(chan struct{}, atOnce)
-	var walks sync.WaitGroup
-	for i, p := range wanted {
-		walks.Go(func() {
-			groups, answered := p.lookOnce(ctx, patience)
-			found, became := p.targets(groups, c.opts.Logger)
-			became.Answered, became.Sources, became.Targets = answered, p.sources.Sources(), len(found)
-			all[i], failed[i] = became, make([]error, len(found))
+	searches, failed := make([]target.PoolDiscovery, len(pools)), make([][]error, len(pools))
+	slots := make(chan struct{}, scrapeConcurrency)
+	var running sync.WaitGroup
+	for i, p := range pools {
+		running.Go(func() {
+			groups, answered := p.discoverOnce(ctx, timeout)
+			found, search := targetsOf(&p.cfg, p.shard, groups, c.opts.Logger)
+			search.Answered, search.Sources, search.Targets = answered, p.sources.Sources(), len(found)
+			searches[i], failed[i] = search, make([]error, len(found))
 			for j, t := range found {
 				slots <- struct{}{}
-				walks.Go(func() {
+				running.Go(func() {
 					defer func() { <-slots }()
-					failed[i][j] = c.once(ctx, p, t)
+					failed[i][j] = c.scrapeTarget(ctx, p, t)
 				})
 			}
 		})
 	}
-	walks.Wait()
-	return all, errors.Join(slices.Concat(failed...)...)
+	running.Wait()
+	return searches, errors.Join(slices.Concat(failed...)...)
 }
 
-// lookOnce runs the sources of a pool until each has answered, and gives what
-// they found; answered is false where none has.
-func (p *pool) lookOnce(ctx context.Context, patience time.Duration) (found []*targetgroup.Group, answered bool) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// discoverOnce runs the sources of a pool until each has answered, and returns what
+// they found; answered is false if none has.
+func (p *pool) discoverOnce(ctx context.Context, timeout time.Duration) (found []*targetgroup.Group, answered bool) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	p.sources.Run(ctx, func(groups []*targetgroup.Group) {
 		found, answered = groups, true
-		if !p.unanswered() {
+		if !p.hasUnanswered() {
 			cancel()
 		}
 	})
 	return found, answered
 }
 
-// once scrapes one target and gives its failure back.
-func (c *Collector) once(ctx context.Context, p *pool, t *target.Target) error {
+// scrapeTarget scrapes one target once.
+func (c *Collector) scrapeTarget(ctx context.Context, p *pool, t *target.Target) error {
 	slot, err := c.opts.Store.Add(t)
 	if err != nil {
 		return err
 	}
 	r := replica.New(t, p.shared, slot, c.opts.Logger)
-	asking, cancel := context.WithCancel(ctx)
-	status := r.Once(asking)
+	scraping, cancel := context.WithCancel(ctx)
+	status := r.ScrapeOnce(scraping)
 	cancel()
 	r.Close()
 	switch {

@@ -1,6 +1,6 @@
-// Package collector owns the set of replicas: it reconciles them with the
-// targets that discovery finds, has a clock that says when each is due, and
-// compares the replicas of a pool with each other. What a replica does when it
-// is due is in package replica. It knows no page format and no kind of server;
-// clients of /metrics, flags and files are not its business.
+// Package collector owns the set of replicas: it reconciles them with the targets that
+// discovery finds (reconcile.go), schedules their work (scheduler.go), and compares the
+// replicas of each pool (pool_series.go). What a replica does when it is due is in
+// package replica. The package must not know page formats, kinds of servers, clients of
+// /metrics or flags. Begin reading at Run in collector.go.
 package collector

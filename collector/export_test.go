@@ -11,23 +11,23 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// Handed is what the keys of a pool reach: what its replicas have in common, a target
-// with these labels, what is promised of the pool, and how servers are found and asked.
+// Handed returns everything that the keys of a pool affect: the settings of its replicas,
+// a target with these labels, the series about the pool, and its client and discovery.
 func (c *Collector) Handed(cfg *config.File, pc *config.Pool, lset model.LabelSet) []any {
 	shared := c.shared(cfg, pc, nil)
 	shared.Panicked = nil // No function equals another.
 	found, _ := targetsOf(pc, shard{Total: 1}, []*targetgroup.Group{{Targets: []model.LabelSet{lset}}}, c.opts.Logger)
-	return []any{*shared, found, promises(pc), pc.HTTP, pc.Discovery}
+	return []any{*shared, found, poolConfigSeries(pc), pc.HTTP, pc.Discovery}
 }
 
-// UseScraper has every pool built from now on ask through s.
+// UseScraper sets the client of pools that are built from now on.
 func (c *Collector) UseScraper(s scrape.Scraper) {
-	c.scraper = func(scrape.Config, *slog.Logger) (scrape.Scraper, error) { return s, nil }
+	c.newScraper = func(scrape.Config, *slog.Logger) (scrape.Scraper, error) { return s, nil }
 }
 
-// UseScrapers has every pool built from now on ask through one of its own.
+// UseScrapers sets a function that returns the client of each pool.
 func (c *Collector) UseScrapers(next func() scrape.Scraper) {
-	c.scraper = func(scrape.Config, *slog.Logger) (scrape.Scraper, error) { return next(), nil }
+	c.newScraper = func(scrape.Config, *slog.Logger) (scrape.Scraper, error) { return next(), nil }
 }
 
 // SetGrace sets how long replicas wait for sources that have not answered.

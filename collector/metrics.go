@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
-// metrics are the collector's own, without those of each target.
+// metrics are the collector's own metrics, except those about each target.
 type metrics struct {
 	targets *prometheus.GaugeVec
 	dropped *prometheus.GaugeVec
@@ -17,12 +17,12 @@ type metrics struct {
 	refused *prometheus.GaugeVec
 	shards  *prometheus.GaugeVec
 	panics  prometheus.Counter
-	// counted are the names under which targets were counted as refused last.
-	counted map[string]int
+	// refusedByPool is the last argument of setRefused.
+	refusedByPool map[string]int
 }
 
-// newMetrics registers the metrics; id is this process's own, by which it
-// knows its page when it is made to scrape itself.
+// newMetrics registers the metrics; id identifies this process, so that it recognizes
+// its own page.
 func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) (*metrics, error) {
 	m := &metrics{
 		targets: selfmetrics.Targets.NewGaugeVec(), dropped: selfmetrics.TargetsDropped.NewGaugeVec(), empty: selfmetrics.PoolWithoutTargets.NewGaugeVec(),
@@ -47,30 +47,30 @@ func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) 
 	return m, nil
 }
 
-// part says which part of the targets is ours.
-func (m *metrics) part(s shard) {
+// setShard sets the metric of the shard.
+func (m *metrics) setShard(s shard) {
 	m.shards.Reset()
 	if s.Total > 1 {
 		m.shards.WithLabelValues(strconv.Itoa(s.Index)).Set(float64(s.Total))
 	}
 }
 
-// refuse says how many targets are refused under each pool_id, which need not be that
-// of a pool: relabeling gives targets any.
-func (m *metrics) refuse(counts map[string]int) {
+// setRefused sets the number of refused targets by pool_id, which need not be the id of
+// a pool: relabeling may set any.
+func (m *metrics) setRefused(counts map[string]int) {
 	for id, n := range counts {
 		m.refused.WithLabelValues(id).Set(float64(n))
 	}
-	for id := range m.counted {
-		if _, still := counts[id]; !still {
+	for id := range m.refusedByPool {
+		if _, ok := counts[id]; !ok {
 			m.refused.DeleteLabelValues(id)
 		}
 	}
-	m.counted = counts
+	m.refusedByPool = counts
 }
 
-// forget takes the series of a pool away that the configuration dropped.
-func (m *metrics) forget(pool string) {
+// removePool removes the series of a pool.
+func (m *metrics) removePool(pool string) {
 	m.targets.DeleteLabelValues(pool)
 	m.dropped.DeleteLabelValues(pool)
 	m.empty.DeleteLabelValues(pool)

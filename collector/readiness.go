@@ -6,21 +6,20 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 )
 
-// Readiness asks the server of a replica, named by its key, whether it is ready,
-// now and next to all that is scraped. It is known only when the server says it,
-// at an address that is its own.
-// It may be called concurrently.
+// Readiness queries whether the server of the replica with that key is ready now,
+// apart from its scrapes. It is known only if the server itself answers. It is safe for
+// concurrent use.
 func (c *Collector) Readiness(ctx context.Context, key string) (ready, known bool) {
 	c.mu.Lock()
-	l := c.replicas[key]
+	r := c.replicas[key]
 	c.mu.Unlock()
-	if l == nil {
+	if r == nil {
 		return false, false
 	}
-	t, status := l.slot.Target(), l.slot.Status()
+	t, status := r.slot.Target(), r.slot.Status()
 	kind := status.DetectedEngine
 	if !t.Auto() {
 		kind = t.Engine
 	}
-	return api.Ready(ctx, l.pool.scraper, t, kind, status.APIURL, l.pool.shared.GRPC)
+	return api.Ready(ctx, r.pool.scraper, t, kind, status.APIURL, r.pool.shared.GRPC)
 }

@@ -15,42 +15,36 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// running is a replica that is scraped on the collector's clock.
-type running struct {
+// runningReplica is a replica whose work is scheduled.
+type runningReplica struct {
 	*replica.Replica
 
 	slot *snapshot.Slot
-	// pool is the one that the replica works with; search the one whose search
-	// found its target last. That may be younger, when the two treat targets
-	// alike.
-	pool, search *pool
-	alarms       []*alarm
-	cancel       context.CancelFunc
+	// pool is the pool that the replica was started with, foundBy the one whose discovery
+	// found its target last; they differ after a reload that left the replica running.
+	pool, foundBy *pool
+	tasks         []*task
+	cancel        context.CancelFunc
 }
 
-// end begins to end the replica's work, stop waits for that too.
-func (c *Collector) end(l *running) {
-	for _, a := range l.alarms {
-		c.clock.remove(a)
+// cancel cancels the work of a replica without waiting for it.
+func (c *Collector) cancel(r *runningReplica) {
+	for _, t := range r.tasks {
+		c.scheduler.remove(t)
 	}
-	l.cancel()
+	r.cancel()
 }
 
-func (c *Collector) stop(l *running) {
-	c.end(l)
-	l.Close()
-}
-
-// handover is how long the replicas of a pool whose sources changed stay when
-// some source of the new search has not answered: one refresh of most sources.
+// handover is how long the replicas of a pool whose sources changed stay while not all
+// of its new sources have answered: one refresh of most sources.
 const handover = 30 * time.Second
 
-// swap makes the wanted pools the running ones.
-func (c *Collector) swap(ctx context.Context, wanted []*pool) {
+// swap makes the configured pools the running ones.
+func (c *Collector) swap(ctx context.Context, configured []*pool) {
 	keep := make(map[string]bool)
-	for _, p := range wanted {
+	for _, p := range configured {
 		old := c.running[p.cfg.PoolID]
-		if old != nil && old.same(p) {
+		if old != nil && old.equal(p) {
 			keep[p.cfg.PoolID] = true
 			p.release()
 		}
@@ -61,44 +55,39 @@ func (c *Collector) swap(ctx context.Context, wanted []*pool) {
 		}
 		p.cancel()
 		<-p.done
-		still := slices.ContainsFunc(wanted, func(w *pool) bool { return w.cfg.PoolID == id })
-		if !still {
-			c.forget(ctx, p)
+		if !slices.ContainsFunc(configured, func(p *pool) bool { return p.cfg.PoolID == id }) {
+			c.removePool(ctx, p)
 		}
 	}
-	for _, p := range wanted {
+	for _, p := range configured {
 		if !keep[p.cfg.PoolID] {
-			c.start(ctx, p)
+			c.startPool(ctx, p)
 		}
 	}
 }
 
-// forget ends the replicas of a pool that is no longer wanted.
-func (c *Collector) forget(ctx context.Context, p *pool) {
+// removePool stops the replicas of a pool that is no longer configured.
+func (c *Collector) removePool(ctx context.Context, p *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, p.cfg.PoolID)
-	c.renew()
-	p.late, p.wanted = true, nil
-	c.drop(ctx, p)
+	c.notePoolChange()
+	p.graceOver, p.targets = true, nil
+	c.removeReplicas(ctx, p)
 	p.release()
-	c.metrics.forget(p.cfg.PoolID)
+	c.metrics.removePool(p.cfg.PoolID)
 	c.countRefused()
 }
 
-// renew notes that other pools run than before.
-func (c *Collector) renew() {
-	c.pools.Add(1)
-	select {
-	case c.renewed <- struct{}{}:
-	default:
-	}
+func (c *Collector) notePoolChange() {
+	c.poolChanges.Add(1)
+	notify(c.poolsChanged)
 }
 
-// start begins to look for a pool's targets. Replicas of the pool that runs
-// under the same id are taken over when they are found again; those that are
-// not found leave when every source has answered, or the grace is over.
-func (c *Collector) start(run context.Context, p *pool) {
+// startPool starts the discovery of a pool. Replicas of a running pool with the same id
+// stay if discovery finds their targets again; the others are removed once every source
+// has answered or the grace period is over.
+func (c *Collector) startPool(run context.Context, p *pool) {
 	ctx, cancel := context.WithCancel(run)
 	p.cancel, p.done = cancel, make(chan struct{})
 	c.mu.Lock()
@@ -106,174 +95,178 @@ func (c *Collector) start(run context.Context, p *pool) {
 		before.release()
 	}
 	c.running[p.cfg.PoolID] = p
-	c.renew()
+	c.notePoolChange()
 	c.mu.Unlock()
-	var settling sync.WaitGroup
-	settling.Go(func() {
+	var grace sync.WaitGroup
+	grace.Go(func() {
 		timer := time.NewTimer(c.grace)
 		defer timer.Stop()
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-			c.settle(run, p)
+			c.endGrace(run, p)
 		}
 	})
 	go func() {
 		defer close(p.done)
 		p.sources.Run(ctx, func(groups []*targetgroup.Group) {
 			if ctx.Err() == nil {
-				// Replicas outlive the search that found them, so that another
-				// search of the pool leaves no gap on the page.
+				// Replicas outlive the discovery that found them, so that a reload leaves no
+				// gap on the page.
 				c.sync(run, p, groups)
 			}
 		})
-		settling.Wait()
+		grace.Wait()
 	}()
 }
 
-// settle waits no longer for sources that have not answered. When none has,
-// the first that does decides.
-func (c *Collector) settle(ctx context.Context, p *pool) {
+// endGrace stops waiting for sources that have not answered. If none has, the first
+// that does decides.
+func (c *Collector) endGrace(ctx context.Context, p *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.late = true
+	p.graceOver = true
 	if p.synced {
-		c.drop(ctx, p)
+		c.removeReplicas(ctx, p)
 		c.countRefused()
 	}
 }
 
-// sync makes the replicas of a pool those of the targets found.
+// sync starts, keeps and removes replicas so that they match the targets found.
 func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Group) {
-	found, became := p.targets(groups, c.opts.Logger)
+	found, search := targetsOf(&p.cfg, p.shard, groups, c.opts.Logger)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.synced, c.named = true, 0
-	p.wanted, p.refused = make(map[string]*target.Target, len(found)), nil
+	p.synced, c.refusalsLogged = true, 0
+	p.targets, p.duplicates = make(map[string]*target.Target, len(found)), nil
 	for _, t := range found {
-		if other, taken := p.wanted[t.Key()]; taken {
-			p.refused = append(p.refused, t)
-			c.refuse(t, hasName(other))
+		if other, taken := p.targets[t.Key()]; taken {
+			p.duplicates = append(p.duplicates, t)
+			c.logRefused(t, duplicateOf(other))
 			continue
 		}
-		p.wanted[t.Key()] = t
+		p.targets[t.Key()] = t
 	}
-	c.drop(ctx, p)
-	for key, t := range p.wanted {
-		if l := c.replicas[key]; l != nil && c.replaces(p, t, l) {
-			c.end(l) // All of them, so that they are waited for together.
+	c.removeReplicas(ctx, p)
+	for key, t := range p.targets {
+		if r := c.replicas[key]; r != nil && replaces(p, t, r) {
+			c.cancel(r) // All of them first, so that they end at the same time.
 		}
 	}
 	for _, t := range found {
-		if p.wanted[t.Key()] == t {
-			c.keep(ctx, p, t)
+		if p.targets[t.Key()] == t {
+			c.ensure(ctx, p, t)
 		}
 	}
-	became.Targets = len(p.wanted)
-	c.searched(p, &became)
+	search.Targets = len(p.targets)
+	c.recordSearch(p, &search)
 	c.countRefused()
 }
 
-// drop ends the replicas of the pool's targets that are not wanted any more. The
-// keys that become free go to other pools' targets that were refused them.
-func (c *Collector) drop(ctx context.Context, p *pool) {
-	var ending []*running
-	awaits := p.awaits()
-	for key, l := range c.replicas {
-		leftover := l.search != p && awaits
-		if l.search.cfg.PoolID == p.cfg.PoolID && p.wanted[key] == nil && !leftover {
-			c.end(l)
-			ending = append(ending, l)
+// removeReplicas stops the replicas of a pool whose targets are gone. Targets of other
+// pools that were refused because of them take the keys that become free.
+func (c *Collector) removeReplicas(ctx context.Context, p *pool) {
+	var removed []*runningReplica
+	waiting := !p.graceOver && p.hasUnanswered()
+	for key, r := range c.replicas {
+		inherited := r.foundBy != p && waiting
+		if r.foundBy.cfg.PoolID == p.cfg.PoolID && p.targets[key] == nil && !inherited {
+			c.cancel(r)
+			removed = append(removed, r)
 			delete(c.replicas, key)
 		}
 	}
-	for _, l := range ending {
-		l.Close()
-		c.opts.Store.Remove(l.slot)
-		l.pool.release()
-	}
-	if len(ending) == 0 {
+	if len(removed) == 0 {
 		return
 	}
-	c.tidy.Reset(tidyAfter)
+	for _, r := range removed {
+		c.closeReplica(r)
+	}
+	c.freeMemory.Reset(freeMemoryAfter)
 	for id, other := range c.running {
-		for key, t := range other.wanted {
+		for key, t := range other.targets {
 			if id != p.cfg.PoolID && c.replicas[key] == nil {
-				c.keep(ctx, other, t)
+				c.ensure(ctx, other, t)
 			}
 		}
 	}
 }
 
-// replaces reports whether a target of a pool takes the place of a replica of the
-// same pool and name, which has to be asked otherwise.
-func (*Collector) replaces(p *pool, t *target.Target, l *running) bool {
-	same := reflect.DeepEqual(l.Target(), t) && (l.search == p || l.pool.alike(p))
-	return l.search.cfg.PoolID == p.cfg.PoolID && !same
+// closeReplica waits for the end of a canceled replica and removes its snapshot.
+func (c *Collector) closeReplica(r *runningReplica) {
+	r.Close()
+	c.opts.Store.Remove(r.slot)
+	r.pool.release()
 }
 
-// keep lets a target's replica go on, replaces it, or starts it.
-func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
-	l, runs := c.replicas[t.Key()]
+// replaces reports whether a target replaces a replica with its key in the same pool,
+// because it has to be scraped in another way.
+func replaces(p *pool, t *target.Target, r *runningReplica) bool {
+	same := reflect.DeepEqual(r.Target(), t) && (r.foundBy == p || r.pool.treatsAlike(p))
+	return r.foundBy.cfg.PoolID == p.cfg.PoolID && !same
+}
+
+// ensure makes sure that a target has a replica, unless it is refused.
+func (c *Collector) ensure(ctx context.Context, p *pool, t *target.Target) {
+	r, runs := c.replicas[t.Key()]
 	switch {
-	case runs && l.search.cfg.PoolID != p.cfg.PoolID:
-		c.refuse(t, hasName(l.Target()))
+	case runs && r.foundBy.cfg.PoolID != p.cfg.PoolID:
+		c.logRefused(t, duplicateOf(r.Target()))
 		return
-	case runs && !c.replaces(p, t, l):
-		l.search = p
+	case runs && !replaces(p, t, r):
+		r.foundBy = p
 		return
 	case runs:
-		c.stop(l)
-		l.pool.release()
-		l.slot.SetTarget(t)
-		var past replica.Past
-		if l.Target().MetricsURL == t.MetricsURL {
-			past = l.Past()
+		c.cancel(r)
+		r.Close()
+		r.pool.release()
+		r.slot.SetTarget(t)
+		var history replica.History
+		if r.Target().MetricsURL == t.MetricsURL {
+			history = r.History()
 		}
-		c.launch(ctx, p, t, l.slot, past)
+		c.startReplica(ctx, p, t, r.slot, history)
 		return
 	}
 	slot, err := c.opts.Store.Add(t)
 	if err != nil {
-		c.refuse(t, err.Error())
+		c.logRefused(t, err.Error())
 		return
 	}
-	c.launch(ctx, p, t, slot, replica.Past{})
+	c.startReplica(ctx, p, t, slot, replica.History{})
 }
 
-// mostNamed is how many targets that are left out the log names of one change.
-const mostNamed = 10
+// maxLogged is the number of refused or unusable targets that are logged per change.
+const maxLogged = 10
 
-// hasName says that a target has the name of another.
-func hasName(t *target.Target) string {
+func duplicateOf(t *target.Target) string {
 	return "another has its pool_id and replica_id: " + target.Public(t.MetricsURL)
 }
 
-// refuse leaves a target out.
-func (c *Collector) refuse(t *target.Target, why string) {
-	c.named++
-	if c.named <= mostNamed {
-		c.opts.Logger.Warn("Target refused", "pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", target.Public(t.MetricsURL), "reason", why)
+func (c *Collector) logRefused(t *target.Target, reason string) {
+	c.refusalsLogged++
+	if c.refusalsLogged <= maxLogged {
+		c.opts.Logger.Warn("Target refused", "pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", target.Public(t.MetricsURL), "reason", reason)
 	}
 }
 
-// launch starts a replica on the clock, with the past of one before it.
-func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot, past replica.Past) {
+// startReplica starts a replica with the history of the one before it.
+func (c *Collector) startReplica(ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot, history replica.History) {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &running{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, search: p, cancel: cancel}
-	c.replicas[t.Key()] = l
+	r := &runningReplica{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, foundBy: p, cancel: cancel}
+	c.replicas[t.Key()] = r
 	p.users++
-	c.tidy.Reset(tidyAfter)
-	l.Remember(past)
+	c.freeMemory.Reset(freeMemoryAfter)
+	r.Inherit(history)
 	if t.Silent {
-		l.Present()
+		r.PublishSilent()
 	}
-	for _, s := range l.Schedules() {
-		l.alarms = append(l.alarms, c.clock.add(s.Key, s.Every, s.Soon, func(missed uint64, b *lane.Batch) { s.Due(ctx, missed, b) }))
+	for _, s := range r.Schedules() {
+		r.tasks = append(r.tasks, c.scheduler.add(s.Key, s.Interval, s.Soon, func(missed uint64, b *lane.Batch) { s.Due(ctx, missed, b) }))
 	}
 }
 
-// stopAll ends everything and waits for it.
+// stopAll stops everything and waits for it.
 func (c *Collector) stopAll() {
 	for _, p := range c.running {
 		p.cancel()
@@ -281,18 +274,16 @@ func (c *Collector) stopAll() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tidy.Stop()
-	for _, l := range c.replicas {
-		c.end(l)
+	c.freeMemory.Stop()
+	for _, r := range c.replicas {
+		c.cancel(r)
 	}
-	for key, l := range c.replicas {
-		l.Close()
-		c.opts.Store.Remove(l.slot)
-		l.pool.release()
-		delete(c.replicas, key)
+	for _, r := range c.replicas {
+		c.closeReplica(r)
 	}
-	for id, p := range c.running {
+	for _, p := range c.running {
 		p.release()
-		delete(c.running, id)
 	}
+	clear(c.replicas)
+	clear(c.running)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// searched notes what became of what discovery found. A pool that has no target
-// is a problem, and said once.
-func (c *Collector) searched(p *pool, s *target.PoolDiscovery) {
+// recordSearch records what discovery found for a pool, and logs when the pool begins
+// or ceases to be without targets.
+func (c *Collector) recordSearch(p *pool, s *target.PoolDiscovery) {
 	id := p.cfg.PoolID
-	was := p.search.Problem()
+	before := p.search.Problem()
 	s.Sources = p.sources.Sources()
 	p.search = *s
 	problem := s.Problem()
@@ -23,34 +23,33 @@ func (c *Collector) searched(p *pool, s *target.PoolDiscovery) {
 	}
 	c.metrics.empty.WithLabelValues(id).Set(empty)
 	switch {
-	case problem != "" && was == "":
+	case problem != "" && before == "":
 		c.opts.Logger.Warn("Pool has no targets", "pool_id", id, "reason", problem)
-	case problem == "" && was != "":
+	case problem == "" && before != "":
 		c.opts.Logger.Info("Pool has targets again", "pool_id", id, "targets", s.Targets)
 	}
 }
 
-// countRefused counts the targets of each pool that are left out now: those that
-// have the key of another of their search, and those whose key is that of another
-// search's replica.
+// countRefused counts the refused targets of each pool: those whose key another target
+// of the pool has, and those whose key a replica of another pool has.
 func (c *Collector) countRefused() {
 	refused := make(map[string]int)
 	for id, p := range c.running {
 		refused[id] += 0
-		for _, t := range p.refused {
+		for _, t := range p.duplicates {
 			refused[t.PoolID]++
 		}
-		for key, t := range p.wanted {
-			if l := c.replicas[key]; l == nil || l.search != p {
+		for key, t := range p.targets {
+			if r := c.replicas[key]; r == nil || r.foundBy != p {
 				refused[t.PoolID]++
 			}
 		}
 	}
-	c.metrics.refuse(refused)
+	c.metrics.setRefused(refused)
 }
 
-// Searches are what discovery and relabeling have found of every pool, in the
-// order of the pools' names.
+// Searches returns what discovery and relabeling have found for every pool, sorted by
+// pool_id.
 func (c *Collector) Searches() []target.PoolDiscovery {
 	c.mu.Lock()
 	defer c.mu.Unlock()

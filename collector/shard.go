@@ -6,13 +6,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// shard is the part of the targets that is ours: of so many, the one with the
-// index, from 0.
+// shard selects the targets of this exporter: those of shard Index, from 0, of Total.
 type shard struct{ Total, Index int }
 
-// shardOf gives the part that the configuration asks for; without an index that
-// is everything only when there is one exporter.
-func shardOf(c config.Sharding) (shard, error) {
+// newShard returns the configured shard. The index is required if there is more than
+// one.
+func newShard(c config.Sharding) (shard, error) {
 	if err := c.Place(""); err != nil {
 		return shard{}, err
 	}
@@ -23,21 +22,22 @@ func shardOf(c config.Sharding) (shard, error) {
 	return s, nil
 }
 
-// keeps reports whether a target is ours. The key is pool and replica, not the
-// address, so a replica keeps its exporter when it moves, and two targets that
-// claim one key meet in one exporter, which refuses the second.
+// keeps reports whether a target belongs to the shard. The key is made of pool and
+// replica, not of the address, so a replica that moves stays with its exporter, and two
+// targets with one key meet in one exporter, which refuses the second.
 func (s shard) keeps(key string) bool {
-	if s.Total <= 1 {
-		return true
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(key))
-	return jump(mixed(h.Sum64()), s.Total) == s.Index
+	return s.Total <= 1 || jump(mix(hash(key)), s.Total) == s.Index
 }
 
-// mixed spreads a hash over all its bits (the last step of MurmurHash3), since
-// FNV alone leaves names that differ in their last digit close together.
-func mixed(h uint64) uint64 {
+func hash(key string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key))
+	return h.Sum64()
+}
+
+// mix spreads a hash over all its bits (the last step of MurmurHash3): with FNV alone,
+// names that differ in their last digit stay close together.
+func mix(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd
 	h ^= h >> 33
@@ -45,9 +45,9 @@ func mixed(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// jump is the jump consistent hash of Lamping and Veach (arXiv:1406.2294): of
-// the targets only those move that the added shard takes, or the removed one
-// leaves. A plain remainder would move nearly all of them.
+// jump is the jump consistent hash of Lamping and Veach (arXiv:1406.2294). Adding or
+// removing a shard moves only the targets that it takes over or gives up, where a
+// remainder would move nearly all.
 func jump(key uint64, total int) int {
 	last, next := int64(-1), int64(0)
 	for next < int64(total) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ownerOf finds the one shard that keeps a key.
+// ownerOf returns the shard that keeps a key.
 func ownerOf(t *testing.T, key string, total int) int {
 	t.Helper()
 	owner := -1

@@ -22,10 +22,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// targetsOf turns what discovery found for a pool into the targets of one shard,
-// and says what became of the others. One that cannot be used is left out, with a
-// word in the log. Nothing is changed of what it is given; it may be called
-// concurrently.
+// targetsOf returns the targets of a shard from the groups that discovery found for a
+// pool, and a summary of the others. It logs targets that cannot be used. It does not
+// change the groups and is safe for concurrent use.
 func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.PoolDiscovery) {
 	var found []*target.Target
 	p, search := targetMaker{cfg}, target.PoolDiscovery{PoolID: cfg.PoolID, Answered: true}
@@ -36,7 +35,7 @@ func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *s
 			switch t, err := p.target(before); {
 			case err != nil:
 				search.LeftOut++
-				if search.LeftOut <= mostNamed {
+				if search.LeftOut <= maxLogged {
 					log.Warn("Target left out", "pool_id", p.PoolID, "source", target.Scrub(g.Source), "err", err)
 				}
 				search.Error = cmp.Or(search.Error, err.Error())
@@ -52,10 +51,10 @@ func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *s
 	return found, search
 }
 
-// targetMaker is the configuration that targets are made by.
+// targetMaker makes the targets of a pool.
 type targetMaker struct{ *config.Pool }
 
-// dropped notes a target that relabeling dropped; of the first ones also the rule.
+// dropped counts a target that relabeling dropped, and records the rule for the first.
 func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels.Labels) {
 	s.Dropped++
 	if len(s.Drops) == target.MaxDrops {
@@ -71,13 +70,13 @@ func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels
 	s.Drops = append(s.Drops, target.Drop{Source: target.Scrub(source), Address: public, Rule: rule})
 }
 
-// labels are a target's labels before relabeling.
-func (p targetMaker) labels(group, own model.LabelSet) labels.Labels {
+// labels returns a target's labels before relabeling.
+func (p targetMaker) labels(group, single model.LabelSet) labels.Labels {
 	b := labels.NewBuilder(labels.EmptyLabels())
 	b.Set(relabel.LabelPoolID, p.PoolID)
 	b.Set(model.SchemeLabel, p.Scheme)
 	b.Set(model.MetricsPathLabel, p.MetricsPath)
-	for _, set := range []model.LabelSet{group, own} {
+	for _, set := range []model.LabelSet{group, single} {
 		for name, value := range set {
 			b.Set(string(name), string(value))
 		}
@@ -88,19 +87,19 @@ func (p targetMaker) labels(group, own model.LabelSet) labels.Labels {
 	return b.Labels()
 }
 
-// podName is the pod behind a target that discovery in Kubernetes found. An
-// endpoint may be known before its pod is, and Prometheus does not look again
-// when the pod comes; but the endpoint itself says whose it is.
+// podName returns the name of the pod of a target found in Kubernetes. Prometheus may
+// see an endpoint before its pod, and then does not add the pod's labels later; but the
+// endpoint names its target.
 func podName(b *labels.Builder) string {
-	for _, of := range [...]string{"endpointslice_address", "endpoint_address"} {
-		if b.Get(podNameLabel) == "" && b.Get("__meta_kubernetes_"+of+"_target_kind") == "Pod" {
-			return b.Get("__meta_kubernetes_" + of + "_target_name")
+	for _, role := range [...]string{"endpointslice_address", "endpoint_address"} {
+		if b.Get(podNameLabel) == "" && b.Get("__meta_kubernetes_"+role+"_target_kind") == "Pod" {
+			return b.Get("__meta_kubernetes_" + role + "_target_name")
 		}
 	}
 	return b.Get(podNameLabel)
 }
 
-// target builds a target from its labels; nil when relabeling drops it.
+// target makes a target from its labels; nil if relabeling drops it.
 func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 	pod := podName(labels.NewBuilder(lset))
 	lset, keep := p.RelabelConfigs.Target(lset)
@@ -117,7 +116,7 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 		Engine:        cmp.Or(lset.Get(relabel.LabelEngine), p.Engine),
 		EngineVersion: cmp.Or(lset.Get(relabel.LabelEngineVersion), p.EngineVersion),
 		TRTLLMVersion: cmp.Or(lset.Get(relabel.LabelTRTLLMVersion), p.TRTLLMVersion),
-		Labels:        further(lset),
+		Labels:        extraLabels(lset),
 		Interval:      time.Duration(p.ScrapeInterval),
 		Timeout:       time.Duration(p.ScrapeTimeout),
 	}
@@ -138,7 +137,8 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 	return t, nil
 }
 
-// pageOf is the URL of a target's page. No error quotes what may hold a secret.
+// pageOf returns the URL of a target's page. Errors quote nothing that may hold a
+// secret.
 func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 	page := &url.URL{
 		Scheme: strings.ToLower(lset.Get(model.SchemeLabel)), Host: address, Path: lset.Get(model.MetricsPathLabel),
@@ -151,7 +151,7 @@ func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 		return nil, fmt.Errorf("target %q has %s %q: write http or https", address, model.SchemeLabel, lset.Get(model.SchemeLabel))
 	}
 	if _, err := url.Parse(page.String()); err != nil {
-		// The outer error repeats the URL, whose query may hold a secret.
+		// A url.Error repeats the URL, whose query may hold a secret.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
@@ -160,8 +160,7 @@ func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 	return page, nil
 }
 
-// withoutSecrets is an address without what is before its host or behind its path,
-// which may hold a password or a token.
+// withoutSecrets strips user, password and query from an address.
 func withoutSecrets(address string) string {
 	address = address[strings.LastIndex(address, "@")+1:]
 	if end := strings.IndexAny(address, "?#"); end >= 0 {
@@ -170,14 +169,13 @@ func withoutSecrets(address string) string {
 	return address
 }
 
-// podNameLabel is how discovery in Kubernetes names the pod behind a target.
+// podNameLabel is the label with which discovery in Kubernetes names the pod.
 const podNameLabel = "__meta_kubernetes_pod_name"
 
-// SilentLabel is the label by which discovery or relabeling says that one
-// target binds no port; true or false.
+// SilentLabel is the label that marks a target without a port; true or false.
 const SilentLabel = "__silent__"
 
-// silent reports whether a target binds no port: its label, else the pool.
+// silent reports whether a target has no port: by its label, or else its pool.
 func (p targetMaker) silent(label string) (bool, error) {
 	if label == "" {
 		return p.Silent, nil
@@ -189,16 +187,14 @@ func (p targetMaker) silent(label string) (bool, error) {
 	return silent, nil
 }
 
-// APIAddressLabel is the label by which discovery or relabeling gives one
-// target's API an address of its own, host:port.
+// APIAddressLabel is the label that sets the address of a target's API, host:port.
 const APIAddressLabel = "__api_address__"
 
-// APIPathLabel is the label by which they say what comes before the paths of one
-// target's API.
+// APIPathLabel is the label that sets the prefix of the paths of a target's API.
 const APIPathLabel = "__api_path__"
 
-// api is the base of the server's API where the target or the pool says it; a path
-// alone is one on the port of the page.
+// api returns the base URL of the server's API, if the target or the pool sets it. A
+// path alone is on the port of the page.
 func (p targetMaker) api(page *url.URL, address, path string) string {
 	if address == "" && p.APIPort != 0 {
 		address = net.JoinHostPort(page.Hostname(), strconv.Itoa(p.APIPort))
@@ -209,11 +205,11 @@ func (p targetMaker) api(page *url.URL, address, path string) string {
 	if address == "" {
 		return ""
 	}
-	before := (&url.URL{Path: strings.TrimRight(path, "/")}).EscapedPath()
-	return api.Base(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address) + before
+	prefix := (&url.URL{Path: strings.TrimRight(path, "/")}).EscapedPath()
+	return api.Base(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address) + prefix
 }
 
-// params are the query parameters that __param_ labels give.
+// params returns the query parameters from the __param_ labels.
 func params(lset labels.Labels) url.Values {
 	values := url.Values{}
 	lset.Range(func(l labels.Label) {
@@ -224,13 +220,13 @@ func params(lset labels.Labels) url.Values {
 	return values
 }
 
-// withoutParams are labels that may be logged: parameters may hold a secret.
+// withoutParams drops parameters, which may hold a secret.
 func withoutParams(lset labels.Labels) labels.Labels {
 	return lset.DropReserved(func(name string) bool { return strings.HasPrefix(name, model.ParamLabelPrefix) })
 }
 
-// further are the labels of a target other than its identity.
-func further(lset labels.Labels) map[string]string {
+// extraLabels returns the labels of a target apart from its identity.
+func extraLabels(lset labels.Labels) map[string]string {
 	var m map[string]string
 	lset.Range(func(l labels.Label) {
 		if strings.HasPrefix(l.Name, model.ReservedLabelPrefix) || slices.Contains(relabel.IdentityLabels(), l.Name) {

@@ -80,7 +80,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, loa
 // connected adds to the options of the flags what the server reads from the exporter.
 func (e *exporter) connected(opts web.Options) web.Options {
 	opts.Store, opts.Logger, opts.Version = e.store, e.logger, version.Version
-	opts.MaxConnections = collector.MostReaders()
+	opts.MaxConnections = collector.MaxReaders()
 	opts.Readiness, opts.Searches, opts.Ready = e.collector.Readiness, e.collector.Searches, e.collector.Ready
 	opts.Configuration = web.Configuration{
 		Exposition: func() exposition.Config { return e.current.Load().Exposition },

@@ -15,32 +15,31 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Opener sends one request and hands the answer out with its body unread; every
-// status is an answer. It brings credentials, TLS and the rules on addresses. A
-// failure, of reading too, whose method Short is true is the exporter's own: it has
-// too few connections.
+// Opener sends one request and returns the answer with its body unread, whatever the
+// status. It adds credentials and TLS, and checks addresses. An error whose method
+// Short returns true, of reading the body too, means that the exporter has too few
+// connections.
 type Opener interface {
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
 }
 
-// Question is whom to ask and in which protocol.
+// Question is what to request, from which server and in which protocol.
 type Question struct {
-	// Base is the server's API without a trailing slash, Model its own name of
-	// the model.
+	// Base is the URL of the server's API without a trailing slash, Model the server's
+	// name of the model.
 	Base, Model string
-	// Generate chooses Triton's generate_stream, else it is OpenAI's API.
+	// Generate selects Triton's generate_stream instead of OpenAI's API.
 	Generate bool
-	// Usage and Seed say that a server with OpenAI's API knows the request's
-	// stream_options and seed; some refuse what they do not know.
+	// Usage and Seed are set if a server with OpenAI's API accepts stream_options and
+	// seed; some servers refuse unknown keys.
 	Usage, Seed bool
-	// IgnoreEOS says that it knows ignore_eos: an answer does not end before it has
-	// all tokens.
+	// IgnoreEOS is set if the server accepts ignore_eos, which keeps an answer from
+	// ending before it has all tokens.
 	IgnoreEOS bool
 }
 
-// Ask sends one request and reads its answer to the end. It returns by the
-// deadline of the configuration, or when ctx ends; then the report has no
-// result.
+// Ask sends one request and reads its answer to the end, within the configured
+// timeouts. If ctx ends first, the report has no result.
 func (c *Config) Ask(ctx context.Context, open Opener, q Question) Report {
 	return c.ask(ctx, open, q, c.MaxTokens)
 }
@@ -48,15 +47,15 @@ func (c *Config) Ask(ctx context.Context, open Opener, q Question) Report {
 // ConfirmEvery is the shortest time between two requests of [Config.ConfirmStall].
 const ConfirmEvery = time.Minute
 
-// ConfirmStall is Ask with one token, to see whether a server answers at all.
+// ConfirmStall is Ask for one token, to find out whether a server answers at all.
 func (c *Config) ConfirmStall(ctx context.Context, open Opener, q Question) Report {
 	return c.ask(ctx, open, q, 1)
 }
 
-// ask sends one request for that many tokens.
+// ask sends one request for an answer of up to tokens.
 func (c *Config) ask(ctx context.Context, open Opener, q Question, tokens int) Report {
-	whole := time.Duration(c.Timeout)
-	bounded, release := context.WithTimeoutCause(ctx, whole, &failure{Timeout, fmt.Sprintf("not at its end after %s", whole)})
+	timeout := time.Duration(c.Timeout)
+	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{Timeout, fmt.Sprintf("still streaming after %s", timeout)})
 	defer release()
 	a := &attempt{cfg: c, open: open, question: q, tokens: tokens, life: ctx}
 	failed := a.run(bounded)
@@ -65,28 +64,27 @@ func (c *Config) ask(ctx context.Context, open Opener, q Question, tokens int) R
 	return report
 }
 
-// attempt is one request under way. It belongs to one goroutine.
+// attempt is one request in flight. It belongs to one goroutine.
 type attempt struct {
 	cfg      *Config
 	open     Opener
 	question Question
-	// tokens is how long the answer may be; long says that it should be as long.
+	// tokens is the longest answer; long is true if the answer should be that long.
 	tokens int
 	long   bool
-	life   context.Context //nolint:containedctx // Whether the loop goes on is asked at the end.
-	// cancel ends the request with its cause, which late does when the time is over
-	// of what is waited for now.
+	life   context.Context //nolint:containedctx // It tells at the end whether the caller gave up.
+	// cancel ends the request with a cause; timer calls it when the present stage has
+	// taken too long.
 	cancel context.CancelCauseFunc
-	late   *time.Timer
+	timer  *time.Timer
 
-	// sent is when the request was written; the trace writes it while the
-	// request is under way.
+	// sent is when the request was written; the trace sets it from another goroutine.
 	sent      atomic.Pointer[time.Time]
 	connected atomic.Bool
-	heard     partialAnswer
+	answer    answer
 }
 
-// run asks and reads; nil when all is well.
+// run sends the request and reads the answer; it returns nil if all is well.
 func (a *attempt) run(ctx context.Context) *failure {
 	address, body, failed := a.request(ctx)
 	if failed != nil {
@@ -96,18 +94,18 @@ func (a *attempt) run(ctx context.Context) *failure {
 	defer cancel(nil)
 	a.cancel = cancel
 	a.await(a.cfg.FirstTokenTimeout, NoFirstToken, "no text")
-	defer func() { a.late.Stop() }()
-	begun := time.Now()
-	a.sent.Store(&begun)
+	defer func() { a.timer.Stop() }()
+	start := time.Now()
+	a.sent.Store(&start)
 	resp, err := a.open.Open(a.traced(ctx), http.MethodPost, address, body)
 	if err != nil {
 		return a.unanswered(ctx, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // How it ends is of no interest any more.
+	defer func() { _ = resp.Body.Close() }()
 	return a.read(ctx, resp)
 }
 
-// request is what the protocol sends.
+// request returns the URL and the body of the request.
 func (a *attempt) request(ctx context.Context) (address string, body []byte, failed *failure) {
 	if a.question.Generate {
 		return a.generateRequest(ctx)
@@ -119,7 +117,7 @@ func (a *attempt) request(ctx context.Context) (address string, body []byte, fai
 	return a.question.Base + path, a.openAIBody(), nil
 }
 
-// traced notes when a connection was there and when the request was written.
+// traced records when there is a connection and when the request is written.
 func (a *attempt) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { a.connected.Store(true) },
@@ -130,67 +128,68 @@ func (a *attempt) traced(ctx context.Context) context.Context {
 	})
 }
 
-// unanswered says why there are no response headers.
+// unanswered returns why there are no response headers.
 func (a *attempt) unanswered(ctx context.Context, err error) *failure {
-	cause, timed := errors.AsType[*failure](context.Cause(ctx))
+	failed := interrupted(ctx, err)
 	switch {
-	case isShort(err):
-		return &failure{short, err.Error()}
-	case timed && a.connected.Load():
-		return cause
-	case timed:
+	case failed == nil:
+		return &failure{Connect, err.Error()}
+	case failed.result != noConnection && !a.connected.Load():
 		return &failure{Connect, "no connection in time"}
 	}
-	return &failure{Connect, err.Error()}
+	return failed
 }
 
-// isShort reports whether the exporter had no connection for a request.
-func isShort(err error) bool {
-	own, ok := errors.AsType[interface {
+// interrupted returns why the canary itself ended the request, nil if it did not.
+func interrupted(ctx context.Context, err error) *failure {
+	short, ok := errors.AsType[interface {
 		error
 		Short() bool
 	}](err)
-	return ok && own.Short()
+	if ok && short.Short() {
+		return &failure{noConnection, err.Error()}
+	}
+	cause, _ := errors.AsType[*failure](context.Cause(ctx))
+	return cause
 }
 
-// report puts together what was seen.
+// report returns the report of the request.
 func (a *attempt) report(failed *failure) Report {
 	if failed != nil {
-		if a.life.Err() != nil || failed.result == short {
+		if a.life.Err() != nil || failed.result == noConnection {
 			return Report{}
 		}
-		return Report{Result: failed.result, Reason: plain(failed.reason), Frames: a.heard.frames}
+		return Report{Result: failed.result, Reason: plain(failed.reason), Frames: a.answer.frames}
 	}
 	sent := *a.sent.Load()
-	h := &a.heard
+	answer := &a.answer
 	return Report{
-		Result: OK, Frames: h.frames, Tokens: h.tokens(), Output: h.output(),
-		FirstToken: h.first.Sub(sent), Duration: h.end.Sub(sent), LongestGap: h.gap, Tail: h.end.Sub(h.last),
-		EngineQueue: h.queued, EngineFirstToken: h.engineFirst,
+		Result: OK, Frames: answer.frames, Tokens: answer.tokens(), Output: answer.output(),
+		FirstToken: answer.first.Sub(sent), Duration: answer.end.Sub(sent), LongestGap: answer.gap, Tail: answer.end.Sub(answer.last),
+		EngineQueue: answer.queued, EngineFirstToken: answer.engineFirst,
 	}
 }
 
-// modelPath is the path of a model of Triton.
+// modelPath returns the path of a model of Triton.
 func modelPath(name string) string { return "/v2/models/" + url.PathEscape(name) }
 
-// longestReason bounds what a report says.
-const longestReason = 300
+// maxReason limits the length of a reason.
+const maxReason = 300
 
-// plain makes one short line of a server's words.
+// plain turns a server's text into one short line.
 func plain(text string) string {
-	line, cut := engine.OneLine(text, longestReason)
-	if cut {
+	line, truncated := engine.OneLine(text, maxReason)
+	if truncated {
 		line += "..."
 	}
 	return line
 }
 
-// await gives what is waited for from now on its time, and ends the request with
-// that result when it did not come.
+// await starts the timer of the next stage, which ends the request with that result.
 func (a *attempt) await(wait model.Duration, result Result, missing string) {
-	if a.late != nil {
-		a.late.Stop()
+	if a.timer != nil {
+		a.timer.Stop()
 	}
-	within := time.Duration(wait)
-	a.late = time.AfterFunc(within, func() { a.cancel(&failure{result, fmt.Sprintf("%s within %s", missing, within)}) })
+	timeout := time.Duration(wait)
+	a.timer = time.AfterFunc(timeout, func() { a.cancel(&failure{result, fmt.Sprintf("%s within %s", missing, timeout)}) })
 }

@@ -85,7 +85,7 @@ const (
 // cut ends a connection in the middle.
 var cut = io.ErrUnexpectedEOF
 
-// config is what is asked in these tests: three tokens.
+// config returns a configuration for three tokens.
 func config() *canary.Config {
 	c := canary.DefaultConfig
 	c.MaxTokens = 3
@@ -135,7 +135,7 @@ func TestEveryResult(t *testing.T) {
 		{"a finish reason and no end", openAI(), stream(script{chat("one"), second, finish, hangs}), canary.NeverEnded, "1 frames", 6 * second},
 		{"usage of all tokens and no end", openAI(), stream(script{chat("one two three"), usage, hangs}), canary.NeverEnded, "1 frames", 5 * second},
 		{"generate_stream with all frames and an open body", triton(), stream(script{word("one"), word(" two"), word(" three"), hangs}), canary.NeverEnded, "3 frames", 5 * second},
-		{"tokens without end", openAI(), stream(slices.Repeat(script{chat("one"), 4 * second}, 20)), canary.Timeout, "not at its end after 30s", 30 * second},
+		{"tokens without end", openAI(), stream(slices.Repeat(script{chat("one"), 4 * second}, 20)), canary.Timeout, "still streaming after 30s", 30 * second},
 		{"a body that ends before [DONE]", openAI(), stream(script{chat("one"), finish}), canary.Truncated, "after 1 frames with text and without [DONE]", 0},
 		{"a connection that ends", openAI(), stream(script{chat("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
 		{"a connection that ends within generate_stream", triton(), stream(script{word("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
@@ -162,9 +162,9 @@ func TestEveryResult(t *testing.T) {
 		{"an error that is cut", openAI(), answer(500, "application/json", `{"error":"a`), canary.HTTPError, `answers 500: {"error":"a`, 0},
 		{"no such model", canary.Question{Base: base, Model: "gone", Generate: true}, stream(nil), canary.HTTPError, "GET /v2/models/gone answers 405", 0},
 		{"a page of a proxy", openAI(), answer(200, "text/html", "<html>"), canary.Malformed, `"text/html"`, 0},
-		{"a server that does not stream", openAI(), answer(200, "application/json", `{"choices":[]}`), canary.Malformed, "in place of a stream", 0},
-		{"a frame that is no JSON", openAI(), stream(script{"data: <html>\n\n"}), canary.Malformed, "no JSON", 0},
-		{"a frame of generate_stream that is no JSON", triton(), stream(script{"data: [DONE]\n\n"}), canary.Malformed, "no JSON", 0},
+		{"a server that does not stream", openAI(), answer(200, "application/json", `{"choices":[]}`), canary.Malformed, "instead of a stream", 0},
+		{"a frame that is no JSON", openAI(), stream(script{"data: <html>\n\n"}), canary.Malformed, "is not the JSON", 0},
+		{"a frame of generate_stream that is no JSON", triton(), stream(script{"data: [DONE]\n\n"}), canary.Malformed, "is not the JSON", 0},
 		{"a line without end", openAI(), stream(script{strings.Repeat("x", 1<<17)}), canary.Malformed, "over the limit", 0},
 		{"an answer without end", openAI(), stream(slices.Repeat(script{": " + strings.Repeat("x", 1<<15) + "\n\n"}, 64)), canary.Malformed, "over the limit", 0},
 	} {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// CancelResult is one word for what became of a request whose client left; the
-// list is closed.
+// CancelResult is the result of a cancel check: whether the server stopped a request
+// whose client left. It is the value of a metric label, so the list is closed.
 type CancelResult string
 
 // The results of cancel checks.
@@ -14,161 +14,160 @@ const (
 	// Freed: a page showed the request in flight, and a later one, in time and
 	// before the server can have ended it by itself, that nothing was.
 	Freed CancelResult = "freed"
-	// Held: it was still in flight when the time was over.
+	// Held: the request was still in flight when the time was over.
 	Held CancelResult = "held"
-	// Busy: others had requests in flight, so that nothing can be said.
+	// Busy: others had requests in flight, so the pages do not tell.
 	Busy CancelResult = "busy"
-	// Unclear: nothing can be said for another reason.
+	// Unclear: the pages do not tell for another reason.
 	Unclear CancelResult = "unclear"
 )
 
 // CancelResults lists every result once.
 func CancelResults() []CancelResult { return []CancelResult{Freed, Held, Busy, Unclear} }
 
-// Load is what one page shows of the server's load.
+// Load is the server's load as one page shows it.
 type Load struct {
-	// Began is when the page was asked for, Came when it was there.
-	Began, Came time.Time
-	// InFlight is how many requests the server has, if the page says so.
+	// Requested is when the page was requested, Received when it arrived.
+	Requested, Received time.Time
+	// InFlight is the number of requests in flight, if the page shows it.
 	InFlight float64
 	Known    bool
 }
 
-// phase is how far a cancel check is.
+// phase is the progress of a cancel check.
 type phase int
 
 const (
-	// A check rests until a good request asks for one; then a page has to show
-	// that nothing is in flight, then the request is sent, then its client leaves.
-	resting phase = iota
+	// No check runs until a good request starts one. Then a page has to show that
+	// nothing is in flight, then the request is sent, then canceled.
+	idle phase = iota
 	wanted
 	ready
-	asked
-	gone
+	sent
+	hungUp
 )
 
-// cancels are the cancel checks of one replica.
-type cancels struct {
+// cancelCheck is the present cancel check of one replica and the results so far.
+type cancelCheck struct {
 	phase  phase
 	within time.Duration
 	pace   time.Duration
-	// since is when the phase began, until when a check without an end is given up.
+	// since is when the phase began, until when an unfinished check is given up.
 	since, until time.Time
-	// seen is closed when a page has shown the request; crowd is true when one has
-	// shown more than that.
-	seen      chan struct{}
-	shown     bool
-	crowd     bool
-	departure Departure
+	// seen is closed, and inFlight set, once a page has shown the request; others is set
+	// once one has shown more than that.
+	seen         chan struct{}
+	inFlight     bool
+	others       bool
+	cancellation Cancellation
 
 	counts map[CancelResult]uint64
-	// last is the last result, reason says why, took is how long after the client a
-	// page was there without its request.
-	last   CancelResult
-	reason string
-	took   time.Duration
-	// clear is the last result that says something, freed or held.
-	clear CancelResult
+	// last is the last result with its reason, freedAfter the time from the cancellation
+	// to a page without the request.
+	last       CancelResult
+	reason     string
+	freedAfter time.Duration
+	// conclusive is the last result that is Freed or Held.
+	conclusive CancelResult
 }
 
-// begin asks for a check after a good request.
-func (c *cancels) begin(within time.Duration, r *Report) {
+// begin starts a check after a good request.
+func (c *cancelCheck) begin(within time.Duration, r *Report) {
 	now := time.Now()
-	*c = cancels{
+	*c = cancelCheck{
 		phase: wanted, within: within, pace: r.Pace(), since: now, until: now.Add(4 * within), seen: make(chan struct{}),
-		counts: c.counts, last: c.last, reason: c.reason, took: c.took, clear: c.clear,
+		counts: c.counts, last: c.last, reason: c.reason, freedAfter: c.freedAfter, conclusive: c.conclusive,
 	}
 }
 
 // conclude ends a check.
-func (c *cancels) conclude(result CancelResult, reason string) {
+func (c *cancelCheck) conclude(result CancelResult, reason string) {
 	if c.counts == nil {
 		c.counts = make(map[CancelResult]uint64)
 	}
 	c.counts[result]++
-	c.phase, c.last, c.reason = resting, result, reason
+	c.phase, c.last, c.reason = idle, result, reason
 	if result == Freed || result == Held {
-		c.clear = result
+		c.conclusive = result
 	}
 }
 
-// Saw takes in what a page shows of the server's load.
-func (r *Record) Saw(s Load) {
+// Observe advances the cancel check by the load that a page shows.
+func (r *Record) Observe(l Load) {
 	switch c := &r.cancel; {
-	case c.phase == resting || !s.Began.After(c.since):
-	case !s.Known && c.phase == wanted:
-		c.phase = resting // The capability says so.
-	case !s.Known:
-	case c.phase == wanted && s.InFlight > 0:
-		// Gauges lag behind, so that the good request may still be among them.
-		if s.Began.Sub(c.since) >= c.within {
+	case c.phase == idle || !l.Requested.After(c.since):
+	case !l.Known && c.phase == wanted:
+		c.phase = idle // The capability reports it.
+	case !l.Known:
+	case c.phase == wanted && l.InFlight > 0:
+		// Gauges lag behind, so the good request may still be among them.
+		if l.Requested.Sub(c.since) >= c.within {
 			c.conclude(Busy, "other requests were in flight before it")
 		}
 	case c.phase == wanted:
 		c.phase = ready
-	case c.phase == asked && s.InFlight > 0:
-		c.crowd = c.crowd || s.InFlight > 1
-		if !c.shown {
-			c.shown = true
+	case c.phase == sent && l.InFlight > 0:
+		c.others = c.others || l.InFlight > 1
+		if !c.inFlight {
+			c.inFlight = true
 			close(c.seen)
 		}
-	case c.phase == gone:
-		c.judge(s)
+	case c.phase == hungUp:
+		c.judge(l)
 	}
 }
 
-// judge compares a page of after the client left with what it should show.
-func (c *cancels) judge(s Load) {
-	took := s.Came.Sub(c.departure.At)
-	switch {
-	case s.InFlight > 1 || s.InFlight > 0 && c.crowd:
+// judge compares a page after the cancellation with what it should show.
+func (c *cancelCheck) judge(l Load) {
+	switch requested, received := l.Requested.Sub(c.cancellation.At), l.Received.Sub(c.cancellation.At); {
+	case l.InFlight > 1 || l.InFlight > 0 && c.others:
 		c.conclude(Busy, "other requests were in flight meanwhile")
-	case s.InFlight <= 0 && s.Came.After(c.departure.Alone):
+	case l.InFlight <= 0 && l.Received.After(c.cancellation.SelfEnd):
 		c.conclude(Unclear, "the server may have ended the answer by itself; raise cancel_tokens")
-	case s.InFlight <= 0:
-		c.took = took
-		c.conclude(Freed, fmt.Sprintf("the slot was free %s after the client left, or before", took.Round(time.Millisecond)))
-	case s.Began.Sub(c.departure.At) >= c.within:
-		c.conclude(Held, fmt.Sprintf("the request was in flight %s after its client left", s.Began.Sub(c.departure.At).Round(time.Millisecond)))
+	case l.InFlight <= 0:
+		c.freedAfter = received
+		c.conclude(Freed, fmt.Sprintf("the slot was free at most %s after the client left", received.Round(time.Millisecond)))
+	case requested >= c.within:
+		c.conclude(Held, fmt.Sprintf("the request was in flight %s after its client left", requested.Round(time.Millisecond)))
 	}
 }
 
-// Depart takes in how the request of NextCancel went.
-func (r *Record) Depart(d Departure) {
+// Canceled takes the outcome of the request of NextCancel.
+func (r *Record) Canceled(outcome Cancellation) {
 	switch c := &r.cancel; {
-	case c.phase != asked:
-	case d.At.IsZero() && c.crowd:
+	case c.phase != sent:
+	case outcome.At.IsZero() && c.others:
 		c.conclude(Busy, "other requests were in flight meanwhile")
-	case d.At.IsZero():
-		c.conclude(Unclear, d.Reason)
+	case outcome.At.IsZero():
+		c.conclude(Unclear, outcome.Reason)
 	default:
-		c.phase, c.departure, c.since = gone, d, d.At
+		c.phase, c.cancellation, c.since = hungUp, outcome, outcome.At
 	}
 }
 
-// rests reports whether no check is under way; one that no page brought further for
-// long is given up.
-func (c *cancels) rests() bool {
-	if c.phase != resting && c.phase != asked && time.Now().After(c.until) {
+// isIdle reports whether no check runs. One that no page has advanced in time is given
+// up.
+func (c *cancelCheck) isIdle() bool {
+	if c.phase != idle && c.phase != sent && time.Now().After(c.until) {
 		c.conclude(Unclear, "no page showed the requests in flight in time")
 	}
-	return c.phase == resting
+	return c.phase == idle
 }
 
-// WantCancel asks for a cancel check after a good request.
+// WantCancel starts a cancel check if the last request succeeded.
 func (r *Record) WantCancel(within time.Duration) {
-	if last := r.last; within > 0 && last != nil && last.Last.Result == OK && r.cancel.rests() {
+	if last := r.last; within > 0 && last != nil && last.Last.Result == OK && r.cancel.isIdle() {
 		r.cancel.begin(within, &last.Last)
 	}
 }
 
-// NextCancel is the request whose client is to leave when the channel is closed,
-// and the time that a token takes; nil for none. It is asked once.
+// NextCancel returns the order for the request that is to be canceled when seen is
+// closed, with the time per token; nil for none. It returns each order once.
 func (r *Record) NextCancel() (o *Order, pace time.Duration, seen <-chan struct{}) {
 	c := &r.cancel
-	if c.rests() || c.phase != ready || r.order == nil || r.order.Hold != "" {
+	if c.isIdle() || c.phase != ready || r.order == nil || r.order.Hold != "" {
 		return nil, 0, nil
 	}
-	c.phase, c.since = asked, time.Now()
+	c.phase, c.since = sent, time.Now()
 	return r.order, c.pace, c.seen
 }

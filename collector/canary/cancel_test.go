@@ -16,16 +16,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// cancelWithin is the time that servers have in these tests, pageEvery how often
-// their pages are looked at.
+// cancelWithin is the time that servers have in these tests, pageEvery the interval of
+// their pages.
 const (
 	cancelWithin = 4 * time.Second
 	pageEvery    = time.Second
 )
 
-// checked runs one cancel check against a simulated server, of which a page is
-// seen every second, and gives what the record then has of it. Meanwhile is
-// called with each page, before the canary sees it.
+// checked runs one cancel check against a simulated server with a page every second, and
+// returns its result. Meanwhile is called with each page before the canary sees it.
 func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanwhile func(page int, r *simulate.Replica, n *network, sight *canary.Load)) (found, reason string, r *simulate.Replica) {
 	t.Helper()
 	r, n := simulated(t, s)
@@ -36,19 +35,19 @@ func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanw
 	require.True(t, record.Take(c.Ask(t.Context(), n, q), time.Minute))
 	require.Equal(t, canary.OK, record.Last().Last.Result, record.Last().Last.Reason)
 	record.WantCancel(cancelWithin)
-	departures := make(chan canary.Departure, 1)
+	outcomes := make(chan canary.Cancellation, 1)
 	for page := range 40 {
 		time.Sleep(pageEvery)
-		sight := canary.Load{Began: time.Now(), Came: time.Now(), InFlight: float64(r.Truth().InFlight), Known: true}
+		sight := canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: float64(r.Truth().InFlight), Known: true}
 		meanwhile(page, r, n, &sight)
-		record.Saw(sight)
+		record.Observe(sight)
 		if order, pace, seen := record.NextCancel(); order != nil {
-			go func() { departures <- c.Leave(t.Context(), n, order.Question, pace, seen) }()
+			go func() { outcomes <- c.Cancel(t.Context(), n, order.Question, pace, seen) }()
 		}
 		synctest.Wait()
 		select {
-		case d := <-departures:
-			record.Depart(d)
+		case d := <-outcomes:
+			record.Canceled(d)
 		default:
 		}
 		record.Due()
@@ -133,7 +132,7 @@ func TestWhatACancelCheckShows(t *testing.T) {
 		}
 		sight := func(after time.Duration, inFlight float64) {
 			time.Sleep(after)
-			r.Saw(canary.Load{Began: time.Now(), Came: time.Now(), InFlight: inFlight, Known: true})
+			r.Observe(canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: inFlight, Known: true})
 		}
 		check := func(left float64) {
 			r.Take(answered("a"), time.Minute)
@@ -146,7 +145,7 @@ func TestWhatACancelCheckShows(t *testing.T) {
 			require.Nil(t, again, "it is asked once")
 			sight(time.Second, 1)
 			<-seen
-			r.Depart(canary.Departure{At: time.Now(), Alone: time.Now().Add(time.Hour)})
+			r.Canceled(canary.Cancellation{At: time.Now(), SelfEnd: time.Now().Add(time.Hour)})
 			sight(cancelWithin, left)
 		}
 		require.Empty(t, rowsOf())
@@ -184,13 +183,13 @@ func TestEveryFamilyOfTheCatalogueIsShown(t *testing.T) {
 		r.WantCancel(cancelWithin)
 		sight := func(inFlight float64) {
 			time.Sleep(time.Second)
-			r.Saw(canary.Load{Began: time.Now(), Came: time.Now(), InFlight: inFlight, Known: true})
+			r.Observe(canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: inFlight, Known: true})
 		}
 		sight(0)
 		order, _, _ := r.NextCancel()
 		require.NotNil(t, order)
 		sight(1)
-		r.Depart(canary.Departure{At: time.Now(), Alone: time.Now().Add(time.Hour)})
+		r.Canceled(canary.Cancellation{At: time.Now(), SelfEnd: time.Now().Add(time.Hour)})
 		sight(0)
 		var shown, listed []string
 		r.Series(func(family, _, _ string, _ float64) { shown = append(shown, derive.Prefix+family) })
@@ -207,7 +206,7 @@ func TestACancelCheckIsAskedForByAGoodRequestAlone(t *testing.T) {
 		r := ordered("v1")
 		begins := func() bool {
 			time.Sleep(time.Second)
-			r.Saw(canary.Load{Began: time.Now(), Came: time.Now(), Known: true})
+			r.Observe(canary.Load{Requested: time.Now(), Received: time.Now(), Known: true})
 			o, _, _ := r.NextCancel()
 			return o != nil
 		}
@@ -233,7 +232,7 @@ func TestAClientThatAskedForNothingYetDoesNotLeave(t *testing.T) {
 		}))
 		seen := make(chan struct{})
 		time.AfterFunc(time.Second, func() { close(seen) })
-		d := config().Leave(t.Context(), n, triton(), time.Second, seen)
+		d := config().Cancel(t.Context(), n, triton(), time.Second, seen)
 		require.Zero(t, d.At)
 		require.NotEmpty(t, d.Reason)
 	})

@@ -19,44 +19,43 @@ const (
 )
 
 const (
-	// shortestInterval keeps the canary's share of a server's own numbers small.
-	shortestInterval = 10 * time.Second
-	// mostTokens and longestPrompt keep the canary small compared with real
-	// requests.
-	mostTokens    = 64
-	longestPrompt = 4096
-	// leastCancelTokens take longer than a client takes to leave, mostCancelTokens
-	// bound what a server does in vain that goes on.
-	leastCancelTokens = 16
-	mostCancelTokens  = 16384
+	// minInterval keeps the canary's share of the server's metrics small.
+	minInterval = 10 * time.Second
+	// maxTokens and maxPrompt keep canary requests small compared with real ones.
+	maxTokens = 64
+	maxPrompt = 4096
+	// minCancelTokens take longer than canceling the request, maxCancelTokens limit the
+	// wasted work of a server that does not stop.
+	minCancelTokens = 16
+	maxCancelTokens = 16384
 )
 
-// Config holds whether and how the replicas of a pool get requests of the canary.
+// Config configures the canary requests to the replicas of a pool.
 type Config struct {
-	// Enabled turns the canary on; nothing is sent without it.
+	// Enabled turns the canary on.
 	Enabled bool `yaml:"enabled"`
-	// Confirm sends a request of one token when work seems to stand still, whether the
-	// canary is enabled or not, and no more than one in [ConfirmEvery].
+	// Confirm sends a request for one token if a stall is suspected, even if the canary
+	// is not enabled, at most once per [ConfirmEvery].
 	Confirm bool `yaml:"confirm"`
 	// Interval is the time between two requests to one replica.
 	Interval model.Duration `yaml:"interval"`
-	// Timeout bounds a whole request; FirstTokenTimeout the wait for the first
-	// token, GapTimeout that for the next, EndTimeout that for the end of the
-	// stream once all tokens are there.
+	// Timeout limits a whole request, FirstTokenTimeout the wait for the first token,
+	// GapTimeout the wait for the next, EndTimeout the wait for the end of the stream
+	// after all tokens.
 	Timeout           model.Duration `yaml:"timeout"`
 	FirstTokenTimeout model.Duration `yaml:"first_token_timeout"`
 	GapTimeout        model.Duration `yaml:"gap_timeout"`
 	EndTimeout        model.Duration `yaml:"end_timeout"`
-	// Model is the server's name of the model to ask; the entry model if empty.
+	// Model is the server's name of the model to query; the entry model if empty.
 	Model string `yaml:"model,omitempty"`
-	// Prompt is what the model is asked, MaxTokens how long it may answer.
+	// Prompt is the text of the request, MaxTokens limits its answer.
 	Prompt    string `yaml:"prompt"`
 	MaxTokens int    `yaml:"max_tokens"`
-	// Endpoint is where servers with OpenAI's API are asked.
+	// Endpoint selects the endpoint of servers with OpenAI's API.
 	Endpoint string `yaml:"endpoint"`
-	// CancelWithin is the time in which a server has to be free of a request whose
-	// client left, which is then tried after each good request; 0 leaves it out.
-	// CancelTokens is how long that request would be.
+	// CancelWithin is the time within which a server has to stop a request whose client
+	// left. It turns on a cancel check after each good request; 0 turns it off.
+	// CancelTokens limits the answer to the request of such a check.
 	CancelWithin model.Duration `yaml:"cancel_within"`
 	CancelTokens int            `yaml:"cancel_tokens"`
 }
@@ -68,17 +67,16 @@ var DefaultConfig = Config{
 	FirstTokenTimeout: model.Duration(10 * time.Second),
 	GapTimeout:        model.Duration(5 * time.Second),
 	EndTimeout:        model.Duration(5 * time.Second),
-	// A text that every model continues, so that the answer does not end at once.
+	// Every model continues this text, so the answer does not end at once.
 	Prompt:    "Count in words from one to fifty: one, two, three,",
 	MaxTokens: 8,
 	Endpoint:  EndpointChat,
-	// Ten seconds at 100 tokens a second; a server that stops makes a part of them.
+	// Ten seconds at 100 tokens per second; a server that stops generates fewer.
 	CancelTokens: 1024,
 }
 
-// UnmarshalYAML reads the configuration over the defaults. An interval that is
-// shorter than the default timeouts lowers them, and so does a timeout those of
-// the stages.
+// UnmarshalYAML reads the configuration over the defaults. The interval caps the
+// default timeout, and the timeout caps those of the stages.
 func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	*c = DefaultConfig
 	c.Timeout, c.FirstTokenTimeout, c.GapTimeout, c.EndTimeout = 0, 0, 0, 0
@@ -93,7 +91,7 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// stage is a part of a request that has a timeout of its own.
+// stage is a part of a request with its own timeout.
 type stage struct {
 	key      string
 	timeout  *model.Duration
@@ -109,32 +107,32 @@ func (c *Config) stages() []stage {
 	}
 }
 
-// Validate says which keys are wrong and what they may be.
+// Validate reports every key that is wrong; each error begins with the key.
 func (c *Config) Validate() error {
 	var errs []error
-	when := func(wrong bool, format string, args ...any) {
+	check := func(wrong bool, format string, args ...any) {
 		if wrong {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	when(time.Duration(c.Interval) < shortestInterval, "interval: %s is too short, the canary counts in the server's own metrics; use %s or more", c.Interval, model.Duration(shortestInterval))
-	when(c.Timeout <= 0, "timeout: must be longer than 0; the default is %s", DefaultConfig.Timeout)
-	when(c.Timeout > c.Interval, "timeout: %s is longer than interval %s; lower the timeout or raise the interval", c.Timeout, c.Interval)
+	check(time.Duration(c.Interval) < minInterval, "interval: %s is too short, the canary counts in the server's own metrics; use %s or more", c.Interval, model.Duration(minInterval))
+	check(c.Timeout <= 0, "timeout: must be longer than 0; the default is %s", DefaultConfig.Timeout)
+	check(c.Timeout > c.Interval, "timeout: %s is longer than interval %s; lower the timeout or raise the interval", c.Timeout, c.Interval)
 	for _, s := range c.stages() {
-		when(*s.timeout <= 0, "%s: must be longer than 0; the default is %s", s.key, s.standard)
-		when(*s.timeout > c.Timeout && c.Timeout > 0, "%s: %s is longer than timeout %s, which bounds the whole request; lower it or raise the timeout", s.key, *s.timeout, c.Timeout)
+		check(*s.timeout <= 0, "%s: must be longer than 0; the default is %s", s.key, s.standard)
+		check(*s.timeout > c.Timeout && c.Timeout > 0, "%s: %s is longer than timeout %s, which bounds the whole request; lower it or raise the timeout", s.key, *s.timeout, c.Timeout)
 	}
-	when(strings.ContainsFunc(c.Model, unicode.IsControl) || strings.TrimSpace(c.Model) != c.Model,
+	check(strings.ContainsFunc(c.Model, unicode.IsControl) || strings.TrimSpace(c.Model) != c.Model,
 		"model: %q has control characters, or spaces at its start or end; write the name as the server lists it", c.Model)
-	blank, readable := strings.TrimSpace(c.Prompt) == "", utf8.ValidString(c.Prompt)
-	when(blank, "prompt: is empty; leave it out to use the default, or give a text")
-	when(!readable, "prompt: is not valid UTF-8; write it in UTF-8")
-	when(!blank && readable && len(c.Prompt) > longestPrompt, "prompt: has %d bytes, more than the canary should cost; use %d or fewer", len(c.Prompt), longestPrompt)
-	when(c.MaxTokens < 1 || c.MaxTokens > mostTokens, "max_tokens: %d is outside 1 to %d; the default is %d", c.MaxTokens, mostTokens, DefaultConfig.MaxTokens)
-	// Two waits, for it to be seen and to be gone, and the requests before and after.
-	longest := c.Interval / 4
-	when(c.CancelWithin < 0 || c.CancelWithin > longest, "cancel_within: %s is outside 0 to %s, a fourth of interval; lower it or raise the interval", c.CancelWithin, longest)
-	when(c.CancelTokens < leastCancelTokens || c.CancelTokens > mostCancelTokens, "cancel_tokens: %d is outside %d to %d; the default is %d", c.CancelTokens, leastCancelTokens, mostCancelTokens, DefaultConfig.CancelTokens)
-	when(c.Endpoint != EndpointChat && c.Endpoint != EndpointCompletions, "endpoint: %q is unknown; use %s or %s", c.Endpoint, EndpointChat, EndpointCompletions)
+	blank, valid := strings.TrimSpace(c.Prompt) == "", utf8.ValidString(c.Prompt)
+	check(blank, "prompt: is empty; leave it out to use the default, or give a text")
+	check(!valid, "prompt: is not valid UTF-8; write it in UTF-8")
+	check(!blank && valid && len(c.Prompt) > maxPrompt, "prompt: has %d bytes, more than the canary should cost; use %d or fewer", len(c.Prompt), maxPrompt)
+	check(c.MaxTokens < 1 || c.MaxTokens > maxTokens, "max_tokens: %d is outside 1 to %d; the default is %d", c.MaxTokens, maxTokens, DefaultConfig.MaxTokens)
+	// A check waits twice this long and sends requests before and after.
+	maxWithin := c.Interval / 4
+	check(c.CancelWithin < 0 || c.CancelWithin > maxWithin, "cancel_within: %s is outside 0 to %s, a fourth of interval; lower it or raise the interval", c.CancelWithin, maxWithin)
+	check(c.CancelTokens < minCancelTokens || c.CancelTokens > maxCancelTokens, "cancel_tokens: %d is outside %d to %d; the default is %d", c.CancelTokens, minCancelTokens, maxCancelTokens, DefaultConfig.CancelTokens)
+	check(c.Endpoint != EndpointChat && c.Endpoint != EndpointCompletions, "endpoint: %q is unknown; use %s or %s", c.Endpoint, EndpointChat, EndpointCompletions)
 	return errors.Join(errs...)
 }

@@ -1,10 +1,10 @@
-// Package canary owns the canary: one small streamed request to a server, what
-// its answer shows that no metric does, the record of those so far, and its
-// entries of the catalogue with their series. A stream that never ends, dead model processes behind a ready API, and answers that
-// changed are seen by a client only.
+// Package canary sends canary requests, one small streamed request at a time, and owns
+// what their answers show that no metric does: streams that never end, dead model
+// processes behind a ready API, and answers that change. It keeps the record of the
+// results and renders their series.
 //
-// A request is bounded in every way: one request at a time, a deadline for the
-// whole and for each of its stages, a limit on what is read. Whom to ask and
-// when is the caller's to say; the package must not know pages, scrapes or
-// names of servers, only the two protocols that answers are streamed in.
+// A request has a deadline for each stage and for the whole, and a limit on what is
+// read. The caller decides whom to query and when. The package must not know pages,
+// scrapes or names of servers, only the two protocols in which answers are streamed.
+// Begin reading at Ask in ask.go.
 package canary

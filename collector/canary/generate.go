@@ -3,7 +3,6 @@ package canary
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,40 +13,39 @@ import (
 	"time"
 )
 
-// metadata is the part of Triton's GET /v2/models/{model} that is read.
+// metadata is the part of the answer to Triton's GET /v2/models/{model} that is read.
 type metadata struct {
 	Inputs []struct {
 		Name string `json:"name"`
 	} `json:"inputs"`
 }
 
-// textInput is the input that a model must have to be asked.
+// textInput is the input that a model must have.
 const textInput = "text_input"
 
-// generateRequest is a request to Triton's generate_stream. It fills those of
-// the model's inputs that it knows: required ones differ between models, and
-// keys that name no input become parameters, which models may refuse.
+// generateRequest returns a request to Triton's generate_stream with those known
+// inputs that the model has: required ones differ between models, and keys that name
+// no input become parameters, which models may refuse.
 func (a *attempt) generateRequest(ctx context.Context) (address string, body []byte, failed *failure) {
 	path := modelPath(a.question.Model)
-	has, failed := a.inputs(ctx, a.question.Base+path)
+	inputs, failed := a.inputs(ctx, a.question.Base+path)
 	if failed != nil {
 		return "", nil, failed
 	}
-	if !slices.Contains(has, textInput) {
+	if !slices.Contains(inputs, textInput) {
 		return "", nil, &failure{Unsupported, fmt.Sprintf("model %s has no input %s; set model to the one that clients call", a.question.Model, textInput)}
 	}
-	request := a.known()
-	maps.DeleteFunc(request, func(name string, _ any) bool { return !slices.Contains(has, name) })
-	// Text and numbers can always be written.
-	body, _ = json.Marshal(request)
+	request := a.knownInputs()
+	maps.DeleteFunc(request, func(name string, _ any) bool { return !slices.Contains(inputs, name) })
+	body, _ = json.Marshal(request) // Text and numbers can always be marshaled.
 	return a.question.Base + path + "/generate_stream", body, nil
 }
 
-// known are the inputs of the models that TensorRT-LLM's repositories have
-// (triton_backend/all_models: inflight_batcher_llm and llmapi, config.pbtxt) and
-// of Triton's vLLM backend. The best token is chosen by top_k, for a temperature
-// of 0 reached other requests of the batch (tensorrtllm_backend, issue 464).
-func (a *attempt) known() map[string]any {
+// knownInputs returns the inputs of the models in TensorRT-LLM's repositories
+// (triton_backend/all_models: inflight_batcher_llm and llmapi, config.pbtxt) and of
+// Triton's vLLM backend. Greedy sampling is set by top_k, because a temperature of 0
+// affected other requests of the batch (tensorrtllm_backend, issue 464).
+func (a *attempt) knownInputs() map[string]any {
 	return map[string]any{
 		textInput: a.cfg.Prompt,
 		"stream":  true, "streaming": true,
@@ -61,7 +59,7 @@ func (a *attempt) known() map[string]any {
 	}
 }
 
-// samplingParameters is the input of Triton's vLLM backend, a text of JSON.
+// samplingParameters returns the input of Triton's vLLM backend, which is JSON as text.
 func (a *attempt) samplingParameters() string {
 	more := ""
 	if a.long {
@@ -70,32 +68,30 @@ func (a *attempt) samplingParameters() string {
 	return fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d%s}`, a.tokens, seed, more)
 }
 
-// inputs asks what the model takes, and gives the names. A server that keeps its
-// metadata to itself is taken for one with the inputs of the README.
+// inputs queries the names of the model's inputs. A server that refuses to answer is
+// assumed to have those of Triton's README.
 func (a *attempt) inputs(ctx context.Context, address string) (names []string, failed *failure) {
 	resp, err := a.open.Open(a.traced(ctx), http.MethodGet, address, nil)
 	if err != nil {
 		return nil, a.unanswered(ctx, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // How it ends is of no interest any more.
+	defer func() { _ = resp.Body.Close() }()
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return []string{textInput, "max_tokens", "bad_words", "stop_words", "stream"}, nil
 	default:
-		return nil, &failure{HTTPError, fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, words(resp.Body))}
+		return nil, &failure{HTTPError, fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, errorSummary(resp.Body))}
 	}
 	var m metadata
-	text, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
-	switch cause, timed := errors.AsType[*failure](context.Cause(ctx)); {
-	case isShort(err):
-		return nil, &failure{short, err.Error()}
-	case err != nil && timed:
-		return nil, cause
-	case err != nil:
+	if err != nil {
+		if cause := interrupted(ctx, err); cause != nil {
+			return nil, cause
+		}
 		return nil, &failure{Malformed, "the model's metadata cannot be read: " + err.Error()}
 	}
 	for _, input := range m.Inputs {
@@ -104,26 +100,26 @@ func (a *attempt) inputs(ctx context.Context, address string) (names []string, f
 	return names, nil
 }
 
-// response is one frame of generate_stream: outputs and parameters, flat.
+// response is one frame of generate_stream, with outputs and parameters on one level.
 type response struct {
 	Error json.RawMessage `json:"error"`
 	Text  json.RawMessage `json:"text_output"`
-	// What the LLM-API model measured of the request, in nanoseconds since any
-	// moment, as texts (tensorrtllm_backend, docs/llmapi.md).
+	// Times that the LLM-API model measured, in nanoseconds since an arbitrary origin, as
+	// text (tensorrtllm_backend, docs/llmapi.md).
 	Arrival   json.RawMessage `json:"arrival_time_ns"`
 	Scheduled json.RawMessage `json:"first_scheduled_time_ns"`
 	First     json.RawMessage `json:"first_token_time_ns"`
 }
 
-// measured notes what the server measured of the request, if it is consistent.
-func (h *partialAnswer) measured(r *response) {
+// addEngineTimes adds the times that the server measured, if they are consistent.
+func (a *answer) addEngineTimes(r *response) {
 	arrival, scheduled, first := nanoseconds(r.Arrival), nanoseconds(r.Scheduled), nanoseconds(r.First)
 	if arrival > 0 && scheduled >= arrival && first >= scheduled {
-		h.queued, h.engineFirst = scheduled-arrival, first-arrival
+		a.queued, a.engineFirst = scheduled-arrival, first-arrival
 	}
 }
 
-// nanoseconds reads a number or its text; 0 for anything else.
+// nanoseconds reads a number or its text; it returns 0 for anything else.
 func nanoseconds(raw json.RawMessage) time.Duration {
 	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
 	if err != nil {
@@ -132,25 +128,25 @@ func nanoseconds(raw json.RawMessage) time.Duration {
 	return time.Duration(n)
 }
 
-// hearGenerate notes one frame. There is none that says it is the last; the end
-// is the end of the body (server src/http_server.cc, EndResponseCallback).
-func (a *attempt) hearGenerate(text []byte, now time.Time) *failure {
+// addGenerate adds one frame. No frame is marked as the last: the stream ends with
+// the body (server src/http_server.cc, EndResponseCallback).
+func (a *attempt) addGenerate(text []byte, now time.Time) *failure {
 	var r response
 	if err := json.Unmarshal(text, &r); err != nil {
-		return &failure{Malformed, "a frame that is no JSON of a response: " + string(text)}
+		return &failure{Malformed, "a frame is not the JSON of a response: " + string(text)}
 	}
-	if said(r.Error) {
-		return &failure{ErrorFrame, "an error in the stream: " + complaint(string(text))}
+	if isSet(r.Error) {
+		return &failure{ErrorFrame, "an error in the stream: " + errorText(string(text))}
 	}
-	a.heard.measured(&r)
+	a.answer.addEngineTimes(&r)
 	var output string
 	if json.Unmarshal(r.Text, &output) != nil {
-		// A list of texts, or a model that names its output otherwise.
+		// A list of texts, or a model whose output has another name.
 		output = string(r.Text)
 		if output == "" {
 			output = string(text)
 		}
 	}
-	a.heard.text(output, now)
+	a.answer.addText(output, now)
 	return nil
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// seed is the same for all requests.
+// seed is the random seed of all requests.
 const seed = 7
 
-// openAIBody is a request to /v1/chat/completions or /v1/completions.
+// openAIBody returns a request to /v1/chat/completions or /v1/completions.
 func (a *attempt) openAIBody() []byte {
 	body := map[string]any{
 		"model": a.question.Model, "max_tokens": a.tokens, "temperature": 0, "stream": true,
@@ -27,12 +27,11 @@ func (a *attempt) openAIBody() []byte {
 	if a.long && a.question.IgnoreEOS {
 		body["ignore_eos"] = true
 	}
-	// Text and numbers can always be written.
-	text, _ := json.Marshal(body)
+	text, _ := json.Marshal(body) // Text and numbers can always be marshaled.
 	return text
 }
 
-// chunk is one frame of OpenAI's streams, chat and completions alike.
+// chunk is one frame of a stream of OpenAI's API, chat or completions.
 type chunk struct {
 	Object  string          `json:"object"`
 	Error   json.RawMessage `json:"error"`
@@ -50,46 +49,45 @@ type chunk struct {
 	} `json:"usage"`
 }
 
-// hear notes one event; a failure ends the request.
-func (a *attempt) hear(text []byte, name string, now time.Time) *failure {
+// addEvent adds one event to the answer; a failure ends the request.
+func (a *attempt) addEvent(text []byte, name string, now time.Time) *failure {
 	switch {
 	case name == "error":
-		return &failure{ErrorFrame, "an error event: " + complaint(string(text))}
+		return &failure{ErrorFrame, "an error event: " + errorText(string(text))}
 	case len(text) == 0:
 		return nil
 	case a.question.Generate:
-		return a.hearGenerate(text, now)
+		return a.addGenerate(text, now)
 	case string(text) == "[DONE]":
-		a.heard.done, a.heard.end = true, now
+		a.answer.done, a.answer.end = true, now
 		return nil
 	}
 	var c chunk
 	if err := json.Unmarshal(text, &c); err != nil {
-		return &failure{Malformed, "a frame that is no JSON of a completion: " + string(text)}
+		return &failure{Malformed, "a frame is not the JSON of a completion: " + string(text)}
 	}
 	if c.failed() {
-		return &failure{ErrorFrame, "an error in the stream: " + complaint(string(text))}
+		return &failure{ErrorFrame, "an error in the stream: " + errorText(string(text))}
 	}
-	a.heard.chunk(&c, now)
+	a.answer.addChunk(&c, now)
 	return nil
 }
 
 // failed reports whether a frame is an error.
 func (c *chunk) failed() bool {
-	return c.Object == "error" || said(c.Error) || len(c.Choices) == 0 && said(c.Detail)
+	return c.Object == "error" || isSet(c.Error) || len(c.Choices) == 0 && isSet(c.Detail)
 }
 
-// said is true of a key that is there and not null.
-func said(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
+// isSet reports whether a key is present and not null.
+func isSet(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
-// chunk notes a frame.
-func (h *partialAnswer) chunk(c *chunk, now time.Time) {
+func (a *answer) addChunk(c *chunk, now time.Time) {
 	if c.Usage != nil {
-		h.usage = c.Usage.CompletionTokens
+		a.usage = c.Usage.CompletionTokens
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
-		h.finished = h.finished || choice.FinishReason != ""
-		h.text(choice.Delta.Reasoning+choice.Delta.Content+choice.Text, now)
+		a.finished = a.finished || choice.FinishReason != ""
+		a.addText(choice.Delta.Reasoning+choice.Delta.Content+choice.Text, now)
 	}
 }

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// answerLimit bounds everything that is read of one answer, lineLimit one
-	// line of it. A frame with its options is below 2 kB.
-	answerLimit = 1 << 20
-	lineLimit   = 64 << 10
-	// errorLimit bounds what is read of an answer that is an error.
-	errorLimit = 2 << 10
+	// maxAnswer limits what is read of one answer, maxLine one line of it. A frame with
+	// its options is below 2 kB.
+	maxAnswer = 1 << 20
+	maxLine   = 64 << 10
+	// maxError limits what is read of an error.
+	maxError = 2 << 10
 )
 
-// read follows the answer to its end.
+// read reads the answer to its end.
 func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		return &failure{HTTPError, fmt.Sprintf("the server answers %d: %s", resp.StatusCode, words(resp.Body))}
+		return &failure{HTTPError, fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorSummary(resp.Body))}
 	case kind == "application/json":
-		return notStreamed(beginning(resp.Body))
+		return notStreamed(readSome(resp.Body))
 	case kind != "text/event-stream":
-		return &failure{Malformed, fmt.Sprintf("the server answers %q, no stream of events", kind)}
+		return &failure{Malformed, fmt.Sprintf("the server answers %q, which is not an event stream", kind)}
 	}
 	events := newEvents(resp.Body)
 	for {
@@ -40,78 +40,76 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 		if err != nil {
 			return a.ended(ctx, err, now)
 		}
-		if failed := a.hear(text, events.name, now); failed != nil {
+		if failed := a.addEvent(text, events.name, now); failed != nil {
 			return failed
 		}
-		if a.heard.done {
+		if a.answer.done {
 			a.drain(events)
-			return a.judge()
+			return a.checkText()
 		}
-		a.wait()
+		a.awaitNext()
 	}
 }
 
-// notStreamed judges JSON under status 200: Triton answers so with an error.
+// notStreamed returns the failure for JSON under status 200, which is how Triton
+// answers some errors.
 func notStreamed(text string) *failure {
 	if strings.Contains(text, `"error"`) {
-		return &failure{ErrorFrame, "status 200 with an error: " + plain(complaint(text))}
+		return &failure{ErrorFrame, "status 200 with an error: " + plain(errorText(text))}
 	}
-	return &failure{Malformed, "status 200 with JSON in place of a stream: " + plain(text)}
+	return &failure{Malformed, "status 200 with JSON instead of a stream: " + plain(text)}
 }
 
-// words are the first words of an answer that is an error.
-func words(body io.Reader) string { return plain(complaint(beginning(body))) }
+// errorSummary returns the message of an error in one short line.
+func errorSummary(body io.Reader) string { return plain(errorText(readSome(body))) }
 
-// beginning is what is read of an answer that is no stream.
-func beginning(body io.Reader) string {
-	// What can be read of it is enough.
-	text, _ := io.ReadAll(io.LimitReader(body, errorLimit))
+// readSome returns the beginning of a body, as far as it can be read.
+func readSome(body io.Reader) string {
+	text, _ := io.ReadAll(io.LimitReader(body, maxError))
 	return string(text)
 }
 
-// wait waits for what follows what was heard.
-func (a *attempt) wait() {
-	h := &a.heard
-	switch all := h.all(a.tokens); {
-	case all && (h.moved || !h.ending):
-		a.await(a.cfg.EndTimeout, NeverEnded, fmt.Sprintf("%d frames with text came, and no end", h.frames))
-		h.ending = true
-	case !all && h.moved:
-		a.await(a.cfg.GapTimeout, Stalled, fmt.Sprintf("%d frames with text came, and no other", h.frames))
-		h.ending = false
+// awaitNext starts the timer for the next frame or, after the last, for the end.
+func (a *attempt) awaitNext() {
+	answer := &a.answer
+	switch all := answer.hasAll(a.tokens); {
+	case all && (answer.progressed || !answer.ending):
+		a.await(a.cfg.EndTimeout, NeverEnded, fmt.Sprintf("%d frames with text came, and no end", answer.frames))
+		answer.ending = true
+	case !all && answer.progressed:
+		a.await(a.cfg.GapTimeout, Stalled, fmt.Sprintf("%d frames with text came, and no other", answer.frames))
+		answer.ending = false
 	}
-	h.moved = false
+	answer.progressed = false
 }
 
-// ended judges the end of the body, which for Triton is the end of the stream.
+// ended returns what is wrong with the end of the body, which for Triton is the end of
+// the stream.
 func (a *attempt) ended(ctx context.Context, err error, now time.Time) *failure {
-	if cause, timed := errors.AsType[*failure](context.Cause(ctx)); timed {
-		return cause
-	}
-	switch {
-	case isShort(err):
-		return &failure{short, err.Error()}
+	switch failed := interrupted(ctx, err); {
+	case failed != nil:
+		return failed
 	case errors.Is(err, errTooLarge):
 		return &failure{Malformed, err.Error()}
 	case !errors.Is(err, io.EOF):
-		return &failure{Truncated, fmt.Sprintf("the connection ended after %d frames with text: %v", a.heard.frames, err)}
+		return &failure{Truncated, fmt.Sprintf("the connection ended after %d frames with text: %v", a.answer.frames, err)}
 	case !a.question.Generate:
-		return &failure{Truncated, fmt.Sprintf("the answer ended after %d frames with text and without [DONE]", a.heard.frames)}
+		return &failure{Truncated, fmt.Sprintf("the answer ended after %d frames with text and without [DONE]", a.answer.frames)}
 	}
-	a.heard.end = now
-	return a.judge()
+	a.answer.end = now
+	return a.checkText()
 }
 
-// judge returns what is wrong with a stream that ended as it should; nil for a good one.
-func (a *attempt) judge() *failure {
-	if a.heard.frames == 0 {
+// checkText checks that a stream that ended regularly had text.
+func (a *attempt) checkText() *failure {
+	if a.answer.frames == 0 {
 		return &failure{Empty, "the stream ended without any text; if the model ends at once, set another prompt"}
 	}
 	return nil
 }
 
-// drain reads what may follow [DONE] up to the end of the body: a server whose
-// client hangs up there counts the request as dropped. Nothing in it counts.
+// drain reads to the end of the body after [DONE]: a server whose client hangs up
+// earlier counts the request as dropped.
 func (a *attempt) drain(events *events) {
 	a.await(a.cfg.EndTimeout, Timeout, "no end of the body")
 	for {
@@ -121,24 +119,23 @@ func (a *attempt) drain(events *events) {
 	}
 }
 
-// events reads server-sent events. Lines that are blank up to spaces end an
-// event: trtllm-serve writes one of its frames as "data: {...} \n\n".
+// events reads server-sent events. A line of spaces ends an event too: trtllm-serve
+// writes one of its frames as "data: {...} \n\n".
 type events struct {
 	from    *bufio.Reader
 	limited *io.LimitedReader
-	// name is that of the last event.
+	// name is the name of the last event.
 	name string
 }
 
 func newEvents(body io.Reader) *events {
-	limited := &io.LimitedReader{R: body, N: answerLimit}
-	return &events{from: bufio.NewReaderSize(limited, lineLimit), limited: limited}
+	limited := &io.LimitedReader{R: body, N: maxAnswer}
+	return &events{from: bufio.NewReaderSize(limited, maxLine), limited: limited}
 }
 
-// errTooLarge ends the reading of an answer that is over a limit.
 var errTooLarge = errors.New("the answer is over the limit of the canary")
 
-// next gives the data of the next event that has any, or has a name.
+// next returns the data of the next event that has data or a name.
 func (e *events) next() ([]byte, error) {
 	var data []byte
 	name := ""
@@ -150,8 +147,7 @@ func (e *events) next() ([]byte, error) {
 		case errors.Is(err, io.EOF) && e.limited.N <= 0:
 			return nil, errTooLarge
 		case errors.Is(err, io.EOF) && len(line) > 0:
-			// A line without its end is cut.
-			return nil, io.ErrUnexpectedEOF
+			return nil, io.ErrUnexpectedEOF // The line is truncated.
 		case err != nil:
 			return nil, err
 		}

@@ -12,19 +12,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// ordered is a record with an order under an identity.
+// ordered returns a record with an order.
 func ordered(identity string) *canary.Record {
 	r := &canary.Record{}
 	r.Order(order(identity))
 	return r
 }
 
-// order is one that may be sent.
+// order returns an order that may be sent.
 func order(identity string) *canary.Order {
 	return &canary.Order{Question: canary.Question{Model: "llm"}, ModelID: "llama", Identity: identity, Group: "g"}
 }
 
-// answered is a good report.
+// answered returns a good report.
 func answered(output string) canary.Report {
 	return canary.Report{
 		Result: canary.OK, Output: output, At: time.Now(), FirstToken: time.Second, Duration: 3 * time.Second,
@@ -32,12 +32,12 @@ func answered(output string) canary.Report {
 	}
 }
 
-// stall is a report of a request that failed.
+// stall returns the report of a stalled request.
 func stall() canary.Report {
 	return canary.Report{Result: canary.Stalled, Reason: "no text", At: time.Now()}
 }
 
-// rows are the series of a record as lines.
+// rows returns the series of a record as lines.
 func rows(r *canary.Record) []string {
 	var all []string
 	r.Series(func(family, modelID, result string, v float64) {

@@ -2,13 +2,13 @@ package canary
 
 import "time"
 
-// Result is one word for how a request went; the list is closed, so that it can
-// be the value of a metric label.
+// Result is the result of a request. It is the value of a metric label, so the list
+// is closed.
 type Result string
 
 // The results of a request.
 const (
-	// OK: the first token, all others and the end came in time.
+	// OK: the first token, all others and the end arrived in time.
 	OK Result = "ok"
 	// Connect: no connection, or it ended before the server answered.
 	Connect Result = "connect"
@@ -20,30 +20,30 @@ const (
 	NoFirstToken Result = "no_first_token"
 	// Stalled: no further text before gap_timeout, with tokens still to come.
 	Stalled Result = "stalled"
-	// NeverEnded: all tokens came, and no end before end_timeout.
+	// NeverEnded: all tokens arrived, and no end before end_timeout.
 	NeverEnded Result = "never_ended"
 	// Truncated: the connection ended before the stream did.
 	Truncated Result = "truncated"
-	// Empty: the stream ended as it should and had no text.
+	// Empty: the stream ended regularly without any text.
 	Empty Result = "empty"
-	// Timeout: tokens still came when timeout was over.
+	// Timeout: tokens still arrived when timeout was over.
 	Timeout Result = "timeout"
-	// Malformed: the answer is no stream of events, or too large a one.
+	// Malformed: the answer is not an event stream, or it is too large.
 	Malformed Result = "malformed"
-	// Unsupported: the model takes no text, so it cannot be asked.
+	// Unsupported: the model takes no text, so it cannot be queried.
 	Unsupported Result = "unsupported"
 )
 
-// Hangs reports whether a request went so because the server took it and put nothing
-// out. Refusals and errors are answers.
+// Hangs reports whether the server accepted the request and then stopped sending.
+// Refusals and errors are answers.
 func (r Result) Hangs() bool { return r == NoFirstToken || r == Stalled || r == NeverEnded }
 
-// Late reports whether a request went so because the answer took longer than it may.
+// Late reports whether the answer took longer than it may.
 func (r Result) Late() bool { return r.Hangs() || r == Timeout }
 
-// short is how a request went for which the exporter had no connection, or that
-// gave it up to others: it says nothing of the server, and is counted nowhere.
-const short Result = "short"
+// noConnection is the result of a request for which the exporter had no connection to
+// spare. It tells nothing about the server and is not counted.
+const noConnection Result = "no_connection"
 
 // Results lists every result once.
 func Results() []Result {
@@ -52,36 +52,35 @@ func Results() []Result {
 	}
 }
 
-// Report is how one request went. It is immutable once it is handed on.
+// Report is the outcome of one request.
 type Report struct {
-	// Result is empty for a request that was given up: its loop ended, or the
-	// exporter had too few connections.
+	// Result is empty if the exporter gave up the request.
 	Result Result
-	// Reason says what was seen, for people; empty when all is well.
+	// Reason describes the failure; empty if there is none.
 	Reason string
 	// At is when the request ended.
 	At time.Time
-	// FirstToken is the time from the request written to the first text, Duration
-	// that to the end of the stream, LongestGap the longest time between two
-	// frames with text, Tail the time from the last of them to the end. They
-	// are known of good answers only, LongestGap with two frames or more.
+	// FirstToken is the time from the request written to the first text, Duration to the
+	// end of the stream, LongestGap the longest time between two frames with text, Tail
+	// the time from the last of them to the end. They are set for good answers only,
+	// LongestGap for two frames or more.
 	FirstToken, Duration, LongestGap, Tail time.Duration
-	// EngineQueue and EngineFirstToken are the times from the request's arrival to
-	// its place in the batch and to its first token as the server itself measured
-	// them; EngineFirstToken is 0 where it does not say.
+	// EngineQueue and EngineFirstToken are the times from the request's arrival to its
+	// place in the batch and to its first token, as measured by the server; 0 if it
+	// reports none.
 	EngineQueue, EngineFirstToken time.Duration
-	// Frames are those with text; Tokens what the server says it generated, the
-	// frames where it says nothing.
+	// Frames is the number of frames with text, Tokens the number of tokens that the
+	// server reports, or else of frames.
 	Frames, Tokens int
-	// Output is the SHA-256 of the whole text in hexadecimal, of good answers.
+	// Output is the SHA-256 of the text of a good answer, in hexadecimal.
 	Output string
 }
 
-// failure ends a request: why, and in which words.
+// failure is why a request ended. It is an error so that it can be the cause of a
+// canceled context.
 type failure struct {
 	result Result
 	reason string
 }
 
-// Error makes a failure the cause of an ended context.
 func (f *failure) Error() string { return string(f.result) + ": " + f.reason }

@@ -10,54 +10,54 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// checker walks a parsed document together with the Go types that it fills and
-// notes what does not fit, with the line and the path of the key. The strict
-// decoder of the YAML package finds the same mistakes, but names Go types instead
-// of keys and stops at the first that is not about types.
+// checker walks a parsed document together with the Go types that it fills and records
+// what does not fit, with line and path of the key. The strict decoder of the YAML
+// package finds the same mistakes, but names Go types instead of keys and stops at the
+// first that is not about types.
 type checker struct {
 	problems problems
-	// The line of every key, by its path.
+	// lines has the line of every key, by its path.
 	lines map[string]int
-	// What was walked, and whether it fits: a node that several aliases repeat is
-	// walked once.
-	seen map[visit]bool
+	// visits has the result of each visit, so that a node with several aliases is visited
+	// once.
+	visits map[visit]bool
 }
 
 // visit is one node read as one type.
 type visit struct {
 	node *yaml.Node
 	as   reflect.Type
-	// into is the path of the mapping that it is merged into, if it is.
+	// into is the path of the mapping that the node is merged into, if it is.
 	into string
 }
 
-// wrong notes a mistake in a key, value or entry.
-func (c *checker) wrong(n *yaml.Node, format string, args ...any) {
-	c.problems = append(c.problems, problem{line: n.Line, text: fmt.Sprintf(format, args...)})
+// add adds a mistake at a node.
+func (c *checker) add(n *yaml.Node, format string, args ...any) {
+	c.problems = append(c.problems, &problem{line: n.Line, text: fmt.Sprintf(format, args...)})
 }
 
 func newChecker() *checker {
-	return &checker{lines: map[string]int{}, seen: map[visit]bool{}}
+	return &checker{lines: map[string]int{}, visits: map[visit]bool{}}
 }
 
 // walk checks that node fits type t and reports whether it does.
 func (c *checker) walk(n *yaml.Node, t reflect.Type, path string) bool {
 	n = resolve(n)
-	if _, known := c.lines[path]; !known {
+	if _, ok := c.lines[path]; !ok {
 		c.lines[path] = n.Line
 	}
-	t = shapeOf(t)
-	return c.once(visit{n, t, ""}, func() bool { return c.fits(n, t, path) })
+	t = writtenType(t)
+	return c.visit(visit{n, t, ""}, func() bool { return c.fits(n, t, path) })
 }
 
-// once checks what was not visited before, and reports whether it fits.
-func (c *checker) once(at visit, check func() bool) bool {
-	if fits, seen := c.seen[at]; seen {
+// visit returns the result of check, which it calls once per visit.
+func (c *checker) visit(v visit, check func() bool) bool {
+	if fits, visited := c.visits[v]; visited {
 		return fits
 	}
-	c.seen[at] = true
-	c.seen[at] = check()
-	return c.seen[at]
+	c.visits[v] = true
+	c.visits[v] = check()
+	return c.visits[v]
 }
 
 func (c *checker) fits(n *yaml.Node, t reflect.Type, path string) bool {
@@ -76,60 +76,60 @@ func (c *checker) fits(n *yaml.Node, t reflect.Type, path string) bool {
 	return c.leaf(n, t, path)
 }
 
-// walkStruct checks a mapping with fixed keys, then lets the type decode it,
-// because many types refuse combinations of keys while they decode.
+// walkStruct checks a mapping with fixed keys, then decodes it if the type decodes
+// itself: many of these refuse combinations of keys.
 func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string) bool {
 	if n.Kind != yaml.MappingNode {
-		c.wrong(n, "%s must be a mapping of keys, not %s; known keys: %s", place(path), kindWord(n), knownKeys(keysOf(t)))
+		c.add(n, "%s must be a mapping of keys, not %s; known keys: %s", describe(path), kindWord(n), knownKeys(keysOf(t)))
 		return false
 	}
-	return c.walkPairs(n, t, path) && (!decodesItself(t) || c.decode(n, t, path))
+	return c.walkFixed(n, t, path) && (!decodesItself(t) || c.decode(n, t, path))
 }
 
 // walkList checks a sequence.
 func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string) bool {
 	if n.Kind != yaml.SequenceNode {
-		c.wrong(n, "%s must be a list, not %s; start each entry with \"- \"", place(path), kindWord(n))
+		c.add(n, "%s must be a list, not %s; start each entry with \"- \"", describe(path), kindWord(n))
 		return false
 	}
 	ok := true
 	for i, item := range n.Content {
-		at := path + "[" + strconv.Itoa(i) + "]"
+		itemPath := path + "[" + strconv.Itoa(i) + "]"
 		if resolve(item).ShortTag() == "!!null" {
-			c.wrong(item, "%s is empty; fill it or remove the \"-\"", at)
+			c.add(item, "%s is empty; fill it or remove the \"-\"", itemPath)
 			ok = false
 			continue
 		}
-		ok = c.walk(item, t.Elem(), at) && ok
+		ok = c.walk(item, t.Elem(), itemPath) && ok
 	}
 	return ok && (!decodesItself(t) || c.decode(n, t, path))
 }
 
-// leaf checks a value without keys of its own.
+// leaf checks a scalar.
 func (c *checker) leaf(n *yaml.Node, t reflect.Type, path string) bool {
 	if n = resolve(n); n.Kind != yaml.ScalarNode {
-		c.wrong(n, "%s must be %s, not %s", path, typeWord(t), kindWord(n))
+		c.add(n, "%s must be %s, not %s", path, typeWord(t), kindWord(n))
 		return false
 	}
 	if n.ShortTag() == "!!float" && isWhole(t) {
-		c.wrong(n, "%s: %q is not %s", path, n.Value, typeWord(t))
+		c.add(n, "%s: %q is not %s", path, n.Value, typeWord(t))
 		return false
 	}
 	return c.decode(n, t, path)
 }
 
-// decode lets type t read the node; if that fails, it says why in the operator's words.
+// decode decodes a node and adds a mistake if that fails.
 func (c *checker) decode(n *yaml.Node, t reflect.Type, path string) bool {
 	err := n.Decode(reflect.New(t).Interface())
 	if err == nil {
 		return true
 	}
-	c.wrong(n, "%s: %s", path, decodeMessage(err, n, t))
+	c.add(n, "%s: %s", path, decodeMessage(err, n, t))
 	return false
 }
 
-// isWhole reports whether a type holds whole numbers, which the decoder would
-// cut out of fractions.
+// isWhole reports whether a type holds whole numbers. The decoder would truncate
+// fractions to them.
 func isWhole(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 && !decodesItself(t) && !isText(t)
 }
@@ -142,11 +142,11 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// join adds a key to the path of its mapping, in quotes if it is not a plain word.
+// join appends a key to the path of its mapping, quoted if it is not a plain word.
 func join(path, key string) string {
-	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' }
+	special := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' }
 	switch {
-	case key == "" || strings.ContainsFunc(key, odd):
+	case key == "" || strings.ContainsFunc(key, special):
 		return fmt.Sprintf("%s[%q]", path, key)
 	case path == "":
 		return key
@@ -154,8 +154,8 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// place names a mapping in a sentence.
-func place(path string) string {
+// describe names a mapping in a message.
+func describe(path string) string {
 	if path == "" {
 		return "the document"
 	}

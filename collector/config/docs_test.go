@@ -54,16 +54,16 @@ func sectionOf(block string) string {
 
 // blocks lists the keys of every block of the document by its last key.
 func blocks(t reflect.Type, name string, found map[string][]string) {
-	t = shapeOf(t)
+	t = writtenType(t)
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = shapeOf(t.Elem())
+		t = writtenType(t.Elem())
 	}
 	if t.Kind() != reflect.Struct || !hasKeys(t) {
 		return
 	}
 	keys := keysOf(t)
-	if keys.rest != nil {
-		blocks(keys.rest, name, found)
+	if keys.others != nil {
+		blocks(keys.others, name, found)
 		return
 	}
 	found[sectionOf(name)] = keys.order

@@ -1,7 +1,9 @@
 // Package config owns the YAML document: its types and defaults, strict reading,
-// checks, messages in the operator's words, and printing without secrets. Keys
-// that belong to one room are declared there and used here. The package must not
-// know how anything runs, nor any kind of server by name.
+// validation, error messages that name the key and the way out, and printing without
+// secrets. Keys of one package are declared there and used here. The package must not
+// know how anything runs, nor kinds of servers by name.
+//
+// Begin reading at Parse: check.go walks the document, validate.go checks the values.
 package config
 
 import (
@@ -19,12 +21,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// maxFileSize bounds a document; ten thousand pools fit.
+// maxFileSize limits a document; ten thousand pools fit.
 const maxFileSize = 16 << 20
 
-// File is a whole document: which replicas are scraped, how often and under
-// which names, and what is shown of them. It is checked and has its defaults in
-// place, and is not changed after Load, Parse or FromTargets gave it out.
+// File is a whole document. Load, Parse and FromTargets return it valid and with its
+// defaults; it must not be changed afterwards.
 type File struct {
 	Global     Global            `yaml:"global"`
 	Identity   Identity          `yaml:"identity"`
@@ -33,7 +34,7 @@ type File struct {
 	Exposition exposition.Config `yaml:"exposition"`
 }
 
-// DefaultFile is a document that sets no key.
+// DefaultFile is a document without keys.
 var DefaultFile = File{
 	Global: DefaultGlobal, Identity: DefaultIdentity, Sharding: DefaultSharding, Exposition: exposition.DefaultConfig,
 }
@@ -45,16 +46,16 @@ func (f *File) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(f))
 }
 
-// Resolve gives every pool the interval and timeout that it does not set
-// itself. Call it once, after decoding and before Validate.
+// Resolve sets the interval and timeout of pools that set none. Call it once, after
+// decoding and before Validate.
 func (f *File) Resolve() {
 	for i := range f.Pools {
 		f.Pools[i].resolve(&f.Global)
 	}
 }
 
-// Load reads and checks the document in a file. Relative file names in it start
-// at the folder of the file. The error has one line per mistake.
+// Load reads and validates the document in a file. Relative file names in it are
+// relative to the folder of the file. The error has one line per mistake.
 func Load(path string) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -68,9 +69,9 @@ func Load(path string) (*File, error) {
 	return Parse(path, text)
 }
 
-// Parse reads and checks a document; name is put in front of every error, and
-// relative file names in the document start at its folder. What is wrong between
-// keys is looked for when each key is right.
+// Parse reads and validates a document. Errors begin with name, and relative file names
+// in the document are relative to its folder. Mistakes between keys are reported only
+// if each key is right.
 func Parse(name string, text []byte) (*File, error) {
 	if len(text) > maxFileSize {
 		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to file_sd_configs", name, maxFileSize>>20)
@@ -101,7 +102,7 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// tree parses the one document of the text.
+// tree parses the text, which must hold one document.
 func tree(name string, text []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, second yaml.Node

@@ -11,18 +11,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// Global holds what pools share.
+// Global has the settings that pools share.
 type Global struct {
 	// ScrapeInterval and ScrapeTimeout apply to the pools that set none.
 	ScrapeInterval model.Duration `yaml:"scrape_interval"`
 	ScrapeTimeout  model.Duration `yaml:"scrape_timeout"`
-	// Derive holds the key window.
+	// Derive has key window.
 	Derive derive.Config `yaml:",inline"`
-	// StallAfter is how long work may be in flight without an iteration before
-	// a replica counts as stalled.
+	// StallAfter is how long work may be in flight without progress before a replica
+	// counts as stalled.
 	StallAfter model.Duration `yaml:"stall_after"`
-	// FailingMin is how many requests must fail, and none succeed, before a replica
-	// counts as failing.
+	// FailingMin is the number of requests that must fail, with none succeeding, before a
+	// replica counts as failing.
 	FailingMin int `yaml:"failing_min"`
 }
 
@@ -35,8 +35,8 @@ var DefaultGlobal = Global{
 	FailingMin:     derive.DefaultFailingMin,
 }
 
-// UnmarshalYAML reads the configuration over the defaults. An interval that is
-// shorter than the default timeout lowers the timeout to the interval.
+// UnmarshalYAML reads the configuration over the defaults. The interval caps the
+// default timeout.
 func (c *Global) UnmarshalYAML(unmarshal func(any) error) error {
 	*c = DefaultGlobal
 	c.ScrapeTimeout = 0
@@ -50,20 +50,20 @@ func (c *Global) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// Validate says which keys are wrong and what they may be.
+// Validate reports the keys that are wrong.
 func (c *Global) Validate() error {
-	var errs faults
-	errs.when(c.ScrapeInterval <= 0, "global.scrape_interval: must be longer than 0; the default is 5s")
-	errs.when(c.ScrapeTimeout < 0, "global.scrape_timeout: must be longer than 0; the default is 4s")
+	var errs keyErrors
+	errs.addIf(c.ScrapeInterval <= 0, "global.scrape_interval: must be longer than 0; the default is 5s")
+	errs.addIf(c.ScrapeTimeout < 0, "global.scrape_timeout: must be longer than 0; the default is 4s")
 	errs = append(errs, prefixed("global.", c.Derive.Validate()))
-	errs.when(c.StallAfter <= 0, "global.stall_after: must be longer than 0; the default is 30s")
-	errs.when(c.FailingMin < 1, "global.failing_min: must be 1 or more; the default is 5")
-	errs.when(c.ScrapeTimeout > c.ScrapeInterval,
+	errs.addIf(c.StallAfter <= 0, "global.stall_after: must be longer than 0; the default is 30s")
+	errs.addIf(c.FailingMin < 1, "global.failing_min: must be 1 or more; the default is 5")
+	errs.addIf(c.ScrapeTimeout > c.ScrapeInterval,
 		"global.scrape_timeout: %s is longer than global.scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval)
 	return errors.Join(errs...)
 }
 
-// Identity says how the identity of a replica is written.
+// Identity configures the identity labels.
 type Identity struct {
 	// Versions puts engine_version and trtllm_version on every series, on an
 	// info metric only, or on both.
@@ -73,7 +73,7 @@ type Identity struct {
 // DefaultIdentity puts the versions on every series.
 var DefaultIdentity = Identity{Versions: relabel.VersionsSeries}
 
-// Validate says which key is wrong and what it may be.
+// Validate reports the key that is wrong.
 func (c *Identity) Validate() error {
 	switch c.Versions {
 	case relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth:

@@ -12,18 +12,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 )
 
-// keySet holds the keys that a mapping may have.
+// keySet is the set of keys that a mapping may have.
 type keySet struct {
-	// The type of each key's value.
+	// fields has the type of each key's value.
 	fields map[string]reflect.Type
-	// The keys in the order of their struct.
+	// order lists the keys in the order of their struct.
 	order []string
-	// The type of all other values, nil when no other key is allowed.
-	rest reflect.Type
+	// others is the type of the values of all other keys; nil if none are allowed.
+	others reflect.Type
 }
 
-// keysOf reads the keys of a struct type off its yaml tags, those of inlined
-// structs included.
+// keysOf returns the keys of a struct type from its yaml tags, including those of
+// inlined structs.
 func keysOf(t reflect.Type) *keySet {
 	set := &keySet{fields: map[string]reflect.Type{}}
 	set.collect(t)
@@ -37,14 +37,14 @@ func (k *keySet) collect(t reflect.Type) {
 		switch {
 		case f.PkgPath != "" && !f.Anonymous, name == "-":
 		case slices.Contains(strings.Split(options, ","), "inline"):
-			inlined := shapeOf(f.Type)
+			inlined := writtenType(f.Type)
 			if inlined.Kind() == reflect.Map {
-				k.rest = inlined.Elem()
+				k.others = inlined.Elem()
 				continue
 			}
 			k.collect(inlined)
 		default:
-			if _, known := k.fields[name]; !known {
+			if _, ok := k.fields[name]; !ok {
 				k.order = append(k.order, name)
 			}
 			k.fields[name] = f.Type
@@ -52,8 +52,8 @@ func (k *keySet) collect(t reflect.Type) {
 	}
 }
 
-// hasKeys reports whether a struct is written as a mapping with fixed keys; those
-// without a yaml tag read text on their own.
+// hasKeys reports whether a struct is written as a mapping with fixed keys; one without
+// yaml tags decodes text itself.
 func hasKeys(t reflect.Type) bool {
 	for f := range t.Fields() {
 		if _, tagged := f.Tag.Lookup("yaml"); tagged {
@@ -63,15 +63,15 @@ func hasKeys(t reflect.Type) bool {
 	return false
 }
 
-// group is how a targetgroup.Group is written.
+// group is the written form of a targetgroup.Group.
 type group struct {
 	Targets []string       `yaml:"targets"`
 	Labels  model.LabelSet `yaml:"labels"`
 }
 
-// shapeOf removes pointers, and gives the written form of types that decode
-// themselves from another one.
-func shapeOf(t reflect.Type) reflect.Type {
+// writtenType returns the type without pointers, or its written form if it decodes
+// itself from another type.
+func writtenType(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -84,7 +84,7 @@ func shapeOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// unmarshaler is the form of decoding that keeps strictness.
+// unmarshaler is the decoding interface that keeps strictness.
 type unmarshaler interface {
 	UnmarshalYAML(unmarshal func(any) error) error
 }
@@ -93,26 +93,26 @@ func decodesItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[unmarshaler]())
 }
 
-// isText reports whether a type reads one text although its kind is a list.
+// isText reports whether a type decodes itself from text, whatever its kind.
 func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// places lists where in the document a key may be, as paths without the
-// numbers of list entries; the nearest to the top first.
-func places(key string) []string {
-	var found []string
+// parentsOf returns the paths of the mappings that may have a key, without the indexes
+// of list entries, those nearest to the root first.
+func parentsOf(key string) []string {
+	var parents []string
 	type step struct {
 		t    reflect.Type
 		path string
 	}
 	queue := []step{{reflect.TypeFor[File](), ""}}
 	for len(queue) > 0 {
-		at := queue[0]
+		next := queue[0]
 		queue = queue[1:]
-		t := shapeOf(at.t)
+		t := writtenType(next.t)
 		for t.Kind() == reflect.Slice {
-			t, at.path = shapeOf(t.Elem()), at.path+"[]"
+			t, next.path = writtenType(t.Elem()), next.path+"[]"
 		}
 		if t.Kind() != reflect.Struct || !hasKeys(t) {
 			continue
@@ -120,10 +120,10 @@ func places(key string) []string {
 		keys := keysOf(t)
 		for _, name := range keys.order {
 			if name == key {
-				found = append(found, at.path)
+				parents = append(parents, next.path)
 			}
-			queue = append(queue, step{keys.fields[name], join(at.path, name)})
+			queue = append(queue, step{keys.fields[name], join(next.path, name)})
 		}
 	}
-	return found
+	return parents
 }

@@ -8,43 +8,43 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// Limits bound what one target may send and what of it may be on our page: how
-// large a response may be, how large the series on it, and how many they and
-// those derived from them.
+// Limits limit what one target may send and what of it is served: the size of a
+// response, the size of its series, and the number of series with those derived from
+// them.
 type Limits struct {
 	Page   scrape.Limits     `yaml:",inline"`
 	Series exposition.Limits `yaml:",inline"`
 	Output Output            `yaml:",inline"`
 }
 
-// Output bounds what one target may add to /metrics; 0 is no bound.
+// Output limits what one target may add to /metrics; 0 is no limit.
 type Output struct {
-	// Series and Bytes bound the series of its page and those derived from it,
-	// heads and labels included.
+	// Series and Bytes limit the series of its page and those derived from it, including
+	// HELP, TYPE and labels.
 	Series int         `yaml:"output_series"`
 	Bytes  scrape.Size `yaml:"output_bytes"`
-	// Models bounds the models that have derived series.
+	// Models limits the number of models with derived series.
 	Models int `yaml:"output_models"`
 }
 
-// DefaultLimits are on unless a pool says otherwise. The output has room for as
-// many series as a response may have and a quarter for those derived; its bytes
-// are half of the page that vmagent accepts by default (16 MiB), and forty
-// times what a server of eight models takes.
+// DefaultLimits are the limits of a pool that sets none. The output allows for as many
+// series as a response may have, and a quarter more for derived ones. Its size is half
+// of the page that vmagent accepts by default (16 MiB), and forty times the size for a
+// server with eight models.
 var DefaultLimits = Limits{
 	Page: scrape.DefaultLimits, Series: exposition.DefaultLimits,
 	Output: Output{Series: 70_000, Bytes: 8 << 20, Models: 256},
 }
 
-// Budget is the bound as the rooms take it.
+// Budget returns the limits as package derive takes them.
 func (o *Output) Budget() derive.Budget {
 	return derive.Budget{Budget: exposition.Budget{Series: o.Series, Bytes: int(o.Bytes)}, Models: o.Models}
 }
 
-// validateSeries says which limits of series are wrong; those of the page are
-// checked by package scrape.
+// validateSeries reports limits of series that are wrong; package scrape validates those
+// of the page.
 func (c *Limits) validateSeries() error {
-	var errs faults
+	var errs keyErrors
 	for _, limit := range []struct {
 		key   string
 		value int
@@ -58,7 +58,7 @@ func (c *Limits) validateSeries() error {
 		{"output_series", c.Output.Series},
 		{"output_models", c.Output.Models},
 	} {
-		errs.when(limit.value < 0, "%s: %d is below 0; give a limit, or 0 for none", limit.key, limit.value)
+		errs.addIf(limit.value < 0, "%s: %d is below 0; give a limit, or 0 for none", limit.key, limit.value)
 	}
 	return errors.Join(errs...)
 }

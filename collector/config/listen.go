@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// CheckListen refuses static targets that are the exporter itself, when it
-// listens on addr (host:port; no host means every address of the machine).
+// CheckListen reports static targets that are this exporter, which listens on addr
+// (host:port; without a host on every address of the machine).
 func (f *File) CheckListen(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -34,7 +34,8 @@ func (f *File) CheckListen(addr string) error {
 	return errors.Join(errs...)
 }
 
-// sameHost reports whether a listener on host listen gets what is sent to host target.
+// sameHost reports whether a listener on host listen receives what is sent to host
+// target.
 func sameHost(listen, target string) bool {
 	listenIP, targetIP := net.ParseIP(listen), net.ParseIP(target)
 	everywhere := listen == "" || (listenIP != nil && listenIP.IsUnspecified())
@@ -42,7 +43,7 @@ func sameHost(listen, target string) bool {
 	targetLocal := strings.EqualFold(target, "localhost") || (targetIP != nil && (targetIP.IsLoopback() || targetIP.IsUnspecified()))
 	switch {
 	case everywhere:
-		return targetLocal || isOwnName(target) || isOwnAddress(targetIP)
+		return targetLocal || isHostname(target) || isLocalAddress(targetIP)
 	case loopback:
 		return targetLocal
 	case listenIP != nil && targetIP != nil:
@@ -51,14 +52,14 @@ func sameHost(listen, target string) bool {
 	return strings.EqualFold(listen, target)
 }
 
-// isOwnName reports whether a host is the name of this machine.
-func isOwnName(host string) bool {
-	own, err := os.Hostname()
-	return err == nil && strings.EqualFold(own, host)
+// isHostname reports whether a host is the name of this machine.
+func isHostname(host string) bool {
+	name, err := os.Hostname()
+	return err == nil && strings.EqualFold(name, host)
 }
 
-// isOwnAddress reports whether an address belongs to an interface of this machine.
-func isOwnAddress(ip net.IP) bool {
+// isLocalAddress reports whether an address belongs to an interface of this machine.
+func isLocalAddress(ip net.IP) bool {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil || ip == nil {
 		return false

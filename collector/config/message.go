@@ -14,10 +14,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// oneLine keeps a message on one line whatever it quotes.
+// oneLine puts a message on one line, whatever it quotes.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// kindWord says what a node is.
+// kindWord describes the kind of a node.
 func kindWord(n *yaml.Node) string {
 	if n.Kind == yaml.MappingNode {
 		return "a mapping"
@@ -34,7 +34,7 @@ func kindWord(n *yaml.Node) string {
 	return "text"
 }
 
-// typeWord says what a value is to be.
+// typeWord describes the values of a type.
 func typeWord(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[model.Duration]():
@@ -51,8 +51,7 @@ func typeWord(t reflect.Type) string {
 	return "text"
 }
 
-// decodeMessage says in the operator's words why a node does not fit a type. A
-// secret is never quoted.
+// decodeMessage explains why a node does not fit a type. It never quotes a secret.
 func decodeMessage(err error, n *yaml.Node, t reflect.Type) string {
 	var (
 		typeErr *yaml.TypeError
@@ -69,13 +68,14 @@ func decodeMessage(err error, n *yaml.Node, t reflect.Type) string {
 		return fmt.Sprintf("%q is not %s", n.Value, typeWord(t))
 	}
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	return message + wayOut(message)
+	return message + advice(message)
 }
 
-// wayOut adds to messages of Prometheus' types what to write instead.
-func wayOut(message string) string {
+// advice returns what to write instead, for messages of Prometheus' types.
+func advice(message string) string {
 	for _, known := range []struct{ part, add string }{
 		{"unknown relabel action", "; use replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase or uppercase"},
+		{"at most one of", "; keep one of them"},
 		{"unknown TLS version", "; use TLS12 or TLS13"},
 		{"not valid for file discovery", "; end the name in .json, .yml or .yaml"},
 		{"DNS-SD records type", "; use SRV, A, AAAA, MX or NS"},

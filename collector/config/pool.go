@@ -14,16 +14,16 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// The protocols in which an API can be asked.
+// The protocols of a server's API.
 const (
 	ProtocolHTTP = "http"
 	ProtocolGRPC = "grpc"
 )
 
-// EngineAuto leaves the server kind of a pool to detection.
+// EngineAuto detects the kind of server.
 const EngineAuto = "auto"
 
-// Engines lists what key engine of a pool may be.
+// Engines lists the values of key engine.
 func Engines() []string {
 	names := []string{EngineAuto}
 	for _, e := range engine.All() {
@@ -32,10 +32,9 @@ func Engines() []string {
 	return names
 }
 
-// Pool describes replicas that serve the same model in the same way. Its blocks
-// without a name of their own are written in the pool itself.
+// Pool describes replicas that serve the same model in the same way.
 type Pool struct {
-	// PoolID is the value of label pool_id; required and unique.
+	// PoolID is the value of label pool_id. It is required and unique.
 	PoolID string `yaml:"pool_id"`
 	// Engine is one of [Engines].
 	Engine string `yaml:"engine"`
@@ -44,87 +43,85 @@ type Pool struct {
 	Address  `yaml:",inline"`
 	Declared `yaml:",inline"`
 
-	// Silent says that the replicas bind no port, like the follower ranks of a
-	// server of several processes: they are known and never scraped.
+	// Silent marks replicas without a port, like the worker ranks of a server with several
+	// processes. They are listed, but never scraped.
 	Silent bool `yaml:"silent,omitempty"`
-	// IterationStats reads trtllm-serve's iteration statistics, which takes them
-	// away from every other reader.
+	// IterationStats reads trtllm-serve's iteration statistics, which removes them for
+	// every other reader.
 	IterationStats bool `yaml:"iteration_stats,omitempty"`
-	// Canary reports whether and how the canary asks the replicas.
+	// Canary configures the canary requests.
 	Canary canary.Config `yaml:"canary"`
 
-	// Discovery holds the sources of targets: static_configs and the like.
+	// Discovery has the sources of targets.
 	Discovery discovery.Config `yaml:",inline"`
 
-	// ModelIDs maps a public model id to the server's names of the model and
-	// of its parts.
+	// ModelIDs maps a public model id to the server's names of the model and its parts.
 	ModelIDs map[string][]string `yaml:"model_ids,omitempty"`
-	// Expect is what the pool and every replica of it should be.
+	// Expect is what is expected of the pool and its replicas.
 	Expect Expect `yaml:"expect,omitempty"`
-	// SLO are the objectives of the pool; none by default.
+	// SLO has the objectives of the pool; none by default.
 	SLO derive.SLO `yaml:"slo,omitempty"`
 
 	Labelling `yaml:",inline"`
 
-	// HTTP says how the replicas are asked: credentials, TLS, proxy.
+	// HTTP configures requests to the replicas: credentials, TLS, proxy.
 	HTTP scrape.Config `yaml:",inline"`
-	// Limits bound what one target may send.
+	// Limits limit what one target may send.
 	Limits Limits `yaml:"limits"`
 }
 
-// Times say how often the replicas are asked, and for how long they may take.
+// Times are the intervals and timeouts of a pool.
 type Times struct {
-	// ScrapeInterval and ScrapeTimeout are those of the global block when 0.
+	// ScrapeInterval and ScrapeTimeout default to those of the global block.
 	ScrapeInterval model.Duration `yaml:"scrape_interval,omitempty"`
 	ScrapeTimeout  model.Duration `yaml:"scrape_timeout,omitempty"`
-	// IdentityInterval is the time between two rounds of the slow questions:
-	// versions and models.
+	// IdentityInterval is the time between two queries for versions and models.
 	IdentityInterval model.Duration `yaml:"identity_interval"`
-	// StartBudget is how long a replica that was never seen may load its models: up
-	// to then it is unknown, and down afterwards.
+	// StartBudget is how long a new replica may load its models: until then its state is
+	// unknown, afterwards down.
 	StartBudget model.Duration `yaml:"start_budget"`
 	// StallAfter and FailingMin are those of the global block.
 	StallAfter model.Duration `yaml:"-"`
 	FailingMin int            `yaml:"-"`
 }
 
-// Address says where on the hosts of the targets the metrics and the API are.
+// Address locates metrics and API on the hosts of the targets.
 type Address struct {
 	// Scheme is http or https.
 	Scheme string `yaml:"scheme"`
-	// MetricsPath is the path of the metrics; the engine's default when empty.
+	// MetricsPath is the path of the metrics; the engine's default if empty.
 	MetricsPath string `yaml:"metrics_path,omitempty"`
-	// APIProtocol is http or grpc; the latter is Triton's alone.
+	// APIProtocol is http or grpc; only Triton has the latter.
 	APIProtocol string `yaml:"api_protocol"`
-	// APIPort is the port of the server's API; the engine's default when 0.
+	// APIPort is the port of the server's API; the engine's default if 0.
 	APIPort int `yaml:"api_port,omitempty"`
-	// APIPath is what comes before the paths of the server's API; where its page is
-	// when empty.
+	// APIPath is the prefix of the paths of the server's API; that of the metrics if
+	// empty.
 	APIPath string `yaml:"api_path,omitempty"`
-	// APIScheme is http or https; that of the metrics when empty.
+	// APIScheme is http or https; that of the metrics if empty.
 	APIScheme string `yaml:"api_scheme,omitempty"`
 }
 
-// Declared is what the operator knows better than the server reports.
+// Declared has facts that take precedence over what the server reports.
 type Declared struct {
 	EngineVersion string `yaml:"engine_version,omitempty"`
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
-	// EngineDir is the folder of the TensorRT engine, for an exporter that runs
-	// next to the server and sees it; its config.json says what built it.
+	// EngineDir is the folder of the TensorRT engine, if the exporter can read it; its
+	// config.json has the version that built it.
 	EngineDir string `yaml:"engine_dir,omitempty"`
 }
 
-// Labelling says what becomes of the labels of targets and series.
+// Labelling configures the labels of targets and series.
 type Labelling struct {
-	// HonorLabels keeps a target's own labels when they collide with those
-	// that discovery gave it; identity labels are never given up.
+	// HonorLabels keeps a target's own labels if they collide with those from discovery;
+	// identity labels are never replaced.
 	HonorLabels bool `yaml:"honor_labels"`
 	// RelabelConfigs are applied to targets, MetricRelabelConfigs to series.
 	RelabelConfigs       relabel.Rules `yaml:"relabel_configs,omitempty"`
 	MetricRelabelConfigs relabel.Rules `yaml:"metric_relabel_configs,omitempty"`
 }
 
-// DefaultPool is a pool that sets no key.
+// DefaultPool is a pool without keys.
 var DefaultPool = Pool{
 	Engine:  EngineAuto,
 	Times:   Times{IdentityInterval: model.Duration(30 * time.Second), StartBudget: model.Duration(20 * time.Minute)},
@@ -134,14 +131,14 @@ var DefaultPool = Pool{
 	Limits:  DefaultLimits,
 }
 
-// Expect is what the operator expects of a pool and of every replica of it; what
-// is not set is not checked.
+// Expect is what the operator expects of a pool and its replicas; unset keys are not
+// checked.
 type Expect struct {
 	EngineVersion string `yaml:"engine_version,omitempty"`
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
-	// Determinism says that the same request has to give the same answer.
+	// Determinism expects the same answer to the same request.
 	Determinism bool `yaml:"determinism,omitempty"`
-	// Replicas is how many replicas the pool should have; nil where nobody says.
+	// Replicas is the number of replicas; nil if it is not set.
 	Replicas *Replicas `yaml:"replicas,omitempty"`
 }
 
@@ -152,8 +149,8 @@ func (c *Pool) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(c))
 }
 
-// resolve takes from the global block what the pool does not set. A pool that is
-// scraped faster than the global timeout allows gets a shorter timeout.
+// resolve sets what the pool does not set from the global block. The interval of the
+// pool caps the global timeout.
 func (c *Pool) resolve(global *Global) {
 	if c.ScrapeInterval == 0 {
 		c.ScrapeInterval = global.ScrapeInterval
@@ -165,7 +162,7 @@ func (c *Pool) resolve(global *Global) {
 	c.HTTP.Limits = c.Limits.Page
 }
 
-// setDirectory puts dir in front of the relative file names of the pool.
+// setDirectory prepends dir to the relative file names of the pool.
 func (c *Pool) setDirectory(dir string) {
 	c.Discovery.SetDirectory(dir)
 	c.HTTP.SetDirectory(dir)

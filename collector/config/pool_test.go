@@ -27,7 +27,7 @@ func TestTheEdgesOfWhatAPoolMaySay(t *testing.T) {
 		{"expect: { replicas: 3-3 }", "expect: { replicas: 3-2 }", `pools[0].expect.replicas: "3-2" is not a number of replicas; write a number like 8, or a range like 2-8`},
 		{"model_ids: { a: [ a ] }", `model_ids: { "a\tb": [ b ] }`, `pools[0].model_ids: "a\tb" has control characters or is not UTF-8; use plain text`},
 		{"{ api_protocol: http, proxy_url: 'http://p:1' }", "{ api_protocol: grpc, proxy_from_environment: true }", `pools[0].api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http`},
-		{"{ canary: { enabled: true, cancel_within: 10s }, api_protocol: grpc }", "{ canary: { enabled: true, cancel_within: 9s } }", `pools[0].canary.cancel_within: 9s is shorter than two scrape intervals of 5s, so that no page may be in time; raise it or lower scrape_interval`},
+		{"{ canary: { enabled: true, cancel_within: 10s }, api_protocol: grpc }", "{ canary: { enabled: true, cancel_within: 9s } }", `pools[0].canary.cancel_within: 9s is shorter than two scrape intervals of 5s, so no page may arrive in time; raise it or lower scrape_interval`},
 		{"limits: { samples: 0, labels: 0, label_name: 0, label_value: 0, name: 0, help: 0, output_series: 0, output_models: 0 }", "limits: { output_models: -1 }", `pools[0].limits.output_models: -1 is below 0; give a limit, or 0 for none`},
 	} {
 		require.NoError(t, parsePool(tc.good), tc.good)

@@ -13,11 +13,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Validate says everything that is wrong with the pool; each error starts with
-// the key.
+// Validate reports everything that is wrong with the pool; each error begins with the
+// key.
 func (c *Pool) Validate() error {
-	errs := faults{checkName("pool_id", c.PoolID)}
-	errs.when(!slices.Contains(Engines(), c.Engine), "engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", "))
+	errs := keyErrors{checkName("pool_id", c.PoolID)}
+	errs.addIf(!slices.Contains(Engines(), c.Engine), "engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", "))
 	return errors.Join(append(errs,
 		c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateCanary(),
 		c.validateModels(), c.validateVersions(),
@@ -30,7 +30,7 @@ func (c *Pool) Validate() error {
 	)...)
 }
 
-// checkName says why a text cannot name a pool or a replica.
+// checkName reports why a text cannot name a pool.
 func checkName(key, name string) error {
 	switch {
 	case name == "":
@@ -46,41 +46,41 @@ func checkName(key, name string) error {
 }
 
 func (c *Pool) validateTimes() error {
-	var errs faults
-	errs.when(c.ScrapeInterval < 0, "scrape_interval: must be longer than 0; leave it out to use the global one")
-	errs.when(c.ScrapeTimeout < 0, "scrape_timeout: must be longer than 0; leave it out to use the global one")
-	errs.when(c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0,
+	var errs keyErrors
+	errs.addIf(c.ScrapeInterval < 0, "scrape_interval: must be longer than 0; leave it out to use the global one")
+	errs.addIf(c.ScrapeTimeout < 0, "scrape_timeout: must be longer than 0; leave it out to use the global one")
+	errs.addIf(c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0,
 		"scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval)
-	errs.when(c.StartBudget <= 0, "start_budget: must be longer than 0; the default is 20m")
-	errs.when(c.IdentityInterval <= 0, "identity_interval: must be longer than 0; the default is 30s")
+	errs.addIf(c.StartBudget <= 0, "start_budget: must be longer than 0; the default is 20m")
+	errs.addIf(c.IdentityInterval <= 0, "identity_interval: must be longer than 0; the default is 30s")
 	return errors.Join(errs...)
 }
 
 func (c *Pool) validateAddress() error {
-	var errs faults
-	errs.when(c.Scheme != "http" && c.Scheme != "https", "scheme: %q is unknown; use http or https", c.Scheme)
-	errs.when(c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https",
+	var errs keyErrors
+	errs.addIf(c.Scheme != "http" && c.Scheme != "https", "scheme: %q is unknown; use http or https", c.Scheme)
+	errs.addIf(c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https",
 		"api_scheme: %q is unknown; use http or https", c.APIScheme)
-	errs.when(c.APIScheme != "" && c.APIPort == 0 && c.APIPath == "", "api_scheme: has no effect without api_port; set api_port too")
-	errs.when(c.APIPath != "" && !strings.HasPrefix(c.APIPath, "/"),
+	errs.addIf(c.APIScheme != "" && c.APIPort == 0 && c.APIPath == "", "api_scheme: has no effect without api_port; set api_port too")
+	errs.addIf(c.APIPath != "" && !strings.HasPrefix(c.APIPath, "/"),
 		"api_path: %q does not start with a slash; write /%s", c.APIPath, c.APIPath)
-	errs.when(strings.ContainsAny(c.APIPath, "?#"),
+	errs.addIf(strings.ContainsAny(c.APIPath, "?#"),
 		"api_path: %q is more than a path; leave out everything from ? or # on", c.APIPath)
-	errs.when(c.APIPath != "" && c.APIProtocol == ProtocolGRPC, "api_path: has no effect with api_protocol grpc; leave it out")
-	errs.when(c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/"),
+	errs.addIf(c.APIPath != "" && c.APIProtocol == ProtocolGRPC, "api_path: has no effect with api_protocol grpc; leave it out")
+	errs.addIf(c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/"),
 		"metrics_path: %q does not start with a slash; write /%s", c.MetricsPath, c.MetricsPath)
-	errs.when(strings.ContainsAny(c.MetricsPath, "?#"),
+	errs.addIf(strings.ContainsAny(c.MetricsPath, "?#"),
 		"metrics_path: %q is more than a path; leave out everything from ? or # on", c.MetricsPath)
-	errs.when(c.APIPort < 0 || c.APIPort > 65535,
+	errs.addIf(c.APIPort < 0 || c.APIPort > 65535,
 		"api_port: %d is not a port; use 1 to 65535, or leave it out to use the default of the engine", c.APIPort)
-	errs.when(strings.ContainsFunc(c.EngineDir, unicode.IsControl) || strings.TrimSpace(c.EngineDir) != c.EngineDir,
+	errs.addIf(strings.ContainsFunc(c.EngineDir, unicode.IsControl) || strings.TrimSpace(c.EngineDir) != c.EngineDir,
 		"engine_dir: %q has control characters, or spaces at its start or end; write the path of the folder that holds the engine's config.json", c.EngineDir)
 	return errors.Join(errs...)
 }
 
 func (c *Pool) validateModels() error {
 	var errs []error
-	owner := map[string]string{}
+	owners := map[string]string{}
 	for _, id := range slices.Sorted(maps.Keys(c.ModelIDs)) {
 		names := c.ModelIDs[id]
 		path := "model_ids." + id
@@ -93,7 +93,7 @@ func (c *Pool) validateModels() error {
 			errs = append(errs, fmt.Errorf("%s: has no names; list the server's names of the model", path))
 		}
 		for _, name := range names {
-			other, taken := owner[name]
+			other, taken := owners[name]
 			switch {
 			case name == "":
 				errs = append(errs, fmt.Errorf("%s: one name is empty; write the name as in the server's label model", path))
@@ -102,32 +102,31 @@ func (c *Pool) validateModels() error {
 			case taken:
 				errs = append(errs, fmt.Errorf("%s: %q already belongs to %q; a server's name has one id", path, name, other))
 			default:
-				owner[name] = id
+				owners[name] = id
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// versionPattern is a version as the servers write it: 2.64.0, 1.2.0rc1, 25.10-py3.
+// versionPattern matches versions as servers write them: 2.64.0, 1.2.0rc1, 25.10-py3.
 const versionPattern = `^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9]+)*$`
 
 func (c *Pool) validateVersions() error {
 	pattern := regexp.MustCompile(versionPattern)
-	var errs faults
+	var errs keyErrors
 	for _, v := range []struct{ key, value string }{
 		{"engine_version", c.EngineVersion},
 		{"trtllm_version", c.TRTLLMVersion},
 		{"expect.engine_version", c.Expect.EngineVersion},
 		{"expect.trtllm_version", c.Expect.TRTLLMVersion},
 	} {
-		errs.when(v.value != "" && !pattern.MatchString(v.value),
+		errs.addIf(v.value != "" && !pattern.MatchString(v.value),
 			"%s: %q is not a version; write it like 2.64.0 or 1.2.0rc1", v.key, v.value)
 	}
 	return errors.Join(errs...)
 }
 
-// validateProtocol says what is wrong with api_protocol.
 func (c *Pool) validateProtocol() error {
 	if c.APIProtocol != ProtocolHTTP && c.APIProtocol != ProtocolGRPC {
 		return fmt.Errorf("api_protocol: %q is unknown; use %s or %s", c.APIProtocol, ProtocolHTTP, ProtocolGRPC)
@@ -135,23 +134,21 @@ func (c *Pool) validateProtocol() error {
 	if c.APIProtocol == ProtocolHTTP {
 		return nil
 	}
-	var errs faults
-	errs.when(c.Engine != EngineAuto && !hasGRPC(c.Engine),
+	var errs keyErrors
+	errs.addIf(c.Engine != EngineAuto && !hasGRPC(c.Engine),
 		"api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP)
-	errs.when(c.HTTP.Proxy.Proxy() != nil, "api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http")
+	errs.addIf(c.HTTP.Proxy.Proxy() != nil, "api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http")
 	return errors.Join(errs...)
 }
 
-// validateIterations says what is wrong with iteration_stats.
 func (c *Pool) validateIterations() error {
 	if !c.IterationStats || c.Engine == EngineAuto || hasIterations(c.Engine) {
 		return nil
 	}
-	have := slices.DeleteFunc(Engines(), func(kind string) bool { return !hasIterations(kind) })
-	return fmt.Errorf("iteration_stats: servers of engine %s have none; remove it, or set engine to %s", c.Engine, strings.Join(have, " or "))
+	supported := slices.DeleteFunc(Engines(), func(kind string) bool { return !hasIterations(kind) })
+	return fmt.Errorf("iteration_stats: servers of engine %s have no iteration statistics; remove it, or set engine to %s", c.Engine, strings.Join(supported, " or "))
 }
 
-// validateCanary says what is wrong with key canary.
 func (c *Pool) validateCanary() error {
 	if err := c.Canary.Validate(); err != nil {
 		return prefixed("canary.", err)
@@ -159,7 +156,7 @@ func (c *Pool) validateCanary() error {
 	switch within := c.Canary.CancelWithin; {
 	case !c.Canary.Enabled:
 	case within > 0 && c.ScrapeInterval > 0 && within < 2*c.ScrapeInterval:
-		return fmt.Errorf("canary.cancel_within: %s is shorter than two scrape intervals of %s, so that no page may be in time; raise it or lower scrape_interval", within, c.ScrapeInterval)
+		return fmt.Errorf("canary.cancel_within: %s is shorter than two scrape intervals of %s, so no page may arrive in time; raise it or lower scrape_interval", within, c.ScrapeInterval)
 	case c.Silent:
 		return errors.New("canary.enabled: silent replicas have no API to ask; remove one of the two")
 	}

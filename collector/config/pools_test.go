@@ -24,7 +24,7 @@ func TestHowManyReplicasAPoolShouldHave(t *testing.T) {
 	for written, want := range map[string][2]int{"0": {0, 0}, "8": {8, 8}, "2-8": {2, 8}, "0 - 3": {0, 3}} {
 		f, err := config.Parse("c.yml", []byte("pools: [ { pool_id: a, expect: { replicas: "+written+" }, static_configs: [ { targets: ['a:1'] } ] } ]"))
 		require.NoError(t, err)
-		least, most := f.Pools[0].Expect.Replicas.Bounds()
-		require.Equal(t, want, [2]int{least, most})
+		r := f.Pools[0].Expect.Replicas
+		require.Equal(t, want, [2]int{r.Min, r.Max})
 	}
 }

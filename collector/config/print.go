@@ -10,16 +10,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// redacted replaces what must not be printed inside a URL, where <secret>
-// would not be a valid character sequence.
+// redacted replaces secrets inside a URL, where <secret> would be invalid.
 const redacted = "xxxxx"
 
-// secretToken replaces a whole value that must not be printed.
+// secretToken replaces a value that is a secret.
 const secretToken = "<secret>"
 
-// String is the document with its defaults, as YAML that Parse takes again.
-// Passwords, tokens, keys and parameters of targets come out as <secret>, user
-// names, passwords and queries of URLs as xxxxx.
+// String returns the document with its defaults, as YAML that Parse accepts. Passwords,
+// tokens, keys and parameters of targets are printed as <secret>, user names, passwords
+// and queries of URLs as xxxxx.
 func (f *File) String() string {
 	var doc yaml.Node
 	if err := doc.Encode(f); err != nil {
@@ -35,8 +34,7 @@ func (f *File) String() string {
 	return out.String()
 }
 
-// redact hides what the types of the keys do not hide on their own; key is the
-// one that the node is the value of.
+// redact hides the secrets that are not hidden by their types; n is the value of key.
 func redact(n *yaml.Node, key string) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -64,22 +62,21 @@ func redact(n *yaml.Node, key string) {
 	}
 }
 
-// secretNames are words in the names of headers and parameters whose values are
-// secrets, even where the operator did not write them as such.
+// secretNames matches names of headers and parameters whose values are treated as
+// secrets.
 const secretNames = `(?i)auth|cookie|cred|key|pass|secret|token`
 
 func isSecretName(name string) bool {
 	return regexp.MustCompile(secretNames).MatchString(name)
 }
 
-// wholeMatch is the replacement of a rule that sets none: it holds no secret.
+// wholeMatch is the default replacement of a relabeling rule.
 const wholeMatch = "$1"
 
-// isParam reports whether a label of a target is a parameter of its address, which is
-// hidden as the query of any other is.
+// isParam reports whether a label of a target is a query parameter of its URL.
 func isParam(label string) bool { return strings.HasPrefix(label, model.ParamLabelPrefix) }
 
-// setsParam reports whether a rule of relabeling sets such a label.
+// setsParam reports whether a relabeling rule sets such a label.
 func setsParam(rule *yaml.Node) bool {
 	for i := 0; i+1 < len(rule.Content); i += 2 {
 		if rule.Content[i].Value == "target_label" {
@@ -89,7 +86,7 @@ func setsParam(rule *yaml.Node) bool {
 	return false
 }
 
-// hideAll hides the values of one header, those from files excepted.
+// hideAll hides the values of a header, except file names.
 func hideAll(n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == "files" {
@@ -101,13 +98,13 @@ func hideAll(n *yaml.Node) {
 	}
 }
 
-// userinfo is the part of a URL in front of the host that may hold a password.
+// userinfo matches the part of a URL that may hold a password.
 const userinfo = `://[^/?#\s]*@`
 
-// query is a URL of a longer text, or a broken one, with its query.
+// query matches the query of a URL in a longer text, or of an invalid URL.
 const query = `(://[^?#\s]*\?)[^#\s]+`
 
-// redactURL hides user name, password and query of a URL, also of a broken one.
+// redactURL hides user name, password and query of a URL, even of an invalid one.
 func redactURL(s string) string {
 	s = regexp.MustCompile(userinfo).ReplaceAllString(s, "://"+redacted+"@")
 	u, err := url.Parse(s)

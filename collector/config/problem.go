@@ -7,48 +7,46 @@ import (
 	"strconv"
 )
 
-// faults are what is wrong with some keys, each of which its message begins with.
-type faults []error
+// keyErrors are errors that begin with the key.
+type keyErrors []error
 
-// when notes a fault if there is one.
-func (f *faults) when(wrong bool, format string, args ...any) {
+// addIf adds an error if wrong is true.
+func (f *keyErrors) addIf(wrong bool, format string, args ...any) {
 	if wrong {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
 }
 
-// problem is one mistake of a document; line 0 is unknown.
+// problem is one mistake in a document. Its line is 0 if unknown; cause is the error
+// that text describes, if there is one.
 type problem struct {
-	line int
-	text string
-	// The error behind the text, if there is one.
-	cause error
+	document string
+	line     int
+	text     string
+	cause    error
 }
 
-// problems collects the mistakes of one document.
-type problems []problem
+func (p *problem) Error() string {
+	where := p.document
+	if p.line > 0 {
+		where += ": line " + strconv.Itoa(p.line)
+	}
+	return where + ": " + oneLine(p.text)
+}
 
-// err joins the problems in the order of their lines, one line of text each,
-// or returns nil when there is none.
-func (p problems) err(name string) error {
-	slices.SortStableFunc(p, func(a, b problem) int { return a.line - b.line })
+func (p *problem) Unwrap() error { return p.cause }
+
+// problems are the mistakes in one document.
+type problems []*problem
+
+// err joins the problems in the order of their lines, one line of text each. It returns
+// nil if there are none.
+func (p problems) err(document string) error {
+	slices.SortStableFunc(p, func(a, b *problem) int { return a.line - b.line })
 	errs := make([]error, 0, len(p))
-	for _, one := range p {
-		where := name
-		if one.line > 0 {
-			where += ": line " + strconv.Itoa(one.line)
-		}
-		errs = append(errs, &mistake{text: where + ": " + oneLine(one.text), cause: one.cause})
+	for _, mistake := range p {
+		mistake.document = document
+		errs = append(errs, mistake)
 	}
 	return errors.Join(errs...)
 }
-
-// mistake is a problem as an error.
-type mistake struct {
-	text  string
-	cause error
-}
-
-func (m *mistake) Error() string { return m.text }
-
-func (m *mistake) Unwrap() error { return m.cause }

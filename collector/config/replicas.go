@@ -6,12 +6,9 @@ import (
 	"strings"
 )
 
-// Replicas is how many replicas a pool should have: a number, or a range as in
-// 2-8. One that begins with 0 is of a pool that may be scaled away.
-type Replicas struct{ least, most int }
-
-// Bounds are the least and the most replicas.
-func (r *Replicas) Bounds() (least, most int) { return r.least, r.most }
+// Replicas is the expected number of replicas: a number, or a range like 2-8. A range
+// from 0 is for a pool that may be scaled to zero.
+type Replicas struct{ Min, Max int }
 
 // UnmarshalYAML reads a number or a range.
 func (r *Replicas) UnmarshalYAML(unmarshal func(any) error) error {
@@ -19,23 +16,23 @@ func (r *Replicas) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&text); err != nil {
 		return err
 	}
-	from, to, ranged := strings.Cut(text, "-")
-	if !ranged {
+	from, to, isRange := strings.Cut(text, "-")
+	if !isRange {
 		to = from
 	}
-	least, errLeast := strconv.Atoi(strings.TrimSpace(from))
-	most, errMost := strconv.Atoi(strings.TrimSpace(to))
-	if errLeast != nil || errMost != nil || least < 0 || most < least {
+	minimum, errMin := strconv.Atoi(strings.TrimSpace(from))
+	maximum, errMax := strconv.Atoi(strings.TrimSpace(to))
+	if errMin != nil || errMax != nil || minimum < 0 || maximum < minimum {
 		return fmt.Errorf("%q is not a number of replicas; write a number like 8, or a range like 2-8", text)
 	}
-	*r = Replicas{least, most}
+	*r = Replicas{minimum, maximum}
 	return nil
 }
 
 // MarshalYAML writes what was read.
 func (r Replicas) MarshalYAML() (any, error) {
-	if r.least == r.most {
-		return r.least, nil
+	if r.Min == r.Max {
+		return r.Min, nil
 	}
-	return fmt.Sprintf("%d-%d", r.least, r.most), nil
+	return fmt.Sprintf("%d-%d", r.Min, r.Max), nil
 }

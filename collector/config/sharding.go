@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// Sharding divides the targets among exporters that have the same
-// configuration but for their index.
+// Sharding divides the targets among exporters whose configurations differ only in the
+// index.
 type Sharding struct {
-	// Total is how many exporters share the targets.
+	// Total is the number of exporters that share the targets.
 	Total int `yaml:"total"`
-	// Index is which of them this one is, from 0; nil when the command line
-	// has to say it.
+	// Index is the index of this exporter, from 0; nil if the command line sets it.
 	Index *int `yaml:"index,omitempty"`
 }
 
-// DefaultSharding is one exporter that has all targets.
+// DefaultSharding is one exporter with all targets.
 var DefaultSharding = Sharding{Total: 1}
 
-// Validate says which key is wrong and what it may be. An index that is not
-// there yet is no mistake; see [Sharding.Place].
+// Validate reports the key that is wrong. The index may still be missing; see
+// [Sharding.Place].
 func (c *Sharding) Validate() error {
 	switch {
 	case c.Total < 1:
@@ -31,9 +30,9 @@ func (c *Sharding) Validate() error {
 	return nil
 }
 
-// Place sets the index from a number, or from a name that ends in one after a
-// dash, as the pods of a StatefulSet have it. An empty name leaves the index to
-// the file, which then has to say it when there is more than one exporter.
+// Place sets the index from a number, or from a name that ends in a dash and a number
+// like those of a StatefulSet's pods. With an empty name, the index must be set already
+// if there is more than one exporter.
 func (c *Sharding) Place(name string) error {
 	if name == "" {
 		if c.Total > 1 && c.Index == nil {
@@ -45,7 +44,7 @@ func (c *Sharding) Place(name string) error {
 	if err != nil {
 		return fmt.Errorf("--sharding.index: %q is not a number and does not end in one; write it like 2 or exporter-2", name)
 	}
-	own := int(index)
-	c.Index = &own
+	i := int(index)
+	c.Index = &i
 	return c.Validate()
 }

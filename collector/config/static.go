@@ -12,56 +12,53 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 )
 
-// poolLabel is the label of a target that names its pool.
+// poolLabel is the label of a target with its pool.
 const poolLabel model.LabelName = "pool_id"
 
-// validateTargets checks the targets in the document itself: every pool
-// has a source, addresses are host:port, and no two replicas share a name.
+// validateTargets checks that every pool has a source of targets, that static targets
+// are host:port, and that no two of them share a name.
 func validateTargets(pools []Pool) error {
-	var errs faults
+	var errs keyErrors
 	owners := map[[2]string]string{}
 	for i := range pools {
 		pool, path := &pools[i], fmt.Sprintf("pools[%d]", i)
-		errs.when(pool.Discovery.Empty(),
+		errs.addIf(pool.Discovery.Empty(),
 			"%s: has no source of targets; add static_configs, file_sd_configs, http_sd_configs, dns_sd_configs or kubernetes_sd_configs", path)
 		for j, g := range pool.Discovery.StaticConfigs {
-			at := fmt.Sprintf("%s.static_configs[%d]", path, j)
-			errs = append(errs, validateGroup(at, g, pool, owners))
+			errs = append(errs, validateGroup(fmt.Sprintf("%s.static_configs[%d]", path, j), g, pool, owners))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// validateGroup checks one entry of static_configs and notes its replicas in
-// owners.
+// validateGroup checks one entry of static_configs and adds its replicas to owners.
 func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]string]string) error {
-	var errs faults
-	errs.when(len(g.Targets) == 0, "%s.targets: is empty; list targets as host:port", path)
+	var errs keyErrors
+	errs.addIf(len(g.Targets) == 0, "%s.targets: is empty; list targets as host:port", path)
 	for k, t := range g.Targets {
-		at := fmt.Sprintf("%s.targets[%d]", path, k)
+		targetPath := fmt.Sprintf("%s.targets[%d]", path, k)
 		if err := checkAddress(string(t[model.AddressLabel])); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", at, err))
+			errs = append(errs, fmt.Errorf("%s: %w", targetPath, err))
 			continue
 		}
 		owner, clash := ownerOf(path, g, t, pool)
 		if first, taken := owners[owner]; taken {
-			errs = append(errs, fmt.Errorf("%s: %s", at, clash(first)))
+			errs = append(errs, fmt.Errorf("%s: %s", targetPath, clash(first)))
 			continue
 		}
-		owners[owner] = at
+		owners[owner] = targetPath
 	}
 	return errors.Join(errs...)
 }
 
-// ownerOf is what no two static targets may have in common, and what is said of one
-// that has it in common with an earlier one. Relabeling may rename replicas, so with
-// it only targets are compared that have the same labels: no rule can tell them
-// apart.
+// ownerOf returns what must be unique among static targets, and the message for a
+// target that clashes with the first. Relabeling may rename replicas, so with it only
+// targets with the same labels clash: no rule can tell them apart.
 func ownerOf(path string, g *targetgroup.Group, t model.LabelSet, pool *Pool) (owner [2]string, clash func(first string) string) {
 	address := string(t[model.AddressLabel])
 	if len(pool.RelabelConfigs) > 0 {
-		of, _, _ := strings.Cut(path, ".")
-		return [2]string{of, g.Labels.Merge(t).String()}, func(first string) string {
+		poolPath, _, _ := strings.Cut(path, ".")
+		return [2]string{poolPath, g.Labels.Merge(t).String()}, func(first string) string {
 			return fmt.Sprintf("%s has the labels of %s, and no rule can tell them apart; list it once", address, first)
 		}
 	}
@@ -71,8 +68,7 @@ func ownerOf(path string, g *targetgroup.Group, t model.LabelSet, pool *Pool) (o
 	}
 }
 
-// checkAddress says why a text is not host:port. It quotes no user name or
-// password.
+// checkAddress reports why a text is not host:port. It quotes no user name or password.
 func checkAddress(address string) error {
 	switch {
 	case strings.Contains(address, "@"):

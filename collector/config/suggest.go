@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// fewKeys is how many known keys a message lists.
-const fewKeys = 10
+// maxKeys is the number of known keys that a message lists.
+const maxKeys = 10
 
-// elsewhere gives the key of this document for one that the configuration of
-// Prometheus has and this one has not.
+// renamed maps keys of Prometheus' configuration to the keys to use here.
 //
 //nolint:gochecknoglobals // constant data.
-var elsewhere = map[string]string{
+var renamed = map[string]string{
 	"scrape_configs":           "pools",
 	"job_name":                 "pool_id",
 	"body_size_limit":          "limits.body",
@@ -27,48 +26,48 @@ var elsewhere = map[string]string{
 	"ec2_sd_configs":           "file_sd_configs, http_sd_configs or dns_sd_configs",
 }
 
-// hint says what to write instead of an unknown key.
+// hint returns what to write instead of an unknown key.
 func hint(key, path string, keys *keySet) string {
-	if other := elsewhere[key]; other != "" {
+	if other := renamed[key]; other != "" {
 		return "; use " + other
 	}
 	if near := Nearest(key, keys.order); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
-	if homes := places(key); len(homes) > 0 && homes[0] != path {
-		for i, home := range homes {
-			homes[i] = place(home)
+	if parents := parentsOf(key); len(parents) > 0 && parents[0] != path {
+		for i, parent := range parents {
+			parents[i] = describe(parent)
 		}
-		return "; it belongs in " + strings.Join(homes[:min(2, len(homes))], " or ")
+		return "; it belongs in " + strings.Join(parents[:min(2, len(parents))], " or ")
 	}
-	if len(keys.order) > fewKeys {
+	if len(keys.order) > maxKeys {
 		return "; docs/configuration.md lists the keys"
 	}
 	return "; known keys: " + knownKeys(keys)
 }
 
-// knownKeys lists keys, or the first of many.
+// knownKeys lists the first keys.
 func knownKeys(keys *keySet) string {
-	if len(keys.order) > fewKeys {
-		return strings.Join(keys.order[:fewKeys], ", ") + ", ..."
+	if len(keys.order) > maxKeys {
+		return strings.Join(keys.order[:maxKeys], ", ") + ", ..."
 	}
 	return strings.Join(keys.order, ", ")
 }
 
-// Nearest returns the known word that an unknown one is likely a slip of, or "".
+// Nearest returns the known word that key is most likely a typo of, or "".
 func Nearest(key string, known []string) string {
 	key = strings.ToLower(key)
-	best, bestAt := "", max(1, len(key)/3)+1
+	best, bestDistance := "", max(1, len(key)/3)+1
 	for _, k := range known {
-		if d := distance(key, k); d < bestAt {
-			best, bestAt = k, d
+		if d := distance(key, k); d < bestDistance {
+			best, bestDistance = k, d
 		}
 	}
 	return best
 }
 
-// distance is how many letters must be set, removed, changed or swapped with
-// their neighbour to make one word of the other.
+// distance returns the edit distance of two words, in which swapping two adjacent
+// letters counts as one edit.
 func distance(a, b string) int {
 	before := make([]int, len(b)+1)
 	last := make([]int, len(b)+1)

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// The line that a message of the YAML package speaks of.
+	// The beginning of a message of the YAML package, with a line.
 	syntaxLine = `^(?:yaml: )?(?:line (\d+): )?`
 	// A message of the YAML package that has no line.
 	unknownAnchor = `^unknown anchor '(.*)' referenced$`
 )
 
-// syntaxProblem puts a syntax error of the YAML package into words.
-func syntaxProblem(err error, text string) problem {
+// syntaxProblem rewords a syntax error of the YAML package.
+func syntaxProblem(err error, text string) *problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if line := tabLine(text); line > 0 && (strings.Contains(message, "cannot start any token") || strings.Contains(message, "tab character")) {
-		return problem{line: line, text: "the line is indented with a tab; use spaces"}
+		return &problem{line: line, text: "the line is indented with a tab; use spaces"}
 	}
 	if m := regexp.MustCompile(unknownAnchor).FindStringSubmatch(message); m != nil {
-		return problem{line: lineWith(text, "*"+m[1]), text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it"}
+		return &problem{line: lineWith(text, "*"+m[1]), text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it"}
 	}
 	line := 0
 	if m := regexp.MustCompile(syntaxLine).FindStringSubmatch(message); m[1] != "" {
@@ -33,10 +33,10 @@ func syntaxProblem(err error, text string) problem {
 		line++
 		message += " in the list or mapping that starts here"
 	}
-	return problem{line: line, text: "not valid YAML: " + message + "; check the indentation, quotes and brackets from this line on"}
+	return &problem{line: line, text: "not valid YAML: " + message + "; check the indentation, quotes and brackets from this line on"}
 }
 
-// tabLine is the first line whose indentation has a tab, 0 if there is none.
+// tabLine returns the first line with a tab in its indentation, 0 if there is none.
 func tabLine(text string) int {
 	return firstLine(text, func(line string) bool {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
@@ -44,19 +44,19 @@ func tabLine(text string) int {
 	})
 }
 
-// firstLine is the number of the first line that is so, 0 if none is.
-func firstLine(text string, is func(line string) bool) int {
+// firstLine returns the number of the first line that matches, 0 if none does.
+func firstLine(text string, matches func(line string) bool) int {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		if is(line) {
+		if matches(line) {
 			return number
 		}
 	}
 	return 0
 }
 
-// lineWith is the first line that has a word which is not the beginning of a longer one.
+// lineWith returns the first line with a word, not counting longer words.
 func lineWith(text, word string) int {
 	return firstLine(text, regexp.MustCompile(regexp.QuoteMeta(word)+`(?:[^\w-]|$)`).MatchString)
 }

@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	// The port of Triton's metrics.
+	// defaultPort is the port of Triton's metrics.
 	defaultPort = "8002"
-	// The pool of targets without a document.
+	// defaultPool is the pool of targets without a document.
 	defaultPool = "default"
-	// The label of a target that names the replica.
+	// replicaLabel is the label of a target with its replica.
 	replicaLabel model.LabelName = "replica_id"
 )
 
-// FromTargets makes a document of URLs alone, as flag --target gives them. The
-// pool holds whatever the targets share and is usually
-// [DefaultPool]; its pool_id is "default" when empty, and each
-// replica_id is host:port. The error names the flag.
+// FromTargets returns a document for the URLs of flag --target. They share the settings
+// of the pool, whose pool_id is "default" if empty; each replica_id is host:port. Errors
+// name the flag.
 func FromTargets(urls []string, pool Pool) (*File, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--target: none is given; give a URL like http://localhost:8002, or a file with --config.file")
@@ -46,7 +45,7 @@ func FromTargets(urls []string, pool Pool) (*File, error) {
 	}
 	f := DefaultFile
 	f.Pools = []Pool{pool}
-	// Nobody can say so on the command line.
+	// There is no flag for the window.
 	f.Global.Derive.Window = max(f.Global.Derive.Window, 2*pool.ScrapeInterval)
 	f.Resolve()
 	if err := f.Validate(); err != nil {
@@ -55,7 +54,7 @@ func FromTargets(urls []string, pool Pool) (*File, error) {
 	return &f, nil
 }
 
-// targetOf reads one URL as a target.
+// targetOf returns the target of a URL.
 func targetOf(raw string) (*targetgroup.Group, error) {
 	u, err := url.Parse(raw)
 	switch {

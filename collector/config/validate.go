@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Validate says everything that is wrong with the document, key by key and
-// between keys; each error starts with the path of its key.
+// Validate reports everything that is wrong with the document, in single keys and
+// between keys; each error begins with the path of its key.
 func (f *File) Validate() error {
 	return errors.Join(
 		f.Global.Validate(),
@@ -21,10 +21,10 @@ func (f *File) Validate() error {
 	)
 }
 
-// validatePools says what is wrong with each pool and with their names.
+// validatePools checks each pool and that their names are unique.
 func (f *File) validatePools() error {
-	var errs faults
-	errs.when(len(f.Pools) == 0, "pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs")
+	var errs keyErrors
+	errs.addIf(len(f.Pools) == 0, "pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs")
 	ids := map[string]int{}
 	for i := range f.Pools {
 		pool := &f.Pools[i]
@@ -39,8 +39,8 @@ func (f *File) validatePools() error {
 	return errors.Join(errs...)
 }
 
-// validateWindow requires two scrapes of the slowest pool within the window: one
-// alone gives no rate.
+// validateWindow requires that two scrapes of every pool fit into the window: one gives
+// no rate.
 func (f *File) validateWindow() error {
 	window, slowest := f.Global.Derive.Window, 0
 	for i := range f.Pools {
@@ -55,29 +55,29 @@ func (f *File) validateWindow() error {
 	return fmt.Errorf("global.window: %s is shorter than two scrape intervals of pools[%d] (%s); set window to %s or more", window, slowest, interval, 2*interval)
 }
 
-// prefixed puts a path in front of every error of a joined error.
+// prefixed prepends a path to every error of a joined error.
 func prefixed(path string, err error) error {
 	errs := flatten(err)
-	for i, one := range errs {
-		errs[i] = fmt.Errorf("%s%w", path, one)
+	for i, err := range errs {
+		errs[i] = fmt.Errorf("%s%w", path, err)
 	}
 	return errors.Join(errs...)
 }
 
-// locate finds the lines of the keys in errors.
+// locate adds the lines of the keys to errors.
 func locate(err error, lines map[string]int) problems {
 	var found problems
-	for _, one := range flatten(err) {
+	for _, err := range flatten(err) {
 		// The HTTP client is not a key: its blocks are in the pool itself.
-		text := strings.Replace(one.Error(), ".http client: ", ": ", 1)
+		text := strings.Replace(err.Error(), ".http client: ", ": ", 1)
 		key, reason, _ := strings.Cut(text, ": ")
-		found = append(found, problem{lineOf(mentioned(key, reason, lines), lines), text, one})
+		found = append(found, &problem{line: lineOf(mentioned(key, reason, lines), lines), text: text + advice(text), cause: err})
 	}
 	return found
 }
 
-// mentioned is the key below another one that a reason speaks of first and that
-// the document has, or else the other one.
+// mentioned returns the first key below key that the reason mentions and the document
+// has, or else key itself.
 func mentioned(key, reason string, lines map[string]int) string {
 	for _, word := range strings.FieldsFunc(reason, func(r rune) bool { return r == ' ' || r == ',' || r == '\'' }) {
 		if _, ok := lines[key+"."+word]; ok {
@@ -87,7 +87,7 @@ func mentioned(key, reason string, lines map[string]int) string {
 	return key
 }
 
-// lineOf is the line of a key, or of the nearest mapping around it that the
+// lineOf returns the line of a key, or of the innermost mapping around it that the
 // document has.
 func lineOf(path string, lines map[string]int) int {
 	for path != "" {
@@ -99,7 +99,7 @@ func lineOf(path string, lines map[string]int) int {
 	return 0
 }
 
-// flatten takes joined errors apart; nil has none.
+// flatten returns the errors of a joined error.
 func flatten(err error) []error {
 	if err == nil {
 		return nil
@@ -109,8 +109,8 @@ func flatten(err error) []error {
 		return []error{err}
 	}
 	var flat []error
-	for _, one := range joined.Unwrap() {
-		flat = append(flat, flatten(one)...)
+	for _, err := range joined.Unwrap() {
+		flat = append(flat, flatten(err)...)
 	}
 	return flat
 }

@@ -81,9 +81,8 @@ func (*canned) Disconnect(string) {}
 // Close implements scrape.Scraper.
 func (*canned) Close() {}
 
-// BenchmarkScrapeLine is one scrape of one replica, from the question to the
-// published snapshot: over the loopback, without a network, and what deriving
-// is of it.
+// BenchmarkScrapeLine measures one scrape of one replica, from the request to the
+// published snapshot: over the loopback, without a network, and the part of deriving.
 func BenchmarkScrapeLine(b *testing.B) {
 	pages := newCanned()
 	address := pages.serve(b)
@@ -113,7 +112,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 		for i := range raws {
 			r.publishOne(b.Context())
 			var err error
-			raws[i], err = r.page.cache.Parse(pages.page(), "")
+			raws[i], err = r.reader.cache.Parse(pages.page(), "")
 			require.NoError(b, err)
 		}
 		at := time.Since(r.pool.Origin)
@@ -121,13 +120,13 @@ func BenchmarkScrapeLine(b *testing.B) {
 		for n := 0; b.Loop(); n++ {
 			at += r.target.Interval
 			raw := raws[n%len(raws)]
-			r.numbers.deriver.Follow(at, raw, r.page.last)
-			r.numbers.deriver.Render(raw)
+			r.deriver.Follow(at, raw, r.reader.last)
+			r.deriver.Render(raw)
 		}
 	})
 }
 
-// loneReplica is a replica that nobody calls, and the store it publishes in.
+// loneReplica returns a replica that only the test calls, and its store.
 func loneReplica(tb testing.TB, s scrape.Scraper, address string) (*Replica, *snapshot.Store) {
 	tb.Helper()
 	store := snapshot.NewStore()
@@ -138,7 +137,7 @@ func loneReplica(tb testing.TB, s scrape.Scraper, address string) (*Replica, *sn
 		Scraper: s, Origin: time.Now(), Marker: "no page has this", Panicked: func() {},
 		Window: time.Minute, StallAfter: 30 * time.Second,
 		Page: exposition.DefaultConfig, Limits: exposition.DefaultLimits,
-		Questions: Questions{IdentityInterval: 30 * time.Second},
+		IdentityInterval: 30 * time.Second,
 	}
 	t := &target.Target{
 		PoolID: "llama-70b-prod", ReplicaID: "r0", Engine: "triton",
@@ -150,17 +149,17 @@ func loneReplica(tb testing.TB, s scrape.Scraper, address string) (*Replica, *sn
 	return New(t, p, slot, slog.New(slog.DiscardHandler)), store
 }
 
-// publishOne takes one page down the line, without waiting for any API.
+// publishOne scrapes and publishes one page without waiting for the API.
 func (r *Replica) publishOne(ctx context.Context) {
 	page := r.fetcher().Fetch(ctx, nil)
-	r.do(func() {
-		r.found(ctx, page.Server)
+	r.update(func() {
+		r.setServer(ctx, page.Server)
 		raw, err := r.parse(page)
 		r.publishPage(page, raw, err)
 	})
 }
 
-// BenchmarkFirstPage is the first page of a replica that shows what another one does.
+// BenchmarkFirstPage measures the first page of a replica whose shape another one has.
 func BenchmarkFirstPage(b *testing.B) {
 	pages := newCanned()
 	other, _ := loneReplica(b, pages, pages.serve(b))

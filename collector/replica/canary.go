@@ -10,9 +10,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// dueCanary sends a request, or has it sent as soon as one may be.
-func (r *Replica) dueCanary(ctx context.Context, _ uint64, _ *lane.Batch) {
-	if time.Since(r.jobs.canary.began) < time.Duration(r.pool.Canary.Interval)/2 {
+// canaryDue sends a request as soon as one may be sent.
+func (r *Replica) canaryDue(ctx context.Context, _ uint64, _ *lane.Batch) {
+	if time.Since(r.jobs.canary.started) < time.Duration(r.pool.Canary.Interval)/2 {
 		return // The last one was late.
 	}
 	r.canary.Due()
@@ -28,90 +28,84 @@ func (r *Replica) sendCanary(ctx context.Context) {
 	if order == nil {
 		return
 	}
-	cfg, scraper, before := &r.pool.Canary, r.pool.Scraper, r.canary.Last()
-	ask(r.begin(ctx, &r.jobs.canary), "canary", func(job context.Context) canary.Report {
-		return cfg.Ask(job, scraper, order.Question)
+	cfg, scraper, before := &r.pool.Canary, r.pool.Scraper, r.canary.Result()
+	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
+		return cfg.Ask(ctx, scraper, order.Question)
 	}, func(report canary.Report, failed error) {
 		switch {
 		case failed != nil || report.Result == "":
 		case r.canary.Take(report, 2*(r.target.Timeout+r.target.Interval)):
-			r.answered(&report)
+			r.noteAnswer(&report)
 			r.canary.WantCancel(time.Duration(cfg.CancelWithin))
-			r.announceCanary(before)
+			r.logCanary(before)
 		default:
-			r.jobs.identity.want(ctx, time.Now(), r.askIdentity)
+			r.jobs.identity.ensure(ctx, time.Now(), r.queryIdentity)
 		}
 	})
 }
 
-// proceedCanary has a report that waits taken in, once the server has said who
-// it is and a page has shown it, and sends a request that is due.
-func (r *Replica) proceedCanary(ctx context.Context) {
+// followUpCanary accepts a report that waits once the identity was queried again and
+// a page shows it, and sends requests that are due.
+func (r *Replica) followUpCanary(ctx context.Context) {
 	if since, until, waits := r.canary.Unconfirmed(); waits {
-		said := r.jobs.identity.since(since) && r.page.identity.Facts == r.answers.Facts
-		if said || time.Now().After(until) {
-			before := r.canary.Last()
-			r.orderCanary()
+		identified := r.jobs.identity.answeredSince(since) && r.reader.identity.Facts == r.answers.Facts
+		if identified || time.Now().After(until) {
+			before := r.canary.Result()
+			r.updateCanaryOrder()
 			r.canary.Confirm()
-			r.announceCanary(before)
+			r.logCanary(before)
 		}
 	}
 	r.sendCanary(ctx)
-	r.leaveCanary(ctx)
-	r.confirmStall(ctx)
+	r.sendCancelCheck(ctx)
+	r.sendStallCheck(ctx)
 }
 
-// confirmStall asks a server of which one sign says that it stands still.
-func (r *Replica) confirmStall(ctx context.Context) {
-	if !r.pool.Canary.Confirm || r.jobs.canary.running || time.Since(r.confirmAt) < canary.ConfirmEvery {
+// sendStallCheck sends a request to a server that one sign alone suspects of a stall.
+func (r *Replica) sendStallCheck(ctx context.Context) {
+	if !r.pool.Canary.Confirm || r.jobs.canary.running || time.Since(r.stallCheckedAt) < canary.ConfirmEvery {
 		return
 	}
-	if still := r.numbers.deriver.Conditions().Still; !still.Answerable || still.Witnessed {
+	if still := r.deriver.Conditions().Still; !still.Answerable || still.Witnessed {
 		return
 	}
 	order := r.canaryOrder()
 	if order.Hold != "" {
 		return
 	}
-	r.confirmAt = time.Now()
+	r.stallCheckedAt = time.Now()
 	cfg, scraper := &r.pool.Canary, r.pool.Scraper
-	ask(r.begin(ctx, &r.jobs.canary), "canary", func(job context.Context) canary.Report {
-		return cfg.ConfirmStall(job, scraper, order.Question)
+	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
+		return cfg.ConfirmStall(ctx, scraper, order.Question)
 	}, func(report canary.Report, failed error) {
 		if failed == nil && report.Result != "" {
-			r.confirmed = report
-			r.answered(&report)
+			r.stallCheck = report
+			r.noteAnswer(&report)
 			r.reassess()
 		}
 	})
 }
 
-// answered has what the gauges say is in flight count no more when a request was
-// answered that was sent while nothing moved.
-func (r *Replica) answered(report *canary.Report) {
+// noteAnswer tells the deriver that the server answered a request, so that gauges of
+// requests in flight which do not move are stale.
+func (r *Replica) noteAnswer(report *canary.Report) {
 	if report.Result == canary.OK {
-		r.numbers.deriver.Answered()
+		r.deriver.Answered()
 	}
 }
 
-// unanswered reports whether the last request of the canary got nothing, and ended
-// after a moment.
-func (r *Replica) unanswered(since time.Time) bool {
-	last := r.confirmed
+// canaryHung reports whether the last canary request ended after since and the server
+// accepted it without an answer.
+func (r *Replica) canaryHung(since time.Time) bool {
+	last := r.stallCheck
 	if s := r.canary.Last(); s != nil && s.Last.At.After(last.At) {
 		last = s.Last
 	}
 	return last.Result.Hangs() && last.At.After(since)
 }
 
-// canaryOrder says what may be asked of the replica.
-func (r *Replica) canaryOrder() *canary.Order {
-	return assess.CanaryOrder(r.server.Engine, r.page.identity, r.answers.ConfirmedURL(r.api()), r.pool.Canary.Model, assess.State(r.status.State))
-}
-
-// leaveCanary sends the request whose client is to leave in the middle, if it is
-// time for one.
-func (r *Replica) leaveCanary(ctx context.Context) {
+// sendCancelCheck sends the request that is canceled midway, if one is due.
+func (r *Replica) sendCancelCheck(ctx context.Context) {
 	if r.jobs.canary.running {
 		return
 	}
@@ -120,27 +114,32 @@ func (r *Replica) leaveCanary(ctx context.Context) {
 		return
 	}
 	cfg, scraper := &r.pool.Canary, r.pool.Scraper
-	ask(r.begin(ctx, &r.jobs.leave), "canary", func(job context.Context) canary.Departure {
-		return cfg.Leave(job, scraper, order.Question, pace, seen)
-	}, func(d canary.Departure, failed error) {
+	runJob(r.startJob(ctx, &r.jobs.cancelCheck), "canary", func(ctx context.Context) canary.Cancellation {
+		return cfg.Cancel(ctx, scraper, order.Question, pace, seen)
+	}, func(d canary.Cancellation, failed error) {
 		if failed != nil {
-			d = canary.Departure{Reason: failed.Error()}
+			d = canary.Cancellation{Reason: failed.Error()}
 		}
-		r.canary.Depart(d)
+		r.canary.Canceled(d)
 	})
 }
 
-// sightCanary has the canary see what a page shows of the server's load.
-func (r *Replica) sightCanary(p *scrape.Fetched) {
+// observeLoad passes the load that a page shows to the cancel check.
+func (r *Replica) observeLoad(p *scrape.Fetched) {
 	if r.pool.Canary.CancelWithin == 0 {
 		return
 	}
-	c := r.numbers.deriver.Conditions()
-	r.canary.Saw(canary.Load{Began: p.Start, Came: p.Received, InFlight: c.InFlight, Known: c.Counted})
+	c := r.deriver.Conditions()
+	r.canary.Observe(canary.Load{Requested: p.Start, Received: p.Received, InFlight: c.InFlight, Known: c.Counted})
 }
 
-// orderCanary says what may be asked of the replica, as it is known now.
-func (r *Replica) orderCanary() {
+// canaryOrder returns what the canary may send now.
+func (r *Replica) canaryOrder() *canary.Order {
+	return assess.CanaryOrder(r.server.Engine, r.reader.identity, r.answers.ConfirmedURL(r.api()), r.pool.Canary.Model, assess.State(r.status.State))
+}
+
+// updateCanaryOrder passes it to the canary.
+func (r *Replica) updateCanaryOrder() {
 	if !r.pool.Canary.Enabled || r.target.Silent {
 		return
 	}
@@ -148,15 +147,13 @@ func (r *Replica) orderCanary() {
 	r.status.Canary = r.canary.Status()
 }
 
-// announceCanary logs how the last request of the canary went, given what those
-// before it had shown, if that changed.
-func (r *Replica) announceCanary(before *canary.Summary) {
-	now, model := &r.canary.Last().Last, r.status.Canary.Model
-	good := before == nil || before.Last.Result == canary.OK
-	switch {
-	case now.Result != canary.OK && (good || before.Last.Result != now.Result):
-		r.log.Warn("Canary fails", "model", model, "result", string(now.Result), "reason", now.Reason)
-	case now.Result == canary.OK && !good:
+// logCanary logs the result of the last request if it is another than before.
+func (r *Replica) logCanary(before canary.Result) {
+	last, model := &r.canary.Last().Last, r.status.Canary.Model
+	switch good := before == "" || before == canary.OK; {
+	case last.Result != canary.OK && last.Result != before:
+		r.log.Warn("Canary fails", "model", model, "result", string(last.Result), "reason", last.Reason)
+	case last.Result == canary.OK && !good:
 		r.log.Info("Canary recovered", "model", model)
 	}
 }

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,7 +17,7 @@ import (
 
 const chats = "/v1/chat/completions"
 
-// asked is a replica to which the canary sends requests; two of them went well.
+// asked returns a replica after two canary requests that succeeded.
 func asked(t *testing.T) *stepped {
 	t.Helper()
 	s := step(t, serveAnswers("1.1.0", "one"), func(_ *target.Target, p *Pool) {
@@ -36,7 +38,7 @@ func asked(t *testing.T) *stepped {
 	return s
 }
 
-// send has a request sent that it is time for.
+// send sends a canary request that is due.
 func (s *stepped) send() {
 	s.read()
 	all := s.Schedules()
@@ -44,7 +46,7 @@ func (s *stepped) send() {
 	synctest.Wait()
 }
 
-// waits reports whether a report of the canary waits for who the server is.
+// waits reports whether a canary report waits for the identity.
 func (s *stepped) waits() bool {
 	_, _, waits := s.canary.Unconfirmed()
 	return waits
@@ -234,12 +236,12 @@ func TestOneRequestTellsAServerThatHangsFromAStaleGauge(t *testing.T) {
 	})
 }
 
-// anotherKind has another kind of server found at the address.
+// anotherKind replaces the server by one of another kind.
 func (s *stepped) anotherKind() {
-	s.do(func() {
+	s.update(func() {
 		now := s.Replica.server
 		now.Epoch++
-		s.found(s.ctx, now)
+		s.setServer(s.ctx, now)
 	})
 	synctest.Wait()
 }
@@ -260,7 +262,7 @@ func TestAnotherKindOfServerIsFoundWhileACanaryIsToLeave(t *testing.T) {
 		s := asked(t)
 		s.canary.WantCancel(time.Minute)
 		now := time.Now().Add(time.Second)
-		s.canary.Saw(canary.Load{Began: now, Came: now, Known: true})
+		s.canary.Observe(canary.Load{Requested: now, Received: now, Known: true})
 		order, _, _ := s.canary.NextCancel()
 		require.NotNil(t, order)
 		s.anotherKind() // The answer of that job is dropped.
@@ -280,5 +282,25 @@ func TestWhatIsKnownOfAnotherKindOfServerIsShownBeforeTheCanaryAskedIt(t *testin
 		s.due()
 		require.Equal(t, "ready", s.after(time.Second).State)
 		s.shows(`llm_server_state{engine="trtllm-serve",engine_version="1.1.0",pool_id="llama-70b-prod",replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
+	})
+}
+
+func TestTheLogReportsACanaryThatFailsAndItsRecovery(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := asked(t)
+		var log bytes.Buffer
+		s.log = slog.New(slog.NewTextHandler(&log, nil))
+		send := func(hung bool) string {
+			log.Reset()
+			s.change(func(now *answering) { now.hung = hung })
+			s.send()
+			s.after(time.Minute)
+			return log.String()
+		}
+		require.NotContains(t, send(false), "Canary")
+		require.Contains(t, send(true), `msg="Canary fails" model=llama result=no_first_token`)
+		require.NotContains(t, send(true), "Canary", "once")
+		require.Contains(t, send(false), `msg="Canary recovered" model=llama`)
 	})
 }

@@ -1,13 +1,15 @@
-// Package replica owns the state of one replica: it takes a page of its server
-// down the line to a published snapshot, and has what else is asked of the
-// server asked next to that.
+// Package replica owns the state of one replica. It takes each page of its server
+// through these steps to a published snapshot, and queries the server's API, sends
+// canary requests and reads iteration statistics alongside:
 //
 //	fetch -> parse -> relabel -> derive -> assess -> snapshot
 //
-// All that changes is changed under the replica's lock. What takes time runs next to
-// that as a short job (page, health, identity, iterations, canary), which gets a copy
-// of what it needs and hands back one answer.
+// Begin reading at scrapeAndPublish in scrape.go.
 //
-// When a replica is due is not its business: its collector says so. It knows
-// neither other replicas nor kinds of servers by name.
+// State changes only under the replica's lock. Whatever takes time (page, health,
+// identity, iterations, canary) runs without the lock as a short job, which gets a
+// copy of what it needs and delivers one answer; see job.go.
+//
+// The collector decides when a replica is due. The package must not know other
+// replicas, nor kinds of servers by name.
 package replica

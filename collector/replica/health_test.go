@@ -13,7 +13,7 @@ import (
 )
 
 // published is the snapshot that readers see.
-func (s *stepped) published() snapshot.Snapshot { return s.shown.snapshot }
+func (s *stepped) published() snapshot.Snapshot { return s.Replica.published.snapshot }
 
 func TestAnAnswerAboutHealthChangesTheVerdictWithoutAPage(t *testing.T) {
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestAnAnswerAboutHealthBeforeTheFirstPageSaysNothing(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes = time.Second
 		s := step(t, now, nil)
-		s.do(func() { s.askHealth(s.ctx) })
+		s.update(func() { s.queryHealth(s.ctx) })
 		status := s.after(0)
 		require.NotNil(t, s.answers.Health)
 		require.Empty(t, status.State)

@@ -103,7 +103,7 @@ func TestProcessesInTurnAreAskedNoMoreAndHoldNoPage(t *testing.T) {
 		status := s.after(0)
 		require.Equal(t, "look", status.Severity)
 		require.Contains(t, status.StateReason, "2 processes answer here in turn")
-		require.LessOrEqual(t, s.numbers.deriver.Stats().Restarts, uint64(1))
+		require.LessOrEqual(t, s.deriver.Stats().Restarts, uint64(1))
 		s.shows("llm_server_processes{")
 		require.NotContains(t, s.page(), "llm_server_requests_per_second{")
 	})

@@ -9,34 +9,32 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// job is one kind of work that is done next to the replica, one run at a time.
+// job is one kind of work that runs without the replica's lock, one run at a time.
 type job struct {
 	running bool
-	// again is true when it was asked for while it ran: what it answers may be
-	// of before.
-	again bool
-	// began is when the last run began, answered when the last one began that
-	// is back.
-	began, answered time.Time
+	// rerun is true if an answer newer than that of the present run is needed.
+	rerun bool
+	// started is when the last run started, answered when the last run started that
+	// has finished.
+	started, answered time.Time
 }
 
-// since reports whether there is an answer to a question that was put at a moment
-// or later.
-func (j *job) since(t time.Time) bool { return !j.answered.IsZero() && !j.answered.Before(t) }
+// answeredSince reports whether a run that started at t or later has finished.
+func (j *job) answeredSince(t time.Time) bool { return !j.answered.IsZero() && !j.answered.Before(t) }
 
-// want has a question asked unless there is an answer to one that was put at a
-// moment or later, or will be.
-func (j *job) want(ctx context.Context, since time.Time, ask func(context.Context)) {
+// ensure calls start unless a run that started at since or later has finished, or is
+// running. If an earlier one is running, the job runs again after it.
+func (j *job) ensure(ctx context.Context, since time.Time, start func(context.Context)) {
 	switch {
-	case j.since(since), j.running && !j.began.Before(since):
+	case j.answeredSince(since), j.running && !j.started.Before(since):
 	case j.running:
-		j.again = true
+		j.rerun = true
 	default:
-		ask(ctx)
+		start(ctx)
 	}
 }
 
-// jobRun is a job that is under way. It ends with one call of answer.
+// jobRun is one run of a job. It ends with one call of finish.
 type jobRun struct {
 	*Replica
 
@@ -45,47 +43,47 @@ type jobRun struct {
 	epoch int
 }
 
-// begin begins a run of a job.
-func (r *Replica) begin(ctx context.Context, j *job) jobRun {
-	j.running, j.again, j.began = true, false, time.Now()
-	r.runs.Add(1)
+// startJob starts a run of a job.
+func (r *Replica) startJob(ctx context.Context, j *job) jobRun {
+	j.running, j.rerun, j.started = true, false, time.Now()
+	r.jobRuns.Add(1)
 	return jobRun{r, ctx, j, r.server.Epoch}
 }
 
-// answer has the replica take what the run brought. An answer of another kind of
-// server than is there now is dropped, and so is any when the context has ended; it
-// reports whether the answer was taken. Anybody may call it.
-func (p jobRun) answer(take func()) (taken bool) {
-	defer p.runs.Done()
-	return p.hand(func() {
-		p.job.running, p.job.answered = false, p.job.began
-		take()
+// finish ends a run and applies its answer, which is dropped if another kind of
+// server was detected meanwhile or the context has ended. It reports whether the
+// answer was applied.
+func (run jobRun) finish(apply func()) (applied bool) {
+	defer run.jobRuns.Done()
+	return run.deliver(func() {
+		run.job.running, run.job.answered = false, run.job.started
+		apply()
 	})
 }
 
-// hand has the replica take what is known before the run ends.
-func (p jobRun) hand(take func()) (taken bool) {
-	p.do(func() {
-		if p.ctx.Err() == nil && p.epoch == p.server.Epoch {
-			taken = p.guard("answer", take) == nil
-			p.proceed(p.ctx)
+// deliver applies a part of the answer before the run ends.
+func (run jobRun) deliver(apply func()) (applied bool) {
+	run.update(func() {
+		if run.ctx.Err() == nil && run.epoch == run.server.Epoch {
+			applied = run.guard("answer", apply) == nil
+			run.followUp(run.ctx)
 		}
 	})
-	return taken
+	return applied
 }
 
-// ask does a run of a job in a goroutine of its own. Work gets no part of the
-// replica; take is given what it brought, or what it panicked with.
-func ask[A any](p jobRun, name string, work func(ctx context.Context) A, take func(A, error)) {
+// runJob runs work in a goroutine without the lock, then apply under the lock with
+// its answer, or with the error if work panicked.
+func runJob[A any](run jobRun, name string, work func(ctx context.Context) A, apply func(A, error)) {
 	go func() {
 		var answer A
-		failed := p.guard(name, func() { answer = work(p.ctx) })
-		p.answer(func() { take(answer, failed) })
+		failed := run.guard(name, func() { answer = work(run.ctx) })
+		run.finish(func() { apply(answer, failed) })
 	}()
 }
 
-// do does work on the replica, as the only one at that time.
-func (r *Replica) do(work func()) {
+// update runs work under the lock, unless the replica is closed.
+func (r *Replica) update(work func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
@@ -93,8 +91,8 @@ func (r *Replica) do(work func()) {
 	}
 }
 
-// try does that unless other work is being done; it reports false then.
-func (r *Replica) try(work func()) bool {
+// tryUpdate is update that returns false instead of waiting for the lock.
+func (r *Replica) tryUpdate(work func()) bool {
 	if !r.mu.TryLock() {
 		return false
 	}
@@ -105,9 +103,8 @@ func (r *Replica) try(work func()) bool {
 	return true
 }
 
-// guard does one step for the replica and keeps a panic there from ending the
-// process; the panic comes back as the failure of that step.
-func (r *Replica) guard(step string, do func()) (failed error) {
+// guard runs one step and turns a panic in it into an error.
+func (r *Replica) guard(step string, run func()) (failed error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("Step panicked", "step", step, "panic", p, "stack", string(debug.Stack()))
@@ -115,6 +112,6 @@ func (r *Replica) guard(step string, do func()) (failed error) {
 			failed = &scrape.Error{Reason: scrape.ReasonPanic, Err: fmt.Errorf("panic: %v", p)}
 		}
 	}()
-	do()
+	run()
 	return nil
 }

@@ -32,22 +32,22 @@ func TestAnswersOfAnotherKindOfServerAreDropped(t *testing.T) {
 		s.change(func(now *answering) { now.apiTakes = time.Second })
 		s.after(time.Minute)
 		s.due()
-		s.do(func() {
+		s.update(func() {
 			require.True(t, s.jobs.health.running)
 			require.True(t, s.jobs.identity.running)
 			s.change(func(now *answering) { *now = serveAnswers("1.1.0", "") })
-			s.found(s.ctx, another(t, s.server0(), engine.TRTLLMServe))
+			s.setServer(s.ctx, another(t, s.server0(), engine.TRTLLMServe))
 			require.Nil(t, s.answers.Health, "all that was known is forgotten")
 			require.Nil(t, s.answers.Facts)
 		})
 		synctest.Wait()
-		s.do(func() {
+		s.update(func() {
 			require.False(t, s.jobs.identity.running, "the questions to the new one were answered at once")
 			require.Equal(t, "1.1.0", s.answers.Facts.EngineVersion)
 			require.Equal(t, 1, s.count("/version"))
 		})
 		s.after(5 * time.Second)
-		s.do(func() {
+		s.update(func() {
 			require.Equal(t, "1.1.0", s.answers.Facts.EngineVersion, "and the old ones came to nothing")
 			require.Equal(t, "llama", s.answers.Facts.Models[0].Name)
 			require.Len(t, s.answers.Facts.Models, 1)
@@ -84,18 +84,18 @@ func TestAPanicEndsOnePieceOfWorkOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
-		s.do(func() { panic("work") })
+		s.update(func() { panic("work") })
 		for _, j := range []*job{&s.jobs.health, &s.jobs.identity} {
 			var failed error
-			s.do(func() {
-				ask(s.begin(s.ctx, j), "job", func(context.Context) int { panic("job") }, func(_ int, err error) {
+			s.update(func() {
+				runJob(s.startJob(s.ctx, j), "job", func(context.Context) int { panic("job") }, func(_ int, err error) {
 					failed = err
 					panic("answer")
 				})
 				require.True(t, j.running)
 			})
 			synctest.Wait()
-			s.do(func() { require.False(t, j.running) })
+			s.update(func() { require.False(t, j.running) })
 			require.Equal(t, scrape.ReasonPanic, scrape.ReasonOf(failed))
 		}
 		s.due()
@@ -106,7 +106,7 @@ func TestAPanicEndsOnePieceOfWorkOnly(t *testing.T) {
 func TestAFewStartAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		starts := NewStarts(1)
+		starts := NewStartLimiter(1)
 		slow := tritonAnswers()
 		slow.pageTakes = never
 		limit := func(_ *target.Target, p *Pool) { p.Starts = starts }
@@ -116,7 +116,7 @@ func TestAFewStartAtATime(t *testing.T) {
 		third.due()
 		second.due()
 		require.Equal(t, []int{1, 0, 0}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")})
-		time.Sleep(longestStart)
+		time.Sleep(maxStart)
 		synctest.Wait()
 		require.Equal(t, []int{1, 1, 1}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")}, "one that hangs keeps the others for a moment only")
 		second.due()

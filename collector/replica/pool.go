@@ -10,74 +10,63 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// Pool is what the replicas of one pool have in common. It is shared by all of
-// them and only read.
+// Pool is what the replicas of one pool have in common. They share it and only read
+// it.
 type Pool struct {
-	// Scraper asks the servers.
+	// Scraper sends the requests to the servers.
 	Scraper scrape.Scraper
-	// Starts limits how many replicas start at once, those of all pools together; nil
-	// lets all start together. Of a thousand each would hold several connections while
-	// none gets on, and pages would not wait for the answers that their labels are made
-	// of.
-	Starts *Starts
-	// Resources are what the replicas of all pools share of the process; nil bounds
-	// nothing of what is kept of pages.
+	// Starts limits how many replicas of all pools start at once; nil is no limit. If a
+	// thousand started together, each would hold several connections while none made
+	// progress, and pages would not wait for the answers that their labels need.
+	Starts *StartLimiter
+	// Resources accounts for what all pools share of the process; nil sets no limit on
+	// the memory of pages.
 	Resources *scrape.Resources
-	// Origin is the moment from which pages are timed, by the monotonic clock.
+	// Origin is the zero of page times on the monotonic clock.
 	Origin time.Time
 	// Marker is text that only the exporter's own page has.
 	Marker string
-	// Panicked is called for each panic that was kept to its replica, from any
-	// goroutine.
+	// Panicked is called for each recovered panic, from any goroutine.
 	Panicked func()
 
 	// Window is how far derived series look back, StallAfter how long work may
 	// be in flight without progress.
 	Window, StallAfter time.Duration
-	// FailingMin is how many requests must fail in a row for a replica to be failing.
+	// FailingMin is the number of requests in a row that must fail for a replica to be
+	// failing.
 	FailingMin int
-	// Page says which vocabularies are published.
+	// Page selects the published vocabularies.
 	Page exposition.Config
-	// Limits bound the series of one page.
+	// Limits limit the series of one page.
 	Limits exposition.Limits
-	// Output bounds what the replica's page and the series derived from it may
-	// take of ours.
+	// Output limits what one replica may add to /metrics.
 	Output derive.Budget
-	// Labels says how series are labelled.
+	// Labels configures how series are labelled.
 	Labels assess.Labels
-	// Promises are what the replicas are measured by.
-	Promises
-	Questions
-	// Canary reports whether and what requests are sent.
+
+	// StartBudget is how long a replica that never had a page may take to start.
+	StartBudget time.Duration
+	// Expect is what every replica is expected to be.
+	Expect assess.Expectations
+	// Objectives are the service level objectives of the pool.
+	Objectives []derive.Objective
+
+	// IdentityInterval is the time between two queries for versions and models.
+	IdentityInterval time.Duration
+	// EngineDir is the folder of the TensorRT engine, empty if the exporter cannot read
+	// it.
+	EngineDir string
+	// GRPC uses the API over gRPC if the server has one.
+	GRPC bool
+	// IterationStats reads the statistics of iterations if the server has them.
+	IterationStats bool
+	// Canary configures the canary requests.
 	Canary canary.Config
 }
 
-// Promises are what the operator says of a pool's replicas.
-type Promises struct {
-	// StartBudget is how long a replica that was never seen may take to come up.
-	StartBudget time.Duration
-	// Expect is what is expected of every replica.
-	Expect assess.Expectations
-	// Objectives are those of the pool.
-	Objectives []derive.Objective
-}
-
-// Questions say what is asked of the servers besides their pages.
-type Questions struct {
-	// IdentityInterval is the time between two rounds of questions about
-	// versions and models.
-	IdentityInterval time.Duration
-	// EngineDir is the folder of the TensorRT engine; empty where it is not seen.
-	EngineDir string
-	// GRPC says that the API is asked over gRPC where the server has that.
-	GRPC bool
-	// IterationStats says that the statistics of iterations are read where the
-	// server has them.
-	IterationStats bool
-}
-
-// limits are those of the page: where it is shown, it may take three quarters of
-// the output, so that a huge page leaves room for what is derived from it.
+// limits returns the limits of the page. If it is published, it may use three
+// quarters of the output, so that a huge page leaves room for the series derived
+// from it.
 func (p *Pool) limits() exposition.Limits {
 	limits := p.Limits
 	if p.Page.Raw {

@@ -65,7 +65,7 @@ func TestReadersSeeTheDerivedSeriesOfTheirOwnPage(t *testing.T) {
 	require.EqualValues(t, 3001, r.status.Scrapes)
 }
 
-// consistent reports whether what a reader sees is of one page.
+// consistent reports whether all that a reader sees belongs to one page.
 func consistent(t *testing.T, s *snapshot.Store) bool {
 	t.Helper()
 	var page []byte
@@ -143,7 +143,7 @@ func TestALogThatNobodyReadsHoldsNoReaderUp(t *testing.T) {
 func TestAPanicWhileDerivingFailsThatScrapeAlone(t *testing.T) {
 	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
 	r.publishOne(t.Context())
-	r.numbers.deriver.Identify(derive.Identity{}) // Rules ask the topology, which is not there.
+	r.deriver.Identify(derive.Identity{}) // Rules ask the topology, which is not there.
 	r.publishOne(t.Context())
 	require.Equal(t, target.HealthDown, r.status.Health)
 	require.Equal(t, string(scrape.ReasonPanic), r.status.LastReason)

@@ -9,63 +9,62 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Replica is one target and everything that is known of its server. The methods
-// that are exported may be called by anybody.
+// Replica is one target with everything the exporter knows about its server. Its
+// exported methods are safe for concurrent use.
 type Replica struct {
 	target *target.Target
 	pool   *Pool
 	slot   *snapshot.Slot
 	log    *slog.Logger
-	// runs are the jobs that are under way.
-	runs sync.WaitGroup
+	// jobRuns waits for the jobs that are running.
+	jobRuns sync.WaitGroup
 
-	// mu guards all that follows; see do.
+	// mu guards all fields below; see update.
 	mu     sync.Mutex
 	closed bool
 	server scrape.Server
 	jobs   jobs
-	// seat is where the server's own API is asked.
-	seat api.Locator
-	// pageLane and readyLane are the fast ways to the page, and to whether the
-	// server is ready.
-	pageLane, readyLane laneFor
-	steady              api.Pacer
+	// locator caches the address of the server's API.
+	locator api.Locator
+	// pageLane and readyLane batch the requests for the page and for readiness.
+	pageLane, readyLane laneCache
+	pacer               api.Pacer
 	answers             api.Answers
-	held                *held
-	page                page
-	pages               scrape.PageMemory
-	numbers             numbers
-	shown               shown
-	record
+	pending             *pendingPage
+	reader              pageReader
+	pageMemory          scrape.PageMemory
+	deriver             *derive.Deriver
+	// deriveStats counts what interrupted the windows of all derivers so far.
+	deriveStats derive.Stats
+	// restarts is the number of restarts after which the identity was requested.
+	restarts  uint64
+	published published
+	status    target.Status
+	history   History
+	counters  counters
+	canary    canary.Record
+	// stallCheck is the report of the last request that was sent to confirm a suspected
+	// stall, and stallCheckedAt when it was sent.
+	stallCheck     canary.Report
+	stallCheckedAt time.Time
 }
 
-// record is what is kept of what happened to the replica.
-type record struct {
-	status target.Status
-	past   Past
-	tally  tally
-	canary canary.Record
-	// confirmed is how the last request went that was sent to confirm a suspicion, and
-	// confirmAt when.
-	confirmed canary.Report
-	confirmAt time.Time
-}
-
-// jobs are what is done next to the replica.
+// jobs are the jobs of one replica.
 type jobs struct {
-	page, health, identity, iterations, canary, leave job
-	// start is the first scrape, which waits until few others begin; endStart lets
-	// the next one begin, nil before and after.
-	start    job
-	endStart func()
-	// watch, if it is not nil, is called after each thing that happened.
-	watch func()
+	page, health, identity, iterations, canary, cancelCheck job
+	// start waits until the replica may start; releaseStart lets the next one start
+	// and is set while this one starts.
+	start        job
+	releaseStart func()
+	// onChange, if set, is called after each change.
+	onChange func()
 }
 
 // New returns a replica that has not been scraped; it publishes in the slot.
@@ -73,161 +72,168 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 	label := assess.OwnLabeler(t, &p.Labels)
 	r := &Replica{
 		target: t, pool: p, slot: slot,
-		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
-		server: scrape.NewServer(t.Engine),
-		shown:  shown{about: assess.NewAbout(label)},
-		record: record{status: target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, tally: newTally(t, label)},
+		log:       log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
+		server:    scrape.NewServer(t.Engine),
+		published: published{about: assess.NewAbout(label)},
+		status:    target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}},
+		counters:  newCounters(t, label),
 	}
 	if p.Resources != nil {
-		r.pages = p.Resources.PageMemory()
+		r.pageMemory = p.Resources.PageMemory()
 	}
 	r.reset()
 	return r
 }
 
-// Target is what the replica was made of.
+// Target returns the target that the replica was made from.
 func (r *Replica) Target() *target.Target { return r.target }
 
-// Schedule is work that is due again and again.
+// Schedule is work that is due once per interval.
 type Schedule struct {
 	// Key spreads the work of many replicas over the interval.
 	Key string
-	// Every is the interval, Soon the longest time until the first moment.
-	Every, Soon time.Duration
-	// Due has the work begun, at each moment, with the number of moments that
-	// have passed since the last without a call. It may do what the replica has
-	// to do just then, but waits for nothing else; what it asks servers it may
-	// put into the batch, which is run after it.
+	// Interval is the time between two runs, Soon the longest time until the first.
+	Interval, Soon time.Duration
+	// Due starts the work; missed is the number of times that have passed since the last
+	// without a call. It never blocks: requests go into the batch, which runs after it.
 	Due func(ctx context.Context, missed uint64, b *lane.Batch)
 }
 
 const (
-	// soon bounds how long a new replica waits for its first scrape, canarySoon
+	// soon limits how long a new replica waits for its first scrape, canarySoon
 	// for its first canary.
 	soon, canarySoon = time.Second, 10 * time.Second
-	// iterationsEvery is the longest time between two readings of iterations: at
-	// 7 ms an iteration a server keeps those of seven seconds.
-	iterationsEvery = 5 * time.Second
+	// maxIterationsInterval is the longest time between two readings of iterations: at
+	// 7 ms per iteration a server keeps those of seven seconds.
+	maxIterationsInterval = 5 * time.Second
 )
 
-// Schedules are what the replica has to do, and when.
+// Schedules lists the work of the replica; a silent one has none.
 func (r *Replica) Schedules() []Schedule {
 	if r.target.Silent {
 		return nil
 	}
 	key, interval := r.target.Key(), r.target.Interval
-	all := []Schedule{{key, interval, soon, r.doing(r.dueInTurn)}}
+	all := []Schedule{{key, interval, soon, r.scheduled(r.scrapeDue)}}
 	if r.pool.IterationStats {
-		every := min(interval, iterationsEvery)
-		all = append(all, Schedule{key + "/iterations", every, every, r.doing(r.dueIterations)})
+		every := min(interval, maxIterationsInterval)
+		all = append(all, Schedule{key + "/iterations", every, every, r.scheduled(r.iterationsDue)})
 	}
 	if r.pool.Canary.Enabled {
-		all = append(all, Schedule{key + "/canary", time.Duration(r.pool.Canary.Interval), canarySoon, r.doing(r.dueCanary)})
+		all = append(all, Schedule{key + "/canary", time.Duration(r.pool.Canary.Interval), canarySoon, r.scheduled(r.canaryDue)})
 	}
 	return all
 }
 
-// doing has work done on the replica while the context lasts.
-func (r *Replica) doing(work func(ctx context.Context, missed uint64, b *lane.Batch)) func(context.Context, uint64, *lane.Batch) {
+// scheduled wraps work so that it runs under the lock, without blocking the caller,
+// while the context lasts.
+func (r *Replica) scheduled(work func(ctx context.Context, missed uint64, b *lane.Batch)) func(context.Context, uint64, *lane.Batch) {
 	return func(ctx context.Context, missed uint64, b *lane.Batch) {
-		do := func() {
+		run := func() {
 			if ctx.Err() == nil {
 				work(ctx, missed, b)
-				r.proceed(ctx)
+				r.followUp(ctx)
 			}
 		}
-		if !r.try(do) {
-			b = nil // It is run as soon as all of its slot was begun.
-			go r.do(do)
+		if !r.tryUpdate(run) {
+			b = nil // The batch may have run before the lock is free.
+			go r.update(run)
 		}
 	}
 }
 
-// Present publishes a replica that is never scraped, because its target is
+// PublishSilent publishes a replica that is never scraped because its target is
 // silent.
-func (r *Replica) Present() { r.do(r.present) }
+func (r *Replica) PublishSilent() {
+	r.update(func() {
+		before := r.status
+		r.assess(nil)
+		r.publish(snapshot.Snapshot{})
+		r.logChanges(&before)
+	})
+}
 
-// Close drops what is under way and waits until it has ended; the contexts that
-// were given have to have ended. What was published stays.
+// Close drops what is running and waits until it has ended; the contexts passed to
+// Due must have ended before. What was published stays.
 func (r *Replica) Close() {
 	var base string
-	r.do(func() {
-		r.drop()
-		r.startEnded()
+	r.update(func() {
+		r.dropPending()
+		r.endStart()
 		r.closed = true
 		r.pageLane.close()
 		r.readyLane.close()
-		r.pages.Release()
+		r.pageMemory.Release()
 		base = r.api().URL()
 	})
-	r.runs.Wait()
+	r.jobRuns.Wait()
 	if base != "" && !r.target.Silent {
 		r.pool.Scraper.Disconnect(base)
 	}
 }
 
-// dueInTurn begins what it is time for, the first time when few others start.
-func (r *Replica) dueInTurn(ctx context.Context, missed uint64, b *lane.Batch) {
+// scrapeDue runs what is due. The first time it waits until the replica may start.
+func (r *Replica) scrapeDue(ctx context.Context, missed uint64, b *lane.Batch) {
 	switch {
-	case r.status.Scrapes > 0 || r.pool.Starts == nil || r.jobs.endStart != nil:
-		r.due(ctx, missed, b)
+	case r.status.Scrapes > 0 || r.pool.Starts == nil || r.jobs.releaseStart != nil:
+		r.runDue(ctx, missed, b)
 	case !r.jobs.start.running:
-		ask(r.begin(ctx, &r.jobs.start), "start", func(ctx context.Context) (end func()) {
-			return r.pool.Starts.begin(ctx, r.target.Interval)
-		}, func(end func(), _ error) {
-			r.jobs.endStart = end
-			r.due(ctx, 0, nil)
+		runJob(r.startJob(ctx, &r.jobs.start), "start", func(ctx context.Context) (release func()) {
+			return r.pool.Starts.acquire(ctx, r.target.Interval)
+		}, func(release func(), _ error) {
+			r.jobs.releaseStart = release
+			r.runDue(ctx, 0, nil)
 		})
 	}
 }
 
-// startEnded lets the next replica start.
-func (r *Replica) startEnded() {
-	if r.jobs.endStart != nil {
-		r.jobs.endStart()
-		r.jobs.endStart = nil
+// endStart lets the next replica start.
+func (r *Replica) endStart() {
+	if r.jobs.releaseStart != nil {
+		r.jobs.releaseStart()
+		r.jobs.releaseStart = nil
 	}
 }
 
-// due begins what it is time for, in a batch where there is one.
-func (r *Replica) due(ctx context.Context, missed uint64, b *lane.Batch) {
-	if r.held != nil {
-		// A page waits for answers until the next moment at the latest.
-		r.settle()
+// runDue starts a scrape, a health check and, less often, a query for the identity.
+func (r *Replica) runDue(ctx context.Context, missed uint64, b *lane.Batch) {
+	if r.pending != nil {
+		// A page waits for answers no longer than until the next scrape.
+		r.publishPending()
 	}
 	if r.status.Scrapes > 0 {
-		r.tally.Skipped += missed
+		r.counters.skipped += missed
 	}
 	switch {
 	case !r.jobs.page.running:
 		r.scrape(ctx, b)
 	case r.status.Scrapes > 0:
-		r.tally.Skipped++
+		r.counters.skipped++
 	}
-	r.jobs.health.want(ctx, time.Now(), func(ctx context.Context) { r.checkHealth(ctx, b) })
-	// Moments come a little early or late.
-	if time.Since(r.jobs.identity.began) >= r.identityPace()-r.target.Interval/2 {
-		r.askIdentity(ctx)
+	r.jobs.health.ensure(ctx, time.Now(), func(ctx context.Context) { r.checkHealth(ctx, b) })
+	// The clock may be a little early or late.
+	if time.Since(r.jobs.identity.started) >= r.identityInterval()-r.target.Interval/2 {
+		r.queryIdentity(ctx)
 	}
 }
 
-// proceed does what became possible by what happened last.
-func (r *Replica) proceed(ctx context.Context) {
-	if r.held != nil && r.held.ready(&r.jobs) {
-		r.settle()
+// followUp runs what the last change made possible.
+func (r *Replica) followUp(ctx context.Context) {
+	if r.pending != nil && r.pending.ready(&r.jobs) {
+		r.publishPending()
 	}
-	if r.jobs.health.again && !r.jobs.health.running {
-		r.askHealth(ctx)
+	if r.jobs.health.rerun && !r.jobs.health.running {
+		r.queryHealth(ctx)
 	}
-	if r.jobs.identity.again && !r.jobs.identity.running {
-		r.askIdentity(ctx)
+	if r.jobs.identity.rerun && !r.jobs.identity.running {
+		r.queryIdentity(ctx)
 	}
-	r.seeRestart(ctx)
-	if r.status.Scrapes > 0 && !r.jobs.health.running && !r.jobs.page.running && r.steady.HealthOutdated(r.signs()) {
-		r.askHealth(ctx)
+	r.checkRestarts(ctx)
+	if r.status.Scrapes > 0 && !r.jobs.health.running && !r.jobs.page.running && r.pacer.HealthOutdated(r.signs()) {
+		r.queryHealth(ctx)
 	}
-	r.proceedCanary(ctx)
-	if r.jobs.watch != nil {
-		r.jobs.watch()
+	r.followUpCanary(ctx)
+	if r.jobs.onChange != nil {
+		r.jobs.onChange()
 	}
 }

@@ -11,31 +11,26 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// ageSlack is how much longer than two intervals and a timeout a page may be
-// shown: pages are held for a second, and a busy machine is late.
-const ageSlack = 2 * time.Second
-
-// scrape begins a scrape: over the lane to the page where there is one and a batch
-// to put the request in, in a goroutine of its own otherwise, or when the lane
-// brings no answer.
+// scrape starts a scrape: in the batch if there is one and the page has a lane,
+// otherwise, or if the lane fails, in a goroutine of its own.
 func (r *Replica) scrape(ctx context.Context, b *lane.Batch) {
-	p, f := r.begin(ctx, &r.jobs.page), r.fetcher()
+	run, f := r.startJob(ctx, &r.jobs.page), r.fetcher()
 	if b != nil && f.Settled() {
-		l := r.pageLane.to(f.Server.URL, func() *lane.Lane { return r.pool.Scraper.PageLane(f.Server.URL, r.target.Timeout) })
+		l := r.pageLane.get(f.Server.URL, func() *lane.Lane { return r.pool.Scraper.PageLane(f.Server.URL, r.target.Timeout) })
 		if l != nil && b.Add(l, func(answer lane.Answer, ok bool) {
 			if ok {
-				p.scrapeAndPublish(f, &answer)
+				run.scrapeAndPublish(f, &answer)
 				return
 			}
-			go p.scrapeAndPublish(f, nil)
+			go run.scrapeAndPublish(f, nil)
 		}) {
 			return
 		}
 	}
-	go p.scrapeAndPublish(f, nil)
+	go run.scrapeAndPublish(f, nil)
 }
 
-// fetcher returns what asks for the next page, given what is known by now.
+// fetcher returns the fetcher of the next page.
 func (r *Replica) fetcher() *scrape.Fetcher {
 	return &scrape.Fetcher{
 		Scraper: r.pool.Scraper, Target: r.target, Marker: r.pool.Marker, Patience: r.pool.IdentityInterval,
@@ -43,62 +38,35 @@ func (r *Replica) fetcher() *scrape.Fetcher {
 	}
 }
 
-// scrapeAndPublish is the life of a page: it is fetched, then parsed with the labels
-// of the replica, derived from, assessed and published. A page that says who its
-// server is only together with the answers of the API waits for those in between.
-// An answer that came over a lane is valid until this returns.
-func (p jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
+// scrapeAndPublish is the life of a page: it is fetched, parsed with the labels of
+// the replica, derived from, assessed and published. The first page of a server or
+// of one of its processes first waits for the answers of the API, which its labels
+// are made from. An answer from a lane is valid until scrapeAndPublish returns.
+func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 	page := &f.Fetched
-	if failed := p.guard("scrape", func() { f.Fetch(p.ctx, answer) }); failed != nil {
-		page.Err, page.Received = failed, time.Now()
+	if err := run.guard("scrape", func() { f.Fetch(run.ctx, answer) }); err != nil {
+		page.Err, page.Received = err, time.Now()
 		page.Duration = page.Received.Sub(page.Start)
 	}
-	taken := p.answer(func() {
-		p.found(p.ctx, page.Server)
-		if first := p.isFirst(page); p.answersAPI() && (first || p.beginsToRefuse(page.Err)) {
-			p.hold(p.ctx, page, first)
+	delivered := run.finish(func() {
+		run.setServer(run.ctx, page.Server)
+		if first := run.isFirst(page); run.hasAPI() && (first || run.newlyRefused(page.Err)) {
+			run.waitForAPI(run.ctx, page, first)
 			return
 		}
-		raw, err := p.parse(page)
-		if err == nil && p.answersAPI() && p.another(page, raw) {
-			p.hold(p.ctx, page, true)
+		raw, err := run.parse(page)
+		if err == nil && run.hasAPI() && run.restarted(page, raw) {
+			run.waitForAPI(run.ctx, page, true)
 			return
 		}
-		p.publishPage(page, raw, err)
+		run.publishPage(page, raw, err)
 	})
-	if !taken {
+	if !delivered {
 		page.Release()
 	}
 }
 
-// publishPage takes a parsed page down the rest of the line, to the snapshot that
-// readers see. A scrape that failed takes the replica's series off the page; those
-// about it stay.
-func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err error) {
-	page.Release()
-	var next snapshot.Snapshot
-	before, asleep := r.status, r.slot.Suspended()
-	shape := shape(raw)
-	if err == nil {
-		r.tally.Count(shape.Drops())
-		next.Raw, next.Derived, err = r.derive(page, raw, asleep)
-	}
-	if err == nil {
-		r.sightCanary(page)
-		next.Expires = page.Received.Add(asleep + 2*r.target.Interval + r.target.Timeout + ageSlack)
-	} else {
-		shape = nil
-	}
-	r.status.LeftOut = r.tally.LeaveOut(shape, r.numbers.deriver.LeftOut())
-	r.report(page, err)
-	_ = r.guard("assess", func() { r.assess(err) })
-	r.shown.failed = err
-	r.publish(next)
-	r.startEnded()
-	r.announce(&before)
-}
-
-// parse reads a page with the labels of the replica.
+// parse parses a page and gives its series the labels of the replica.
 func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
 	r.status.BodyBytes = int64(len(p.Page.Body))
 	if p.Err != nil {
@@ -115,17 +83,48 @@ func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
 	return raw, nil
 }
 
-// derive takes the numbers of a page into the window of the derived series, given
-// how long the machine slept so far, and renders what is shown of page and window. A
-// rule that panics costs the derived series of the page alone.
+// maxLateness is how much longer than two intervals and a timeout a page is served:
+// pages may wait for the API for a second, and a busy machine is late.
+const maxLateness = 2 * time.Second
+
+// publishPage derives from a parsed page, assesses the replica and publishes the
+// snapshot. A scrape that failed removes the replica's series; those about the
+// replica stay.
+func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err error) {
+	page.Release()
+	var next snapshot.Snapshot
+	before, asleep := r.status, r.slot.Suspended()
+	shape := shape(raw)
+	if err == nil {
+		r.counters.addPage(shape.Drops())
+		next.Raw, next.Derived, err = r.derive(page, raw, asleep)
+	}
+	if err == nil {
+		r.observeLoad(page)
+		next.Expires = page.Received.Add(asleep + 2*r.target.Interval + r.target.Timeout + maxLateness)
+	} else {
+		shape = nil
+	}
+	r.status.LeftOut = r.counters.setLeftOut(shape, r.deriver.LeftOut())
+	r.recordScrape(page, err)
+	_ = r.guard("assess", func() { r.assess(err) })
+	r.published.err = err
+	r.publish(next)
+	r.endStart()
+	r.logChanges(&before)
+}
+
+// derive adds a page to the windows and renders the derived series; asleep is how
+// long the machine has slept so far. A rule that panics costs only the derived series
+// of this page.
 func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, asleep time.Duration) (shown, derived *exposition.Block, err error) {
 	at := p.Received.Sub(r.pool.Origin) + asleep
-	if err = r.guard("derive", func() { r.numbers.deriver.Follow(at, raw, r.page.last) }); err != nil {
+	if err = r.guard("derive", func() { r.deriver.Follow(at, raw, r.reader.last) }); err != nil {
 		r.reset()
 		return nil, nil, err
 	}
 	if r.pool.Page.Normalised || len(r.pool.Page.Aliases) > 0 {
-		_ = r.guard("derive", func() { derived = r.numbers.deriver.Render(raw) })
+		_ = r.guard("derive", func() { derived = r.deriver.Render(raw) })
 	}
 	if !r.pool.Page.Raw {
 		raw = nil
@@ -133,24 +132,49 @@ func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, asleep time.D
 	return raw, derived, nil
 }
 
-// laneFor is the lane to an address that may become another: it is built when it is
-// first needed, and again when the address is another.
-type laneFor struct {
+// recordScrape updates the status after a scrape; failed is why there is no page.
+func (r *Replica) recordScrape(p *scrape.Fetched, failed error) {
+	s := &r.status
+	s.PageURL, s.Companion = r.server.URL, r.server.Companion
+	s.LastScrape, s.LastDuration = p.Start, p.Duration
+	s.Scrapes++
+	s.EngineEvidence = r.server.Evidence
+	if failed == nil {
+		s.Health, s.LastSuccess, s.LastError, s.LastReason = target.HealthUp, p.Received, "", ""
+		return
+	}
+	reason := scrape.ReasonOf(failed)
+	s.Failures++
+	s.Samples = 0
+	r.server.Uncertain = true
+	if reason == scrape.ReasonBodyTooLarge {
+		s.BodyBytes = -1
+	}
+	r.counters.failures[reason]++
+	s.Health, s.LastError, s.LastReason = target.HealthDown, failed.Error(), string(reason)
+	if r.target.Auto() && s.LastSuccess.IsZero() {
+		// No page was ever found at this URL: detect the server again next time.
+		r.server.URL = ""
+	}
+}
+
+// laneCache holds the lane to a URL and builds another when the URL changes.
+type laneCache struct {
 	lane *lane.Lane
 	url  string
 }
 
-// to returns the lane to an address, nil where that has none.
-func (l *laneFor) to(url string, build func() *lane.Lane) *lane.Lane {
-	if l.url != url {
-		l.close()
-		l.url, l.lane = url, build()
+// get returns the lane to a URL, or nil if it has none.
+func (c *laneCache) get(url string, build func() *lane.Lane) *lane.Lane {
+	if c.url != url {
+		c.close()
+		c.url, c.lane = url, build()
 	}
-	return l.lane
+	return c.lane
 }
 
-func (l *laneFor) close() {
-	if l.lane != nil {
-		l.lane.Close()
+func (c *laneCache) close() {
+	if c.lane != nil {
+		c.lane.Close()
 	}
 }

@@ -39,27 +39,27 @@ type server struct {
 	slept time.Duration
 }
 
-// asleep returns how long the machine of the replica was suspended.
+// asleep returns how long the machine of the replica slept.
 func (s *server) asleep() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.slept
 }
 
-// answering is how a server answers at some time.
+// answering has the present answers of a server.
 type answering struct {
 	page      string
 	unframed  bool
 	failed    error
 	pageTakes time.Duration
-	// api are the bodies by path, status and body what all others are answered, 404
-	// unless it is set; refused says that nothing listens there.
+	// api has the bodies by path; other paths answer status, 404 by default, and body.
+	// refused is true if nothing listens.
 	api      map[string]string
 	status   int
 	body     string
 	refused  bool
 	apiTakes time.Duration
-	// stream are the frames of an answer to a client; hung says that there is none.
+	// stream has the frames of an answer to a client; hung is true if there is none.
 	stream string
 	hung   bool
 }
@@ -67,7 +67,7 @@ type answering struct {
 // never is longer than anything waits.
 const never = 24 * time.Hour
 
-// tritonAnswers are those of a Triton that is ready.
+// tritonAnswers returns the answers of a Triton that is ready.
 func tritonAnswers() answering {
 	return answering{
 		page: `nv_inference_request_success{model="tensorrt_llm",version="1"} 5` + "\n",
@@ -79,8 +79,8 @@ func tritonAnswers() answering {
 	}
 }
 
-// serveAnswers are those of a trtllm-serve of a version, which answers its
-// clients with a text.
+// serveAnswers returns the answers of a trtllm-serve, which answers its clients with
+// text.
 func serveAnswers(version, text string) answering {
 	return answering{
 		page: `trtllm_request_success_total{model_name="llama",engine_type="undefined"} 4` + "\n",
@@ -93,14 +93,14 @@ func serveAnswers(version, text string) answering {
 	}
 }
 
-// change has the server answer otherwise from now on.
+// change changes the answers of the server.
 func (s *server) change(how func(now *answering)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	how(&s.now)
 }
 
-// answer is how the server answers now, after noting what it was asked.
+// answer returns the present answers and counts the request.
 func (s *server) answer(address string) (now answering, path string) {
 	path = address
 	if u, err := url.Parse(address); err == nil {
@@ -115,14 +115,14 @@ func (s *server) answer(address string) (now answering, path string) {
 	return s.now, path
 }
 
-// count is how often a path was asked for.
+// count returns the number of requests for a path.
 func (s *server) count(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked[path]
 }
 
-// pass lets time pass unless ctx ends first.
+// pass waits, unless ctx ends first.
 func pass(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -192,7 +192,7 @@ func failed(reason scrape.Reason) error {
 	return &scrape.Error{Reason: reason, Err: errors.New("no page")}
 }
 
-// stepped is a replica in a bubble of synctest that is due when a test says so.
+// stepped is a replica in a synctest bubble that is due when the test calls due.
 type stepped struct {
 	*Replica
 	*server
@@ -204,8 +204,7 @@ type stepped struct {
 	cancel func()
 }
 
-// step makes a replica of a server; change may alter what it is made of. The
-// rates of its bubble begin to count at once.
+// step returns a replica of a server; change may change its target and its pool.
 func step(t *testing.T, now answering, change func(*target.Target, *Pool)) *stepped {
 	t.Helper()
 	s := &server{now: now}
@@ -225,18 +224,18 @@ func step(t *testing.T, now answering, change func(*target.Target, *Pool)) *step
 	return &stepped{Replica: r, server: s, t: t, store: store, ctx: ctx, cancel: cancel}
 }
 
-// due has the replica do what it is time for, and what needs no time.
+// due runs what is due, and what follows without delay.
 func (s *stepped) due() {
 	s.read()
 	s.Schedules()[0].Due(s.ctx, 0, nil)
 	synctest.Wait()
 }
 
-// read ends what the test has read of the replica's state: what its owner does
-// from now on comes after it, for the race detector too.
-func (s *stepped) read() { s.do(func() {}) }
+// read synchronizes the test's reads of the replica's state with later updates, for the
+// race detector.
+func (s *stepped) read() { s.update(func() {}) }
 
-// after lets time pass, with what happens at its end.
+// after waits and runs what is due then.
 func (s *stepped) after(d time.Duration) target.Status {
 	s.read()
 	time.Sleep(d)
@@ -244,7 +243,7 @@ func (s *stepped) after(d time.Duration) target.Status {
 	return s.slot.Status()
 }
 
-// page is what readers see of the replica.
+// page returns the page that readers see.
 func (s *stepped) page() string {
 	v := s.store.Blocks(nil)
 	var page []byte
@@ -256,7 +255,7 @@ func (s *stepped) page() string {
 	return string(page)
 }
 
-// shows requires readers to see a text, on a line that a failure prints.
+// shows requires that the page has a text. A failure prints similar lines.
 func (s *stepped) shows(text string) {
 	s.t.Helper()
 	page := s.page()

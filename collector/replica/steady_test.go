@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 )
 
-// complete answers are those of a Triton that answers all questions.
+// complete returns the answers of a Triton that answers every request.
 func complete() answering {
 	now := tritonAnswers()
 	now.api["/v2/models/tensorrt_llm/config"] = `{"name":"tensorrt_llm","backend":"python"}`
@@ -99,6 +99,6 @@ func TestAnAnswerThatStandsIsAnAnswerOfNow(t *testing.T) {
 		require.NotSame(t, first, s.answers.Health)
 		require.Equal(t, first.Health, s.answers.Health.Health)
 		require.Equal(t, 70*time.Millisecond, s.answers.Health.Duration)
-		require.True(t, s.jobs.health.since(time.Now().Add(-2*time.Second)))
+		require.True(t, s.jobs.health.answeredSince(time.Now().Add(-2*time.Second)))
 	})
 }

@@ -11,33 +11,32 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// validateFiles checks that the files that keys name can be read and that no
-// key refers to a secret store, which is not supported. It reads
-// the printed document, so that no key of a room is forgotten.
+// validateFiles checks that files named by keys can be read, and refuses references to
+// secret stores. It walks the marshaled document, which has the keys of all packages.
 func (f *File) validateFiles() error {
 	var doc yaml.Node
 	if err := doc.Encode(f); err != nil {
 		return fmt.Errorf("print configuration: %w", err)
 	}
-	return filesOf(&doc, "", "")
+	return validateFilesBelow(&doc, "", "")
 }
 
-// filesOf checks the files below one node; key is the one it is the value of.
-func filesOf(n *yaml.Node, path, key string) error {
+// validateFilesBelow checks the files below one node, which is the value of key.
+func validateFilesBelow(n *yaml.Node, path, key string) error {
 	var errs []error
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name := n.Content[i].Value
 			below := join(path, name)
-			if isChosen(key) {
+			if hasArbitraryKeys(key) {
 				name = ""
 			}
-			errs = append(errs, filesOf(n.Content[i+1], below, name))
+			errs = append(errs, validateFilesBelow(n.Content[i+1], below, name))
 		}
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
-			errs = append(errs, filesOf(item, path+"["+strconv.Itoa(i)+"]", key))
+			errs = append(errs, validateFilesBelow(item, path+"["+strconv.Itoa(i)+"]", key))
 		}
 	case yaml.ScalarNode:
 		isHeaderFile := key == "files" && strings.Contains(path, ".http_headers")
@@ -53,13 +52,13 @@ func filesOf(n *yaml.Node, path, key string) error {
 	return errors.Join(errs...)
 }
 
-// isChosen reports whether the names in the mapping of a key are the operator's own: one
-// that ends as the keys of files do says nothing of its value.
-func isChosen(key string) bool {
+// hasArbitraryKeys reports whether the mapping of a key has keys chosen by the operator,
+// whose suffixes mean nothing.
+func hasArbitraryKeys(key string) bool {
 	return slices.Contains([]string{"labels", "model_ids", "endpoint_params", "claims", "proxy_connect_header"}, key)
 }
 
-// checkFile says why a file cannot be read.
+// checkFile reports why a file cannot be read.
 func checkFile(path, name string) error {
 	info, err := os.Stat(name)
 	switch {

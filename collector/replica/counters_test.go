@@ -48,24 +48,24 @@ up 0
 `
 
 func TestSeriesOfATargetThatWasNotScraped(t *testing.T) {
-	tally := newTally(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
-	b := tally.Block(&target.Status{}, derive.Stats{})
+	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
+	b := c.render(&target.Status{}, derive.Stats{})
 	require.Contains(t, text(b), `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 0`+"\n")
 	require.Equal(t, nothing, bare(b))
 }
 
 func TestWhatHappenedToATargetIsCounted(t *testing.T) {
-	tally := newTally(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
-	tally.Skipped, tally.Reshaped = 1, 2
+	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
+	c.skipped, c.reshaped = 1, 2
 	drops := exposition.Drops{Collisions: 3, Timestamps: 4, Conflicts: 5}
 	for i := range drops.ByReason {
 		drops.ByReason[i] = uint32(10 + i)
 	}
-	tally.Count(drops)
-	tally.Count(drops)
-	tally.Failed(scrape.ReasonTimeout)
-	tally.Failed(scrape.ReasonTimeout)
-	tally.Failed(scrape.ReasonParse)
+	c.addPage(drops)
+	c.addPage(drops)
+	c.failures[scrape.ReasonTimeout]++
+	c.failures[scrape.ReasonTimeout]++
+	c.failures[scrape.ReasonParse]++
 	up := &target.Status{
 		Scraping: target.Scraping{Health: target.HealthUp, LastDuration: 1500 * time.Millisecond, Samples: 7, BodyBytes: 8, Scrapes: 9, LastSuccess: time.Unix(1000, 5e8)},
 	}
@@ -101,21 +101,21 @@ shape_changes_total 2
 timestamps_stripped_total 8
 type_conflicts_total 10
 up 1
-`, bare(tally.Block(up, stats)))
+`, bare(c.render(up, stats)))
 	down := &target.Status{Scraping: target.Scraping{Health: target.HealthDown, Samples: 7, BodyBytes: -1}}
-	page := bare(tally.Block(down, derive.Stats{}))
+	page := bare(c.render(down, derive.Stats{}))
 	require.NotContains(t, page, "scrape_samples", "there is no page")
 	require.Contains(t, page, "body_bytes -1\n", "it was over the limit")
 	require.NotContains(t, page, "derived_skipped")
 }
 
 func TestRulesActOnTheExportersOwnSeriesAndGiveWayToOtherBlocks(t *testing.T) {
-	tally := newTally(&target.Target{PoolID: "p", ReplicaID: "r"}, dropping("reason"))
+	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, dropping("reason"))
 	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}}
 	const one = `x{pool_id="p",replica_id="r"}`
-	require.Equal(t, one+" 1\n", text(tally.Block(up, derive.Stats{})), "of equal ones the first")
+	require.Equal(t, one+" 1\n", text(c.render(up, derive.Stats{})), "of equal ones the first")
 	page, err := exposition.NewCache(exposition.Options{}).Parse([]byte(one+" 7\n"), "")
 	require.NoError(t, err)
-	require.Empty(t, text(tally.Block(up, derive.Stats{}, nil, nil, page.Shape())))
-	require.Equal(t, one+" 1\n", text(tally.Block(up, derive.Stats{})))
+	require.Empty(t, text(c.render(up, derive.Stats{}, nil, nil, page.Shape())))
+	require.Equal(t, one+" 1\n", text(c.render(up, derive.Stats{})))
 }

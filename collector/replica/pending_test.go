@@ -139,8 +139,8 @@ func TestAPageBeginsToBeRefused(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
-			r := &Replica{record: record{status: c.was}, answers: api.Answers{Health: c.health}}
-			require.Equal(t, c.begins, r.beginsToRefuse(c.failed))
+			r := &Replica{status: c.was, answers: api.Answers{Health: c.health}}
+			require.Equal(t, c.begins, r.newlyRefused(c.failed))
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// beats are the moments at which the work of an alarm was begun, since the
-// bubble's beginning, and what each missed.
+// beats records when a task was started, since the start of the bubble, and how many
+// times each start had missed.
 type beats struct {
 	mu     sync.Mutex
 	origin time.Time
@@ -21,24 +21,24 @@ type beats struct {
 	missed []uint64
 }
 
-// due notes one.
+// due records one.
 func (b *beats) due(missed uint64, _ *lane.Batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.at, b.missed = append(b.at, time.Since(b.origin)), append(b.missed, missed)
 }
 
-// count is how many there were.
+// count returns their number.
 func (b *beats) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.at)
 }
 
-// ticking is a clock that runs until the bubble ends.
-func ticking(t *testing.T) *clock {
+// ticking is a scheduler that runs until the bubble ends.
+func ticking(t *testing.T) *scheduler {
 	t.Helper()
-	c := newClock(time.Now())
+	c := newScheduler(time.Now())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -52,8 +52,8 @@ func ticking(t *testing.T) *clock {
 	return c
 }
 
-// added has a clock begin work that is noted in beats.
-func added(c *clock, key string, every, soon time.Duration, b *beats) *alarm {
+// added has a scheduler start work that is noted in beats.
+func added(c *scheduler, key string, every, soon time.Duration, b *beats) *task {
 	b.origin = time.Now()
 	return c.add(key, every, soon, b.due)
 }
@@ -70,7 +70,7 @@ func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
 		synctest.Wait()
 		require.Less(t, b.at[0], soon)
 		phase := (17*time.Second + b.at[1]) % every
-		require.Equal(t, slotted(offset("p/a", every), every), phase)
+		require.Equal(t, slotStart(offset("p/a", every), every), phase)
 		for i := 2; i < len(b.at); i++ {
 			require.Equal(t, every, b.at[i]-b.at[i-1])
 		}
@@ -101,15 +101,15 @@ func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		all := make([]beats, 5)
-		var alarms []*alarm
+		var tasks []*task
 		for i := range all {
-			alarms = append(alarms, added(c, "p/r"+string(rune('0'+i)), time.Second, time.Second, &all[i]))
+			tasks = append(tasks, added(c, "p/r"+string(rune('0'+i)), time.Second, time.Second, &all[i]))
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
-		c.remove(alarms[1])
-		c.remove(alarms[3])
-		c.remove(alarms[3]) // Twice is once.
+		c.remove(tasks[1])
+		c.remove(tasks[3])
+		c.remove(tasks[3]) // Twice is once.
 		var before []int
 		for i := range all {
 			before = append(before, all[i].count())
@@ -118,7 +118,7 @@ func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
 		synctest.Wait()
 		for i := range all {
 			began := map[bool]int{true: 0, false: 10}[i == 1 || i == 3]
-			require.Equal(t, before[i]+began, all[i].count(), "alarm %d", i)
+			require.Equal(t, before[i]+began, all[i].count(), "task %d", i)
 		}
 	})
 }
@@ -126,7 +126,7 @@ func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
 func TestMomentsThatPassWhileNobodyLooksAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newClock(time.Now())
+		c := newScheduler(time.Now())
 		var b beats
 		added(c, "p/a", 10*time.Second, time.Second, &b)
 		look := func(after time.Duration) {

@@ -69,7 +69,7 @@ func TestScrapingOnce(t *testing.T) {
 				}
 				s := step(t, now, c.target)
 				begun := time.Now()
-				status := s.Once(s.ctx)
+				status := s.ScrapeOnce(s.ctx)
 				require.Equal(t, c.takes, time.Since(begun))
 				require.EqualValues(t, c.scrapes, status.Scrapes)
 				require.Equal(t, c.health, status.Health, status.LastError)
@@ -87,7 +87,7 @@ func TestScrapingOnceWaitsForTheAnswerAboutHealth(t *testing.T) {
 		now := serveAnswers("1.1.0", "")
 		s := step(t, now, nil)
 		s.slow = map[string]time.Duration{"/health": 3 * time.Second}
-		status := s.Once(s.ctx)
+		status := s.ScrapeOnce(s.ctx)
 		require.EqualValues(t, 1, status.Scrapes)
 		require.Equal(t, "the API answers 200; whether its requests fail cannot be seen: this release counts no errors", status.StateReason)
 		s.shows(`llm_server_ready{`)
@@ -103,7 +103,7 @@ func TestScrapingOnceEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 		defer cancel()
 		begun := time.Now()
-		require.Zero(t, s.Once(ctx).Scrapes)
+		require.Zero(t, s.ScrapeOnce(ctx).Scrapes)
 		require.Equal(t, time.Second, time.Since(begun))
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// names is a legal page of so many names.
+// names returns a valid page of n families.
 func names(n int) string {
 	var page strings.Builder
 	for i := range n {
@@ -23,7 +23,7 @@ func names(n int) string {
 	return page.String()
 }
 
-// A page for which there is no memory is refused before it takes it; nobody else feels
+// A page for which there is no memory is refused before it takes any; no other target is
 // it, and it is read when others have given back what they had.
 func TestAPageForWhichThereIsNoMemoryIsRefused(t *testing.T) {
 	before := debug.SetMemoryLimit(48 << 20)

@@ -1,0 +1,78 @@
+package canary
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+// answer is what has been read of an answer so far.
+type answer struct {
+	// texts are the texts of the frames that have any, frames their number.
+	texts  []string
+	frames int
+	// first and last are when the first and the last of them arrived, gap is the longest
+	// time between two.
+	first, last time.Time
+	gap         time.Duration
+	// usage is the number of tokens that the server reported last, 0 for none.
+	usage int
+	// queued and engineFirst are the times from the request's arrival to its place in the
+	// batch and to its first token, as measured by the server; 0 for none.
+	queued, engineFirst time.Duration
+	// finished is true if a frame had the reason why the answer ended, done if the stream
+	// has ended, at end.
+	finished, done bool
+	end            time.Time
+	// progressed is true if the last event had text, ending while only the end of the
+	// stream is missing.
+	progressed, ending bool
+}
+
+// addText adds the text of one frame. Frames without text do not count: Triton's
+// OpenAI frontend sends one before the first token.
+func (a *answer) addText(text string, now time.Time) {
+	if text == "" {
+		return
+	}
+	a.frames++
+	a.texts = append(a.texts, text)
+	if a.frames == 1 {
+		a.first = now
+	} else {
+		a.gap = max(a.gap, now.Sub(a.last))
+	}
+	a.last, a.progressed = now, true
+}
+
+// hasAll reports whether all tokens have arrived, so that only the end is missing.
+func (a *answer) hasAll(tokens int) bool {
+	return a.finished || a.frames >= tokens || a.usage >= tokens
+}
+
+// tokens returns the number of tokens that the server reported, or else of frames.
+func (a *answer) tokens() int {
+	if a.usage > 0 {
+		return a.usage
+	}
+	return a.frames
+}
+
+// output returns a hash of the text, whichever way it is split into frames. Frames
+// hold either new text, or all text so far, or new text and in the last frame all of
+// it (TensorRT-LLM's llmapi model, and accumulate_tokens).
+func (a *answer) output() string {
+	last := a.texts[len(a.texts)-1]
+	growing := true
+	for i := 1; i < len(a.texts); i++ {
+		growing = growing && strings.HasPrefix(a.texts[i], a.texts[i-1])
+	}
+	before := strings.Join(a.texts[:len(a.texts)-1], "")
+	text := before + last
+	if growing || len(a.texts) > 2 && strings.HasPrefix(last, before) {
+		text = last
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,72 @@
+package canary
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// canceled is the result of a request that the canary ended midway, as intended.
+const canceled Result = "canceled"
+
+// Cancellation is the outcome of a request that was to be canceled midway.
+type Cancellation struct {
+	// At is when the connection was closed. It is zero if that did not happen; Reason
+	// says why.
+	At     time.Time
+	Reason string
+	// SelfEnd is when the server may have ended the request by itself.
+	SelfEnd time.Time
+}
+
+// Cancel requests a long answer and closes the connection midway when seen is closed,
+// which has to happen within CancelWithin of the first token. Pace is the time per
+// token of an earlier answer.
+func (c *Config) Cancel(ctx context.Context, open Opener, q Question, pace time.Duration, seen <-chan struct{}) Cancellation {
+	timeout := time.Duration(c.FirstTokenTimeout + c.CancelWithin)
+	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{Timeout, fmt.Sprintf("no page showed the request in flight within %s", timeout)})
+	defer release()
+	bounded, hangUp := context.WithCancelCause(bounded)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer hangUp(nil)
+	watching.Go(func() {
+		select {
+		case <-seen:
+			hangUp(&failure{result: canceled})
+		case <-bounded.Done():
+		}
+	})
+	a := &attempt{cfg: c, open: open, question: q, tokens: c.CancelTokens, long: true, life: ctx}
+	failed := a.run(bounded)
+	switch now := time.Now(); {
+	case ctx.Err() != nil:
+		return Cancellation{Reason: "the exporter gave up the request"}
+	case failed == nil:
+		return Cancellation{Reason: fmt.Sprintf("the answer ended by itself after %d frames with text; raise cancel_tokens", a.answer.frames)}
+	case failed.result != canceled:
+		return Cancellation{Reason: failed.Error()}
+	case a.timer == nil:
+		return Cancellation{Reason: "a page showed requests in flight before it was sent"}
+	default:
+		return Cancellation{At: now, SelfEnd: a.selfEnd(pace)}
+	}
+}
+
+// selfEnd returns when the server may have ended the request by itself: after half of
+// the time for all tokens, because it may speed up and a frame may hold several tokens.
+func (a *attempt) selfEnd(pace time.Duration) time.Time {
+	if answer := &a.answer; answer.frames > 1 {
+		pace = min(pace, answer.last.Sub(answer.first)/time.Duration(answer.frames-1))
+	}
+	return a.sent.Load().Add(pace * time.Duration(a.tokens) / 2)
+}
+
+// Pace returns the time per token of a good answer.
+func (r *Report) Pace() time.Duration {
+	if r.Frames > 1 && r.Tokens > 1 {
+		return (r.Duration - r.FirstToken - r.Tail) / time.Duration(r.Tokens-1)
+	}
+	return r.Duration / time.Duration(max(1, r.Tokens))
+}

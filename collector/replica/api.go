@@ -1,0 +1,141 @@
+package replica
+
+import (
+	"context"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
+)
+
+// api returns the server's API, nil if there is none.
+func (r *Replica) api() *api.Endpoint {
+	return r.locator.Locate(r.pool.Scraper, r.target, r.server.Engine, r.pool.GRPC)
+}
+
+// queryHealth queries whether the server is live and ready, unless a query is
+// running.
+func (r *Replica) queryHealth(ctx context.Context) {
+	server := r.api()
+	if server == nil || r.jobs.health.running {
+		return
+	}
+	r.pacer.HealthRequested(r.signs())
+	runJob(r.startJob(ctx, &r.jobs.health), "health", server.Health, func(h api.Health, failed error) { r.setHealth(server, h, failed) })
+}
+
+// setHealth applies an answer about health, unless the API was found at another
+// address meanwhile.
+func (r *Replica) setHealth(from *api.Endpoint, h api.Health, failed error) {
+	if failed == nil && from == r.api() {
+		r.answers.AddHealth(h)
+		r.answers.Reconcile(r.api(), r.reader.last)
+		r.reassess()
+	}
+}
+
+// checkHealth queries only the readiness of a server that shows no change, in the
+// batch if there is one, and the whole health of any other. An address that may not
+// be the server's own is queried once per identity interval.
+func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
+	before := r.answers.Health
+	if before != nil && r.answers.Unconfirmed && r.isReady() && time.Since(r.jobs.health.started) < r.pool.IdentityInterval {
+		return
+	}
+	server := r.api()
+	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || !r.pacer.HealthValid(before, r.signs(), r.pool.IdentityInterval) {
+		r.queryHealth(ctx)
+		return
+	}
+	run := r.startJob(ctx, &r.jobs.health)
+	alone := func() {
+		runJob(run, "health", func(ctx context.Context) api.Health { return server.Recheck(ctx, before) },
+			func(h api.Health, failed error) { r.setHealth(server, h, failed) })
+	}
+	l := r.readyLane.get(server.ReadyURL(), func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.KeepAlive()) })
+	if b == nil || l == nil || !b.Add(l, func(answer lane.Answer, ok bool) {
+		if ok {
+			run.finish(func() { r.setHealth(server, before.Repeat(answer.Duration), nil) })
+			return
+		}
+		alone()
+	}) {
+		alone()
+	}
+}
+
+// queryIdentity queries versions and models, unless a query is running.
+func (r *Replica) queryIdentity(ctx context.Context) {
+	if r.api() == nil || r.jobs.identity.running {
+		return
+	}
+	r.pacer.IdentityRequested(r.signs())
+	server, run := r.locator.ForIdentity(&r.answers), r.startJob(ctx, &r.jobs.identity)
+	runJob(run, "identity", func(ctx context.Context) api.Identity {
+		return server.Identity(ctx, r.pool.EngineDir, func(early engine.Facts) {
+			run.deliver(func() { r.answers.AddPartialFacts(early) })
+		})
+	}, func(found api.Identity, failed error) {
+		if failed != nil {
+			return
+		}
+		if found.From.Base != r.api().Base {
+			// The API is at another address than before.
+			r.locator.Current = found.From
+			r.answers = api.Answers{Iterations: r.answers.Iterations}
+			r.answers.Inherit(r.history.api, found.From)
+			r.jobs.health.ensure(ctx, time.Now(), r.queryHealth)
+		}
+		r.pacer.IdentityReceived(&found.Facts)
+		r.answers.AddFacts(found.Facts, r.pool.IdentityInterval)
+		r.answers.Reconcile(found.From, r.reader.last)
+	})
+}
+
+// checkRestarts queries the identity of a server whose counters show that it has
+// restarted: it may be of another version.
+func (r *Replica) checkRestarts(ctx context.Context) {
+	n := r.deriver.Stats().Restarts
+	if n == r.restarts {
+		return
+	}
+	r.restarts = n
+	r.answers.Distrust()
+	r.jobs.identity.ensure(ctx, r.status.LastScrape, r.queryIdentity)
+}
+
+// iterationsDue reads the iterations since the last reading.
+func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
+	server, path := r.api(), r.server.Engine.IterationsPath()
+	if server == nil || path == "" || r.jobs.iterations.running {
+		return
+	}
+	last := r.answers.BeginReading()
+	runJob(r.startJob(ctx, &r.jobs.iterations), "iterations", func(ctx context.Context) api.Reading {
+		return server.Iterations(ctx, path, last)
+	}, func(reading api.Reading, failed error) {
+		if failed != nil {
+			reading = last
+			reading.Err = failed
+		}
+		r.answers.AddReading(reading, r.log)
+	})
+}
+
+// signs returns the present signs that the server may have changed.
+func (r *Replica) signs() api.Signs {
+	return api.Signs{Epoch: r.server.Epoch, Reshaped: r.counters.reshaped, Restarts: r.deriver.Stats().Restarts}
+}
+
+// isReady reports whether the server is in state ready.
+func (r *Replica) isReady() bool { return r.status.State == string(assess.Ready) }
+
+// identityInterval returns the time between two queries for the identity.
+func (r *Replica) identityInterval() time.Duration {
+	if !r.isReady() {
+		return r.pacer.RetryInterval(r.pool.IdentityInterval)
+	}
+	return r.pacer.IdentityInterval(r.answers.Facts, r.signs(), r.pool.IdentityInterval)
+}

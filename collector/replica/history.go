@@ -1,0 +1,39 @@
+package replica
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+)
+
+// History is what a replica knows about its server's past. The replica that takes its
+// place after a change of configuration inherits it; otherwise a server that has
+// stopped would look like one that never started.
+type History struct {
+	// hadPage is true if a page was ever scraped, firstTried is the first attempt.
+	hadPage    bool
+	firstTried time.Time
+	api        api.Past
+}
+
+// History returns the history so far, which is empty for a silent replica. It may be
+// called after Close.
+func (r *Replica) History() History {
+	if r.target.Silent {
+		return History{}
+	}
+	return History{r.hadPage(), r.firstTried(), r.answers.Past(r.api(), r.history.api)}
+}
+
+func (r *Replica) hadPage() bool { return r.history.hadPage || !r.status.LastSuccess.IsZero() }
+
+func (r *Replica) firstTried() time.Time { return cmp.Or(r.history.firstTried, r.counters.since) }
+
+// Inherit takes over the history of the replica that had the same address before.
+func (r *Replica) Inherit(h History) {
+	r.update(func() {
+		r.history = h
+		r.answers.Inherit(h.api, r.api())
+	})
+}

@@ -1,0 +1,102 @@
+package replica
+
+import (
+	"context"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// maxPageWait limits how long a page waits for answers of the API. Waiting spares
+// its series a change of labels one scrape later.
+const maxPageWait = time.Second
+
+// pendingPage is a page that waits for answers to requests sent when it was
+// requested, or later.
+type pendingPage struct {
+	page *scrape.Fetched
+	// identity is true if the page waits for the identity too, not only for health.
+	identity bool
+	timer    *time.Timer
+}
+
+// ready reports whether the answers have arrived.
+func (p *pendingPage) ready(j *jobs) bool {
+	return j.health.answeredSince(p.page.Start) && (!p.identity || j.identity.answeredSince(p.page.Start))
+}
+
+// hasAPI reports whether the server has an API that a page can wait for.
+func (r *Replica) hasAPI() bool { return r.server.Known() && r.api() != nil }
+
+// isFirst reports whether a page is the first one, or the first after a failure.
+func (r *Replica) isFirst(p *scrape.Fetched) bool {
+	return p.Err == nil && r.status.Health != target.HealthUp
+}
+
+// restarted reports whether a page is the first of another process and has to wait
+// for its identity.
+func (r *Replica) restarted(p *scrape.Fetched, raw *exposition.Block) bool {
+	// Where counters decrease on every page, only every other page waits.
+	r.reader.restarted = !r.reader.restarted && r.deriver.BeganAgain(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), raw, r.reader.last)
+	return r.reader.restarted
+}
+
+// newlyRefused reports whether a page is refused that was not before, although the
+// API answered its last request: that answer may be outdated. A server that has
+// exited closes both ports, one that only lost its page does not.
+func (r *Replica) newlyRefused(failed error) bool {
+	if failed == nil {
+		return false
+	}
+	reason := scrape.ReasonOf(failed)
+	if reason != scrape.ReasonConnect && reason != scrape.ReasonReset ||
+		r.status.Health == target.HealthDown && r.status.LastReason == string(reason) {
+		return false
+	}
+	h := r.answers.Health
+	return h != nil && h.API != engine.APIUnknown && h.API != engine.APIRefused
+}
+
+// waitForAPI delays a page until the server's API has answered about its health and,
+// if identity is true, about its identity.
+func (r *Replica) waitForAPI(ctx context.Context, page *scrape.Fetched, identity bool) {
+	if identity {
+		if !r.status.LastSuccess.IsZero() {
+			r.answers.Distrust()
+		}
+		r.jobs.identity.ensure(ctx, page.Start, r.queryIdentity)
+	}
+	r.jobs.health.ensure(ctx, page.Start, r.queryHealth)
+	page.Retain()
+	p := &pendingPage{page: page, identity: identity}
+	p.timer = time.AfterFunc(min(maxPageWait, r.target.Timeout/2), func() {
+		r.update(func() {
+			if r.pending == p && ctx.Err() == nil {
+				r.publishPending()
+				r.followUp(ctx)
+			}
+		})
+	})
+	r.pending = p
+}
+
+// publishPending publishes the pending page.
+func (r *Replica) publishPending() {
+	p := r.pending
+	r.pending = nil
+	p.timer.Stop()
+	raw, err := r.parse(p.page)
+	r.publishPage(p.page, raw, err)
+}
+
+// dropPending drops the pending page, if there is one.
+func (r *Replica) dropPending() {
+	if r.pending != nil {
+		r.pending.timer.Stop()
+		r.pending.page.Release()
+		r.pending = nil
+	}
+}

@@ -1,0 +1,183 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
+)
+
+// pageReader is the state that reading one page hands to the next.
+type pageReader struct {
+	// cache parses pages and labels their series.
+	cache *exposition.Cache
+	// last is what the last good page, of that shape, tells about its server; both are
+	// nil before the first.
+	last  *engine.Page
+	shape *exposition.Shape
+	// truncated counts the pages in a row that may be truncated.
+	truncated truncated
+	// identity is what the labels are made from; nil before the first page.
+	identity *assess.Identity
+	// restarted is true if the previous page waited because its process had restarted.
+	restarted bool
+}
+
+// reset makes a new cache and new windows for the replica's kind of server.
+func (r *Replica) reset() {
+	r.deriver = derive.NewDeriver(derive.Options{
+		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
+		StallAfter: r.pool.StallAfter, FailingMin: r.pool.FailingMin, Objectives: r.pool.Objectives,
+		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, NoWindowGauges: !r.pool.Page.WindowGauges, RawHidden: !r.pool.Page.Raw,
+		Budget: r.pool.Output, Stats: &r.deriveStats,
+	})
+	r.reader = pageReader{cache: exposition.NewCache(exposition.Options{
+		Limits:     r.pool.limits(),
+		Reserved:   []string{selfmetrics.Prefix, derive.Prefix},
+		SelfMarker: r.pool.Marker,
+		Watch:      engine.Watch(r.server.Engine),
+		Reserve:    r.reserve,
+	})}
+	r.published.conclusions = nil
+}
+
+// reserve accounts for the memory of the replica's page and fails if the exporter
+// has too little.
+func (r *Replica) reserve(c exposition.Cost) error {
+	if err := r.pageMemory.Reserve(c.Bytes()); err != nil {
+		return fmt.Errorf("%w; it has %d series of %d names", err, c.Series, c.Names)
+	}
+	return nil
+}
+
+// setServer sets the server that was detected. If it is of another kind, all that
+// was known about the previous one is dropped.
+func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
+	changed := s.Epoch != r.server.Epoch
+	r.server = s
+	if !changed {
+		return
+	}
+	r.log.Debug("Server recognised", "engine", string(s.Engine.Kind()))
+	r.reset()
+	r.answers = api.Answers{}
+	r.answers.Inherit(r.history.api, r.api())
+	r.canary.Forget()
+	r.stallCheck = canary.Report{}
+	r.jobs = jobs{page: r.jobs.page, releaseStart: r.jobs.releaseStart, onChange: r.jobs.onChange}
+	r.queryHealth(ctx)
+	r.queryIdentity(ctx)
+}
+
+// updateIdentity updates the labels to what the API has answered and to what a page
+// tells, and reports whether they changed. Later answers apply to the next page.
+func (r *Replica) updateIdentity(page *engine.Page) bool {
+	r.answers.Reconcile(r.api(), page)
+	current := r.reader.identity
+	if current != nil && current.Facts == r.answers.Facts && current.Page == page {
+		return false
+	}
+	next := assess.NewIdentity(r.target, &r.pool.Labels, r.server.Engine, page, r.answers.Facts)
+	if next.Equal(current) {
+		current.Page, current.Facts = next.Page, next.Facts
+		return false
+	}
+	r.reader.identity = next
+	r.status.DetectedEngine = string(r.server.PageKind())
+	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
+	r.status.VersionSource, r.status.Worker = string(next.Source), next.Labels.Get(assess.LabelTier) == string(engine.TierWorker)
+	r.reader.cache.SetLabeler(next.Labeler())
+	r.deriver.Identify(next.Identity)
+	return true
+}
+
+// read parses a page with the current labels, and reads what it tells about its
+// server once per shape. A first page is read before its series are labelled, and a
+// page that changes the identity is parsed again, so that no page has mixed labels.
+// Errors are of type [scrape.Error].
+func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
+	reader := &r.reader
+	if err := reader.checkTruncated(&p.Page, r.status.LastReason == string(scrape.ReasonConnect)); err != nil {
+		return nil, err
+	}
+	r.updateIdentity(reader.last)
+	if reader.shape == nil {
+		if failed := p.Page.Secret(); failed != nil {
+			return nil, failed
+		}
+		if watched, err := reader.cache.ParseWatched(p.Page.Body, p.Page.ContentType); err == nil {
+			r.updateIdentity(engine.ReadPage(r.server.Engine, watched))
+		}
+	}
+	raw, err := reader.cache.Parse(p.Page.Body, p.Page.ContentType)
+	if reader.shape != nil && (err != nil || raw.Shape() != reader.shape) {
+		// The text is new, and errors may quote it.
+		if failed := p.Page.Secret(); failed != nil {
+			return nil, failed
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, parseError(err)
+	case raw.Shape() != reader.shape:
+		return r.readShape(raw, p)
+	case reader.last.Refresh(raw):
+		reader.identity.Page, r.published.conclusions = reader.last, nil
+	}
+	return raw, nil
+}
+
+// readShape reads what a page of a new shape tells about its server.
+func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*exposition.Block, error) {
+	reader := &r.reader
+	if isEmpty(raw.Shape()) && !r.server.Engine.EmptyPage() && !exposition.IsOpenMetrics(p.Page.ContentType) {
+		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.RedactedURL())}
+	}
+	page := engine.ReadNext(r.server.Engine, raw, reader.last)
+	if r.updateIdentity(page) {
+		var err error
+		if raw, err = reader.cache.Parse(p.Page.Body, p.Page.ContentType); err != nil {
+			return nil, parseError(err)
+		}
+		page = engine.ReadNext(r.server.Engine, raw, reader.last)
+	}
+	// Processes behind one address each show series of their own.
+	if reader.shape != nil && r.deriver.Processes() == 0 {
+		r.counters.reshaped++
+	}
+	reader.shape, reader.last = raw.Shape(), page
+	reader.identity.Page, r.published.conclusions = page, nil
+	return raw, nil
+}
+
+// isEmpty reports whether a page has no sample, not even a dropped one.
+func isEmpty(s *exposition.Shape) bool {
+	drops := s.Drops()
+	return s.Lines() == 0 && drops.Total() == 0 && s.LeftOut().Series == 0
+}
+
+// parseError adds the reason to an error of the parser.
+func parseError(err error) error {
+	reason := scrape.ReasonParse
+	switch {
+	case errors.Is(err, scrape.ErrNoMemory):
+		reason = scrape.ReasonMemory
+	case errors.Is(err, exposition.ErrSampleLimit):
+		reason = scrape.ReasonSampleLimit
+	case errors.Is(err, exposition.ErrLabelLimit):
+		reason = scrape.ReasonLabelLimit
+	case errors.Is(err, exposition.ErrSelfScrape):
+		reason = scrape.ReasonSelfScrape
+	case errors.Is(err, exposition.ErrContentType):
+		reason = scrape.ReasonContentType
+	}
+	return &scrape.Error{Reason: reason, Err: err}
+}

@@ -1,0 +1,48 @@
+package replica
+
+import (
+	"context"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// ScrapeOnce scrapes once, and a second time if the server's API answered too late
+// for the first page, or if the page failed and only the API can tell why. It returns
+// when the last page is published and the health is known, or when the context ends.
+func (r *Replica) ScrapeOnce(ctx context.Context) target.Status {
+	if r.target.Silent {
+		r.PublishSilent()
+		return r.slot.Status()
+	}
+	done := make(chan struct{})
+	scrapes := 0
+	r.update(func() {
+		r.jobs.onChange = func() {
+			switch {
+			case r.jobs.page.running || r.pending != nil:
+			case scrapes == 0:
+				scrapes++
+				r.runDue(ctx, 0, nil)
+			case scrapes == 1 && r.jobs.health.running:
+			case scrapes > 1 || !r.server.Known() || r.isComplete():
+				r.jobs.onChange = nil
+				close(done)
+			case !r.jobs.identity.running:
+				scrapes++
+				r.runDue(ctx, 0, nil)
+			}
+		}
+		r.jobs.onChange()
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return r.slot.Status()
+}
+
+// isComplete reports whether the labels of the published page rest on an answer about
+// the identity.
+func (r *Replica) isComplete() bool {
+	return r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.reader.identity.Facts == r.answers.Facts
+}

@@ -1,0 +1,43 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// maxTruncated is the number of pages in a row that have to end at the same line
+// before the end is believed. A lost connection cuts a page anywhere; a server that
+// dropped its last series for good ends every page there.
+const maxTruncated = 6
+
+// truncated counts the pages in a row that may be truncated after the same number
+// of samples.
+type truncated struct{ samples, pages int }
+
+// checkTruncated refuses a page that may have been truncated at the end of a line:
+// only the end of the connection ended it, and it is a prefix of the last good page
+// without that page's last name. Servers that send no length lose series elsewhere:
+// those of an unloaded model from the middle of each family, single ones from the
+// last family. A restarted process refused connections first, or still has HELP and
+// TYPE of what it has not counted yet.
+func (r *pageReader) checkTruncated(body *scrape.Page, refused bool) error {
+	last := r.truncated
+	r.truncated = truncated{}
+	if !body.Unframed || refused {
+		return nil
+	}
+	samples, begins := r.cache.Truncated(body.Body)
+	if !begins {
+		return nil
+	}
+	if last.samples != samples {
+		last = truncated{samples: samples}
+	}
+	last.pages++
+	if last.pages >= maxTruncated {
+		return nil
+	}
+	r.truncated = last
+	return &scrape.Error{Reason: scrape.ReasonTruncated, Err: fmt.Errorf("the page ends after the first %d samples of the one before, and has no length that proves its end, so it may be truncated; make the server send Content-Length or chunks", samples)}
+}
