@@ -82,7 +82,7 @@ func Base(grpc bool, scheme, address string) string {
 }
 
 // locationsOf lists where the API of a target's server may be, given its kind; grpc prefers
-// gRPC where the kind supports that. Next to the page comes before the root of its host.
+// gRPC where the kind supports that. A location next to the page precedes the root of its host.
 // There is none for a kind without an API.
 func locationsOf(t *target.Target, e engine.Engine, grpc bool) []Location {
 	page, err := url.Parse(t.MetricsURL)

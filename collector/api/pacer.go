@@ -68,7 +68,7 @@ func (p *Pacer) RetryInterval(interval time.Duration) time.Duration {
 
 // HealthValid reports whether the last answer about health counts as long as the server
 // reports that it is ready: none of its models is loading, and its page shows no change.
-// Interval is that of requests for the identity.
+// Interval is the one between requests for the identity.
 func (p *Pacer) HealthValid(last *Health, now Signs, interval time.Duration) bool {
 	return last != nil && last.Settled() && p.health == now && time.Since(p.healthTime) < HealthRounds*interval
 }

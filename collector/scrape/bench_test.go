@@ -70,6 +70,7 @@ func BenchmarkScrape(b *testing.B) {
 					b.Fatal(err)
 				}
 				buf = got.Body
+				got.Release()
 			}
 			require.Equal(b, body.String(), string(buf))
 		})

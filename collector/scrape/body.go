@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -148,7 +149,8 @@ type inflater struct {
 	gzip   gzip.Reader
 }
 
-func newInflater() any { return &inflater{buffer: bufio.NewReader(nil)} }
+//nolint:gochecknoglobals // memory only; it holds no state of a target.
+var inflaters = sync.Pool{New: func() any { return &inflater{buffer: bufio.NewReader(nil)} }}
 
 // wireReader counts and limits the compressed bytes, and distinguishes errors of the
 // connection from those of the compression.
@@ -178,11 +180,11 @@ func (w *wireReader) Read(p []byte) (int, error) {
 // readGzip appends the decompressed body to buf. Both sizes are limited, since a page
 // may compress 500 to 1, and a bomb more.
 func (c *Client) readGzip(ctx context.Context, resp *http.Response, room *reservation, buf []byte, limit int64) ([]byte, *Error) {
-	in := c.inflaters.Get().(*inflater) // The pool makes nothing else.
+	in := inflaters.Get().(*inflater) // The pool makes nothing else.
 	defer func() {
 		in.wire = wireReader{}
 		in.buffer.Reset(nil)
-		c.inflaters.Put(in)
+		inflaters.Put(in)
 	}()
 	in.wire = wireReader{body: resp.Body, limit: int64(c.config.Limits.CompressedBody)}
 	in.buffer.Reset(&in.wire)
@@ -208,8 +210,8 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, room *reserv
 
 // checkEnd refuses a body that may be truncated: it ends with its connection, as in
 // HTTP/1.0, where a complete body looks like one that was cut, and does not end as a page
-// does. One that ends with a line is compared with the page before it, by whoever has
-// that. Whether a page may be empty depends on the kind of server, which this package
+// does. One that ends with a line is compared with the previous page, by package replica.
+// Whether a page may be empty depends on the kind of server, which this package
 // does not know: Triton's is empty on a wrong path, trtllm-serve's before the first
 // request.
 func checkEnd(page *Page) *Error {

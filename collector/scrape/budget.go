@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// reclaimInterval is the time between two attempts to reclaim something while somebody
-// waits.
+// reclaimInterval is the time between two attempts to reclaim leases while requests wait.
 const reclaimInterval = 100 * time.Millisecond
 
 // budget limits how much of a resource all pools use at one time. Requests that need
@@ -68,7 +67,7 @@ func (b *budget) usage() Usage {
 	return Usage{Used: b.used.Load(), Limit: b.limit, Waits: b.waits.Load(), Reclaimed: b.reclaimed}
 }
 
-// try takes n and reports whether so much was free.
+// try takes n and reports whether that was free.
 func (b *budget) try(n int64) bool {
 	if !b.free.TryAcquire(n) {
 		b.waits.Add(1)
@@ -79,7 +78,7 @@ func (b *budget) try(n int64) bool {
 }
 
 // wait takes n, waiting for it until ctx ends, and reports whether it did. Meanwhile
-// overdue requests end with failure, and closeIdle frees what nobody uses.
+// overdue requests end with failure, and closeIdle frees what is unused.
 func (b *budget) wait(ctx context.Context, n int64, failure *Error, closeIdle func()) bool {
 	b.waiting.Add(1)
 	defer b.waiting.Add(-1)

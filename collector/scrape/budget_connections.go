@@ -31,9 +31,9 @@ const (
 )
 
 // connections limits the connections to targets by the open files that the process may
-// have. When all are in use, idle ones are closed. While somebody still waits, requests
-// that have had their connections for long lose them, so that targets that hang do not
-// keep the others from being scraped. Safe for concurrent use.
+// have. When all are in use, idle ones are closed. While requests still wait, those that have
+// had their connections for long lose them, so that targets that hang do not keep the others
+// from being scraped. Safe for concurrent use.
 type connections struct {
 	*budget
 
@@ -149,7 +149,7 @@ func (c *connections) TryAcquire() bool { return c.try(1) }
 // Release gives one connection back.
 func (c *connections) Release() { c.release(1) }
 
-// Contended reports whether somebody waits for a connection.
+// Contended reports whether a request waits for a connection.
 func (c *connections) Contended() bool { return c.waiting.Load() > 0 }
 
 // exhausted returns the failure of a request that got no connection in time.
@@ -189,7 +189,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// streamBody is the body of a response that may take any time while nobody else needs
+// streamBody is the body of a response that may take any time while no other request needs
 // its connection.
 type streamBody struct {
 	io.ReadCloser

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -72,8 +71,7 @@ type Client struct {
 	public     map[string]bool
 	proxied    bool
 	// plain is true when requests are sent as they are, without credentials.
-	plain     bool
-	inflaters sync.Pool
+	plain bool
 }
 
 // New is [Resources.Client] with resources of its own.
@@ -102,7 +100,6 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 		guard: guard, config: cfg, resources: r, public: publicHeaders(&cfg), proxied: proxied,
 		plain: !proxied && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
 	}
-	c.inflaters.New = newInflater
 	dial := r.connections.limitDial(dialer(guard.control))
 	var token *tokenSource
 	if cfg.OAuth2 != nil {

@@ -28,19 +28,15 @@ func (c *Config) Validate() error {
 		err = fmt.Errorf("http client: %w", err)
 	}
 	_, dialErr := c.Dial.guard()
+	var limitErr error
+	if c.Limits.Headers < minHeaders {
+		limitErr = fmt.Errorf("limits.headers: %s is too small; use %s or more, the default is %s", c.Limits.Headers, minHeaders, DefaultLimits.Headers)
+	}
 	return errors.Join(
 		err, c.validateOAuth2(), c.validateHeaders(), c.validateToken(),
 		validateTLS("tls_config", &c.TLS), validateProxy("proxy_url", c.Proxy.ProxyURL),
-		dialErr, c.Limits.Validate(),
+		dialErr, limitErr,
 	)
-}
-
-// Validate returns an error that begins with its key. Sizes below 0 cannot be read.
-func (l *Limits) Validate() error {
-	if l.Headers < minHeaders {
-		return fmt.Errorf("limits.headers: %s is too small; use %s or more, the default is %s", l.Headers, minHeaders, DefaultLimits.Headers)
-	}
-	return nil
 }
 
 // validateOAuth2 allows only the grant that needs no signing key.

@@ -29,8 +29,8 @@ type Server struct {
 	redacted, redactedFor string
 }
 
-// NewServer returns a server of which only the configured kind is known, "auto" for one
-// that is to be detected.
+// NewServer returns a server with the configured kind, which is "auto" for one that is to be
+// detected.
 func NewServer(kind string) Server {
 	e, ok := engine.ByName(kind)
 	if !ok {

@@ -20,7 +20,7 @@ import (
 )
 
 // The schemes of APIs that are called over gRPC, plain and with TLS. Paths and answers
-// are those of Triton's HTTP API.
+// correspond to Triton's HTTP API.
 const (
 	SchemeGRPC  = "grpc"
 	SchemeGRPCS = "grpcs"
@@ -90,7 +90,7 @@ func (c *grpcConns) do(s *scope, method, rawURL string, limit int64) (status int
 }
 
 // open sends one request whose answer is streamed; see [kserve.Conn.Stream]. One that
-// comes in one part is bounded by limit bytes.
+// is not streamed is bounded by limit bytes.
 func (c *grpcConns) open(s *scope, method, rawURL string, body []byte, limit int64) (*http.Response, *Error) {
 	if method != http.MethodPost {
 		status, answer, failure := c.do(s, method, rawURL, limit)

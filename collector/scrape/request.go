@@ -17,7 +17,7 @@ const HopHeader = "X-Trtllm-Exporter-Hop"
 
 const (
 	// acceptPage names the text format alone: prometheus_client (0.26, as in vLLM and
-	// SGLang) ignores q, answers OpenMetrics to whoever names it, and writes TYPE of
+	// SGLang) ignores q, answers OpenMetrics to any request that names it, and writes TYPE of
 	// sglang:x over samples of sglang_x there. In the text format names arrive
 	// unchanged, with UTF-8 characters where a server can write them. A server that has
 	// OpenMetrics only is free to send it.

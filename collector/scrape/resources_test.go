@@ -147,7 +147,7 @@ func TestBodiesThatAllWaitForEachOtherEndBeforeTheirDeadline(t *testing.T) {
 	start := time.Now()
 	var all sync.WaitGroup
 	var most atomic.Int64
-	for range 24 {
+	for range 12 {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

@@ -15,11 +15,11 @@ import (
 const (
 	// minRedacted is the length of the shortest text that is redacted from an error.
 	minRedacted = 4
-	// minRefused is that of the shortest for which a page is refused: it must not be a
-	// word that pages contain anyway.
+	// minRefused is the length of the shortest text for which a page is refused: it must
+	// not be a word that pages contain anyway.
 	minRefused = 8
-	// wordCharacters are those of words that pages contain anyway, as a name[] or a
-	// format in a query.
+	// wordCharacters make up the words that pages contain anyway, such as the values of
+	// name[] and format in a query.
 	wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:.-/"
 )
 

@@ -178,7 +178,7 @@ func (c *Conn) begin(ctx context.Context) (context.Context, *grpc.ClientConn, er
 	return ctx, client, err
 }
 
-// allow lets the server send so many bytes for a call, and what the protocol takes.
+// allow lets the server send the bytes of an answer, and what the protocol adds.
 func (c *Conn) allow(bytes int64) {
 	const protocol = 256 << 10
 	c.allowance.Store(max(c.allowance.Load(), bytes+protocol+int64(c.options.MaxHeader)))

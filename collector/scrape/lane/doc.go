@@ -32,5 +32,5 @@
 // A connection serves one lane only, and an answer is read into memory that holds nothing
 // else, so no address can get the bytes of another. A connection over which data arrived
 // between two requests is replaced before it is used again. All connections count among
-// those that the process may have, and no lane keeps one while somebody waits for one.
+// those that the process may have, and no lane keeps one while a request waits for one.
 package lane

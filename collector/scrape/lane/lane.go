@@ -33,7 +33,7 @@ type Connections interface {
 	// TryAcquire takes one and reports whether there was one; Release gives one back.
 	TryAcquire() bool
 	Release()
-	// Contended reports whether somebody waits for one.
+	// Contended reports whether a request waits for one.
 	Contended() bool
 	// Add and Remove register holders of connections that may be idle.
 	Add(holder IdleCloser)
