@@ -35,29 +35,18 @@ type Result struct {
 // Relabeler labels the series of one target. It is not safe for concurrent use; its
 // results are.
 type Relabeler struct {
-	rules     Rules
-	attached  []attachedLabel
-	modelID   func(string) string
-	models    []string
-	honor     bool
-	poolID    string
-	replicaID string
-	builder   *labels.Builder
-	moved     []labels.Label
+	rules    Rules
+	identity Identity
+	attached []attachedLabel
+	builder  *labels.Builder
+	moved    []labels.Label
 }
 
 // New returns the Relabeler of a target with its metric_relabel_configs.
 func New(rules Rules, id Identity) *Relabeler {
-	return &Relabeler{
-		rules:     rules,
-		attached:  id.attached(),
-		modelID:   id.ModelID,
-		models:    slices.Clone(id.ModelLabels),
-		honor:     id.HonorLabels,
-		poolID:    clean(cmp.Or(id.PoolID, Unknown)),
-		replicaID: clean(cmp.Or(id.ReplicaID, Unknown)),
-		builder:   labels.NewBuilder(labels.EmptyLabels()),
-	}
+	id.PoolID, id.ReplicaID = clean(cmp.Or(id.PoolID, Unknown)), clean(cmp.Or(id.ReplicaID, Unknown))
+	id.ModelLabels = slices.Clone(id.ModelLabels)
+	return &Relabeler{rules: rules, identity: id, attached: id.attached(), builder: labels.NewBuilder(labels.EmptyLabels())}
 }
 
 // Series attaches the identity, then applies the rules.
@@ -98,7 +87,7 @@ func (r *Relabeler) identify(in labels.Labels) (collisions []string) {
 	r.moved = r.moved[:0]
 	for _, l := range r.attached {
 		original := in.Get(l.name)
-		if original != "" && r.honor && !l.identity {
+		if original != "" && r.identity.HonorLabels && !l.identity {
 			continue
 		}
 		value := l.value
@@ -134,12 +123,12 @@ func (r *Relabeler) export() {
 
 // model returns the public id of the model of a series, empty if there is none.
 func (r *Relabeler) model(in labels.Labels) string {
-	if r.modelID == nil {
+	if r.identity.ModelID == nil {
 		return ""
 	}
-	for _, label := range r.models {
+	for _, label := range r.identity.ModelLabels {
 		if name := in.Get(label); name != "" {
-			return clean(r.modelID(name))
+			return clean(r.identity.ModelID(name))
 		}
 	}
 	return ""
@@ -147,8 +136,8 @@ func (r *Relabeler) model(in labels.Labels) string {
 
 // restore restores pool_id and replica_id, and removes labels that begin with __.
 func (r *Relabeler) restore() {
-	r.builder.Set(LabelPoolID, r.poolID)
-	r.builder.Set(LabelReplicaID, r.replicaID)
+	r.builder.Set(LabelPoolID, r.identity.PoolID)
+	r.builder.Set(LabelReplicaID, r.identity.ReplicaID)
 	r.builder.Range(func(l labels.Label) {
 		if l.Name != model.MetricNameLabel && strings.HasPrefix(l.Name, model.ReservedLabelPrefix) {
 			r.builder.Del(l.Name)

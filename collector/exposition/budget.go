@@ -2,7 +2,9 @@ package exposition
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -84,18 +86,18 @@ func (b *shapeBuilder) limit(limit Budget) {
 	if limit == (Budget{}) {
 		return
 	}
-	all := make([]familyCost, len(b.families))
+	costs := make(map[string]Budget, len(b.families))
 	for i := range b.families {
-		all[i] = familyCost{b.families[i].Name, b.families[i].cost()}
+		costs[b.families[i].Name] = b.families[i].cost()
 	}
 	for i := range b.series {
-		s := &b.series[i]
-		all[s.family].cost = all[s.family].cost.Add(prefixCost(s.prefix))
+		name := b.families[b.series[i].family].Name
+		costs[name] = costs[name].Add(prefixCost(b.series[i].prefix))
 	}
-	out := b.left.choose(all, limit)
-	for i := range all {
-		if !out[all[i].family] {
-			b.cost = b.cost.Add(all[i].cost)
+	out := b.left.choose(costs, limit)
+	for name, cost := range costs {
+		if !out[name] {
+			b.cost = b.cost.Add(cost)
 		}
 	}
 	if len(out) > 0 {
@@ -103,34 +105,29 @@ func (b *shapeBuilder) limit(limit Budget) {
 	}
 }
 
-type familyCost struct {
-	family string
-	cost   Budget
-}
-
-// choose returns the families to leave out, and counts them.
-func (l *LeftOut) choose(all []familyCost, limit Budget) (out map[string]bool) {
+// choose returns the families to leave out, given the cost of each, and counts them.
+func (l *LeftOut) choose(costs map[string]Budget, limit Budget) (out map[string]bool) {
 	used := Budget{}
-	for i := range all {
-		used = used.Add(all[i].cost)
+	for _, cost := range costs {
+		used = used.Add(cost)
 	}
 	if limit.Fits(used) {
 		return nil
 	}
-	largest := slices.SortedFunc(slices.Values(all), func(x, y familyCost) int {
-		return cmp.Or(cmp.Compare(limit.share(y.cost), limit.share(x.cost)), cmp.Compare(x.family, y.family))
+	largest := slices.SortedFunc(maps.Keys(costs), func(x, y string) int {
+		return cmp.Or(cmp.Compare(limit.share(costs[y]), limit.share(costs[x])), strings.Compare(x, y))
 	})
 	out = make(map[string]bool)
-	for _, one := range largest {
+	for _, name := range largest {
 		if limit.Fits(used) {
 			break
 		}
-		out[one.family] = true
-		used.Series, used.Bytes = used.Series-one.cost.Series, used.Bytes-one.cost.Bytes
-		l.Series += one.cost.Series
+		out[name] = true
+		used.Series, used.Bytes = used.Series-costs[name].Series, used.Bytes-costs[name].Bytes
+		l.Series += costs[name].Series
 		l.Families++
 		if len(l.Names) < maxLeftOutNames {
-			l.Names = append(l.Names, one.family)
+			l.Names = append(l.Names, name)
 		}
 	}
 	return out
@@ -143,26 +140,18 @@ func (r *pageReader) preselect(renderer *seriesRenderer, b *shapeBuilder) (out m
 	if len(r.body) <= largePageBytes || limit == (Budget{}) {
 		return nil, nil
 	}
-	index := make(map[string]int)
-	var all []familyCost
+	costs := make(map[string]Budget)
 	for i := range r.samples {
 		cached, err := renderer.series(r.samples[i].series)
 		if err != nil {
 			return nil, err
 		}
-		if cached.drop != "" {
-			continue
+		if cached.drop == "" {
+			name := r.familyOf(&cached)
+			costs[name] = costs[name].Add(prefixCost(cached.prefix))
 		}
-		name := r.familyOf(&cached)
-		pos, ok := index[name]
-		if !ok {
-			pos = len(all)
-			index[name] = pos
-			all = append(all, familyCost{family: name})
-		}
-		all[pos].cost = all[pos].cost.Add(prefixCost(cached.prefix))
 	}
-	return b.left.choose(all, limit), nil
+	return b.left.choose(costs, limit), nil
 }
 
 // familyOf returns the name of the family of a series.

@@ -91,9 +91,10 @@ func (b *shapeBuilder) build() *Shape {
 		s.families = append(s.families, f)
 	}
 	if !text.private {
-		s.interned = internedLists{intern(&internedFamilies, s.families), intern(&internedLines, s.lines), intern(&internedIndexes, s.indexes)}
+		families, lines, indexes := intern(&internedFamilies, s.families), intern(&internedLines, s.lines), intern(&internedIndexes, s.indexes)
+		s.interned = []any{families, lines, indexes}
+		s.families, s.lines, s.indexes = *families, *lines, *indexes
 		s.watched = intern(&internedWatched, slices.Clone(watched))
-		s.families, s.lines, s.indexes = *s.interned.families, *s.interned.lines, *s.interned.indexes
 	}
 	return s
 }

@@ -52,8 +52,6 @@ type Cache struct {
 	// is relabeled once. A first page fills nothing, as the next one usually matches.
 	series map[string]cachedSeries
 	large  largePage
-	// values is the number of values of the last valid page.
-	values int
 	// fast and slow count the pages that took each path.
 	fast, slow uint64
 }
@@ -95,7 +93,7 @@ func (c *Cache) Parse(body []byte, contentType string) (*Block, error) {
 			return nil, err
 		}
 	}
-	b.shape, c.values = c.pattern.shape, len(b.spans)
+	b.shape = c.pattern.shape
 	return b, nil
 }
 

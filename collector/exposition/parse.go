@@ -45,7 +45,7 @@ type pageReader struct {
 func (c *Cache) parse(b *Block, body []byte, format bodyFormat) error {
 	renderer := &seriesRenderer{opts: &c.opts, previous: c.series}
 	if len(body) <= largePageBytes && c.pattern.shape != nil {
-		renderer.current = make(map[string]cachedSeries, c.values)
+		renderer.current = make(map[string]cachedSeries, c.pattern.shape.Lines())
 	}
 	r, shape, err := parseBody(b, body, format, renderer)
 	if err != nil {

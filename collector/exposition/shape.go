@@ -28,15 +28,14 @@ func (f *Family) Lines() (first, end int) { return f.first, f.end }
 // sorted by name, and the rendered prefixes of their lines. It never changes and is
 // shared by blocks.
 type Shape struct {
-	// local are the label values stored outside the shared text, see [localLabels].
-	// Most shapes are written from local and interned alone, so the two are adjacent.
-	local    []string
-	interned internedLists
-
 	families []Family
 	lines    []line
 	// indexes are the value indexes of the lines.
 	indexes []uint32
+	// local are the label values stored outside the shared text, see [localLabels].
+	local []string
+	// interned keeps the lists that equal shapes share alive; nil for a very large page.
+	interned []any
 	// computed is the number of values in a computed block.
 	computed int
 	hidden   *Shape
@@ -55,14 +54,6 @@ type Shape struct {
 		// their type.
 		bySample map[*Family][]*variant
 	}
-}
-
-// internedLists holds the lists of a shape that equal shapes share, to keep them
-// alive. It is zero for the shape of a very large page.
-type internedLists struct {
-	families *[]Family
-	lines    *[]line
-	indexes  *[]uint32
 }
 
 // Families returns the families sorted by name. The caller must not change them.

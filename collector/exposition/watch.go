@@ -74,5 +74,5 @@ type WatchedKey struct {
 // WatchedKey returns the key of the shape; false for shapes that are not interned or
 // have too many GPUs.
 func (s *Shape) WatchedKey() (WatchedKey, bool) {
-	return WatchedKey{s.watched, len(s.gpus)}, s.interned.families != nil && len(s.gpus) < maxLocal
+	return WatchedKey{s.watched, len(s.gpus)}, s.interned != nil && len(s.gpus) < maxLocal
 }
