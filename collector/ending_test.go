@@ -67,7 +67,7 @@ func TestAnAPIThatHangsUpOnThoseWhoConnectIsDraining(t *testing.T) {
 	l := startLine(t, apart(t, gate.Addr().String()))
 	l.comes("a", "ready", "200")
 	gate.hangsUp.Store(true)
-	l.comes("a", "draining", "the API hangs up on those who connect while the page still answers: the server is ending")
+	l.comes("a", "draining", "the API closes connections without an answer while the page still answers: the server is ending")
 	gate.hangsUp.Store(false)
 	l.comes("a", "ready", "200")
 }

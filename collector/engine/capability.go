@@ -55,7 +55,7 @@ type Knowledge struct {
 const (
 	cureDCGM      = "run the DCGM exporter next to it"
 	cureElsewhere = "set api_port or api_path if the API is elsewhere"
-	cureHeader    = "authorization or http_headers with what the API wants"
+	cureHeader    = "set authorization or http_headers to what the API requires"
 	cureConfirm   = "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"
 )
 
@@ -107,18 +107,18 @@ func (k *Knowledge) cancel(e Engine, noStream string) target.Check {
 	case !k.Page.showsInFlight():
 		return no("nothing on its page shows requests in flight", "")
 	case e.Quirks(k.Page).GaugesWhenRequestsEnd:
-		return no("its gauges are read only when a request ends", "")
+		return no("its gauges are updated only when a request ends", "")
 	case noStream != "":
 		return no(noStream, "")
 	}
-	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one whose client leaves is gone")
+	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one ends when its client leaves")
 }
 
 // stall judges whether the page shows a server that hangs, given what the kind's judge returned.
 // Without a count of arriving requests, the gauge of requests in flight is the only sign that
 // anything should move, and a healthy server may leave it stale.
 func (k *Knowledge) stall(shown target.Check, noStream string) target.Check {
-	const stale = ", which is one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"
+	const stale = ", which is only one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"
 	switch {
 	case !shown.OK || k.Page.Has(RequestsStarted) || k.Page.Has(ModelSuccess):
 		return shown
@@ -134,9 +134,9 @@ func (k *Knowledge) stall(shown target.Check, noStream string) target.Check {
 func (k *Knowledge) health(note string) target.Check {
 	switch k.Health.API {
 	case APIReady, APINotReady:
-		return yes(cmp.Or(note, "the API says whether it is ready"))
+		return yes(cmp.Or(note, "the API reports whether it is ready"))
 	case APIRefused:
-		return no("nothing listens on the API's address", cureElsewhere+"; a server with its HTTP API off says nothing")
+		return no("nothing listens on the API's address", cureElsewhere+"; a server with its HTTP API off cannot be asked")
 	case APIFailed:
 		if k.Health.Status == http.StatusUnauthorized || k.Health.Status == http.StatusForbidden {
 			return no(k.Health.Detail, cureHeader)
@@ -159,7 +159,7 @@ func (k *Knowledge) config(otherwise target.Check) target.Check {
 }
 
 // notYet explains the gaps of a page when nothing else is known.
-const notYet = "not on the page yet; families come with the first request"
+const notYet = "not on the page yet; families appear with the first request"
 
 // source is one way to provide a capability: the signals it needs, all of them, and the reason that
 // is shown.
@@ -192,7 +192,7 @@ func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 // The last gap must be for all.
 func (p *Page) judge(name string, sources []source, gaps ...gap) target.Check {
 	if p.tokenless() && (name == CanTTFT || name == CanTPOT) {
-		return no("requests end and no token was ever generated: the model answers with none, as one that embeds or ranks does", "")
+		return no("requests end but no token was ever generated: the model returns none, as embedding and ranking models do", "")
 	}
 	if c, ok := p.firstOf(name, sources); ok {
 		return c

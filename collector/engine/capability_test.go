@@ -137,30 +137,30 @@ func TestReasonsOfCapabilities(t *testing.T) {
 			nil, "true, an estimate from iteration_counter and generation_requests",
 		},
 		{engine.Triton, engine.CanLiveTokens, executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n", nil, "false, static batching (V1) counts no decoding requests [gpt_model_type: inflight_fused_batching]"},
-		{engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
+		{engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, the config of model m is not known, and requests of decoupled models count as done once they are accepted [set api_port]"},
 		{engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", &engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true}}}, "true, nv_inference_pending_request_count: Triton's own queues"},
 		{
 			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n",
 			&engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true, Decoupled: true}}},
-			"false, Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page [use trtllm-serve, or measure it at the client]",
+			"false, Triton's own queues are empty for models that hand their requests over, and what they queue is not on the page [use trtllm-serve, or measure it at the client]",
 		},
 		{
 			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\nvllm:x 1\n",
 			&engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true, Decoupled: true}}},
-			"false, Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page [vLLM's own server, whose page has it]",
+			"false, Triton's own queues are empty for models that hand their requests over, and what they queue is not on the page [vLLM's own server, whose page has it]",
 		},
 		{
 			engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\nnv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
-			&engine.Facts{EngineVersion: "2.40.0"}, "true, pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows",
+			&engine.Facts{EngineVersion: "2.40.0"}, "true, pending in Triton and waiting in the executor; no metric shows requests beyond the executor's limit",
 		},
 		{
 			engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\nnv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
-			&engine.Facts{EngineVersion: "2.39.0"}, "true, waiting in the executor; what is beyond the executor's limit no metric shows",
+			&engine.Facts{EngineVersion: "2.39.0"}, "true, waiting in the executor; no metric shows requests beyond the executor's limit",
 		},
 		{
 			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n",
 			&engine.Facts{EngineVersion: "2.39.0", Models: []engine.ModelFacts{{Name: "m", Configured: true}}},
-			"false, this release keeps requests that could not be queued in nv_inference_pending_request_count for ever [Triton 23.11 (2.40.0) or later]",
+			"false, this release keeps requests that could not be queued in nv_inference_pending_request_count forever [Triton 23.11 (2.40.0) or later]",
 		},
 		{engine.Triton, engine.CanRunning, core + "vllm:x 1\n", nil, "false, Triton's vLLM backend does not publish it [vLLM's own server, whose page has it]"},
 		{engine.Triton, engine.CanRunning, core, llm("python", "READY"), "false, the LLM-API backend publishes no LLM metrics [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
@@ -180,10 +180,10 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Triton, engine.CanTTFT, core, version("2.64.0"), "false, the histogram is off, or no model is decoupled: before 26.01 only those have one [--metrics-config histogram_latencies=true and decoupled: true]"},
 		{engine.Triton, engine.CanTTFT, core, version("2.65.0"), "false, the first response histogram is off [--metrics-config histogram_latencies=true]"},
 		{engine.Triton, engine.CanE2E, core, llm("python", "READY"), "false, durations of decoupled Python models end when the request was handed over, not at its last token [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
-		{engine.Triton, engine.CanOutcomes, core, llm("python", "READY"), "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
+		{engine.Triton, engine.CanOutcomes, core, llm("python", "READY"), "false, the config of model m is not known, and requests of decoupled models count as done once they are accepted [set api_port]"},
 		{engine.Triton, engine.CanOutcomes, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
 		{engine.Triton, engine.CanOutcomes, "nv_inference_request_failure{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"n\"} 1\n", nil, "false, no model is loaded [load the model]"},
-		{engine.TritonOpenAI, engine.CanOutcomes, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
+		{engine.TritonOpenAI, engine.CanOutcomes, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they are accepted [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
 		{engine.Triton, engine.CanStall, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, nothing on the page shows requests in flight of what clients call [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
 		{engine.Triton, engine.CanStall, core + "vllm:generation_tokens_total 1\n", nil, "false, tokens move, and nothing shows how many requests run [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
 		{engine.Triton, engine.CanE2E, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
@@ -195,31 +195,31 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{
 			engine.Triton, engine.CanConfig, core,
 			&engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}, {Question: "POST /x", Reason: "restricted", Restricted: true}}},
-			"false, POST /x: restricted [authorization or http_headers with what the API wants]",
+			"false, POST /x: restricted [set authorization or http_headers to what the API requires]",
 		},
 		{engine.Triton, engine.CanConfig, core, llm("python", "READY"), "true, the configs of its models"},
 		{engine.TritonOpenAI, engine.CanConfig, core, nil, "false, the OpenAI frontend does not expose configs [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
 
-		{engine.TRTLLMServe, engine.CanTokens, "", nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanTokens, "", nil, "false, no request has ended yet; the family appears with the first"},
 		{engine.TRTLLMServe, engine.CanTokens, serve + "trtllm_num_requests_running 1\n", nil, "false, this release has no token counters [TensorRT-LLM 1.3 or later]"},
 		{
 			engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\ntrtllm_num_requests_waiting{pid=\"8\"} 1\n", nil,
-			"true, num_requests_waiting: gauges of the last iteration, read when a request ends; 2 processes left gauges, the one that changed last counts, for the page does not say which of them live",
+			"true, num_requests_waiting: gauges of the last iteration, updated when a request ends; 2 processes left gauges; the one that changed last counts, since the page does not show which of them are alive",
 		},
 		{engine.TRTLLMServe, engine.CanQueue, full + serve, nil, "false, requests have ended and no iteration is on the page: their statistics are off [enable_iter_perf_stats: true]"},
-		{engine.TRTLLMServe, engine.CanTPOT, "", nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanTPOT, "", nil, "false, no request has ended yet; the family appears with the first"},
 		{engine.TRTLLMServe, engine.CanTPOT, serve, nil, "false, no request had more than one token yet"},
 		{engine.TRTLLMServe, engine.CanConfig, serve, nil, "false, this release has no config info on its page [TensorRT-LLM 1.3 or later]"},
 
 		{engine.NIM, engine.CanTokens, "", nil, "false, the page has no names of NIM 1.x, vLLM or SGLang"},
-		{engine.NIM, engine.CanTokens, "num_request_max 1\n", nil, "false, not on the page yet; families come with the first request"},
+		{engine.NIM, engine.CanTokens, "num_request_max 1\n", nil, "false, not on the page yet; families appear with the first request"},
 
-		{engine.Dynamo, engine.CanTokens, worker, nil, "false, the page has no families of an engine: they come with its first request, if they are on [" + engines + "]"},
-		{engine.Dynamo, engine.CanOutcomes, front + "dynamo_frontend_requests_total{status=\"error\"} 1\n", nil, "false, requests_total of this release does not say the type of an error: mistakes of clients and failures are one [a later Dynamo]"},
+		{engine.Dynamo, engine.CanTokens, worker, nil, "false, the page has no families of an engine: they appear with its first request, if they are on [" + engines + "]"},
+		{engine.Dynamo, engine.CanOutcomes, front + "dynamo_frontend_requests_total{status=\"error\"} 1\n", nil, "false, requests_total of this release has no type of error: mistakes of clients and failures count together [a later Dynamo]"},
 		{engine.Dynamo, engine.CanOutcomes, worker + "vllm:request_success_total 1\n", nil, "false, a worker counts requests that its engine finished; its own errors_total counts clients that left as errors [scrape the frontend too]"},
 		{engine.Dynamo, engine.CanQuantiles, worker + "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
 		{engine.Dynamo, engine.CanQueue, worker + "trtllm_request_success_total 1\n", nil, "false, this release has no iteration gauges and no token counters [--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6, with a TensorRT-LLM that has it]"},
-		{engine.Dynamo, engine.CanKVReuse, worker, nil, "false, the page has no families of an engine: they come with its first request, if they are on [" + engines + "]"},
+		{engine.Dynamo, engine.CanKVReuse, worker, nil, "false, the page has no families of an engine: they appear with its first request, if they are on [" + engines + "]"},
 	} {
 		known := &engine.Knowledge{Page: readPage(t, c.kind, []byte(c.page)), Facts: c.facts}
 		require.Equal(t, c.want, capability(t, c.kind, c.name, known), "%s of %s with %q", c.name, c.kind, c.page)
@@ -230,11 +230,11 @@ func TestCapabilitiesOfServersWhosePageIsMissing(t *testing.T) {
 	for kind, want := range map[engine.Kind]string{
 		engine.Triton:              "false, the page answers 404 [metrics_path: /metrics]",
 		engine.TritonOpenAI:        "false, the page answers 404 [metrics_path: /metrics]",
-		engine.TRTLLMServe:         "false, /prometheus/metrics answers 404: it is there only with return_perf_metrics [return_perf_metrics: true]",
+		engine.TRTLLMServe:         "false, /prometheus/metrics answers 404: it exists only with return_perf_metrics [return_perf_metrics: true]",
 		engine.TRTLLMDisaggregated: "false, /prometheus/metrics answers 404",
 		engine.NIM:                 "false, /v1/metrics answers 404",
 		engine.VLLM:                "false, /metrics answers 404",
-		engine.SGLang:              "false, /metrics answers 404: it is there only with --enable-metrics [--enable-metrics]",
+		engine.SGLang:              "false, /metrics answers 404: it exists only with --enable-metrics [--enable-metrics]",
 		engine.Dynamo:              "false, /metrics answers 404 [DYN_SYSTEM_PORT for a worker's page]",
 	} {
 		missing := &engine.Knowledge{MissingPage: true}
@@ -252,16 +252,16 @@ func TestWhatAnAPISaysOfItsHealth(t *testing.T) {
 		health engine.Health
 		want   string
 	}{
-		{engine.Triton, engine.Health{API: engine.APIReady}, "true, the API says whether it is ready"},
-		{engine.Triton, engine.Health{API: engine.APINotReady}, "true, the API says whether it is ready"},
+		{engine.Triton, engine.Health{API: engine.APIReady}, "true, the API reports whether it is ready"},
+		{engine.Triton, engine.Health{API: engine.APINotReady}, "true, the API reports whether it is ready"},
 		{engine.Dynamo, engine.Health{API: engine.APIReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
 		{engine.Dynamo, engine.Health{API: engine.APINotReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
 		{engine.Dynamo, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port or api_path if the API is elsewhere]"},
 		{engine.NIM, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port or api_path if the API is elsewhere]"},
-		{engine.TRTLLMServe, engine.Health{API: engine.APIRefused}, "false, nothing listens on the API's address [set api_port or api_path if the API is elsewhere; a server with its HTTP API off says nothing]"},
+		{engine.TRTLLMServe, engine.Health{API: engine.APIRefused}, "false, nothing listens on the API's address [set api_port or api_path if the API is elsewhere; a server with its HTTP API off cannot be asked]"},
 		{engine.TritonOpenAI, engine.Health{API: engine.APIFailed, Detail: "it hangs"}, "false, it hangs [set api_port or api_path if the API is elsewhere]"},
-		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusForbidden, Detail: "restricted"}, "false, restricted [authorization or http_headers with what the API wants]"},
-		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusUnauthorized, Detail: "restricted"}, "false, restricted [authorization or http_headers with what the API wants]"},
+		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusForbidden, Detail: "restricted"}, "false, restricted [set authorization or http_headers to what the API requires]"},
+		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusUnauthorized, Detail: "restricted"}, "false, restricted [set authorization or http_headers to what the API requires]"},
 	} {
 		known := &engine.Knowledge{MissingPage: true, Health: c.health}
 		require.Equal(t, c.want, capability(t, c.kind, engine.CanHealth, known))

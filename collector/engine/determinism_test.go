@@ -60,8 +60,8 @@ func TestReasonsOfTheProfile(t *testing.T) {
 		{"of Python", func(m *engine.ModelFacts) {
 			m.Batching, m.MaxBatchSize, m.Backend = &engine.DynamicBatching{}, 8, "python"
 		}, "", engine.CheckNoBatching, "true, dynamic batching is minimal: no delay and no preferred sizes"},
-		{"of all that wait", func(m *engine.ModelFacts) { m.Batching, m.MaxBatchSize = &engine.DynamicBatching{}, 8 }, "", engine.CheckNoBatching, "false, model m batches requests that wait; leave dynamic_batching out"},
-		{"with a delay", func(m *engine.ModelFacts) { m.Batching = &engine.DynamicBatching{DelayMicroseconds: 5} }, "", engine.CheckNoBatching, "false, model m waits 5 us to batch requests; leave dynamic_batching out"},
+		{"of all that wait", func(m *engine.ModelFacts) { m.Batching, m.MaxBatchSize = &engine.DynamicBatching{}, 8 }, "", engine.CheckNoBatching, "false, model m batches requests that wait; remove dynamic_batching"},
+		{"with a delay", func(m *engine.ModelFacts) { m.Batching = &engine.DynamicBatching{DelayMicroseconds: 5} }, "", engine.CheckNoBatching, "false, model m waits 5 us to batch requests; remove dynamic_batching"},
 		{"one at a time", func(*engine.ModelFacts) {}, "", engine.CheckSingleRequest, "true, no model takes more than one request into a batch"},
 		{"several", func(m *engine.ModelFacts) { m.MaxBatchSize = 2 }, "", engine.CheckSingleRequest, "false, model m takes up to 2 requests into one batch; let clients keep one request in flight, or set the largest batch of the engine to 1"},
 		{"a backend that batches", func(m *engine.ModelFacts) { m.Backend = "vllm" }, "", engine.CheckSingleRequest, "false, model m batches requests by itself and does not say how many; let clients keep one request in flight, or set the largest batch of the engine to 1"},

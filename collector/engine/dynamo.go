@@ -68,7 +68,7 @@ func (*dynamo) Generation(p *Page, f *Facts) (Generation, string) {
 
 func (d *dynamo) Stream(_ string, p *Page) (s Stream, why string) {
 	if p != nil && dynamoFront(p) == "" {
-		return s, "a worker of Dynamo has no API for clients; turn the canary on for its frontend"
+		return s, "a worker of Dynamo has no API for clients; enable the canary for its frontend"
 	}
 	return d.stream, ""
 }
@@ -127,7 +127,7 @@ func (*dynamo) Health(ctx context.Context, client Client, address string) Health
 	var endpoints map[string]string
 	switch {
 	case h.API == APINotReady && answer.Stage == "draining":
-		h.Draining, h.Detail = true, "the frontend says that it drains: it answers what it has taken on, and ends"
+		h.Draining, h.Detail = true, "the frontend is draining: it finishes accepted requests and exits"
 	case answer.Instances != nil:
 		h.API, h.Detail = frontendHealth(ctx, client, address, len(*answer.Instances), h.Detail)
 	case json.Unmarshal(answer.Endpoints, &endpoints) == nil:

@@ -35,11 +35,11 @@ func (*dynamo) judgeWorker(name string, k *Knowledge) target.Check {
 	case name == CanOutcomes && (in == nil || in.Kind() != Triton):
 		return no("a worker counts requests that its engine finished; its own errors_total counts clients that left as errors", cureFront)
 	case name == CanKVCache && p.readsFrom(dynamoComponent, KVUtilization):
-		return yes("dynamo_component_gpu_cache_usage_percent, 0 to 1 whatever its name says")
+		return yes("dynamo_component_gpu_cache_usage_percent, 0 to 1 despite its name")
 	case name == CanKVReuse && p.readsFrom(dynamoComponent, KVHitRatio):
 		return yes("dynamo_component_kv_cache_hit_rate, of each rank")
 	case in == nil:
-		return p.judge(name, dynamoMockSources(p), lacks("the page has no families of an engine: they come with its first request, if they are on", cureEngines))
+		return p.judge(name, dynamoMockSources(p), lacks("the page has no families of an engine: they appear with its first request, if they are on", cureEngines))
 	}
 	c := in.judge(name, k)
 	switch {
@@ -62,10 +62,10 @@ func dynamoMockSources(p *Page) []source {
 		from(CanTPOT, "inter_token_latency_seconds of the engine, token by token", InterToken),
 		from(CanE2E, "e2e_request_latency_seconds of the engine", RequestDuration),
 		from(CanQuantiles, "histograms", RequestDuration),
-		from(CanKVCache, "kv_cache_usage_perc of the engine, 0 to 1 whatever its name says", KVUtilization),
+		from(CanKVCache, "kv_cache_usage_perc of the engine, 0 to 1 despite its name", KVUtilization),
 	}
 	if p.showsInFlight() {
-		sources = append(sources, from(CanStall, "requests that end, while others run for more than twice as long as the longest that was seen", RequestDuration))
+		sources = append(sources, from(CanStall, "requests that end while others run for more than twice as long as the longest seen", RequestDuration))
 	}
 	return sources
 }
@@ -76,7 +76,7 @@ func judgeFrontend(name string, p *Page) target.Check {
 	sources := []source{
 		from(CanTokens, live, GenerationTokens),
 		from(CanLiveTokens, live, GenerationTokens),
-		from(CanQueue, "requests in flight for which its workers have no place, and those that its router holds back", WorkerRequestsLimit, WorkerKVBlocksUsed),
+		from(CanQueue, "requests in flight beyond the capacity of its workers, and those that its router holds back", WorkerRequestsLimit, WorkerKVBlocksUsed),
 		from(CanTTFT, "time_to_first_token_seconds, of requests that are not streamed too", FirstToken),
 		from(CanTPOT, "inter_token_latency_seconds, token by token", InterToken),
 		from(CanE2E, "request_duration_seconds, errors included", RequestDuration),
@@ -88,18 +88,18 @@ func judgeFrontend(name string, p *Page) target.Check {
 	switch {
 	case name != CanOutcomes:
 	case dynamoUntyped(p):
-		return no("requests_total of this release does not say the type of an error: mistakes of clients and failures are one", "a later Dynamo")
+		return no("requests_total of this release has no type of error: mistakes of clients and failures count together", "a later Dynamo")
 	case p.HasName(dynamoFront(p) + "failures_total"):
-		return yes("requests_total by type of error, and failures_total for what could not be read or routed; models and paths that are not there are not counted")
+		return yes("requests_total by type of error, and failures_total for what could not be read or routed; unknown models and paths are not counted")
 	default:
 		return yes("requests_total by type of error; what the frontend could not read or route is not counted unless failures_total is there")
 	}
 	if name == CanQueue && p.Has(RequestsUnanswered) {
-		return p.judge(name, sources, lacks("queued_requests holds prompts that are being worked on, and only the KV router shows for how many requests there are workers", cureWorkers))
+		return p.judge(name, sources, lacks("queued_requests includes prompts in prefill, and only the KV router shows how many requests the workers can take", cureWorkers))
 	}
 	return p.judge(name, sources,
 		lacks(dynamoNoGPU, cureDCGM, CanGPU),
 		lacks("only the worker's page has it", cureWorkers, CanKVCache, CanKVReuse, CanRunning),
-		lacks("not on the page yet; families come with the first worker and request", ""),
+		lacks("not on the page yet; families appear with the first worker and request", ""),
 	)
 }

@@ -142,9 +142,9 @@ func TestAnAnswerThatIsNotDynamosDoesNotMakeItReady(t *testing.T) {
 		{"a proxy in front of nobody", said{502, "", "<html>Bad Gateway</html>"}, engine.APIFailed, false, "the API answers Bad Gateway to http://server/health"},
 		{"a balancer without a worker", said{503, "", "no healthy upstream"}, engine.APIFailed, false, "the API answers Service Unavailable to http://server/health"},
 		{"a status without a name", said{520, "", ""}, engine.APIFailed, false, "the API answers 520 to http://server/health"},
-		{"a frontend that ends", said{503, "", `{"status":"not_ready","stage":"draining","message":"Service is not ready"}`}, engine.APINotReady, true, "the frontend says that it drains: it answers what it has taken on, and ends"},
+		{"a frontend that ends", said{503, "", `{"status":"not_ready","stage":"draining","message":"Service is not ready"}`}, engine.APINotReady, true, "the frontend is draining: it finishes accepted requests and exits"},
 		{"a server without the path", said{404, "", `{"error":"not found"}`}, engine.APIFailed, false, "the API answers Not Found to http://server/health"},
-		{"a server that wants a header", said{401, "", "no"}, engine.APIFailed, false, "the API is restricted: give the header the server expects with http_headers (no)"},
+		{"a server that wants a header", said{401, "", "no"}, engine.APIFailed, false, "the API is restricted: set the header that the server expects in http_headers (no)"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			h := engineOf(t, engine.Dynamo).Health(t.Context(), c.server, "http://server")

@@ -118,21 +118,21 @@ func TestBadAnswersCostOnlyTheirFact(t *testing.T) {
 		problem                string
 	}{
 		{says: "all well", server: tritonServer(), version: true, model: true, config: true},
-		{says: "HTML for the version", server: tritonServer("/v2", "<html>Sign in</html>"), model: true, config: true, problem: "no JSON"},
-		{says: "JSON that ends early", server: tritonServer("/v2", metadata[:20]), model: true, config: true, problem: "no JSON"},
-		{says: "a list for the version", server: tritonServer("/v2", `[1]`), model: true, config: true, problem: "another kind"},
+		{says: "HTML for the version", server: tritonServer("/v2", "<html>Sign in</html>"), model: true, config: true, problem: "not JSON"},
+		{says: "JSON that ends early", server: tritonServer("/v2", metadata[:20]), model: true, config: true, problem: "not JSON"},
+		{says: "a list for the version", server: tritonServer("/v2", `[1]`), model: true, config: true, problem: "unexpected type"},
 		{says: "a number for the version", server: tritonServer("/v2", strings.Replace(metadata, `"2.64.0"`, `2.64`, 1)), model: true, config: true},
 		{says: "a version with control characters", server: tritonServer("/v2", strings.Replace(metadata, `2.64.0`, `2.64.0\n\u0000`, 1)), model: true, config: true},
 		{says: "somebody else's metadata", server: tritonServer("/v2", `{"name":"triton","version":"9"}`), model: true, config: true},
 		{says: "a restricted version", server: tritonServer("/v2", restricted), model: true, config: true, problem: "http_headers"},
 		{says: "a version that hangs", server: tritonServer("/v2", hangs), model: true, config: true, problem: "no answer in time"},
 		{says: "a version that is refused", server: tritonServer("/v2", refuses), model: true, config: true, problem: "nothing listens"},
-		{says: "an index of HTML", server: tritonServer("/v2/repository/index", "<html>"), version: true, problem: "no JSON"},
-		{says: "an index that is an object", server: tritonServer("/v2/repository/index", `{"name":"x"}`), version: true, problem: "another kind"},
+		{says: "an index of HTML", server: tritonServer("/v2/repository/index", "<html>"), version: true, problem: "not JSON"},
+		{says: "an index that is an object", server: tritonServer("/v2/repository/index", `{"name":"x"}`), version: true, problem: "unexpected type"},
 		{says: "an index of 10 MB", server: tritonServer("/v2/repository/index", tenMegabytes), version: true, problem: "over the limit"},
 		{says: "an index of 10000 models", server: tritonServer("/v2/repository/index", thousands.String()), version: true, model: true, config: true},
 		{says: "a restricted index", server: tritonServer("/v2/repository/index", restricted), version: true, problem: "restricted"},
-		{says: "a config of HTML", server: tritonServer("/v2/models/tensorrt_llm/config", "<html>"), version: true, model: true, problem: "no JSON"},
+		{says: "a config of HTML", server: tritonServer("/v2/models/tensorrt_llm/config", "<html>"), version: true, model: true, problem: "not JSON"},
 		{says: "a config of another model", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"other"}`), version: true, model: true},
 		{says: "a config that hangs", server: tritonServer("/v2/models/tensorrt_llm/config", hangs), version: true, model: true, problem: "no answer in time"},
 		{says: "a restricted config", server: tritonServer("/v2/models/tensorrt_llm/config", restricted), version: true, model: true, problem: "http_headers"},
@@ -408,7 +408,7 @@ func TestWhatFailedIsNoProblemYetWhileOthersMayAnswer(t *testing.T) {
 		require.Len(t, early, 1)
 		require.Empty(t, early[0].Problems)
 		require.Equal(t, []engine.Problem{
-			{Question: "GET /v2", Reason: "no answer in time"}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is no JSON", Unexpected: true},
+			{Question: "GET /v2", Reason: "no answer in time"}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is not JSON", Unexpected: true},
 		}, f.Problems)
 	})
 }

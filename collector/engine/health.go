@@ -72,7 +72,7 @@ func healthOf(url string, status int, body []byte, err error) Health {
 	case err != nil && refused(err):
 		h.API, h.Detail = APIRefused, "the API refuses connections"
 	case err != nil && status == 0 && hungUp(err):
-		h.API, h.Detail = APIRefused, "the API hangs up on those who connect"
+		h.API, h.Detail = APIRefused, "the API closes connections without an answer"
 	case err != nil:
 		h.API, h.Detail = APIFailed, "the API does not answer: "+err.Error()
 	case status == http.StatusOK:

@@ -63,9 +63,9 @@ func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
 	}{
 		{"nothing listens", syscall.ECONNREFUSED, engine.APIRefused, "the API refuses connections"},
 		// Triton 2.51 after SIGTERM, with streams in flight.
-		{"it ends the connection", io.EOF, engine.APIRefused, "the API hangs up on those who connect"},
-		{"it resets the connection", syscall.ECONNRESET, engine.APIRefused, "the API hangs up on those who connect"},
-		{"it ends the connection before the question", errors.New("http: server closed idle connection"), engine.APIRefused, "the API hangs up on those who connect"},
+		{"it ends the connection", io.EOF, engine.APIRefused, "the API closes connections without an answer"},
+		{"it resets the connection", syscall.ECONNRESET, engine.APIRefused, "the API closes connections without an answer"},
+		{"it ends the connection before the question", errors.New("http: server closed idle connection"), engine.APIRefused, "the API closes connections without an answer"},
 		{"it does not answer in time", context.DeadlineExceeded, engine.APIFailed, "the API does not answer"},
 		{"it speaks something else", errors.New("malformed HTTP response"), engine.APIFailed, "the API does not answer"},
 	} {
@@ -126,11 +126,11 @@ func TestHealthByStatus(t *testing.T) {
 		{said{400, "", ""}, engine.APINotReady, "the API answers Bad Request"},
 		{said{500, "", ""}, engine.APINotReady, "the API answers Internal Server Error"},
 		{said{503, "", ""}, engine.APINotReady, "the API answers Service Unavailable"},
-		{said{401, "", "no"}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (no)"},
-		{said{403, "", `{"error":"expecting header"}`}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (expecting header)"},
-		{said{403, "", `{"detail":"` + strings.Repeat("x", 121) + `"}`}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (" + strings.Repeat("x", 120) + ")"},
-		{said{403, "", "no\n\tright \xff"}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (no right ?)"},
-		{said{403, "", "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (x" + strings.Repeat("é", 59) + ")"},
+		{said{401, "", "no"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no)"},
+		{said{403, "", `{"error":"expecting header"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (expecting header)"},
+		{said{403, "", `{"detail":"` + strings.Repeat("x", 121) + `"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (" + strings.Repeat("x", 120) + ")"},
+		{said{403, "", "no\n\tright \xff"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no right ?)"},
+		{said{403, "", "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (x" + strings.Repeat("é", 59) + ")"},
 		{said{404, "", ""}, engine.APIFailed, "the API answers Not Found to http://server/"},
 		{said{599, "", ""}, engine.APIFailed, "the API answers 599 to http://server/"},
 	} {

@@ -43,7 +43,7 @@ func (n *nim) identify(ctx context.Context, q *questions) string {
 		LicenseInfo json.RawMessage `json:"licenseInfo"`
 	}
 	if _, ok := q.get(ctx, "/v1/metadata", &about); ok && len(about.ModelInfo)+len(about.AssetInfo)+len(about.LicenseInfo) > 0 {
-		return "/v1/metadata says what is in the container"
+		return "/v1/metadata describes the container"
 	}
 	return ""
 }
@@ -111,7 +111,7 @@ func (n *nim) judge(name string, k *Knowledge) target.Check {
 		from(CanQuantiles, "histograms", RequestDuration),
 		from(CanOutcomes, "request_finish_total by reason and request_failure_total; what never reached the engine is not counted", RequestsFailed),
 		from(CanStall, "tokens, while requests run", RequestsRunning),
-		from(CanKVCache, "gpu_cache_usage_perc, 0 to 1 whatever its name says", KVUtilization),
+		from(CanKVCache, "gpu_cache_usage_perc, 0 to 1 despite its name", KVUtilization),
 	},
 		lacks("NIM 1.x does not expose it", "", CanKVReuse),
 		lacks("NIM 1.x does not expose it", cureDCGM, CanGPU),

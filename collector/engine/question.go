@@ -71,7 +71,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 }
 
 // restrictedHint is the remedy if an API requires a header, as with --http-restricted-api.
-const restrictedHint = "give the header the server expects with http_headers"
+const restrictedHint = "set the header that the server expects in http_headers"
 
 // unreadable explains why an answer cannot be used; empty if it can.
 func unreadable(err error) string {
@@ -82,9 +82,9 @@ func unreadable(err error) string {
 		if wrong.Field != "" {
 			return ""
 		}
-		return "answers JSON of another kind"
+		return "answers JSON of an unexpected type"
 	}
-	return "answers text that is no JSON"
+	return "answers text that is not JSON"
 }
 
 // The bounds on what is kept of answers: the length of versions, the length of names and

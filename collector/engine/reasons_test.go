@@ -51,17 +51,17 @@ var borneOut = []struct{ reason, has, hasNot string }{
 	{"this release has five families", "(time_to_first_token_seconds|e2e_request_latency_seconds)", "trtllm_"},
 	{"no iteration gauges and no token counters", "trtllm_e2e_request_latency_seconds", "trtllm_(generation_tokens|num_requests_running)"},
 	{"no iteration is on the page: their statistics are off", "trtllm_request_success_total", "trtllm_iteration_latency"},
-	{"its gauges of iterations do not have it", "trtllm_iteration_latency", "trtllm_(num_scheduled_requests|gpu_memory)"},
+	{"its iteration gauges do not include it", "trtllm_iteration_latency", "trtllm_(num_scheduled_requests|gpu_memory)"},
 	{"no iteration was read yet, or their statistics are off", "trtllm_", "trtllm_iteration_latency"},
 	{"no request has ended yet", "", `(trtllm_)?request_success_total.* [1-9]`},
 	{"this release counts no errors", "", "trtllm_request_error_total"},
-	{"exposes nothing of its GPUs", "", "trtllm_gpu_memory"},
+	{"exposes nothing about its GPUs", "", "trtllm_gpu_memory"},
 	{"no config info on its page", "", "trtllm_model_config_info"},
 	{"ranks show batches", `trtllm_scheduled_batch_size.*rank="1"`, ""},
 	{"iterations are on the JSON page", "trtllm_|e2e_request_latency_seconds", ""},
 
 	// vLLM, SGLang and NIM.
-	{"with several API processes gauges come", "", "vllm:num_requests_running"},
+	{"with several API processes gauges appear", "", "vllm:num_requests_running"},
 	{"started with --disable-log-stats", "http_requests_total", "vllm:num_requests_running"},
 	{"the frontend in Rust does not expose", "vllm:", "vllm:cache_config_info"},
 	{"no prompt was found in the cache yet", "sglang:", "sglang:cached_tokens_total"},
@@ -77,19 +77,19 @@ var borneOut = []struct{ reason, has, hasNot string }{
 	{"a worker counts requests that its engine finished", "dynamo_component_|trtllm_", "dynamo_frontend_"},
 	{"a worker with TensorRT-LLM counts tokens when", "trtllm_", "dynamo_frontend_"},
 	{"only the worker's page has it", "dynamo_frontend_", "(vllm:|sglang:|trtllm|nv_inference_)"},
-	{"queued_requests holds prompts", "dynamo_frontend_queued_requests", "dynamo_frontend_worker_active_decode_blocks"},
-	{"come with the first worker and request", "dynamo_frontend_", `dynamo_frontend_requests_total.*"success".* [1-9]`},
+	{"queued_requests includes prompts", "dynamo_frontend_queued_requests", "dynamo_frontend_worker_active_decode_blocks"},
+	{"appear with the first worker and request", "dynamo_frontend_", `dynamo_frontend_requests_total.*"success".* [1-9]`},
 	{"the page has no families of an engine", "dynamo_component_", "(vllm:|sglang:|trtllm_|nv_)"},
 	{"a stream counts as answered when it begins", "total_responses_total", ""},
 	{"none is of the whole", "ctx_complete_latency_seconds", ""},
 	{"a router does not expose it", "ctx_total_requests_total", ""},
 
 	// All kinds.
-	{"families come with the first request", "", `[a-z_:]*e2e_request_latency_seconds_count.* [1-9]`},
+	{"families appear with the first request", "", `[a-z_:]*e2e_request_latency_seconds_count.* [1-9]`},
 	{"requests have ended, and the page has none of its families", `[a-z_:]*(e2e_request_latency_seconds_count|request_success_total|num_requests_total).* [1-9]`, ""},
 	{"no token was ever generated", "", `[a-z_:]*generation_tokens_total.* [1-9]`},
 	{"nothing on its page shows requests in flight", "", ""},
-	{"which is one sign", "", "(sglang:http_requests_total|dynamo_frontend_requests_started_total|nv_inference_request_success)"},
+	{"which is only one sign", "", "(sglang:http_requests_total|dynamo_frontend_requests_started_total|nv_inference_request_success)"},
 	{"this kind of server does not expose its config", "", ""},
 }
 
@@ -103,7 +103,7 @@ func bearOut(t *testing.T, all []target.Check, page []byte) {
 			continue
 		}
 		at := slices.IndexFunc(borneOut, func(b struct{ reason, has, hasNot string }) bool { return strings.Contains(c.Reason, b.reason) })
-		require.GreaterOrEqual(t, at, 0, "%s: %s: say here what bears it out", c.Name, c.Reason)
+		require.GreaterOrEqual(t, at, 0, "%s: %s: add an entry to borneOut", c.Name, c.Reason)
 		b := borneOut[at]
 		require.True(t, begins(b.has), "%s: %s: nothing begins with %s", c.Name, c.Reason, b.has)
 		require.False(t, b.hasNot != "" && begins(b.hasNot), "%s: %s: there is %s", c.Name, c.Reason, b.hasNot)

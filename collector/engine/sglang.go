@@ -99,7 +99,7 @@ func sglangOutcomes(p *Page) string {
 func (*sglang) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	if p == nil {
-		return no("/metrics answers 404: it is there only with --enable-metrics", "--enable-metrics")
+		return no("/metrics answers 404: it exists only with --enable-metrics", "--enable-metrics")
 	}
 	if name == CanOutcomes && p.HasName(sglangPrefix+sglangAnswers) {
 		return yes(sglangOutcomes(p))
@@ -115,10 +115,10 @@ func (*sglang) judge(name string, k *Knowledge) target.Check {
 		from(CanQueue, "num_queue_reqs, num_grammar_queue_reqs, and the queues of a server that only computes prompts or only decodes", RequestsWaiting),
 		// While idle, releases up to 0.4.3 do not update it, and those up to 0.5.15 only after 30 s
 		// (scheduler.py, check_memory; metrics_reporter.py).
-		from(CanRunning, "num_running_reqs, read every some steps; an idle server may show its last batch", RequestsRunning),
+		from(CanRunning, "num_running_reqs, updated every few steps; an idle server may show its last batch", RequestsRunning),
 		from(CanTTFT, "time_to_first_token_seconds, of streamed requests where label is_streaming tells them apart", FirstToken),
 		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request of more than one token", OutputToken),
-		from(CanTPOT, "inter_token_latency_seconds, token by token, of several that come at once their mean", InterToken),
+		from(CanTPOT, "inter_token_latency_seconds, token by token; several that arrive at once count with their mean", InterToken),
 		from(CanE2E, "e2e_request_latency_seconds, with requests of clients that left", RequestDuration),
 		from(CanQuantiles, "histograms, when a request ends", RequestDuration),
 		from(CanStall, "passes through the model, while requests run", RequestsRunning, EngineIterations),
@@ -130,7 +130,7 @@ func (*sglang) judge(name string, k *Knowledge) target.Check {
 		lacks("SGLang does not expose it", cureDCGM, CanGPU),
 		lacks("SGLang does not expose its config on the page", "", CanConfig),
 		lacks("no streamed request had its first token yet", "", CanTTFT),
-		lacks("no prompt was found in the cache yet; the family comes with the first, unless --disable-radix-cache is set", "", CanKVReuse),
+		lacks("no prompt was found in the cache yet; the family appears with the first, unless --disable-radix-cache is set", "", CanKVReuse),
 		noLive,
 		lacks(notYet, ""),
 	)

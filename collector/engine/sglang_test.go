@@ -116,7 +116,7 @@ func TestWhatRealPagesOfSGLangMean(t *testing.T) {
 // TestReasonsAreTrueOfTheSGLangAtHand checks capabilities on pages of different releases.
 func TestReasonsAreTrueOfTheSGLangAtHand(t *testing.T) {
 	const (
-		fresh   = "not on the page yet; families come with the first request"
+		fresh   = "not on the page yet; families appear with the first request"
 		begins  = `sglang:num_running_reqs{engine_type="unified"} 0` + "\n" + `sglang:token_usage{engine_type="unified"} 0` + "\n"
 		newer   = begins + `sglang:max_total_num_tokens{engine_type="unified"} 4096` + "\n"
 		answers = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"

@@ -23,7 +23,7 @@ func TestHowServersStream(t *testing.T) {
 		{"Triton's OpenAI frontend", engine.TritonOpenAI, nil, engine.Stream{Usage: true}, ""},
 		{"NIM knows no options", engine.NIM, nil, engine.Stream{}, ""},
 		{"Dynamo's frontend", engine.Dynamo, front, engine.Stream{Usage: true}, ""},
-		{"a worker of Dynamo", engine.Dynamo, worker, engine.Stream{}, "a worker of Dynamo has no API for clients; turn the canary on for its frontend"},
+		{"a worker of Dynamo", engine.Dynamo, worker, engine.Stream{}, "a worker of Dynamo has no API for clients; enable the canary for its frontend"},
 		{"a server that was not recognised", engine.Unknown, nil, engine.Stream{}, "the server was not recognised yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestHowServersStream(t *testing.T) {
 func TestATritonThatASilentClientMayCrashIsNotAsked(t *testing.T) {
 	for version, why := range map[string]string{
 		"2.41.0": "", "2.64.0": "", "2.73.0dev": "",
-		"2.40.0": "before 23.12 (2.41) a stream that is given up may crash Triton", "2.36.0": "before 23.12",
+		"2.40.0": "before 23.12 (2.41) an aborted stream may crash Triton", "2.36.0": "before 23.12",
 		"": "the version of Triton is not known", "unknown": "set engine_version",
 	} {
 		got, said := engineOf(t, engine.Triton).Stream(version, nil)

@@ -74,9 +74,9 @@ func (*triton) Stream(version string, _ *Page) (s Stream, why string) {
 	minor, known := tritonMinor(version)
 	switch {
 	case !known:
-		return s, "the version of Triton is not known, and before 23.12 (2.41) a stream that is given up may crash it; set engine_version"
+		return s, "the version of Triton is not known, and before 23.12 (2.41) an aborted stream may crash it; set engine_version"
 	case minor < minorHangUp:
-		return s, "before 23.12 (2.41) a stream that is given up may crash Triton"
+		return s, "before 23.12 (2.41) an aborted stream may crash Triton"
 	}
 	return Stream{Generate: true}, ""
 }

@@ -59,7 +59,7 @@ func tritonSources(k *Knowledge) []source {
 		blocks = "used and all blocks of the KV cache"
 		live   = "vllm:generation_tokens_total, with each iteration"
 	)
-	p, queues := k.Page, "waiting in the executor; what is beyond the executor's limit no metric shows"
+	p, queues := k.Page, "waiting in the executor; no metric shows requests beyond the executor's limit"
 	if p.Has(ModelPending) && pendingHolds(k) {
 		queues = "pending in Triton and " + queues
 	}
@@ -190,11 +190,11 @@ func (t *tritonPage) judgeOutcomes(k *Knowledge) target.Check {
 	switch {
 	case len(whole) > 0 && len(early)+len(unknown) > 0:
 		return yes("success and failures of " + strings.Join(whole, ", ") + "; of " + strings.Join(slices.Concat(early, unknown), ", ") +
-			" only what was taken on")
+			" only what was accepted")
 	case len(whole) > 0:
-		return yes("success and failures of the models that clients call; wrong requests, full queues and clients that leave a stream are not counted")
+		return yes("success and failures of the models that clients call; invalid requests, full queues and clients that leave a stream are not counted")
 	case len(early) > 0:
-		return no("model "+early[0]+" is decoupled: a request counts as success once it was taken on, whatever becomes of it", cureEarly(k))
+		return no("model "+early[0]+" is decoupled: a request counts as success once it is accepted, whatever its outcome", cureEarly(k))
 	}
 	return t.unconfigured(k, unknown)
 }
@@ -237,7 +237,7 @@ func (t *tritonPage) unconfigured(k *Knowledge, models []string) target.Check {
 	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI && models[0] == llmName && t.SamePort() {
 		cure = cureModule // Its config would show that it is decoupled.
 	}
-	return no("the config of model "+models[0]+" is not known, and requests of decoupled models count as done once they were taken on", cure)
+	return no("the config of model "+models[0]+" is not known, and requests of decoupled models count as done once they are accepted", cure)
 }
 
 // judgeDuration judges the duration of whole requests.
@@ -285,7 +285,7 @@ func (t *tritonPage) judgeQueues(k *Knowledge) target.Check {
 	unknown := t.fronts(k)[TrustUnknown]
 	switch {
 	case !pendingHolds(k):
-		return no("this release keeps requests that could not be queued in nv_inference_pending_request_count for ever", "Triton 23.11 (2.40.0) or later")
+		return no("this release keeps requests that could not be queued in nv_inference_pending_request_count forever", "Triton 23.11 (2.40.0) or later")
 	case t.queues(k):
 		return yes("nv_inference_pending_request_count: Triton's own queues")
 	case len(unknown) > 0:
@@ -295,7 +295,7 @@ func (t *tritonPage) judgeQueues(k *Knowledge) target.Check {
 	if k.Page.HasPrefix(vllmPrefix) {
 		cure = cureVLLM
 	}
-	return no("Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page", cure)
+	return no("Triton's own queues are empty for models that hand their requests over, and what they queue is not on the page", cure)
 }
 
 // judgeStall judges whether the page shows that requests in flight make no progress.

@@ -91,9 +91,9 @@ func noBatching(m *ModelFacts) string {
 	switch {
 	case m.Batching == nil:
 	case m.Batching.DelayMicroseconds != 0 || m.Batching.Preferred:
-		return fmt.Sprintf("waits %d us to batch requests; leave dynamic_batching out", m.Batching.DelayMicroseconds)
+		return fmt.Sprintf("waits %d us to batch requests; remove dynamic_batching", m.Batching.DelayMicroseconds)
 	case m.Backend != backendCPP && m.Backend != backendPython && m.MaxBatchSize > 1:
-		return "batches requests that wait; leave dynamic_batching out"
+		return "batches requests that wait; remove dynamic_batching"
 	}
 	return ""
 }

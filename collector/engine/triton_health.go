@@ -77,7 +77,7 @@ func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 	if len(unloaded) == 0 {
 		return ""
 	}
-	return "the server is ready and its LLM is not loaded: " + strings.Join(unloaded, ", ")
+	return "the server is ready but its LLM is not loaded: " + strings.Join(unloaded, ", ")
 }
 
 // tritonLLMs returns the models that serve an LLM, by their configs or by the series of their

@@ -88,7 +88,7 @@ func judgeModule(name string, p *Page) target.Check {
 		from(CanKVCache, "used and all blocks of the KV cache", KVBlocksUsed),
 		from(CanKVReuse, "nv_llmapi_kv_cache_reused_blocks_total", KVBlocksReused),
 	},
-		lacks("the engine gives no statistics of its iterations, or did none yet", "enable_iter_perf_stats: true in model.yaml",
+		lacks("the engine has no statistics of its iterations, or has not run any yet", "enable_iter_perf_stats: true in model.yaml",
 			CanQueue, CanRunning, CanKVCache, CanKVReuse),
 		lacks("no request has ended yet", ""),
 	)

@@ -13,7 +13,7 @@ import (
 func TestWhatAModelWithTheMetricsModuleShows(t *testing.T) {
 	const (
 		idle   = "false, no request has ended yet"
-		silent = "false, the engine gives no statistics of its iterations, or did none yet [enable_iter_perf_stats: true in model.yaml]"
+		silent = "false, the engine has no statistics of its iterations, or has not run any yet [enable_iter_perf_stats: true in model.yaml]"
 	)
 	beat := "nv_llmapi_heartbeat_timestamp_seconds{model=\"m\"} 1\n"
 	with := func(line string) *engine.Knowledge {

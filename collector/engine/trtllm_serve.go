@@ -84,7 +84,7 @@ func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
 	case strings.HasPrefix(f.get().EngineVersion, "1.1.") || strings.HasPrefix(f.get().EngineVersion, "1.2."):
 		return servePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"
 	}
-	return "not known before the first request", "the page is empty: families come with their first sample"
+	return "not known before the first request", "the page is empty: families appear with their first sample"
 }
 
 // CountsFailures implements Engine. The counter of errors appears with the first error; it came

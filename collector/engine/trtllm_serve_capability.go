@@ -18,7 +18,7 @@ func (t *trtllmServe) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case p == nil:
-		return no("/prometheus/metrics answers 404: it is there only with return_perf_metrics", curePerf)
+		return no("/prometheus/metrics answers 404: it exists only with return_perf_metrics", curePerf)
 	case name == CanConfig:
 		return k.config(no("this release has no config info on its page", cureNewServe))
 	case name == CanOutcomes && t.CountsFailures(p):
@@ -34,12 +34,12 @@ func (t *trtllmServe) judge(name string, k *Knowledge) target.Check {
 
 // serveSources returns the sources: requests when they end, and gauges of iterations.
 func serveSources(p *Page) []source {
-	stale := "gauges of the last iteration, read when a request ends"
+	stale := "gauges of the last iteration, updated when a request ends"
 	if n := serveProcesses(p); n > 1 {
-		stale += "; " + strconv.Itoa(n) + " processes left gauges, the one that changed last counts, for the page does not say which of them live"
+		stale += "; " + strconv.Itoa(n) + " processes left gauges; the one that changed last counts, since the page does not show which of them are alive"
 	}
 	const (
-		stands = "requests that end, while others run for more than twice as long as the longest that was seen"
+		stands = "requests that end while others run for more than twice as long as the longest seen"
 		reuse  = "reused blocks, or the hit rate since the start"
 	)
 	return []source{
@@ -64,7 +64,7 @@ func serveSources(p *Page) []source {
 // gaps returns the gaps: most families appear when the first request ends, others with iteration
 // statistics.
 func (t *trtllmServe) gaps(k *Knowledge) []gap {
-	const noRequest = "no request has ended yet; the family comes with the first"
+	const noRequest = "no request has ended yet; the family appears with the first"
 	live := lacks("iterations are on the JSON page /metrics only, and reading it takes them from other readers", cureReadStats, CanLiveTokens)
 	if k.Iterations {
 		live = lacks("the iterations of GET /metrics are read, and none is on the page: their statistics are off, or no request has ended yet", cureIteration, CanLiveTokens)
@@ -78,7 +78,7 @@ func (t *trtllmServe) gaps(k *Knowledge) []gap {
 	}
 	switch generation, _ := t.Generation(k.Page, k.Facts); {
 	case generation == servePlain:
-		return append(all, lacks("this release exposes nothing of its GPUs", cureDCGM, CanGPU),
+		return append(all, lacks("this release exposes nothing about its GPUs", cureDCGM, CanGPU),
 			lacks("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration))
 	case generation == servePrefixed:
 		return append(all, lacks("no iteration was read yet, or their statistics are off", cureIteration, CanKVCache, CanKVReuse),
@@ -86,7 +86,7 @@ func (t *trtllmServe) gaps(k *Knowledge) []gap {
 	case !finished:
 		return append(all, lacks(noRequest, ""))
 	case k.Page.Has(IterationDuration):
-		return append(all, lacks("its gauges of iterations do not have it", ""))
+		return append(all, lacks("its iteration gauges do not include it", ""))
 	}
 	return append(all, lacks("this release has no token counters", cureNewServe, CanTokens),
 		lacks("requests have ended and no iteration is on the page: their statistics are off", cureIteration))

@@ -139,11 +139,11 @@ func (p *Page) judgeRanks(name string) (target.Check, bool) {
 func (p *Page) whyUnsure(several string) string {
 	switch {
 	case p.stated == RanksUnsure:
-		return "some of its ranks show the batches of several processes, and which of them live the page does not say"
+		return "some of its ranks show the batches of several processes, and the page does not show which of them are alive"
 	case p.comparison.result == RanksApart:
 		return "attention is data parallel, and " + several + " are on the page: the others are on other machines"
 	}
-	return "its " + several + " show batches, and not yet whether of the same requests, as tensor-parallel ones do, or of their own: that takes some requests"
+	return "its " + several + " show batches, and it is not clear yet whether they share requests, as tensor-parallel ranks do, or have their own: this takes some requests"
 }
 
 // rankComparison compares the batches of several ranks from page to page. score is the evidence

@@ -52,19 +52,19 @@ func TestWhatIsKnownOfRanksIsSaid(t *testing.T) {
 		name  string
 		want  string
 	}{
-		{"of a release without batches the gauges count", []string{page("")}, engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, read when a request ends"},
+		{"of a release without batches the gauges count", []string{page("")}, engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, updated when a request ends"},
 		{"one batch", []string{page("", 3)}, engine.RanksOne, engine.CanRunning, "true, scheduled_batch_size, the batch of the latest iteration, 0 when idle"},
 		{
 			"the queue of one rank",
 			[]string{page("", 3)},
 			engine.RanksOne, engine.CanQueue,
-			"true, num_requests_waiting: gauges of the last iteration, read when a request ends",
+			"true, num_requests_waiting: gauges of the last iteration, updated when a request ends",
 		},
 		{
 			"two that are equal", times(4, page("", 3, 3)), engine.RanksUnsure, engine.CanQueue,
-			"false, its 2 ranks show batches, and not yet whether of the same requests, as tensor-parallel ones do, or of their own: that takes some requests",
+			"false, its 2 ranks show batches, and it is not clear yet whether they share requests, as tensor-parallel ranks do, or have their own: this takes some requests",
 		},
-		{"two that change alike", times(3, page("", 3, 3), page("", 4, 4)), engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, read when a request ends"},
+		{"two that change alike", times(3, page("", 3, 3), page("", 4, 4)), engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
 		{"two that differ", apart, engine.RanksApart, engine.CanRunning, "true, the batches of 2 ranks together, each of which has requests of its own"},
 		{
 			"the queue of those", apart, engine.RanksApart, engine.CanQueue,
@@ -78,9 +78,9 @@ func TestWhatIsKnownOfRanksIsSaid(t *testing.T) {
 		},
 		{
 			"a process that is gone left its batch", times(4, page("trtllm_scheduled_batch_size{pid=\"7\",rank=\"1\"} 9\n", 3, 5)), engine.RanksUnsure, engine.CanRunning,
-			"false, some of its ranks show the batches of several processes, and which of them live the page does not say",
+			"false, some of its ranks show the batches of several processes, and the page does not show which of them are alive",
 		},
-		{"stages of a pipeline", times(4, page("trtllm_parallel_config_info{pipeline_parallel_size=\"2\"} 1\n", 3, 5)), engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, read when a request ends"},
+		{"stages of a pipeline", times(4, page("trtllm_parallel_config_info{pipeline_parallel_size=\"2\"} 1\n", 3, 5)), engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, updated when a request ends"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			read := readPages(t, engine.TRTLLMServe, c.pages...)

@@ -119,7 +119,7 @@ func (v *vllm) judge(name string, k *Knowledge) target.Check {
 	if generation, why := v.Generation(p, nil); generation == vllmSilent && name != CanGPU {
 		return no("the server was started with --disable-log-stats: "+why, cureLogStats)
 	}
-	left, silent := "without requests of clients that left", lacks("no engine has reported yet: with several API processes gauges come with the first request", "")
+	left, silent := "without requests of clients that left", lacks("no engine has reported yet: with several API processes gauges appear with the first request", "")
 	if vllmRust(p) {
 		left, silent = "with requests of clients that left", lacks("the server was started with --disable-log-stats: the page has no gauges of its scheduler", cureLogStats)
 	}
@@ -135,7 +135,7 @@ func (v *vllm) judge(name string, k *Knowledge) target.Check {
 		from(CanE2E, "e2e_request_latency_seconds, "+left, RequestDuration),
 		from(CanQuantiles, "histograms", RequestDuration),
 		from(CanStall, "iterations of each rank, while it has requests", RequestsRunning),
-		from(CanKVCache, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 whatever their names say", KVUtilization),
+		from(CanKVCache, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 despite their names", KVUtilization),
 		from(CanKVReuse, "prompt tokens that were found in the prefix cache", CachedTokens),
 		from(CanConfig, "cache_config_info on its page, of the KV cache only", CacheConfig),
 	},

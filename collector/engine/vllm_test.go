@@ -149,7 +149,7 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 		want             string
 	}{
 		"no request has ended":           {0, 0, "true, time_to_first_token_seconds"},
-		"one that embeds":                {0, 30, "false, requests end and no token was ever generated: the model answers with none, as one that embeds or ranks does"},
+		"one that embeds":                {0, 30, "false, requests end but no token was ever generated: the model returns none, as embedding and ranking models do"},
 		"one that generates":             {9, 30, "true, time_to_first_token_seconds"},
 		"one that generates, none ended": {9, 0, "true, time_to_first_token_seconds"},
 	} {

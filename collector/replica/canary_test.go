@@ -138,7 +138,7 @@ func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
 			now := tritonAnswers()
 			now.api["/v2"] = strings.Replace(now.api["/v2"], "2.51.0", "2.40.0", 1)
 			return now
-		}(), nil, "before 23.12 (2.41) a stream that is given up may crash Triton"},
+		}(), nil, "before 23.12 (2.41) an aborted stream may crash Triton"},
 		{"several models", func() answering {
 			now := tritonAnswers()
 			now.page = `nv_inference_request_success{model="a"} 5` + "\n" + `nv_inference_request_success{model="b"} 5` + "\n"

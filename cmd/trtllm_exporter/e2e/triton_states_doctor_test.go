@@ -47,7 +47,7 @@ func TestDoctorInFrontOfTriton(t *testing.T) {
 			requireFindings(t, s, &with, map[string]string{
 				"e2e":       "e2e          yes      nv_inference_request_duration_us of the entry model, as a mean\n",
 				"quantiles": "quantiles    yes      quantiles of request summaries, over their last minute; they cannot be added up over replicas\n",
-				"outcomes":  "outcomes     yes      success and failures of ensemble; of tensorrt_llm_bls only what was taken on\n",
+				"outcomes":  "outcomes     yes      success and failures of ensemble; of tensorrt_llm_bls only what was accepted\n",
 			})
 		})
 	}
@@ -74,12 +74,12 @@ func doctor(t *testing.T, s *tritonServer) findings {
 // a release have it; changed are the rows that depend on flags.
 func capabilities(r release, changed map[string]string) string {
 	canary := "; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
-	cancel := "cancel       yes      the page shows requests while they run: canary.cancel_within of the pool checks that one whose client leaves is gone\n"
+	cancel := "cancel       yes      the page shows requests while they run: canary.cancel_within of the pool checks that one ends when its client leaves\n"
 	pending := "pending in Triton and "
 	tokens := "tokens       yes      nv_llm_output_token_len, when a request ends\n"
 	if !r.histograms {
 		canary = ", or measure it at the client" // A client that hangs up may crash a Triton before 2.41, so it is not asked.
-		cancel = `cancel       no       before 23.12 (2.41) a stream that is given up may crash Triton
+		cancel = `cancel       no       before 23.12 (2.41) an aborted stream may crash Triton
                       no flag of the server turns it on
 `
 		tokens = `tokens       no       token counts came with TensorRT-LLM 0.16
@@ -89,7 +89,7 @@ func capabilities(r release, changed map[string]string) string {
 	}
 	return `CAPABILITY   EXPOSED  REASON
 ` + tokens + `live_tokens  yes      an estimate from iteration_counter and generation_requests
-queue        yes      ` + pending + `waiting in the executor; what is beyond the executor's limit no metric shows
+queue        yes      ` + pending + `waiting in the executor; no metric shows requests beyond the executor's limit
 running      yes      the executor's scheduled requests, of its last iteration
 ttft         no       this release has no first response histogram
                       turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true` + canary + `
@@ -100,7 +100,7 @@ tpot         no       Triton has no time per output token
 kv_reuse     yes      kv_cache_block_type=reused
 gpu          no       the page has no nv_gpu_*
                       turn on: --allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY
-health       yes      the API says whether it is ready
+health       yes      the API reports whether it is ready
 config       yes      the configs of its models
 `
 }

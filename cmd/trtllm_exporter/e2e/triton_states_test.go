@@ -157,7 +157,7 @@ func testReload(t *testing.T, s *tritonServer, w *watched) {
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["tensorrt_llm"])
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["ensemble"])
 	r = w.turns(t, "unserved", gone)
-	require.Equal(t, "the server is ready and its LLM is not loaded: tensorrt_llm", r.Reason)
+	require.Equal(t, "the server is ready but its LLM is not loaded: tensorrt_llm", r.Reason)
 	p := w.models(t, gone, map[string]string{"ensemble": "unavailable", "tensorrt_llm": "unavailable", "preprocessing": "ready", "tensorrt_llm_bls": "ready"})
 	requireFrozen(t, s, w, p)
 
@@ -238,7 +238,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	r := w.turns(t, "draining", asked)
 	// While streams are in flight 2.51 keeps listening and closes new connections
 	// at once; then it refuses. 2.36 answers until the end.
-	why := "the API hangs up on those who connect"
+	why := "the API closes connections without an answer"
 	if s.status(t, "/v2/health/live") != 0 {
 		why = "the API says that it is no longer live"
 		require.Equal(t, "2.36.0", s.release.triton)
