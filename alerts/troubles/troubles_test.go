@@ -122,7 +122,7 @@ func used(rules string) map[string]bool {
 
 // record returns what a Prometheus keeps of a replica: a value for each of its scrapes,
 // NaN where there was none.
-func record(trouble *matrix.Trouble, seen []matrix.Seen, wanted map[string]bool) map[string][]float64 {
+func record(trouble *matrix.Trouble, seen []matrix.Result, wanted map[string]bool) map[string][]float64 {
 	all, size, restarts := make(map[string][]float64), int(lasts/scrapes)+1, 0
 	for i := range seen {
 		page := &trouble.Pages[i]
@@ -216,7 +216,7 @@ func TestAlertsOfEveryServerInEveryTroubleAreAsTheTableSays(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	want, got := matrix.Written(string(text)), make(map[string][]string)
+	want, got := matrix.ParseAlerts(string(text)), make(map[string][]string)
 	for _, server := range matrix.Servers() {
 		maps.Copy(got, firing(t, &server))
 	}
@@ -246,7 +246,7 @@ func TestTheTableCallsForWhatIsWrongAndForNothingElse(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	fires := matrix.Written(string(text))
+	fires := matrix.ParseAlerts(string(text))
 	for _, server := range matrix.Servers() {
 		for _, trouble := range matrix.Troubles() {
 			seen, err := matrix.Play(&server, &trouble)

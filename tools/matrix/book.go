@@ -16,9 +16,9 @@ type Book struct {
 	Crashed int
 	// Steps counts iterations of the engine, Tokens generated tokens.
 	Steps, Tokens int
-	// Running and Waiting are in flight by the engine's last report; Came counts requests that
+	// Running and Waiting are in flight by the engine's last report; Arrived counts requests that
 	// arrived since.
-	Running, Waiting, Came int
+	Running, Waiting, Arrived int
 	// Now is the time since the first page.
 	Now time.Duration
 }
@@ -32,7 +32,7 @@ func (b Book) add(more Book) Book {
 	}
 	sum.Crashed += b.Crashed
 	if len(more.Ended) == 0 {
-		sum.Came += b.Came
+		sum.Arrived += b.Arrived
 	}
 	sum.Steps += b.Steps
 	sum.Tokens += b.Tokens
@@ -159,7 +159,7 @@ func Troubles() []Trouble {
 	long := Book{Ended: map[engine.Class]int{engine.ClassOK: 50000, engine.ClassServer: 700}, Steps: 900000, Tokens: 5000000}
 	hung := Book{Running: 4, Waiting: 2}
 	besieged, batch := hung, Book{Running: 8, Waiting: 20, Steps: 50, Tokens: 400}
-	besieged.Came = 1
+	besieged.Arrived = 1
 	queue := make([]stage, 9)
 	for i := range queue {
 		queue[i] = stage{pages: 1, each: Book{Running: 4, Waiting: 2 + i}}

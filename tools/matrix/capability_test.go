@@ -34,7 +34,7 @@ func TestAStallIsSeenWhereItCanBe(t *testing.T) {
 		switch c.trouble.Name {
 		case "requests come and nothing moves", "the same over missed scrapes":
 			require.Equal(c, can.OK, last.State == assess.Stalled, can.Reason)
-			require.Equal(c, can.OK, c.server.Comes)
+			require.Equal(c, can.OK, c.server.ShowsArrivals)
 		case "the queue grows and nothing moves":
 			_, shown := c.seen[4].Value("queue_depth")
 			require.Equal(c, shown || can.OK, last.State == assess.Stalled, can.Reason)

@@ -149,10 +149,10 @@ func dynamos() []Server {
 		}}
 	}
 	triton := worker("Triton", func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") }, engine.ClassOK, engine.ClassServer)
-	triton.TakenAsOK, triton.Comes = []engine.Class{engine.ClassCanceled}, true
+	triton.TakenAsOK, triton.ShowsArrivals = []engine.Class{engine.ClassCanceled}, true
 	return []Server{
-		{Name: "Dynamo, frontend", Kind: engine.Dynamo, Facts: singleModel(""), Counts: engine.Classes(), Comes: true, page: dynamoFrontend},
-		{Name: "Dynamo, frontend with the KV router", Kind: engine.Dynamo, Facts: singleModel(""), Counts: engine.Classes(), Comes: true, page: func(b *Book, p *pageWriter) {
+		{Name: "Dynamo, frontend", Kind: engine.Dynamo, Facts: singleModel(""), Counts: engine.Classes(), ShowsArrivals: true, page: dynamoFrontend},
+		{Name: "Dynamo, frontend with the KV router", Kind: engine.Dynamo, Facts: singleModel(""), Counts: engine.Classes(), ShowsArrivals: true, page: func(b *Book, p *pageWriter) {
 			dynamoFrontend(b, p)
 			p.gauge("dynamo_frontend_router_queue_pending_requests", `model="llama",policy_class="default",worker_type="decode"`, 0)
 			for _, worker := range []string{"1", "2"} {
@@ -173,7 +173,7 @@ func dynamos() []Server {
 // dynamoWorker writes the start of a worker's page, before that of the engine.
 func dynamoWorker(b *Book, p *pageWriter) {
 	const l = `dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="dynamo"`
-	p.gauge("dynamo_component_inflight_requests", l, float64(b.Running+b.Waiting+b.Came))
+	p.gauge("dynamo_component_inflight_requests", l, float64(b.Running+b.Waiting+b.Arrived))
 	p.count("dynamo_component_requests_total", l, b.ok()+b.failed())
 	p.gauge("dynamo_component_uptime_seconds", `worker_id="1"`, 50)
 }
@@ -201,10 +201,10 @@ func dynamoFrontend(b *Book, p *pageWriter) {
 	if b.ok()+b.failed()+b.client()+b.canceled()+b.overload() == 0 {
 		return
 	}
-	inFlight := b.Running + b.Waiting + b.Came
+	inFlight := b.Running + b.Waiting + b.Arrived
 	p.event(f+"requests_started_total", `endpoint="chat_completions",request_type="stream",`+l, b.ok()+b.failed()+b.client()+b.canceled()+b.overload()+inFlight)
 	p.gauge(f+"inflight_requests", l, float64(inFlight))
-	p.gauge(f+"queued_requests", l, float64(b.Waiting+b.Came))
+	p.gauge(f+"queued_requests", l, float64(b.Waiting+b.Arrived))
 	p.event(f+"output_tokens_total", l, b.Tokens)
 	p.latencies(f+"input_sequence_tokens", l, b.ok(), 100)
 	p.latencies(f+"output_sequence_tokens", l, b.ok(), 100)

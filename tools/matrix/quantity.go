@@ -57,8 +57,8 @@ func Quantities() []Quantity {
 	}
 }
 
-// Given is a quantity of a server.
-type Given struct {
+// Finding is a quantity of a server.
+type Finding struct {
 	Quantity
 
 	// Family is the family with it, empty for none and for states.
@@ -68,9 +68,9 @@ type Given struct {
 	Why, Cure string
 }
 
-// GivenBy returns all quantities of a server, over all troubles.
-func GivenBy(server *Server) ([]Given, error) {
-	var pages []Seen
+// Findings returns all quantities of a server, over all troubles.
+func Findings(server *Server) ([]Finding, error) {
+	var pages []Result
 	var usual map[string]Answer
 	for _, trouble := range Troubles() {
 		all, err := Play(server, &trouble)
@@ -81,19 +81,19 @@ func GivenBy(server *Server) ([]Given, error) {
 			usual = all[len(all)-1].Capabilities
 		}
 	}
-	var all []Given
+	var all []Finding
 	for _, q := range Quantities() {
-		all = append(all, q.given(pages, usual))
+		all = append(all, q.finding(pages, usual))
 	}
 	return all, nil
 }
 
-// given looks for a quantity in results.
-func (q Quantity) given(pages []Seen, usual map[string]Answer) Given {
-	g := Given{Quantity: q}
+// finding looks for a quantity in results.
+func (q Quantity) finding(pages []Result, usual map[string]Answer) Finding {
+	g := Finding{Quantity: q}
 	// A growing queue shows a stall of any server, but a hanging server may not update its queue.
 	if q.State != "" && (q.Capability != engine.CanStall || usual[q.Capability].OK) {
-		g.Shown = slices.ContainsFunc(pages, func(s Seen) bool { return s.State == q.State })
+		g.Shown = slices.ContainsFunc(pages, func(s Result) bool { return s.State == q.State })
 	}
 	live := q.Capability != engine.CanLiveTokens || usual[q.Capability].OK
 	for _, family := range q.Families {
@@ -101,7 +101,7 @@ func (q Quantity) given(pages []Seen, usual map[string]Answer) Given {
 		if q.Class != "" {
 			labels = []string{"class", string(q.Class)}
 		}
-		if live && slices.ContainsFunc(pages, func(s Seen) bool { _, ok := s.Value(family, labels...); return ok }) {
+		if live && slices.ContainsFunc(pages, func(s Result) bool { _, ok := s.Value(family, labels...); return ok }) {
 			g.Family, g.Shown = derive.Prefix+family, true
 			break
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Seen holds all results for a page.
-type Seen struct {
+// Result holds all results for a page.
+type Result struct {
 	assess.Verdict
 	// Conditions holds the evidence from counters and gauges.
 	derive.Conditions
@@ -49,7 +49,7 @@ type Series struct {
 
 // Value returns the sum of the series of a family with the given pairs of label name and
 // value, false for none.
-func (s *Seen) Value(family string, pairs ...string) (sum float64, ok bool) {
+func (s *Result) Value(family string, pairs ...string) (sum float64, ok bool) {
 	for i := range s.Series {
 		lset := s.Series[i].Labels
 		if lset.Get(model.MetricNameLabel) != derive.Prefix+family {
@@ -70,7 +70,7 @@ func (s *Seen) Value(family string, pairs ...string) (sum float64, ok bool) {
 const window = time.Minute
 
 // Play plays a server through a trouble and returns the results of each page.
-func Play(server *Server, trouble *Trouble) ([]Seen, error) {
+func Play(server *Server, trouble *Trouble) ([]Result, error) {
 	e, ok := engine.ByName(string(server.Kind))
 	if !ok {
 		return nil, errors.New("no such kind")
@@ -81,7 +81,7 @@ func Play(server *Server, trouble *Trouble) ([]Seen, error) {
 	}
 	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	r.deriver = derive.NewDeriver(derive.Options{Window: window, Interval: interval, Engine: e, Identity: r.identity(), Objectives: Promised()})
-	all := make([]Seen, 0, len(trouble.Pages))
+	all := make([]Result, 0, len(trouble.Pages))
 	for i := range trouble.Pages {
 		seen, err := r.page(&trouble.Pages[i])
 		if err != nil {
@@ -124,10 +124,10 @@ func (r *run) identity() derive.Identity {
 }
 
 // page processes a page.
-func (r *run) page(p *Page) (Seen, error) {
+func (r *run) page(p *Page) (Result, error) {
 	block, err := r.cache.Parse([]byte(r.server.Text(&p.Book)), "")
 	if err != nil {
-		return Seen{}, err
+		return Result{}, err
 	}
 	if r.read == nil || r.read.Shape() != block.Shape() {
 		r.read = engine.ReadNext(r.engine, block, r.read)
@@ -151,8 +151,8 @@ func (r *run) canaryResult(b *Book) *bool {
 }
 
 // seen collects the results of a page.
-func (r *run) seen(p *Page, out *exposition.Block) Seen {
-	s := Seen{Capabilities: make(map[string]Answer), Objectives: make(map[string]Answer)}
+func (r *run) seen(p *Page, out *exposition.Block) Result {
+	s := Result{Capabilities: make(map[string]Answer), Objectives: make(map[string]Answer)}
 	for n := range out.Shape().Lines() {
 		if v, ok := out.Value(n); ok {
 			s.Series = append(s.Series, Series{out.Shape().Labels(n), v})

@@ -19,8 +19,8 @@ type Server struct {
 	// Only is set if it counts accepted requests, whatever their outcome.
 	Counts, TakenAsOK []engine.Class
 	Only              bool
-	// Comes is set if its page shows arriving requests while the engine hangs.
-	Comes bool
+	// ShowsArrivals is set if its page shows arriving requests while the engine hangs.
+	ShowsArrivals bool
 
 	page func(b *Book, p *pageWriter)
 }

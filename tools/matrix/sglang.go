@@ -10,7 +10,7 @@ import (
 func sglangs() []Server {
 	return []Server{{
 		Name: "SGLang 0.5", Kind: engine.SGLang, Facts: singleModel("0.5.23"),
-		Counts: engine.Classes(), Comes: true, page: sglang,
+		Counts: engine.Classes(), ShowsArrivals: true, page: sglang,
 	}}
 }
 
@@ -77,7 +77,7 @@ func sglangHTTP(b *Book, p *pageWriter) {
 	answers := func(endpoint, method, status string, n int) {
 		p.event(v+"http_responses_total", fmt.Sprintf("endpoint=%q,method=%q,status_code=%q", endpoint, method, status), n)
 	}
-	p.event(v+"http_requests_total", `endpoint="/v1/completions",method="POST"`, b.ok()+left+b.client()+b.overload()+b.failed()+b.Running+b.Waiting+b.Came)
+	p.event(v+"http_requests_total", `endpoint="/v1/completions",method="POST"`, b.ok()+left+b.client()+b.overload()+b.failed()+b.Running+b.Waiting+b.Arrived)
 	answers("/metrics", "GET", "200", 1)
 	answers("/health", "GET", "503", 3)
 	answers("/v1/completions", "POST", "200", b.ok()+left)

@@ -35,7 +35,7 @@ func columns() []string {
 type Firing func(server, trouble string) []string
 
 // Player is Play, or a cache of its results.
-type Player func(*Server, *Trouble) ([]Seen, error)
+type Player func(*Server, *Trouble) ([]Result, error)
 
 // Table returns the table as text; firing comes from Prometheus.
 func Table(play Player, firing Firing) (string, error) {
@@ -63,8 +63,8 @@ func Table(play Player, firing Firing) (string, error) {
 // none marks cells without alerts.
 const none = "-"
 
-// Written parses the alerts of a table.
-func Written(table string) Firing {
+// ParseAlerts parses the alerts of a table.
+func ParseAlerts(table string) Firing {
 	cells, server := make(map[[2]string][]string), ""
 	gap := regexp.MustCompile(` {2,}`)
 	for paragraph := range strings.SplitSeq(table, "\n\n") {
@@ -90,7 +90,7 @@ func word(ok bool) string {
 }
 
 // row returns a row of the table.
-func row(name string, s *Seen, alerts []string) []string {
+func row(name string, s *Result, alerts []string) []string {
 	verdict := string(s.Severity)
 	if s.Unshown && s.Severity == assess.OK {
 		verdict += ", failures unseen"

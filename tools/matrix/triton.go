@@ -14,15 +14,15 @@ func tritons() []Server {
 	return []Server{
 		{
 			Name: "Triton, C++ backend of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
-			Comes: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
+			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 		{
 			Name: "Triton 24.03, failures without reasons", Kind: engine.Triton, Facts: version("2.44.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
-			Comes: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, false); executor(b, p, "") },
+			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, false); executor(b, p, "") },
 		},
 		{
 			Name: "Triton, Python executor of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", deployment("python", true)...), Counts: okAndFailed, TakenAsOK: left,
-			Comes: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens") },
+			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens") },
 		},
 		{
 			Name: "Triton, LLM-API model", Kind: engine.Triton,
@@ -33,16 +33,16 @@ func tritons() []Server {
 		{
 			Name: "Triton, LLM-API model with the metrics module", Kind: engine.Triton,
 			Facts:  version("2.64.0", config("tensorrt_llm", "python", true)),
-			Counts: engine.Classes(), Comes: true,
+			Counts: engine.Classes(), ShowsArrivals: true,
 			page: func(b *Book, p *pageWriter) { accepting(b, p, "tensorrt_llm"); module(b, p) },
 		},
 		{
 			Name: "Triton, ResNet", Kind: engine.Triton, Facts: version("2.64.0", config("resnet", "onnxruntime", false)),
-			Counts: []engine.Class{engine.ClassOK, engine.ClassServer, engine.ClassCanceled, engine.ClassOverload},
-			Comes:  true,
+			Counts:        []engine.Class{engine.ClassOK, engine.ClassServer, engine.ClassCanceled, engine.ClassOverload},
+			ShowsArrivals: true,
 			page: func(b *Book, p *pageWriter) {
 				core(p, "resnet", b.ok(), b.failed(), true, map[string]int{"BACKEND": b.failed(), "CANCELED": b.canceled(), "REJECTED": b.overload()})
-				p.gauge("nv_inference_pending_request_count", ofModel("resnet"), float64(b.Running+b.Waiting+b.Came))
+				p.gauge("nv_inference_pending_request_count", ofModel("resnet"), float64(b.Running+b.Waiting+b.Arrived))
 			},
 		},
 		{
@@ -54,7 +54,7 @@ func tritons() []Server {
 			Name: "Triton behind its OpenAI frontend", Kind: engine.TritonOpenAI,
 			Facts:  engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "ensemble"}, {Name: "preprocessing"}, {Name: "tensorrt_llm"}, {Name: "postprocessing"}}},
 			Counts: okAndFailed, TakenAsOK: left,
-			Comes: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
+			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 	}
 }
@@ -107,7 +107,7 @@ func ensemble(b *Book, p *pageWriter, reasons bool) {
 		fails *= 2
 	}
 	core(p, "ensemble", ok, fails, reasons, map[string]int{"OTHER": fails})
-	core(p, "preprocessing", ok+b.failed()+b.Came-b.Crashed, b.Crashed, reasons, map[string]int{"BACKEND": b.Crashed})
+	core(p, "preprocessing", ok+b.failed()+b.Arrived-b.Crashed, b.Crashed, reasons, map[string]int{"BACKEND": b.Crashed})
 	core(p, "tensorrt_llm", ok+b.failed()-b.Crashed, 0, reasons, nil)
 	core(p, "postprocessing", ok, 0, reasons, nil)
 	for _, name := range []string{"ensemble", "preprocessing", "tensorrt_llm", "postprocessing"} {
@@ -139,7 +139,7 @@ func executor(b *Book, p *pageWriter, newer string) {
 // accepting writes a decoupled model of the Python backend, where a request succeeds once it
 // was accepted.
 func accepting(b *Book, p *pageWriter, name string) {
-	core(p, name, b.ok()+b.canceled()+b.failed()+b.Came-b.Crashed, 0, true, map[string]int{"BACKEND": b.Crashed})
+	core(p, name, b.ok()+b.canceled()+b.failed()+b.Arrived-b.Crashed, 0, true, map[string]int{"BACKEND": b.Crashed})
 	p.gauge("nv_inference_pending_request_count", ofModel(name), 0)
 }
 
@@ -154,7 +154,7 @@ func module(b *Book, p *pageWriter) {
 	p.count(own+"prompt_tokens_total", l, 100*b.ok())
 	p.count(own+"kv_cache_reused_blocks_total", l, b.ok())
 	p.count(own+"kv_cache_missed_blocks_total", l, 3*b.ok())
-	p.gauge(own+"requests_in_flight", l, float64(b.Running+b.Waiting+b.Came))
+	p.gauge(own+"requests_in_flight", l, float64(b.Running+b.Waiting+b.Arrived))
 	p.gauge(own+"requests_waiting", l, float64(b.Waiting))
 	ended := l + `,class="%s",finish_reason="%s"`
 	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "ok", "stop"), b.ok())

@@ -19,7 +19,7 @@ type cell struct {
 
 	server  matrix.Server
 	trouble matrix.Trouble
-	seen    []matrix.Seen
+	seen    []matrix.Result
 }
 
 // played are all cells, played once for all tests.
@@ -37,7 +37,7 @@ var played = sync.OnceValues(func() (cells []cell, err error) {
 })
 
 // seenOf returns what was seen of a server in a trouble.
-func seenOf(server *matrix.Server, trouble *matrix.Trouble) ([]matrix.Seen, error) {
+func seenOf(server *matrix.Server, trouble *matrix.Trouble) ([]matrix.Result, error) {
 	cells, err := played()
 	for i := range cells {
 		if cells[i].server.Name == server.Name && cells[i].trouble.Name == trouble.Name {
@@ -183,7 +183,7 @@ func (c *cell) window(from, to int) (total int, by map[engine.Class]int) {
 		by[class] = c.grown(class, from, to)
 		total += by[class]
 	}
-	if came := c.trouble.Pages[to].Came - c.trouble.Pages[from].Came; c.server.Only {
+	if came := c.trouble.Pages[to].Arrived - c.trouble.Pages[from].Arrived; c.server.Only {
 		by[engine.ClassOK] += came
 		total += came
 	}

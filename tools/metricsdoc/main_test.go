@@ -16,11 +16,11 @@ import (
 
 func TestReferenceIsUpToDate(t *testing.T) { requireUpToDate(t, "metrics.md", reference()) }
 
-// given is what every server gives, for which each goes through every trouble.
-var given = sync.OnceValues(func() ([][]matrix.Given, error) { return givenBy(matrix.Servers()) })
+// finding holds what every server gives, for which each goes through every trouble.
+var findings = sync.OnceValues(func() ([][]matrix.Finding, error) { return findingsOf(matrix.Servers()) })
 
 func TestWhatServersGiveIsUpToDate(t *testing.T) {
-	all, err := given()
+	all, err := findings()
 	require.NoError(t, err)
 	page, err := serversPageOf(all)
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestWhatServersGiveIsUpToDate(t *testing.T) {
 // TestWhatIsNotGivenHasAReason has every quantity of every server, and a reason
 // for each that is absent.
 func TestWhatIsNotGivenHasAReason(t *testing.T) {
-	all, err := given()
+	all, err := findings()
 	require.NoError(t, err)
 	for i, server := range matrix.Servers() {
 		require.Len(t, all[i], len(matrix.Quantities()))

@@ -24,40 +24,40 @@ shows them for a running server.
 
 // serversPage returns docs/servers.md.
 func serversPage() ([]byte, error) {
-	given, err := givenBy(matrix.Servers())
+	findings, err := findingsOf(matrix.Servers())
 	if err != nil {
 		return nil, err
 	}
-	return serversPageOf(given)
+	return serversPageOf(findings)
 }
 
-// givenBy returns the quantities of servers.
-func givenBy(all []matrix.Server) ([][]matrix.Given, error) {
-	given := make([][]matrix.Given, 0, len(all))
+// findingsOf returns the quantities of servers.
+func findingsOf(all []matrix.Server) ([][]matrix.Finding, error) {
+	findings := make([][]matrix.Finding, 0, len(all))
 	for i := range all {
-		one, err := matrix.GivenBy(&all[i])
+		one, err := matrix.Findings(&all[i])
 		if err != nil {
 			return nil, err
 		}
-		given = append(given, one)
+		findings = append(findings, one)
 	}
-	return given, nil
+	return findings, nil
 }
 
 // serversPageOf returns docs/servers.md for the quantities of [matrix.Servers].
-func serversPageOf(given [][]matrix.Given) ([]byte, error) {
+func serversPageOf(findings [][]matrix.Finding) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(serversHead)
 	all := matrix.Servers()
-	table(&b, all, given)
-	releases, err := givenBy(matrix.Releases())
+	table(&b, all, findings)
+	releases, err := findingsOf(matrix.Releases())
 	if err != nil {
 		return nil, err
 	}
 	b.WriteString(releasesHead)
 	table(&b, matrix.Releases(), releases)
 	for i := range all {
-		missing(&b, all[i].Name, given[i])
+		missing(&b, all[i].Name, findings[i])
 	}
 	return b.Bytes(), nil
 }
@@ -72,7 +72,7 @@ values.
 `
 
 // table writes a table of quantities by server.
-func table(b *bytes.Buffer, all []matrix.Server, given [][]matrix.Given) {
+func table(b *bytes.Buffer, all []matrix.Server, findings [][]matrix.Finding) {
 	for i := range all {
 		fmt.Fprintf(b, "%d. %s\n", i+1, all[i].Name)
 	}
@@ -84,7 +84,7 @@ func table(b *bytes.Buffer, all []matrix.Server, given [][]matrix.Given) {
 	for q, quantity := range matrix.Quantities() {
 		fmt.Fprintf(b, "| %s | %s |", quantity.Name, source(&quantity))
 		for i := range all {
-			fmt.Fprintf(b, " %s |", mark(&given[i][q]))
+			fmt.Fprintf(b, " %s |", mark(&findings[i][q]))
 		}
 		b.WriteString("\n")
 	}
@@ -106,7 +106,7 @@ func source(q *matrix.Quantity) string {
 }
 
 // mark returns the cell of a quantity of a server.
-func mark(g *matrix.Given) string {
+func mark(g *matrix.Finding) string {
 	catalogue := assess.Catalogue()
 	pos := slices.IndexFunc(catalogue, func(f derive.Family) bool { return f.Name == g.Family })
 	switch {
@@ -119,11 +119,11 @@ func mark(g *matrix.Given) string {
 }
 
 // missing lists the quantities that a server does not give, by reason.
-func missing(b *bytes.Buffer, name string, given []matrix.Given) {
+func missing(b *bytes.Buffer, name string, findings []matrix.Finding) {
 	fmt.Fprintf(b, "\n## Not given by %s\n\n", name)
 	var reasons []string
 	by := make(map[string][]string)
-	for _, g := range given {
+	for _, g := range findings {
 		if g.Shown {
 			continue
 		}
