@@ -67,7 +67,7 @@ func TestAnAPIThatHangsUpOnThoseWhoConnectIsDraining(t *testing.T) {
 	l := startLine(t, apart(t, gate.Addr().String()))
 	l.comes("a", "ready", "200")
 	gate.hangsUp.Store(true)
-	l.comes("a", "draining", "the API closes connections without an answer while the page still answers: the server is ending")
+	l.comes("a", "draining", "the API closes connections without an answer while the page still answers: the server is shutting down")
 	gate.hangsUp.Store(false)
 	l.comes("a", "ready", "200")
 }
@@ -79,7 +79,7 @@ func TestAnAPIThatIsNoLongerLiveIsDraining(t *testing.T) {
 	l := startLine(t, staged("p", "a="+newStage(t).address()+"|"+api.address()))
 	l.comes("a", "ready", "200")
 	api.enter(nil, status(http.StatusBadRequest))
-	l.comes("a", "draining", "the server is ending")
+	l.comes("a", "draining", "the server is shutting down")
 }
 
 func TestAnAPIThatNoLongerListensIsDrainingThoughItAnswersOldConnections(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAnAPIThatNoLongerListensIsDrainingThoughItAnswersOldConnections(t *test
 	l := startLine(t, apart(t, api.address()))
 	l.comes("a", "ready", "200")
 	require.NoError(t, api.Listener.Close())
-	l.comes("a", "draining", "the server is ending")
+	l.comes("a", "draining", "the server is shutting down")
 }
 
 func TestAConfigThatHangsCostsNeitherVersionsNorHealth(t *testing.T) {

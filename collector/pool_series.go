@@ -128,7 +128,7 @@ func renderPoolSeries(values *exposition.Values, all []poolSeries) *exposition.B
 	}
 	for _, s := range all {
 		pool := labels.FromStrings(relabel.LabelPoolID, s.pool)
-		values.Add(assess.Heads()[derive.Prefix+s.family], s.value, pool, labels.Label{Name: s.name, Value: s.label})
+		values.Add(assess.Metadata()[derive.Prefix+s.family], s.value, pool, labels.Label{Name: s.name, Value: s.label})
 	}
 	return values.Block()
 }

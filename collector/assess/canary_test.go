@@ -44,7 +44,7 @@ func TestWhenTheCanaryIsHeld(t *testing.T) {
 		change            func(*assess.Basis)
 		hold              string
 	}{
-		{"the API is nowhere", "", "llm", same, "nothing is known to be the API of the server; set api_port or api_path"},
+		{"the API is nowhere", "", "llm", same, "the API of the server was not found; set api_port or api_path"},
 		{"the API is asked over gRPC", "grpc://10.0.0.1:8001", "llm", same, ""},
 		{"a stream may crash it", base, "llm", func(b *assess.Basis) { b.Facts.EngineVersion = "2.40.0" }, "before 23.12 (2.41) an aborted stream may crash Triton"},
 		{"several models could be asked", base, "", func(b *assess.Basis) {

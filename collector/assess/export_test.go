@@ -1,6 +1,6 @@
 package assess
 
-// Runbooks are the entries of the runbook that verdicts may name.
+// Runbooks returns the entries of the runbook that verdicts may name.
 func Runbooks() []string {
 	names := []string{unmetRunbook, canaryRunbook}
 	for _, c := range consequences() {
@@ -11,7 +11,7 @@ func Runbooks() []string {
 	return names
 }
 
-// Severities are how much states matter.
+// Severities returns the severity of each state.
 func Severities() map[State]Severity {
 	all := make(map[State]Severity)
 	for _, c := range consequences() {

@@ -4,123 +4,137 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// family is an entry of the catalogue about a replica, and how its series follow
-// from what is known of the replica.
+// Catalogue returns all families about servers: those derived from pages, those made from
+// findings, those that change with each answer of the API, and those of the canary.
+func Catalogue() []derive.Family {
+	all := slices.Clone(derive.Catalogue())
+	for i := range families() {
+		all = append(all, families()[i].Family)
+	}
+	state := derive.ReplicaFamily("state", derive.OfReplica, []string{"state"},
+		"State of the replica, judged from its /metrics and its API: 1 for its current state, 0 for the others.",
+		"/metrics answers, API answers, all requests fail, no iteration while requests are in flight and come")
+	state.Grade = derive.Sampled
+	all = append(all, state)
+	for i := range moments() {
+		all = append(all, moments()[i].Family)
+	}
+	return append(all, canary.Catalogue()...)
+}
+
+// family is an entry of the catalogue whose series follow from findings.
 type family struct {
 	derive.Family
 
-	series func(k *Known, add adder)
+	series func(f *Findings, add adder)
 }
 
 // adder adds a series with further labels, given as names and values; empty values are
 // no labels.
 type adder func(v float64, pairs ...string)
 
-// hashShown is how much of a hash is in a label; /targets has the whole.
-const hashShown = 12
+// hashDigits is how much of a hash is in a label; /targets has the whole.
+const hashDigits = 12
 
 // families are made once for all replicas.
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var families = sync.OnceValue(func() []family {
-	about := derive.AboutReplica
+	about := derive.ReplicaFamily
 	return []family{
 		{about("model_ready", derive.OfModel, []string{"version"},
-			"1 if the repository index says the model is ready, else 0.",
-			"POST /v2/repository/index", engine.AnswersIndex), (*Known).modelsReady},
+			"1 if the model is ready according to the repository index, else 0.",
+			"POST /v2/repository/index", engine.AnswersIndex), (*Findings).modelsReady},
 		{about("model_state", derive.OfModel, []string{"state", "version"},
-			"What the model is doing: 1 for the one of ready, loading, unloading and unavailable that it is, 0 for the others. A model whose core series left /metrics is unavailable, whatever other series of it are left.",
+			"State of the model: 1 for its current state (ready, loading, unloading or unavailable), 0 for the others. A model whose core series are gone from /metrics is unavailable, even if other series of it remain.",
 			"POST /v2/repository/index, and nv_inference_request_success on /metrics", engine.AnswersIndex, engine.AnswersModels), eachModel(stateSeries)},
 		{about("model_info", derive.OfModel, []string{"backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "platform", "role", "version"},
-			"1 with what is known of the model: its role (entry, part or single) and what its config says. What is not known is left out.",
+			"1 with what is known about the model: its role (entry, part or single) and the settings of its config. Unknown labels are left out.",
 			"GET /v2/models/{model}/config, /v1/models", engine.AnswersIndex, engine.AnswersModels), eachModel(infoSeries)},
 		{about("model_parameters_info", derive.OfModel, engine.ModelParameters(),
-			"1 with those parameters of the model's config that decide how TensorRT-LLM batches and what it loads.",
+			"1 with the parameters of the model's config that control how TensorRT-LLM batches and what it loads.",
 			"parameters of GET /v2/models/{model}/config", engine.AnswersConfig), eachConfig(parameterSeries)},
 		{about("model_config_hash_info", derive.OfModel, []string{"sha256"},
-			"1 with the beginning of the SHA-256 of the model's config. Instance names, GPUs, host policies, metric tags and parameters that name devices or processes do not count.",
+			"1 with the first 12 digits of the SHA-256 of the model's config, without instance names, GPUs, host policies, metric tags and parameters that name devices or processes.",
 			"GET /v2/models/{model}/config as canonical JSON", engine.AnswersConfig), eachConfig(func(m *target.Model, add adder) {
 			if m.ConfigHash != "" {
-				add(1, "sha256", m.ConfigHash[:hashShown])
+				add(1, "sha256", m.ConfigHash[:hashDigits])
 			}
 		})},
 		{about("engine_build_info", derive.OfReplica, []string{"version"},
-			"1 with the version of TensorRT-LLM that built the engine; absent unless engine_dir names the folder it is in.",
-			"version in the config.json of engine_dir"), func(k *Known, add adder) {
-			if v := k.BuildVersion(); v != "" {
+			"1 with the version of TensorRT-LLM that built the engine; absent unless engine_dir is set to the engine's folder.",
+			"version in the config.json of engine_dir"), func(f *Findings, add adder) {
+			if v := f.BuildVersion(); v != "" {
 				add(1, "version", v)
 			}
 		}},
 		{about("expectation_mismatch", derive.OfReplica, []string{"fact"},
-			"1 for each fact in which the replica is not what the pool's expect block says, 0 for those in which it is; absent while it is not known.",
+			"1 for each fact that differs from the pool's expect block, 0 for those that match; absent while unknown.",
 			"expect of the pool against what the server answers"), checksOf(Expected)},
 		{about("slo_measured", derive.OfReplica, []string{"slo"},
-			"1 for each objective of key slo in the pool's configuration that is measured at the replica, 0 for those that are not; absent while no request has ended that could show it. The reason is on /targets and in the output of doctor.",
+			"1 for each objective of the pool (key slo) that can be measured at the replica, 0 for those that cannot; absent until a request has ended that shows it. The reason is on /targets and in the output of doctor.",
 			"buckets of the histogram against the target, counters of failures"), checksOf(Objectives)},
 		{about("capability", derive.OfReplica, []string{"capability"},
-			"1 for what can be known of the replica, 0 for what its server does not expose as it runs now. The reason, and the flag that turns it on, are on /targets and in the output of doctor.",
+			"1 if the capability is available, 0 if the server does not expose it with its current settings. The reason, and the flag that enables it, are on /targets and in the output of doctor.",
 			"kind of server, generation, names on /metrics, answers of the API"), checksOf(Capabilities)},
 		{about("determinism_profile", derive.OfReplica, []string{"check"},
-			"1 for each condition of equal answers to equal requests that the replica meets, 0 for others; absent where nothing is known. The reason is on /targets.",
+			"1 for each condition for identical answers to identical requests that the replica meets, 0 for the others; absent if nothing is known. The reason is on /targets.",
 			"configs of the models, limit of requests, versions declared or expected"), checksOf(Determinism)},
 	}
 })
 
-// checksOf are the series of a list of checks.
-func checksOf(name string) func(*Known, adder) {
-	return func(k *Known, add adder) {
+// checksOf returns the series of a list of checks.
+func checksOf(name string) func(*Findings, adder) {
+	return func(f *Findings, add adder) {
 		list := Lists()[slices.IndexFunc(Lists(), func(l List) bool { return l.Name == name })]
-		for _, c := range k.List(name) {
+		for _, c := range f.List(name) {
 			add(flag(c.OK != list.Negated), list.Label, c.Name)
 		}
 	}
 }
 
-// modelsReady is what the repository index says of each model.
-func (k *Known) modelsReady(add adder) {
+// modelsReady returns the series of model_ready. A version that the index lists twice has
+// the state of its first row, as in describe.
+func (f *Findings) modelsReady(add adder) {
 	seen := make(map[[2]string]bool)
-	for i, m := range k.Health.Models {
-		row := [2]string{m.Name, m.Version}
-		if i == modelsShown {
-			break
+	for _, m := range f.Health.Models[:min(len(f.Health.Models), maxModels)] {
+		if row := [2]string{m.Name, m.Version}; !seen[row] {
+			seen[row] = true
+			add(flag(m.State == engine.ModelReady), "model", m.Name, "version", m.Version, "model_id", f.modelID(m.Name))
 		}
-		if seen[row] {
-			continue // One that is listed twice is as its first row says, as in describe.
-		}
-		seen[row] = true
-		add(flag(m.State == engine.ModelReady), "model", m.Name, "version", m.Version, "model_id", k.modelID(m.Name))
 	}
 }
 
-// eachModel are series of every version of a model that is known.
-func eachModel(series func(m *target.Model, add adder)) func(*Known, adder) {
-	return func(k *Known, add adder) {
-		for i := range k.Models {
-			m := &k.Models[i]
+// eachModel returns series of every known version of a model.
+func eachModel(series func(m *target.Model, add adder)) func(*Findings, adder) {
+	return func(f *Findings, add adder) {
+		for i := range f.Models {
+			m := &f.Models[i]
 			series(m, func(v float64, pairs ...string) { add(v, append(pairs, "model", m.Name, "model_id", m.ModelID)...) })
 		}
 	}
 }
 
-// eachConfig are series of every model that is known, whose versions have one config.
-func eachConfig(series func(m *target.Model, add adder)) func(*Known, adder) {
-	return func(k *Known, add adder) {
+// eachConfig returns series of every known model, whose versions have one config.
+func eachConfig(series func(m *target.Model, add adder)) func(*Findings, adder) {
+	return func(f *Findings, add adder) {
 		var before string
 		eachModel(func(m *target.Model, add adder) {
 			if m.Name != before {
 				series(m, add)
 			}
 			before = m.Name
-		})(k, add)
+		})(f, add)
 	}
 }
 
-// stateSeries say what a model does.
 func stateSeries(m *target.Model, add adder) {
 	if m.State == "" {
 		return
@@ -130,14 +144,12 @@ func stateSeries(m *target.Model, add adder) {
 	}
 }
 
-// infoSeries say what a model is.
 func infoSeries(m *target.Model, add adder) {
 	add(1, "version", m.Version, "role", m.Role, "backend", m.Backend, "platform", m.Platform,
-		"max_batch_size", written(m.MaxBatchSize), "instance_count", written(m.Instances),
-		"decoupled", written(m.Decoupled), "dynamic_batching", written(m.Batching))
+		"max_batch_size", text(m.MaxBatchSize), "instance_count", text(m.Instances),
+		"decoupled", text(m.Decoupled), "dynamic_batching", text(m.Batching))
 }
 
-// parameterSeries are those of a model's config.
 func parameterSeries(m *target.Model, add adder) {
 	var pairs []string
 	for name, value := range m.Parameters {
@@ -146,4 +158,116 @@ func parameterSeries(m *target.Model, add adder) {
 	if len(pairs) > 0 {
 		add(1, pairs...)
 	}
+}
+
+// moment is an entry of the catalogue whose one series may change with each answer of the
+// API. Its value is false while it is absent.
+type moment struct {
+	derive.Family
+
+	value func(now *Situation) (float64, bool)
+}
+
+// moments are made once for all replicas.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var moments = sync.OnceValue(func() []moment {
+	return []moment{
+		replicaMoment("suspected", derive.Sampled,
+			"1 while gauges show requests in flight but nothing moves, without other evidence: the server hangs, or the gauges are stale. With other evidence llm_server_state is stalled. Else 0.",
+			"gauges of requests in flight, counters of iterations, tokens and ended requests",
+			func(now *Situation) (float64, bool) { return flag(now.Suspected), now.State != Silent }),
+		healthMoment("live",
+			"1 if the server reports that it is live, 0 if it reports that it is not; absent if its API reports neither.",
+			"GET /v2/health/live and its like", engine.AnswersLive,
+			func(h *api.Health) (float64, bool) { return flag(h.Live), h.LiveKnown }),
+		healthMoment("ready",
+			"1 if the server reports that it is ready, 0 if it reports that it is not; absent if its API reports neither. It may report ready while all requests fail: see llm_server_state.",
+			"GET /v2/health/ready and its like", engine.AnswersHealth,
+			func(h *api.Health) (float64, bool) {
+				return flag(h.API == engine.APIReady), h.API == engine.APIReady || h.API == engine.APINotReady
+			}),
+		healthMoment("health_check_duration_seconds",
+			"How long the server took to answer the last health check.",
+			"measured by the exporter", engine.AnswersHealth,
+			func(h *api.Health) (float64, bool) { return h.Duration.Seconds(), h.API != engine.APIUnknown }),
+
+		replicaMoment("processes", derive.Exact,
+			"Number of processes that answer at the replica's address, in turn or at random; absent unless more than one is known to. No rates are derived from their counters.",
+			"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that fall and go on where an earlier page had them",
+			func(now *Situation) (float64, bool) { return float64(now.Processes), now.Processes > 0 }),
+
+		iterationMoment("iteration_stats_failures_total", derive.Exact,
+			"Requests for iteration statistics without a usable answer. Servers before 1.3.0 do not answer while requests are in flight.",
+			"GET /metrics (JSON)",
+			func(i *api.Iterations) (float64, bool) { return float64(i.Failures), true }),
+		iterationMoment("iteration_stats_read_total", derive.Exact,
+			"Iterations of the executor whose statistics were read, each counted once.",
+			"rows of GET /metrics (JSON), distinct by iter",
+			func(i *api.Iterations) (float64, bool) { return float64(i.Iterations), i.Read }),
+		iterationMoment("iteration_stats_gaps_total", derive.Exact,
+			"Iterations missing between those that were read: the server dropped them, an answer was lost, or another reader got them. The other iteration counters do not include them.",
+			"holes in iter",
+			func(i *api.Iterations) (float64, bool) { return float64(i.Missing), i.Read }),
+		iterationMoment("iteration_stats_foreign_reader", derive.Rough,
+			"1 if iterations were missing in the last five minutes that the server had no reason to drop: something else reads its GET /metrics, which returns each iteration only once. Servers from 1.3.0rc5 until the fix of their own collector (PR 13405) do so themselves. Else 0.",
+			"holes in iter of answers below 1000 rows, statsDroppedFrames left out",
+			func(i *api.Iterations) (float64, bool) { return flag(i.ForeignReader()), i.Read }),
+		iterationMoment("iteration_stats_generation_tokens_estimated_total", derive.Rough,
+			"Generated tokens, estimated while requests run instead of when they end: decoding requests, accepted drafts, and one first token for each request that became active.",
+			"sum(numGenRequests x max(1, avgNumDecodedTokensPerIter) + numAcceptedTokens + numNewActiveRequests)",
+			func(i *api.Iterations) (float64, bool) { return i.GeneratedTokens, i.Read }),
+		iterationMoment("iteration_stats_context_tokens_total", derive.Sampled,
+			"Prompt tokens computed in prefill, without those found in the cache. 0 on PyTorch backends of 1.0.",
+			"sum(numCtxTokens)",
+			func(i *api.Iterations) (float64, bool) { return i.ContextTokens, i.Read }),
+		iterationMoment("iteration_stats_completed_requests_total", derive.Sampled,
+			"Requests that completed in the iterations that were read.",
+			"sum(numCompletedRequests)",
+			func(i *api.Iterations) (float64, bool) { return i.Completed, i.Read }),
+		iterationMoment("iteration_stats_queued_requests", derive.Sampled,
+			"Requests waiting to become active in the newest iteration; absent while there is no new one.",
+			"numQueuedRequests of the last row",
+			func(i *api.Iterations) (float64, bool) { return optional(i.Queued, i.Read) }),
+		iterationMoment("iteration_stats_active_requests", derive.Sampled,
+			"Active requests in the newest iteration; absent while there is no new one.",
+			"numActiveRequests of the last row",
+			func(i *api.Iterations) (float64, bool) { return optional(i.Active, i.Read) }),
+	}
+})
+
+func replicaMoment(name string, grade derive.Grade, help, formula string, value func(now *Situation) (float64, bool), answers ...engine.Signal) moment {
+	m := moment{derive.ReplicaFamily(name, derive.OfReplica, nil, help, formula, answers...), value}
+	m.Grade = grade
+	return m
+}
+
+// healthMoment returns a gauge of what the API reports about the server's health.
+func healthMoment(name, help, formula string, answer engine.Signal, value func(*api.Health) (float64, bool)) moment {
+	return replicaMoment(name, derive.Exact, help, formula, func(now *Situation) (float64, bool) {
+		if now.Answers.Health == nil {
+			return 0, false
+		}
+		return value(now.Answers.Health)
+	}, answer)
+}
+
+// iterationMoment returns a family made from the JSON statistics of a trtllm-serve, if
+// iteration_stats is on.
+func iterationMoment(name string, grade derive.Grade, help, formula string, value func(*api.Iterations) (float64, bool)) moment {
+	m := replicaMoment(name, grade, help, formula, func(now *Situation) (float64, bool) {
+		if now.Answers.Iterations == nil {
+			return 0, false
+		}
+		return value(now.Answers.Iterations)
+	}, engine.AnswersIterations)
+	m.Section = "Iterations of a trtllm-serve"
+	return m
+}
+
+func optional(v *float64, read bool) (float64, bool) {
+	if v == nil || !read {
+		return 0, false
+	}
+	return *v, true
 }

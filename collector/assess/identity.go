@@ -12,28 +12,27 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// Labels says how the series of a pool's replicas are labelled. It is only read.
+// Labels configures how the series of a pool's replicas are labelled. It is only read.
 type Labels struct {
 	Versions relabel.VersionsMode
 	Rules    relabel.Rules
 	Honor    bool
-	// ModelIDs maps a public model id to the server's names of the model and of
-	// its parts.
+	// ModelIDs maps a public model id to the server's names of the model and its parts.
 	ModelIDs map[string][]string
 }
 
-// LabelTier says, on our series about a replica, whether it is the frontend or a
-// worker of a pool with a router; others have none.
+// LabelTier tells, on our series about a replica, whether it is the frontend or a
+// worker of a pool with a router; others lack it.
 const LabelTier = "tier"
 
-// Identity is who a replica is, as far as is known. But for Page and Facts it is
-// immutable.
+// Identity is who a replica is, as far as is known. It is immutable except for Page and
+// Facts.
 type Identity struct {
 	Kind engine.Kind
 	// Identity is what our series about the replica carry.
 	derive.Identity
 
-	// Page and Facts are what it was made of last, nil for none.
+	// Page and Facts are what it was last made of, or nil.
 	Page  *engine.Page
 	Facts *engine.Facts
 
@@ -41,7 +40,7 @@ type Identity struct {
 	how    *Labels
 }
 
-// NewIdentity puts together what is known of a replica; page and facts may be nil.
+// NewIdentity combines what is known of a replica; page and facts may be nil.
 func NewIdentity(t *target.Target, how *Labels, e engine.Engine, page *engine.Page, facts *engine.Facts) *Identity {
 	id := &Identity{Kind: e.Kind(), Page: page, Facts: facts, target: t, how: how}
 	if facts == nil {
@@ -63,20 +62,19 @@ func NewIdentity(t *target.Target, how *Labels, e engine.Engine, page *engine.Pa
 			b.Set(LabelTier, string(tier))
 		}
 	}
-	id.Labels, id.Relabel = b.Labels(), OwnLabeler(t, how)
+	id.Labels, id.Relabel = b.Labels(), ReplicaLabeler(t, how)
 	return id
 }
 
-// Equal says whether both give every series the same labels.
+// Equal reports whether both give every series the same labels.
 func (id *Identity) Equal(o *Identity) bool {
 	return o != nil && id.Kind == o.Kind && id.EngineVersion == o.EngineVersion &&
 		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology) && labels.Equal(id.Labels, o.Labels)
 }
 
-// OwnLabeler gives our series about a target their labels, which have the
-// identity already; nil where the pool has no rules. It is not safe for
-// concurrent use.
-func OwnLabeler(t *target.Target, how *Labels) exposition.Labeler {
+// ReplicaLabeler returns a labeler for our series about a target, which have its
+// identity already, or nil if the pool has no rules. It is not safe for concurrent use.
+func ReplicaLabeler(t *target.Target, how *Labels) exposition.Labeler {
 	if len(how.Rules) == 0 {
 		return nil
 	}
@@ -84,12 +82,11 @@ func OwnLabeler(t *target.Target, how *Labels) exposition.Labeler {
 	return func(in labels.Labels) exposition.Labeled { return labelled(rules.ApplyRules(in)) }
 }
 
-// labelled is what became of a series.
 func labelled(r relabel.Result) exposition.Labeled {
 	return exposition.Labeled{Labels: r.Labels, Keep: r.Keep, Drop: r.Reason, Collisions: len(r.Collisions)}
 }
 
-// Labeler gives the series of the replica's page their labels.
+// Labeler returns a labeler for the series of the replica's page.
 func (id *Identity) Labeler() exposition.Labeler {
 	rules := relabel.New(id.how.Rules, relabel.Identity{
 		Engine:        string(id.Kind),

@@ -82,12 +82,12 @@ func TestSeriesOfThePageCarryTheIdentity(t *testing.T) {
 
 func TestOurOwnSeriesHaveTheirLabelsAlready(t *testing.T) {
 	at := &target.Target{PoolID: "p", ReplicaID: "r"}
-	require.Nil(t, assess.OwnLabeler(at, &assess.Labels{}), "there are no rules")
+	require.Nil(t, assess.ReplicaLabeler(at, &assess.Labels{}), "there are no rules")
 	drop := prometheus.DefaultRelabelConfig
 	drop.Action, drop.Regex = "labeldrop", prometheus.MustNewRegexp("pool_id|rack")
 	rules := relabel.Rules{&drop}
 	require.NoError(t, rules.Validate())
-	out := assess.OwnLabeler(at, &assess.Labels{Rules: rules})(labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"))
+	out := assess.ReplicaLabeler(at, &assess.Labels{Rules: rules})(labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"))
 	require.True(t, out.Keep)
 	require.Zero(t, out.Collisions)
 	require.Equal(t, `{__name__="x", pool_id="p", replica_id="r"}`, out.Labels.String())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // The facts in which the replicas of a pool should be alike.
@@ -23,76 +24,73 @@ func SkewFacts() []string {
 	return []string{skewEngineVersion, skewTRTLLMVersion, skewConfigHash, skewBlockTokens, skewBuckets, skewGPU}
 }
 
-// Skew gives the replica's values of the skew facts, by its kind of server, for
-// those of a pool that mixes kinds differ as they should; nil while its page
-// fails, for a replica that is gone is not of another version.
-func (k *Known) Skew() target.SkewFacts {
-	if k.Page == nil || k.Topology == nil {
+// distinct holds the distinct values of items.
+type distinct map[string]map[string]bool
+
+func (d distinct) add(item, value string) {
+	if d[item] == nil {
+		d[item] = make(map[string]bool)
+	}
+	d[item][value] = true
+}
+
+// Skew returns the replica's values of the skew facts by its kind of server, since those
+// of a pool that mixes kinds differ as they should. It returns nil while the page fails:
+// a replica that is down is not of another version.
+func (f *Findings) Skew() target.SkewFacts {
+	if f.Page == nil || f.Topology == nil {
 		return nil
 	}
 	facts := make(target.SkewFacts)
 	set := func(fact, item, value string) {
-		if value == "" || value == unknown {
+		if value == "" || value == relabel.Unknown {
 			return
 		}
 		if facts[fact] == nil {
 			facts[fact] = make(map[string]string)
 		}
-		facts[fact][strings.TrimSpace(string(k.Engine.Kind())+" "+item)] = value
+		facts[fact][strings.TrimSpace(string(f.Engine.Kind())+" "+item)] = value
 	}
-	set(skewEngineVersion, "", k.EngineVersion)
-	set(skewTRTLLMVersion, "", k.TRTLLMVersion)
-	for i := range k.Models {
-		set(skewConfigHash, k.Models[i].Name, k.Models[i].ConfigHash)
+	set(skewEngineVersion, "", f.EngineVersion)
+	set(skewTRTLLMVersion, "", f.TRTLLMVersion)
+	for i := range f.Models {
+		set(skewConfigHash, f.Models[i].Name, f.Models[i].ConfigHash)
 	}
-	if n, ok := k.Page.Value(engine.KVBlockTokens); ok {
+	if n, ok := f.Page.Value(engine.KVBlockTokens); ok {
 		set(skewBlockTokens, "", strconv.FormatFloat(n, 'f', -1, 64))
 	}
-	for family, bounds := range k.Page.Buckets() {
+	for family, bounds := range f.Page.Buckets() {
 		set(skewBuckets, family, bounds)
 	}
-	if gpu, ok := k.Page.GPU(); ok {
+	if gpu, ok := f.Page.GPU(); ok {
 		set(skewGPU, "", gpu)
 	}
 	return facts
 }
 
-// SkewOf is the number of distinct values of a fact among replicas, less one;
-// of facts with several items the largest of theirs. False when no replica
-// exposes the fact.
+// SkewOf returns the number of distinct values of a fact among replicas less one, the
+// largest one for a fact with several items, or false if no replica exposes it.
 func SkewOf(fact string, replicas []target.SkewFacts) (int, bool) {
-	distinct := make(map[string]map[string]bool)
+	values, most := make(distinct), 0
 	for _, facts := range replicas {
 		for item, value := range facts[fact] {
-			if distinct[item] == nil {
-				distinct[item] = make(map[string]bool)
-			}
-			distinct[item][value] = true
+			values.add(item, value)
+			most = max(most, len(values[item]))
 		}
-	}
-	most := 0
-	for _, values := range distinct {
-		most = max(most, len(values))
 	}
 	return most - 1, most > 0
 }
 
-// DistinctOutputs is the largest number of distinct answers that the canary had from
-// replicas of one group; false while no two can be compared.
+// DistinctOutputs returns the largest number of distinct answers that the canary had
+// from replicas of one group, or false if no two can be compared.
 func DistinctOutputs(answers []*target.Canary) (int, bool) {
-	distinct := make(map[string]map[string]bool)
-	replicas := make(map[string]int)
-	for _, a := range answers {
-		if distinct[a.Group] == nil {
-			distinct[a.Group] = make(map[string]bool)
-		}
-		distinct[a.Group][a.Output] = true
-		replicas[a.Group]++
-	}
+	outputs, replicas := make(distinct), make(map[string]int)
 	most, compared := 0, false
-	for group, n := range replicas {
-		if n > 1 {
-			most, compared = max(most, len(distinct[group])), true
+	for _, a := range answers {
+		outputs.add(a.Group, a.Output)
+		replicas[a.Group]++
+		if replicas[a.Group] > 1 {
+			most, compared = max(most, len(outputs[a.Group])), true
 		}
 	}
 	return most, compared

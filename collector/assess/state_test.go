@@ -32,11 +32,11 @@ func TestStateOfAReplica(t *testing.T) {
 		},
 		{"ready and a page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}}, assess.Ready, "the API said so"},
 		{"a page and no API that is known", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
-		{"a page and an API that is restricted", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Ready, "only this is known"},
+		{"a page and an API that is restricted", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Ready, "all that is known of its API"},
 		{
 			"ready, and its page says that nobody works for it",
 			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unrouted: true, Unserved: "its LLM is gone"},
-			assess.NotReady, "the page says that no worker serves any of its models",
+			assess.NotReady, "the page shows no worker for any of its models",
 		},
 		{
 			"ready, and the LLM is not loaded",
@@ -45,18 +45,18 @@ func TestStateOfAReplica(t *testing.T) {
 		},
 		{"not ready and a page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APINotReady)}}, assess.NotReady, "the API said so"},
 		{"it says that it drains", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{SamePort: true, Health: engine.Health{API: engine.APINotReady, Draining: true, Detail: "it drains"}}, Unrouted: true}, assess.Draining, "it drains"},
-		{"requests fail since it was not ready", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, Was: assess.NotReady}, assess.NotReady, "since the server was not ready"},
-		{"the API refuses, the page goes on", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}}, assess.Draining, "the API said so while the page still answers: the server is ending"},
-		{"the API never answered", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Ready, "only this is known"},
-		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true, SamePort: true}}, assess.Ready, "only this is known"},
-		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, RefusedFailed: true}, assess.Failing, "or all are refused for want of room"},
-		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "whatever the API says"},
-		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Still: hung()}, assess.Stalled, "nothing moves"},
-		{"one sign that no iteration happens", with(serving(), func(e *assess.Evidence) { e.Still.For = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; the gauge may be stale"},
-		{"and the canary got nothing", with(serving(), func(e *assess.Evidence) { e.Still.For, e.Still.Answerable, e.Unanswered = time.Minute, true, true }), assess.Stalled, "nothing moves"},
-		{"the canary got nothing, but may wait behind others", with(serving(), func(e *assess.Evidence) { e.Still.For, e.Unanswered = time.Minute, true }), assess.Ready, "may be stale"},
-		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Still: hung(), Failing: true, Was: assess.Failing}, assess.Failing, "only fail"},
-		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Still: hung(), Failing: true}, assess.Stalled, "nothing moves"},
+		{"requests fail since it was not ready", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, Previous: assess.NotReady}, assess.NotReady, "since the server was not ready"},
+		{"the API refuses, the page goes on", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}}, assess.Draining, "the API said so while the page still answers: the server is shutting down"},
+		{"the API never answered", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Ready, "all that is known of its API"},
+		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true, SamePort: true}}, assess.Ready, "all that is known of its API"},
+		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, RefusedFailed: true}, assess.Failing, "or all are rejected for lack of capacity"},
+		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "all requests are failing, although its API reports ready"},
+		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung()}, assess.Stalled, "nothing moves"},
+		{"one sign that no iteration happens", with(serving(), func(e *assess.Evidence) { e.Stall.Duration = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; they may be stale"},
+		{"and the canary got nothing", with(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Answerable, e.Unanswered = time.Minute, true, true }), assess.Stalled, "nothing moves"},
+		{"the canary got nothing, but may wait behind others", with(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Unanswered = time.Minute, true }), assess.Ready, "may be stale"},
+		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true, Previous: assess.Failing}, assess.Failing, "all requests are failing"},
+		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true}, assess.Stalled, "nothing moves"},
 		{
 			"alive before, and no longer", // Triton 2.36 while it ends, whose API listens until the end.
 			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}},
@@ -72,12 +72,12 @@ func TestStateOfAReplica(t *testing.T) {
 			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, Seen: true, Lived: true, SamePort: true}},
 			assess.NotReady, "no",
 		},
-		{"draining says more than failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is ending"},
+		{"draining says more than failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is shutting down"},
 		{"the API answers, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "empty", Hint: "check the path"}, API: assess.API{Health: api(engine.APIReady)}}, assess.Blind, "empty; check the path"},
 		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Blind, "timeout"},
 		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},
 		{"an API that hangs is no answer", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
-		{"something answers, and not with a page", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (403)", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Blind, "says little of its requests: http_status (403)"},
+		{"something answers, and not with a page", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (403)", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Blind, "says little about its requests: http_status (403)"},
 		{"nor did it ever", assess.Evidence{Scrape: assess.Scrape{Error: "tls (expired)"}}, assess.Unknown, "never read its page: tls (expired)"},
 		{"a rank that binds no port", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},
 	} {
@@ -89,10 +89,9 @@ func TestStateOfAReplica(t *testing.T) {
 	}
 }
 
-// hung is work that stands still while requests come.
-func hung() derive.Still { return derive.Still{For: time.Minute, Witnessed: true} }
+// hung is work that stands still while requests arrive.
+func hung() derive.Stall { return derive.Stall{Duration: time.Minute, Witnessed: true} }
 
-// with is evidence with a change.
 func with(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 	change(&e)
 	return e
@@ -100,7 +99,7 @@ func with(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 
 // serving is a replica with which nothing is wrong.
 func serving() assess.Evidence {
-	return assess.Evidence{Scrape: assess.Scrape{OK: true}, Came: time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC), API: assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}}}
+	return assess.Evidence{Scrape: assess.Scrape{OK: true}, PageTime: time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC), API: assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}}}
 }
 
 func TestHowMuchAVerdictMatters(t *testing.T) {
@@ -113,17 +112,19 @@ func TestHowMuchAVerdictMatters(t *testing.T) {
 		reason   string
 	}{
 		{"a replica that serves", serving(), assess.OK, "", "the API answers 200"},
-		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; its leader speaks for it"},
+		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; it is reported through its leader"},
 		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
-		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, MayStart: true}}, assess.Look, "LLMReplicaNotUp", "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded"},
+		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, MayStart: true}}, assess.Look, "LLMReplicaNotUp", "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"},
 		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "its canary fails: stalled: no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: stalled: no text"},
-		{"one whose canary waits behind others", with(serving(), func(e *assess.Evidence) { e.Canary, e.Late, e.Full = "its canary fails: no_first_token", true, true }), assess.Look, "LLMCanaryFailing", "the API answers 200; it is slow: its canary was late behind requests that wait, while others go on"},
-		{"one whose canary is late and nobody waits", with(serving(), func(e *assess.Evidence) { e.Canary, e.Late = "its canary fails: no_first_token", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: no_first_token"},
-		{"one that does not tell what fails", with(serving(), func(e *assess.Evidence) { e.Unshown = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail cannot be seen: it counts no errors"},
-		{"one that does not tell, and is known to fail", with(serving(), func(e *assess.Evidence) { e.Unshown, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaBroken", "requests only fail, whatever the API says"},
-		{"one that one sign speaks against", with(serving(), func(e *assess.Evidence) { e.Still = derive.Still{For: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; 42 requests are said to be in flight and nothing has moved since 13:59 UTC; the gauge may be stale"},
-		{"one of another version", with(serving(), func(e *assess.Evidence) { e.Unmet = "it is not what its pool expects: engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; it is not what its pool expects: engine_version"},
-		{"one of several behind its address", with(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "", "the API answers 200; 3 processes answer here in turn, so that nothing can be said of their rates: give each its own address"},
+		{"one whose canary waits behind others", with(serving(), func(e *assess.Evidence) {
+			e.Canary, e.CanaryLate, e.Queued = "its canary fails: no_first_token", true, true
+		}), assess.Look, "LLMCanaryFailing", "the API answers 200; slow: its canary waited too long behind other requests, which make progress"},
+		{"one whose canary is late and nobody waits", with(serving(), func(e *assess.Evidence) { e.Canary, e.CanaryLate = "its canary fails: no_first_token", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: no_first_token"},
+		{"one that does not tell what fails", with(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
+		{"one that does not tell, and is known to fail", with(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
+		{"one that one sign speaks against", with(serving(), func(e *assess.Evidence) { e.Stall = derive.Stall{Duration: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; gauges show 42 requests in flight, but nothing has moved since 13:59 UTC; they may be stale"},
+		{"one of another version", with(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; unexpected engine_version"},
+		{"one of several behind its address", with(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "", "the API answers 200; 3 processes answer at this address in turn, so that rates are unknown: give each its own address"},
 		{"one with another's page", with(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
 		{"of two things the worse counts", with(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", "b" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
 		{"of two that matter alike the first counts", with(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "the API answers 200; a; b"},

@@ -11,9 +11,10 @@ import (
 // Severity is how much a verdict matters.
 type Severity string
 
-// The severities: nothing is wrong, somebody should have a look, the replica
-// does not serve.
+// The severities of verdicts.
 const (
+	// OK means that nothing is wrong, Look that somebody should have a look, Broken
+	// that the replica does not serve.
 	OK     Severity = "ok"
 	Look   Severity = "look"
 	Broken Severity = "broken"
@@ -25,33 +26,32 @@ type Verdict struct {
 	// Reason is one sentence for people.
 	Reason   string
 	Severity Severity
-	// Suspected says that one sign speaks against the replica that a healthy server may
-	// give too.
+	// Suspected reports that one sign speaks against the replica that a healthy server
+	// may give too.
 	Suspected bool
-	// Unread says that its page cannot be read, which is nothing against its requests.
+	// Unread reports that its page cannot be read, which does not mean that its
+	// requests fail.
 	Unread bool
-	// Runbook is the entry of the runbook that says what to do; empty where
-	// nothing is wrong.
+	// Runbook is the entry of the runbook; empty if nothing is wrong.
 	Runbook string
 }
 
-// The entries of the runbook for what may be wrong besides the state.
+// The entries of the runbook for what is wrong besides the state.
 const (
 	unmetRunbook     = "LLMExpectationMismatch"
 	canaryRunbook    = "LLMCanaryFailing"
 	suspectedRunbook = "LLMReplicaSuspected"
 )
 
-// Judge gives the verdict on a replica. What is wrong besides its state is added
-// to the reason, and raises the severity of a replica that serves.
+// Judge returns the verdict on a replica. What is wrong besides its state is added to
+// the reason, and raises the severity of a replica that serves.
 func Judge(e *Evidence) Verdict {
 	state, reason := e.state()
-	of := consequenceOf(state)
-	v := Verdict{State: state, Reason: reason, Severity: of.severity, Suspected: e.suspected() != "", Unread: e.unread(), Runbook: of.runbook}
-	if state == Ready && e.Unshown != "" {
-		// Nothing is wrong that anybody could know of, but "ready" promises more than
-		// such a server can keep.
-		v.Reason += "; whether its requests fail cannot be seen: " + e.Unshown
+	c := consequenceOf(state)
+	v := Verdict{State: state, Reason: reason, Severity: c.severity, Suspected: e.suspected() != "", Unread: e.unread(), Runbook: c.runbook}
+	if state == Ready && e.Unobservable != "" {
+		// "ready" promises more than such a server can keep.
+		v.Reason += "; whether its requests fail is unknown: " + e.Unobservable
 	}
 	for _, more := range []remark{
 		{e.inTurn(), Look, ""},
@@ -60,7 +60,7 @@ func Judge(e *Evidence) Verdict {
 		{e.suspected(), Look, suspectedRunbook},
 		e.canary(),
 	} {
-		// What is known to fail needs no sign that it may.
+		// A replica that is known to fail is not suspected as well.
 		if more.wrong == "" || more.runbook == suspectedRunbook && state != Ready {
 			continue
 		}
@@ -72,34 +72,32 @@ func Judge(e *Evidence) Verdict {
 	return v
 }
 
-// remark is what is wrong with a replica besides its state; nothing is where it is empty.
+// remark is what is wrong with a replica besides its state; nothing if the text is
+// empty.
 type remark struct {
 	wrong    string
 	severity Severity
 	runbook  string
 }
 
-// canary is what the last request of the canary says. One that was late behind others
-// that move on says that the replica is slow: overload is no failure.
+// canary returns what the last request of the canary shows. One that was late behind
+// others that make progress shows a slow replica: overload is not failure.
 func (e *Evidence) canary() remark {
-	if e.Canary != "" && e.Late && e.Full {
-		return remark{"it is slow: its canary was late behind requests that wait, while others go on", Look, canaryRunbook}
+	if e.Canary != "" && e.CanaryLate && e.Queued {
+		return remark{"slow: its canary waited too long behind other requests, which make progress", Look, canaryRunbook}
 	}
 	return remark{e.Canary, Broken, canaryRunbook}
 }
 
-// inTurn says that several processes answer; empty where no more than one is known
-// to.
 func (e *Evidence) inTurn() string {
 	if e.Processes == 0 {
 		return ""
 	}
-	return strconv.Itoa(e.Processes) + " processes answer here in turn, so that nothing can be said of their rates: give each its own address"
+	return strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: give each its own address"
 }
 
-// Announce writes the one line that a log has for all that changed about a replica
-// from one status to the next, given where its page is and the kind of its server;
-// none when nothing did.
+// Announce logs one line for all that changed about a replica from one status to the
+// next, if anything did, given the address of its page and the kind of its server.
 func Announce(log *slog.Logger, before, now *target.Status, page string, kind engine.Kind) {
 	up := now.Health == target.HealthUp
 	switch {
@@ -118,7 +116,7 @@ func Announce(log *slog.Logger, before, now *target.Status, page string, kind en
 	}
 }
 
-// logger logs at the level of a verdict of that severity.
+// logger returns the log function for the level of the severity.
 func (s Severity) logger(log *slog.Logger) func(message string, attrs ...any) {
 	switch s {
 	case Broken:

@@ -103,13 +103,13 @@ var families = sync.OnceValue(func() []family {
 
 // entry returns a family about requests to the entry model of servers that stream.
 func entry(name string, needs extent, help, formula string, value func(r *Record) (float64, bool)) family {
-	return family{Family: derive.AboutReplica(name, derive.OfEntry, nil, help, formula, engine.AnswersStream), name: name, needs: needs, value: value}
+	return family{Family: derive.ReplicaFamily(name, derive.OfEntry, nil, help, formula, engine.AnswersStream), name: name, needs: needs, value: value}
 }
 
 // byResult returns a counter of requests to the entry model by their result.
 func byResult[R ~string](name, help, formula string, results []R, counts func(r *Record) map[R]uint64) family {
 	f := family{
-		Family: derive.AboutReplica(name, derive.OfEntry, []string{"result"}, help, formula, engine.AnswersStream), name: name, needs: hasReport,
+		Family: derive.ReplicaFamily(name, derive.OfEntry, []string{"result"}, help, formula, engine.AnswersStream), name: name, needs: hasReport,
 		count: func(r *Record, result string) uint64 { return counts(r)[R(result)] },
 	}
 	for _, result := range results {
@@ -128,7 +128,7 @@ func (f family) graded(grade derive.Grade) family {
 func resultFamilies() []family {
 	return []family{
 		{
-			Family: derive.AboutReplica("canary_active", derive.OfReplica, nil,
+			Family: derive.ReplicaFamily("canary_active", derive.OfReplica, nil,
 				"1 while canary requests are sent to the replica, 0 while they are not, for example because it drains or its entry model is unknown: /targets shows the reason. Absent if the canary is off.",
 				"canary.enabled of the pool, and the replica's state"),
 			name: "canary_active", needs: hasOrder, value: func(r *Record) (float64, bool) { return flag(r.order.Hold == ""), true },

@@ -26,7 +26,7 @@ const (
 	accuracyEnd   = "<!-- simulated: end -->\n"
 )
 
-// quantity is one derived number and how far it may be from the truth.
+// quantity is a derived number and how far it may be from the truth.
 type quantity struct {
 	name string
 	// bound is the most error allowed, unit what errors are in.
@@ -64,7 +64,7 @@ var (
 	coverage    = quantity{"share of requests that a latency measured", 1, "percentage points"}
 )
 
-// subject is a server under a name of the document.
+// subject is a server with its name in the document.
 type subject struct {
 	name string
 	spec simulate.Spec
@@ -119,13 +119,12 @@ func loads() []load {
 	}
 }
 
-// tally are the errors of one quantity.
 type tally struct {
 	worst, sum float64
 	n          int
 }
 
-// ledger gathers errors by server, load and quantity.
+// ledger holds errors by server, load and quantity.
 type ledger struct {
 	t       *testing.T
 	subject subject

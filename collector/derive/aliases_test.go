@@ -73,8 +73,7 @@ func selects(t *testing.T, query string, all []labels.Labels) int {
 	return least
 }
 
-// quoted is a selector as inference gateways are configured with it, in PromQL's
-// spelling.
+// quoted returns a selector in the PromQL that inference gateways are configured with.
 func quoted(selector string) string {
 	return regexp.MustCompile(`=([^"}]+)}`).ReplaceAllString(selector, `="$1"}`)
 }
@@ -187,8 +186,8 @@ func TestTheSizeOfTheCacheIsInLabels(t *testing.T) {
 	require.Equal(t, []string{"64 x 799 of llama"}, cacheConfigs(all), "its own page is not shown")
 }
 
-// TestLabelsOfTheSizeOfTheCacheAreOfOurFamilies has the numbers of both families in
-// those labels, and no others.
+// TestLabelsOfTheSizeOfTheCacheAreOfOurFamilies checks that those labels have the
+// numbers of both families and no others.
 func TestLabelsOfTheSizeOfTheCacheAreOfOurFamilies(t *testing.T) {
 	name, from := derive.CacheConfig()
 	numbers := map[string]string{"kv_cache_block_tokens": "16", "kv_cache_blocks_limit": "512"}
@@ -273,8 +272,8 @@ func TestNamesOfTheServersOwnPageAreNotRepeated(t *testing.T) {
 	require.True(t, vllm)
 }
 
-// TestHistogramsAreOnThePageThatTellsTheSizeOfTheCache has a server whose cache is
-// of a size that is known from its first page on, and of another later.
+// TestHistogramsAreOnThePageThatTellsTheSizeOfTheCache uses a server whose cache size
+// is known from its first page on, and changes later.
 func TestHistogramsAreOnThePageThatTellsTheSizeOfTheCache(t *testing.T) {
 	page := func(blocks string) []string {
 		const name = "trtllm_e2e_request_latency_seconds"

@@ -21,14 +21,14 @@ const (
 	checkStale     = "stale_gauges"
 )
 
-// check is one check of what a server exposes, by model id: the value is 1 when
-// it cannot be true, and nil where the page has too little for the check.
+// check finds an anomaly of what a server exposes for a model id: its value is 1 if
+// that cannot be true, and its Eval nil if the page has too little to tell.
 type check struct {
 	name string
 	term
 }
 
-// checks are those by model id; [Plan.impossible] is by model.
+// checks returns the checks by model id; [Plan.impossible] is by model.
 func checks() []check {
 	const loaded, failed = engine.ModelSuccess, engine.ModelFailed
 	return []check{
@@ -48,29 +48,29 @@ type anomaly struct {
 	eval   Eval
 }
 
-// unloadedFailures are the failures of a model that is not loaded any more.
+// unloadedFailures is the signal of failures of a model that is no longer loaded.
 const unloadedFailures engine.Signal = "unloaded_failures"
 
-// inspect prepares the checks that the page allows; rules ask for them.
-func (p *Plan) inspect() {
-	for _, g := range p.all(engine.ModelRequestSeconds) {
-		p.check(checkDurations, g.model, withLabel(p.forModel(g.id), "model", g.model), p.impossible(g))
+// addChecks adds the checks that the page allows, for rules to ask.
+func (p *Plan) addChecks() {
+	for _, g := range p.groups[engine.ModelRequestSeconds] {
+		p.addCheck(checkDurations, g.model, withLabel(p.forModel(g.id), "model", g.model), p.impossible(g))
 	}
 	for _, c := range checks() {
 		for _, id := range p.ids(c.inputs) {
-			p.check(c.name, id, p.forModel(id), c.of(p, id))
+			p.addCheck(c.name, id, p.forModel(id), c.eval(p, id))
 		}
 	}
 }
 
-// check adds one check of a model or of a model id; nil is none.
-func (p *Plan) check(name, of string, lset labels.Labels, eval Eval) {
+// addCheck adds one check of a model id or model, unless eval is nil.
+func (p *Plan) addCheck(name, id string, lset labels.Labels, eval Eval) {
 	if eval != nil {
-		p.checks[name+of] = anomaly{withLabel(lset, "check", name), once(p, eval)}
+		p.checks[name+id] = anomaly{withLabel(lset, "check", name), oncePerPage(p, eval)}
 	}
 }
 
-// anomalies are the checks as a family.
+// anomalies exposes the checks as a family.
 func anomalies() Rule {
 	in := allOf(engine.ModelRequestSeconds, engine.ModelSuccess, engine.ModelFirstResponse)
 	for _, c := range checks() {
@@ -83,14 +83,14 @@ func anomalies() Rule {
 	}}
 }
 
-// frozen checks for --metrics-config counter_latencies=false, which stops all
-// counters of Triton's core at 0 and leaves the durations out.
+// frozen detects --metrics-config counter_latencies=false, which stops all counters of
+// Triton's core at 0 and leaves the durations out.
 func (p *Plan) frozen(id string) Eval {
 	success := p.total(engine.ModelSuccess, id)
-	left := len(p.of(engine.ModelRequestSeconds, id)) == 0
-	all := p.counted(p.of(engine.ModelSuccess, id))
-	_, counts := p.observations(slices.Concat(p.of(engine.ModelRequestDuration, id), p.of(engine.RequestOutputTokens, id)))
-	if len(counts) == 0 && !left {
+	durationsOff := len(p.groupsOf(engine.ModelRequestSeconds, id)) == 0
+	all := p.groupColumns(p.groupsOf(engine.ModelSuccess, id))
+	_, counts := p.observations(slices.Concat(p.groupsOf(engine.ModelRequestDuration, id), p.groupsOf(engine.RequestOutputTokens, id)))
+	if len(counts) == 0 && !durationsOff {
 		return nil
 	}
 	const enough = 2
@@ -99,19 +99,19 @@ func (p *Plan) frozen(id string) Eval {
 		if v, ok := success(w); !ok || v > 0 {
 			return 0, ok
 		}
-		if left {
+		if durationsOff {
 			return 1, true
 		}
-		row, _, ok := w.common(all)
-		return flag(ok && w.grown(counts, row) >= enough), true
+		row, _, ok := w.stretch(all)
+		return flag(ok && w.increaseFrom(row, counts) >= enough), true
 	}
 }
 
-// zero checks for an executor whose rows stay 0 while requests end, as with
+// zero detects an executor whose rows stay 0 while requests end, as with
 // iter_stats_max_iterations=0.
 func (p *Plan) zero(id string) Eval {
 	limit, iterations := p.total(engine.RequestsLimit, id), p.total(engine.EngineIterations, id)
-	ended := p.counted(p.front(engine.ModelSuccess, id))
+	ended := p.groupColumns(p.entryGroups(engine.ModelSuccess, id))
 	if len(ended) == 0 {
 		return nil
 	}
@@ -131,32 +131,32 @@ func (p *Plan) zero(id string) Eval {
 	}
 }
 
-// single is the one column of a signal of a model id, -1 when there are none
-// or several.
-func (p *Plan) single(signal engine.Signal, id string) int {
-	if groups := p.of(signal, id); len(groups) == 1 && len(groups[0].members) == 1 {
+// singleColumn returns the one column of a signal of a model id, or -1 if there are
+// none or several.
+func (p *Plan) singleColumn(signal engine.Signal, id string) int {
+	if groups := p.groupsOf(signal, id); len(groups) == 1 && len(groups[0].members) == 1 {
 		return p.column(groups[0].members[0])
 	}
 	return -1
 }
 
-// blocksDiffer checks that used and free blocks make up all blocks. A page can
-// be written while the gauges change, so it takes two pages.
+// blocksDiffer detects that used and free blocks do not add up to all blocks.
 func (p *Plan) blocksDiffer(id string) Eval {
-	used, free, most := p.single(engine.KVBlocksUsed, id), p.single(engine.KVBlocksFree, id), p.single(engine.KVBlocksLimit, id)
+	used, free, most := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksFree, id), p.singleColumn(engine.KVBlocksLimit, id)
 	return twice(func(v func(int) float64) bool { return math.Abs(v(used)+v(free)-v(most)) > 0.5 }, used, free, most)
 }
 
-// fractionDiffers checks the server's own share of used blocks.
+// fractionDiffers detects that the server's own share of used blocks is wrong.
 func (p *Plan) fractionDiffers(id string) Eval {
-	used, most, fraction := p.single(engine.KVBlocksUsed, id), p.single(engine.KVBlocksLimit, id), p.single(engine.KVUtilization, id)
+	used, most, fraction := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksLimit, id), p.singleColumn(engine.KVUtilization, id)
 	const tolerated = 0.01
 	return twice(func(v func(int) float64) bool {
 		return v(most) > 0 && math.Abs(v(used)/v(most)-v(fraction)) > tolerated
 	}, used, most, fraction)
 }
 
-// twice is 1 when something is wrong on this page and on the one before.
+// twice returns 1 if something is wrong on this page and on the one before: a page can be
+// written while its gauges change.
 func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
 	for _, c := range columns {
 		if c < 0 {
@@ -169,21 +169,22 @@ func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
 				return 0, false
 			}
 		}
-		return flag(wrong(w.value) && wrong(w.Before)), true
+		newest := func(c int) float64 { return w.current[c] }
+		return flag(wrong(newest) && wrong(w.Before)), true
 	}
 }
 
-// survived checks for failures that count on from before the model's load,
-// which Triton keeps since 24.07 (core src/metric_model_reporter.cc).
+// survived detects failures from before the model was loaded, which Triton keeps since
+// 24.07 (core src/metric_model_reporter.cc).
 func (p *Plan) survived(id string) Eval {
-	if gone := p.of(unloadedFailures, id); len(gone) > 0 {
-		return positive(p.sum(gone))
+	if unloaded := p.total(unloadedFailures, id); unloaded != nil {
+		return positive(unloaded)
 	}
 	type pair struct{ failed, succeeded int }
 	var pairs []pair
-	for _, f := range p.of(engine.ModelFailed, id) {
-		for _, s := range p.same(engine.ModelSuccess, f) {
-			if len(s.members) == 1 && !p.takenOn(s) {
+	for _, f := range p.groupsOf(engine.ModelFailed, id) {
+		for _, s := range p.sameModel(engine.ModelSuccess, f) {
+			if len(s.members) == 1 && !p.countsAcceptance(s) {
 				for _, c := range p.columnsOf(f.members) {
 					pairs = append(pairs, pair{c, p.column(s.members[0])})
 				}
@@ -203,80 +204,69 @@ func (p *Plan) survived(id string) Eval {
 	}
 }
 
-// flapping checks for several instances of a model in one Triton, which write
-// the same gauges in turn, so that even the count of iterations falls.
+// flapping detects several instances of a model in one Triton, which write the same
+// gauges in turn, so that even the count of iterations decreases.
 func (p *Plan) flapping(id string) Eval {
-	iterations := p.single(engine.EngineIterations, id)
+	iterations := p.singleColumn(engine.EngineIterations, id)
 	if iterations < 0 {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
 		_, ok := w.Last(iterations)
-		return flag(w.fellBefore[iterations] >= max(w.now-w.length, 0)), ok
+		return flag(w.resetBefore[iterations] >= max(w.now-w.length, 0)), ok
 	}
 }
 
-// stale checks for an executor that says it has requests, while those that were sent
-// failed and none succeeded since its last iteration: its process is gone, and what
-// it wrote last stays on the page (seen on Triton 2.51).
+// stale detects an executor that shows requests while those that were sent failed and
+// none succeeded since its last iteration: its process has ended, and what it wrote
+// last stays on the page (seen on Triton 2.51).
 func (p *Plan) stale(id string) Eval {
-	flying := largest(p.counted(slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id))))
-	moves := p.counted(slices.Concat(p.of(engine.EngineIterations, id), p.front(engine.ModelSuccess, id)))
-	failures := p.counted(selected(p.of(engine.ModelFailed, id), func(g *group) bool { return g.class == engine.ClassServer }))
+	inFlight := largest(p.groupColumns(slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))))
+	moves := p.groupColumns(slices.Concat(p.groupsOf(engine.EngineIterations, id), p.entryGroups(engine.ModelSuccess, id)))
+	failures := p.groupColumns(filter(p.groupsOf(engine.ModelFailed, id), func(g *group) bool { return g.class == engine.ClassServer }))
 	return func(w *Window) (float64, bool) {
-		n, ok := flying(w)
-		last := w.latest(moves)
-		return flag(n > 0 && w.now-last > w.gap && w.latest(failures) > last), ok
+		n, ok := inFlight(w)
+		last := w.lastChange(moves)
+		return flag(n > 0 && w.now-last > w.gap && w.lastChange(failures) > last), ok
 	}
 }
 
-// latest is when any of some columns changed last.
-func (w *Window) latest(columns []int) (at int64) {
+// lastChange returns when any of the columns changed last.
+func (w *Window) lastChange(columns []int) (last int64) {
 	for _, c := range columns {
-		at = max(at, w.changed[c])
+		last = max(last, w.changed[c])
 	}
-	return at
+	return last
 }
 
-// impossible checks the times of a model's requests: a first response later
-// than the mean request took, or an LLM done within a millisecond under an
-// ensemble that is not. Both compare all that was counted since the load.
+// impossible detects impossible times of a model's requests: a first response later
+// than the mean request took, or an LLM done within a millisecond under an ensemble
+// that is not. Both compare all that was counted since the load.
 func (p *Plan) impossible(g *group) Eval {
 	if p.handsOver(g.model) {
-		return p.asked(g)
+		return positive(p.sum(p.sameModel(engine.ModelSuccess, g))) // Any request is enough.
 	}
-	mean, first, whole := p.meanOf(g), p.firstResponse(g), p.ensembleOver(g)
-	if mean == nil || first == nil && whole == nil {
+	mean, first, ensemble := p.meanOf(g), p.firstResponse(g), p.ensembleOver(g)
+	if mean == nil || first == nil && ensemble == nil {
 		return nil
 	}
 	const instant, slow, later = 1e-3, 1e-2, 2
 	return func(w *Window) (float64, bool) {
-		took, ok := mean(w)
+		duration, ok := mean(w)
 		if !ok {
 			return 0, false
 		}
-		if v, ok := given(first, w); ok && v > later*took && v > instant {
+		if v, ok := valueOf(first, w); ok && v > later*duration && v > instant {
 			return 1, true
 		}
-		v, ok := given(whole, w)
-		return flag(ok && v > slow && took < instant), true
+		v, ok := valueOf(ensemble, w)
+		return flag(ok && v > slow && duration < instant), true
 	}
 }
 
-// given is a value that may be nil.
-func given(e Eval, w *Window) (float64, bool) {
-	if e == nil {
-		return 0, false
-	}
-	return e(w)
-}
-
-// asked is 1 when a model had any request since its load.
-func (p *Plan) asked(g *group) Eval { return positive(p.sum(p.same(engine.ModelSuccess, g))) }
-
-// firstResponse is the mean time to a model's first response since its load.
+// firstResponse returns the mean time to a model's first response since its load.
 func (p *Plan) firstResponse(g *group) Eval {
-	for _, r := range p.same(engine.ModelFirstResponse, g) {
+	for _, r := range p.sameModel(engine.ModelFirstResponse, g) {
 		if len(r.sum) == 1 && len(r.count) == 1 {
 			return ratio(combine(p.columnsOf(r.sum), engine.Sum), combine(p.columnsOf(r.count), engine.Sum))
 		}
@@ -284,12 +274,12 @@ func (p *Plan) firstResponse(g *group) Eval {
 	return nil
 }
 
-// ensembleOver is the mean time of the ensemble over an LLM since its load.
+// ensembleOver returns the mean time of the ensemble over an LLM since its load.
 func (p *Plan) ensembleOver(g *group) Eval {
 	if !p.executor(g.model) {
 		return nil
 	}
-	for _, e := range p.of(engine.ModelRequestSeconds, g.id) {
+	for _, e := range p.groupsOf(engine.ModelRequestSeconds, g.id) {
 		if e.role == engine.RoleEntry && p.ensemble(e.model) {
 			return p.meanOf(e)
 		}
@@ -297,7 +287,7 @@ func (p *Plan) ensembleOver(g *group) Eval {
 	return nil
 }
 
-// meanOf is the mean time of a model's requests since its load.
+// meanOf returns the mean time of a model's requests since its load.
 func (p *Plan) meanOf(seconds *group) Eval {
-	return ratio(p.last(seconds), p.sum(p.same(engine.ModelSuccess, seconds)))
+	return ratio(p.value(seconds), p.sum(p.sameModel(engine.ModelSuccess, seconds)))
 }

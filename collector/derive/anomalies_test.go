@@ -56,8 +56,8 @@ func TestSoundPagesHaveNoAnomaly(t *testing.T) {
 	}
 }
 
-// TestTheTimeBetweenTokensIsEstimatedFromMeans has requests of 2 s, 400 ms of them
-// before the first of 100 tokens.
+// TestTheTimeBetweenTokensIsEstimatedFromMeans uses requests of 2 s, of which 400 ms
+// pass before the first of 100 tokens.
 func TestTheTimeBetweenTokensIsEstimatedFromMeans(t *testing.T) {
 	const series, first = `time_per_output_token_average_seconds_estimate{model_id="m"}`, `nv_inference_first_response_histogram_ms_sum{model="m",version="1"} 4000`
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
@@ -203,8 +203,8 @@ func TestAShareOfNoBlocksIsNotCompared(t *testing.T) {
 	}
 }
 
-// TestGaugesOfTwoInstancesAreHeldBackWhateverTheLimit has no row of the limit, by
-// which an executor is judged too.
+// TestGaugesOfTwoInstancesAreHeldBackWhateverTheLimit has no row of the limit, by which
+// an executor is judged too.
 func TestGaugesOfTwoInstancesAreHeldBackWhateverTheLimit(t *testing.T) {
 	b := newBench(t, engine.Triton, "m")
 	for n, iterations := range []int{3000, 20, 5000, 40} {
@@ -219,8 +219,8 @@ func TestGaugesOfTwoInstancesAreHeldBackWhateverTheLimit(t *testing.T) {
 	}
 }
 
-// TestTheShortestEnsembleThatShowsAnInstantLLM has requests to an ensemble that
-// take around ten milliseconds, and its LLM done within one.
+// TestTheShortestEnsembleThatShowsAnInstantLLM uses requests to an ensemble of around
+// ten milliseconds whose LLM is done within one.
 func TestTheShortestEnsembleThatShowsAnInstantLLM(t *testing.T) {
 	for micros, want := range map[int]float64{9_000: 0, 11_000: 1, 500_000: 1} {
 		got := newBench(t, engine.Triton, models()...).page(
@@ -311,9 +311,9 @@ func TestNothingIsConcludedFromBlocksThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestGaugesOfAnExecutorThatIsGone has an executor with requests whose iterations stand
-// still: one that hangs still has them, one whose process was killed has none, and what
-// is sent to it fails.
+// TestGaugesOfAnExecutorThatIsGone uses an executor with requests whose iterations
+// stand still: if it hangs it still has them, if its process was killed it has none and
+// requests to it fail.
 func TestGaugesOfAnExecutorThatIsGone(t *testing.T) {
 	const running, limit = `requests_running{model_id="m"}`, `requests_limit{model_id="m"}`
 	for _, c := range []struct {
@@ -353,8 +353,8 @@ func TestGaugesOfAnExecutorThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAnExecutorIsZeroOnlyIfBothOfItsRowsSaySo has every pair of what the rows
-// for the most requests and for iterations may be, while requests end.
+// TestAnExecutorIsZeroOnlyIfBothOfItsRowsSaySo tries every pair of values of the rows
+// for the request limit and for iterations, while requests end.
 func TestAnExecutorIsZeroOnlyIfBothOfItsRowsSaySo(t *testing.T) {
 	const l = `model="m",version="1"`
 	const most, iterations = `nv_trt_llm_request_metrics{` + l + `,request_type="max"} `, `nv_trt_llm_general_metrics{` + l + `,general_type="iteration_counter"} `

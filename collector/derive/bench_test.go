@@ -48,7 +48,6 @@ func read(b *testing.B, cache *exposition.Cache, page []byte) *exposition.Block 
 	return raw
 }
 
-// BenchmarkDerive is what deriving from a page costs.
 func BenchmarkDerive(b *testing.B) {
 	for _, way := range []struct {
 		name    string

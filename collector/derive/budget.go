@@ -10,105 +10,94 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Budget bounds the derived series of one target; a zero field is no bound.
+// Budget limits the derived series of one target; a zero field is no limit.
 type Budget struct {
 	exposition.Budget
 
-	// Models is the most models that have derived series.
+	// Models limits the models with derived series.
 	Models int
 }
 
-// LeftOut are the derived series that the budget leaves out: those of so many
-// models, and so many series of others.
-type LeftOut struct{ Models, Series int }
+// Dropped counts the models that exceed a budget, and the series that do among those
+// of other models.
+type Dropped struct{ Models, Series int }
 
-// LeftOut says what the last page lacks for the budget's sake.
-func (d *Deriver) LeftOut() LeftOut { return d.left }
+// Dropped returns what the budget dropped from the last page.
+func (d *Deriver) Dropped() Dropped { return d.dropped }
 
-// preferred says how much a budget prefers a model id.
-type preferred struct {
-	// front says that clients call a model of it, or that it is of none, served that
-	// the server lists one as ready; traffic is what was counted of it.
-	front, served bool
+// priority is how much a budget prefers a model id.
+type priority struct {
+	// entry reports that clients call a model of it, or that it is not a model, served
+	// that the server lists a model of it as ready; traffic is what was counted for it.
+	entry, served bool
 	traffic       float64
 }
 
-// ranked are model ids in the order in which a budget serves them: names that
-// clients make up come to some pages, and are served by nobody.
-func ranked(ids map[string]preferred) []string {
-	last := func(first bool) int {
-		if first {
-			return 0
-		}
-		return 1
-	}
+// byPriority returns model ids in the order in which a budget admits them: names that
+// clients make up appear on some pages, and are served by nobody.
+func byPriority(ids map[string]priority) []string {
 	return slices.SortedFunc(maps.Keys(ids), func(a, b string) int {
 		x, y := ids[a], ids[b]
-		return cmp.Or(last(x.front)-last(y.front), last(x.served)-last(y.served), cmp.Compare(y.traffic, x.traffic), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(flag(y.entry), flag(x.entry)), cmp.Compare(flag(y.served), flag(x.served)), cmp.Compare(y.traffic, x.traffic), strings.Compare(a, b))
 	})
 }
 
-// boundModels leaves out the sources of models beyond the most there may be, of
-// which those that clients call are the last to go, among them those that the server
-// lists, then those with the most traffic by the numbers of a page, nil for none;
-// what belongs to no model stays. It returns how many models those are.
-func (p *Plan) boundModels(most int, page *exposition.Block) int {
-	if most == 0 {
+// dropModels drops the sources of models that exceed the limit and returns how many
+// models those are. Models that clients call are dropped last, among them those that the
+// server lists, then those with the most traffic by the values of block, if there is one.
+// Sources without a model stay.
+func (p *Plan) dropModels(limit int, block *exposition.Block) int {
+	if limit == 0 {
 		return 0
 	}
-	ids, served := make(map[string]preferred), p.identity.Topology.Served()
+	ids, served := make(map[string]priority), p.identity.Topology.Served()
 	for i := range p.sources {
 		s := &p.sources[i]
 		if s.Model == "" {
 			continue
 		}
 		r := ids[s.id]
-		r.front = r.front || p.identity.Topology.Role(s.Model).Front()
+		r.entry = r.entry || p.identity.Topology.Role(s.Model).Front()
 		r.served = served[s.id]
-		if counts := s.meaning.Counter && (s.class == "" || s.class == engine.ClassOK); counts && page != nil {
-			r.traffic += max(page.Number(s.Place), 0)
+		if counts := s.meaning.Counter && (s.class == "" || s.class == engine.ClassOK); counts && block != nil {
+			r.traffic += max(block.Number(s.Place), 0)
 		}
 		ids[s.id] = r
 	}
-	if len(ids) <= most {
+	if len(ids) <= limit {
 		return 0
 	}
-	kept := make(map[string]bool, most)
-	for _, id := range ranked(ids)[:most] {
-		kept[id] = true
-	}
-	p.sources = slices.DeleteFunc(p.sources, func(s source) bool { return s.Model != "" && !kept[s.id] })
-	return len(ids) - most
+	admitted := byPriority(ids)[:limit]
+	p.sources = slices.DeleteFunc(p.sources, func(s source) bool { return s.Model != "" && !slices.Contains(admitted, s.id) })
+	return len(ids) - limit
 }
 
-// boundSeries leaves out all series of the models for which there is no room
-// next to those of no model, of those that are not served first; it returns how many
-// series those are.
-func boundSeries(all []exposition.ComputedSeries, served map[string]bool, limit exposition.Budget) int {
+// dropSeries drops all series of the models that do not fit next to the series without
+// a model, those that are not served first, and returns how many series those are.
+func dropSeries(all []exposition.ComputedSeries, served map[string]bool, limit exposition.Budget) int {
 	if limit == (exposition.Budget{}) {
 		return 0
 	}
 	costs := make(map[string]exposition.Budget)
-	ids := make(map[string]preferred)
+	ids := make(map[string]priority)
 	for i := range all {
 		id := all[i].Labels.Get("model_id")
-		ids[id] = preferred{front: id == "", served: served[id]}
-		if all[i].Hidden {
-			continue
-		}
-		costs[id] = costs[id].Add(all[i].Cost())
-	}
-	kept, taken := make(map[string]bool, len(ids)), exposition.Budget{}
-	for _, id := range ranked(ids) {
-		if with := taken.Add(costs[id]); limit.Fits(with) {
-			kept[id], taken = true, with
+		ids[id] = priority{entry: id == "", served: served[id]}
+		if !all[i].Hidden {
+			costs[id] = costs[id].Add(all[i].Cost())
 		}
 	}
-	left := 0
+	admitted, used := make(map[string]bool, len(ids)), exposition.Budget{}
+	for _, id := range byPriority(ids) {
+		if with := used.Add(costs[id]); limit.Fits(with) {
+			admitted[id], used = true, with
+		}
+	}
+	dropped := 0
 	for i := range all {
-		if all[i].Omit = !kept[all[i].Labels.Get("model_id")]; all[i].Omit && !all[i].Hidden {
-			left++
+		if all[i].Omit = !admitted[all[i].Labels.Get("model_id")]; all[i].Omit && !all[i].Hidden {
+			dropped++
 		}
 	}
-	return left
+	return dropped
 }

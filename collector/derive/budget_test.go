@@ -15,7 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// modelsPage is a page of Triton with so many models, and of its GPU.
+// modelsPage returns a page of a Triton with some models and one GPU.
 func modelsPage(models int) string {
 	var b strings.Builder
 	b.WriteString("# TYPE nv_inference_request_success counter\n# TYPE nv_gpu_utilization gauge\nnv_gpu_utilization{gpu_uuid=\"GPU-1\"} 0.5\n")
@@ -26,7 +26,7 @@ func modelsPage(models int) string {
 }
 
 func TestABudgetLeavesOutTheDerivedSeriesOfWholeModels(t *testing.T) {
-	bounded := func(budget derive.Budget) (ids []string, series int, left derive.LeftOut) {
+	bounded := func(budget derive.Budget) (ids []string, series int, left derive.Dropped) {
 		e, _ := engine.ByName(string(engine.Triton))
 		d := derive.NewDeriver(derive.Options{
 			Window: time.Minute, Interval: 5 * time.Second, Engine: e, Budget: budget,
@@ -46,21 +46,21 @@ func TestABudgetLeavesOutTheDerivedSeriesOfWholeModels(t *testing.T) {
 		}
 		require.True(t, gpu || budget.Series == 1, "what belongs to no model is there")
 		slices.Sort(ids)
-		return ids, out.Shape().Lines(), d.LeftOut()
+		return ids, out.Shape().Lines(), d.Dropped()
 	}
 	all, total, left := bounded(derive.Budget{})
 	require.Len(t, all, 100)
-	require.Equal(t, derive.LeftOut{}, left)
+	require.Equal(t, derive.Dropped{}, left)
 
 	ids, series, left := bounded(derive.Budget{Models: 10})
 	require.Equal(t, all[:10], ids)
-	require.Equal(t, derive.LeftOut{Models: 90}, left)
+	require.Equal(t, derive.Dropped{Models: 90}, left)
 	require.Less(t, series, total/5)
 
 	for _, most := range []int{1, 50, total / 2, total - 1, total} {
 		ids, series, left = bounded(derive.Budget{Budget: exposition.Budget{Series: most}})
 		require.LessOrEqual(t, series, most)
-		require.Equal(t, derive.LeftOut{Series: total - series}, left)
+		require.Equal(t, derive.Dropped{Series: total - series}, left)
 		require.Equal(t, all[:len(ids)], append([]string{}, ids...))
 	}
 	ids, _, _ = bounded(derive.Budget{Budget: exposition.Budget{Bytes: 10_000}})
@@ -69,7 +69,7 @@ func TestABudgetLeavesOutTheDerivedSeriesOfWholeModels(t *testing.T) {
 }
 
 // TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp is about frontends that
-// count requests for any name (ai-dynamo/dynamo#9836).
+// count requests under any name (ai-dynamo/dynamo#9836).
 func TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp(t *testing.T) {
 	e, _ := engine.ByName(string(engine.Dynamo))
 	listed := []engine.ModelFacts{{Name: "zz/served", State: engine.ModelReady}}
@@ -108,7 +108,7 @@ func TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp(t *testing.T) {
 		}
 		require.True(t, found, c.says)
 		if c.budget.Models > 0 {
-			require.Equal(t, derive.LeftOut{Models: 41}, d.LeftOut(), c.says)
+			require.Equal(t, derive.Dropped{Models: 41}, d.Dropped(), c.says)
 		}
 	}
 }

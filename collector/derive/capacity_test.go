@@ -13,8 +13,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestWhatAnEngineIsLimitedBy covers each resource, and which of two that are
-// scarce counts.
+// TestWhatAnEngineIsLimitedBy covers each resource, and which one counts if two are
+// scarce.
 func TestWhatAnEngineIsLimitedBy(t *testing.T) {
 	type gauges struct{ active, waiting, context, paused, used, pending int }
 	for _, c := range []struct {
@@ -56,8 +56,8 @@ func TestWhatAnEngineIsLimitedBy(t *testing.T) {
 	}
 }
 
-// TestHeadroomIsOfWhatIsScarcest has 8 places and 100 blocks of 64 tokens, and
-// requests of 100 tokens in and 60 out.
+// TestHeadroomIsOfWhatIsScarcest uses 8 slots, 100 blocks of 64 tokens, and requests of
+// 100 prompt and 60 generated tokens.
 func TestHeadroomIsOfWhatIsScarcest(t *testing.T) {
 	page := func(n, active, free int) []string {
 		hist := func(name, kind string, mean int) []string {
@@ -85,8 +85,8 @@ func TestHeadroomIsOfWhatIsScarcest(t *testing.T) {
 	require.Zero(t, b.page(page(40, 9, 90)...).at(t, series), "more than the limit is none")
 }
 
-// TestWhatTheExecutorHidesIsEstimated has an ensemble in which 24 requests are all
-// the time, of which the executor shows 4.
+// TestWhatTheExecutorHidesIsEstimated uses an ensemble that always has 24 requests, of
+// which the executor shows 4.
 func TestWhatTheExecutorHidesIsEstimated(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...).facts(
 		engine.ModelFacts{Name: "ensemble", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm", "postprocessing"}},
@@ -106,8 +106,8 @@ func TestWhatTheExecutorHidesIsEstimated(t *testing.T) {
 	require.InDelta(t, 20, page(2).at(t, `queue_hidden_requests_estimate{model_id="ensemble"}`), 1e-9)
 }
 
-// TestWhatIsHiddenIsLessThanWhatIsShownOverTheSameTime has 24 requests in a model
-// all the time, of which its executor shows 4 and Triton's queue so many.
+// TestWhatIsHiddenIsLessThanWhatIsShownOverTheSameTime uses a model that always has 24
+// requests, of which its executor and Triton's queue show some.
 func TestWhatIsHiddenIsLessThanWhatIsShownOverTheSameTime(t *testing.T) {
 	for _, c := range []struct {
 		says    string
@@ -140,8 +140,8 @@ func TestWhatIsHiddenIsLessThanWhatIsShownOverTheSameTime(t *testing.T) {
 	}
 }
 
-// TestNothingIsHiddenWhereAnotherFrontMayHaveHadRequests has next to that ensemble a
-// Python model that hands its requests over, whose counter may have begun again.
+// TestNothingIsHiddenWhereAnotherFrontMayHaveHadRequests adds a Python model to that
+// ensemble which hands its requests over and whose counter may have been reset.
 func TestNothingIsHiddenWhereAnotherFrontMayHaveHadRequests(t *testing.T) {
 	const series = `queue_hidden_requests_estimate{model_id="ensemble"}`
 	for _, c := range []struct {
@@ -184,8 +184,8 @@ func TestNothingIsHiddenWhereAnotherFrontMayHaveHadRequests(t *testing.T) {
 	}
 }
 
-// TestALatencyIsComparedWithTheRequestsOfItsOwnStretch has a vLLM all of whose
-// requests are measured, by a histogram that was no number on one page.
+// TestALatencyIsComparedWithTheRequestsOfItsOwnStretch uses a vLLM all of whose
+// requests are measured, by a histogram that was NaN on one page.
 func TestALatencyIsComparedWithTheRequestsOfItsOwnStretch(t *testing.T) {
 	const series = `signal_coverage_ratio{model_id="m", signal="time_to_first_token"}`
 	b := newBench(t, engine.VLLM, "m")
@@ -205,7 +205,8 @@ func TestALatencyIsComparedWithTheRequestsOfItsOwnStretch(t *testing.T) {
 	require.InDelta(t, 1, page(310, "310").at(t, series), 1e-9, "the ten since then")
 }
 
-// TestTheCacheOfAllRanks has data-parallel ranks that state all of their blocks each.
+// TestTheCacheOfAllRanks uses data-parallel ranks each of which states all of its
+// blocks.
 func TestTheCacheOfAllRanks(t *testing.T) {
 	for _, c := range []struct {
 		says, states string
@@ -231,7 +232,7 @@ func TestTheCacheOfAllRanks(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsForAnotherServerDoesNotFillThisOne has an SGLang that only decodes.
+// TestWhatWaitsForAnotherServerDoesNotFillThisOne uses an SGLang that only decodes.
 func TestWhatWaitsForAnotherServerDoesNotFillThisOne(t *testing.T) {
 	page := func(room, transfer int) []string {
 		const l = `{engine_type="decode",model_name="m",tp_rank="0"}`
@@ -301,7 +302,7 @@ func TestALimitOfNothingIsNoLimit(t *testing.T) {
 	newBench(t, engine.TRTLLMServe, "m").page(page(0)...).lacks(t, name, "three requests are no infinity of none")
 }
 
-// TestThePlacesOfAllWorkersAreFull has a router of two workers and three requests.
+// TestThePlacesOfAllWorkersAreFull uses a router with two workers and three requests.
 func TestThePlacesOfAllWorkersAreFull(t *testing.T) {
 	for limit, want := range map[int]string{1: "slots", 2: "none"} {
 		got := newBench(t, engine.Dynamo, "m").page(
@@ -439,8 +440,9 @@ func TestNothingIsConcludedFromAQueueThatIsNoNumber(t *testing.T) {
 	got.lacks(t, `limited_by{model_id="m", resource="none"}`)
 }
 
-// TestAQueueThatKeepsWhatFailedIsNone has a Triton whose count of pending requests keeps
-// those that could not be queued, as in 23.09 and 23.10 (core, pull request 286).
+// TestAQueueThatKeepsWhatFailedIsNone uses a Triton whose count of pending requests
+// includes those that could not be queued, as in 23.09 and 23.10 (core, pull request
+// 286).
 func TestAQueueThatKeepsWhatFailedIsNone(t *testing.T) {
 	page := []string{
 		`nv_inference_request_success{model="m",version="1"} 50`, `nv_inference_request_failure{model="m",version="1"} 0`,

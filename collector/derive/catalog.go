@@ -12,27 +12,27 @@ import (
 
 //go:generate go run ../../tools/metricsdoc ../../docs/metrics.md ../../docs/servers.md
 
-// Prefix begins the name of every derived family.
+// Prefix is the prefix of every derived family.
 const Prefix = "llm_server_"
 
-// Grade says how far a family can be trusted.
+// Grade is how accurate a family is.
 type Grade string
 
 // The grades of accuracy.
 const (
 	// Exact values are what the server counted.
 	Exact Grade = "A"
-	// Sampled values are right at the moment the server sampled them.
+	// Sampled values were right when the server sampled them.
 	Sampled Grade = "B"
-	// Rough values are estimates; their HELP says of what kind.
+	// Rough values are estimates; their HELP explains how they are made.
 	Rough Grade = "C"
 )
 
-// Scope says what the series of a family are of.
+// Scope is what the series of a family are about.
 type Scope string
 
-// The scopes. A family of an entry model has label model_id, one of single
-// models of a server has model as well.
+// The scopes. Families of an entry model have label model_id, those of single models
+// have model as well.
 const (
 	OfReplica Scope = "replica"
 	OfPool    Scope = "pool"
@@ -40,9 +40,8 @@ const (
 	OfModel   Scope = "model"
 )
 
-// Family is one entry of the catalogue: everything that is said of a derived
-// family anywhere, from HELP to the metric reference, is said here. What
-// follows from its rule and its name is computed and never typed in.
+// Family is an entry of the catalogue, from which HELP and the metric reference are
+// made. What follows from its rule and its name is computed.
 type Family struct {
 	Name  string
 	Type  model.MetricType
@@ -50,50 +49,46 @@ type Family struct {
 	Help  string
 	// Formula is how the value is computed, in the names of the servers.
 	Formula string
-	// Unit is the last word of the name where that is a unit.
+	// Unit is the last word of the name if that is a unit.
 	Unit string
-	// Scope is what its series are of, Labels those besides the identity of the
+	// Scope is what its series are about, Labels those besides the identity of the
 	// replica or pool, sorted.
 	Scope  Scope
 	Labels []string
-	// Engines are the kinds of servers that can feed it.
+	// Engines lists the kinds of servers that can feed it.
 	Engines []engine.Kind
-	// Section is the part of the metric reference it is in.
+	// Section is its part of the metric reference.
 	Section string
-	// InPromQL says whether a query gives the same; with
-	// [Options.NoWindowGauges] families are not shown of which one does.
+	// InPromQL tells whether a query has the same values; [Options.NoWindowGauges]
+	// hides families for which one does.
 	InPromQL InPromQL
 
 	rule Rule
 }
 
-// counter is an entry of the catalogue, and so are gauge, histogram and
-// summary: the name without prefix, the grade, the rule, HELP and the formula.
-func counter(name string, grade Grade, rule Rule, help, formula string) Family {
-	return Family{Name: name, Type: model.MetricTypeCounter, Grade: grade, rule: rule, Help: help, Formula: formula}
+// family returns an entry of the catalogue. The name goes without prefix, and ends in
+// _total for a counter. Without a formula the server's value is passed on.
+func family(name string, grade Grade, rule Rule, help string, formula ...string) Family {
+	f := Family{Name: name, Type: model.MetricTypeGauge, Grade: grade, rule: rule, Help: help}
+	switch {
+	case rule.typ != "":
+		f.Type = rule.typ
+	case strings.HasSuffix(name, "_total"):
+		f.Type = model.MetricTypeCounter
+	}
+	switch {
+	case len(formula) > 0:
+		f.Formula = formula[0]
+	case f.Type == model.MetricTypeGauge:
+		f.Formula = "as exposed by the server"
+	default:
+		f.Formula = "as counted by the server"
+	}
+	return f
 }
 
-func gauge(name string, grade Grade, rule Rule, help, formula string) Family {
-	return Family{Name: name, Type: model.MetricTypeGauge, Grade: grade, rule: rule, Help: help, Formula: formula}
-}
-
-func histogram(name string, grade Grade, rule Rule, help, formula string) Family {
-	return Family{Name: name, Type: model.MetricTypeHistogram, Grade: grade, rule: rule, Help: help, Formula: formula}
-}
-
-func summary(name string, grade Grade, rule Rule, help, formula string) Family {
-	return Family{Name: name, Type: model.MetricTypeSummary, Grade: grade, rule: rule, Help: help, Formula: formula}
-}
-
-// The formulas of families that pass on what the server shows.
-const (
-	counted = "as counted by the server"
-	exposed = "as exposed by the server"
-)
-
-// Catalogue are the derived families of this package, in the order of the metric
-// reference.
-// The slice is shared and only read.
+// Catalogue returns the derived families of this package in the order of the metric
+// reference. The slice is shared and must not be modified.
 func Catalogue() []Family { return catalogue() }
 
 // catalogue is made once for all targets.
@@ -101,8 +96,7 @@ func Catalogue() []Family { return catalogue() }
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var catalogue = sync.OnceValue(makeCatalogue)
 
-// makeCatalogue puts the parts of the catalogue together and computes what
-// follows from the rules.
+// makeCatalogue assembles the catalogue and computes what follows from the rules.
 func makeCatalogue() []Family {
 	var all []Family
 	for _, part := range []struct {
@@ -111,18 +105,18 @@ func makeCatalogue() []Family {
 	}{
 		{"Requests", slices.Concat(requestFamilies(), runningFamilies())},
 		{"Queue and saturation", queueFamilies()},
-		{"Tokens", slices.Concat(tokenFamilies(), tokenRateFamilies())},
-		{"Latency", slices.Concat(latencyFamilies(), latencyGauges())},
+		{"Tokens", tokenFamilies()},
+		{"Latency", latencyFamilies()},
 		{"Objectives", objectiveFamilies()},
-		{"KV cache", slices.Concat(cacheFamilies(), reuseFamilies())},
-		{"Executor", slices.Concat(executorFamilies(), speculativeFamilies())},
+		{"KV cache", cacheFamilies()},
+		{"Executor", executorFamilies()},
 		{"Versions side by side", versionFamilies()},
 		{"Models of a Triton", slices.Concat(modelFamilies(), modelLatencyFamilies())},
 		{"GPU and host", machineFamilies()},
 		{replicaSection, slices.Concat(replicaFamilies(), configFamilies(), poolFamilies())},
 	} {
 		for _, f := range part.families {
-			all = append(all, f.whole(part.section))
+			all = append(all, f.complete(part.section))
 		}
 	}
 	return all
@@ -131,27 +125,23 @@ func makeCatalogue() []Family {
 // replicaSection is the part of the metric reference about replicas.
 const replicaSection = "Replica"
 
-// whole adds to an entry what follows from its rule and its name.
-func (f Family) whole(section string) Family {
+// complete adds what follows from the rule and the name.
+func (f Family) complete(section string) Family {
 	f.Name, f.Section, f.Unit = Prefix+f.Name, section, unitOf(f.Name)
-	f.Scope, f.Labels = f.rule.shape()
-	f.Engines = f.rule.inputs.feeders()
+	f.Scope, f.Labels = f.rule.scopeAndLabels()
+	f.Engines = f.rule.inputs.kinds()
 	f.InPromQL = InPromQL{f.rule.query, f.rule.why}
 	return f
 }
 
-// AboutReplica is an entry for what is known of a replica from more than its page,
-// of servers of which one of the answers is known; of all where none is needed.
-// The name goes without prefix; it is a counter if the name says so, and exact.
-func AboutReplica(name string, scope Scope, names []string, help, formula string, answers ...engine.Signal) Family {
-	f := gauge(name, Exact, beyondPage(scope, anyOf(answers...), names...), help, formula).whole(replicaSection)
-	if strings.HasSuffix(name, "_total") {
-		f.Type = model.MetricTypeCounter
-	}
-	return f
+// ReplicaFamily returns an entry for what is known of a replica from more than its
+// page, for servers whose API answers one of the signals, or for all without signals.
+// The name goes without prefix. It is exact, and a counter if its name ends in _total.
+func ReplicaFamily(name string, scope Scope, names []string, help, formula string, answers ...engine.Signal) Family {
+	return family(name, Exact, beyondPage(scope, anyOf(answers...), names...), help, formula).complete(replicaSection)
 }
 
-// unitOf is the unit in which a family's name says it is, empty for none.
+// unitOf returns the unit in a family's name, or an empty string.
 func unitOf(name string) string {
 	name = strings.TrimSuffix(name, "_total")
 	last := name[strings.LastIndexByte(name, '_')+1:]

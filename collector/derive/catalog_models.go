@@ -1,57 +1,61 @@
 package derive
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+import (
+	"github.com/prometheus/common/model"
 
-// modelFamilies are the counters and gauges of each model of a Triton. Entry
-// models and their parts are side by side: never add them.
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// modelFamilies returns the counters and gauges of each model of a Triton. Entry models
+// and their parts are side by side: never add them.
 func modelFamilies() []Family {
 	const handsOver = " Absent for decoupled Python models, whose times end when they hand the request over."
 	one := func(name string, of engine.Signal, help, formula string) Family {
-		return counter(name, Exact, copyOf(of), help, formula)
+		return family(name, Exact, copyOf(of), help, formula)
 	}
 	return []Family{
-		counter("model_requests_total", Sampled, modelRequests(),
-			"Requests of each model that ended, failed ones included (source nv_inference_request_success, nv_inference_request_failure). A streaming ensemble counts postprocessing once a token; decoupled Python models count when they accept.",
+		family("model_requests_total", Sampled, modelRequests(),
+			"Requests of each model that ended, failed ones included (source nv_inference_request_success, nv_inference_request_failure). A streaming ensemble counts postprocessing once per token; decoupled Python models count requests when they accept them.",
 			"success + failure"),
-		counter("model_requests_failed_total", Sampled, copyOf(engine.ModelFailed),
+		family("model_requests_failed_total", Sampled, copyOf(engine.ModelFailed),
 			"Failed requests of each model by reason (source nv_inference_request_failure). An ensemble counts each failure twice since 24.07; from 24.10 a step of the Python backend that answers with an error counts as a success and the ensemble alone fails; the counter survives an unload of the model.",
 			"nv_inference_request_failure, reason in lower case"),
 		one("model_inferences_total", engine.ModelInferences, "Inferences of each model: requests times their own batch size (source nv_inference_count).", "nv_inference_count"),
-		one("model_executions_total", engine.ModelExecutions, "Batches each model executed (source nv_inference_exec_count). TensorRT-LLM counts one a request.", "nv_inference_exec_count"),
-		gauge("model_batch_size_average", Exact, executedBatch(),
+		one("model_executions_total", engine.ModelExecutions, "Batches each model executed (source nv_inference_exec_count). TensorRT-LLM counts one per request.", "nv_inference_exec_count"),
+		family("model_batch_size_average", Exact, executedBatch(),
 			"Mean size of the batches each model executed over the window. Absent for models that batch in flight and for ensembles: see llm_server_batch_size_average.",
 			"rate(nv_inference_count) / rate(nv_inference_exec_count)"),
-		gauge("model_requests_pending", Exact, copyOf(engine.ModelPending),
-			"Requests that wait in the model's own queue in Triton (source nv_inference_pending_request_count). Near 0 for models that hand requests over at once: TensorRT-LLM's and decoupled Python ones.",
+		family("model_requests_pending", Exact, copyOf(engine.ModelPending),
+			"Requests waiting in the model's own queue in Triton (source nv_inference_pending_request_count). Near 0 for models that hand requests over at once: TensorRT-LLM and decoupled Python models.",
 			"nv_inference_pending_request_count"),
 		one("model_request_seconds_total", engine.ModelRequestSeconds, "Time of each model's successful requests from arrival to end (source nv_inference_request_duration_us)."+handsOver, "microseconds / 1000000"),
 		one("model_queue_seconds_total", engine.ModelQueueSeconds, "Time requests waited in each model's queue in Triton (source nv_inference_queue_duration_us). Not the executor's queue.", "microseconds / 1000000"),
-		counter("model_compute_seconds_total", Exact, copyOf(engine.ModelComputeSeconds),
-			"Time each model took by phase: input, infer, output (source nv_inference_compute_input_duration_us and its like). Infer of TensorRT-LLM holds the executor's queue; an ensemble's is the sum over its steps."+handsOver,
+		family("model_compute_seconds_total", Exact, copyOf(engine.ModelComputeSeconds),
+			"Compute time of each model by phase: input, infer, output (source nv_inference_compute_input_duration_us and similar). For TensorRT-LLM, infer includes the executor's queue; for an ensemble it is the sum over its steps."+handsOver,
 			"microseconds / 1000000"),
-		gauge("model_queue_compute_ratio", Exact, queueCompute(),
-			"Time in Triton's queue divided by compute time over the window, to scale by where Triton itself queues. Absent for ensembles and for models whose compute time is not exposed."+handsOver,
+		family("model_queue_compute_ratio", Exact, queueCompute(),
+			"Time in Triton's queue divided by compute time over the window, for scaling if Triton itself queues. Absent for ensembles and for models whose compute time is not exposed."+handsOver,
 			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)"),
-		gauge("model_load_duration_seconds", Exact, copyOf(engine.ModelLoadSeconds),
+		family("model_load_duration_seconds", Exact, copyOf(engine.ModelLoadSeconds),
 			"How long the model took to load (source nv_model_load_duration_secs).",
 			"nv_model_load_duration_secs"),
 		one("model_response_cache_hits_total", engine.ModelCacheHits, "Requests answered from Triton's response cache (source nv_cache_num_hits_per_model). Not the KV cache.", "nv_cache_num_hits_per_model"),
 		one("model_response_cache_misses_total", engine.ModelCacheMisses, "Requests not found in Triton's response cache (source nv_cache_num_misses_per_model).", "nv_cache_num_misses_per_model"),
-		one("model_response_cache_hit_seconds_total", engine.ModelCacheHitSeconds, "Time of looking up what was found in the response cache (source nv_cache_hit_duration_per_model).", "microseconds / 1000000"),
-		one("model_response_cache_miss_seconds_total", engine.ModelCacheMissSeconds, "Time of looking up and inserting what was not found (source nv_cache_miss_duration_per_model).", "microseconds / 1000000"),
+		one("model_response_cache_hit_seconds_total", engine.ModelCacheHitSeconds, "Time of response cache lookups that found the answer (source nv_cache_hit_duration_per_model).", "microseconds / 1000000"),
+		one("model_response_cache_miss_seconds_total", engine.ModelCacheMissSeconds, "Time of response cache lookups that found none, and of inserting the answer (source nv_cache_miss_duration_per_model).", "microseconds / 1000000"),
 	}
 }
 
-// modelLatencyFamilies are Triton's histograms and summaries, off by default
-// at the server.
+// modelLatencyFamilies returns Triton's histograms and summaries, which the server
+// hides by default.
 func modelLatencyFamilies() []Family {
 	one := func(name string, of engine.Signal, what, source string) Family {
-		return summary(name, Sampled, distribution(of),
+		return family(name, Sampled, distribution(of).typed(model.MetricTypeSummary),
 			what+", as Triton's summary of its last minute (source "+source+", with --metrics-config summary_latencies=true). Quantiles of several replicas cannot be averaged; they are absent while no request ended.",
 			"microseconds / 1000000; NaN is left out")
 	}
 	return []Family{
-		histogram("model_first_response_seconds", Exact, distribution(engine.ModelFirstResponse),
+		family("model_first_response_seconds", Exact, distribution(engine.ModelFirstResponse),
 			"Time to each model's first response (source nv_inference_first_response_histogram_ms, with --metrics-config histogram_latencies=true; up to 25.12 of decoupled models only). The time to the first token where requests stream.",
 			"milliseconds / 1000, bounds too"),
 		one("model_request_duration_seconds", engine.ModelRequestDuration, "Time of each model's requests", "nv_inference_request_summary_us"),
@@ -59,45 +63,43 @@ func modelLatencyFamilies() []Family {
 		one("model_compute_input_duration_seconds", engine.ModelInputDuration, "Time each model took for its input", "nv_inference_compute_input_summary_us"),
 		one("model_compute_infer_duration_seconds", engine.ModelInferDuration, "Time each model computed", "nv_inference_compute_infer_summary_us"),
 		one("model_compute_output_duration_seconds", engine.ModelOutputDuration, "Time each model took for its output", "nv_inference_compute_output_summary_us"),
-		one("model_response_cache_hit_duration_seconds", engine.ModelCacheHitTimes, "Time of looking up what was found in the response cache", "nv_cache_hit_summary_per_model"),
-		one("model_response_cache_miss_duration_seconds", engine.ModelCacheMissTimes, "Time of looking up and inserting what was not found", "nv_cache_miss_summary_per_model"),
+		one("model_response_cache_hit_duration_seconds", engine.ModelCacheHitTimes, "Time of response cache lookups that found the answer", "nv_cache_hit_summary_per_model"),
+		one("model_response_cache_miss_duration_seconds", engine.ModelCacheMissTimes, "Time of response cache lookups that found none, and of inserting the answer", "nv_cache_miss_summary_per_model"),
 	}
 }
 
-// machineFamilies are of the GPUs and the host that Triton sees.
 func machineFamilies() []Family {
 	const twice = " Two servers on one host both expose it: aggregate with max by gpu_uuid."
 	gpu := func(grade Grade, name string, of engine.Signal, help, formula string) Family {
-		return gauge(name, grade, copyOf(of), help+" (source "+formula+")."+twice, formula)
+		return family(name, grade, copyOf(of), help+" (source "+formula+")."+twice, formula)
 	}
 	host := func(name string, of engine.Signal, help, formula string) Family {
-		return gauge(name, Sampled, copyOf(of), help+" (source "+formula+").", formula)
+		return family(name, Sampled, copyOf(of), help+" (source "+formula+").", formula)
 	}
 	return []Family{
-		gpu(Sampled, "gpu_utilization_ratio", engine.GPUUtilization, "Use of the GPU, 0 to 1, by all processes on it", "nv_gpu_utilization"),
+		gpu(Sampled, "gpu_utilization_ratio", engine.GPUUtilization, "GPU utilization, 0 to 1, by all processes on it", "nv_gpu_utilization"),
 		gpu(Sampled, "gpu_memory_used_bytes", engine.GPUMemoryUsed, "Memory in use on the GPU, by all processes", "nv_gpu_memory_used_bytes"),
-		gpu(Exact, "gpu_memory_total_bytes", engine.GPUMemoryTotal, "Memory the GPU has", "nv_gpu_memory_total_bytes"),
+		gpu(Exact, "gpu_memory_total_bytes", engine.GPUMemoryTotal, "Total memory of the GPU", "nv_gpu_memory_total_bytes"),
 		gpu(Sampled, "gpu_power_watts", engine.GPUPower, "Power the GPU draws", "nv_gpu_power_usage"),
-		gpu(Exact, "gpu_power_limit_watts", engine.GPUPowerLimit, "Most power the GPU may draw", "nv_gpu_power_limit"),
-		counter("gpu_energy_joules_total", Exact, copyOf(engine.GPUEnergy),
+		gpu(Exact, "gpu_power_limit_watts", engine.GPUPowerLimit, "Power limit of the GPU", "nv_gpu_power_limit"),
+		family("gpu_energy_joules_total", Exact, copyOf(engine.GPUEnergy),
 			"Energy the GPU used since the server started (source nv_energy_consumption)."+twice,
 			"nv_energy_consumption"),
-		host("host_cpu_utilization_ratio", engine.HostCPU, "Use of the host's processors, 0 to 1, by all processes", "nv_cpu_utilization"),
+		host("host_cpu_utilization_ratio", engine.HostCPU, "CPU utilization of the host, 0 to 1, by all processes", "nv_cpu_utilization"),
 		host("host_memory_used_bytes", engine.HostMemoryUsed, "Memory in use on the host, by all processes", "nv_cpu_memory_used_bytes"),
-		host("host_memory_total_bytes", engine.HostMemoryTotal, "Memory the host has", "nv_cpu_memory_total_bytes"),
-		host("pinned_memory_used_bytes", engine.PinnedMemoryUsed, "Memory in use of Triton's pinned pool", "nv_pinned_memory_pool_used_bytes"),
-		host("pinned_memory_limit_bytes", engine.PinnedMemoryLimit, "Memory of Triton's pinned pool", "nv_pinned_memory_pool_total_bytes"),
+		host("host_memory_total_bytes", engine.HostMemoryTotal, "Total memory of the host", "nv_cpu_memory_total_bytes"),
+		host("pinned_memory_used_bytes", engine.PinnedMemoryUsed, "Memory in use in Triton's pinned pool", "nv_pinned_memory_pool_used_bytes"),
+		host("pinned_memory_limit_bytes", engine.PinnedMemoryLimit, "Size of Triton's pinned pool", "nv_pinned_memory_pool_total_bytes"),
 	}
 }
 
-// replicaFamilies are about the replica and how far its page can be trusted.
 func replicaFamilies() []Family {
 	return []Family{
-		gauge("info", Exact, info(),
+		family("info", Exact, info(),
 			"1 with the versions of the replica and where the TensorRT-LLM version comes from: config, version_endpoint, model_parameter, compatibility_table or unknown.",
 			"1"),
-		gauge("source_anomaly", Exact, anomalies(),
-			"1 while what the server exposes cannot be true, by check, else 0: decoupled_durations, engine_zero, failures_survived_unload, flapping_gauges, frozen_counters, kv_blocks_mismatch, kv_fraction_mismatch, stale_gauges. Values that are wrong because of it are absent meanwhile.",
+		family("source_anomaly", Exact, anomalies(),
+			"1 while the server exposes something that cannot be true, by check, else 0: decoupled_durations, engine_zero, failures_survived_unload, flapping_gauges, frozen_counters, kv_blocks_mismatch, kv_fraction_mismatch, stale_gauges. Values that it makes wrong are absent meanwhile.",
 			"see the checks below"),
 	}
 }

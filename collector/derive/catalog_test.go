@@ -18,23 +18,22 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// The models of the pages of all meanings: an LLM that streams, and one that
-// Triton batches itself.
+// The models of the pages: an LLM that streams, and one that Triton batches itself.
 const llm, resnet = "llm", "resnet"
 
-// everything is a target of a kind and its pages. Where several names have one
-// meaning, as in several releases, a page has one of them: the n-th.
+// everything is a target of a kind with all its meanings. If several names have one
+// meaning, as in several releases, a page has the n-th of them.
 type everything struct {
 	e        engine.Engine
 	nth      int
 	identity Identity
 	meanings map[string][]engine.Meaning
 	has      server
-	// only are the signals on the page, nil for all.
+	// only holds the signals on the page; nil means all.
 	only []engine.Signal
 }
 
-// variants are pages with every meaning of every kind of server.
+// variants returns targets whose pages cover every meaning of every kind of server.
 func variants() []everything {
 	var all []everything
 	for _, has := range servers() {
@@ -59,7 +58,7 @@ func variants() []everything {
 	return all
 }
 
-// promised are all objectives, with the bound that the pages have as target.
+// promised returns all objectives, with a target that is a bound on the pages.
 func promised() []Objective {
 	var all []Objective
 	for _, name := range []ObjectiveName{TTFT, TPOT, ITL, E2E, Availability} {
@@ -68,8 +67,8 @@ func promised() []Objective {
 	return all
 }
 
-// meaningsOf are a kind's meanings by what their series become, those of an engine
-// inside first: its page is of one server.
+// meaningsOf returns the meanings of a kind by the series that they become, those of an
+// engine inside first: a page belongs to one server.
 func meaningsOf(e engine.Engine, inside engine.Kind) map[string][]engine.Meaning {
 	same := make(map[string][]engine.Meaning)
 	all := e.Meanings()
@@ -84,7 +83,7 @@ func meaningsOf(e engine.Engine, inside engine.Kind) map[string][]engine.Meaning
 	return same
 }
 
-// page is the n-th page.
+// page returns the n-th page.
 func (v everything) page(n int) []byte {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(v.meanings)) {
@@ -108,7 +107,7 @@ func (v everything) page(n int) []byte {
 	return []byte(b.String())
 }
 
-// writeMeaning writes the series of one meaning of a version of a model.
+// writeMeaning writes the series of one meaning for a version of a model.
 func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n int) {
 	var pairs []string
 	if of != "" {
@@ -142,7 +141,7 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n i
 	case engine.Summary:
 		fmt.Fprintf(b, "# TYPE %s summary\n", m.Name)
 		for _, q := range percentages() {
-			write("", unit, fmt.Sprintf(`quantile="%v"`, q.at))
+			write("", unit, fmt.Sprintf(`quantile="%v"`, q.quantile))
 		}
 	}
 	mean := map[engine.Signal]float64{engine.RequestDuration: 2, engine.RequestOutputTokens: 50}[m.Signal]
@@ -150,7 +149,7 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n i
 	write("_count", requests)
 }
 
-// classified is a value of a label, a reason whose class is known where there are some.
+// classified returns a value of a label, a reason with a known class if there is one.
 func classified(m *engine.Meaning) string {
 	if m.Outcome != nil && m.Outcome.Usual == engine.ClassUnknown {
 		return slices.Sorted(maps.Keys(m.Outcome.Of))[0]
@@ -158,7 +157,7 @@ func classified(m *engine.Meaning) string {
 	return "7"
 }
 
-// single is the value of a signal after so many requests of 2 seconds each.
+// single returns the value of a signal after some requests of 2 seconds each.
 func single(m *engine.Meaning, requests float64) float64 {
 	values := map[engine.Signal]float64{
 		engine.KVBlocksUsed: 30, engine.KVBlocksFree: 70, engine.KVBlocksLimit: 100, engine.KVUtilization: 0.3,
@@ -173,11 +172,11 @@ func single(m *engine.Meaning, requests float64) float64 {
 	return 5
 }
 
-// derived are the series of pages that were read already: the same signals are
-// enough for many families, and several tests ask for them.
+// derived caches the series of targets: the same signals are enough for many families,
+// and several tests ask for them.
 var derived sync.Map
 
-// series are those that [everything.derive] gives, derived once for all tests.
+// series returns what [everything.derive] does, computed once for all tests.
 func (v everything) series(t *testing.T) map[string][]labels.Labels {
 	t.Helper()
 	once, _ := derived.LoadOrStore(fmt.Sprint(v.e.Kind(), v.nth, v.only == nil, v.only),
@@ -185,8 +184,8 @@ func (v everything) series(t *testing.T) map[string][]labels.Labels {
 	return once.(func() map[string][]labels.Labels)()
 }
 
-// derive reads seven pages, for rules that compare what happened between them, and
-// gives the series that have a value by the name of their family.
+// derive reads seven pages, since some rules compare pages, and returns the series that
+// have a value by the name of their family.
 func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	t.Helper()
 	d := NewDeriver(Options{Window: time.Minute, Interval: 5 * time.Second, Engine: v.e, Identity: v.identity, Objectives: promised()})
@@ -249,8 +248,9 @@ func TestServersFeedTheFamiliesThatTheCatalogueSaysTheyFeed(t *testing.T) {
 	}
 }
 
-// alone are pages with just the signals that are enough for a family, of a kind
-// that has them. Success stays, for without it a model is not loaded.
+// alone returns targets whose pages have just the signals that are enough for a family,
+// of a kind that has them. ModelSuccess stays, because a model without it is not
+// loaded.
 func alone(v everything, f *Family) []everything {
 	var all []everything
 	for _, set := range f.rule.inputs {
@@ -271,8 +271,8 @@ func alone(v everything, f *Family) []everything {
 	return all
 }
 
-// TestEachFamilySaysWhetherAQueryGivesTheSame has one answer for each, and a query
-// for gauges alone: what counts and what is observed stays on the page.
+// TestEachFamilySaysWhetherAQueryGivesTheSame checks that only gauges have a query:
+// counters and histograms stay on the page.
 func TestEachFamilySaysWhetherAQueryGivesTheSame(t *testing.T) {
 	t.Parallel()
 	for _, f := range Catalogue() {

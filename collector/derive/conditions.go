@@ -6,114 +6,113 @@ import (
 	"time"
 )
 
-// DefaultStallAfter leaves room for one long prefill in one iteration.
+// DefaultStallAfter leaves time for one long prefill in one iteration.
 const DefaultStallAfter = 30 * time.Second
 
 // DefaultFailingMin is how many requests must fail in a row for a replica to count
-// as failing: on a quiet one two failures a day are no outage.
+// as failing: two failures a day on a quiet one are no outage.
 const DefaultFailingMin = 5
 
-// failingPages is on how many pages they must fail.
+// failingPages is on how many pages requests must fail.
 const failingPages = 2
 
-// Conditions are what the numbers of a page say of a replica as a whole.
+// Conditions is what the numbers of a page show about a replica as a whole.
 type Conditions struct {
-	// Failing is true while requests to entry models fail by the server's fault and
-	// none succeeds, from [Options.FailingMin] of them on. What clients did wrong, gave
-	// up or were refused for want of room says neither.
+	// Failing reports that requests to entry models fail by the server's fault and none
+	// succeeds, from [Options.FailingMin] failures on. Client errors, cancellations and
+	// rejections for lack of capacity count neither way.
 	Failing bool
-	// Still is work that stands still; its time is 0 while none does.
-	Still Still
-	// Full says that requests wait while others move on, so that one more waits, too.
-	Full bool
-	// InFlight is how many requests the server has, running or waiting; Counted is
-	// false where the page does not show them while they run.
-	InFlight float64
-	Counted  bool
+	// Stall is work that stands still; its duration is 0 while none does.
+	Stall Stall
+	// Queued reports that requests wait while others make progress, so that one more
+	// has to wait too.
+	Queued bool
+	// InFlight is how many requests the server has, running or waiting. InFlightKnown is
+	// false if the page does not show them while they run.
+	InFlight      float64
+	InFlightKnown bool
 }
 
-// Still is work in flight while nothing that it would move has moved for
-// [Options.StallAfter], or longer where requests are known to take longer. Pages that
-// were missed in between do not matter: a counter that shows the same again did not
-// move.
-type Still struct {
-	// For is for how long nothing has moved, InFlight how many requests are said to be
-	// in flight.
-	For      time.Duration
+// Stall is work in flight while nothing that it would move has moved for
+// [Options.StallAfter], or longer if requests are known to take longer. Pages that were
+// missed in between do not matter: a counter with an unchanged value did not move.
+type Stall struct {
+	// Duration is how long nothing has moved, InFlight how many requests the gauges
+	// show.
+	Duration time.Duration
 	InFlight float64
-	// Witnessed says that requests came meanwhile. Without that the gauge of what is in
-	// flight is the only sign, and it may be stale.
+	// Witnessed reports that requests arrived meanwhile. Without that the gauge of
+	// requests in flight is the only sign, and it may be stale.
 	Witnessed bool
-	// Answerable says that a request which is sent now would be answered at once if the
-	// work did not stand still.
+	// Answerable reports that a request sent now would be answered at once if the work
+	// did not stand still.
 	Answerable bool
 }
 
-// watch are the columns that conditions are judged by.
+// watch lists what conditions are judged by.
 type watch struct {
 	succeeded, failed []int
-	// refused are requests that count among those that failed as well.
+	// refused counts requests that failed counts as well.
 	refused []int
 	works   []work
-	// waits are how many requests wait, by engine and queue.
+	// waits holds how many requests wait, by engine and queue.
 	waits []Eval
-	// inFlight is nil where no page shows it.
+	// inFlight is nil if no page shows it.
 	inFlight Eval
 }
 
-// Conditions judges the page that was derived from last.
+// Conditions judges the page that was observed last.
 func (d *Deriver) Conditions() Conditions {
 	if d.program == nil {
 		return Conditions{}
 	}
-	least := cmp.Or(d.opts.FailingMin, DefaultFailingMin)
-	c := Conditions{Failing: d.failing.pages >= failingPages && d.failing.requests >= float64(least), Still: d.still(), Full: d.full()}
-	c.InFlight, c.Counted = given(d.program.watch.inFlight, d.window)
+	failingMin := float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
+	c := Conditions{Failing: d.failing.pages >= failingPages && d.failing.requests >= failingMin, Stall: d.stall(), Queued: d.queued()}
+	c.InFlight, c.InFlightKnown = valueOf(d.program.watch.inFlight, d.window)
 	return c
 }
 
-// watchFailures follows successes and failures from page to page. Over pages that
-// were missed, or a time without requests, what failed before still counts: only
-// a success shows that it is over, or a process that began again, which has not
-// failed yet.
+// watchFailures counts failures from page to page. They count on over missed pages and
+// over time without requests: only a success ends them, or a restart, whose process has
+// not failed yet.
 func (d *Deriver) watchFailures() {
 	w, by := d.window, &d.program.watch
+	failed, refused := w.newIncrease(by.failed), w.newIncrease(by.refused)
 	switch {
-	case w.differs(by.succeeded), w.restarted == w.now && w.stats.Restarts > 0:
+	case w.anyChanged(by.succeeded), w.restarted == w.now && w.stats.Restarts > 0:
 		d.failing = failures{}
-	case w.moved(by.failed) > w.moved(by.refused) && w.highest(by.failed, by.refused):
+	case failed > refused && w.exceedsAll(by.failed, by.refused):
 		d.failing.pages++
-		d.failing.requests += w.moved(by.failed) - w.moved(by.refused)
+		d.failing.requests += failed - refused
 	}
 }
 
-// differs says whether any of the counters has another value than on the page
-// before, even if it is not known what went on in between.
-func (w *Window) differs(columns []int) bool {
+// anyChanged reports whether any of the counters differs from the page before, even if
+// it is unknown what happened in between.
+func (w *Window) anyChanged(columns []int) bool {
 	return slices.ContainsFunc(columns, func(c int) bool { return w.changed[c] == w.now && w.current[c] > 0 })
 }
 
-// moved is how much counters that are whole grew since the page before.
-func (w *Window) moved(columns []int) (grown float64) {
+// newIncrease returns how much uninterrupted counters grew since the page before.
+func (w *Window) newIncrease(columns []int) (increase float64) {
 	for _, c := range columns {
 		if w.since[c] < w.changed[c] && w.changed[c] == w.now {
-			grown += w.current[c] - w.Before(c)
+			increase += w.current[c] - w.Before(c)
 		}
 	}
-	return grown
+	return increase
 }
 
-// highest says whether some counters are further above others than on all pages of
-// the window before: a request that the others have may be counted a page later here.
-func (w *Window) highest(of, less []int) bool {
-	row, _, ok := w.common(slices.Concat(of, less))
-	if !ok || len(less) == 0 {
+// exceedsAll reports whether some counters are further above others than on every
+// earlier page of the window: they may count a request one page later than the others.
+func (w *Window) exceedsAll(some, others []int) bool {
+	row, _, ok := w.stretch(slices.Concat(some, others))
+	if !ok || len(others) == 0 {
 		return true
 	}
-	more, _ := w.totals(of)
-	fewer, _ := w.totals(less)
+	above := func(row []float64) float64 { return sumOf(row, some) - sumOf(row, others) }
 	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
-		if w.total(of, row)-w.total(less, row) >= more-fewer {
+		if above(w.row(row)) >= above(w.current) {
 			return false
 		}
 	}
@@ -123,74 +122,78 @@ func (w *Window) highest(of, less []int) bool {
 // watchWork follows what is in flight.
 func (d *Deriver) watchWork() {
 	for i := range d.program.watch.works {
-		work := &d.program.watch.works[i]
-		v, ok := work.inFlight(d.window)
+		k := &d.program.watch.works[i]
+		s := d.works[k.key]
+		if s == nil {
+			s = &workState{}
+			d.works[k.key] = s
+		}
+		v, ok := k.inFlight(d.window)
 		if ok {
-			d.stale[work.key] = min(v, d.stale[work.key])
+			s.stale = min(v, s.stale)
 		}
-		f := d.busy[work.key]
 		switch {
-		case !ok || v < work.least || v <= d.stale[work.key]:
-			delete(d.busy, work.key)
+		case !ok || v < k.minInFlight || v <= s.stale:
+			*s = workState{stale: s.stale}
 			continue
-		case f == nil || f.began > d.window.now:
-			f = &workInFlight{began: d.window.now}
-			d.busy[work.key] = f
+		case !s.active || s.began > d.window.now:
+			*s = workState{stale: s.stale, active: true, began: d.window.now}
 		}
-		f.inFlight = v
-		f.count(work, d.window)
+		s.inFlight = v
+		s.countArrivals(k, d.window)
 	}
 }
 
-// still is the work that stands still: what is witnessed first, else for longest.
-func (d *Deriver) still() (worst Still) {
-	least := cmp.Or(d.opts.StallAfter, DefaultStallAfter)
+// stall returns the work that stands still, a witnessed one first, else the longest.
+func (d *Deriver) stall() (worst Stall) {
+	minimum := cmp.Or(d.opts.StallAfter, DefaultStallAfter)
 	for i := range d.program.watch.works {
-		work := &d.program.watch.works[i]
-		f := d.busy[work.key]
-		if f == nil {
+		k := &d.program.watch.works[i]
+		s := d.works[k.key]
+		if s == nil || !s.active {
 			continue
 		}
-		after, known := work.patience(d.window, least)
-		last, moves := work.moved(d.window, f.began)
-		stands := time.Duration(d.window.now - last)
-		if !known || !moves || stands < after {
+		patience, known := k.patience(d.window, minimum)
+		last, moves := k.lastProgress(d.window, s.began)
+		duration := time.Duration(d.window.now - last)
+		if !known || !moves || duration < patience {
 			continue
 		}
-		room, _ := given(work.room, d.window)
-		one := Still{
-			For: stands, InFlight: f.inFlight, Witnessed: time.Duration(f.rose-last) >= after/2,
-			Answerable: !work.elsewhere && (work.longest == nil || room > 0),
+		free, _ := valueOf(k.free, d.window)
+		one := Stall{
+			Duration: duration, InFlight: s.inFlight, Witnessed: time.Duration(s.lastArrival-last) >= patience/2,
+			Answerable: !k.bypassable && (k.maxDuration == nil || free > 0),
 		}
-		if worst.For == 0 || one.Witnessed && !worst.Witnessed || one.Witnessed == worst.Witnessed && one.For > worst.For {
+		if worst.Duration == 0 || one.Witnessed && !worst.Witnessed || one.Witnessed == worst.Witnessed && one.Duration > worst.Duration {
 			worst = one
 		}
 	}
 	return worst
 }
 
-// full reports whether requests wait while others move on.
-func (d *Deriver) full() bool {
+// queued reports whether requests wait while others make progress.
+func (d *Deriver) queued() bool {
 	w, by := d.window, &d.program.watch
 	waits := slices.ContainsFunc(by.waits, func(e Eval) bool {
 		v, ok := e(w)
 		return ok && v > 0
 	})
 	return waits && slices.ContainsFunc(by.works, func(k work) bool {
-		last, ok := k.moved(w, w.now-w.length-1)
+		last, ok := k.lastProgress(w, w.now-w.length-1)
 		return ok && w.now-last <= w.length
 	})
 }
 
-// Answered notes that a request which was sent while work stood still was answered:
-// what the gauges say is in flight is not.
-func (d *Deriver) Answered() {
+// NoteAnswer notes that a request which was sent while work stood still was answered:
+// the requests that the gauges show are not in flight.
+func (d *Deriver) NoteAnswer() {
 	if d.program == nil {
 		return
 	}
 	for i := range d.program.watch.works {
-		if work := &d.program.watch.works[i]; !work.elsewhere && d.busy[work.key] != nil {
-			d.stale[work.key] = d.busy[work.key].inFlight
+		k := &d.program.watch.works[i]
+		if s := d.works[k.key]; s != nil && s.active && !k.bypassable {
+			s.stale = s.inFlight
 		}
 	}
 }

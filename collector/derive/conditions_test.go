@@ -62,11 +62,11 @@ func TestAnExecutorStandsStillWhenNothingMovesWithWork(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, models()...)
-			require.Zero(t, b.deriver.Conditions().Still, "before any page")
+			require.Zero(t, b.deriver.Conditions().Stall, "before any page")
 			b.page(busy(3, 100)...)
 			tc.then(b)
-			still := b.deriver.Conditions().Still
-			require.Equal(t, tc.want, still.For > 0)
+			still := b.deriver.Conditions().Stall
+			require.Equal(t, tc.want, still.Duration > 0)
 			require.False(t, still.Witnessed, "its gauge is the only sign")
 		})
 	}
@@ -110,19 +110,19 @@ func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 	}
 }
 
-// TestAGaugeThatARequestProvedStaleSaysNothing has one that rises again, and one that was
-// read again.
+// TestAGaugeThatARequestProvedStaleSaysNothing covers a gauge that rises again, and one
+// that was updated again.
 func TestAGaugeThatARequestProvedStaleSaysNothing(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	pages := func(running int) time.Duration {
 		for range 12 {
 			b.page(fmt.Sprintf(`vllm:num_requests_running{model_name="m"} %d`, running), `vllm:generation_tokens_total{model_name="m"} 100`)
 		}
-		return b.deriver.Conditions().Still.For
+		return b.deriver.Conditions().Stall.Duration
 	}
 	require.Positive(t, pages(3))
-	require.True(t, b.deriver.Conditions().Still.Answerable)
-	b.deriver.Answered()
+	require.True(t, b.deriver.Conditions().Stall.Answerable)
+	b.deriver.NoteAnswer()
 	require.Zero(t, pages(3), "three are not there")
 	require.Positive(t, pages(4), "a fourth came")
 	require.Zero(t, pages(0))
@@ -179,15 +179,15 @@ func (b *bench) stallsAfter(page ...string) time.Duration {
 	for begin := b.now; b.now-begin < 5*time.Minute; {
 		shown := b.now - begin
 		b.page(page...)
-		if b.deriver.Conditions().Still.For > 0 {
+		if b.deriver.Conditions().Stall.Duration > 0 {
 			return shown
 		}
 	}
 	return 0
 }
 
-// TestRequestsThatWereTakenOnAreNoSuccesses has a model that hands its requests over,
-// whatever its config says, and a module that says how they end.
+// TestRequestsThatWereTakenOnAreNoSuccesses uses a model that hands its requests over,
+// whatever its config states, and a module that counts how they end.
 func TestRequestsThatWereTakenOnAreNoSuccesses(t *testing.T) {
 	for _, decoupled := range []bool{true, false} {
 		b := newBench(t, engine.Triton, "m").facts(configured("m", "python", decoupled))
@@ -204,8 +204,8 @@ func TestRequestsInFlightAreKnownWhereGaugesAreReadWhileTheyRun(t *testing.T) {
 		page []string
 		want derive.Conditions
 	}{
-		"an executor":                             {engine.Triton, busy(3, 100), derive.Conditions{InFlight: 3, Counted: true}},
-		"a server that runs and queues":           {engine.VLLM, []string{`vllm:num_requests_running{model_name="m"} 2`, `vllm:num_requests_waiting{model_name="m"} 5`}, derive.Conditions{InFlight: 7, Counted: true}},
+		"an executor":                             {engine.Triton, busy(3, 100), derive.Conditions{InFlight: 3, InFlightKnown: true}},
+		"a server that runs and queues":           {engine.VLLM, []string{`vllm:num_requests_running{model_name="m"} 2`, `vllm:num_requests_waiting{model_name="m"} 5`}, derive.Conditions{InFlight: 7, InFlightKnown: true}},
 		"a server that reads them at the end":     {engine.TRTLLMServe, []string{`trtllm_num_requests_running{model_name="m"} 2`}, derive.Conditions{}},
 		"a server of which nothing says how many": {engine.Triton, []string{`nv_inference_request_success{model="m",version="1"} 2`}, derive.Conditions{}},
 	} {
@@ -215,7 +215,7 @@ func TestRequestsInFlightAreKnownWhereGaugesAreReadWhileTheyRun(t *testing.T) {
 	}
 }
 
-// TestAProcessThatIsGoneHasNothingInFlight has a trtllm-serve in multiprocess mode of
+// TestAProcessThatIsGoneHasNothingInFlight uses a trtllm-serve in multiprocess mode in
 // which a process died with three requests: its gauge stays as it was.
 func TestAProcessThatIsGoneHasNothingInFlight(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m")
@@ -240,13 +240,13 @@ func TestAProcessThatIsGoneHasNothingInFlight(t *testing.T) {
 	for range 40 {
 		got := page(16, 0)
 		require.Zero(t, got.at(t, `requests_active{model_id="m"}`))
-		require.Zero(t, b.deriver.Conditions().Still)
+		require.Zero(t, b.deriver.Conditions().Stall)
 	}
 	page(17, 2)
 	for range 40 {
 		page(17, 2)
 	}
-	require.Positive(t, b.deriver.Conditions().Still.For, "the process that is there has two")
+	require.Positive(t, b.deriver.Conditions().Stall.Duration, "the process that is there has two")
 }
 
 func TestRequestsInFlightAreNotCountedWhereTheExecutorShowsNothing(t *testing.T) {

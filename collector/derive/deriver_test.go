@@ -27,8 +27,8 @@ type bench struct {
 	shown   shown
 }
 
-// newBench is a target of a kind, scraped every five seconds; model ids are
-// the servers' own names.
+// newBench returns a target of a kind that is scraped every five seconds. Model ids are
+// the server's own names.
 func newBench(t *testing.T, kind engine.Kind, models ...string) *bench {
 	t.Helper()
 	e, ok := engine.ByName(string(kind))
@@ -47,8 +47,8 @@ func newBench(t *testing.T, kind engine.Kind, models ...string) *bench {
 	return b
 }
 
-// page derives from one page and returns the derived values by series, the
-// identity labels left out of the names.
+// page derives from one page and returns the derived values by series, without identity
+// labels.
 func (b *bench) page(lines ...string) values {
 	b.t.Helper()
 	raw, err := b.cache.Parse([]byte(strings.Join(lines, "\n")+"\n"), "")
@@ -58,7 +58,6 @@ func (b *bench) page(lines ...string) values {
 	return b.shown.values(out)
 }
 
-// text is all of a block.
 func text(b *exposition.Block) string {
 	var dst []byte
 	for i := range b.Shape().Families() {
@@ -67,13 +66,13 @@ func text(b *exposition.Block) string {
 	return string(dst)
 }
 
-// name is a series without prefix and identity.
+// name returns the name of a series without prefix and identity.
 func name(lset labels.Labels) string {
 	own := labels.NewBuilder(lset).Del("pool_id", "replica_id", model.MetricNameLabel).Labels()
 	return strings.TrimPrefix(lset.Get(model.MetricNameLabel), derive.Prefix) + own.String()
 }
 
-// trtllm is a page of set A with the given gauges.
+// trtllm returns a page of a TensorRT-LLM in Triton with the given gauges.
 func trtllm(active, scheduled, waiting, limit, used, blocks, tokens int) []string {
 	const l = `model="tensorrt_llm",version="1"`
 	return []string{
@@ -234,9 +233,9 @@ func TestTheWindowIsLongerThanNothing(t *testing.T) {
 	require.EqualError(t, c.Validate(), "window: must be longer than 0; the default is 1m")
 }
 
-// TestReplicasWhoseGPUsRulesNameShowEachItsOwn has two replicas that may share
-// their rules. Only the ends of the names of GPUs are shown, and sorted by: they come
-// in the order of the names of one replica, and in the other order of the other.
+// TestReplicasWhoseGPUsRulesNameShowEachItsOwn uses replicas that may share a program.
+// Only the ends of GPU names are shown and sorted by: they are in the order of the
+// names for one replica, and in the opposite order for another.
 func TestReplicasWhoseGPUsRulesNameShowEachItsOwn(t *testing.T) {
 	shortened := func(lset labels.Labels) exposition.Labeled {
 		b := labels.NewBuilder(lset)

@@ -7,7 +7,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// combine makes one value of the newest values of columns.
+// Eval computes a value from the window, or returns false if there is none.
+type Eval func(w *Window) (float64, bool)
+
+// valueOf evaluates an Eval that may be nil.
+func valueOf(e Eval, w *Window) (float64, bool) {
+	if e == nil {
+		return 0, false
+	}
+	return e(w)
+}
+
+// combine returns one value for the newest values of columns.
 func combine(columns []int, how engine.Combine) Eval {
 	if len(columns) == 1 {
 		column := columns[0]
@@ -18,80 +29,73 @@ func combine(columns []int, how engine.Combine) Eval {
 		return newest(columns)
 	case engine.Max:
 		return largest(columns)
-	case engine.ZeroOnly:
-		return nothing(largest(columns))
+	case engine.ZeroOnly: // It is 0 if all are, and unknown else.
+		most := largest(columns)
+		return func(w *Window) (float64, bool) {
+			v, ok := most(w)
+			return 0, ok && v == 0
+		}
 	case engine.Sum:
 	}
 	return func(w *Window) (float64, bool) { return w.totals(columns) }
 }
 
-// newest takes the value that changed last, the later column on a tie.
+// newest returns the value that changed last, the later column on a tie.
 func newest(columns []int) Eval {
 	return func(w *Window) (float64, bool) {
-		value, found, at := 0.0, false, int64(-1)
+		value, found, changed := 0.0, false, int64(-1)
 		for _, c := range columns {
-			if v, ok := w.Last(c); ok && w.changed[c] >= at {
-				value, found, at = v, true, w.changed[c]
+			if v, ok := w.Last(c); ok && w.changed[c] >= changed {
+				value, found, changed = v, true, w.changed[c]
 			}
 		}
 		return value, found
 	}
 }
 
-// largest takes the largest value that is there.
+// largest returns the largest value that is present.
 func largest(columns []int) Eval {
 	return func(w *Window) (float64, bool) {
-		most, some := math.Inf(-1), false
+		value, some := math.Inf(-1), false
 		for _, c := range columns {
 			if v, ok := w.Last(c); ok {
-				most, some = max(most, v), true
+				value, some = max(value, v), true
 			}
 		}
-		return most, some
+		return value, some
 	}
 }
 
-// nothing is 0 where the largest value is, and no value else.
-func nothing(most Eval) Eval {
-	return func(w *Window) (float64, bool) {
-		v, ok := most(w)
-		return 0, ok && v == 0
-	}
-}
-
-// rates is the growth a second of counters together; nil for none.
-func rates(columns []int) Eval {
+// growthRate returns the growth per second of counters together; it is nil without any.
+func growthRate(columns []int) Eval {
 	if len(columns) == 0 {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		grown, seconds, ok := w.Increase(columns...)
-		return grown / seconds, ok
+		increase, seconds, ok := w.Increase(columns...)
+		return increase / seconds, ok
 	}
 }
 
-// quotient is the growth of some counters by that of others, over the longest
-// stretch in which all of them are whole; nil without both.
-func quotient(of, by []int) Eval {
-	if len(of) == 0 || len(by) == 0 {
+// growthRatio returns the growth of some counters divided by that of others, over the
+// longest stretch in which none is interrupted; it is nil unless there are both.
+func growthRatio(dividend, divisor []int) Eval {
+	if len(dividend) == 0 || len(divisor) == 0 {
 		return nil
 	}
-	all := slices.Concat(of, by)
+	all := slices.Concat(dividend, divisor)
 	return func(w *Window) (float64, bool) {
-		row, _, ok := w.common(all)
+		row, _, ok := w.stretch(all)
 		if !ok {
 			return 0, false
 		}
-		divisor := w.grown(by, row)
-		if !(divisor > 0) {
-			return 0, false
-		}
-		return w.grown(of, row) / divisor, true
+		by := w.increaseFrom(row, divisor)
+		return w.increaseFrom(row, dividend) / by, by > 0
 	}
 }
 
-// add adds values all of which must be there; nil ones do not count, and none
-// is no value.
+// add adds values, all of which must be present. Nil ones do not count, and it is nil
+// if all are.
 func add(evals ...Eval) Eval {
 	evals = slices.DeleteFunc(evals, func(e Eval) bool { return e == nil })
 	switch len(evals) {
@@ -113,7 +117,7 @@ func add(evals ...Eval) Eval {
 	}
 }
 
-// ratio divides; no value where the divisor is not positive.
+// ratio divides two values, and has none unless the divisor is positive.
 func ratio(a, b Eval) Eval {
 	if a == nil || b == nil {
 		return nil
@@ -128,17 +132,16 @@ func ratio(a, b Eval) Eval {
 	}
 }
 
-// times multiplies.
-func times(a, b Eval) Eval {
+func product(a, b Eval) Eval {
 	return pairwise(a, b, func(x, y float64) float64 { return x * y })
 }
 
-// excess is by how much one value is above another.
+// excess returns by how much a value exceeds another.
 func excess(a, b Eval) Eval {
 	return pairwise(a, b, func(x, y float64) float64 { return max(x-y, 0) })
 }
 
-// pairwise is a function of two values; nil without both.
+// pairwise returns a function of two values; it is nil if either is.
 func pairwise(a, b Eval, f func(x, y float64) float64) Eval {
 	if a == nil || b == nil {
 		return nil
@@ -150,50 +153,8 @@ func pairwise(a, b Eval, f func(x, y float64) float64) Eval {
 	}
 }
 
-// result is what was computed of the page of that time.
-type result[T any] struct {
-	at    int64
-	value T
-	ok    bool
-}
-
-// once computes what several rules need once a page, for each window apart: the rules
-// of one program serve the windows of many targets.
-func once[T any](p *Plan, compute func(*Window) (T, bool)) func(*Window) (T, bool) {
-	number := p.program.results
-	p.program.results++
-	return func(w *Window) (T, bool) {
-		r, _ := w.results[number].(*result[T])
-		if r == nil {
-			r = &result[T]{at: -1}
-			w.results[number] = r
-		}
-		if r.at != w.now {
-			r.at = w.now
-			r.value, r.ok = compute(w)
-		}
-		return r.value, r.ok
-	}
-}
-
-// constant is always the same value.
-func constant(v float64) Eval { return func(*Window) (float64, bool) { return v, true } }
-
-// orNone is a value, and 0 where there is nothing that could have one.
-func orNone(e Eval) Eval {
-	if e == nil {
-		return constant(0)
-	}
-	return e
-}
-
-// positive is 1 for a value above 0, else 0.
-func positive(e Eval) Eval {
-	return applied(e, func(v float64) float64 { return flag(v > 0) })
-}
-
-// applied is a function of a value; nil without it.
-func applied(e Eval, f func(float64) float64) Eval {
+// transform returns a function of a value; it is nil if that is.
+func transform(e Eval, f func(float64) float64) Eval {
 	if e == nil {
 		return nil
 	}
@@ -203,7 +164,38 @@ func applied(e Eval, f func(float64) float64) Eval {
 	}
 }
 
-// flag is 1 for true.
+func positive(e Eval) Eval {
+	return transform(e, func(v float64) float64 { return flag(v > 0) })
+}
+
+func constant(v float64) Eval { return func(*Window) (float64, bool) { return v, true } }
+
+// result is what was computed for the page of a time.
+type result[T any] struct {
+	time  int64
+	value T
+	ok    bool
+}
+
+// oncePerPage caches what several rules need, in each window: the rules of one program
+// serve the windows of many targets.
+func oncePerPage[T any](p *Plan, compute func(*Window) (T, bool)) func(*Window) (T, bool) {
+	number := p.program.results
+	p.program.results++
+	return func(w *Window) (T, bool) {
+		r, _ := w.results[number].(*result[T])
+		if r == nil {
+			r = &result[T]{time: -1}
+			w.results[number] = r
+		}
+		if r.time != w.now {
+			r.time = w.now
+			r.value, r.ok = compute(w)
+		}
+		return r.value, r.ok
+	}
+}
+
 func flag(on bool) float64 {
 	if on {
 		return 1

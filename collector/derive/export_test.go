@@ -7,15 +7,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Derive computes the derived series of one page, which is read first where its
-// shape is new.
-func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.Block {
-	read := d.read
-	if read == nil || read.Shape() != page.Shape() {
-		read = engine.ReadNext(d.opts.Engine, page, read)
+// Derive returns the derived series of one page.
+func (d *Deriver) Derive(now time.Duration, block *exposition.Block) *exposition.Block {
+	page := d.page
+	if page == nil || page.Shape() != block.Shape() {
+		page = engine.ReadNext(d.opts.Engine, block, page)
 	} else {
-		read.Refresh(page)
+		page.Refresh(block)
 	}
-	d.Follow(at, page, read)
-	return d.Render(page)
+	d.Observe(now, block, page)
+	return d.Render(block)
 }

@@ -28,7 +28,7 @@ type rig struct {
 	shown   shown
 }
 
-// newRig makes a replica and what derives from its pages, once an interval.
+// newRig returns a simulated replica and a deriver for its pages, once per interval.
 func newRig(tb testing.TB, spec simulate.Spec, interval time.Duration) *rig {
 	tb.Helper()
 	replica, err := simulate.NewReplica(spec)
@@ -54,8 +54,8 @@ func newRig(tb testing.TB, spec simulate.Spec, interval time.Duration) *rig {
 	return r
 }
 
-// described is the kind of server a replica is, and what it would answer about
-// its models, the one that clients call first.
+// described returns the kind of server that a replica is, and what it would answer
+// about its models, the one that clients call first.
 func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
 	model := func(name, backend string, decoupled bool) engine.ModelFacts {
 		return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled}
@@ -94,15 +94,15 @@ func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
 	}
 }
 
-// scrape derives from the page of this moment. It returns the values by
-// series, and what is true; nil while the server refuses.
+// scrape derives from the current page and returns the values by series and the truth,
+// or nil while the server refuses.
 func (r *rig) scrape() (values, simulate.Truth) {
 	r.tb.Helper()
 	page, truth := r.replica.Observe()
 	return r.page(truth.At, page), truth
 }
 
-// page derives from a page as if it came at that moment.
+// page derives from a page at a given time.
 func (r *rig) page(at time.Duration, page []byte) values {
 	r.tb.Helper()
 	if page == nil {
@@ -114,7 +114,7 @@ func (r *rig) page(at time.Duration, page []byte) values {
 	return r.shown.values(out)
 }
 
-// shown reads what blocks show; the series of a shape are named once.
+// shown reads the values of blocks and caches the names of their series.
 type shown struct {
 	shape *exposition.Shape
 	names []string
@@ -137,11 +137,11 @@ func (s *shown) values(out *exposition.Block) values {
 	return shown
 }
 
-// values are what a page shows by series, identity labels left out.
+// values holds the values of a block by series, without identity labels.
 type values map[string]float64
 
-// at is the value of a series, which must be there; why it must be is the
-// message.
+// at returns the value of a series, which must exist; why is the message if it does
+// not.
 func (v values) at(t *testing.T, series string, why ...any) float64 {
 	t.Helper()
 	value, ok := v[series]
@@ -151,7 +151,7 @@ func (v values) at(t *testing.T, series string, why ...any) float64 {
 	return value
 }
 
-// lacks requires that a series is not there.
+// lacks requires that a series is absent.
 func (v values) lacks(t *testing.T, series string, why ...any) {
 	t.Helper()
 	if value, ok := v[series]; ok {
@@ -159,7 +159,7 @@ func (v values) lacks(t *testing.T, series string, why ...any) {
 	}
 }
 
-// near are the series whose names are most like that of another.
+// near returns the series whose names are most similar.
 func (v values) near(series string) []string {
 	const most = 5
 	alike := func(s string) int {

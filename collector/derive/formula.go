@@ -8,42 +8,46 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// term is one number of a formula, for a model id: the signals that it is made
-// of, and how. It is nil where the page has too few of them.
+// term is a number in a formula for a model id: the signals that it needs, and the
+// Eval, which is nil if the page has too few of them.
 type term struct {
 	inputs inputs
-	of     func(p *Plan, id string) Eval
+	eval   func(p *Plan, id string) Eval
 }
 
-// total is the newest value of a signal.
 func total(signal engine.Signal) term {
 	return term{allOf(signal), func(p *Plan, id string) Eval { return p.total(signal, id) }}
 }
 
-// rate is the growth a second of a counter.
 func rate(signal engine.Signal) term {
-	return term{allOf(signal), func(p *Plan, id string) Eval { return rates(p.counted(p.of(signal, id))) }}
+	return term{allOf(signal), func(p *Plan, id string) Eval { return growthRate(p.groupColumns(p.groupsOf(signal, id))) }}
 }
 
-// both is what an operation makes of two terms.
-func both(a, b term, op func(a, b Eval) Eval) term {
-	return term{a.inputs.and(b.inputs), func(p *Plan, id string) Eval { return op(a.of(p, id), b.of(p, id)) }}
+// combineTerms combines two terms by an operation.
+func combineTerms(a, b term, op func(a, b Eval) Eval) term {
+	return term{a.inputs.and(b.inputs), func(p *Plan, id string) Eval { return op(a.eval(p, id), b.eval(p, id)) }}
 }
 
-// known is the first of two terms that the page has.
-func known(a, b term) term {
-	return term{a.inputs.or(b.inputs), func(p *Plan, id string) Eval {
-		if e := a.of(p, id); e != nil {
-			return e
+// orElse returns the first of the terms that the page has.
+func orElse(terms ...term) term {
+	var in inputs
+	for _, t := range terms {
+		in = in.or(t.inputs)
+	}
+	return term{in, func(p *Plan, id string) Eval {
+		for _, t := range terms {
+			if e := t.eval(p, id); e != nil {
+				return e
+			}
 		}
-		return b.of(p, id)
+		return nil
 	}}
 }
 
-// either is the first of two terms that has a value.
-func either(a, b term) term {
+// orValue returns the first of two terms that has a value.
+func orValue(a, b term) term {
 	return term{a.inputs.or(b.inputs), func(p *Plan, id string) Eval {
-		first, second := a.of(p, id), b.of(p, id)
+		first, second := a.eval(p, id), b.eval(p, id)
 		if first == nil || second == nil {
 			return add(first, second)
 		}
@@ -56,91 +60,86 @@ func either(a, b term) term {
 	}}
 }
 
-// apply is a function of a term.
-func apply(f func(float64) float64, t term) term {
-	return term{t.inputs, func(p *Plan, id string) Eval { return applied(t.of(p, id), f) }}
+func transformTerm(f func(float64) float64, t term) term {
+	return term{t.inputs, func(p *Plan, id string) Eval { return transform(t.eval(p, id), f) }}
 }
 
-// admitted is how many requests the executor has taken on: active ones, or
-// running ones where the server exposes no more.
+// admitted returns how many requests the executor has admitted: active ones, or running ones
+// if the server exposes no more.
 func admitted() term {
-	t := known(total(engine.RequestsActive), total(engine.RequestsRunning))
-	return term{t.inputs, func(p *Plan, id string) Eval { return p.orIdle(id, t.of(p, id)) }}
+	t := orElse(total(engine.RequestsActive), total(engine.RequestsRunning))
+	return term{t.inputs, func(p *Plan, id string) Eval { return p.orIdle(id, t.eval(p, id)) }}
 }
 
-// waiting is what waits in the engine, for another server too: as exposed, or, before
-// TensorRT-LLM 0.18 exposed it, admitted less scheduled, or what is known to wait before
-// a router.
+// waiting returns what waits in the engine, also for another server: as exposed, or admitted
+// less scheduled, which is all that TensorRT-LLM exposed before 0.18, or what is known
+// to wait in front of a router.
 func waiting() term {
 	exposed := term{allOf(engine.RequestsWaiting), func(p *Plan, id string) Eval {
-		return p.sum(slices.Concat(p.of(engine.RequestsWaiting, id), p.of(engine.RequestsTransfer, id)))
+		return p.sum(slices.Concat(p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsTransfer, id)))
 	}}
-	inEngine := known(exposed, both(total(engine.RequestsActive), total(engine.RequestsRunning), excess))
-	return known(inEngine, unplaced())
+	return orElse(exposed, combineTerms(total(engine.RequestsActive), total(engine.RequestsRunning), excess), unplaced())
 }
 
-// unplaced is how many requests that a router has in flight are known to wait: those
-// for which its workers have no place, of which no token came, and at least what the
-// router holds back itself. Others without a token may have their prompt worked on.
+// unplaced returns how many of a router's requests in flight are known to wait: those that
+// exceed the limit of its workers and have no token yet, and at least what the router
+// holds back itself. Others without a token may be in their prefill.
 func unplaced() term {
-	places := requestsLimit()
-	in := allOf(engine.RequestsActive, engine.RequestsUnanswered).and(places.inputs)
+	limit := requestsLimit()
+	in := allOf(engine.RequestsActive, engine.RequestsUnanswered).and(limit.inputs)
 	return term{in, func(p *Plan, id string) Eval {
-		beyond := excess(p.total(engine.RequestsActive, id), places.of(p, id))
-		least := pairwise(beyond, p.total(engine.RequestsUnanswered, id), math.Min)
-		if held := p.total(engine.RequestsRouting, id); least != nil && held != nil {
-			return pairwise(least, held, math.Max)
+		beyond := excess(p.total(engine.RequestsActive, id), limit.eval(p, id))
+		minimum := pairwise(beyond, p.total(engine.RequestsUnanswered, id), math.Min)
+		if held := p.total(engine.RequestsRouting, id); minimum != nil && held != nil {
+			return pairwise(minimum, held, math.Max)
 		}
-		return least
+		return minimum
 	}}
 }
 
-// cacheUse is the share of the KV cache in use: computed of blocks or tokens, else
-// as exposed.
+// cacheUse returns the share of the KV cache in use, computed from blocks or tokens, else as
+// exposed.
 func cacheUse() term {
-	computed := known(both(total(engine.KVBlocksUsed), cacheLimit(), ratio), both(total(engine.KVTokensUsed), total(engine.KVTokensLimit), ratio))
-	return either(computed, total(engine.KVUtilization))
+	computed := orElse(combineTerms(total(engine.KVBlocksUsed), cacheLimit(), ratio), combineTerms(total(engine.KVTokensUsed), total(engine.KVTokensLimit), ratio))
+	return orValue(computed, total(engine.KVUtilization))
 }
 
-// cacheLimit is how many KV cache blocks there are: those of the engine, of all
-// workers of a router, or as labels state.
+// cacheLimit returns how many KV cache blocks there are: those of the engine, of all workers
+// of a router, or as labels state.
 func cacheLimit() term {
-	return known(known(total(engine.KVBlocksLimit), both(total(engine.WorkerKVBlocks), workers(), times)), statedBlocks())
+	return orElse(total(engine.KVBlocksLimit), combineTerms(total(engine.WorkerKVBlocks), workers(), product), configuredBlocks())
 }
 
-// blockTokens is how many tokens a block of the KV cache holds.
 func blockTokens() term {
-	return known(total(engine.KVBlockTokens), stated("block_tokens", func(tokens float64, _ string, _ int) float64 { return tokens }))
+	return orElse(total(engine.KVBlockTokens), cacheConfigValue("block_tokens", func(tokens float64, _ string, _ int) float64 { return tokens }))
 }
 
-// cacheTokens is how many tokens the KV cache holds.
 func cacheTokens() term {
-	return known(statedTokens(), known(both(cacheLimit(), blockTokens(), times), total(engine.KVTokensLimit)))
+	return orElse(configuredTokens(), combineTerms(cacheLimit(), blockTokens(), product), total(engine.KVTokensLimit))
 }
 
-// cacheFree is for how many tokens the KV cache has room.
+// cacheFree returns how many more tokens fit into the KV cache.
 func cacheFree() term {
-	return known(both(total(engine.KVBlocksFree), total(engine.KVBlockTokens), times), total(engine.KVTokensFree))
+	return orElse(combineTerms(total(engine.KVBlocksFree), total(engine.KVBlockTokens), product), total(engine.KVTokensFree))
 }
 
-// transferBytes is the size of the KV caches that were moved between servers.
+// transferBytes returns the size of the KV caches that were moved between servers.
 func transferBytes() term {
 	const mebibyte = 1 << 20
-	return known(total(engine.KVTransferBytes), apply(func(v float64) float64 { return v * mebibyte }, total(engine.KVTransferMebibytes)))
+	return orElse(total(engine.KVTransferBytes), transformTerm(func(v float64) float64 { return v * mebibyte }, total(engine.KVTransferMebibytes)))
 }
 
-// statedBlocks is how many blocks the labels of a cache's config state, of all
-// ranks together, each of which keeps one for itself (vLLM, block_pool.py: the null
-// block).
-func statedBlocks() term {
-	return stated("blocks", func(blocks float64, _ string, ranks int) float64 { return blocks - float64(ranks) })
+// configuredBlocks returns how many blocks the labels of a cache config state, for all ranks
+// together, each of which reserves one (vLLM, block_pool.py: the null block).
+func configuredBlocks() term {
+	return cacheConfigValue("blocks", func(blocks float64, _ string, ranks int) float64 { return blocks - float64(ranks) })
 }
 
-// statedTokens is how many tokens fit in the blocks that are not kept, where the
-// labels state how many fit in all of a rank: layers of several kinds share blocks,
-// and one holds more tokens than they say.
-func statedTokens() term {
-	return stated("blocks", func(blocks float64, tokens string, ranks int) float64 {
+// configuredTokens returns how many tokens fit into the blocks that are not reserved, if the
+// labels state how many fit into all blocks of a rank: layers of several kinds share
+// blocks, and one holds more tokens than they state.
+func configuredTokens() term {
+	return cacheConfigValue("blocks", func(blocks float64, tokens string, ranks int) float64 {
 		each, err := strconv.ParseFloat(tokens, 64)
 		if err != nil {
 			return math.NaN()
@@ -149,34 +148,34 @@ func statedTokens() term {
 	})
 }
 
-// stated is what is made of a label of a cache's config, of how many tokens fit in
-// one rank, and of the number of ranks: all of them state the same.
-func stated(label string, of func(v float64, tokens string, ranks int) float64) term {
+// cacheConfigValue converts a label of a cache config, given how many tokens fit into
+// one rank and the number of ranks, all of which state the same.
+func cacheConfigValue(label string, convert func(v float64, tokens string, ranks int) float64) term {
 	return term{allOf(engine.CacheStated), func(p *Plan, id string) Eval {
-		groups := p.of(engine.CacheStated, id)
+		groups := p.groupsOf(engine.CacheStated, id)
 		if len(groups) == 0 {
 			return nil
 		}
 		v, err := strconv.ParseFloat(groups[0].labels.Get(label), 64)
-		if v = of(v, groups[0].labels.Get("tokens"), len(p.ranks(groups))); err != nil || v != v {
+		if v = convert(v, groups[0].labels.Get("tokens"), len(p.ranks(groups))); err != nil || v != v {
 			return nil
 		}
 		return constant(v)
 	}}
 }
 
-// requestsLimit is how many requests are admitted at once, by the engine or by
-// all workers of a router.
+// requestsLimit returns how many requests the engine, or all workers of a router, admit at
+// once.
 func requestsLimit() term {
-	return known(total(engine.RequestsLimit), both(total(engine.WorkerRequestsLimit), workers(), times))
+	return orElse(total(engine.RequestsLimit), combineTerms(total(engine.WorkerRequestsLimit), workers(), product))
 }
 
-// workers is how many workers a router knows the load of, or how many ranks with
+// workers returns how many workers a router knows the load of, or how many ranks with
 // requests of their own an engine has.
 func workers() term {
 	return term{anyOf(engine.WorkerKVBlocksUsed, engine.EngineRanks), func(p *Plan, id string) Eval {
 		n := 0
-		for _, g := range slices.Concat(p.of(engine.WorkerKVBlocksUsed, id), p.of(engine.EngineRanks, id)) {
+		for _, g := range slices.Concat(p.groupsOf(engine.WorkerKVBlocksUsed, id), p.groupsOf(engine.EngineRanks, id)) {
 			n += len(g.members)
 		}
 		if n == 0 {

@@ -7,33 +7,38 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// hold is what may hold a value of a model id back: it gives a gate.
-type hold func(p *Plan, id string) Gate
+// Gate reports whether a value may be exposed on a page; a nil gate is always open.
+type Gate func(w *Window) bool
 
-// without holds a value back while a check finds its anomaly.
-func without(check string) hold {
-	return func(p *Plan, id string) Gate { return p.onlyWithout(check, id) }
-}
+func (g Gate) open(w *Window) bool { return g == nil || g(w) }
 
-// held is the gate that is open when nothing holds a value back.
-func (p *Plan) held(id string, holds ...hold) Gate {
-	gates := make([]Gate, len(holds))
-	for i, h := range holds {
-		gates[i] = h(p, id)
+// executorRuns has [Plan.gate] include [Plan.executorGate].
+const executorRuns = "executor_runs"
+
+// gate returns a gate that is closed while one of the checks finds its anomaly in a
+// model id or model.
+func (p *Plan) gate(id string, checks ...string) Gate {
+	var gates []Gate
+	for _, name := range checks {
+		if name == executorRuns {
+			gates = append(gates, p.executorGate(id))
+		} else if check, ok := p.checks[name+id]; ok {
+			gates = append(gates, func(w *Window) bool { return !wrong(check.eval, w) })
+		}
 	}
 	return every(gates...)
 }
 
-// sorted are the keys of a map in order.
+// sorted returns the keys of a map in order.
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// gateOf is what holds a group's value back: gauges of an executor that has
-// not started or is several, durations that cannot be, what Triton counts
-// together with durations and so not at all where durations are off.
+// gateOf returns the gate of a group's value. It holds back gauges of an executor that
+// has not started or is several, impossible durations, and what Triton counts together
+// with durations and so not at all if these are off.
 func (p *Plan) gateOf(g *group) Gate {
 	switch g.signal {
 	case engine.SpecDraft, engine.SpecAccepted:
-		if p.sharing == engine.RanksUnsure || p.sharing == engine.RanksApart {
+		if p.ranksSeen == engine.RanksUnsure || p.ranksSeen == engine.RanksApart {
 			// Each rank's row repeats the same, so that only the ratio is right.
 			return func(*Window) bool { return false }
 		}
@@ -45,40 +50,50 @@ func (p *Plan) gateOf(g *group) Gate {
 		engine.EngineLastIter, engine.IterationDuration, engine.PrefillOccupancy:
 		return p.executorGate(g.id)
 	case engine.EngineIterations, engine.KVBlocksReused:
-		return p.onlyWithout(checkFlapping, g.id)
+		return p.gate(g.id, checkFlapping)
 	case engine.FirstToken, engine.OutputToken, engine.InterToken:
 		return p.tokenGate(g.id)
 	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
-		return p.onlyWithout(checkFrozen, g.id)
+		return p.gate(g.id, checkFrozen)
 	default:
 		if durationSignal(g.signal) {
-			return p.onlyWithout(checkDurations, g.model)
+			return p.gate(g.model, checkDurations)
 		}
 		return nil
 	}
 }
 
-// executorGate holds back an engine's gauges until its first iteration:
-// TensorRT-LLM shows all of them as 0, the limit of requests too, from load
-// until then. It holds them back as well while what measures the engine stands
-// still, or they are of a process that is gone.
+// executorGate holds back an engine's gauges until its first iteration: TensorRT-LLM
+// shows all of them as 0, the limit of requests too, from load until then. It also
+// holds them back while what measures the engine stands still, or while they belong to
+// a process that has ended.
 func (p *Plan) executorGate(id string) Gate {
 	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
-	limit := p.sum(p.byID[signalOf{engine.RequestsLimit, id}])
-	beats := p.counted(p.byID[signalOf{engine.EngineHeartbeat, id}])
-	if limit == nil && flapping == nil && stale == nil && len(beats) == 0 {
+	limit, heartbeats := p.total(engine.RequestsLimit, id), p.groupColumns(p.groupsOf(engine.EngineHeartbeat, id))
+	if limit == nil && flapping == nil && stale == nil && len(heartbeats) == 0 {
 		return nil
 	}
 	return func(w *Window) bool {
-		most, ok := given(limit, w)
-		return !(ok && most <= 0) && !wrong(flapping, w) && !wrong(stale, w) && (len(beats) == 0 || w.beating(beats))
+		most, ok := valueOf(limit, w)
+		return !(ok && most <= 0) && !wrong(flapping, w) && !wrong(stale, w) && (len(heartbeats) == 0 || w.beating(heartbeats))
 	}
 }
 
-// tokenGate holds the times of tokens back where requests ended and none was ever
-// generated: vLLM's of models that embed or rank are those of whole requests.
+// beating reports whether any of the heartbeats moved lately.
+func (w *Window) beating(heartbeats []int) bool {
+	const patience = 3
+	for _, c := range heartbeats {
+		if v, ok := w.Last(c); ok && v > 0 && w.now-w.changed[c] <= patience*w.gap {
+			return true
+		}
+	}
+	return false
+}
+
+// tokenGate holds back token times while requests ended and none generated a token:
+// those of vLLM's embedding and ranking models are times of whole requests.
 func (p *Plan) tokenGate(id string) Gate {
-	tokens, ended := p.sum(p.byID[signalOf{engine.GenerationTokens, id}]), p.sum(p.byID[signalOf{engine.RequestsFinished, id}])
+	tokens, ended := p.total(engine.GenerationTokens, id), p.total(engine.RequestsFinished, id)
 	if tokens == nil || ended == nil {
 		return nil
 	}
@@ -89,7 +104,7 @@ func (p *Plan) tokenGate(id string) Gate {
 	}
 }
 
-// gatesOf is what holds any of some groups back.
+// gatesOf returns a gate that is open when those of all groups are.
 func (p *Plan) gatesOf(groups []*group) Gate {
 	gates := make([]Gate, len(groups))
 	for i, g := range groups {
@@ -98,27 +113,7 @@ func (p *Plan) gatesOf(groups []*group) Gate {
 	return every(gates...)
 }
 
-// beating says whether any of the heartbeats moved lately.
-func (w *Window) beating(beats []int) bool {
-	const patience = 3
-	for _, c := range beats {
-		if v, ok := w.Last(c); ok && v > 0 && w.now-w.changed[c] <= patience*w.gap {
-			return true
-		}
-	}
-	return false
-}
-
-// onlyWithout is open while an anomaly is not there.
-func (p *Plan) onlyWithout(check, of string) Gate {
-	a, ok := p.checks[check+of]
-	if !ok {
-		return nil
-	}
-	return func(w *Window) bool { return !wrong(a.eval, w) }
-}
-
-// every is a gate that is open when all are; nil where none can be closed.
+// every returns a gate that is open when all are.
 func every(gates ...Gate) Gate {
 	gates = slices.DeleteFunc(gates, func(g Gate) bool { return g == nil })
 	if len(gates) < 2 {
@@ -127,20 +122,18 @@ func every(gates ...Gate) Gate {
 	return func(w *Window) bool { return !slices.ContainsFunc(gates, func(g Gate) bool { return !g(w) }) }
 }
 
-// wrong says whether a check found its anomaly; nil finds none.
+// wrong reports whether a check, if there is one, found its anomaly.
 func wrong(check Eval, w *Window) bool {
-	v, ok := given(check, w)
+	v, ok := valueOf(check, w)
 	return ok && v > 0
 }
 
-// falsified says whether a group is not known to mean what it says: times of
-// models that hand their requests over, or may do so.
-func (p *Plan) falsified(g *group) bool {
-	return durationSignal(g.signal) && !p.trusted(g.model)
-}
+// endsEarly reports whether the times of a group may end when a model hands the
+// request over.
+func (p *Plan) endsEarly(g *group) bool { return durationSignal(g.signal) && !p.trusted(g.model) }
 
-// durationSignal says whether a signal is a time that ends with the request's
-// hand-over in models that hand over.
+// durationSignal reports whether a signal is a time that ends with the hand-over of the
+// request in models that hand over.
 func durationSignal(s engine.Signal) bool {
 	switch s {
 	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration, engine.ModelRequestTimes,

@@ -9,8 +9,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// distribute adds the series of one histogram or summary. A histogram without
-// its last bucket, sum or count is broken and not passed on.
+// distribute adds the series of a histogram or summary. Without a sum or count it is
+// broken and not passed on.
 func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 	if len(g.sum) == 0 || len(g.count) == 0 {
 		return
@@ -20,20 +20,20 @@ func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 		return
 	}
 	gate, shift := p.gateOf(g), g.meaning.Shift
-	for _, at := range g.quantiles {
-		p.pass(f, "", withLabel(lset, "quantile", at.text), gate, g, at.members, shift)
+	for _, q := range g.quantiles {
+		p.pass(f, "", withLabel(lset, "quantile", q.text), gate, g, q.members, shift)
 	}
 	p.pass(f, "_sum", lset, gate, g, g.sum, shift)
 	p.pass(f, "_count", lset, gate, g, g.count, 0)
 }
 
-// histogram adds the series of a histogram, which are passed on all or none.
+// histogram adds the series of a histogram, unless it lacks its last bucket.
 func (p *Plan) histogram(f *Family, g *group, lset labels.Labels) {
 	if !g.complete() {
 		p.program.broken++
 		return
 	}
-	h := passedHistogram{gate: p.gateOf(g), shift: g.meaning.Shift, first: len(p.program.series)}
+	h := copiedHistogram{gate: p.gateOf(g), shift: g.meaning.Shift, first: len(p.program.series)}
 	add := func(suffix string, lset labels.Labels, members []int) {
 		p.series(f, suffix, lset)
 		places := make([]exposition.ValueIndex, len(members))
@@ -43,39 +43,38 @@ func (p *Plan) histogram(f *Family, g *group, lset labels.Labels) {
 		h.parts = append(h.parts, places)
 	}
 	for _, b := range g.buckets {
-		add("_bucket", withLabel(lset, "le", b.bound(h.shift)), b.members)
+		add("_bucket", withLabel(lset, "le", b.boundText(h.shift)), b.members)
 	}
 	add("_sum", lset, g.sum)
 	add("_count", lset, g.count)
 	p.program.histograms = append(p.program.histograms, h)
 }
 
-// bound is the text of a bucket's bound in base units.
-func (b *point) bound(shift int) string {
-	if shift == 0 || math.IsInf(b.at, 0) {
+// boundText returns the bound of a bucket in base units.
+func (b *point) boundText(shift int) string {
+	if shift == 0 || math.IsInf(b.bound, 0) {
 		return b.text
 	}
-	return string(exposition.AppendFloat(nil, b.at/math.Pow10(shift)))
+	return string(exposition.AppendFloat(nil, b.bound/math.Pow10(shift)))
 }
 
-// complete says whether the buckets of a histogram end with +Inf.
+// complete reports whether the buckets of a histogram end with +Inf.
 func (g *group) complete() bool {
 	n := len(g.buckets)
-	return n > 0 && math.IsInf(g.buckets[n-1].at, 1)
+	return n > 0 && math.IsInf(g.buckets[n-1].bound, 1)
 }
 
-// passedHistogram passes the series of one histogram on, all of them or none: the
-// first is the first bucket, sum and count come last.
-type passedHistogram struct {
+// copiedHistogram copies the series of one histogram, all of them or none. They begin
+// with the first bucket and end with sum and count.
+type copiedHistogram struct {
 	first, shift int
 	gate         Gate
-	// parts are the places of each of the series, which is their sum where there are
-	// several.
+	// parts holds the places of each series, whose value is their sum.
 	parts [][]exposition.ValueIndex
 }
 
-// number is the number of a part on a page, NaN where it cannot be one.
-func (h *passedHistogram) number(page *exposition.Block, part int) (sum float64) {
+// number returns the number of a part on a page, or NaN if any is negative.
+func (h *copiedHistogram) number(page *exposition.Block, part int) (sum float64) {
 	for _, place := range h.parts[part] {
 		v := page.Number(place)
 		if v < 0 {
@@ -86,12 +85,12 @@ func (h *passedHistogram) number(page *exposition.Block, part int) (sum float64)
 	return sum
 }
 
-// sum is which of the parts is the sum of what was observed.
-func (h *passedHistogram) sum() int { return len(h.parts) - 2 }
+// sum returns the part that is the sum of the observations.
+func (h *copiedHistogram) sum() int { return len(h.parts) - 2 }
 
-// grows reports whether the buckets on a page grow up to the count, and all is
-// finite.
-func (h *passedHistogram) grows(page *exposition.Block) bool {
+// valid reports whether all numbers on a page are finite and the buckets cumulative up
+// to the count.
+func (h *copiedHistogram) valid(page *exposition.Block) bool {
 	before := 0.0
 	for i := range h.parts {
 		v := h.number(page, i)
@@ -105,18 +104,18 @@ func (h *passedHistogram) grows(page *exposition.Block) bool {
 	return true
 }
 
-// copy passes a histogram's texts on, or what they add up to.
-func (h *passedHistogram) copy(page, out *exposition.Block) {
+// copy copies the texts of a histogram, or what they add up to.
+func (h *copiedHistogram) copy(page, out *exposition.Block) {
 	for i, places := range h.parts {
-		n, moved := h.first+i, 1.0
+		n, divisor := h.first+i, 1.0
 		if i == h.sum() {
-			moved = math.Pow10(h.shift)
+			divisor = math.Pow10(h.shift)
 		}
 		switch {
 		case len(places) > 1:
-			out.SetShort(n, h.number(page, i)/moved)
-		case moved != 1:
-			out.Set(n, h.number(page, i)/moved)
+			out.SetShort(n, h.number(page, i)/divisor)
+		case divisor != 1:
+			out.Set(n, h.number(page, i)/divisor)
 		default:
 			out.CopyText(n, page, places[0])
 		}

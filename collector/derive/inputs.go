@@ -8,14 +8,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// inputs are sets of signals, each of which is enough for a formula to give a value;
-// without any, every server can give one.
+// inputs lists sets of signals, each of which is enough for a formula to have a value.
+// Without any set, every server is enough.
 type inputs [][]engine.Signal
 
-// allOf are inputs all of which are needed.
+// allOf returns inputs that need all signals.
 func allOf(signals ...engine.Signal) inputs { return inputs{signals} }
 
-// anyOf are inputs each of which is enough.
+// anyOf returns inputs that need one of the signals.
 func anyOf(signals ...engine.Signal) (in inputs) {
 	for _, s := range signals {
 		in = append(in, []engine.Signal{s})
@@ -23,10 +23,8 @@ func anyOf(signals ...engine.Signal) (in inputs) {
 	return in
 }
 
-// or are inputs either of which are enough.
 func (in inputs) or(o inputs) inputs { return slices.Concat(in, o) }
 
-// and are inputs both of which are needed.
 func (in inputs) and(o inputs) (both inputs) {
 	for _, a := range in {
 		for _, b := range o {
@@ -36,16 +34,15 @@ func (in inputs) and(o inputs) (both inputs) {
 	return both
 }
 
-// met reports whether the inputs are there, given which signals are.
+// met reports whether the inputs are met, given which signals there are.
 func (in inputs) met(has func(engine.Signal) bool) bool {
 	lacks := func(s engine.Signal) bool { return !has(s) }
 	enough := func(set []engine.Signal) bool { return !slices.ContainsFunc(set, lacks) }
 	return len(in) == 0 || slices.ContainsFunc(in, enough)
 }
 
-// feeders are the kinds of servers that have what the inputs need, from their
-// pages and their APIs.
-func (in inputs) feeders() []engine.Kind {
+// kinds returns the kinds of servers whose pages and APIs meet the inputs.
+func (in inputs) kinds() []engine.Kind {
 	var kinds []engine.Kind
 	for _, s := range servers() {
 		if in.met(func(signal engine.Signal) bool { return s.signals[signal] != nil }) {
@@ -55,15 +52,15 @@ func (in inputs) feeders() []engine.Kind {
 	return slices.Compact(kinds)
 }
 
-// server is what one kind of server has, with one of the engines that may be inside:
-// its signals, with their meanings on its page; those that its API answers have none.
+// server describes a kind of server with one of the engines that may be inside: its
+// signals and their meanings on its page, without meanings if its API answers them.
 type server struct {
 	kind    engine.Kind
 	inside  engine.Kind
 	signals map[engine.Signal][]engine.Meaning
 }
 
-// servers are all kinds of servers.
+// servers lists all kinds of servers.
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var servers = sync.OnceValue(func() []server {
@@ -85,8 +82,8 @@ var servers = sync.OnceValue(func() []server {
 	return all
 })
 
-// insides are the kinds of engines of which a server may pass on a page; that of none
-// for one that passes on no other's.
+// insides returns the kinds of engines whose metrics a server may pass on, or the empty
+// kind alone.
 func insides(e engine.Engine) []engine.Kind {
 	var kinds []engine.Kind
 	for _, m := range e.Meanings() {
@@ -100,8 +97,8 @@ func insides(e engine.Engine) []engine.Kind {
 	return kinds
 }
 
-// labelsOf are the scope and the labels that the series of a signal have,
-// whichever server it is from.
+// labelsOf returns the scope and labels that the series of a signal have, whichever
+// server they come from.
 func labelsOf(signal engine.Signal) (Scope, []string) {
 	scope, labels := OfReplica, []string(nil)
 	for _, s := range servers() {
@@ -130,7 +127,7 @@ func labelsOf(signal engine.Signal) (Scope, []string) {
 	return scope, labels
 }
 
-// dimension is the server's name of a label that stays, and ours.
+// dimension returns the server's name and ours of a label that is preserved.
 func dimension(dim string) (theirs, ours string) {
 	theirs, ours, ok := strings.Cut(dim, "=")
 	if !ok {

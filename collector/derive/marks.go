@@ -7,155 +7,139 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// mostMarks bounds the counters by which a process is known.
-const mostMarks = 64
+// maxMarks limits the counters by which a process is recognized.
+const maxMarks = 64
 
-// marks are counters of the newest page of a process. They are not safe for
-// concurrent use.
+// marks holds counters of the newest page of a process. It is not safe for concurrent
+// use.
 type marks struct {
-	read   *engine.Page
+	page   *engine.Page
 	places []exposition.ValueIndex
 	values []float64
 }
 
-// take notes the counters of a page; like are marks that may be of the same shape,
-// which share their places.
-func (m *marks) take(raw *exposition.Block, read *engine.Page, like *marks) {
-	if read != m.read {
+// update stores the counters of a page. It shares the places of like if that has the
+// same shape.
+func (m *marks) update(block *exposition.Block, page *engine.Page, like *marks) {
+	if page != m.page {
 		places := like.places
-		if like.read != read {
-			places = placesOf(read)
+		if like.page != page {
+			places = nil
+			for _, i := range markedCounters(page) {
+				places = append(places, page.Shape().WatchedIndex(i))
+			}
 		}
-		m.read, m.places = read, places
-		m.values = make([]float64, len(m.places))
+		m.page, m.places, m.values = page, places, make([]float64, len(places))
 	}
-	raw.Numbers(m.places, m.values)
+	block.Numbers(m.places, m.values)
 }
 
-// placesOf are the places of the counters that are marks.
-func placesOf(read *engine.Page) (places []exposition.ValueIndex) {
-	for _, i := range marked(read) {
-		places = append(places, read.Shape().WatchedIndex(i))
-	}
-	return places
-}
-
-// marked are up to mostMarks counters of a page, from all over it, by the numbers
+// markedCounters returns up to maxMarks counters from all over a page, by the numbers
 // of their series.
-func marked(read *engine.Page) []int {
-	all := read.Counters()
-	if len(all) <= mostMarks {
+func markedCounters(page *engine.Page) []int {
+	all := page.Counters()
+	if len(all) <= maxMarks {
 		return all
 	}
-	for i := range mostMarks {
-		all[i] = all[i*len(all)/mostMarks]
+	for i := range maxMarks {
+		all[i] = all[i*len(all)/maxMarks]
 	}
-	return all[:mostMarks]
+	return all[:maxMarks]
 }
 
-// changes are what became of the counters of a process on another page.
+// changes describes what became of the counters of a process on another page.
 type changes struct {
-	// left are those that are still there, counted those that were above 0, of which
-	// some are gone and some fell.
-	left, counted, gone, fell int
-	// grown is which part of the values that are still there is new, kept which part of
-	// those that fell is left; both are means.
-	grown, kept float64
+	// present counts those that the page has. Of those that were above 0, which
+	// positive counts, some are missing and some decreased.
+	present, positive, missing, decreased int
+	// grown is the mean share of the present values that is new, retained the mean
+	// share that is left of those that decreased.
+	grown, retained float64
 }
 
-// compare holds a page against the marks.
-func (m *marks) compare(raw *exposition.Block, read *engine.Page, found *found) (c changes) {
-	places := m.places
-	if read != m.read && m.read != nil {
-		places = m.find(read, found)
+// compare returns how a page differs from the marks, given the places of its series
+// by the hash of their labels.
+func (m *marks) compare(block *exposition.Block, page *engine.Page, places func() map[uint64]exposition.ValueIndex) (c changes) {
+	here := m.places
+	if page != m.page && m.page != nil {
+		here = m.placesIn(places())
 	}
 	for i, before := range m.values {
 		v := math.NaN()
-		if places[i] != nowhere {
-			v = raw.Number(places[i])
+		if here[i] != nowhere {
+			v = block.Number(here[i])
 		}
 		if finite(v) {
-			c.left++
+			c.present++
 		}
 		switch {
 		case !(before > 0):
-			if c.counted == 0 && v > 0 {
-				c.grown = 1 // Of one that counted nothing yet all is new.
+			if c.positive == 0 && v > 0 {
+				c.grown = 1 // All is new for a process that had counted nothing yet.
 			}
 			continue
-		case c.counted == 0:
+		case c.positive == 0:
 			c.grown = 0
 		}
-		c.counted++
+		c.positive++
 		switch {
 		case !finite(v):
-			c.gone++
+			c.missing++
 		case v < before:
-			c.fell++
+			c.decreased++
 			c.grown++
-			c.kept += v / before
+			c.retained += v / before
 		default:
 			c.grown += (v - before) / v
 		}
 	}
-	c.grown /= float64(max(c.counted-c.gone, 1))
-	c.kept /= float64(max(c.fell, 1))
+	c.grown /= float64(max(c.positive-c.missing, 1))
+	c.retained /= float64(max(c.decreased, 1))
 	return c
 }
 
 const (
-	// fallen is how many counters have to have fallen, or all where fewer counted,
-	// for a page to be of another process: those of one fall one by one at most.
-	fallen = 3
-	// far is which part of the counters of a process is new where it is hardly the
-	// same any more: they are five times what they were.
-	far = 0.8
+	// minDecreased is how many counters must decrease, or all if there are fewer, for
+	// a page to belong to another process: resets of single counters come one by one.
+	minDecreased = 3
+	// leap is the share of new counts from which on a page hardly belongs to the same
+	// process: its counters are five times what they were.
+	leap = 0.8
 )
 
-// broken reports whether too many counters fell for a page of the same process, or
-// none is left.
-func (c *changes) broken() bool {
-	return c.fell > 0 && c.fell+c.gone >= min(fallen, c.counted) || c.gone > 0 && c.left == 0
+// otherProcess reports whether too many counters decreased for a page of the same
+// process, or none is left.
+func (c *changes) otherProcess() bool {
+	return c.decreased > 0 && c.decreased+c.missing >= min(minDecreased, c.positive) || c.missing > 0 && c.present == 0
 }
 
-// begun reports whether nearly all counters fell, and far, as when a process begins
-// again. Some of a young one may be as high again already. A server that ends unloads
-// its models, whose counters go and do not fall.
-func (c *changes) begun() bool {
-	return (c.fell > 0 || c.left == 0) && 3*(c.fell+c.gone) >= 2*c.counted && !c.near()
+// restarted reports whether nearly all counters decreased, and far, as when a process
+// restarts. Those of a young process may be as high again already. A server that ends
+// unloads its models, whose counters vanish without decreasing.
+func (c *changes) restarted() bool {
+	return (c.decreased > 0 || c.present == 0) && 3*(c.decreased+c.missing) >= 2*c.positive && !c.barelyDecreased()
 }
 
-// near reports whether counters fell to what a process hardly counts from its start to
-// its first page: another one had them.
-func (c *changes) near() bool { return c.counted >= fallen && c.kept > 0.5 }
+// barelyDecreased reports whether counters decreased to values that a process hardly reaches
+// between its start and its first page: they belong to another running process.
+func (c *changes) barelyDecreased() bool { return c.positive >= minDecreased && c.retained > 0.5 }
 
-// leaps reports whether nearly all that was counted is new.
-func (c *changes) leaps() bool { return c.counted >= fallen && c.grown >= far }
+// leaps reports whether nearly all counts are new.
+func (c *changes) leaps() bool { return c.positive >= minDecreased && c.grown >= leap }
 
-// goesOn reports whether the counters are those of the same process, as far as
-// counters show it.
-func (c *changes) goesOn() bool { return 10*(c.fell+c.gone) <= c.counted && c.grown < far }
+// continues reports whether counters alone show the same process.
+func (c *changes) continues() bool {
+	return 10*(c.decreased+c.missing) <= c.positive && c.grown < leap
+}
 
-// nowhere is the place of a counter that a page has not got.
+// nowhere is the place of a counter that a page lacks.
 const nowhere = exposition.ValueIndex(math.MaxUint32)
 
-// found has the places of the series of a page by their labels, nil until they are
-// looked for.
-type found struct {
-	places map[uint64]exposition.ValueIndex
-}
-
-// find gives the places of the marks on a page of another shape.
-func (m *marks) find(read *engine.Page, found *found) []exposition.ValueIndex {
-	if found.places == nil {
-		found.places = make(map[uint64]exposition.ValueIndex)
-		for _, s := range read.Sources() {
-			found.places[s.Labels.Hash()] = s.Place
-		}
-	}
+// placesIn returns the places of the marks on a page of another shape.
+func (m *marks) placesIn(index map[uint64]exposition.ValueIndex) []exposition.ValueIndex {
 	var places []exposition.ValueIndex
-	for _, i := range marked(m.read) {
-		place, ok := found.places[m.read.Shape().WatchedLabels(i).Hash()]
+	for _, i := range markedCounters(m.page) {
+		place, ok := index[m.page.Shape().WatchedLabels(i).Hash()]
 		if !ok {
 			place = nowhere
 		}

@@ -20,8 +20,8 @@ func (b *bench) promises(objectives ...derive.Objective) *bench {
 	return b
 }
 
-// firstTokens is a page of vLLM with so many first tokens up to 1 s, 2 s, 5 s and
-// in all.
+// firstTokens returns a page of a vLLM with that many first tokens up to 1 s, 2 s, 5 s
+// and in total.
 func firstTokens(one, two, five, all int) []string {
 	lines := []string{"# TYPE vllm:time_to_first_token_seconds histogram"}
 	for i, le := range []string{"1.0", "2.0", "5.0", "+Inf"} {
@@ -42,8 +42,8 @@ func TestRequestsAreCountedByTheTargetOfAnObjective(t *testing.T) {
 		reason       string
 	}{
 		{"a bucket ends at the target", 2 * time.Second, 30, 30, "a bucket of vllm:time_to_first_token_seconds ends at the target"},
-		{"the target lies between two buckets", 3 * time.Second, 10, 30, "between the buckets of vllm:time_to_first_token_seconds that end at 2 s and 5 s: bad requests are counted as two bounds"},
-		{"the target lies below all buckets", time.Second / 2, 60, 100, "between the buckets of vllm:time_to_first_token_seconds that end at 0 s and 1 s: bad requests are counted as two bounds"},
+		{"the target lies between two buckets", 3 * time.Second, 10, 30, "the target lies between the buckets of vllm:time_to_first_token_seconds that end at 2 s and 5 s: bad requests are counted as two bounds"},
+		{"the target lies below all buckets", time.Second / 2, 60, 100, "the target lies between the buckets of vllm:time_to_first_token_seconds that end at 0 s and 1 s: bad requests are counted as two bounds"},
 		{"the largest bucket ends at the target", 5 * time.Second, 10, 10, "a bucket of vllm:time_to_first_token_seconds ends at the target"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestATargetAboveAllBucketsIsNotMeasured(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: 6 * time.Second, Share: 0.95})
 	requireNoObjective(t, b.page(firstTokens(40, 70, 90, 100)...))
 	require.Equal(t, []target.Check{{
-		Name: "ttft", Reason: "the largest bucket of vllm:time_to_first_token_seconds ends at 5 s: slower requests are not told apart",
+		Name: "ttft", Reason: "the largest bucket of vllm:time_to_first_token_seconds ends at 5 s: slower requests cannot be told apart",
 	}}, b.deriver.Objectives())
 }
 
@@ -75,7 +75,7 @@ func requireNoObjective(t *testing.T, got values) {
 
 func TestObjectivesOfWhichThePageSaysNothing(t *testing.T) {
 	ttft := derive.Objective{Name: derive.TTFT, Within: time.Second, Share: 0.95}
-	nothing := []target.Check{{Name: "ttft", Reason: "the page has nothing that says how long it took or how it ended"}}
+	nothing := []target.Check{{Name: "ttft", Reason: "the page shows neither how long requests took nor how they ended"}}
 	for _, c := range []struct {
 		says string
 		kind engine.Kind
@@ -144,7 +144,7 @@ func TestAvailabilityCountsWhatTheServerIsToBlameFor(t *testing.T) {
 	t.Run("of a model that hands its requests over it is not known", func(t *testing.T) {
 		b := newBench(t, engine.Triton, "m").promises(available).facts(configured("m", "python", true))
 		requireNoObjective(t, b.page(page...))
-		require.Equal(t, []target.Check{{Name: "availability", Reason: "the server does not count all failures, or that is not known"}}, b.deriver.Objectives())
+		require.Equal(t, []target.Check{{Name: "availability", Reason: "the server does not count all failures, or it is unknown whether it does"}}, b.deriver.Objectives())
 	})
 }
 
@@ -153,8 +153,8 @@ func TestWhyAvailabilityIsNotMeasured(t *testing.T) {
 		success   = `nv_inference_request_success{model="m",version="1"} 90`
 		canceled  = `nv_inference_request_failure{model="m",reason="CANCELED",version="1"} 3`
 		rejected  = `nv_inference_request_failure{model="m",reason="REJECTED",version="1"} 3`
-		unknown   = "the server does not count all failures, or that is not known"
-		uncounted = "the server does not count the requests that fail by its own fault"
+		unknown   = "the server does not count all failures, or it is unknown whether it does"
+		uncounted = "the server does not count the requests that fail by its fault"
 	)
 	trusted := configured("m", "onnxruntime", false)
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestTheFirstFailureOfAServerIsSeen has servers whose counters come with their
+// TestTheFirstFailureOfAServerIsSeen uses servers whose counters appear with their
 // first event.
 func TestTheFirstFailureOfAServerIsSeen(t *testing.T) {
 	const good, bad = `trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, `trtllm_request_error_total{model_name="m",http_code="500"} %d`
@@ -47,8 +47,8 @@ func TestTheFirstFailureOfAServerIsSeen(t *testing.T) {
 	})
 }
 
-// TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo has a counter of
-// aborts that is gone for one page: what it counted meanwhile is not known.
+// TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo uses a counter of
+// aborts that is missing from one page: what it counted meanwhile is unknown.
 func TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo(t *testing.T) {
 	page := func(ended int, aborted ...int) []string {
 		lines := []string{
@@ -72,9 +72,9 @@ func TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo(t *testing.T)
 	require.InDelta(t, 2, got.at(t, rate), 1e-9, "the ten since then")
 }
 
-// tritonCounts is a page of a Triton with model m: by version what its core counts as
-// succeeded and failed by its backend, and what the metrics module counts as ended
-// well and as failed; -1 without the module.
+// tritonCounts returns a page of a Triton with model m: by version what its core counts
+// as succeeded and as failed by its backend, and what the metrics module counts as
+// succeeded and failed, or -1 without the module.
 func tritonCounts(versions map[string][4]int) (lines []string) {
 	for _, v := range slices.Sorted(maps.Keys(versions)) {
 		n := versions[v]
@@ -91,9 +91,9 @@ func tritonCounts(versions map[string][4]int) (lines []string) {
 	return lines
 }
 
-// TestWhatBecameOfRequestsThatAModuleCounts has a Triton whose core takes requests for
-// succeeded once the model was given them, decoupled or not (seen on 2.51), and counts
-// as failed those that it could not give it.
+// TestWhatBecameOfRequestsThatAModuleCounts uses a Triton whose core counts requests as
+// succeeded once the model was given them, decoupled or not (seen on 2.51), and as
+// failed if it could not give them.
 func TestWhatBecameOfRequestsThatAModuleCounts(t *testing.T) {
 	const total, rate, failed = `requests_total{class="%s", model="m", model_id="m", version="%s"}`, `requests_per_second{model="m", model_id="m", version="1"}`,
 		`requests_failed_total{class="server", model="m", model_id="m", reason="%s", version="1"}`
@@ -172,7 +172,7 @@ func TestWhatBecameOfRequestsThatAModuleCounts(t *testing.T) {
 	}
 }
 
-// TestTheModuleCountsOnOverALoad has failures that Triton keeps over an unload, next
+// TestTheModuleCountsOnOverALoad has failures that Triton keeps across an unload next
 // to counters of a module that go on as well: nothing is held back.
 func TestTheModuleCountsOnOverALoad(t *testing.T) {
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "python", true))
@@ -183,8 +183,8 @@ func TestTheModuleCountsOnOverALoad(t *testing.T) {
 	require.InDelta(t, 7, got.at(t, `requests_total{class="server", model="m", model_id="m", version="1"}`), 0)
 }
 
-// TestACounterThatWasGoneDidNotCountAllAgain has servers whose counters come with
-// their first event: one that is not on a single page is not new.
+// TestACounterThatWasGoneDidNotCountAllAgain uses servers whose counters appear with
+// their first event: one that is missing from a single page is not new.
 func TestACounterThatWasGoneDidNotCountAllAgain(t *testing.T) {
 	page := func(n int) []string {
 		lines := []string{`trtllm_prompt_cached_tokens_total{model_name="llama"} 0`}
@@ -201,8 +201,8 @@ func TestACounterThatWasGoneDidNotCountAllAgain(t *testing.T) {
 	require.InDelta(t, 2, b.page(page(1020)...).at(t, `requests_per_second{model_id="llama"}`), 1e-9)
 }
 
-// TestAnAbortMayBeCountedBeforeTheEnd has more requests aborted over a window
-// than ended.
+// TestAnAbortMayBeCountedBeforeTheEnd has more aborts over a window than ended
+// requests.
 func TestAnAbortMayBeCountedBeforeTheEnd(t *testing.T) {
 	page := func(ended, aborted int) []string {
 		return []string{
@@ -220,9 +220,9 @@ func TestAnAbortMayBeCountedBeforeTheEnd(t *testing.T) {
 	require.InDelta(t, 0.5, got.at(t, `request_error_ratio{class="canceled", model_id="tiny"}`), 1e-9, "5 of the 10 that ended")
 }
 
-// TestClientsThatLeaveAnSGLang holds what became of requests against what clients did
-// to a real one: those that are aborted while they wait are in no other counter, and
-// those that are not streamed are answered 400 too.
+// TestClientsThatLeaveAnSGLang compares outcomes with what clients did to a real
+// server: requests that are aborted while they wait are in no other counter, and those
+// that are not streamed are answered 400 too.
 func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	for _, c := range []struct {
 		says                                                     string
@@ -256,8 +256,8 @@ func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	}
 }
 
-// TestARefusedRequestCountsOnce has a vLLM that refuses 10 of 20, each of which is
-// among its answers as well, and fails 3 otherwise.
+// TestARefusedRequestCountsOnce uses a vLLM that rejects 10 of 20 requests, each of
+// which is among its answers as well, and fails 3 otherwise.
 func TestARefusedRequestCountsOnce(t *testing.T) {
 	got := newBench(t, engine.VLLM, "m").page(
 		`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 10`,
@@ -273,8 +273,8 @@ func TestARefusedRequestCountsOnce(t *testing.T) {
 	require.Equal(t, 10.0, got.at(t, `requests_failed_total{class="overload", model_id="m", reason="max_num_queued_reqs"}`))
 }
 
-// TestOneOfTwoEntriesFails has two deployments on one Triton: the ratio of the
-// one that fails is its own, and the replica still serves.
+// TestOneOfTwoEntriesFails uses two deployments on one Triton: the ratio of the failing
+// one is its own, and the replica still serves.
 func TestOneOfTwoEntriesFails(t *testing.T) {
 	b := newBench(t, engine.Triton).facts(configured("good", "onnxruntime", false), configured("bad", "onnxruntime", false))
 	for n := range 4 {
@@ -295,8 +295,8 @@ func TestOneOfTwoEntriesFails(t *testing.T) {
 	require.False(t, b.deriver.Conditions().Failing)
 }
 
-// TestRefusalsAreNoFailuresOfTheServer has a vLLM that refuses requests for want
-// of room, which answers with a status of its own and counts it again.
+// TestRefusalsAreNoFailuresOfTheServer uses a vLLM that rejects requests for lack of
+// capacity with a status of its own, and counts them again.
 func TestRefusalsAreNoFailuresOfTheServer(t *testing.T) {
 	page := func(ok, refused, answered5xx int) []string {
 		return []string{
@@ -319,8 +319,8 @@ func TestRefusalsAreNoFailuresOfTheServer(t *testing.T) {
 	require.True(t, b.deriver.Conditions().Failing)
 }
 
-// TestARefusalIsNoFailureWhenItsAnswerCountsLater has a vLLM that only refuses, and
-// on each second page one refusal of which the answer is not counted yet.
+// TestARefusalIsNoFailureWhenItsAnswerCountsLater uses a vLLM that only rejects, with
+// one rejection on every second page whose answer is not counted yet.
 func TestARefusalIsNoFailureWhenItsAnswerCountsLater(t *testing.T) {
 	b := newBench(t, engine.VLLM, "tiny")
 	page := func(refused, failed int) bool {
@@ -342,8 +342,8 @@ func TestARefusalIsNoFailureWhenItsAnswerCountsLater(t *testing.T) {
 	require.True(t, page(2050, 2005), "that they were refused is over")
 }
 
-// TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted has a vLLM, which counts
-// those of the requests whose clients left that its engine knew of.
+// TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted uses a vLLM, which counts
+// requests of disconnected clients only if its engine knew them.
 func TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted(t *testing.T) {
 	page := func(ended, aborted int) []string {
 		return []string{
@@ -363,8 +363,8 @@ func TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted(t *testing.T) {
 	require.InDelta(t, 4.0/16, b.page(page(22, 4)...).at(t, canceled), 1e-9)
 }
 
-// TestFailuresOfAnEnsembleCountOnce takes its numbers from what real servers
-// counted for requests of which a client saw how they ended.
+// TestFailuresOfAnEnsembleCountOnce uses numbers that real servers counted for requests
+// whose outcome a client saw.
 func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -403,7 +403,7 @@ func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
 	}
 }
 
-// TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble has an ensemble and a BLS
+// TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble uses an ensemble and a BLS
 // model in front of the same parts: of ten requests to each, four fail in the first
 // part, which the ensemble counts twice.
 func TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble(t *testing.T) {
@@ -428,8 +428,8 @@ func TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble(t *testing.T) {
 	}
 }
 
-// TestARefusalWithinAStreamTakesNoFailureBack has a vLLM that refuses streams
-// within answers of 200, which nothing but the refusals counts.
+// TestARefusalWithinAStreamTakesNoFailureBack uses a vLLM that rejects streams within
+// answers of 200, which only the rejections count.
 func TestARefusalWithinAStreamTakesNoFailureBack(t *testing.T) {
 	const least, all = `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`, `slo_requests_total{model_id="m", slo="availability"}`
 	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995})
@@ -460,8 +460,8 @@ func TestARefusalWithinAStreamTakesNoFailureBack(t *testing.T) {
 	require.Equal(t, derive.Stats{Resets: 2}, b.deriver.Stats(), "what is made of counters is no counter that fell")
 }
 
-// TestAFailureAfterARestartCountsWhateverItsPath has a vLLM that failed at one path,
-// began again, and fails at another.
+// TestAFailureAfterARestartCountsWhateverItsPath uses a vLLM that failed at one path,
+// restarted, and fails at another.
 func TestAFailureAfterARestartCountsWhateverItsPath(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995})
 	for _, c := range []struct {
@@ -477,8 +477,8 @@ func TestAFailureAfterARestartCountsWhateverItsPath(t *testing.T) {
 	}
 }
 
-// TestAnAbortTakesNoAnswerBack has an SGLang that counts an abort before the end
-// of the request, and its first at once.
+// TestAnAbortTakesNoAnswerBack uses an SGLang that counts an abort before the request
+// ends, and its first one at once.
 func TestAnAbortTakesNoAnswerBack(t *testing.T) {
 	b := newBench(t, engine.SGLang, "m")
 	for _, c := range []struct {
@@ -504,8 +504,8 @@ func TestAnAbortTakesNoAnswerBack(t *testing.T) {
 	}
 }
 
-// TestACounterThatWasOnThePageIsNotNewToTheRuleThatReadsIt has a trtllm-serve that
-// finds blocks in its cache for the first time when it has missed many.
+// TestACounterThatWasOnThePageIsNotNewToTheRuleThatReadsIt uses a trtllm-serve that
+// finds blocks in its cache for the first time after it has missed many.
 func TestACounterThatWasOnThePageIsNotNewToTheRuleThatReadsIt(t *testing.T) {
 	const ratio = `kv_cache_reuse_ratio{model_id="m"}`
 	b := newBench(t, engine.TRTLLMServe, "m")

@@ -3,244 +3,244 @@ package derive
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// processes know of which of the processes behind an address a page is: there may be
-// several, as those of one server, or of a load balancer, in turn or at random. It is
-// known before a page is published. The zero value knows none. They are not safe for
-// concurrent use.
-type processes struct {
-	known   []*process
-	current *process
-	// run is on how many pages the current one has answered since another did for
-	// certain.
-	run int
-	// wavered is on how many pages since then its start was a little other than on the
-	// page before.
-	wavered int
-	// votes are how much speaks for several, voted when anything did last.
-	votes int
-	voted int64
+// processTracker tells which of the processes behind an address a page belongs to,
+// before the page is published. Several may answer in turn or at random: the workers
+// of one server, or servers behind a load balancer. It is not safe for concurrent use.
+type processTracker struct {
+	// window is how long observations count.
+	window    int64
+	processes []*process
+	current   *process
+	// run counts the pages of the current process since another one answered for
+	// certain, jitters those of them whose start time differs a little from the page
+	// before.
+	run, jitters int
+	// votes is how much evidence there is for several processes, votedAt when the last
+	// came in.
+	votes   int
+	votedAt int64
 }
 
-// process is one that answered.
 type process struct {
-	is    engine.Process
+	id    engine.Process
 	marks marks
 	last  int64
 	pages int
 }
 
 const (
-	// mostProcesses bounds those that are known.
-	mostProcesses = 16
-	// certain is how many votes are proof of several processes.
-	certain = 2
-	// jitters is on how many pages the start of a process has to waver while no counters
-	// fall, for it to be one process.
-	jitters = 10
+	// maxProcesses limits the processes that are remembered.
+	maxProcesses = 16
+	// proof is how many votes prove that there are several processes.
+	proof = 2
+	// maxJitters is on how many pages the start time may vary, while no counter
+	// decreases, before it is taken for that of one process.
+	maxJitters = 10
 )
 
-// turn says how a page follows the one before.
-type turn uint8
+// transition is how a page follows the one before.
+type transition uint8
 
 const (
-	// continues is of a page of the same process, restarts of one that began since,
-	// breaks of any other: nothing can be said of what lies between.
-	continues turn = iota
+	// continues is a page of the same process, restarts one of a process that started
+	// since, breaks one of any other process: nothing is known of what lies between.
+	continues transition = iota
 	restarts
 	breaks
 )
 
-// met is what is seen of a page.
-type met struct {
-	turn turn
-	is   engine.Process
-	// of is nil for a process that was not known, overtaken one that ended, whose
-	// counters the current one has reached.
-	of, overtaken *process
-	// votes are how much the page speaks for several processes.
+// sighting is what a page shows about its process.
+type sighting struct {
+	transition transition
+	id         engine.Process
+	// process is nil for a new one. overtaken is one that ended and whose counters the
+	// current one has reached.
+	process, overtaken *process
+	// votes is how much the page speaks for several processes.
 	votes int
 }
 
-// look sees of which process a page is; nothing is changed by it. What was seen
-// counts for as long as the window.
-func (p *processes) look(at, window int64, raw *exposition.Block, read *engine.Page) met {
-	m := met{is: read.Process(raw)}
-	if p.current == nil {
-		return m
+// identify returns which process a page belongs to, and changes nothing.
+func (t *processTracker) identify(now int64, block *exposition.Block, page *engine.Page) sighting {
+	s := sighting{id: page.Process(block)}
+	if t.current == nil {
+		return s
 	}
-	p.judge(&m, at, window, raw, read)
-	if p.lately(at, window)+m.votes >= certain {
-		m.turn = breaks
+	t.classify(&s, now, block, page)
+	if t.recentVotes(now)+s.votes >= proof {
+		s.transition = breaks
 	}
-	return m
+	return s
 }
 
-// judge compares a page with the processes that are known: it is of the one whose
-// counters it is nearest to.
-func (p *processes) judge(m *met, at, window int64, raw *exposition.Block, read *engine.Page) {
-	n := p.nearest(m, at-window, raw, read)
-	m.of = n.of
+// classify assigns a page to the process whose counters are nearest.
+func (t *processTracker) classify(s *sighting, now int64, block *exposition.Block, page *engine.Page) {
+	m := t.match(s.id, now-t.window, block, page)
+	s.process = m.process
 	switch {
-	case m.of == p.current:
-		if p.wavers(m.is) && p.wavered < jitters {
-			m.turn = breaks
+	case s.process == t.current:
+		if t.startDiffers(s.id) && t.jitters < maxJitters {
+			s.transition = breaks
 		}
-	case m.of != nil:
-		m.turn = breaks
-		m.returned(p, &n)
-	case n.replaced || n.now.begun():
-		m.turn = restarts
-		if n.replaced && p.current.outlives(m.is, at) {
-			m.votes = 1
+	case s.process != nil:
+		s.transition = breaks
+		t.classifyReturn(s, &m)
+	case m.replaced || m.now.restarted():
+		s.transition = restarts
+		if m.replaced && t.current.outlives(s.id, now) {
+			s.votes = 1
 		}
 	default:
-		m.turn = breaks
-		if n.now.near() {
-			m.votes = 1
+		s.transition = breaks
+		if m.now.barelyDecreased() {
+			s.votes = 1
 		}
 	}
 }
 
-// nearest is the known process that a page goes on from; nil for none.
-type nearest struct {
-	of *process
-	// grown is which part of its counters is new on the page.
+// match is the process that a page continues; nil if there is none.
+type match struct {
+	process *process
+	// grown is the share of its counts that is new on the page.
 	grown float64
-	// now is what became of the counters of the current process, which fits where the
-	// page may be of it, and is replaced where the page says that it is not.
+	// now is how the page differs from the current process. It fits if the page may
+	// belong to that, and is replaced if the page names another one.
 	now            changes
 	fits, replaced bool
 }
 
-// nearest compares a page with each known process that was seen since a moment.
-func (p *processes) nearest(m *met, since int64, raw *exposition.Block, read *engine.Page) (n nearest) {
-	var found found
-	for _, one := range p.known {
-		same, known := one.is.SameAs(m.is)
+// match compares a page with each process that answered since a time.
+func (t *processTracker) match(id engine.Process, since int64, block *exposition.Block, page *engine.Page) (m match) {
+	places := sync.OnceValue(func() map[uint64]exposition.ValueIndex {
+		all := make(map[uint64]exposition.ValueIndex)
+		for _, s := range page.Sources() {
+			all[s.Labels.Hash()] = s.Place
+		}
+		return all
+	})
+	for _, p := range t.processes {
+		same, named := p.id.SameAs(id)
 		switch {
-		case known && !same:
-			n.replaced = n.replaced || one == p.current
+		case named && !same:
+			m.replaced = m.replaced || p == t.current
 			continue
-		case !same && one != p.current && one.lost(since, m.is):
-			continue
+		case !same && p != t.current && p.last < since && (p.id != id || id == engine.Process{}):
+			continue // It has not answered for long, and the page does not name it.
 		}
-		c := one.marks.compare(raw, read, &found)
-		goes := same || c.goesOn()
-		if one == p.current {
-			n.now, n.fits = c, same || !c.broken() && (one.is.Started > 0 && one.is == m.is || !c.leaps())
-			goes = n.fits
+		c := p.marks.compare(block, page, places)
+		fits := same || c.continues()
+		if p == t.current {
+			fits = same || !c.otherProcess() && (p.id.Started > 0 && p.id == id || !c.leaps())
+			m.now, m.fits = c, fits
 		}
-		if goes && (same || n.of == nil || c.grown < n.grown) {
-			n.of, n.grown = one, c.grown
+		if fits && (same || m.process == nil || c.grown < m.grown) {
+			m.process, m.grown = p, c.grown
 		}
 	}
-	return n
+	return m
 }
 
-// wavers reports whether the start that a page says is a little other than before: by
-// a clock that is being set, or because the workers of a server began together.
-func (p *processes) wavers(is engine.Process) bool {
-	return p.current.is.Started > 0 && p.current.is.Started != is.Started
+// startDiffers reports whether the start time on a page differs a little from the one
+// before: the clock is being set, or the workers of a server started together.
+func (t *processTracker) startDiffers(id engine.Process) bool {
+	return t.current.id.Started > 0 && t.current.id.Started != id.Started
 }
 
-// returned judges a page that is of a process that another had replaced. Where it
-// says which it is, that is proof. By its counters it may be a young one that has
-// reached what an earlier one had counted: that takes as many pages as the earlier
-// one had, and does not hit it closely.
-func (m *met) returned(p *processes, n *nearest) {
+// classifyReturn judges a page of a process that another one had replaced. A page that
+// names its process is proof. By counters alone it may be a young process that has
+// reached what an earlier one had counted: that takes as many pages as the earlier one
+// had, and does not hit its counters closely.
+func (t *processTracker) classifyReturn(s *sighting, m *match) {
 	switch {
-	case n.replaced, 4*n.grown <= n.now.grown && m.of.pages >= 8*p.run:
-		m.votes = certain
-	case n.now.broken():
-		m.votes = 1
-	case n.fits && 2*p.run > m.of.pages:
-		m.of, m.overtaken = p.current, m.of
+	case m.replaced, 4*m.grown <= m.now.grown && s.process.pages >= 8*t.run:
+		s.votes = proof
+	case m.now.otherProcess():
+		s.votes = 1
+	case m.fits && 2*t.run > s.process.pages:
+		s.process, s.overtaken = t.current, s.process
 	}
 }
 
-// lost reports whether a process has not answered for long, and the page of which
-// something is known does not say that it is of it.
-func (p *process) lost(since int64, is engine.Process) bool {
-	return p.last < since && (p.is != is || is == engine.Process{})
-}
-
-// outlives reports whether a process cannot have ended for a new one: that began
-// before it, or, where it answered once only, longer after it than the time between
-// them allows.
-func (p *process) outlives(next engine.Process, at int64) bool {
-	if p.is.Started <= 0 || next.Started <= 0 {
+// outlives reports whether a process cannot have ended for a new one: that started
+// before it, or, if it answered only once, later after it than the time between the
+// pages allows.
+func (p *process) outlives(next engine.Process, now int64) bool {
+	if p.id.Started <= 0 || next.Started <= 0 {
 		return false
 	}
-	after, seen := next.Started-p.is.Started, time.Duration(at-p.last).Seconds()
+	after, seen := next.Started-p.id.Started, time.Duration(now-p.last).Seconds()
 	return after < 0 || p.pages == 1 && after > 2*seen+2
 }
 
-// lately is how much spoke for several processes of late.
-func (p *processes) lately(now, window int64) int {
-	if now-p.voted > window {
+// recentVotes returns the votes of the last window.
+func (t *processTracker) recentVotes(now int64) int {
+	if now-t.votedAt > t.window {
 		return 0
 	}
-	return p.votes
+	return t.votes
 }
 
-// take notes what was seen of a page that is followed.
-func (p *processes) take(at, window int64, m *met, raw *exposition.Block, read *engine.Page) {
-	of := m.of
+// record stores what was seen of a page that is part of the window.
+func (t *processTracker) record(now int64, s *sighting, block *exposition.Block, page *engine.Page) {
+	p := s.process
 	switch {
-	case of == nil:
-		p.forget(at - window)
-		of = &process{}
-		p.known = append(p.known, of)
-	case m.overtaken != nil:
-		p.known = slices.DeleteFunc(p.known, func(one *process) bool { return one == m.overtaken })
+	case p == nil:
+		t.prune(now - t.window)
+		p = &process{}
+		t.processes = append(t.processes, p)
+	case s.overtaken != nil:
+		t.remove(s.overtaken)
 	}
-	if p.votes = p.lately(at, window); m.votes > 0 || p.votes >= certain && of != p.current {
-		p.votes, p.voted = min(p.votes+m.votes, certain), at
+	if t.votes = t.recentVotes(now); s.votes > 0 || t.votes >= proof && p != t.current {
+		t.votes, t.votedAt = min(t.votes+s.votes, proof), now
 	}
 	switch {
-	case of != p.current:
-		p.run, p.wavered = 0, 0
-	case p.wavers(m.is):
-		p.wavered++
+	case p != t.current:
+		t.run, t.jitters = 0, 0
+	case t.startDiffers(s.id):
+		t.jitters++
 	}
-	p.run++
-	of.marks.take(raw, read, &cmp.Or(p.current, of).marks)
-	p.current, of.is, of.last = of, m.is, at
-	of.pages++
+	t.run++
+	p.marks.update(block, page, &cmp.Or(t.current, p).marks)
+	t.current, p.id, p.last = p, s.id, now
+	p.pages++
 }
 
-// forget drops processes for which there is no room, and the counters of those that
-// have not answered for long: with them those that are known by nothing else.
-func (p *processes) forget(since int64) {
-	p.known = slices.DeleteFunc(p.known, func(one *process) bool {
-		if one != p.current && one.last < since {
-			one.marks = marks{}
-			return one.is == engine.Process{}
+// prune drops the counters of processes that have not answered since a time, those
+// that only their counters identify with them, and the oldest one if there are too
+// many.
+func (t *processTracker) prune(since int64) {
+	t.processes = slices.DeleteFunc(t.processes, func(p *process) bool {
+		if p != t.current && p.last < since {
+			p.marks = marks{}
+			return p.id == engine.Process{}
 		}
 		return false
 	})
-	if len(p.known) < mostProcesses {
-		return
+	if len(t.processes) >= maxProcesses {
+		t.remove(slices.MinFunc(t.processes, func(a, b *process) int { return cmp.Compare(a.last, b.last) }))
 	}
-	oldest := slices.MinFunc(p.known, func(a, b *process) int { return int(min(max(a.last-b.last, -1), 1)) })
-	p.known = slices.DeleteFunc(p.known, func(one *process) bool { return one == oldest })
 }
 
-// several is how many processes answer, as far as they are known to, and 0 where no
-// more than one is.
-func (p *processes) several(now, window int64) int {
-	if p.lately(now, window) < certain {
+func (t *processTracker) remove(p *process) {
+	t.processes = slices.DeleteFunc(t.processes, func(o *process) bool { return o == p })
+}
+
+// count returns how many processes are known to answer, or 0 if no more than one is.
+func (t *processTracker) count(now int64) int {
+	if t.recentVotes(now) < proof {
 		return 0
 	}
 	n := 0
-	for _, one := range p.known {
-		if one.last >= now-window && (one.pages > 1 || one.is != engine.Process{}) {
+	for _, p := range t.processes {
+		if p.last >= now-t.window && (p.pages > 1 || p.id != engine.Process{}) {
 			n++
 		}
 	}

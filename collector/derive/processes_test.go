@@ -16,7 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// address is an address at which several processes of vLLM may answer.
+// address is an address where several processes of vLLM may answer.
 type address struct {
 	t       *testing.T
 	cache   *exposition.Cache
@@ -30,7 +30,7 @@ type address struct {
 	shown        shown
 }
 
-// newAddress is asked every second, over windows of a minute.
+// newAddress returns an address that is scraped every second, over windows of a minute.
 func newAddress(t *testing.T, kind engine.Kind) *address {
 	t.Helper()
 	b := newBench(t, kind, "m")
@@ -48,10 +48,10 @@ func (a *address) page(text string) values {
 		a.read = engine.ReadPage(e, raw)
 	}
 	a.now += time.Second
-	if a.deriver.BeganAgain(a.now, raw, a.read) {
+	if a.deriver.Restarted(a.now, raw, a.read) {
 		a.began++
 	}
-	a.deriver.Follow(a.now, raw, a.read)
+	a.deriver.Observe(a.now, raw, a.read)
 	out := a.deriver.Render(raw)
 	v := a.shown.values(out)
 	for series, rate := range v {
@@ -71,8 +71,8 @@ func kindOf(text string) string {
 	return "vllm"
 }
 
-// worker is one process: it began at a time, had counted so much when the test
-// began, and makes ten requests of ten tokens a second.
+// worker is a process: when it started, what it had counted when the test began; it
+// serves ten requests of ten tokens per second.
 type worker struct {
 	born    float64
 	counted int
@@ -103,7 +103,7 @@ func (w worker) page(second int) string {
 	return b.String()
 }
 
-// inTurn has workers answer one after the other.
+// inTurn returns workers that answer one after the other.
 func inTurn(second, of int) int { return second % of }
 
 func TestProcessesThatAnswerInTurnAreSeen(t *testing.T) {
@@ -290,10 +290,10 @@ func TestAProcessThatBeganAgainIsSeenByItsCounters(t *testing.T) {
 				return raw, engine.ReadPage(b.engine, raw)
 			}
 			raw, page := read(c.before)
-			require.False(t, b.deriver.BeganAgain(0, raw, page), "there was no page before")
-			b.deriver.Follow(0, raw, page)
+			require.False(t, b.deriver.Restarted(0, raw, page), "there was no page before")
+			b.deriver.Observe(0, raw, page)
 			raw, page = read(c.after)
-			require.Equal(t, c.want, b.deriver.BeganAgain(5*time.Second, raw, page))
+			require.Equal(t, c.want, b.deriver.Restarted(5*time.Second, raw, page))
 		})
 	}
 }

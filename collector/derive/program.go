@@ -10,46 +10,45 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// program makes the derived series of pages of one shape. It never changes once it
+// program computes the derived series of pages of one shape. It does not change once it
 // is compiled, and serves all targets whose pages have that shape.
 type program struct {
-	intake
+	layout
 
-	// series have the labels that rules made, and gpus are those of the page that they
-	// were made for; see [program.seriesOf].
+	// series has the labels that rules made, for a page with these GPUs; see
+	// [program.seriesOf].
 	series []exposition.ComputedSeries
 	gpus   []string
-	// copies are text that is passed on as it is, or with its point moved, evals
-	// values that are computed, repeats those that repeat others.
-	copies     []passed
-	histograms []passedHistogram
-	evals      []computed
-	repeats    []repeated
-	// hidden are the series that are computed for their repeats alone.
+
+	copies     []copiedSeries
+	histograms []copiedHistogram
+	evals      []computedSeries
+	repeats    []aliasSeries
+	// hidden holds the series that are computed only for their aliases.
 	hidden []int
 	watch  watch
-	// caches are those whose sizes are in labels.
+	// caches holds the KV caches whose sizes are in labels.
 	caches []sizedCache
-	// objectives are those of the pool, and whether pages of the shape measure them.
+	// objectives reports which objectives of the pool pages of the shape measure.
 	objectives []target.Check
-	// broken are the histograms of the shape that are not whole.
+	// broken counts incomplete histograms of the shape.
 	broken uint64
-	// unread are how many models the budget leaves out.
-	unread int
-	// results are how many values it computes once a page, see [once].
+	// droppedModels counts the models that exceed the budget.
+	droppedModels int
+	// results counts the values that it computes once per page, see [oncePerPage].
 	results int
 }
 
-// seriesOf are the series of the program with the labels and GPUs of a target.
+// seriesOf returns the series of the program with the labels and GPUs of a target.
 func (r *program) seriesOf(id *Identity, gpus []string) []exposition.ComputedSeries {
 	all := slices.Clone(r.series)
-	others := id.others()
+	others := id.otherLabels()
 	b := labels.NewBuilder(others)
 	for i := range all {
 		b.Reset(others)
 		all[i].Labels.Range(func(l labels.Label) {
-			if at := slices.Index(r.gpus, l.Value); at >= 0 && l.Name == exposition.LabelGPU {
-				l.Value = gpus[at]
+			if pos := slices.Index(r.gpus, l.Value); pos >= 0 && l.Name == exposition.LabelGPU {
+				l.Value = gpus[pos]
 			}
 			b.Set(l.Name, l.Value)
 		})
@@ -58,18 +57,17 @@ func (r *program) seriesOf(id *Identity, gpus []string) []exposition.ComputedSer
 	return all
 }
 
-// passed is a series that is a source's text, its decimal point moved.
-type passed struct {
+// copiedSeries is a series with a source's text, its decimal point moved.
+type copiedSeries struct {
 	series int32
 	place  exposition.ValueIndex
 	gate   Gate
 	shift  uint8
-	// counter values may not be below 0; notZero ones are absent when 0.
+	// counter values may not be negative; notZero values are absent when 0.
 	counter, notZero bool
 }
 
-// copy passes a source's text on, unless it may not be shown.
-func (c *passed) copy(page, out *exposition.Block) {
+func (c *copiedSeries) copy(page, out *exposition.Block) {
 	v := page.Number(c.place)
 	if v != v || v < 0 && c.counter || v == 0 && c.notZero {
 		return
@@ -81,49 +79,47 @@ func (c *passed) copy(page, out *exposition.Block) {
 	out.Set(int(c.series), v/math.Pow10(int(c.shift)))
 }
 
-// computed is a series that is computed from the window.
-type computed struct {
+type computedSeries struct {
 	series int
 	gate   Gate
 	eval   Eval
 }
 
-// repeated is a series under another name.
-type repeated struct{ series, of int }
+// aliasSeries is a series with the value of another one.
+type aliasSeries struct{ series, original int }
 
 // series adds one series of a family and returns its number.
 func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
 	p.program.series = append(p.program.series, exposition.ComputedSeries{
 		Family: exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit},
-		Suffix: suffix, Labels: lset, Hidden: p.leave && f.InPromQL.Query != "",
+		Suffix: suffix, Labels: lset, Hidden: p.noWindowGauges && f.InPromQL.Query != "",
 	})
 	return len(p.program.series) - 1
 }
 
-// emit adds a series that is computed; nil adds none.
+// emit adds a series that is computed, unless eval is nil.
 func (p *Plan) emit(f *Family, lset labels.Labels, gate Gate, eval Eval) {
 	if eval != nil {
-		p.program.evals = append(p.program.evals, computed{series: p.series(f, "", lset), gate: gate, eval: eval})
+		p.program.evals = append(p.program.evals, computedSeries{series: p.series(f, "", lset), gate: gate, eval: eval})
 	}
 }
 
-// pass adds a series that is one part of a group: its text where it is of one
-// source, else their combination.
+// pass adds a series for members of a group: the text of a single source, else what
+// they combine to.
 func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate Gate, g *group, members []int, shift int) {
-	n := p.series(f, suffix, lset)
 	if len(members) > 1 {
-		p.program.evals = append(p.program.evals, computed{series: n, gate: gate, eval: combine(p.columnsOf(members), g.meaning.Combine)})
+		n := p.series(f, suffix, lset)
+		p.program.evals = append(p.program.evals, computedSeries{series: n, gate: gate, eval: combine(p.columnsOf(members), g.meaning.Combine)})
 		return
 	}
 	in := &p.sources[members[0]]
-	p.judge(in)
-	p.program.copies = append(p.program.copies, passed{
-		series: int32(n), place: in.Place, gate: gate, shift: uint8(shift),
+	p.checkSample(in)
+	p.program.copies = append(p.program.copies, copiedSeries{
+		series: int32(p.series(f, suffix, lset)), place: in.Place, gate: gate, shift: uint8(shift),
 		counter: in.meaning.Counter, notZero: in.meaning.NotZero,
 	})
 }
 
-// render gives the block of one page its values.
 func (r *program) render(w *Window, page, out *exposition.Block) {
 	for i := range r.copies {
 		if c := &r.copies[i]; c.gate.open(w) {
@@ -131,7 +127,7 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 		}
 	}
 	for i := range r.histograms {
-		if h := &r.histograms[i]; h.gate.open(w) && h.grows(page) {
+		if h := &r.histograms[i]; h.gate.open(w) && h.valid(page) {
 			h.copy(page, out)
 		}
 	}
@@ -145,12 +141,12 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 		}
 	}
 	for _, a := range r.repeats {
-		out.Repeat(a.series, a.of)
+		out.Repeat(a.series, a.original)
 	}
 	for _, n := range r.hidden {
 		out.Unset(n)
 	}
 }
 
-// finite says whether a value is a number: sums of the largest are none.
+// finite reports whether a value is neither NaN nor infinite, as sums of large ones are.
 func finite(v float64) bool { return v-v == 0 }

@@ -15,8 +15,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// TestWithoutWindowGaugesThoseThatAQueryHasAreNotOnThePage leaves out as many
-// series as the page has of families of which a query gives the same, and no other.
+// TestWithoutWindowGaugesThoseThatAQueryHasAreNotOnThePage checks that exactly the
+// series of families that a query can compute are left out.
 func TestWithoutWindowGaugesThoseThatAQueryHasAreNotOnThePage(t *testing.T) {
 	for _, kind := range []simulate.Kind{simulate.KindTriton, simulate.KindServe, simulate.KindVLLM} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -36,8 +36,8 @@ func TestWithoutWindowGaugesThoseThatAQueryHasAreNotOnThePage(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOutTakesNoRoom has a budget of as many series as there are without
-// the gauges, which is too small for all.
+// TestWhatIsLeftOutTakesNoRoom has a budget for as many series as there are without the
+// gauges, which is too small for all.
 func TestWhatIsLeftOutTakesNoRoom(t *testing.T) {
 	replica, err := simulate.NewReplica(simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}})
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestWhatIsLeftOutTakesNoRoom(t *testing.T) {
 		raw, err := cache.Parse(page, "")
 		require.NoError(t, err)
 		out := d.Derive(0, raw)
-		return out.Shape().Lines(), d.LeftOut().Series
+		return out.Shape().Lines(), d.Dropped().Series
 	}
 	all, _ := of(derive.Options{})
 	less, _ := of(derive.Options{NoWindowGauges: true})

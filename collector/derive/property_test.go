@@ -56,7 +56,7 @@ func (h *history) legal(rate float64, of ...int) bool {
 	return false
 }
 
-// pageOf is a Triton page with the counters.
+// pageOf returns a Triton page with the counters.
 func pageOf(v [counters]float64) string {
 	const l = `{model="m",version="1"}`
 	var b strings.Builder
@@ -69,8 +69,8 @@ func pageOf(v [counters]float64) string {
 	return b.String()
 }
 
-// checkHistory plays moves of three bytes: what happens, how long after the
-// page before, and by how much counters grow.
+// checkHistory plays moves of three bytes: what happens, how long after the page
+// before, and by how much counters grow.
 func checkHistory(t *testing.T, moves []byte) {
 	t.Helper()
 	b := newBench(t, engine.Triton, "m")

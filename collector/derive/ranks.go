@@ -8,13 +8,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// rank is one of the engines behind a model id: of a model, and a data-parallel
-// rank of it; empty where the server makes no difference.
+// rank is an engine behind a model id: a data-parallel rank of a model. Fields are empty
+// where the server does not distinguish them.
 type rank struct{ model, number string }
 
-// awake has a value only while an engine does not sleep.
-func (p *Plan) awake(id string, of rank, e Eval) Eval {
-	states := p.ofRank(p.of(engine.EngineAwake, id), of)
+// whileAwake returns a value that is absent while a rank's engine sleeps.
+func (p *Plan) whileAwake(id string, r rank, e Eval) Eval {
+	states := p.rankColumns(p.groupsOf(engine.EngineAwake, id), r)
 	if len(states) == 0 {
 		return e
 	}
@@ -27,7 +27,6 @@ func (p *Plan) awake(id string, of rank, e Eval) Eval {
 	}
 }
 
-// ranks are the ranks of some groups in order.
 func (p *Plan) ranks(groups []*group) []rank {
 	all := make(map[rank]bool)
 	for _, g := range groups {
@@ -40,38 +39,37 @@ func (p *Plan) ranks(groups []*group) []rank {
 	})
 }
 
-// rankOf is the rank that a source is of.
 func (p *Plan) rankOf(source int) rank {
 	in := &p.sources[source]
-	of := rank{model: in.Model}
+	r := rank{model: in.Model}
 	if in.meaning.Rank != "" {
-		of.number = in.Labels.Get(in.meaning.Rank)
+		r.number = in.Labels.Get(in.meaning.Rank)
 	}
-	return of
+	return r
 }
 
-// ofRank are the columns of groups that are of a rank, or of several together.
-func (p *Plan) ofRank(groups []*group, wanted rank) []int {
-	return p.columnsIf(groups, func(of rank) bool {
-		return (of.model == wanted.model || of.model == "") && (of.number == wanted.number || of.number == "")
+// rankColumns returns the columns of groups that belong to a rank, or to several
+// together.
+func (p *Plan) rankColumns(groups []*group, wanted rank) []int {
+	return p.columnsIf(groups, func(r rank) bool {
+		return (r.model == wanted.model || r.model == "") && (r.number == wanted.number || r.number == "")
 	})
 }
 
-// movesOf are the columns of groups that move with the work of a rank: those of
-// its own, if it has any, for what several ranks count together goes on while one
-// of them stands still.
-func (p *Plan) movesOf(groups []*group, wanted rank) []int {
-	own := p.columnsIf(groups, func(of rank) bool {
-		return wanted.number != "" && of.number == wanted.number && (of.model == wanted.model || of.model == "")
+// progressColumns returns the columns of groups that move with the work of a rank: its
+// own if it has any, since what ranks count together goes on while one stands still.
+func (p *Plan) progressColumns(groups []*group, wanted rank) []int {
+	own := p.columnsIf(groups, func(r rank) bool {
+		return wanted.number != "" && r.number == wanted.number && (r.model == wanted.model || r.model == "")
 	})
 	if len(own) > 0 {
 		return own
 	}
-	return p.ofRank(groups, wanted)
+	return p.rankColumns(groups, wanted)
 }
 
-// columnsIf are the columns of groups that are of ranks that are wanted.
-func (p *Plan) columnsIf(groups []*group, wanted func(of rank) bool) (columns []int) {
+// columnsIf returns the columns of groups whose ranks are wanted.
+func (p *Plan) columnsIf(groups []*group, wanted func(r rank) bool) (columns []int) {
 	for _, g := range groups {
 		for _, m := range g.members {
 			if wanted(p.rankOf(m)) {

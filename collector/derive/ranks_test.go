@@ -9,8 +9,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestARankThatStandsStillIsAStall has servers of two engines that add all up, as
-// they were seen: one of them stands still, and the sums go on.
+// TestARankThatStandsStillIsAStall uses real pages of servers with two engines: one of
+// them stands still, and the sums go on.
 func TestARankThatStandsStillIsAStall(t *testing.T) {
 	vllm := func(steps [2]int) (lines []string) {
 		for rank, n := range steps {
@@ -70,14 +70,14 @@ func TestARankThatStandsStillIsAStall(t *testing.T) {
 					b.page(server.page(steps)...)
 					steps[0], steps[1] = steps[0]+c.moves[0], steps[1]+c.moves[1]
 				}
-				require.Equal(t, c.stalled, b.deriver.Conditions().Still.For > 0)
+				require.Equal(t, c.stalled, b.deriver.Conditions().Stall.Duration > 0)
 			})
 		}
 	}
 }
 
-// serveRanks is a page of trtllm-serve whose ranks show these batches: the gauges of
-// iterations are the last rank's, 0 in the queue among them.
+// serveRanks returns a page of a trtllm-serve whose ranks show these batches. The
+// gauges of iterations are the last rank's, including a queue of 0.
 func serveRanks(stages, ended int, batches ...int) []string {
 	const l = `engine_type="pytorch",model_name="m"`
 	last := batches[len(batches)-1]

@@ -9,8 +9,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestWhatARouterKnowsToWait has requests without a token of which some may have their
-// prompt worked on.
+// TestWhatARouterKnowsToWait has requests without a token, some of which may be in
+// their prefill.
 func TestWhatARouterKnowsToWait(t *testing.T) {
 	for _, c := range []struct {
 		says                        string
@@ -49,7 +49,7 @@ func TestWhatARouterKnowsToWait(t *testing.T) {
 	}
 }
 
-// TestBlocksOfPromptsAreNoUseOfTheCache has what a KV router counts of its workers.
+// TestBlocksOfPromptsAreNoUseOfTheCache uses what a KV router counts for its workers.
 func TestBlocksOfPromptsAreNoUseOfTheCache(t *testing.T) {
 	got := newBench(t, engine.Dynamo, "m").page(
 		`dynamo_frontend_model_total_kv_blocks{model="m"} 512`,
@@ -75,8 +75,8 @@ func failures(unavailable, validation, failed, invalid int) []string {
 	}
 }
 
-// TestWhatWasNotRoutedCountsOnce has failures that two counters have, and some that one
-// has.
+// TestWhatWasNotRoutedCountsOnce has failures that two counters have, and some that
+// only one has.
 func TestWhatWasNotRoutedCountsOnce(t *testing.T) {
 	for _, models := range [][]string{{"m"}, {"m", "other"}} {
 		b := newBench(t, engine.Dynamo, models...)
@@ -119,8 +119,8 @@ func TestErrorsOfWhichNoClassIsKnownFailNoReplica(t *testing.T) {
 	}
 }
 
-// TestMigrationsSayWhatBecameOfThem has a release that counts tries only, and one that
-// says how they ended.
+// TestMigrationsSayWhatBecameOfThem covers a release that only counts attempts, and one
+// that reports their outcome.
 func TestMigrationsSayWhatBecameOfThem(t *testing.T) {
 	tries := `dynamo_frontend_model_migration_total{migration_type="new_request",model="m"} 9`
 	got := newBench(t, engine.Dynamo, "m").page(tries)

@@ -3,52 +3,61 @@ package derive
 import (
 	"slices"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Rule makes the series of one family for one target.
+// Rule makes the series of one family for a target.
 type Rule struct {
-	// inputs are the signals it reads, which say what servers can feed it.
+	// inputs lists the signals that it reads, and thereby the servers that can feed it.
 	inputs inputs
-	// scope and labels are what the formula itself makes its series of; like is
-	// the signal whose scope and labels they have as well.
+	// scope and labels describe the series that the formula itself makes; like is a
+	// signal whose scope and labels they have as well.
 	scope  Scope
 	labels []string
 	like   engine.Signal
-	// query gives the same, see [InPromQL]; why says why none does.
+	// query is a PromQL query with the same result, see [InPromQL]; why explains why
+	// there is none.
 	query, why string
-	// compile is called when the target's page has a new shape; it adds a series
-	// for every value that the page can give. It is nil for families that the
-	// collector knows from more than the page.
+	// typ is the type of the family if its name does not tell.
+	typ model.MetricType
+	// compile adds a series for every value that a page of a new shape can have. It is
+	// nil for families that the collector knows from more than the page.
 	compile func(p *Plan, f *Family)
 }
 
-// by adds labels that the formula makes.
+// by adds labels that the formula sets.
 func (r Rule) by(names ...string) Rule {
 	r.labels = slices.Concat(r.labels, names)
 	return r
 }
 
-// queried says by which query Prometheus has the same itself.
+// queried sets the PromQL query that has the same result.
 func (r Rule) queried(query string) Rule {
 	r.query, r.why = query, ""
 	return r
 }
 
-// because says why no query gives the same.
+// because sets why no query has the same result.
 func (r Rule) because(why string) Rule {
 	r.query, r.why = "", why
 	return r
 }
 
-// shape is what the series of the rule are of, and their labels.
-func (r Rule) shape() (Scope, []string) {
+// typed sets the type of the family.
+func (r Rule) typed(typ model.MetricType) Rule {
+	r.typ = typ
+	return r
+}
+
+// scopeAndLabels returns the scope and the labels of the rule's series.
+func (r Rule) scopeAndLabels() (Scope, []string) {
 	scope, names := r.scope, slices.Clone(r.labels)
 	if r.like != "" {
-		of, more := labelsOf(r.like)
-		scope, names = of, append(names, more...)
+		likeScope, likeLabels := labelsOf(r.like)
+		scope, names = likeScope, append(names, likeLabels...)
 	}
 	switch scope {
 	case OfModel:
@@ -61,25 +70,25 @@ func (r Rule) shape() (Scope, []string) {
 	return scope, slices.Compact(names)
 }
 
-// beyondPage is of a family that the collector knows from more than the page, of
-// servers whose API answers what is needed.
+// beyondPage returns the rule of a family that the collector knows from more than the
+// page, for servers whose API answers what it needs.
 func beyondPage(scope Scope, answers inputs, names ...string) Rule {
 	return Rule{inputs: answers, scope: scope, labels: names, why: whyBeyond}
 }
 
-// copyOf passes a signal on, in base units and with our labels.
+// copyOf passes on a signal, in base units and with our labels.
 func copyOf(signal engine.Signal) Rule {
 	return Rule{inputs: allOf(signal), like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
-		for _, g := range p.all(signal) {
-			if len(g.members) > 0 && !p.falsified(g) {
+		for _, g := range p.groups[signal] {
+			if len(g.members) > 0 && !p.endsEarly(g) {
 				p.pass(f, "", g.labels, p.gateOf(g), g, g.members, g.meaning.Shift)
 			}
 		}
 	}}
 }
 
-// inFlight passes requests in flight on, and 0 for the last one of a server that is
-// idle.
+// inFlight passes on requests in flight, with 0 instead of the last request of an idle
+// server.
 func inFlight(signal engine.Signal) Rule {
 	exposed := copyOf(signal)
 	return Rule{inputs: exposed.inputs, like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
@@ -93,24 +102,23 @@ func inFlight(signal engine.Signal) Rule {
 	}}
 }
 
-// copyOr passes a signal on, or gives what it comes to where the server exposes
-// only what it is made of.
+// copyOr passes on a signal, or computes it if the server exposes only its parts.
 func copyOr(signal engine.Signal, t term) Rule {
 	exposed := copyOf(signal)
 	return Rule{inputs: t.inputs, like: signal, why: whyByKind, compile: func(p *Plan, f *Family) {
 		exposed.compile(p, f)
 		for _, id := range p.ids(t.inputs) {
-			if len(p.of(signal, id)) == 0 {
-				p.emit(f, p.forModel(id), nil, t.of(p, id))
+			if len(p.groupsOf(signal, id)) == 0 {
+				p.emit(f, p.forModel(id), nil, t.eval(p, id))
 			}
 		}
 	}}
 }
 
-// byState passes two signals on as one family with label state.
+// byState passes on two signals as one family with label state.
 func byState(one string, first engine.Signal, other string, second engine.Signal) Rule {
 	pass := func(p *Plan, f *Family, state string, signal engine.Signal) {
-		for _, g := range p.all(signal) {
+		for _, g := range p.groups[signal] {
 			p.pass(f, "", p.forModel(g.id, "state", state), p.gateOf(g), g, g.members, g.meaning.Shift)
 		}
 	}
@@ -120,51 +128,47 @@ func byState(one string, first engine.Signal, other string, second engine.Signal
 	}}
 }
 
-// distribution passes a histogram or a summary on, all of its series.
 func distribution(signal engine.Signal) Rule {
-	return Rule{inputs: allOf(signal), like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
-		for _, g := range p.all(signal) {
-			if !p.falsified(g) {
+	return Rule{inputs: allOf(signal), like: signal, why: whyShown, typ: model.MetricTypeHistogram, compile: func(p *Plan, f *Family) {
+		for _, g := range p.groups[signal] {
+			if !p.endsEarly(g) {
 				p.distribute(f, g, g.labels)
 			}
 		}
 	}}
 }
 
-// eachEntry makes the series of one entry model after the other, of those for which
-// the page has what is needed.
-func eachEntry(in inputs, of func(p *Plan, f *Family, id string)) Rule {
+// eachEntry returns a rule that calls add for each entry model that has the inputs.
+func eachEntry(in inputs, add func(p *Plan, f *Family, id string)) Rule {
 	return Rule{inputs: in, scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
-			of(p, f, id)
+			add(p, f, id)
 		}
 	}}
 }
 
-// perEntry is one number for each entry model.
-func perEntry(t term, holds ...hold) Rule {
+// perEntry exposes one number for each entry model, absent while a check finds its anomaly.
+func perEntry(t term, checks ...string) Rule {
 	return eachEntry(t.inputs, func(p *Plan, f *Family, id string) {
-		p.emit(f, p.forModel(id), p.held(id, holds...), t.of(p, id))
+		p.emit(f, p.forModel(id), p.gate(id, checks...), t.eval(p, id))
 	})
 }
 
-// rateOf is the growth a second of a counter.
 func rateOf(signal engine.Signal) Rule { return perEntry(rate(signal)).queried(rateQuery(signal)) }
 
-// share divides the growth of one counter by that of others together. It is 1 at
-// most, for servers may count a part before the whole, as vLLM does tokens that it
-// finds in its cache.
-func share(of engine.Signal, by ...engine.Signal) Rule {
-	return perEntry(term{allOf(of).and(allOf(by...)), func(p *Plan, id string) Eval {
+// share divides the growth of a counter by that of others together. It is at most 1:
+// servers may count a part before the whole, as vLLM does tokens that it finds in its
+// cache.
+func share(part engine.Signal, whole ...engine.Signal) Rule {
+	return perEntry(term{allOf(part).and(allOf(whole...)), func(p *Plan, id string) Eval {
 		var all []*group
-		for _, s := range by {
-			all = append(all, p.of(s, id)...)
+		for _, s := range whole {
+			all = append(all, p.groupsOf(s, id)...)
 		}
-		return applied(quotient(p.counted(p.of(of, id)), p.counted(all)), func(v float64) float64 { return min(v, 1) })
-	}}).queried("clamp_max(" + rateQuery(of) + " / " + rateQuery(by[0]) + ", 1)")
+		return transform(growthRatio(p.groupColumns(p.groupsOf(part, id)), p.groupColumns(all)), func(v float64) float64 { return min(v, 1) })
+	}}).queried("clamp_max(" + rateQuery(part) + " / " + rateQuery(whole[0]) + ", 1)")
 }
 
-// info exposes the versions of the replica.
 func info() Rule {
 	return Rule{scope: OfReplica, labels: []string{"engine_version", "trtllm_version", "trtllm_version_source"}, why: whyBeyond, compile: func(p *Plan, f *Family) {
 		b := labels.NewBuilder(p.identity.Labels)
@@ -175,26 +179,49 @@ func info() Rule {
 	}}
 }
 
-// InPromQL says whether a query has what a family has without the family: one of
-// both is set.
+// adapters exposes 1 with the labels of the newest of several sets, each of which tells when
+// it was written.
+func adapters() Rule {
+	return Rule{inputs: allOf(engine.AdaptersWritten), like: engine.AdaptersWritten, why: whyShown, compile: func(p *Plan, f *Family) {
+		groups := p.groups[engine.AdaptersWritten]
+		latest := make([]Eval, len(groups))
+		for i, g := range groups {
+			latest[i] = p.value(g)
+		}
+		for i, g := range groups {
+			p.emit(f, g.labels, nil, func(w *Window) (float64, bool) {
+				own, ok := latest[i](w)
+				for n, other := range latest {
+					if v, there := other(w); there && g.id == groups[n].id && v > own {
+						return 0, false
+					}
+				}
+				return 1, ok
+			})
+		}
+	}}
+}
+
+// InPromQL tells whether a PromQL query has the values of a family; one of its fields
+// is set.
 type InPromQL struct {
-	// Query gives the same from other series of the page, over a window of one
-	// minute; of percentiles the 95th. It has a value where the family has one; where
-	// a quantile is beyond the last bound it has that bound, and the family none.
+	// Query has the same result from other series of the page over a window of one
+	// minute, for percentiles the 95th. It has a value where the family has one; for a
+	// quantile beyond the last bound it returns that bound, and the family has no
+	// value.
 	Query string
-	// Why no query does, or none that is true of every server.
+	// Why explains why there is no such query, or none that holds for every server.
 	Why string
 }
 
-// Reasons for which no query has the values of a family.
+// Reasons why no query has the values of a family.
 const (
-	whyShown  = "it is what the server counts or shows"
-	whyBeyond = "it is of answers of the server's API, of the configuration or of what the exporter does"
-	whyByKind = "of what it is made differs from kind to kind and from release to release"
-	whyOnce   = "failures of an ensemble, which it counts twice, are counted once with those of its steps"
-	whyPages  = "it is made of each page of the window, and Prometheus has fewer of them"
-	whyModels = "of which models it is true is in their configuration, which is on no page"
+	whyShown  = "the server counts or exposes it itself"
+	whyBeyond = "it comes from the server's API, the configuration or the exporter"
+	whyByKind = "what it is made from differs by kind of server and release"
+	whyOnce   = "failures that an ensemble counts twice are counted once, together with those of its steps"
+	whyPages  = "it uses every page of the window, and Prometheus has fewer"
+	whyModels = "it depends on the configuration of models, which is on no page"
 )
 
-// rateQuery is the query of the growth a second of a counter.
 func rateQuery(signal engine.Signal) string { return "rate(" + Prefix + string(signal) + "[1m])" }

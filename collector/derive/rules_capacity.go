@@ -6,54 +6,60 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// hiddenQueue estimates how many requests wait where no metric shows them: by
-// Little's law the time of all requests that ended, by time, is how many were in
-// the server, and those that the executor and the core show are not hidden. It
-// adds up all fronts of an executor; one whose times are not those of whole
-// requests must have had none over the window.
+// hiddenQueue estimates how many requests wait where no metric shows them. By Little's
+// law, the total time of the requests that ended, divided by time, is how many were in
+// the server; those that the executor and the core show are not hidden. It adds up all
+// entry models of an executor; one whose times are not those of whole requests must
+// have had none over the window.
 func hiddenQueue() Rule {
 	in := allOf(engine.ModelRequestSeconds, engine.RequestsActive)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
-		active := p.single(engine.RequestsActive, id)
-		var times, others []int
-		gates := []Gate{p.executorGate(id), p.onlyWithout(checkFrozen, id)}
-		for _, front := range p.fronts(id) {
-			if !p.trusted(front.model) {
-				others = append(others, p.counted(p.at(engine.ModelSuccess, id, front))...)
+		active := p.singleColumn(engine.RequestsActive, id)
+		var durations, others []int
+		gates := []Gate{p.executorGate(id), p.gate(id, checkFrozen)}
+		for _, mv := range p.modelVersions(id) {
+			if !p.trusted(mv.model) {
+				others = append(others, p.groupColumns(p.versionGroups(engine.ModelSuccess, id, mv))...)
 				continue
 			}
-			times = append(times, p.counted(p.at(engine.ModelRequestSeconds, id, front))...)
-			gates = append(gates, p.onlyWithout(checkDurations, front.model))
+			durations = append(durations, p.groupColumns(p.versionGroups(engine.ModelRequestSeconds, id, mv))...)
+			gates = append(gates, p.gate(mv.model, checkDurations))
 		}
-		if len(times) == 0 || active < 0 {
+		if len(durations) == 0 || active < 0 {
 			return
 		}
-		shown := append(p.counted(p.queues(id)), active)
-		all := slices.Concat(times, shown)
+		shown := append(p.groupColumns(p.queues(id)), active)
+		all := slices.Concat(durations, shown)
 		p.emit(f, p.forModel(id), every(gates...), func(w *Window) (float64, bool) {
-			row, seconds, ok := w.common(all)
+			row, seconds, ok := w.stretch(all)
 			if !ok {
 				return 0, false
 			}
-			return max(w.grown(times, row)/seconds-w.mean(shown, row), 0), w.still(others, times)
+			hidden := max(w.increaseFrom(row, durations)/seconds-w.meanFrom(row, shown), 0)
+			if len(others) == 0 {
+				return hidden, true
+			}
+			_, whole, _ := w.Increase(durations...)
+			ended, over, known := w.Increase(others...)
+			return hidden, known && ended == 0 && over >= whole
 		})
 	}).because(whyPages)
 }
 
-// headroom is how many more requests fit in: free places of the batch, and of
-// the KV cache as many as its free tokens hold of the mean request.
+// headroom exposes how many more requests fit in: free slots of the batch, or as many mean
+// requests as the free tokens of the KV cache hold.
 func headroom() Rule {
-	free, limit := cacheFree(), requestsLimit()
-	return eachEntry(admitted().inputs.and(limit.inputs), func(p *Plan, f *Family, id string) {
-		busy, most, tokens := admitted().of(p, id), limit.of(p, id), free.of(p, id)
-		prompt, output := p.meanOver(p.of(engine.RequestPromptTokens, id)), p.meanOver(p.of(engine.RequestOutputTokens, id))
-		p.emit(f, p.forModel(id), p.held(id, (*Plan).executorGate, without(checkBlocks)), func(w *Window) (float64, bool) {
+	free, limits := cacheFree(), requestsLimit()
+	return eachEntry(admitted().inputs.and(limits.inputs), func(p *Plan, f *Family, id string) {
+		busy, limit, tokens := admitted().eval(p, id), limits.eval(p, id), free.eval(p, id)
+		prompt, output := p.meanOver(p.groupsOf(engine.RequestPromptTokens, id)), p.meanOver(p.groupsOf(engine.RequestOutputTokens, id))
+		p.emit(f, p.forModel(id), p.gate(id, executorRuns, checkBlocks), func(w *Window) (float64, bool) {
 			now, okNow := busy(w)
-			all, okAll := most(w)
+			all, okAll := limit(w)
 			v := max(all-now, 0)
-			left, okLeft := given(tokens, w)
-			in, okIn := given(prompt, w)
-			out, okOut := given(output, w)
+			left, okLeft := valueOf(tokens, w)
+			in, okIn := valueOf(prompt, w)
+			out, okOut := valueOf(output, w)
 			if okLeft && okIn && okOut && in+out > 0 {
 				v = min(v, left/(in+out))
 			}
@@ -72,28 +78,28 @@ const (
 	limitedByUnknown = "unknown"
 )
 
-// limits are the values that say what an engine is limited by.
+// limits holds the values that tell what limits an engine.
 type limits struct {
-	admitted, most, waits, core, cache, paused, prefill Eval
+	admitted, limit, waits, core, cache, paused, prefill Eval
 }
 
-// by is the resource for want of which requests wait, false where it is not
-// known: a KV cache that is full, or for which requests were paused, before the
-// batch that it keeps from filling; then prefills, which let others wait although
-// both have room; then the server's own queue before an engine with room.
+// by returns the resource that requests wait for, or false if that is unknown. A KV
+// cache that is full, or for which requests were paused, comes before the batch that it
+// keeps from filling; then prefills, which make others wait although both have capacity
+// left; then the server's own queue in front of an engine with free slots.
 func (l *limits) by(w *Window) (string, bool) {
 	const full = 0.95
-	now, okNow := given(l.admitted, w)
-	most, okMost := given(l.most, w)
-	waits, okWaits := given(l.waits, w)
+	now, okNow := valueOf(l.admitted, w)
+	limit, okLimit := valueOf(l.limit, w)
+	waits, okWaits := valueOf(l.waits, w)
 	if !okWaits || !okNow {
 		return "", false
 	}
-	core, okCore := l.core(w)
-	cache, _ := given(l.cache, w)
-	paused, _ := given(l.paused, w)
-	prefill, _ := given(l.prefill, w)
-	saturated := okMost && most > 0 && now >= most
+	core, okCore := valueOf(l.core, w)
+	cache, _ := valueOf(l.cache, w)
+	paused, _ := valueOf(l.paused, w)
+	prefill, _ := valueOf(l.prefill, w)
+	saturated := okLimit && limit > 0 && now >= limit
 	switch {
 	case paused > 0 || cache >= full && waits > 0:
 		return limitedByCache, true
@@ -103,7 +109,7 @@ func (l *limits) by(w *Window) (string, bool) {
 		return limitedByPrefill, true
 	case waits > 0:
 		return limitedByUnknown, true
-	case !okCore:
+	case l.core != nil && !okCore:
 		return "", false
 	case core > 0:
 		return limitedByCore, true
@@ -111,18 +117,17 @@ func (l *limits) by(w *Window) (string, bool) {
 	return limitedByNothing, true
 }
 
-// limitedBy is 1 for the resource that limits the engine now.
 func limitedBy() Rule {
 	waits, cache := waiting(), cacheUse()
 	return eachEntry(admitted().inputs.and(waits.inputs), func(p *Plan, f *Family, id string) {
 		l := &limits{
-			admitted: admitted().of(p, id), most: requestsLimit().of(p, id), waits: waits.of(p, id), core: orNone(p.pending(id)),
-			cache: cache.of(p, id), paused: p.sum(slices.Concat(p.of(engine.RequestsPaused, id), p.of(engine.RequestsPreempted, id))),
+			admitted: admitted().eval(p, id), limit: requestsLimit().eval(p, id), waits: waits.eval(p, id), core: p.pending(id),
+			cache: cache.eval(p, id), paused: p.sum(slices.Concat(p.groupsOf(engine.RequestsPaused, id), p.groupsOf(engine.RequestsPreempted, id))),
 			prefill: p.total(engine.RequestsPrefill, id),
 		}
-		limit := once(p, l.by)
+		limit := oncePerPage(p, l.by)
 		for _, resource := range []string{limitedBySlots, limitedByCache, limitedByPrefill, limitedByCore, limitedByNothing, limitedByUnknown} {
-			p.emit(f, p.forModel(id, "resource", resource), p.held(id, (*Plan).executorGate, without(checkBlocks), without(checkFraction)), func(w *Window) (float64, bool) {
+			p.emit(f, p.forModel(id, "resource", resource), p.gate(id, executorRuns, checkBlocks, checkFraction), func(w *Window) (float64, bool) {
 				by, ok := limit(w)
 				return flag(by == resource), ok
 			})
@@ -130,8 +135,7 @@ func limitedBy() Rule {
 	}).by("resource")
 }
 
-// measured are the latencies of which the share of requests that they measured
-// is shown, by the word of the family's name.
+// measured returns the latencies whose coverage is exposed, by the name of the family.
 func measured() map[string]histograms {
 	return map[string]histograms{
 		"request_duration": wholeRequests(), "time_to_first_token": firstTokens(),
@@ -139,29 +143,29 @@ func measured() map[string]histograms {
 	}
 }
 
-// coverage is the share of the requests that ended over the window which a
-// latency measured: what is not measured, nobody sees. It is of fronts all of whose
-// failures are counted; of others nobody knows how many were not measured.
+// coverage exposes the share of the requests that ended over the window which a latency has
+// measured, for model versions all of whose failures are counted: for others nobody
+// knows how many were not measured.
 func coverage() Rule {
 	in := inputs{}
 	for _, name := range sorted(measured()) {
 		in = in.or(measured()[name].inputs)
 	}
-	return eachFront(in.and(failuresCounted()), func(p *Plan, f *Family, id string, at front) {
+	return eachModelVersion(in.and(failuresCounted()), func(p *Plan, f *Family, id string, mv modelVersion) {
 		for _, name := range sorted(measured()) {
-			groups := measured()[name].of(p, id, at)
-			if share := p.covered(groups, id, at); share != nil {
-				p.emit(f, p.forGroups(groups, id, at, "signal", name), every(p.gatesOf(groups), p.onlyWithout(checkFrozen, id)), share)
+			groups := measured()[name].groups(p, id, mv)
+			if share := p.covered(groups, id, mv); share != nil {
+				p.emit(f, p.forGroups(groups, id, mv, "signal", name), every(p.gatesOf(groups), p.gate(id, checkFrozen)), share)
 			}
 		}
 	}).by("signal").because(whyOnce)
 }
 
-// covered is the share of the requests that ended which histograms measured; nil where
-// not all that ended are known.
-func (p *Plan) covered(groups []*group, id string, at front) Eval {
+// covered returns the share of the requests that ended which histograms have measured; it is
+// nil if not all that ended are known.
+func (p *Plan) covered(groups []*group, id string, mv modelVersion) Eval {
 	_, counts := p.observations(groups)
-	all, outcomes := slices.Clone(counts), p.outcomesOf(groups, id, at)
+	all, outcomes := slices.Clone(counts), p.outcomesOf(groups, id, mv)
 	for _, o := range outcomes {
 		all = append(all, o.all...)
 	}
@@ -169,7 +173,7 @@ func (p *Plan) covered(groups []*group, id string, at front) Eval {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		row, _, ok := w.common(all)
+		row, _, ok := w.stretch(all)
 		if !ok {
 			return 0, false
 		}
@@ -177,20 +181,21 @@ func (p *Plan) covered(groups []*group, id string, at front) Eval {
 		for _, o := range outcomes {
 			ended += o.total(w, row)
 		}
-		return min(w.grown(counts, row)/ended, 1), ended > 0
+		return min(w.increaseFrom(row, counts)/ended, 1), ended > 0
 	}
 }
 
-// outcomesOf are what became of the requests that histograms are of: those of the
-// front, or, of an engine's, of all fronts; none where any front's are not known.
-func (p *Plan) outcomesOf(groups []*group, id string, at front) (all []*outcome) {
-	fronts := []front{at}
+// outcomesOf returns the outcomes of the requests that histograms measure: those of the
+// model version, or of all if the histograms belong to the engine. There are none if
+// any is incomplete.
+func (p *Plan) outcomesOf(groups []*group, id string, mv modelVersion) (all []*outcome) {
+	versions := []modelVersion{mv}
 	if len(groups) > 0 && groups[0].meaning.Scope != engine.OfModel {
-		fronts = p.fronts(id)
+		versions = p.modelVersions(id)
 	}
-	for _, of := range fronts {
-		o := p.outcome(id, of)
-		if o == nil || !o.known {
+	for _, version := range versions {
+		o := p.outcome(id, version)
+		if o == nil || !o.complete {
 			return nil
 		}
 		all = append(all, o)

@@ -1,123 +1,122 @@
 package derive
 
 import (
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// histograms are those that a formula reads, for one front: usually one.
+// histograms are those that a formula reads for one model version, usually one.
 type histograms struct {
-	// signal is what they are of, by which a family passes them on.
+	// signal is what they measure, under which a family passes them on.
 	signal engine.Signal
 	inputs inputs
-	// byModel says that they may be of single models.
+	// byModel reports that they may belong to single models.
 	byModel bool
-	of      func(p *Plan, id string, at front) []*group
+	groups  func(p *Plan, id string, mv modelVersion) []*group
 }
 
-// observed are the histograms of a signal of an engine.
+// observed returns the histograms of a signal of an engine.
 func observed(signal engine.Signal) histograms {
-	return histograms{signal: signal, inputs: allOf(signal), of: func(p *Plan, id string, at front) []*group { return p.exposed(signal, id, at) }}
+	return histograms{signal: signal, inputs: allOf(signal), groups: func(p *Plan, id string, mv modelVersion) []*group { return p.exposed(signal, id, mv) }}
 }
 
-// rule makes series of the histograms of one front after the other, given the
-// labels of what is made of them.
-func (h histograms) rule(more inputs, of func(p *Plan, f *Family, id string, at front, groups []*group, lset labels.Labels)) Rule {
+// rule returns a rule that calls add with the histograms of each model version, and the
+// labels of what is computed from them.
+func (h histograms) rule(more inputs, add func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels)) Rule {
 	in := h.inputs.or(more)
-	one := func(p *Plan, f *Family, id string, at front) {
-		groups := h.of(p, id, at)
-		of(p, f, id, at, groups, p.forGroups(groups, id, at))
+	one := func(p *Plan, f *Family, id string, mv modelVersion) {
+		groups := h.groups(p, id, mv)
+		add(p, f, id, mv, groups, p.forGroups(groups, id, mv))
 	}
 	if h.byModel {
-		return eachFront(in, one)
+		return eachModelVersion(in, one)
 	}
-	return eachEntry(in, func(p *Plan, f *Family, id string) { one(p, f, id, front{}) })
+	return eachEntry(in, func(p *Plan, f *Family, id string) { one(p, f, id, modelVersion{}) })
 }
 
-// exposed are the groups of a signal of an engine, which are of all fronts
-// together: the first of them stands for all, and so does none.
-func (p *Plan) exposed(signal engine.Signal, id string, at front) []*group {
-	if at != (front{}) && at != p.fronts(id)[0] {
+// exposed returns the groups of a signal of an engine, which cover all model versions:
+// the first one stands for all, and so does the zero value.
+func (p *Plan) exposed(signal engine.Signal, id string, mv modelVersion) []*group {
+	if mv != (modelVersion{}) && mv != p.modelVersions(id)[0] {
 		return nil
 	}
-	return p.of(signal, id)
+	return p.groupsOf(signal, id)
 }
 
-// forGroups are the labels of what is made of groups: those of the front, unless
-// they are of the engine.
-func (p *Plan) forGroups(groups []*group, id string, at front, pairs ...string) labels.Labels {
+// forGroups returns the labels of what is computed from groups: those of the model
+// version, unless the groups belong to the engine.
+func (p *Plan) forGroups(groups []*group, id string, mv modelVersion, pairs ...string) labels.Labels {
 	if len(groups) == 0 || groups[0].meaning.Scope != engine.OfModel {
-		at = front{}
+		mv = modelVersion{}
 	}
-	return p.forFront(id, at, pairs...)
+	return p.forModelVersion(id, mv, pairs...)
 }
 
-// firstTokens are the times to the first token: as exposed, or the times to the
+// firstTokens returns the times to the first token: as exposed, or the times to the
 // first response of entry models that stream.
 func firstTokens() histograms {
 	return orFirstResponse(engine.FirstToken, true)
 }
 
-// wholeRequests are the times of requests: as exposed, of an engine or of a model that
-// does not hand them over, or the times to the first response of entry models that do
-// not stream, which is their last.
+// wholeRequests returns the times of requests: as exposed by an engine, or by a model
+// that does not hand them over, or the times to the first response of entry models that
+// do not stream, which is their last.
 func wholeRequests() histograms {
 	h := orFirstResponse(engine.RequestDuration, false)
-	orFirst := h.of
+	orFirst := h.groups
 	h.inputs = h.inputs.or(anyOf(engine.ModelRequestTimes))
-	h.of = func(p *Plan, id string, at front) []*group {
-		times := p.at(engine.ModelRequestTimes, id, at)
-		if len(p.of(engine.RequestDuration, id)) > 0 || len(times) == 0 || !p.trusted(at.model) {
-			return orFirst(p, id, at)
+	h.groups = func(p *Plan, id string, mv modelVersion) []*group {
+		times := p.versionGroups(engine.ModelRequestTimes, id, mv)
+		if len(p.groupsOf(engine.RequestDuration, id)) > 0 || len(times) == 0 || !p.trusted(mv.model) {
+			return orFirst(p, id, mv)
 		}
 		return times
 	}
 	return h
 }
 
-// orFirstResponse are the histograms of a signal, or else the first responses of
+// orFirstResponse returns the histograms of a signal, or else the first responses of
 // models that stream, or of those that do not.
 func orFirstResponse(signal engine.Signal, streaming bool) histograms {
-	return histograms{signal, anyOf(signal, engine.ModelFirstResponse), true, func(p *Plan, id string, at front) []*group {
-		if len(p.of(signal, id)) > 0 {
-			return p.exposed(signal, id, at)
+	return histograms{signal, anyOf(signal, engine.ModelFirstResponse), true, func(p *Plan, id string, mv modelVersion) []*group {
+		if len(p.groupsOf(signal, id)) > 0 {
+			return p.exposed(signal, id, mv)
 		}
-		return selected(p.at(engine.ModelFirstResponse, id, at), func(g *group) bool {
+		return filter(p.versionGroups(engine.ModelFirstResponse, id, mv), func(g *group) bool {
 			streams, known := p.streams(g.model)
 			return known && streams == streaming
 		})
 	}}
 }
 
-// passedOn passes histograms on, one for each front.
+// passedOn passes on histograms, one for each model version.
 func passedOn(h histograms) Rule {
-	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ front, groups []*group, lset labels.Labels) {
+	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
 		for _, g := range groups {
 			p.distribute(f, g, lset)
 		}
-	}).because(whyShown)
+	}).because(whyShown).typed(model.MetricTypeHistogram)
 }
 
-// streams says whether a model's first response is its first token. Where the
-// server did not say, one that has the histogram while others have not is
-// decoupled: up to 25.12 only those had it; else it is not known.
-func (p *Plan) streams(model string) (streams, known bool) {
-	if streams, known = p.identity.Topology.Streams(model); known {
+// streams reports whether a model's first response is its first token. If the server
+// does not tell, a model that has the histogram while others lack it is decoupled: up
+// to 25.12 only those had it. Else it is unknown.
+func (p *Plan) streams(name string) (streams, known bool) {
+	if streams, known = p.identity.Topology.Streams(name); known {
 		return streams, true
 	}
 	have := make(map[string]bool)
 	for _, g := range p.groups[engine.ModelFirstResponse] {
 		have[g.model] = true
 	}
-	return true, len(have) < p.loaded
+	return true, len(have) < p.loadedModels
 }
 
-// meanOver is the mean of a histogram's observations over the window.
-func (p *Plan) meanOver(groups []*group) Eval { return quotient(p.observations(groups)) }
+func (p *Plan) meanOver(groups []*group) Eval { return growthRatio(p.observations(groups)) }
 
-// observations are the columns of histograms that have the sum and the number of what
-// was observed.
+// observations returns the columns of the sums and counts of histograms.
 func (p *Plan) observations(groups []*group) (sums, counts []int) {
 	for _, g := range groups {
 		sums = append(sums, p.columnsOf(g.sum)...)
@@ -126,53 +125,51 @@ func (p *Plan) observations(groups []*group) (sums, counts []int) {
 	return sums, counts
 }
 
-// mean is the mean of histograms over the window.
 func mean(h histograms) Rule {
 	name := Prefix + string(h.signal)
-	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ front, groups []*group, lset labels.Labels) {
+	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
 		p.emit(f, lset, p.gatesOf(groups), p.meanOver(groups))
 	}).queried("rate(" + name + "_sum[1m]) / rate(" + name + "_count[1m])")
 }
 
-// durations are the signals of which [Plan.duration] is made.
+// durations returns the signals that [Plan.duration] needs.
 func durations() inputs {
 	return anyOf(engine.RequestDuration).or(allOf(engine.ModelRequestSeconds, engine.ModelSuccess))
 }
 
-// duration is the mean time of a front's requests over the window, what it is
-// made of, and what holds it back.
-func (p *Plan) duration(id string, at front) (Eval, []*group, Gate) {
-	if of := p.of(engine.RequestDuration, id); len(of) > 0 {
-		of = p.exposed(engine.RequestDuration, id, at)
-		return p.meanOver(of), of, nil
+// duration returns the mean time of a model version's requests over the window, the
+// groups that it is computed from, and its gate.
+func (p *Plan) duration(id string, mv modelVersion) (Eval, []*group, Gate) {
+	if len(p.groupsOf(engine.RequestDuration, id)) > 0 {
+		groups := p.exposed(engine.RequestDuration, id, mv)
+		return p.meanOver(groups), groups, nil
 	}
-	if !p.trusted(at.model) {
+	if !p.trusted(mv.model) {
 		return nil, nil, nil
 	}
-	gate := every(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkDurations, at.model))
-	times, counts := p.at(engine.ModelRequestSeconds, id, at), p.at(engine.ModelSuccess, id, at)
-	return quotient(p.counted(times), p.counted(counts)), times, gate
+	gate := every(p.gate(id, checkFrozen), p.gate(mv.model, checkDurations))
+	times, counts := p.versionGroups(engine.ModelRequestSeconds, id, mv), p.versionGroups(engine.ModelSuccess, id, mv)
+	return growthRatio(p.groupColumns(times), p.groupColumns(counts)), times, gate
 }
 
-// meanDuration is the mean time of a front's requests.
 func meanDuration() Rule {
-	return eachFront(durations(), func(p *Plan, f *Family, id string, at front) {
-		e, of, gate := p.duration(id, at)
-		p.emit(f, p.forGroups(of, id, at), gate, e)
+	return eachModelVersion(durations(), func(p *Plan, f *Family, id string, mv modelVersion) {
+		e, groups, gate := p.duration(id, mv)
+		p.emit(f, p.forGroups(groups, id, mv), gate, e)
 	}).because(whyModels)
 }
 
-// tokenTimeEstimate is the time between tokens from means alone. The tokens of a
-// request are those of all fronts, so that it takes a sole one.
+// tokenTimeEstimate exposes the time between tokens, from means alone. The tokens of a
+// request are those of all model versions, so that it takes a single one.
 func tokenTimeEstimate() Rule {
 	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens))
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
-		fronts := p.fronts(id)
-		if len(fronts) != 1 {
+		versions := p.modelVersions(id)
+		if len(versions) != 1 {
 			return
 		}
-		whole, _, gate := p.duration(id, fronts[0])
-		first, tokens := p.meanOver(firstTokens().of(p, id, fronts[0])), p.meanOver(p.of(engine.RequestOutputTokens, id))
+		whole, _, gate := p.duration(id, versions[0])
+		first, tokens := p.meanOver(firstTokens().groups(p, id, versions[0])), p.meanOver(p.groupsOf(engine.RequestOutputTokens, id))
 		if whole == nil || first == nil || tokens == nil {
 			return
 		}

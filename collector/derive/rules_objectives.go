@@ -13,20 +13,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// objective counts the requests of one front by an objective. All three only
-// grow, as long as the server's own counters do: what the server counted is all
-// they are made of, so that a restart of the exporter loses nothing but how high
-// what is [lessened] was.
+// objective counts the requests of one model version by an objective. Its counters only
+// grow as long as the server's do: they depend on nothing else, so that a restart of
+// the exporter loses only the maximum of a [netCounter].
 type objective struct {
 	name   ObjectiveName
 	labels labels.Labels
 	gate   Gate
-	// all are the requests, least and most those that were bad.
-	all, least, most Eval
-	reason           string
+	// all counts the requests, lower and upper are bounds of how many were bad.
+	all, lower, upper Eval
+	reason            string
 }
 
-// objectiveInputs are what objectives are measured by.
 func objectiveInputs() inputs {
 	var in inputs
 	for _, h := range objectiveHistograms() {
@@ -35,7 +33,6 @@ func objectiveInputs() inputs {
 	return in.or(allOf(engine.ModelSuccess, engine.ModelFailed)).or(allOf(engine.RequestsFinished, engine.FailuresCounted))
 }
 
-// objectiveHistograms are the histograms of the objectives of time.
 func objectiveHistograms() map[ObjectiveName]histograms {
 	return map[ObjectiveName]histograms{
 		TTFT: firstTokens(), E2E: wholeRequests(),
@@ -43,45 +40,43 @@ func objectiveHistograms() map[ObjectiveName]histograms {
 	}
 }
 
-// objectiveRequests are the requests that objectives count.
 func objectiveRequests() Rule {
 	return eachObjective(func(p *Plan, f *Family, o *objective) {
 		p.emit(f, withLabel(o.labels, labelSLO, string(o.name)), o.gate, o.all)
 	})
 }
 
-// objectiveBad are the requests that were not good, as two bounds.
+// objectiveBad counts the requests that were not good, as two bounds.
 func objectiveBad() Rule {
 	return eachObjective(func(p *Plan, f *Family, o *objective) {
-		of := labels.NewBuilder(o.labels).Set(labelSLO, string(o.name))
-		p.emit(f, of.Set(labelBound, "lower").Labels(), o.gate, o.least)
-		p.emit(f, of.Set(labelBound, "upper").Labels(), o.gate, o.most)
+		b := labels.NewBuilder(o.labels).Set(labelSLO, string(o.name))
+		p.emit(f, b.Set(labelBound, "lower").Labels(), o.gate, o.lower)
+		p.emit(f, b.Set(labelBound, "upper").Labels(), o.gate, o.upper)
 	}).by(labelBound)
 }
 
-// The labels of objectives.
 const (
 	labelSLO   = "slo"
 	labelBound = "bound"
 )
 
-// eachObjective makes the series of one objective after the other.
-func eachObjective(of func(p *Plan, f *Family, o *objective)) Rule {
+// eachObjective returns a rule that calls add for each objective of each model version.
+func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
 	return Rule{inputs: objectiveInputs(), scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
-		for _, want := range p.wanted {
+		for _, want := range p.objectives {
 			measured, _ := p.measure(want)
 			for _, o := range measured {
-				of(p, f, o)
+				add(p, f, o)
 			}
 		}
 	}}.by("model", labelSLO, "version")
 }
 
-// objectives say for each objective of the pool whether it is measured; of those
-// that the page may yet show nothing is said.
-func (p *Plan) objectives() []target.Check {
+// measurable reports for each objective of the pool whether it is measured, and leaves
+// out those that the page may still show.
+func (p *Plan) measurable() []target.Check {
 	var all []target.Check
-	for _, want := range p.wanted {
+	for _, want := range p.objectives {
 		measured, reason := p.measure(want)
 		switch {
 		case len(measured) > 0:
@@ -93,13 +88,19 @@ func (p *Plan) objectives() []target.Check {
 	return all
 }
 
-// measure counts the requests of each front by an objective; where it cannot, the
-// reason says why, and is empty while no request has ended.
+// measure counts the requests of each model version by an objective. If it cannot, the
+// reason tells why, and is empty while no request has ended.
 func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
-	in, one := p.measures(want)
+	in, one := ended(), p.available
+	if want.Name != Availability {
+		h := objectiveHistograms()[want.Name]
+		in, one = h.inputs, func(id string, mv modelVersion) (*objective, string) {
+			return p.within(h, id, mv, want.Within.Seconds())
+		}
+	}
 	for _, id := range p.ids(in) {
-		for _, at := range p.fronts(id) {
-			o, why := one(id, at)
+		for _, mv := range p.modelVersions(id) {
+			o, why := one(id, mv)
 			if o != nil {
 				o.name = want.Name
 				measured = append(measured, o)
@@ -111,70 +112,57 @@ func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
 	if len(measured) > 0 || reason != "" || p.quirks.CountersAppear && !ended().met(p.has) {
 		return measured, reason
 	}
-	return nil, "the page has nothing that says how long it took or how it ended"
+	return nil, "the page shows neither how long requests took nor how they ended"
 }
 
-// measures are what an objective needs, and how it counts the requests of a
-// front.
-func (p *Plan) measures(want Objective) (inputs, func(id string, at front) (*objective, string)) {
-	if want.Name == Availability {
-		return ended(), p.available
-	}
-	h := objectiveHistograms()[want.Name]
-	return h.inputs, func(id string, at front) (*objective, string) {
-		return p.within(h, id, at, want.Within.Seconds())
-	}
-}
-
-// within counts the requests of a front that took at most so many seconds.
-func (p *Plan) within(h histograms, id string, at front, seconds float64) (*objective, string) {
-	groups := h.of(p, id, at)
+// within counts the requests of a model version that took at most some seconds.
+func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64) (*objective, string) {
+	groups := h.groups(p, id, mv)
 	if len(groups) == 0 {
 		return nil, ""
 	}
 	if len(groups) > 1 {
-		return nil, "several histograms say how long it took"
+		return nil, "several histograms measure it"
 	}
 	g := groups[0]
 	name, _, _ := strings.Cut(g.meaning.Name, "_bucket")
 	switch {
 	case g.meaning.Form != engine.Histogram || len(g.buckets) < 2 || !g.complete():
 		return nil, name + " has no buckets"
-	case p.falsified(g):
+	case p.endsEarly(g):
 		return nil, name + " may end when a request is handed over, long before its last token"
 	}
 	last := len(g.buckets) - 1
-	up := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.at/math.Pow10(g.meaning.Shift), seconds) })
+	up := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.bound/math.Pow10(g.meaning.Shift), seconds) })
 	if up == last {
-		return nil, fmt.Sprintf("the largest bucket of %s ends at %s: slower requests are not told apart", name, secondsOf(g, last-1))
+		return nil, fmt.Sprintf("the largest bucket of %s ends at %s: slower requests cannot be told apart", name, secondsOf(g, last-1))
 	}
 	count := func(i int) Eval { return combine(p.columnsOf(g.buckets[i].members), engine.Sum) }
 	all := count(last)
-	o := &objective{labels: p.forGroups(groups, id, at), gate: p.gateOf(g), least: beyond(all, count(up))}
-	o.all = pairwise(all, o.least, func(n, _ float64) float64 { return n })
-	o.most, o.reason = o.least, fmt.Sprintf("a bucket of %s ends at the target", name)
-	if between := !atLeast(seconds, g.buckets[up].at/math.Pow10(g.meaning.Shift)); between {
+	o := &objective{labels: p.forGroups(groups, id, mv), gate: p.gateOf(g), lower: beyond(all, count(up))}
+	o.all = pairwise(all, o.lower, func(n, _ float64) float64 { return n })
+	o.upper, o.reason = o.lower, fmt.Sprintf("a bucket of %s ends at the target", name)
+	if between := !atLeast(seconds, g.buckets[up].bound/math.Pow10(g.meaning.Shift)); between {
 		below := "0 s"
-		o.most = o.all
+		o.upper = o.all
 		if up > 0 {
-			below, o.most = secondsOf(g, up-1), beyond(all, count(up-1))
+			below, o.upper = secondsOf(g, up-1), beyond(all, count(up-1))
 		}
-		o.reason = fmt.Sprintf("between the buckets of %s that end at %s and %s: bad requests are counted as two bounds", name, below, secondsOf(g, up))
+		o.reason = fmt.Sprintf("the target lies between the buckets of %s that end at %s and %s: bad requests are counted as two bounds", name, below, secondsOf(g, up))
 	}
 	return o, ""
 }
 
-// atLeast says whether a bound is not below a time, but for what a change of
-// units costs.
+// atLeast reports whether a bound is not below a time, but for rounding errors of
+// units.
 func atLeast(bound, seconds float64) bool { return bound >= seconds*(1-1e-9) }
 
-// secondsOf is the bound of a bucket for people.
+// secondsOf formats the bound of a bucket for humans.
 func secondsOf(g *group, i int) string {
-	return strconv.FormatFloat(g.buckets[i].at/math.Pow10(g.meaning.Shift), 'g', 6, 64) + " s"
+	return strconv.FormatFloat(g.buckets[i].bound/math.Pow10(g.meaning.Shift), 'g', 6, 64) + " s"
 }
 
-// beyond is how many of all are not in a bucket; no value where there would be
-// less than none.
+// beyond returns how many of all are not in a bucket, without a value if that is negative.
 func beyond(all, in Eval) Eval {
 	return func(w *Window) (float64, bool) {
 		n, known := all(w)
@@ -183,54 +171,47 @@ func beyond(all, in Eval) Eval {
 	}
 }
 
-// available counts the requests of a front that did not fail by the server's
+// available counts the requests of a model version that did not fail by the server's
 // fault.
-func (p *Plan) available(id string, at front) (*objective, string) {
-	o := p.outcome(id, at)
-	switch {
-	case o == nil:
+func (p *Plan) available(id string, mv modelVersion) (*objective, string) {
+	o := p.outcome(id, mv)
+	if o == nil {
 		return nil, ""
-	case !o.known:
-		return nil, "the server does not count all failures, or that is not known"
+	}
+	server := o.tally(engine.ClassServer)
+	switch {
+	case !o.complete:
+		return nil, "the server does not count all failures, or it is unknown whether it does"
 	case !slices.Contains(p.classes(o), engine.ClassServer):
-		return nil, "the server does not count the requests that fail by its own fault"
-	case o.of(engine.ClassServer).partial:
-		return nil, "the server counts only some of the requests that fail by its own fault"
+		return nil, "the server does not count the requests that fail by its fault"
+	case server.partial:
+		return nil, "the server counts only some of the requests that fail by its fault"
 	}
 	return &objective{
-		labels: p.forFront(id, at), gate: p.held(id, without(checkFrozen), without(checkSurvived)),
+		labels: p.forModelVersion(id, mv), gate: p.gate(id, checkFrozen, checkSurvived),
 		all:   func(w *Window) (float64, bool) { return o.soFar(w, classOrder...) },
-		least: func(w *Window) (float64, bool) { return o.soFar(w, engine.ClassServer) },
-		most: func(w *Window) (float64, bool) {
-			least, ok := o.soFar(w, engine.ClassServer)
-			twice, also := w.totals(o.classes[engine.ClassServer].twice)
-			return least + twice/2, ok && also
+		lower: func(w *Window) (float64, bool) { return o.soFar(w, engine.ClassServer) },
+		upper: func(w *Window) (float64, bool) {
+			lower, ok := o.soFar(w, engine.ClassServer)
+			double, also := w.totals(server.double)
+			return lower + double/2, ok && also
 		},
 		reason: "requests are counted by how they ended",
 	}, ""
 }
 
-// soFar is how many requests of some classes ended since the server started: of
-// those that an ensemble counts twice the half, which is the least.
+// soFar returns how many requests of some classes ended since the server started. It
+// takes half of those that an ensemble counts twice, which is the minimum.
 func (o *outcome) soFar(w *Window, classes ...engine.Class) (float64, bool) {
 	sum := 0.0
 	for _, class := range classes {
-		c := o.classes[class]
-		if c == nil {
-			continue
-		}
-		counted, ok := c.soFar(w)
+		t := o.tally(class)
+		counted, ok := t.soFar(w)
 		if !ok {
 			return 0, false
 		}
-		twice, _ := w.totals(c.twice)
-		sum += counted - twice/2
+		double, _ := w.totals(t.double)
+		sum += counted - double/2
 	}
 	return sum, true
-}
-
-// totals are the newest values of columns together, all of which must be there.
-func (w *Window) totals(columns []int) (float64, bool) {
-	sum := sumOf(w.current, columns)
-	return sum, !math.IsNaN(sum)
 }

@@ -11,149 +11,168 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// front is what clients call under a model id: a model of a server that counts
-// by model, in one of its versions; of other servers the id itself.
-type front struct{ model, version string }
+// modelVersion is what clients call under a model id: a version of a model if the
+// server counts by model, else the zero value, which stands for the id itself.
+type modelVersion struct{ model, version string }
 
-// fronts are those of a model id, in order.
-func (p *Plan) fronts(id string) []front {
-	seen := make(map[front]bool)
+// modelVersions returns those of a model id in order.
+func (p *Plan) modelVersions(id string) []modelVersion {
+	seen := make(map[modelVersion]bool)
 	for _, signal := range []engine.Signal{
 		engine.ModelSuccess, engine.ModelFailed, engine.ModelRequestSeconds, engine.ModelRequestDuration, engine.ModelFirstResponse,
 	} {
-		for _, g := range p.byID[signalOf{signal, id}] {
-			if g.role.Front() {
-				seen[front{g.model, g.version}] = true
-			}
+		for _, g := range p.entryGroups(signal, id) {
+			seen[modelVersion{g.model, g.version}] = true
 		}
 	}
 	if len(seen) == 0 {
-		return []front{{}}
+		return []modelVersion{{}}
 	}
-	return slices.SortedFunc(maps.Keys(seen), func(a, b front) int {
+	return slices.SortedFunc(maps.Keys(seen), func(a, b modelVersion) int {
 		return cmp.Or(strings.Compare(a.model, b.model), strings.Compare(a.version, b.version))
 	})
 }
 
-// countedInside says whether a model counts its own requests when they end: what
-// measures its engine does.
-func (p *Plan) countedInside(id string, of front) bool {
-	return p.failures && slices.ContainsFunc(p.byID[signalOf{engine.EngineHeartbeat, id}], func(g *group) bool {
+// countsOwnRequests reports whether a model counts its own requests when they end, as
+// one does that measures its engine.
+func (p *Plan) countsOwnRequests(id string, mv modelVersion) bool {
+	return p.countsFailures && slices.ContainsFunc(p.groupsOf(engine.EngineHeartbeat, id), func(g *group) bool {
 		return slices.ContainsFunc(g.members, func(m int) bool {
-			return p.sources[m].Model == of.model && p.sources[m].Version == of.version
+			return p.sources[m].Model == mv.model && p.sources[m].Version == mv.version
 		})
 	})
 }
 
-// takenOn says whether a group counts successes that are of requests which a model
-// took on only, where it counts itself how they ended. The server's failures are
-// then those that the model was never given.
-func (p *Plan) takenOn(g *group) bool {
-	return g.signal == engine.ModelSuccess && p.countedInside(g.id, front{g.model, g.version})
+// countsAcceptance reports whether a group counts as successes the requests that a
+// model accepted, which counts itself how they ended. The server's failures are then
+// those that the model was never given.
+func (p *Plan) countsAcceptance(g *group) bool {
+	return g.signal == engine.ModelSuccess && p.countsOwnRequests(g.id, modelVersion{g.model, g.version})
 }
 
-// at are the groups of a signal for one front.
-func (p *Plan) at(signal engine.Signal, id string, of front) []*group {
-	return selected(p.front(signal, id), func(g *group) bool {
-		return g.meaning.Scope != engine.OfModel || g.model == of.model && g.version == of.version && !p.takenOn(g)
+// versionGroups returns the groups of a signal for one model version.
+func (p *Plan) versionGroups(signal engine.Signal, id string, mv modelVersion) []*group {
+	return filter(p.entryGroups(signal, id), func(g *group) bool {
+		return g.meaning.Scope != engine.OfModel || g.model == mv.model && g.version == mv.version && !p.countsAcceptance(g)
 	})
 }
 
-// forFront are the labels of a front, with further pairs.
-func (p *Plan) forFront(id string, of front, pairs ...string) labels.Labels {
-	if of.model != "" {
-		pairs = append(slices.Clone(pairs), "model", of.model, "version", of.version)
+// forModelVersion returns the labels of a model version, with further pairs.
+func (p *Plan) forModelVersion(id string, mv modelVersion, pairs ...string) labels.Labels {
+	if mv.model != "" {
+		pairs = append(slices.Clone(pairs), "model", mv.model, "version", mv.version)
 	}
 	return p.forModel(id, pairs...)
 }
 
-// eachFront makes the series of one front after the other, of those model ids for
-// which the page has what is needed.
-func eachFront(in inputs, of func(p *Plan, f *Family, id string, at front)) Rule {
+// eachModelVersion returns a rule that calls add for each model version of the model
+// ids that have the inputs.
+func eachModelVersion(in inputs, add func(p *Plan, f *Family, id string, mv modelVersion)) Rule {
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
-		for _, at := range p.fronts(id) {
-			of(p, f, id, at)
+		for _, mv := range p.modelVersions(id) {
+			add(p, f, id, mv)
 		}
 	}).by("model", "version")
 }
 
-// ended are the counters of requests that ended, well or not.
+// ended returns the counters of requests that ended, successfully or not.
 func ended() inputs {
 	return anyOf(engine.ModelSuccess, engine.RequestsFinished, engine.RequestsFailed)
 }
 
-// outcome is what became of the requests of one front: the counters of those that
-// ended by class. They are compared over one stretch in which all of them are
-// whole.
+// outcome holds the counters of the requests of one model version that ended, by class.
+// They are compared over one stretch in which none of them is interrupted.
 type outcome struct {
 	classes map[engine.Class]*tally
-	// steps are the failures of the parts, others those of the other fronts, which
-	// may have the same parts; only of ensembles that count a failure twice.
+	// steps holds the failures of an ensemble's parts, others those of other entry
+	// models, which may have the same parts; both only if it counts failures twice.
 	steps, others, all []int
-	// known says that all requests that failed are counted, and of which class they are;
-	// inside that the model itself counts them.
-	known, inside bool
-	// ended are the requests that ended over the longest stretch in which all
-	// counters are whole; false when there is none.
-	ended func(w *Window) (endedSince, bool)
+	// complete reports that all failures are counted, and of which class they are, own
+	// that the model itself counts them.
+	complete, own bool
+	// ended returns the requests that ended over the longest stretch.
+	ended func(w *Window) (endedRequests, bool)
 }
 
-// endedSince is how many requests ended since a row, that many seconds ago.
-type endedSince struct {
+// endedRequests is how many requests ended since a row, that many seconds ago.
+type endedRequests struct {
 	row            int
 	seconds, total float64
 }
 
-// tally are the counters of one class: those that count each request once, those
-// of ensembles, which count each failure twice, and those by reason some of whose
-// requests are counted in another class as well.
+// tally holds the counters of one class: those that count each request once, those of
+// ensembles that count each failure twice, and net ones, by reason, of requests that
+// other classes count as well.
 type tally struct {
-	once, twice []int
-	again       map[string]*lessened
-	// inOrder are those of again in the order of their reasons.
-	inOrder []*lessened
-	// partial says that the server counts only some requests of the class.
+	single, double []int
+	net            []*netCounter
+	// partial reports that the server counts only some requests of the class.
 	partial bool
 }
 
-// outcome gathers the counters of a front; nil where it has none.
-func (p *Plan) outcome(id string, of front) *outcome {
-	o := &outcome{classes: make(map[engine.Class]*tally), known: p.failures, inside: p.failures}
-	if of.model != "" {
-		o.inside = p.countedInside(id, of)
-		o.known = o.inside || p.trusted(of.model)
+// netOf returns the net counter of a reason, or nil.
+func (t *tally) netOf(reason string) *netCounter {
+	for _, n := range t.net {
+		if n.reason == reason {
+			return n
+		}
 	}
-	again := p.again(id, of)
+	return nil
+}
+
+// classOrder lists the classes in the order in which they are added up.
+//
+//nolint:gochecknoglobals // constant data.
+var classOrder = append(engine.Classes(), engine.ClassUnknown)
+
+// outcome returns the outcome of a model version, or nil if it has no counters.
+func (p *Plan) outcome(id string, mv modelVersion) *outcome {
+	key := [3]string{id, mv.model, mv.version}
+	o, ok := p.outcomes[key]
+	if !ok {
+		o = p.newOutcome(id, mv)
+		p.outcomes[key] = o
+	}
+	return o
+}
+
+func (p *Plan) newOutcome(id string, mv modelVersion) *outcome {
+	o := &outcome{classes: make(map[engine.Class]*tally), complete: p.countsFailures, own: p.countsFailures}
+	if mv.model != "" {
+		o.own = p.countsOwnRequests(id, mv)
+		o.complete = o.own || p.trusted(mv.model)
+	}
+	recounted := p.recounted(id, mv)
 	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
-		for _, g := range p.at(signal, id, of) {
-			less := slices.Concat(again[g.labels.Get("reason")], p.repeated(g))
-			o.take(p, g, less)
+		for _, g := range p.versionGroups(signal, id, mv) {
+			o.add(p, g, slices.Concat(recounted[g.labels.Get("reason")], p.repeatedBy(g)))
 		}
 	}
 	if len(o.all) == 0 {
 		return nil
 	}
-	o.known = o.known && o.classes[engine.ClassUnknown] == nil
-	o.abort(p, id)
+	o.complete = o.complete && o.classes[engine.ClassUnknown] == nil
+	o.addAborted(p, id)
+	doubled := false
 	for _, class := range classOrder {
-		if c := o.classes[class]; c != nil {
-			for _, reason := range sorted(c.again) {
-				c.again[reason] = p.lessen(id, of, string(class)+"\x00"+reason, c.again[reason])
-				c.inOrder = append(c.inOrder, c.again[reason])
-			}
+		t := o.tally(class)
+		slices.SortFunc(t.net, func(a, b *netCounter) int { return strings.Compare(a.reason, b.reason) })
+		for _, n := range t.net {
+			p.addNet(id, mv, string(class), n)
 		}
+		doubled = doubled || len(t.double) > 0
 	}
-	if slices.ContainsFunc(classOrder, func(class engine.Class) bool { return o.classes[class] != nil && len(o.classes[class].twice) > 0 }) {
-		o.bound(p, p.of(engine.ModelFailed, id), of)
+	if doubled {
+		o.addSteps(p, p.groupsOf(engine.ModelFailed, id), mv)
 	}
-	o.ended = once(p, o.count)
+	o.ended = oncePerPage(p, o.count)
 	return o
 }
 
-// repeated are the counters of other models whose requests a group of no model counts
-// once more.
-func (p *Plan) repeated(g *group) (columns []int) {
-	for _, other := range p.all(g.signal) {
+// repeatedBy returns the counters of other models whose requests a group without a
+// model counts once more.
+func (p *Plan) repeatedBy(g *group) (columns []int) {
+	for _, other := range p.groups[g.signal] {
 		if other.class == g.class && slices.Contains(g.meaning.Outcome.Repeats, other.labels.Get("reason")) {
 			columns = append(columns, p.columnsOf(other.members)...)
 		}
@@ -161,144 +180,137 @@ func (p *Plan) repeated(g *group) (columns []int) {
 	return columns
 }
 
-// soFar is how often requests of the class, and of no other, were counted since the
-// server started.
-func (c *tally) soFar(w *Window) (float64, bool) {
-	columns := slices.Concat(c.once, c.twice)
-	for _, l := range c.inOrder {
-		columns = append(columns, l.column)
+// soFar returns how often requests of the class, and of no other, were counted since
+// the server started.
+func (t *tally) soFar(w *Window) (float64, bool) {
+	columns := slices.Concat(t.single, t.double)
+	for _, n := range t.net {
+		columns = append(columns, n.column)
 	}
 	return w.totals(columns)
 }
 
-// bound adds what bounds how many of a front's failures were counted once.
-func (o *outcome) bound(p *Plan, failures []*group, of front) {
+// addSteps adds the counters that limit how many failures were counted only once.
+func (o *outcome) addSteps(p *Plan, failures []*group, mv modelVersion) {
 	for _, g := range failures {
 		switch columns := p.columnsOf(g.members); {
 		case g.role == engine.RolePart:
 			o.steps = append(o.steps, columns...)
-		case g.role.Front() && (front{g.model, g.version}) != of:
+		case g.role.Front() && (modelVersion{g.model, g.version}) != mv:
 			o.others = append(o.others, columns...)
 		}
 	}
 	o.all = slices.Concat(o.all, o.steps, o.others)
 }
 
-// abort takes requests that were aborted, most of which the server counts as
-// finished as well, from those that ended well: at least those that it measured
-// whole did.
-func (o *outcome) abort(p *Plan, id string) {
-	aborted := p.counted(p.of(engine.RequestsAborted, id))
+// addAborted subtracts aborted requests, most of which the server counts as finished as
+// well, from those that succeeded: at least those that it measured whole did.
+func (o *outcome) addAborted(p *Plan, id string) {
+	aborted := p.groupColumns(p.groupsOf(engine.RequestsAborted, id))
 	if len(aborted) == 0 {
 		return
 	}
-	own := p.counted(p.of(engine.RequestsUnaborted, id))
-	if ended := o.classes[engine.ClassOK]; ended != nil {
-		ended.again = map[string]*lessened{"": {of: ended.once, less: aborted, least: own}}
-		ended.once = nil
+	whole := p.groupColumns(p.groupsOf(engine.RequestsUnaborted, id))
+	if t := o.classes[engine.ClassOK]; t != nil {
+		t.net = []*netCounter{{plus: t.single, minus: aborted, atLeast: whole}}
+		t.single = nil
 	}
-	o.classes[engine.ClassCanceled] = &tally{once: aborted}
-	o.all = slices.Concat(o.all, aborted, own)
-	o.stream(p, id)
+	o.classes[engine.ClassCanceled] = &tally{single: aborted}
+	o.all = slices.Concat(o.all, aborted, whole)
+	o.addStreamed(p, id)
 }
 
-// stream leaves out of the aborted requests that are counted once more by how they
-// were answered the streamed ones that did not come to their own end: those had
-// their answer, of 200, when they were aborted.
-func (o *outcome) stream(p *Plan, id string) {
-	streamed, own := p.counted(p.of(engine.RequestsStreamed, id)), p.counted(p.of(engine.StreamsUnaborted, id))
-	if len(streamed) == 0 || len(own) == 0 {
+// addStreamed excludes streamed requests that did not come to their own end from the
+// aborted ones that are counted once more by how they were answered: those had been
+// answered 200 when they were aborted.
+func (o *outcome) addStreamed(p *Plan, id string) {
+	streamed, whole := p.groupColumns(p.groupsOf(engine.RequestsStreamed, id)), p.groupColumns(p.groupsOf(engine.StreamsUnaborted, id))
+	if len(streamed) == 0 || len(whole) == 0 {
 		return
 	}
-	for _, g := range p.of(engine.RequestsAborted, id) {
-		for _, c := range o.classes {
-			if l := c.again[g.meaning.Outcome.Again]; l != nil && g.meaning.Outcome.Again != "" {
-				l.most, l.of, l.less = l.of, slices.Concat(l.of, streamed), slices.Concat(l.less, own)
+	for _, g := range p.groupsOf(engine.RequestsAborted, id) {
+		for _, t := range o.classes {
+			if n := t.netOf(g.meaning.Outcome.Again); n != nil && g.meaning.Outcome.Again != "" {
+				n.atMost, n.plus, n.minus = n.plus, slices.Concat(n.plus, streamed), slices.Concat(n.minus, whole)
 			}
 		}
 	}
-	o.all = slices.Concat(o.all, streamed, own)
+	o.all = slices.Concat(o.all, streamed, whole)
 }
 
-// again are the counters of requests that others count once more, by the reason
-// under which those do.
-func (p *Plan) again(id string, of front) map[string][]int {
-	again := make(map[string][]int)
+// recounted returns the counters of requests that other counters count once more, by
+// the reason under which those do.
+func (p *Plan) recounted(id string, mv modelVersion) map[string][]int {
+	columns := make(map[string][]int)
 	for _, signal := range []engine.Signal{engine.RequestsFailed, engine.RequestsAborted} {
-		for _, g := range p.at(signal, id, of) {
+		for _, g := range p.versionGroups(signal, id, mv) {
 			if reason := g.meaning.Outcome.Again; reason != "" {
-				again[reason] = append(again[reason], p.columnsOf(g.members)...)
+				columns[reason] = append(columns[reason], p.columnsOf(g.members)...)
 			}
 		}
 	}
-	return again
+	return columns
 }
 
-// of are the counters of a class.
-func (o *outcome) of(class engine.Class) *tally {
-	if o.classes[class] == nil {
-		o.classes[class] = &tally{}
-	}
-	return o.classes[class]
-}
+// tally returns the counters of a class, an empty tally if it has none.
+func (o *outcome) tally(class engine.Class) *tally { return cmp.Or(o.classes[class], &tally{}) }
 
-// take adds the counters of a group, less those of requests that they count once
-// more. An ensemble gives other as the reason of all its failures, since there are
-// reasons.
-func (o *outcome) take(p *Plan, g *group, less []int) {
+// add adds the counters of a group, less those of requests that they count once more.
+// Since there are reasons, an ensemble gives other for all its failures.
+func (o *outcome) add(p *Plan, g *group, minus []int) {
 	columns, reason := p.columnsOf(g.members), g.labels.Get("reason")
-	c := o.of(g.class)
-	// What the server misses of a model that counts inside, the model has.
-	c.partial = c.partial || g.meaning.Outcome.Misses(g.class) && (!o.inside || g.signal != engine.ModelFailed)
+	t := o.tally(g.class)
+	o.classes[g.class] = t
+	// A model that counts its own requests has what the server misses.
+	t.partial = t.partial || g.meaning.Outcome.Misses(g.class) && (!o.own || g.signal != engine.ModelFailed)
 	switch {
 	case reason == "other" && p.ensemble(g.model):
-		c.twice = append(c.twice, columns...)
-	case len(less) > 0:
-		if c.again == nil {
-			c.again = make(map[string]*lessened)
+		t.double = append(t.double, columns...)
+	case len(minus) > 0:
+		n := t.netOf(reason)
+		if n == nil {
+			n = &netCounter{reason: reason, minus: minus}
+			t.net = append(t.net, n)
 		}
-		if c.again[reason] == nil {
-			c.again[reason] = &lessened{less: less}
-		}
-		c.again[reason].of = append(c.again[reason].of, columns...)
+		n.plus = append(n.plus, columns...)
 	default:
-		c.once = append(c.once, columns...)
+		t.single = append(t.single, columns...)
 	}
-	o.all = slices.Concat(o.all, columns, less)
+	o.all = slices.Concat(o.all, columns, minus)
 }
 
-// since is how many requests of a class ended since a row. Since 24.07, which
-// brought the reasons, an ensemble counts each of its failures when it answers
-// and again when it lets go of the request (core ensemble_scheduler.cc,
-// FinishEnsemble), whatever its steps count. One that fails while other steps
-// still run may be counted once, so what the steps counted, but for what they may
-// have counted for other fronts, is the least.
+// since returns how many requests of a class ended since a row. Since 24.07, which
+// introduced the reasons, an ensemble counts each of its failures when it answers and
+// again when it releases the request (core ensemble_scheduler.cc, FinishEnsemble),
+// whatever its steps count. One that fails while other steps still run may be counted
+// once, so that the steps' failures, less those they may have counted for other entry
+// models, are the minimum.
 func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
-	c := o.classes[class]
-	if c == nil {
+	t := o.classes[class]
+	if t == nil {
 		return 0
 	}
-	n := w.grown(c.once, row)
-	for _, l := range c.inOrder {
-		n += l.from(func(columns []int) float64 { return w.grown(columns, row) })
+	n := w.increaseFrom(row, t.single)
+	for _, c := range t.net {
+		n += c.compute(func(columns []int) float64 { return w.increaseFrom(row, columns) })
 	}
-	if len(c.twice) > 0 {
-		whole := w.grown(c.twice, row)
-		n += min(max(whole/2, w.grown(o.steps, row)-w.grown(o.others, row)), whole)
+	if len(t.double) > 0 {
+		double := w.increaseFrom(row, t.double)
+		n += min(max(double/2, w.increaseFrom(row, o.steps)-w.increaseFrom(row, o.others)), double)
 	}
 	return n
 }
 
-// count counts how many requests ended over the longest stretch in which all
-// counters are whole; false when there is none.
-func (o *outcome) count(w *Window) (ended endedSince, whole bool) {
-	if ended.row, ended.seconds, whole = w.common(o.all); whole {
+// count returns how many requests ended over the longest stretch in which no counter is
+// interrupted, or false if there is none.
+func (o *outcome) count(w *Window) (ended endedRequests, ok bool) {
+	if ended.row, ended.seconds, ok = w.stretch(o.all); ok {
 		ended.total = o.total(w, ended.row)
 	}
-	return ended, whole
+	return ended, ok
 }
 
-// total is how many requests ended since a row.
+// total returns how many requests ended since a row.
 func (o *outcome) total(w *Window, row int) (sum float64) {
 	for _, class := range classOrder {
 		sum += o.since(w, row, class)
@@ -306,23 +318,17 @@ func (o *outcome) total(w *Window, row int) (sum float64) {
 	return sum
 }
 
-// classOrder are the classes in one order, in which they are added up.
-//
-//nolint:gochecknoglobals // constant data.
-var classOrder = append(engine.Classes(), engine.ClassUnknown)
-
-// ever says whether a request of a class was ever counted.
-func (o *outcome) ever(w *Window, class engine.Class) bool {
-	c, grew := o.classes[class], func(column int) bool { return w.current[column] > 0 }
-	return c != nil && (slices.ContainsFunc(c.once, grew) || slices.ContainsFunc(c.twice, grew) ||
-		slices.ContainsFunc(c.inOrder, func(l *lessened) bool { return grew(l.column) }))
+// counted reports whether a request of a class was ever counted.
+func (o *outcome) counted(w *Window, class engine.Class) bool {
+	t, positive := o.tally(class), func(column int) bool { return w.current[column] > 0 }
+	return slices.ContainsFunc(t.single, positive) || slices.ContainsFunc(t.double, positive) ||
+		slices.ContainsFunc(t.net, func(n *netCounter) bool { return positive(n.column) })
 }
 
-// requestRate is how many requests ended a second at the entry.
 func requestRate() Rule {
-	return eachFront(ended(), func(p *Plan, f *Family, id string, at front) {
-		if o := p.outcome(id, at); o != nil {
-			p.emit(f, p.forFront(id, at), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
+	return eachModelVersion(ended(), func(p *Plan, f *Family, id string, mv modelVersion) {
+		if o := p.outcome(id, mv); o != nil {
+			p.emit(f, p.forModelVersion(id, mv), p.gate(id, checkFrozen), func(w *Window) (float64, bool) {
 				ended, ok := o.ended(w)
 				return ended.total / ended.seconds, ok
 			})
@@ -330,31 +336,30 @@ func requestRate() Rule {
 	}).because(whyOnce)
 }
 
-// failuresCounted are the counters of requests that ended of servers that count those that
-// failed.
+// failuresCounted returns the counters of ended requests of servers that count failures.
 func failuresCounted() inputs {
 	return allOf(engine.ModelSuccess, engine.ModelFailed).or(allOf(engine.RequestsFailed, engine.FailuresCounted)).
 		or(allOf(engine.RequestsFinished, engine.FailuresCounted))
 }
 
-// errorRatio is the share of the requests that ended otherwise than well, by
-// class. It is of fronts all of whose failures are counted: entries that hand
-// their requests over never count errors after that. Where the server counts only
-// some requests of a class, it has a share once one was counted.
+// errorRatio exposes the share of requests that did not succeed, by class, for model versions
+// all of whose failures are counted: entries that hand their requests over count no
+// error after that. A class of which the server counts only some requests has a share
+// once one was counted.
 func errorRatio() Rule {
-	return eachFront(failuresCounted(), func(p *Plan, f *Family, id string, at front) {
-		o := p.outcome(id, at)
-		if o == nil || !o.known {
+	return eachModelVersion(failuresCounted(), func(p *Plan, f *Family, id string, mv modelVersion) {
+		o := p.outcome(id, mv)
+		if o == nil || !o.complete {
 			return
 		}
 		for _, class := range p.classes(o) {
 			if class == engine.ClassOK {
 				continue
 			}
-			partial := o.classes[class] != nil && o.classes[class].partial
-			p.emit(f, p.forFront(id, at, labelClass, string(class)), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
+			partial := o.tally(class).partial
+			p.emit(f, p.forModelVersion(id, mv, labelClass, string(class)), p.gate(id, checkFrozen), func(w *Window) (float64, bool) {
 				ended, ok := o.ended(w)
-				if !ok || ended.total <= 0 || partial && !o.ever(w, class) {
+				if !ok || ended.total <= 0 || partial && !o.counted(w, class) {
 					return 0, false
 				}
 				return o.since(w, ended.row, class) / ended.total, true
@@ -363,67 +368,59 @@ func errorRatio() Rule {
 	}).by(labelClass).because(whyOnce)
 }
 
-// classes are those of which the counters of a front say something: those that
-// the page has, and, of servers whose counters appear with their first event and
-// that count all failures, the rest too, which are 0.
+// classes returns the classes that are known for a model version: those that the page
+// has, and the others as 0 if the server counts all failures with counters that appear
+// with their first event.
 func (p *Plan) classes(o *outcome) []engine.Class {
 	return slices.DeleteFunc(slices.Clone(classOrder), func(class engine.Class) bool {
-		zero := p.quirks.CountersAppear && o.inside && slices.Contains(p.countedClasses, class)
+		zero := p.quirks.CountersAppear && o.own && slices.Contains(p.countedClasses, class)
 		return o.classes[class] == nil && !zero
 	})
 }
 
-// requestsTotal are the requests of entry and single models by class, so that a
-// request to an ensemble counts once. Each of Triton's has a series of its own:
-// with the sum of two, one that is unloaded would look like a reset of both. Of
-// models that hand their requests over, or may do so, the class of those that
-// they took on is not known.
+// requestsTotal counts the requests of entry and single models by class, so that a
+// request to an ensemble counts once. Each of Triton's models has a series of its own:
+// in the sum of two, one that is unloaded would look like a reset of both. For models
+// that hand their requests over, or may do so, the class of accepted ones is unknown.
 func requestsTotal() Rule {
-	return eachFront(ended(), func(p *Plan, f *Family, id string, at front) {
-		o := p.outcome(id, at)
+	return eachModelVersion(ended(), func(p *Plan, f *Family, id string, mv modelVersion) {
+		o := p.outcome(id, mv)
 		if o == nil {
 			return
 		}
-		gate := p.held(id, without(checkFrozen), without(checkSurvived))
 		for _, class := range p.classes(o) {
-			e := constant(0)
-			if c := o.classes[class]; c != nil {
-				e = c.soFar
-			}
-			if class == engine.ClassOK && at.model != "" && !o.known {
+			e := Eval(o.tally(class).soFar)
+			if class == engine.ClassOK && mv.model != "" && !o.complete {
 				class = engine.ClassUnknown
 			}
-			p.emit(f, p.forFront(id, at, labelClass, string(class)), gate, e)
+			p.emit(f, p.forModelVersion(id, mv, labelClass, string(class)), p.gate(id, checkFrozen, checkSurvived), e)
 		}
 	}).by(labelClass).because(whyShown)
 }
 
-// modelRequests are the requests of each model.
 func modelRequests() Rule {
 	return Rule{inputs: allOf(engine.ModelSuccess), like: engine.ModelSuccess, why: whyShown, compile: func(p *Plan, f *Family) {
-		for _, s := range p.all(engine.ModelSuccess) {
-			failures := p.same(engine.ModelFailed, s)
-			p.emit(f, s.labels, p.held(s.id, without(checkFrozen), without(checkSurvived)), add(p.last(s), p.sum(failures)))
+		for _, s := range p.groups[engine.ModelSuccess] {
+			failures := p.sameModel(engine.ModelFailed, s)
+			p.emit(f, s.labels, p.gate(s.id, checkFrozen, checkSurvived), add(p.value(s), p.sum(failures)))
 		}
 	}}
 }
 
-// requestsFailed are the failures at the entry by class and reason.
 func requestsFailed() Rule {
-	return eachFront(anyOf(engine.ModelFailed, engine.RequestsFailed), func(p *Plan, f *Family, id string, at front) {
+	return eachModelVersion(anyOf(engine.ModelFailed, engine.RequestsFailed), func(p *Plan, f *Family, id string, mv modelVersion) {
 		byReason := make(map[string][]*group)
-		for _, g := range slices.Concat(p.at(engine.ModelFailed, id, at), p.at(engine.RequestsFailed, id, at)) {
+		for _, g := range slices.Concat(p.versionGroups(engine.ModelFailed, id, mv), p.versionGroups(engine.RequestsFailed, id, mv)) {
 			key := g.labels.Get("reason") + "\x00" + string(g.class)
 			byReason[key] = append(byReason[key], g)
 		}
-		o := p.outcome(id, at)
 		for _, key := range sorted(byReason) {
 			e := p.sum(byReason[key])
 			reason, class, _ := strings.Cut(key, "\x00")
-			if l := o.of(engine.Class(class)).again[reason]; l != nil {
-				e = func(w *Window) (float64, bool) { return w.Last(l.column) }
+			if n := p.outcome(id, mv).tally(engine.Class(class)).netOf(reason); n != nil {
+				e = func(w *Window) (float64, bool) { return w.Last(n.column) }
 			}
-			p.emit(f, p.forFront(id, at, "reason", reason, labelClass, class), p.onlyWithout(checkFrozen, id), e)
+			p.emit(f, p.forModelVersion(id, mv, "reason", reason, labelClass, class), p.gate(id, checkFrozen), e)
 		}
 	}).by(labelClass, "reason").because(whyShown)
 }

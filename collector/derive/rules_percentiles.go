@@ -9,26 +9,26 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// percentile is a percentage and the quantile it is.
+// percentile is a percentage and its quantile.
 type percentile struct {
-	label string
-	at    float64
+	label    string
+	quantile float64
 }
 
-// percentages are the percentiles that are exposed.
 func percentages() []percentile { return []percentile{{"50", 0.5}, {"95", 0.95}, {"99", 0.99}} }
 
-// percentiles are those of a histogram over the window, or of a summary as the
-// server gives them; not all families have a summary. There is none in the last
-// bucket, which has no end, and none of the highest that is below the mean: a few
-// requests that took far longer than all others may have brought it there.
-func percentiles(of histograms, given ...engine.Signal) Rule {
-	rule := of.rule(anyOf(given...), func(p *Plan, f *Family, id string, at front, groups []*group, lset labels.Labels) {
-		if h, mean := p.histogramOf(groups); h != nil {
+// percentiles exposes percentiles of a histogram over the window, or of a summary as
+// the server gives them. There is none in the last bucket, which has no upper bound,
+// and no highest percentile below the mean: a few requests that took far longer than
+// all others may have moved the mean there.
+func percentiles(h histograms, summaries ...engine.Signal) Rule {
+	rule := h.rule(anyOf(summaries...), func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels) {
+		if window := p.windowHistogram(groups); window != nil {
+			mean := p.meanOver(groups)
 			highest := percentages()[len(percentages())-1]
 			for _, q := range percentages() {
 				p.emit(f, withLabel(lset, "percentile", q.label), p.gatesOf(groups), func(w *Window) (float64, bool) {
-					v, ok := h.quantile(w, q.at)
+					v, ok := window.quantile(w, q.quantile)
 					if average, known := mean(w); ok && known && q == highest && v < average {
 						return 0, false
 					}
@@ -37,39 +37,29 @@ func percentiles(of histograms, given ...engine.Signal) Rule {
 			}
 			return
 		}
-		for _, signal := range given {
-			p.given(f, id, at, p.at(signal, id, at))
+		for _, signal := range summaries {
+			p.passQuantiles(f, id, mv, p.versionGroups(signal, id, mv))
 		}
 	}).by("percentile")
-	if len(given) > 0 {
-		return rule.because("of a Triton it is the quantile of its own summary, where there is no histogram")
+	if len(summaries) > 0 {
+		return rule.because("for a Triton without the histogram it is the quantile of its own summary")
 	}
-	return rule.queried("histogram_quantile(0.95, rate(" + Prefix + string(of.signal) + "_bucket[1m]))")
+	return rule.queried("histogram_quantile(0.95, rate(" + Prefix + string(h.signal) + "_bucket[1m]))")
 }
 
-// histogramOf is the one histogram of some groups with its mean, nil where there
-// is none or several.
-func (p *Plan) histogramOf(groups []*group) (*windowed, Eval) {
-	mean := p.meanOver(groups)
-	if len(groups) != 1 || mean == nil {
-		return nil, nil
-	}
-	return p.windowed(groups[0]), mean
-}
-
-// aboveBound is the share of the observations of the window that are beyond the
-// largest bound of their histogram, of which no percentile can be known.
-func aboveBound(of histograms) Rule {
-	name := Prefix + string(of.signal)
-	return of.rule(inputs{}, func(p *Plan, f *Family, _ string, _ front, groups []*group, lset labels.Labels) {
-		h, _ := p.histogramOf(groups)
-		if h == nil {
+// aboveBound exposes the share of the observations of the window above the largest bound of
+// their histogram, where no percentile can be known.
+func aboveBound(h histograms) Rule {
+	name := Prefix + string(h.signal)
+	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
+		window := p.windowHistogram(groups)
+		if window == nil {
 			return
 		}
-		last := len(h.bounds) - 1
+		last := len(window.bounds) - 1
 		p.emit(f, lset, p.gatesOf(groups), func(w *Window) (float64, bool) {
-			grown, ok := h.growth(w)
-			if !ok || !(grown[last] > 0) {
+			grown, ok := window.growth(w)
+			if !ok {
 				return 0, false
 			}
 			return 1 - grown[last-1]/grown[last], true
@@ -77,62 +67,63 @@ func aboveBound(of histograms) Rule {
 	}).queried("1 - max without (le) (rate(" + name + `_bucket{le!="+Inf"}[1m])) / rate(` + name + "_count[1m])")
 }
 
-// given passes the quantiles of a summary on.
-func (p *Plan) given(f *Family, id string, at front, groups []*group) {
+// passQuantiles passes on the quantiles of a summary.
+func (p *Plan) passQuantiles(f *Family, id string, mv modelVersion, groups []*group) {
 	for _, q := range percentages() {
 		for _, g := range groups {
-			i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.at == q.at })
-			if i < 0 || p.falsified(g) {
+			i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.bound == q.quantile })
+			if i < 0 || p.endsEarly(g) {
 				continue
 			}
-			p.emit(f, p.forFront(id, at, "percentile", q.label), p.gateOf(g), combine(p.columnsOf(g.quantiles[i].members), engine.Max))
+			p.emit(f, p.forModelVersion(id, mv, "percentile", q.label), p.gateOf(g), combine(p.columnsOf(g.quantiles[i].members), engine.Max))
 		}
 	}
 }
 
-// windowed is a histogram of the observations of the window: how many there are up to
-// each bound is computed once a page.
-type windowed struct {
+// windowHistogram is a histogram of the observations of the window. Its growth, which has
+// no value without observations, is computed once per page.
+type windowHistogram struct {
 	bounds []float64
 	growth func(w *Window) ([]float64, bool)
 }
 
-// windowed reads the buckets of a histogram; nil without its last one.
-func (p *Plan) windowed(g *group) *windowed {
-	if len(g.buckets) < 2 || !g.complete() {
+// windowHistogram returns the one histogram of groups, or nil if there is none or
+// several, or it is not complete.
+func (p *Plan) windowHistogram(groups []*group) *windowHistogram {
+	if len(groups) != 1 || len(groups[0].buckets) < 2 || !groups[0].complete() || p.meanOver(groups) == nil {
 		return nil
 	}
-	h := &windowed{}
+	h := &windowHistogram{}
 	var columns [][]int
-	divisor := math.Pow10(g.meaning.Shift)
-	for _, b := range g.buckets {
-		h.bounds = append(h.bounds, b.at/divisor)
+	divisor := math.Pow10(groups[0].meaning.Shift)
+	for _, b := range groups[0].buckets {
+		h.bounds = append(h.bounds, b.bound/divisor)
 		columns = append(columns, p.columnsOf(b.members))
 	}
 	all := slices.Concat(columns...)
-	h.growth = once(p, func(w *Window) ([]float64, bool) {
-		row, _, ok := w.common(all)
+	h.growth = oncePerPage(p, func(w *Window) ([]float64, bool) {
+		row, _, ok := w.stretch(all)
 		if !ok {
 			return nil, false
 		}
 		grown := make([]float64, len(columns))
 		for i := range columns {
-			grown[i] = w.grown(columns[i], row)
+			grown[i] = w.increaseFrom(row, columns[i])
 		}
-		return grown, slices.IsSorted(grown)
+		return grown, slices.IsSorted(grown) && grown[len(grown)-1] > 0
 	})
 	return h
 }
 
-// quantile interpolates inside the bucket that the quantile falls into, as
-// Prometheus' histogram_quantile does; there is none without observations, and
-// none in the last bucket, where that gives the largest bound.
-func (h *windowed) quantile(w *Window, q float64) (float64, bool) {
-	last := len(h.bounds) - 1
+// quantile interpolates within the bucket of the quantile, as Prometheus'
+// histogram_quantile does. It has no value in the last bucket, for which that returns the
+// largest bound.
+func (h *windowHistogram) quantile(w *Window, q float64) (float64, bool) {
 	grown, ok := h.growth(w)
-	if !ok || !(grown[last] > 0) {
+	if !ok {
 		return 0, false
 	}
+	last := len(grown) - 1
 	rank := q * grown[last]
 	i := slices.IndexFunc(grown, func(n float64) bool { return n >= rank })
 	if i == last {

@@ -2,24 +2,24 @@ package derive
 
 import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 
-// pending is what waits in Triton's own queues for one model id. Ensembles
-// have no queue of their own (core ensemble_scheduler.cc); what waits for a
-// model behind the LLM is tokens of requests that run.
+// pending returns what waits in Triton's own queues for a model id.
 func (p *Plan) pending(id string) Eval { return p.sum(p.queues(id)) }
 
-// queues are those queues.
+// queues returns those queues. Ensembles have none of their own (core
+// ensemble_scheduler.cc); what waits for a model behind the LLM is tokens of running
+// requests.
 func (p *Plan) queues(id string) []*group {
-	return selected(p.of(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.FollowsLLM(g.model) })
+	return filter(p.groupsOf(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.FollowsLLM(g.model) })
 }
 
-// queueDepth is everything that is known to wait. Without the engine's part
-// it has a value only for models that Triton itself queues: its queues are
-// empty for models that hand over at once, and say nothing.
+// queueDepth exposes everything that is known to wait. Without the engine's part it has a
+// value only for models that Triton itself queues: its queues are always empty for
+// models that hand over at once.
 func queueDepth() Rule {
 	inEngine := waiting()
 	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
 		core := p.pending(id)
-		if waits := inEngine.of(p, id); waits != nil {
+		if waits := inEngine.eval(p, id); waits != nil {
 			p.emit(f, p.forModel(id), p.executorGate(id), add(core, waits))
 		} else if p.queuedByCore(id) {
 			p.emit(f, p.forModel(id), nil, core)
@@ -27,10 +27,10 @@ func queueDepth() Rule {
 	})
 }
 
-// queuedByCore says whether all models of an id are known to take their
-// requests from Triton's queue one batch at a time.
+// queuedByCore reports whether all models of an id are known to take their requests
+// from Triton's queue one batch at a time.
 func (p *Plan) queuedByCore(id string) bool {
-	for _, g := range p.of(engine.ModelPending, id) {
+	for _, g := range p.groupsOf(engine.ModelPending, id) {
 		if !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model) {
 			return false
 		}
@@ -38,33 +38,31 @@ func (p *Plan) queuedByCore(id string) bool {
 	return true
 }
 
-// queueSplit is the queue depth by queue.
 func queueSplit() Rule {
 	inEngine := waiting()
 	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
 		p.emit(f, p.forModel(id, "queue", "core"), nil, p.pending(id))
-		p.emit(f, p.forModel(id, "queue", "engine"), p.executorGate(id), inEngine.of(p, id))
+		p.emit(f, p.forModel(id, "queue", "engine"), p.executorGate(id), inEngine.eval(p, id))
 	}).by("queue")
 }
 
-// saturated says whether the executor admits no more: one that does not say how
-// many it may, while requests wait in it.
+// saturated reports whether the executor admits no more requests, or, if it does not
+// expose its limit, whether requests wait in it.
 func saturated() Rule {
 	full := func(filled float64) float64 { return flag(filled >= 1) }
 	waits := term{unlimited(), func(p *Plan, id string) Eval {
 		if p.runsFull(id) == nil {
 			return nil
 		}
-		return applied(p.total(engine.RequestsWaiting, id), func(n float64) float64 { return flag(n > 0) })
+		return transform(p.total(engine.RequestsWaiting, id), func(n float64) float64 { return flag(n > 0) })
 	}}
-	return perEntry(known(apply(full, both(admitted(), requestsLimit(), ratio)), waits), (*Plan).executorGate)
+	return perEntry(orElse(transformTerm(full, combineTerms(admitted(), requestsLimit(), ratio)), waits), executorRuns)
 }
 
-// batchSize is the mean in-flight batch over the window.
 func batchSize() Rule {
 	return perEntry(term{allOf(engine.RequestsRunning), func(p *Plan, id string) Eval {
 		var means []Eval
-		for _, g := range p.of(engine.RequestsRunning, id) {
+		for _, g := range p.groupsOf(engine.RequestsRunning, id) {
 			if len(g.members) > 1 && g.meaning.Combine != engine.Sum {
 				return nil
 			}
@@ -73,46 +71,45 @@ func batchSize() Rule {
 			}
 		}
 		return add(means...)
-	}}, (*Plan).executorGate).because(whyPages)
+	}}, executorRuns).because(whyPages)
 }
 
-// saturation is demand by capacity. Without requests it is 0 whatever the
-// limits are, for they are unknown before the first iteration; a replica that
-// nothing asks has room. An engine that does not say how many requests it takes
-// at once is as full as its KV cache, until requests wait in it.
+// saturation exposes demand divided by capacity. Without requests it is 0 whatever the
+// limits are, which are unknown before the first iteration. An engine that does not
+// expose its limit is as full as its KV cache until requests wait in it.
 func saturation() Rule {
-	cacheUse, limit := cacheUse(), requestsLimit()
-	return eachEntry(admitted().inputs.and(limit.inputs).or(unlimited()), func(p *Plan, f *Family, id string) {
-		demand, most, cache := p.demand(id), limit.of(p, id), cacheUse.of(p, id)
-		stated := most != nil
+	cacheUse, limits := cacheUse(), requestsLimit()
+	return eachEntry(admitted().inputs.and(limits.inputs).or(unlimited()), func(p *Plan, f *Family, id string) {
+		demand, limit, cache := p.demand(id), limits.eval(p, id), cacheUse.eval(p, id)
+		stated := limit != nil
 		if !stated {
-			most = p.runsFull(id)
+			limit = p.runsFull(id)
 		}
-		if most == nil {
+		if limit == nil {
 			return
 		}
-		p.emit(f, p.forModel(id), p.held(id, without(checkZero), without(checkFlapping), without(checkStale), without(checkBlocks), without(checkFraction)), func(w *Window) (float64, bool) {
+		p.emit(f, p.forModel(id), p.gate(id, checkZero, checkFlapping, checkStale, checkBlocks, checkFraction), func(w *Window) (float64, bool) {
 			asked, ok := demand(w)
 			if !ok || asked <= 0 {
 				return 0, ok
 			}
-			places, limited := most(w)
-			used, cached := given(cache, w)
-			if limited = limited && places > 0; limited {
-				return max(asked/places, used), true
+			capacity, limited := limit(w)
+			used, cached := valueOf(cache, w)
+			if limited = limited && capacity > 0; limited {
+				return max(asked/capacity, used), true
 			}
 			return used, cached && !stated
 		})
 	})
 }
 
-// unlimited are the signals of an engine that says what runs and what waits in it,
-// if not how much may run.
+// unlimited returns the signals of an engine that exposes what runs and what waits in
+// it, if not its limit.
 func unlimited() inputs { return allOf(engine.RequestsRunning, engine.RequestsWaiting) }
 
-// runsFull is how many requests an engine takes at once that does not say so: as
-// many as run while others wait. It has no value while none waits, and is nil for
-// what admits requests without saying how many of them run.
+// runsFull returns the limit of an engine that does not expose it: as many requests as run
+// while others wait. It has no value while none waits, and is nil if the engine exposes
+// admitted requests and not how many of them run.
 func (p *Plan) runsFull(id string) Eval {
 	running, waits := p.total(engine.RequestsRunning, id), p.total(engine.RequestsWaiting, id)
 	if running == nil || waits == nil || p.total(engine.RequestsActive, id) != nil {
@@ -125,32 +122,32 @@ func (p *Plan) runsFull(id string) Eval {
 	}
 }
 
-// demand is how many requests are known to be in flight or to wait. Active
-// requests of some servers hold the waiting ones; those of others do not.
+// demand returns how many requests are known to be in flight or waiting. Active requests of
+// some servers include the waiting ones.
 func (p *Plan) demand(id string) Eval {
-	admitted := admitted().of(p, id)
+	admitted := admitted().eval(p, id)
 	if p.quirks.ActiveHoldsWaiting {
 		return add(admitted, p.pending(id))
 	}
 	return p.orIdle(id, add(admitted, p.total(engine.RequestsWaiting, id)))
 }
 
-// orIdle takes a server for idle when no request ended over the window and its
-// gauges show one at most: they are read only when requests end, and
-// an executor's last iteration still counts the request that ended with it. Where
-// the batch moves while requests run, it says itself whether there are any.
+// orIdle returns 0 if no request ended over the window and the gauges show at most one: they
+// are updated only when requests end, and an executor's last iteration still counts the
+// request that ended with it. A batch gauge that moves while requests run tells by
+// itself whether there are any.
 func (p *Plan) orIdle(id string, asked Eval) Eval {
 	if asked == nil || !p.quirks.GaugesWhenRequestsEnd {
 		return asked
 	}
-	ended := p.counted(p.of(engine.RequestsFinished, id))
+	ended := p.groupColumns(p.groupsOf(engine.RequestsFinished, id))
 	batch := p.total(engine.RequestsRunning, id)
-	if p.sharing == engine.RanksUnseen {
+	if p.ranksSeen == engine.RanksUnseen {
 		batch = nil
 	}
 	return func(w *Window) (float64, bool) {
 		v, ok := asked(w)
-		running, moves := given(batch, w)
+		running, moves := valueOf(batch, w)
 		switch {
 		case !ok || moves && running > 0 || !moves && v > 1:
 			return v, ok
@@ -164,4 +161,27 @@ func (p *Plan) orIdle(id string, asked Eval) Eval {
 		}
 		return 0, len(ended) > 0
 	}
+}
+
+// executedBatch exposes the mean batch of models that Triton batches.
+func executedBatch() Rule {
+	in := allOf(engine.ModelInferences, engine.ModelExecutions)
+	return Rule{inputs: in, like: engine.ModelInferences, why: whyModels, compile: func(p *Plan, f *Family) {
+		for _, n := range p.groups[engine.ModelInferences] {
+			if executions := p.sameModel(engine.ModelExecutions, n); !p.executor(n.model) && !p.ensemble(n.model) {
+				p.emit(f, n.labels, p.gate(n.id, checkFrozen), growthRatio(p.columnsOf(n.members), p.groupColumns(executions)))
+			}
+		}
+	}}
+}
+
+func queueCompute() Rule {
+	in := allOf(engine.ModelQueueSeconds, engine.ModelComputeSeconds)
+	return Rule{inputs: in, like: engine.ModelQueueSeconds, why: whyModels, compile: func(p *Plan, f *Family) {
+		for _, q := range p.groups[engine.ModelQueueSeconds] {
+			if phases := p.sameModel(engine.ModelComputeSeconds, q); !p.ensemble(q.model) && !p.handsOver(q.model) {
+				p.emit(f, q.labels, p.gate(q.model, checkDurations), growthRatio(p.columnsOf(q.members), p.groupColumns(phases)))
+			}
+		}
+	}}
 }

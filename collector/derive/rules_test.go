@@ -32,7 +32,7 @@ func (b *bench) facts(models ...engine.ModelFacts) *bench {
 	return b
 }
 
-// configured is a model whose config is known.
+// configured returns a model with a known config.
 func configured(name, backend string, decoupled bool) engine.ModelFacts {
 	return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled}
 }
@@ -133,7 +133,7 @@ func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 }
 
 // TestTokensAreEstimatedFromWhatAnIterationHas has a hundred iterations in five
-// seconds, each with thirty tokens of prompts and four requests.
+// seconds, each with thirty prompt tokens and four requests.
 func TestTokensAreEstimatedFromWhatAnIterationHas(t *testing.T) {
 	const batcher = `nv_trt_llm_inflight_batcher_metrics{model="llm",version="1",inflight_batcher_specific_metric=`
 	b := newBench(t, engine.Triton, "llm")
@@ -417,8 +417,8 @@ func TestAnEstimateGivesWayToWhatIsCounted(t *testing.T) {
 	got.lacks(t, estimate, "the misses are counted here")
 }
 
-// TestBucketsAreComparedOverOneStretch has a bucket that was no number on one page,
-// and no request that took more than 5 s.
+// TestBucketsAreComparedOverOneStretch has a bucket that was NaN on one page, and no
+// request that took more than 5 s.
 func TestBucketsAreComparedOverOneStretch(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m")
 	page := func(le1, le5, all string) values {
@@ -453,8 +453,8 @@ func TestOneRequestHasPercentiles(t *testing.T) {
 	}
 }
 
-// TestTokensFoundBeforeTheirPromptCountsAreAllOfIt has a vLLM that found most of a
-// long prompt in its cache, and is not done with the rest.
+// TestTokensFoundBeforeTheirPromptCountsAreAllOfIt uses a vLLM that found most of a
+// long prompt in its cache and is not done with the rest.
 func TestTokensFoundBeforeTheirPromptCountsAreAllOfIt(t *testing.T) {
 	const ratio = `prompt_cache_hit_ratio{model_id="m"}`
 	b := newBench(t, engine.VLLM, "m")
@@ -489,8 +489,8 @@ func TestAVersionWithoutRequestsIsNotCompared(t *testing.T) {
 	}
 }
 
-// TestWhatShowsThatAnEngineWorks has each thing that may move while a request
-// runs and tokens stand still.
+// TestWhatShowsThatAnEngineWorks covers each thing that may move while a request runs
+// and tokens stand still.
 func TestWhatShowsThatAnEngineWorks(t *testing.T) {
 	for name, moves := range map[string]struct {
 		line    string
@@ -515,7 +515,7 @@ func TestWhatShowsThatAnEngineWorks(t *testing.T) {
 				}
 				b.page(page...)
 			}
-			require.Equal(t, moves.stalled, b.deriver.Conditions().Still.For > 0)
+			require.Equal(t, moves.stalled, b.deriver.Conditions().Stall.Duration > 0)
 		})
 	}
 }
@@ -532,7 +532,7 @@ func TestObjectivesAreInSecondsWhateverThePageCountsIn(t *testing.T) {
 		reason       string
 	}{
 		2 * time.Second: {30, 30, "a bucket of nv_inference_first_response_histogram_ms ends at the target"},
-		time.Second:     {30, 60, "between the buckets of nv_inference_first_response_histogram_ms that end at 0.5 s and 2 s: bad requests are counted as two bounds"},
+		time.Second:     {30, 60, "the target lies between the buckets of nv_inference_first_response_histogram_ms that end at 0.5 s and 2 s: bad requests are counted as two bounds"},
 	} {
 		b := newBench(t, engine.Triton, "m").promises(derive.Objective{Name: derive.TTFT, Within: within, Share: 0.95}).facts(configured("m", "tensorrtllm", true))
 		got := b.page(page...)
@@ -542,7 +542,6 @@ func TestObjectivesAreInSecondsWhateverThePageCountsIn(t *testing.T) {
 	}
 }
 
-// TestRowsOfZeroAreJudgedByThreeRequests has fewer, as many, and more.
 func TestRowsOfZeroAreJudgedByThreeRequests(t *testing.T) {
 	for requests, want := range map[int]float64{0: 0, 2: 0, 3: 1, 4: 1} {
 		b := newBench(t, engine.Triton, "m")
@@ -552,7 +551,6 @@ func TestRowsOfZeroAreJudgedByThreeRequests(t *testing.T) {
 	}
 }
 
-// TestCountersThatStayZeroAreJudgedByTwoRequests is the same of frozen counters.
 func TestCountersThatStayZeroAreJudgedByTwoRequests(t *testing.T) {
 	frozen := []string{`nv_inference_request_success{model="m",version="1"} 0`, `nv_inference_request_failure{model="m",version="1",reason="OTHER"} 0`}
 	for requests, want := range map[int]float64{0: 0, 1: 0, 2: 1, 3: 1} {
@@ -563,8 +561,8 @@ func TestCountersThatStayZeroAreJudgedByTwoRequests(t *testing.T) {
 	}
 }
 
-// TestTheTimesOfRequestsThatTritonWillShow has the histogram of core pull request 474,
-// which no release has: of a model that hands its requests over it says nothing.
+// TestTheTimesOfRequestsThatTritonWillShow uses the histogram of core pull request 474,
+// which is in no release: for a model that hands its requests over it means nothing.
 func TestTheTimesOfRequestsThatTritonWillShow(t *testing.T) {
 	page := func(n int) []string {
 		const l = `{model="m",version="1"`
@@ -592,8 +590,8 @@ func TestTheTimesOfRequestsThatTritonWillShow(t *testing.T) {
 	}
 }
 
-// TestWhatIsComputedIsFiniteOrAbsent has two ranks of a vLLM whose numbers are as
-// large as numbers can be, so that no sum of both is one.
+// TestWhatIsComputedIsFiniteOrAbsent uses two ranks of a vLLM with the largest numbers,
+// so that the sum of both is infinite.
 func TestWhatIsComputedIsFiniteOrAbsent(t *testing.T) {
 	page := func(n string) []string {
 		var all []string
@@ -614,7 +612,7 @@ func TestWhatIsComputedIsFiniteOrAbsent(t *testing.T) {
 	}
 }
 
-// TestAHistogramOfSeveralSeriesIsWholeOrAbsent has two ranks of a vLLM, with four
+// TestAHistogramOfSeveralSeriesIsWholeOrAbsent uses two ranks of a vLLM with four
 // observations each.
 func TestAHistogramOfSeveralSeriesIsWholeOrAbsent(t *testing.T) {
 	const name = "vllm:e2e_request_latency_seconds"
@@ -657,8 +655,8 @@ func TestAHistogramOfSeveralSeriesIsWholeOrAbsent(t *testing.T) {
 	}
 }
 
-// TestAModelWithoutTokensHasNoTimesOfThem has a vLLM whose model embeds: what it shows
-// as the time to the first token is that of the request.
+// TestAModelWithoutTokensHasNoTimesOfThem uses a vLLM with an embedding model: what it
+// shows as the time to the first token is the time of the request.
 func TestAModelWithoutTokensHasNoTimesOfThem(t *testing.T) {
 	times := func(name string, n int) []string {
 		return []string{
@@ -692,8 +690,8 @@ func TestAModelWithoutTokensHasNoTimesOfThem(t *testing.T) {
 	require.InDelta(t, 17, got.at(t, `request_duration_average_seconds{model_id="m"}`), 1e-9)
 }
 
-// TestKVCacheTransfersHaveOneVocabulary has the pages of servers that compute prompts or
-// decode for one another.
+// TestKVCacheTransfersHaveOneVocabulary uses pages of servers that prefill or decode
+// for one another.
 func TestKVCacheTransfersHaveOneVocabulary(t *testing.T) {
 	const seconds, size, failures = "kv_cache_transfer_seconds_total", "kv_cache_transfer_bytes_total", "kv_cache_transfer_failures_total"
 	for _, c := range []struct {

@@ -11,27 +11,26 @@ import (
 // labelThan is the version that another one is compared with.
 const labelThan = "than"
 
-// pair are two versions of one model that clients can call side by side.
-type pair struct{ newer, older front }
+// pair is two versions of one model that clients can call side by side.
+type pair struct{ newer, older modelVersion }
 
-// pairs are the versions of each entry model of an id, every one with the one
-// before it.
+// pairs returns each version of each entry model of an id with the one before it.
 func (p *Plan) pairs(id string) []pair {
-	fronts := slices.Clone(p.fronts(id))
-	slices.SortStableFunc(fronts, func(a, b front) int {
+	versions := slices.Clone(p.modelVersions(id))
+	slices.SortStableFunc(versions, func(a, b modelVersion) int {
 		return cmp.Or(cmp.Compare(a.model, b.model), compareVersions(a.version, b.version))
 	})
 	var all []pair
-	for i := 1; i < len(fronts); i++ {
-		if fronts[i].model == fronts[i-1].model {
-			all = append(all, pair{fronts[i], fronts[i-1]})
+	for i := 1; i < len(versions); i++ {
+		if versions[i].model == versions[i-1].model {
+			all = append(all, pair{versions[i], versions[i-1]})
 		}
 	}
 	return all
 }
 
-// compareVersions orders the versions of a model, which Triton takes from the
-// names of folders: numbers by value.
+// compareVersions orders the versions of a model, which Triton takes from the names of
+// folders: numbers by value.
 func compareVersions(a, b string) int {
 	x, errX := strconv.ParseUint(a, 10, 64)
 	y, errY := strconv.ParseUint(b, 10, 64)
@@ -41,28 +40,26 @@ func compareVersions(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// difference is by how much one version is above another, as an interval; nil
-// where that cannot be known.
-type difference func(w *Window) (interval, bool)
+// intervalEval computes by how much one version exceeds another.
+type intervalEval func(w *Window) (interval, bool)
 
-// comparison is something of which less is better, in which versions are
-// compared.
+// comparison compares versions in something of which less is better.
 type comparison struct {
 	inputs inputs
-	// of is the difference of a pair, and what holds it back.
-	of func(p *Plan, id string, of pair) (difference, Gate)
+	// compare returns the difference of a pair, or nil if it cannot be known, and its
+	// gate.
+	compare func(p *Plan, id string, both pair) (intervalEval, Gate)
 }
 
-// comparisons are all of them, by the word of label by.
+// comparisons returns all comparisons by their value of label by.
 func comparisons() map[string]comparison {
-	return map[string]comparison{"errors": failedMore(), "duration": tookLonger(), "first_token": cameLater()}
+	return map[string]comparison{"errors": compareErrors(), "duration": compareDurations(), "first_token": compareFirstTokens()}
 }
 
-// failedMore compares the shares of requests that failed by the server's fault.
-func failedMore() comparison {
-	return comparison{allOf(engine.ModelSuccess, engine.ModelFailed), func(p *Plan, id string, of pair) (difference, Gate) {
-		a, b := p.outcome(id, of.newer), p.outcome(id, of.older)
-		if a == nil || b == nil || !a.known || !b.known {
+func compareErrors() comparison {
+	return comparison{allOf(engine.ModelSuccess, engine.ModelFailed), func(p *Plan, id string, both pair) (intervalEval, Gate) {
+		a, b := p.outcome(id, both.newer), p.outcome(id, both.older)
+		if a == nil || b == nil || !a.complete || !b.complete {
 			return nil, nil
 		}
 		return func(w *Window) (interval, bool) {
@@ -72,37 +69,36 @@ func failedMore() comparison {
 				return interval{}, false
 			}
 			return sharesDiffer(a.since(w, newer.row, engine.ClassServer), newer.total, b.since(w, older.row, engine.ClassServer), older.total), true
-		}, p.onlyWithout(checkFrozen, id)
+		}, p.gate(id, checkFrozen)
 	}}
 }
 
-// tookLonger compares the mean times of requests that succeeded.
-func tookLonger() comparison {
-	return comparison{allOf(engine.ModelSuccess, engine.ModelRequestSeconds), func(p *Plan, id string, of pair) (difference, Gate) {
-		if !p.trusted(of.newer.model) {
+// compareDurations compares the mean times of requests that succeeded.
+func compareDurations() comparison {
+	return comparison{allOf(engine.ModelSuccess, engine.ModelRequestSeconds), func(p *Plan, id string, both pair) (intervalEval, Gate) {
+		if !p.trusted(both.newer.model) {
 			return nil, nil
 		}
-		times := func(at front) (of, by []int) {
-			return p.counted(p.at(engine.ModelRequestSeconds, id, at)), p.counted(p.at(engine.ModelSuccess, id, at))
+		columns := func(mv modelVersion) (sums, counts []int) {
+			return p.groupColumns(p.versionGroups(engine.ModelRequestSeconds, id, mv)), p.groupColumns(p.versionGroups(engine.ModelSuccess, id, mv))
 		}
-		gate := every(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkDurations, of.newer.model))
-		return means(of, times), gate
+		gate := every(p.gate(id, checkFrozen), p.gate(both.newer.model, checkDurations))
+		return means(both, columns), gate
 	}}
 }
 
-// cameLater compares the mean times to the first token.
-func cameLater() comparison {
-	return comparison{allOf(engine.ModelFirstResponse), func(p *Plan, id string, of pair) (difference, Gate) {
-		return means(of, func(at front) (of, by []int) {
-			return p.observations(selected(firstTokens().of(p, id, at), func(g *group) bool { return g.meaning.Scope == engine.OfModel }))
+func compareFirstTokens() comparison {
+	return comparison{allOf(engine.ModelFirstResponse), func(p *Plan, id string, both pair) (intervalEval, Gate) {
+		return means(both, func(mv modelVersion) (sums, counts []int) {
+			return p.observations(filter(firstTokens().groups(p, id, mv), func(g *group) bool { return g.meaning.Scope == engine.OfModel }))
 		}), nil
 	}}
 }
 
-// means is the difference of two means, given the sums and counts of each.
-func means(of pair, times func(at front) (of, by []int)) difference {
-	sumA, countA := times(of.newer)
-	sumB, countB := times(of.older)
+// means returns the difference of two means, given the columns of their sums and counts.
+func means(both pair, columns func(mv modelVersion) (sums, counts []int)) intervalEval {
+	sumA, countA := columns(both.newer)
+	sumB, countB := columns(both.older)
 	if len(sumA) == 0 || len(countA) == 0 || len(sumB) == 0 || len(countB) == 0 {
 		return nil
 	}
@@ -116,26 +112,26 @@ func means(of pair, times func(at front) (of, by []int)) difference {
 	}
 }
 
-// compared makes series of each two versions of an entry model, given the pairs of
-// labels that name them.
-func compared(in inputs, of func(p *Plan, f *Family, id string, both pair, named []string)) Rule {
+// compared returns a rule that calls add for each two versions of an entry model, with
+// the pairs of labels that name them.
+func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, named []string)) Rule {
 	return Rule{inputs: in, scope: OfModel, labels: []string{"version", labelThan}, why: whyPages, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
 			for _, both := range p.pairs(id) {
-				of(p, f, id, both, []string{"model", both.newer.model, "version", both.newer.version, labelThan, both.older.version})
+				add(p, f, id, both, []string{"model", both.newer.model, "version", both.newer.version, labelThan, both.older.version})
 			}
 		}
 	}}
 }
 
-// bounds are the bounds of the difference of each two versions.
+// bounds exposes the interval of the difference of each two versions.
 func bounds(c comparison) Rule {
 	return compared(c.inputs, func(p *Plan, f *Family, id string, both pair, named []string) {
-		d, gate := c.of(p, id, both)
+		d, gate := c.compare(p, id, both)
 		if d == nil {
 			return
 		}
-		d = once(p, d)
+		d = oncePerPage(p, d)
 		for _, bound := range []string{"lower", "upper"} {
 			p.emit(f, p.forModel(id, slices.Concat(named, []string{labelBound, bound})...), gate, func(w *Window) (float64, bool) {
 				v, ok := d(w)
@@ -148,7 +144,7 @@ func bounds(c comparison) Rule {
 	}).by(labelBound)
 }
 
-// worse says of each two versions in what the newer one is certainly worse.
+// worse reports in what the newer of two versions is certainly worse.
 func worse() Rule {
 	var in inputs
 	for _, name := range sorted(comparisons()) {
@@ -156,7 +152,7 @@ func worse() Rule {
 	}
 	return compared(in, func(p *Plan, f *Family, id string, both pair, named []string) {
 		for _, name := range sorted(comparisons()) {
-			if d, gate := comparisons()[name].of(p, id, both); d != nil {
+			if d, gate := comparisons()[name].compare(p, id, both); d != nil {
 				p.emit(f, p.forModel(id, slices.Concat(named, []string{"by", name})...), gate, func(w *Window) (float64, bool) {
 					v, ok := d(w)
 					return flag(v.lower > 0), ok
@@ -166,22 +162,21 @@ func worse() Rule {
 	}).by("by")
 }
 
-// tokensByVersion are the tokens of a counter by model and version, where the
-// server says of which they are.
+// tokensByVersion counts tokens by model and version, if the server tells them apart.
 func tokensByVersion(signal engine.Signal) Rule {
 	return Rule{inputs: allOf(signal, engine.ModelSuccess), scope: OfModel, labels: []string{"version"}, why: whyShown, compile: func(p *Plan, f *Family) {
-		for _, g := range p.all(signal) {
-			var all []front
-			members := make(map[front][]int)
+		for _, g := range p.groups[signal] {
+			var all []modelVersion
+			members := make(map[modelVersion][]int)
 			for _, m := range g.members {
-				at := front{p.sources[m].Model, p.sources[m].Version}
-				if at.version != "" && members[at] == nil {
-					all = append(all, at)
+				mv := modelVersion{p.sources[m].Model, p.sources[m].Version}
+				if mv.version != "" && members[mv] == nil {
+					all = append(all, mv)
 				}
-				members[at] = append(members[at], m)
+				members[mv] = append(members[mv], m)
 			}
-			for _, at := range all {
-				p.emit(f, p.forFront(g.id, at), p.gateOf(g), combine(p.columnsOf(members[at]), engine.Sum))
+			for _, mv := range all {
+				p.emit(f, p.forModelVersion(g.id, mv), p.gateOf(g), combine(p.columnsOf(members[mv]), engine.Sum))
 			}
 		}
 	}}

@@ -18,11 +18,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// benchModels are the models of the pages of [simulate.BenchPage].
+// benchModels lists the models of the pages of [simulate.BenchPage].
 var benchModels = []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
 
-// fleetTarget is one target of a fleet, with derivers that may share with others
-// and some that never do: a pair for each of the ways in which it is configured.
+// fleetTarget is a target of a fleet, with a pair of derivers for each way in which it
+// is configured: one that may share its program, and one that never does.
 type fleetTarget struct {
 	cache *exposition.Cache
 	pairs []*twins
@@ -30,13 +30,14 @@ type fleetTarget struct {
 	last  *engine.Page
 }
 
-// twins are a deriver that may share and one that is alone, configured alike.
+// twins are a deriver that may share its program and one that does not, configured
+// alike.
 type twins struct {
 	shares, alone *Deriver
 }
 
-// newFleetTarget is a target whose pages have identity labels of their own,
-// configured in as many ways as there are changes.
+// newFleetTarget returns a target whose pages have identity labels of their own, with a
+// pair of derivers for each change of its configuration.
 func newFleetTarget(tb testing.TB, replica string, more []string, changes ...func(*Options)) *fleetTarget {
 	tb.Helper()
 	e, ok := engine.ByName(string(engine.Triton))
@@ -69,10 +70,9 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 	return f
 }
 
-// asUsual changes nothing.
 func asUsual(*Options) {}
 
-// follow gives all derivers a page, and the series of each of the twins to compare.
+// follow gives all derivers a page, and compare the series of each pair.
 func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compare func(n int, shared, alone string) bool) {
 	tb.Helper()
 	raw, err := f.cache.Parse(body, "")
@@ -90,20 +90,20 @@ func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compa
 // follow gives both derivers a page and returns the series of each.
 func (p *twins) follow(at time.Duration, raw *exposition.Block, page *engine.Page) (shared, alone string) {
 	show := func(d *Deriver) string {
-		d.Follow(at, raw, page)
+		d.Observe(at, raw, page)
 		return shows(d.Render(raw), d)
 	}
 	return show(p.shares), show(p.alone)
 }
 
-// first is the deriver that shares, after a page.
+// first returns the first deriver that may share, after a page.
 func (f *fleetTarget) first(tb testing.TB, page []byte) *Deriver {
 	tb.Helper()
 	f.follow(tb, time.Second, page, func(int, string, string) bool { return true })
 	return f.pairs[0].shares
 }
 
-// shows is all that a page of derived series shows, and what its deriver says.
+// shows returns all that a page of derived series shows and its deriver reports.
 func shows(b *exposition.Block, d *Deriver) string {
 	var text []byte
 	for i := range b.Shape().Families() {
@@ -114,10 +114,10 @@ func shows(b *exposition.Block, d *Deriver) string {
 			text = fmt.Appendln(text, aside.Labels(n), b.Number(aside.ValueIndexes([]int{n})[0]))
 		}
 	}
-	return string(fmt.Appendln(text, d.Conditions(), d.Stats(), d.Objectives(), d.LeftOut()))
+	return string(fmt.Appendln(text, d.Conditions(), d.Stats(), d.Objectives(), d.Dropped()))
 }
 
-// another makes another shape of a page: a model is gone.
+// another returns a page with another shape: a model is missing.
 func another(page []byte) []byte {
 	return slices.Concat(slices.DeleteFunc(slices.Collect(func(yield func([]byte) bool) {
 		for line := range strings.Lines(string(page)) {
@@ -128,8 +128,7 @@ func another(page []byte) []byte {
 	}), func(line []byte) bool { return strings.Contains(string(line), `model="postprocessing"`) })...)
 }
 
-// ways are those in which a target is configured that change what is
-// derived, or how it is shown.
+// ways are configurations that change what is derived, or how it is shown.
 var ways = []struct {
 	name   string
 	change func(*Options)
@@ -148,7 +147,7 @@ var ways = []struct {
 	}},
 }
 
-// A page is made and read once for all ways, for they change nothing of that.
+// A page is made and parsed once for all ways.
 func TestTargetsThatShareTheirRulesShowWhatEachShowsAlone(t *testing.T) {
 	t.Parallel()
 	var changes []func(*Options)
@@ -189,7 +188,7 @@ func TestTargetsThatShareTheirRulesShowWhatEachShowsAlone(t *testing.T) {
 	wait.Wait()
 }
 
-// identify names the target to all derivers again.
+// identify identifies the target to all derivers again.
 func (f *fleetTarget) identify() {
 	for _, p := range f.pairs {
 		p.shares.Identify(p.shares.opts.Identity)
@@ -197,7 +196,7 @@ func (f *fleetTarget) identify() {
 	}
 }
 
-// firstDifference is the first line in which two texts differ.
+// firstDifference returns the first line in which two texts differ.
 func firstDifference(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(x), len(y)) {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDifferencesOfSharesAreThoseOfThePaper has the examples of Newcombe,
-// Statistics in Medicine 17 (1998), table II, method 10.
+// TestDifferencesOfSharesAreThoseOfThePaper checks the examples of Newcombe, Statistics
+// in Medicine 17 (1998), table II, method 10.
 func TestDifferencesOfSharesAreThoseOfThePaper(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ x1, n1, x2, n2, lower, upper float64 }{
@@ -66,8 +66,8 @@ func TestTheDifferenceOfSharesHoldsTheTruth(t *testing.T) {
 	}
 }
 
-// TestTheDifferenceOfMeansHoldsTheTruth has pages with requests of exponential
-// times, a random number of them on each.
+// TestTheDifferenceOfMeansHoldsTheTruth has a random number of requests with
+// exponential durations on each page.
 func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -100,8 +100,8 @@ func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
 	}
 }
 
-// sums is a window of so many pages of one counter that grows by each number and of
-// one that grows by one a page.
+// sums returns a window of one counter that grows by each number, and of one that grows
+// by one per page.
 func sums(grows ...float64) *Window {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
 	sum := 0.0
@@ -113,8 +113,8 @@ func sums(grows ...float64) *Window {
 	return w
 }
 
-// TestTheErrorOfAMeanIsThatOfItsPages has means of pages of 1 and 3 in turn: a
-// variance of n/(n-1) by as many as were counted.
+// TestTheErrorOfAMeanIsThatOfItsPages alternates means of 1 and 3: a variance of
+// n/(n-1), divided by the count.
 func TestTheErrorOfAMeanIsThatOfItsPages(t *testing.T) {
 	t.Parallel()
 	got, ok := sums(1, 3, 1, 3, 1, 3, 1, 3).sampled([]int{0}, []int{1})

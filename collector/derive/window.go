@@ -2,16 +2,17 @@ package derive
 
 import (
 	"math"
+	"sort"
 	"time"
 )
 
-// maxRows bounds what a window keeps; scrapes that come faster than a
-// hundred and twentieth of the window are thinned out for looking back, while
-// resets are still judged between every two of them.
+// maxRows limits the rows that a window stores. Pages that arrive faster than a
+// 120th of the window are thinned out for looking back; resets are still detected
+// between any two of them.
 const maxRows = 120
 
-// Window holds the values of a target's inputs over its length. A column is
-// one input; a value that was absent or not finite is NaN there.
+// Window stores the values of a target's inputs over its length. A column is one
+// input; NaN stands for a value that was absent or not finite.
 type Window struct {
 	ring
 
@@ -20,59 +21,57 @@ type Window struct {
 
 	now     int64
 	current []float64
-	// unbroken is the time from which there was no restart and no gap, restarted
+	// unbroken is the time of the first page after the last restart or gap, restarted
 	// that of the last restart.
 	unbroken, restarted int64
-	// since is the time from which a column is whole: no reset, restart or
-	// absence after it. A column without value has since in the future.
+	// since is the time from which a column has no reset, restart or absence, and
+	// never for a column without a value.
 	since []int64
-	// changed is when a column's value last changed, fell when it last fell
-	// and fellBefore when it fell the time before; restarts do not count.
-	changed, fell, fellBefore []int64
+	// changed is when a column's value last changed, reset when it last decreased and
+	// resetBefore the time before that; restarts do not count.
+	changed, reset, resetBefore []int64
 
 	stats *Stats
-	// results are what rules computed of the newest page, see [once].
+	// results holds what rules computed for the newest page, see [oncePerPage].
 	results []any
 }
 
-// ring are the rows that a window keeps, in a ring buffer.
+// ring holds the rows of a window in a ring buffer.
 type ring struct {
 	times        []int64
 	rows         []float64
 	columns      int
 	first, count int
-	// oldestRow is the first kept row of the window and oldestAt its time.
-	oldestRow int
-	oldestAt  int64
+	// oldestRow is the first stored row within the window, oldestTime its time.
+	oldestRow  int
+	oldestTime int64
 }
 
-// kept is the value of a column in a kept row.
-func (r *ring) kept(row, column int) float64 { return r.rows[row*r.columns+column] }
+func (r *ring) row(row int) []float64 { return r.rows[row*r.columns : (row+1)*r.columns] }
 
 // Stats counts what interrupted windows.
 type Stats struct {
-	// Resets are counters that fell, Restarts processes that began again.
+	// Resets counts counters that decreased, Restarts processes that restarted.
 	Resets, Restarts uint64
-	// Gaps are scrapes that came too late after the one before.
+	// Gaps counts pages that came too late after the page before.
 	Gaps uint64
-	// ClockJumps are pages that were not younger than the one before.
+	// ClockJumps counts pages that were not younger than the page before.
 	ClockJumps uint64
-	// NonFinite are values that were NaN or infinite.
+	// NonFinite counts values that were NaN or infinite.
 	NonFinite uint64
-	// Negative are counters below 0, BrokenHistograms are histograms without
-	// +Inf or whose buckets do not grow.
+	// Negative counts counters below 0, BrokenHistograms histograms without a +Inf
+	// bucket or with buckets that are not cumulative.
 	Negative, BrokenHistograms uint64
 }
 
-// lateAfter is how many intervals may pass between two pages before what
-// happened in between counts as unknown: one missed scrape is tolerated.
+// lateAfter is how many intervals may pass between two pages before what happened
+// in between counts as unknown: one missed scrape is tolerated.
 const lateAfter = 2.5
 
-// never is a time no page has.
 const never = math.MaxInt64
 
-// newWindow returns an empty window over columns of which some are counters,
-// for pages that come once an interval.
+// newWindow returns an empty window for pages that arrive once per interval; counter
+// reports which of its columns are counters.
 func newWindow(length, interval time.Duration, counter []bool) *Window {
 	n := len(counter)
 	size := maxRows
@@ -84,244 +83,213 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 		ring:  ring{times: make([]int64, size), rows: make([]float64, size*n), columns: n},
 		stats: &Stats{}, length: int64(length), gap: int64(lateAfter * float64(interval)), counter: counter,
 		current: make([]float64, n), since: make([]int64, n), changed: make([]int64, n),
-		fell: make([]int64, n), fellBefore: make([]int64, n),
+		reset: make([]int64, n), resetBefore: make([]int64, n),
 	}
 	for i := range w.current {
-		w.current[i], w.since[i], w.fell[i], w.fellBefore[i] = math.NaN(), never, -1, -1
+		w.current[i], w.since[i], w.reset[i], w.resetBefore[i] = math.NaN(), never, -1, -1
 	}
 	return w
 }
 
-// adopt takes over the columns that an older window has as well; from maps
-// our columns to its, -1 for new ones.
+// adopt takes over the columns of an older window; from maps each column to the old
+// one, or to -1 if it is new.
 func (w *Window) adopt(old *Window, from []int) {
 	rows, columns := w.rows, w.columns
 	w.ring, w.now, w.unbroken = old.ring, old.now, old.unbroken
 	w.rows, w.columns = rows, columns
 	for i, o := range from {
-		if o < 0 {
-			continue
+		if o >= 0 {
+			w.current[i], w.since[i], w.changed[i] = old.current[o], old.since[o], old.changed[o]
+			w.reset[i], w.resetBefore[i] = old.reset[o], old.resetBefore[o]
 		}
-		w.current[i], w.since[i], w.changed[i] = old.current[o], old.since[o], old.changed[o]
-		w.fell[i], w.fellBefore[i] = old.fell[o], old.fellBefore[o]
-	}
-	for r := range len(w.times) {
-		for i, o := range from {
+		for r := range w.times {
 			v := math.NaN()
 			if o >= 0 {
-				v = old.kept(r, o)
+				v = old.row(r)[o]
 			}
-			w.rows[r*w.columns+i] = v
+			w.row(r)[i] = v
 		}
 	}
 }
 
-// begin gives columns that no page had before the value 0 on all of them: they are
-// of counters that come with their first event.
-func (w *Window) begin(columns []int) {
+// startAtZero sets columns to 0 on all pages so far: those of counters that servers
+// expose only after their first event.
+func (w *Window) startAtZero(columns []int) {
 	if w.count == 0 {
 		return
 	}
 	for _, i := range columns {
 		w.current[i], w.since[i] = 0, w.unbroken
-		for r := range len(w.times) {
-			w.rows[r*w.columns+i] = 0
+		for r := range w.times {
+			w.row(r)[i] = 0
 		}
 	}
 }
 
-// push adds the values of one page; row is copied. It returns false, and leaves
-// the window as it is, when the page is not younger than the last. Over a page that
-// does not continue the one before nothing is made of both.
-func (w *Window) push(at int64, row []float64, t turn) bool {
-	if w.count > 0 && at <= w.now {
+// push adds a copy of the values of one page. It returns false, and leaves the window
+// unchanged, if the page is not younger than the last one. Nothing is computed across
+// a page that does not continue the one before.
+func (w *Window) push(now int64, row []float64, t transition) bool {
+	if w.count > 0 && now <= w.now {
 		w.stats.ClockJumps++
 		return false
 	}
-	whole := w.count > 0 && at-w.now <= w.gap
-	if w.count > 0 && !whole {
+	contiguous := w.count > 0 && now-w.now <= w.gap
+	if w.count > 0 && !contiguous {
 		w.stats.Gaps++
 	}
 	if t != continues {
-		w.restarted, whole = at, false
+		w.restarted, contiguous = now, false
 	}
 	if t == restarts {
 		w.stats.Restarts++
 	}
-	if !whole {
-		w.unbroken = at
+	if !contiguous {
+		w.unbroken = now
 	}
 	for i, v := range row {
-		if w.step(i, v, at, whole) && t != breaks {
+		if w.step(i, v, now, contiguous) && t != breaks {
 			w.stats.Resets++
 		}
 	}
-	w.now = at
-	w.store(at)
-	w.oldestRow, w.oldestAt = w.oldest(w.now - w.length)
+	w.now = now
+	w.store()
+	w.oldestRow, w.oldestTime = w.search(w.now - w.length)
 	return true
 }
 
 // step moves one column to the next page, and reports whether it is a counter that
-// fell.
-func (w *Window) step(i int, v float64, at int64, whole bool) (fell bool) {
+// decreased.
+func (w *Window) step(i int, v float64, now int64, contiguous bool) (decreased bool) {
 	before := w.current[i]
-	fell = w.counter[i] && v < before
+	decreased = w.counter[i] && v < before
 	switch {
 	case math.IsNaN(v):
 		w.since[i] = never
-	case !whole || w.since[i] == never || fell:
-		w.since[i] = at
+	case !contiguous || w.since[i] == never || decreased:
+		w.since[i] = now
 	}
-	if fell && whole {
-		w.fellBefore[i], w.fell[i] = w.fell[i], at
+	if decreased && contiguous {
+		w.resetBefore[i], w.reset[i] = w.reset[i], now
 	}
 	if v != before {
-		w.changed[i] = at
+		w.changed[i] = now
 	}
 	w.current[i] = v
-	return fell
+	return decreased
 }
 
-// store keeps the current row for looking back, unless the last kept one is
-// too close, and forgets rows that no rule can reach any more.
-func (w *Window) store(at int64) {
+// store copies the current row into the ring, unless the last stored one is too
+// recent, and drops rows that no rule can reach any more.
+func (w *Window) store() {
 	size := len(w.times)
-	if w.count > 0 {
-		last := w.times[(w.first+w.count-1)%size]
-		if at-last < w.length/maxRows {
-			return
-		}
+	if w.count > 0 && w.now-w.times[(w.first+w.count-1)%size] < w.length/maxRows {
+		return
 	}
-	for w.count > 0 && (w.count == size || w.times[w.first] < at-w.length) {
+	for w.count > 0 && (w.count == size || w.times[w.first] < w.now-w.length) {
 		w.first = (w.first + 1) % size
 		w.count--
 	}
 	slot := (w.first + w.count) % size
-	w.times[slot] = at
-	copy(w.rows[slot*w.columns:(slot+1)*w.columns], w.current)
+	w.times[slot] = w.now
+	copy(w.row(slot), w.current)
 	w.count++
 }
 
-// Last is the newest value of a column; false when it has none.
+// Last returns the newest value of a column, or false if it has none.
 func (w *Window) Last(column int) (float64, bool) {
 	v := w.current[column]
 	return v, !math.IsNaN(v)
 }
 
-// sumOf is the sum of the newest values of columns, of which those without one are 0.
-func (w *Window) sumOf(columns []int) (sum float64) {
-	for _, c := range columns {
-		if v, ok := w.Last(c); ok {
-			sum += v
-		}
-	}
-	return sum
-}
-
-// value is the newest value of a column, NaN when it has none.
-func (w *Window) value(column int) float64 { return w.current[column] }
-
-// Before is the value that a column had on the page before, or on the last one
-// that was kept, NaN when it had none.
+// Before returns the value that a column had on the page before, or on the last one
+// that was stored, and NaN if it had none.
 func (w *Window) Before(column int) float64 {
 	size := len(w.times)
 	for n := w.count - 1; n >= max(w.count-2, 0); n-- {
 		if row := (w.first + n) % size; w.times[row] < w.now {
-			return w.kept(row, column)
+			return w.row(row)[column]
 		}
 	}
 	return math.NaN()
 }
 
-// Increase is how much counters grew together over the window and over how many
-// seconds: the longest stretch in which all of them are whole, without reset,
-// restart, gap or absence. It has a value only over two pages and more.
-func (w *Window) Increase(columns ...int) (grown, seconds float64, ok bool) {
-	row, seconds, ok := w.common(columns)
+// Increase returns how much counters grew together and over how many seconds: over
+// the longest stretch of the window without a reset, restart, gap or absence of any
+// of them. It needs at least two pages.
+func (w *Window) Increase(columns ...int) (increase, seconds float64, ok bool) {
+	row, seconds, ok := w.stretch(columns)
 	if !ok {
 		return 0, 0, false
 	}
-	return w.grown(columns, row), seconds, true
+	return w.increaseFrom(row, columns), seconds, true
 }
 
-// still says whether counters, if there are any, are known not to have grown while
-// others did what [Window.Increase] says of them.
-func (w *Window) still(counters, others []int) bool {
-	if len(counters) == 0 {
-		return true
-	}
-	_, whole, _ := w.Increase(others...)
-	grown, seconds, ok := w.Increase(counters...)
-	return ok && grown == 0 && seconds >= whole
-}
-
-// common is the first kept row of the longest stretch of the window in which
-// all columns are whole, and how many seconds ago it was.
-func (w *Window) common(columns []int) (row int, seconds float64, ok bool) {
+// stretch returns the first row of the longest stretch of the window in which no
+// column is interrupted, and how many seconds ago that was.
+func (w *Window) stretch(columns []int) (row int, seconds float64, ok bool) {
 	since := int64(math.MinInt64)
 	for _, c := range columns {
 		since = max(since, w.since[c])
 	}
-	row, at := w.whole(since)
-	return row, float64(w.now-at) / float64(time.Second), at < w.now
+	row, start := w.firstRow(since)
+	return row, float64(w.now-start) / float64(time.Second), start < w.now
 }
 
-// grown is how much counters grew together since a row of a stretch in which
-// they are whole.
-func (w *Window) grown(columns []int, row int) float64 {
-	first, sum := w.rows[row*w.columns:(row+1)*w.columns], 0.0
+// increaseFrom returns how much counters grew together since the first row of a
+// stretch.
+func (w *Window) increaseFrom(row int, columns []int) float64 {
+	first, sum := w.row(row), 0.0
 	for _, c := range columns {
 		sum += w.current[c] - first[c]
 	}
 	return max(sum, 0)
 }
 
-// Mean is the mean of a gauge over the pages of the window.
+// Mean returns the mean of a gauge over the pages of the window.
 func (w *Window) Mean(column int) (float64, bool) {
-	row, at := w.whole(w.since[column])
-	if at > w.now || math.IsNaN(w.current[column]) {
+	row, start := w.firstRow(w.since[column])
+	if start > w.now || math.IsNaN(w.current[column]) {
 		return 0, false
 	}
-	return w.mean([]int{column}, row), true
+	return w.meanFrom(row, []int{column}), true
 }
 
-// mean is the mean of what gauges add up to, over the pages from a row of a stretch
-// on in which they are whole.
-func (w *Window) mean(columns []int, row int) float64 {
+// meanFrom returns the mean of the sum of gauges over the pages of a stretch.
+func (w *Window) meanFrom(row int, columns []int) float64 {
 	sum, n := sumOf(w.current, columns), 1
 	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
-		sum += w.total(columns, row)
+		sum += sumOf(w.row(row), columns)
 		n++
 	}
 	return sum / float64(n)
 }
 
-// Product is what a gauge adds up to over the growth of a counter, as tokens
-// an iteration over iterations, and over how many seconds: between two pages
-// the gauge counts with the mean of both.
+// Product integrates a gauge over a counter, as tokens per iteration over
+// iterations, and returns over how many seconds. Between two pages it takes the mean
+// of the gauge.
 func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
-	row, at := w.whole(max(w.since[gauge], w.since[counter]))
-	if at >= w.now || math.IsNaN(w.current[gauge]) {
+	row, start := w.firstRow(max(w.since[gauge], w.since[counter]))
+	if start >= w.now || math.IsNaN(w.current[gauge]) {
 		return 0, 0, false
 	}
-	g, c := w.kept(row, gauge), w.kept(row, counter)
-	for t := at; t < w.now; {
+	before := w.row(row)
+	for t := start; t < w.now; {
 		row = w.next(row)
-		nextG, nextC := w.current[gauge], w.current[counter]
+		next := w.current
 		if t = w.now; row >= 0 && w.times[row] < w.now {
-			nextG, nextC, t = w.kept(row, gauge), w.kept(row, counter), w.times[row]
+			next, t = w.row(row), w.times[row]
 		}
-		total += (g + nextG) / 2 * (nextC - c)
-		g, c = nextG, nextC
+		total += (before[gauge] + next[gauge]) / 2 * (next[counter] - before[counter])
+		before = next
 	}
 	if math.IsNaN(total) || total < 0 {
 		return 0, 0, false
 	}
-	return total, float64(w.now-at) / float64(time.Second), true
+	return total, float64(w.now-start) / float64(time.Second), true
 }
 
-// next is the row kept after a row, -1 for the newest.
+// next returns the row stored after a row, or -1 for the newest.
 func (w *Window) next(row int) int {
 	if last := (w.first + w.count - 1) % len(w.times); row == last {
 		return -1
@@ -329,33 +297,35 @@ func (w *Window) next(row int) int {
 	return (row + 1) % len(w.times)
 }
 
-// whole is the first kept row of a stretch that is whole since then, no further back
-// than the window, and its time; the time is after now when there is none.
-func (w *Window) whole(since int64) (row int, at int64) {
-	if since <= w.oldestAt {
-		return w.oldestRow, w.oldestAt
+// firstRow returns the first stored row since a time, no further back than the
+// window, and its time, which is never if there is none.
+func (w *Window) firstRow(since int64) (row int, start int64) {
+	if since <= w.oldestTime {
+		return w.oldestRow, w.oldestTime
 	}
-	if since > w.now {
-		return 0, never
-	}
-	return w.oldest(since)
+	return w.search(since)
 }
 
-// oldest finds the first kept row that is not before from; its time is never
-// when there is none.
-func (w *Window) oldest(from int64) (row int, at int64) {
-	lo, hi := 0, w.count
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if w.times[(w.first+mid)%len(w.times)] < from {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo == w.count {
+// search returns the first stored row that is not older than since, and its time,
+// which is never if there is none.
+func (w *Window) search(since int64) (row int, start int64) {
+	n := sort.Search(w.count, func(i int) bool { return w.times[(w.first+i)%len(w.times)] >= since })
+	if n == w.count {
 		return 0, never
 	}
-	row = (w.first + lo) % len(w.times)
+	row = (w.first + n) % len(w.times)
 	return row, w.times[row]
+}
+
+// totals returns the sum of the newest values of columns, or false if any is absent.
+func (w *Window) totals(columns []int) (float64, bool) {
+	sum := sumOf(w.current, columns)
+	return sum, !math.IsNaN(sum)
+}
+
+func sumOf(row []float64, columns []int) (sum float64) {
+	for _, c := range columns {
+		sum += row[c]
+	}
+	return sum
 }

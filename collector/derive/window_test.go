@@ -8,14 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// at is a moment so many seconds after the beginning.
 func at(seconds float64) int64 { return int64(seconds * float64(time.Second)) }
 
-// oneCounter is a window over one counter, a minute long, for pages five
-// seconds apart.
+// oneCounter returns a window of a minute over one counter, for pages five seconds
+// apart.
 func oneCounter() *Window { return newWindow(time.Minute, 5*time.Second, []bool{true}) }
 
-// rateIn is the growth of a counter a second.
+// rateIn returns the growth of a counter per second.
 func rateIn(w *Window, column int) (float64, bool) {
 	grown, seconds, ok := w.Increase(column)
 	return grown / seconds, ok

@@ -9,46 +9,45 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// work is something that has requests in flight, and what they move.
+// work is a part of a server that has requests in flight, and what they move.
 type work struct {
-	// key finds it on pages of another shape.
+	// key identifies it on pages of other shapes.
 	key string
-	// inFlight is how many requests are, of which least is the fewest that say
-	// something.
-	inFlight Eval
-	least    float64
-	// moves are counters any of which moves with the work.
-	moves []int
-	// comes are counts that rise when a request comes although the work stands still:
-	// of requests that wait, and of those that came and were not answered.
-	comes []Eval
-	// longest is how long one request may take before it moves anything, in seconds;
-	// nil where something moves all the time. It has no value where that is not
-	// known.
-	longest Eval
-	// elsewhere says that a request to the server need not reach this work, as that of
-	// one of several ranks.
-	elsewhere bool
-	// room is above 0 while one more request would run at once; nil where that is not
-	// known, or where something moves all the time.
-	room Eval
+	// inFlight is how many requests it has, and minInFlight the fewest that mean
+	// anything.
+	inFlight    Eval
+	minInFlight float64
+	// progress holds counters any of which moves with the work.
+	progress []int
+	// arrivals rise when a request arrives although the work stands still: requests
+	// that wait, and those that arrived and were not answered.
+	arrivals []Eval
+	// maxDuration is how many seconds a request may take before it moves anything. It
+	// is nil if something moves all the time, and has no value while it is unknown.
+	maxDuration Eval
+	// bypassable reports that a request to the server need not reach this work, as one
+	// of several ranks.
+	bypassable bool
+	// free is above 0 while one more request would run at once. It is nil if that is
+	// unknown, or if something moves all the time.
+	free Eval
 }
 
-// patience is how long nothing may move while the work is in flight, false where that
-// is not known.
-func (k *work) patience(w *Window, least time.Duration) (time.Duration, bool) {
-	if k.longest == nil {
-		return least, true
+// patience returns how long nothing may move while the work is in flight, or false if
+// that is unknown.
+func (k *work) patience(w *Window, minimum time.Duration) (time.Duration, bool) {
+	if k.maxDuration == nil {
+		return minimum, true
 	}
-	v, ok := k.longest(w)
-	return max(least, time.Duration(v*float64(time.Second))), ok && !math.IsInf(v, 0)
+	v, ok := k.maxDuration(w)
+	return max(minimum, time.Duration(v*float64(time.Second))), ok && !math.IsInf(v, 0)
 }
 
-// moved is when the work moved last, at the earliest when it began; false where the
-// page has nothing that would move.
-func (k *work) moved(w *Window, began int64) (last int64, ok bool) {
+// lastProgress returns when the work moved last, at the earliest when it began, or
+// false if the page shows nothing that would move.
+func (k *work) lastProgress(w *Window, began int64) (last int64, ok bool) {
 	last = began
-	for _, c := range k.moves {
+	for _, c := range k.progress {
 		if w.since[c] != never {
 			ok, last = true, max(last, w.changed[c])
 		}
@@ -56,40 +55,44 @@ func (k *work) moved(w *Window, began int64) (last int64, ok bool) {
 	return last, ok
 }
 
-// workInFlight is what was seen of a work since it has been in flight.
-type workInFlight struct {
+// workState is what was observed of a work.
+type workState struct {
+	// stale is how many requests are not in flight, whatever the gauges show.
+	stale float64
+	// active reports that requests are in flight; the rest is since that began.
+	active   bool
 	began    int64
 	inFlight float64
-	// came are the counts of requests that came, rose is when one of them rose last.
-	came []float64
-	rose int64
+	// arrivals holds the newest counts of arrivals, lastArrival when one of them rose.
+	arrivals    []float64
+	lastArrival int64
 }
 
-// count takes the counts of a page. One that was not there before has not risen.
-func (f *workInFlight) count(k *work, w *Window) {
-	if len(f.came) != len(k.comes) {
-		f.came = slices.Repeat([]float64{math.Inf(1)}, len(k.comes))
+// countArrivals takes the counts of a page. One that was absent before has not risen.
+func (s *workState) countArrivals(k *work, w *Window) {
+	if len(s.arrivals) != len(k.arrivals) {
+		s.arrivals = slices.Repeat([]float64{math.Inf(1)}, len(k.arrivals))
 	}
-	for i, count := range k.comes {
+	for i, count := range k.arrivals {
 		v, ok := count(w)
 		if !ok {
 			v = math.Inf(1)
 		}
-		if ok && v > f.came[i] {
-			f.rose = w.now
+		if ok && v > s.arrivals[i] {
+			s.lastArrival = w.now
 		}
-		f.came[i] = v
+		s.arrivals[i] = v
 	}
 }
 
-// observe prepares the judgement of conditions.
-func (p *Plan) observe() {
+// watchConditions adds what [Deriver.Conditions] needs to the program.
+func (p *Plan) watchConditions() {
 	w := &p.program.watch
 	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
-		for _, g := range p.all(signal) {
+		for _, g := range p.groups[signal] {
 			switch {
 			case !g.role.Front():
-			case p.takenOn(g):
+			case p.countsAcceptance(g):
 			case g.class == engine.ClassOK:
 				w.succeeded = append(w.succeeded, p.columnsOf(g.members)...)
 			case g.class == engine.ClassServer:
@@ -100,22 +103,9 @@ func (p *Plan) observe() {
 		}
 	}
 	for _, id := range p.ids(anyOf(engine.RequestsActive, engine.RequestsRunning)) {
-		switch {
-		case len(p.of(engine.EngineIterations, id)) > 0:
-			w.works = append(w.works, p.iterating(id)...)
-		case p.quirks.GaugesWhenRequestsEnd:
-			w.works = append(w.works, p.ending(id)...)
-		default:
-			works := p.generating(id)
-			if len(works) == 0 {
-				// What counts requests in flight is in front of the engine, of which
-				// something moves only when a request ends.
-				works = p.ending(id)
-			}
-			w.works = append(w.works, works...)
-		}
+		w.works = append(w.works, p.works(id)...)
 	}
-	w.works = append(w.works, p.queueing()...)
+	w.works = append(w.works, p.queueWorks()...)
 	for _, id := range p.ids(anyOf(engine.RequestsWaiting, engine.ModelPending)) {
 		for _, e := range []Eval{p.total(engine.RequestsWaiting, id), p.pending(id)} {
 			if e != nil {
@@ -123,25 +113,40 @@ func (p *Plan) observe() {
 			}
 		}
 	}
-	w.inFlight = p.inFlight()
+	w.inFlight = p.requestsInFlight()
 }
 
-// inFlight is how many requests the server has; nil where its gauges are not
-// read while they run.
-func (p *Plan) inFlight() Eval {
+// works returns the works of the engine behind a model id.
+func (p *Plan) works(id string) []work {
+	if len(p.groupsOf(engine.EngineIterations, id)) > 0 {
+		return p.iterationWorks(id)
+	}
+	if !p.quirks.GaugesWhenRequestsEnd {
+		if works := p.tokenWorks(id); len(works) > 0 {
+			return works
+		}
+		// The gauge belongs to something in front of the engine, which moves only when a
+		// request ends.
+	}
+	return p.requestWorks(id)
+}
+
+// requestsInFlight returns how many requests the server has, or nil if its gauges are
+// not updated while they run.
+func (p *Plan) requestsInFlight() Eval {
 	if p.quirks.GaugesWhenRequestsEnd {
 		return nil
 	}
 	var all []Eval
 	for _, id := range p.ids(anyOf(engine.RequestsActive, engine.RequestsRunning)) {
-		taken, waiting := p.total(engine.RequestsActive, id), p.total(engine.RequestsWaiting, id)
-		if taken == nil {
-			taken = p.total(engine.RequestsRunning, id)
+		admitted, waiting := p.total(engine.RequestsActive, id), p.total(engine.RequestsWaiting, id)
+		if admitted == nil {
+			admitted = p.total(engine.RequestsRunning, id)
 		}
 		if p.quirks.ActiveHoldsWaiting {
 			waiting = nil
 		}
-		if one := add(taken, waiting); one != nil {
+		if one := add(admitted, waiting); one != nil {
 			gate := p.executorGate(id)
 			all = append(all, func(w *Window) (float64, bool) {
 				v, ok := one(w)
@@ -152,103 +157,110 @@ func (p *Plan) inFlight() Eval {
 	return add(all...)
 }
 
-// iterating is the work of an executor that counts its iterations, of each of its
-// ranks.
-func (p *Plan) iterating(id string) []work {
-	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id))
+// iterationWorks returns the work of each rank of an executor that counts iterations.
+func (p *Plan) iterationWorks(id string) []work {
+	gauges := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))
 	var works []work
-	for _, of := range p.ranks(flying) {
+	for _, r := range p.ranks(gauges) {
 		works = append(works, work{
-			key: fmt.Sprint("iterations of ", id, of), least: 1,
-			comes:    []Eval{combine(p.ofRank(p.of(engine.RequestsWaiting, id), of), engine.Sum)},
-			inFlight: p.awake(id, of, combine(p.ofRank(flying, of), engine.Sum)),
-			moves:    p.movesOf(slices.Concat(p.of(engine.EngineIterations, id), p.tokens(id)), of),
+			key: fmt.Sprint("iterations of ", id, r), minInFlight: 1,
+			arrivals: []Eval{combine(p.rankColumns(p.groupsOf(engine.RequestsWaiting, id), r), engine.Sum)},
+			inFlight: p.whileAwake(id, r, combine(p.rankColumns(gauges, r), engine.Sum)),
+			progress: p.progressColumns(slices.Concat(p.groupsOf(engine.EngineIterations, id), p.tokenCounters(id)), r),
 		})
 	}
-	return p.coming(id, works)
+	return p.withArrivals(id, works)
 }
 
-// coming adds to the works of an engine what shows that requests come. Of one of
-// several ranks it is what is in flight there, for others get requests too.
-func (p *Plan) coming(id string, works []work) []work {
+// withArrivals adds what shows that requests arrive at the works of an engine. For one
+// of several ranks that is its own gauge, since others get requests too.
+func (p *Plan) withArrivals(id string, works []work) []work {
 	if len(works) == 1 {
-		works[0].comes = append(works[0].comes, p.unanswered(id)...)
+		works[0].arrivals = append(works[0].arrivals, p.unanswered(id)...)
 	}
 	for i := range works {
-		works[i].elsewhere = len(works) > 1
-		works[i].comes = append(works[i].comes, works[i].inFlight)
+		works[i].bypassable = len(works) > 1
+		works[i].arrivals = append(works[i].arrivals, works[i].inFlight)
 	}
 	return works
 }
 
-// unanswered are counts of requests that came and were not answered: started ones less
-// those that ended, and, of a server that counts by model, what models count that take
-// requests before the engine does, or hand them over to it.
+// unanswered returns counts of requests that arrived and were not answered: started
+// ones less those that ended, and, if the server counts by model, what models count
+// that take requests before the engine does, or hand them over to it.
 func (p *Plan) unanswered(id string) (all []Eval) {
-	ended := slices.Concat(p.of(engine.RequestsFinished, id), p.of(engine.RequestsFailed, id), p.of(engine.RequestsAborted, id))
-	if started := p.counted(p.of(engine.RequestsStarted, id)); len(started) > 0 {
-		all = append(all, p.without(started, p.counted(ended)))
+	ended := slices.Concat(p.groupsOf(engine.RequestsFinished, id), p.groupsOf(engine.RequestsFailed, id), p.groupsOf(engine.RequestsAborted, id))
+	if started := p.groupColumns(p.groupsOf(engine.RequestsStarted, id)); len(started) > 0 {
+		all = append(all, difference(started, p.groupColumns(ended)))
 	}
-	answered := p.counted(slices.Concat(p.front(engine.ModelFailed, id), selected(p.front(engine.ModelSuccess, id), func(g *group) bool { return p.trusted(g.model) })))
-	for _, g := range p.of(engine.ModelSuccess, id) {
+	answered := p.groupColumns(slices.Concat(p.entryGroups(engine.ModelFailed, id), filter(p.entryGroups(engine.ModelSuccess, id), func(g *group) bool { return p.trusted(g.model) })))
+	for _, g := range p.groupsOf(engine.ModelSuccess, id) {
 		if p.handsOver(g.model) || g.role == engine.RolePart && !p.identity.Topology.FollowsLLM(g.model) {
-			all = append(all, p.without(p.columnsOf(g.members), answered))
+			all = append(all, difference(p.columnsOf(g.members), answered))
 		}
 	}
 	return all
 }
 
-// without is what some counters count together and others do not.
-func (*Plan) without(some, others []int) Eval {
-	return func(w *Window) (float64, bool) { return w.sumOf(some) - w.sumOf(others), true }
+// difference returns what some counters count more than others; absent ones are 0.
+func difference(some, others []int) Eval {
+	sum := func(w *Window, columns []int) (sum float64) {
+		for _, c := range columns {
+			if v, ok := w.Last(c); ok {
+				sum += v
+			}
+		}
+		return sum
+	}
+	return func(w *Window) (float64, bool) { return sum(w, some) - sum(w, others), true }
 }
 
-// tokens are the counters of tokens of an engine. What reads its iterations may
-// stop while it goes on.
-func (p *Plan) tokens(id string) []*group {
+// tokenCounters returns the token counters of an engine. Its iterations may stop being
+// read while it goes on.
+func (p *Plan) tokenCounters(id string) []*group {
 	return slices.Concat(
-		p.of(engine.GenerationTokensLive, id), p.of(engine.PromptTokensLive, id),
-		p.of(engine.GenerationTokens, id), p.of(engine.PromptTokens, id),
+		p.groupsOf(engine.GenerationTokensLive, id), p.groupsOf(engine.PromptTokensLive, id),
+		p.groupsOf(engine.GenerationTokens, id), p.groupsOf(engine.PromptTokens, id),
 	)
 }
 
-// moving are the signals of an engine that move while it works: tokens, and
-// requests that end otherwise than by their client.
-func (p *Plan) moving(id string) []*group {
-	all := p.tokens(id)
+// progressCounters returns the counters of an engine that move while it works: tokens,
+// and requests that end otherwise than by their client.
+func (p *Plan) progressCounters(id string) []*group {
+	all := p.tokenCounters(id)
 	for _, signal := range []engine.Signal{engine.RequestsFinished, engine.RequestsFailed} {
-		all = append(all, selected(p.of(signal, id), func(g *group) bool {
+		all = append(all, filter(p.groupsOf(signal, id), func(g *group) bool {
 			return g.class == engine.ClassOK || g.class == engine.ClassServer
 		})...)
 	}
 	return all
 }
 
-// generating is the work of an engine whose tokens move while it works, of each
-// of its ranks: one that stands still is hidden by the tokens of the others.
-func (p *Plan) generating(id string) []work {
-	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id), p.of(engine.RequestsWaiting, id))
+// tokenWorks returns the work of each rank of an engine whose tokens move while it
+// works: a rank that stands still is hidden by the tokens of the others.
+func (p *Plan) tokenWorks(id string) []work {
+	gauges := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id), p.groupsOf(engine.RequestsWaiting, id))
 	var works []work
-	for _, of := range p.ranks(flying) {
-		inFlight := most(flying, func(g *group) []int { return p.ofRank([]*group{g}, of) })
-		k := work{key: fmt.Sprint("tokens of ", id, of), least: 1, inFlight: p.awake(id, of, inFlight), moves: p.movesOf(p.moving(id), of)}
-		if len(k.moves) > 0 {
+	for _, r := range p.ranks(gauges) {
+		inFlight := largestOf(gauges, func(g *group) []int { return p.rankColumns([]*group{g}, r) })
+		k := work{key: fmt.Sprint("tokens of ", id, r), minInFlight: 1, inFlight: p.whileAwake(id, r, inFlight), progress: p.progressColumns(p.progressCounters(id), r)}
+		if len(k.progress) > 0 {
 			works = append(works, k)
 		}
 	}
-	return p.coming(id, works)
+	return p.withArrivals(id, works)
 }
 
-// most is the largest value of some columns of groups that is there. Of processes
-// the newest counts, as in what is shown: the others may be gone.
-func most(groups []*group, of func(g *group) []int) Eval {
+// largestOf returns the largest value of columns of groups. Among processes the newest
+// counts, as in the exposed gauge: the others may have ended.
+func largestOf(groups []*group, columns func(g *group) []int) Eval {
 	var single []int
 	var all []Eval
 	for _, g := range groups {
 		if g.meaning.Combine == engine.Newest {
-			all = append(all, newest(of(g)))
+			all = append(all, newest(columns(g)))
 		} else {
-			single = append(single, of(g)...)
+			single = append(single, columns(g)...)
 		}
 	}
 	all = append(all, largest(single))
@@ -263,37 +275,36 @@ func most(groups []*group, of func(g *group) []int) Eval {
 	}
 }
 
-// ending is the work of an engine that shows something only when a request ends.
-// Nothing may move for as long as nearly all requests took that were seen, and as
-// much again. Gauges that are read then too still count the request that ended, and
-// are of the past until the next ends. Requests that come say nothing there, but for
-// those that wait: two long ones may run.
-func (p *Plan) ending(id string) []work {
-	longest, ended := p.longestSeen(id), p.moving(id)
+// requestWorks returns the work of an engine that shows something only when a request
+// ends. Nothing may move for twice as long as nearly all requests took. Gauges that are
+// updated then too still count the request that ended, and are out of date until the
+// next one ends. New requests mean nothing there unless they wait: two long ones may
+// run.
+func (p *Plan) requestWorks(id string) []work {
+	longest, ended := p.longestRequest(id), p.progressCounters(id)
 	if longest == nil || len(ended) == 0 {
 		return nil
 	}
-	const again = 2
 	k := work{
-		key: "ends of " + id, least: 1, moves: p.counted(ended),
-		inFlight: most(slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id)), func(g *group) []int { return p.columnsOf(g.members) }),
-		longest:  applied(longest, func(v float64) float64 { return again * v }),
-		room:     excess(requestsLimit().of(p, id), admitted().of(p, id)),
+		key: "ends of " + id, minInFlight: 1, progress: p.groupColumns(ended),
+		inFlight:    largestOf(slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id)), func(g *group) []int { return p.columnsOf(g.members) }),
+		maxDuration: transform(longest, func(v float64) float64 { return 2 * v }),
+		free:        excess(requestsLimit().eval(p, id), admitted().eval(p, id)),
 	}
 	if waits := p.total(engine.RequestsWaiting, id); waits != nil {
-		k.comes = []Eval{waits}
+		k.arrivals = []Eval{waits}
 	}
 	if p.quirks.GaugesWhenRequestsEnd {
-		k.least = again
+		k.minInFlight = 2
 	}
 	return []work{k}
 }
 
-// longestSeen is the bound of the bucket within which nearly all requests of the
-// engine ended, nil where there is no histogram.
-func (p *Plan) longestSeen(id string) Eval {
+// longestRequest returns the bound of the bucket within which nearly all requests of
+// the engine ended, or nil if there is no histogram.
+func (p *Plan) longestRequest(id string) Eval {
 	const nearly = 0.99
-	groups := p.of(engine.RequestDuration, id)
+	groups := p.groupsOf(engine.RequestDuration, id)
 	if len(groups) != 1 || !groups[0].complete() {
 		return nil
 	}
@@ -306,33 +317,32 @@ func (p *Plan) longestSeen(id string) Eval {
 		all, ok := columns[len(columns)-1](w)
 		for i := range columns {
 			if v, there := columns[i](w); ok && there && v >= nearly*all {
-				return buckets[i].at / divisor, all > 0
+				return buckets[i].bound / divisor, all > 0
 			}
 		}
 		return 0, false
 	}
 }
 
-// queueing is the work of the models that a server queues for itself: requests
-// wait, and none ends for much longer than they take. A model that hands its
-// requests over takes them from the queue at once, whatever they take.
-func (p *Plan) queueing() []work {
-	const much = 3
+// queueWorks returns the works of the models that a server queues for itself: requests
+// wait, and none ends for three times as long as they take. A model that hands its
+// requests over takes them from the queue at once, however long they take.
+func (p *Plan) queueWorks() []work {
 	var works []work
-	for _, g := range p.all(engine.ModelPending) {
+	for _, g := range p.groups[engine.ModelPending] {
 		if p.identity.Topology.FollowsLLM(g.model) {
 			continue
 		}
 		k := work{
-			key: "queue of " + g.model + " " + g.version, least: 1, inFlight: p.last(g), comes: []Eval{p.last(g)},
-			moves: p.counted(slices.Concat(p.same(engine.ModelSuccess, g), p.same(engine.ModelFailed, g), p.same(engine.ModelExecutions, g),
-				p.of(engine.EngineIterations, g.id), p.tokens(g.id))),
+			key: "queue of " + g.model + " " + g.version, minInFlight: 1, inFlight: p.value(g), arrivals: []Eval{p.value(g)},
+			progress: p.groupColumns(slices.Concat(p.sameModel(engine.ModelSuccess, g), p.sameModel(engine.ModelFailed, g), p.sameModel(engine.ModelExecutions, g),
+				p.groupsOf(engine.EngineIterations, g.id), p.tokenCounters(g.id))),
 		}
-		if seconds := p.same(engine.ModelRequestSeconds, g); len(seconds) == 1 {
+		if seconds := p.sameModel(engine.ModelRequestSeconds, g); len(seconds) == 1 {
 			mean := p.meanOf(seconds[0])
-			k.longest = func(w *Window) (float64, bool) {
+			k.maxDuration = func(w *Window) (float64, bool) {
 				v, _ := mean(w) // 0 while none has ended.
-				return much * v, true
+				return 3 * v, true
 			}
 		}
 		works = append(works, k)

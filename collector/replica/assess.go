@@ -21,8 +21,8 @@ type published struct {
 	// err is why there is no page.
 	err error
 	// conclusions follow from page and answers; nil if they have to be drawn again.
-	conclusions *assess.Known
-	about       assess.About
+	conclusions *assess.Findings
+	about       assess.ReplicaSeries
 	// processes is the number of processes behind the address, see [assess.Evidence].
 	processes int
 }
@@ -55,7 +55,7 @@ func (r *Replica) updateConclusions(failed error) {
 	if r.published.conclusions.RestsOn(&b) {
 		return
 	}
-	k := assess.Know(&b)
+	k := assess.Examine(&b)
 	r.published.conclusions = k
 	s := &r.status
 	s.Generation, s.GenerationReason, s.EngineBuildVersion = k.Generation, k.GenerationReason, k.BuildVersion()
@@ -90,7 +90,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 // evidence returns what the verdict rests on.
 func (r *Replica) evidence(failed error) assess.Evidence {
 	e := assess.Evidence{
-		Silent: r.target.Silent, Companion: r.server.Companion, Was: assess.State(r.status.State),
+		Silent: r.target.Silent, Companion: r.server.Companion, Previous: assess.State(r.status.State),
 		Scrape: assess.Scrape{
 			OK: failed == nil, Seen: r.hadPage(), MayStart: time.Since(r.firstTried()) < r.pool.StartBudget,
 		},
@@ -113,15 +113,15 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	c := r.deriver.Conditions()
 	e.Processes = r.deriver.Processes()
 	if last := r.canary.Last(); last != nil {
-		e.Late, e.Full = last.Last.Result.Late(), c.Full
+		e.CanaryLate, e.Queued = last.Last.Result.Late(), c.Queued
 	}
 	e.Unrouted, e.RefusedFailed = r.reader.last.Unrouted(), r.server.Engine.Quirks(r.reader.last).RefusedFailed
 	if e.Processes == 0 { // Stalls and failures show only on successive pages of one process.
-		e.Failing, e.Still, e.Came = c.Failing, c.Still, r.status.LastSuccess
-		e.Unanswered = r.canaryHung(e.Came.Add(-c.Still.For))
+		e.Failing, e.Stall, e.PageTime = c.Failing, c.Stall, r.status.LastSuccess
+		e.Unanswered = r.canaryHung(e.PageTime.Add(-c.Stall.Duration))
 	}
 	if k := r.published.conclusions; k != nil {
-		e.Unserved, e.Unshown = k.Unserved, k.Unshown()
+		e.Unserved, e.Unobservable = k.Unserved, k.Unobservable()
 	}
 	return e
 }
@@ -155,8 +155,8 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 	raw, derived := shape(next.Raw), shape(next.Derived)
 	_ = r.guard("assess", func() {
 		next.About = r.published.about.Block(&assess.Situation{
-			Own: r.reader.identity.Labels, State: assess.State(r.status.State), Suspected: r.status.Suspected,
-			Known: r.published.conclusions, Answers: &r.answers, Canary: &r.canary, Processes: r.published.processes,
+			Labels: r.reader.identity.Labels, State: assess.State(r.status.State), Suspected: r.status.Suspected,
+			Findings: r.published.conclusions, Answers: &r.answers, Canary: &r.canary, Processes: r.published.processes,
 		}, raw, derived)
 	})
 	if !r.target.Silent {

@@ -120,7 +120,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 		for n := 0; b.Loop(); n++ {
 			at += r.target.Interval
 			raw := raws[n%len(raws)]
-			r.deriver.Follow(at, raw, r.reader.last)
+			r.deriver.Observe(at, raw, r.reader.last)
 			r.deriver.Render(raw)
 		}
 	})

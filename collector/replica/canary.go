@@ -66,7 +66,7 @@ func (r *Replica) sendStallCheck(ctx context.Context) {
 	if !r.pool.Canary.Confirm || r.jobs.canary.running || time.Since(r.stallCheckedAt) < canary.ConfirmEvery {
 		return
 	}
-	if still := r.deriver.Conditions().Still; !still.Answerable || still.Witnessed {
+	if still := r.deriver.Conditions().Stall; !still.Answerable || still.Witnessed {
 		return
 	}
 	order := r.canaryOrder()
@@ -90,7 +90,7 @@ func (r *Replica) sendStallCheck(ctx context.Context) {
 // requests in flight which do not move are stale.
 func (r *Replica) noteAnswer(report *canary.Report) {
 	if report.Result == canary.OK {
-		r.deriver.Answered()
+		r.deriver.NoteAnswer()
 	}
 }
 
@@ -130,7 +130,7 @@ func (r *Replica) observeLoad(p *scrape.Fetched) {
 		return
 	}
 	c := r.deriver.Conditions()
-	r.canary.Observe(canary.Load{Requested: p.Start, Received: p.Received, InFlight: c.InFlight, Known: c.Counted})
+	r.canary.Observe(canary.Load{Requested: p.Start, Received: p.Received, InFlight: c.InFlight, Known: c.InFlightKnown})
 }
 
 // canaryOrder returns what the canary may send now.

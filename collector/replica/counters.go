@@ -29,7 +29,7 @@ type counters struct {
 	// leftOut counts the series of the last page, derivedLeftOut those derived from it,
 	// that are left off /metrics.
 	leftOut        exposition.LeftOut
-	derivedLeftOut derive.LeftOut
+	derivedLeftOut derive.Dropped
 
 	labels labels.Labels
 	values exposition.Values

@@ -102,7 +102,7 @@ func TestProcessesInTurnAreAskedNoMoreAndHoldNoPage(t *testing.T) {
 		require.Equal(t, asked, s.count("/v2"))
 		status := s.after(0)
 		require.Equal(t, "look", status.Severity)
-		require.Contains(t, status.StateReason, "2 processes answer here in turn")
+		require.Contains(t, status.StateReason, "2 processes answer at this address in turn")
 		require.LessOrEqual(t, s.deriver.Stats().Restarts, uint64(1))
 		s.shows("llm_server_processes{")
 		require.NotContains(t, s.page(), "llm_server_requests_per_second{")

@@ -11,8 +11,8 @@ import (
 // setLeftOut sets the series of a page, and of those derived from it, that are left
 // off /metrics because of limits, and describes them, one sentence per cause. Shape is
 // nil if the scrape failed.
-func (c *counters) setLeftOut(shape *exposition.Shape, derived derive.LeftOut) []string {
-	c.leftOut, c.derivedLeftOut = exposition.LeftOut{}, derive.LeftOut{}
+func (c *counters) setLeftOut(shape *exposition.Shape, derived derive.Dropped) []string {
+	c.leftOut, c.derivedLeftOut = exposition.LeftOut{}, derive.Dropped{}
 	if shape == nil {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (r *Replica) isFirst(p *scrape.Fetched) bool {
 // for its identity.
 func (r *Replica) restarted(p *scrape.Fetched, raw *exposition.Block) bool {
 	// Where counters decrease on every page, only every other page waits.
-	r.reader.restarted = !r.reader.restarted && r.deriver.BeganAgain(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), raw, r.reader.last)
+	r.reader.restarted = !r.reader.restarted && r.deriver.Restarted(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), raw, r.reader.last)
 	return r.reader.restarted
 }
 

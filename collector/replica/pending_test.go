@@ -28,7 +28,7 @@ func TestTheFirstPageWaitsForWhoItsServerIs(t *testing.T) {
 		require.Less(t, status.LastSuccess.Sub(status.LastScrape), 250*time.Millisecond)
 		require.Equal(t, "http://10.0.0.1:8000/metrics", status.PageURL)
 		require.Equal(t, "ready", status.State)
-		require.Equal(t, "the API answers 200; whether its requests fail cannot be seen: the counters of durations are off, and with them every other counter stops", status.StateReason)
+		require.Equal(t, "the API answers 200; whether its requests fail is unknown: the counters of durations are off, and with them every other counter stops", status.StateReason)
 		s.shows(`nv_inference_request_success{engine="triton",engine_version="2.51.0",model="tensorrt_llm"`)
 	})
 }

@@ -69,12 +69,12 @@ type jobs struct {
 
 // New returns a replica that has not been scraped; it publishes in the slot.
 func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Replica {
-	label := assess.OwnLabeler(t, &p.Labels)
+	label := assess.ReplicaLabeler(t, &p.Labels)
 	r := &Replica{
 		target: t, pool: p, slot: slot,
 		log:       log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		server:    scrape.NewServer(t.Engine),
-		published: published{about: assess.NewAbout(label)},
+		published: published{about: assess.NewReplicaSeries(label)},
 		status:    target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}},
 		counters:  newCounters(t, label),
 	}

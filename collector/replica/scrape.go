@@ -105,7 +105,7 @@ func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err e
 	} else {
 		shape = nil
 	}
-	r.status.LeftOut = r.counters.setLeftOut(shape, r.deriver.LeftOut())
+	r.status.LeftOut = r.counters.setLeftOut(shape, r.deriver.Dropped())
 	r.recordScrape(page, err)
 	_ = r.guard("assess", func() { r.assess(err) })
 	r.published.err = err
@@ -119,7 +119,7 @@ func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err e
 // of this page.
 func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, asleep time.Duration) (shown, derived *exposition.Block, err error) {
 	at := p.Received.Sub(r.pool.Origin) + asleep
-	if err = r.guard("derive", func() { r.deriver.Follow(at, raw, r.reader.last) }); err != nil {
+	if err = r.guard("derive", func() { r.deriver.Observe(at, raw, r.reader.last) }); err != nil {
 		r.reset()
 		return nil, nil, err
 	}

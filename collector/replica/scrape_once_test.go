@@ -89,7 +89,7 @@ func TestScrapingOnceWaitsForTheAnswerAboutHealth(t *testing.T) {
 		s.slow = map[string]time.Duration{"/health": 3 * time.Second}
 		status := s.ScrapeOnce(s.ctx)
 		require.EqualValues(t, 1, status.Scrapes)
-		require.Equal(t, "the API answers 200; whether its requests fail cannot be seen: this release counts no errors", status.StateReason)
+		require.Equal(t, "the API answers 200; whether its requests fail is unknown: this release counts no errors", status.StateReason)
 		s.shows(`llm_server_ready{`)
 	})
 }

@@ -39,10 +39,10 @@ func TestAStallIsSeenWhereItCanBe(t *testing.T) {
 			_, shown := c.seen[4].Value("queue_depth")
 			require.Equal(c, shown || can.OK, last.State == assess.Stalled, can.Reason)
 		case "hung, a request gets nothing":
-			require.Equal(c, last.Still.Answerable, last.State == assess.Stalled)
+			require.Equal(c, last.Stall.Answerable, last.State == assess.Stalled)
 		case "hung, and nobody comes", "clients left, gauges are stale":
 			require.NotEqual(c, assess.Broken, last.Severity)
-			require.Equal(c, last.Still.For > 0, last.Suspected, last.Reason)
+			require.Equal(c, last.Stall.Duration > 0, last.Suspected, last.Reason)
 		default:
 			require.NotEqual(c, assess.Stalled, last.State)
 		}

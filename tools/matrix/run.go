@@ -137,7 +137,7 @@ func (r *run) page(p *Page) (Result, error) {
 	} else {
 		r.read.Refresh(block)
 	}
-	r.deriver.Follow(p.At, block, r.read)
+	r.deriver.Observe(p.At, block, r.read)
 	return r.seen(p, r.deriver.Render(block)), nil
 }
 
@@ -163,18 +163,18 @@ func (r *run) seen(p *Page, out *exposition.Block) Result {
 	}
 	s.Conditions = r.deriver.Conditions()
 	c := &s.Conditions
-	known := assess.Know(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: engine.Knowledge{Page: r.read, Facts: r.facts, Health: r.health, Canary: r.canary}, Expect: &assess.Expectations{}})
+	known := assess.Examine(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: engine.Knowledge{Page: r.read, Facts: r.facts, Health: r.health, Canary: r.canary}, Expect: &assess.Expectations{}})
 	for _, c := range known.List(assess.Capabilities) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
 	e := assess.Evidence{
-		Was: r.was, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort(), Seen: true, Lived: true},
-		Failing: c.Failing, Still: c.Still, Came: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: r.read.Unrouted(), Unserved: known.Unserved, Unshown: known.Unshown(),
+		Previous: r.was, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort(), Seen: true, Lived: true},
+		Failing: c.Failing, Stall: c.Stall, PageTime: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: r.read.Unrouted(), Unserved: known.Unserved, Unobservable: known.Unobservable(),
 	}
 	if s.Canary = r.canaryResult(&p.Book); s.Canary != nil && !*s.Canary {
 		e.Canary = "its canary fails"
 	}
-	s.Verdict, s.Unshown = assess.Judge(&e), e.Unshown != ""
+	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
 	r.was = s.State
 	return s
 }

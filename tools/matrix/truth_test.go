@@ -118,7 +118,7 @@ func TestNoVerdictPromisesWhatNobodySees(t *testing.T) {
 				return
 			}
 			require.True(c, seen.Unshown, "page %d", page)
-			require.Contains(c, seen.Reason, "whether its requests fail cannot be seen: "+seen.Capabilities[engine.CanOutcomes].Reason, "page %d", page)
+			require.Contains(c, seen.Reason, "whether its requests fail is unknown: "+seen.Capabilities[engine.CanOutcomes].Reason, "page %d", page)
 		})
 	})
 }

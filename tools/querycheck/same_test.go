@@ -104,7 +104,7 @@ func (r *recorded) into(t *testing.T, db *tsdb.DB) {
 		} else {
 			read.Refresh(raw)
 		}
-		r.deriver.Follow(truth.At, raw, read)
+		r.deriver.Observe(truth.At, raw, read)
 		out := r.deriver.Render(raw)
 		app := db.Appender(t.Context())
 		for line := range out.Shape().Lines() {

@@ -81,7 +81,7 @@ func (s *scene) empty(t *testing.T) {
 	t.Helper()
 	requireHealthy(t)
 	require.Contains(t, s.becomes(t, "f0", "not_ready"), "no worker")
-	require.Contains(t, s.becomes(t, "w0", "unknown"), "nothing listens, and this exporter has never seen it")
+	require.Contains(t, s.becomes(t, "w0", "unknown"), "nothing listens, and this exporter has never seen it up")
 	p := s.exporter.page(t)
 	require.Equal(t, 1.0, p.only(t, "trtllm_exporter_target_up", "replica_id", "f0"))
 	require.Equal(t, 0.0, p.only(t, "llm_server_ready", "replica_id", "f0"))

@@ -24,7 +24,7 @@ func TestDoctorInFrontOfTriton(t *testing.T) {
 			s.waitReady(t)
 			without := doctor(t, s)
 			requireFindings(t, s, &without, map[string]string{
-				"state": "; whether its requests fail cannot be seen: the counters of durations are off, and with them every other counter stops",
+				"state": "; whether its requests fail is unknown: the counters of durations are off, and with them every other counter stops",
 				"e2e": `e2e          no       the counters of durations are off, and with them every other counter stops
                       turn on: --metrics-config counter_latencies=true
 `,

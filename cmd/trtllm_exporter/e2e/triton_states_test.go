@@ -47,7 +47,7 @@ func TestStatesOfTriton(t *testing.T) {
 			require.Zero(t, s.status(t, "/v2/health/ready"))
 			require.False(t, s.answers(t))
 			r := w.turns(t, "unknown", started)
-			require.Equal(t, "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded", r.Reason)
+			require.Equal(t, "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded", r.Reason)
 			ready := becomes(t, time.Minute, "API and page answer", func() bool {
 				s.relaunch(t)
 				return s.status(t, "/v2/health/ready") == http.StatusOK && s.answers(t)
@@ -88,7 +88,7 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 		}
 	})
 	r := w.turns(t, "failing", failing)
-	require.Equal(t, "requests only fail, whatever the API says", r.Reason)
+	require.Equal(t, "all requests are failing, although its API reports ready", r.Reason)
 	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2/models/ensemble/ready", "/v2/models/tensorrt_llm/ready"} {
 		require.Equal(t, http.StatusOK, s.status(t, path), "readiness is wrong")
 	}
@@ -243,7 +243,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 		why = "the API says that it is no longer live"
 		require.Equal(t, "2.36.0", s.release.triton)
 	}
-	require.Equal(t, why+" while the page still answers: the server is ending", r.Reason)
+	require.Equal(t, why+" while the page still answers: the server is shutting down", r.Reason)
 	var sizes []int
 	for s.answers(t) {
 		p := w.see(t)
@@ -261,7 +261,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	w.turns(t, "down", ended)
 	// In its last moments it may have let a question hang.
 	within(t, questionInterval, "nothing listens", func() bool {
-		return strings.Contains(w.report(t).Reason, "nothing listens any more: the server has ended, or is starting again")
+		return strings.Contains(w.report(t).Reason, "nothing listens any more: the server has stopped or is restarting")
 	})
 	require.Empty(t, w.page(t).raw())
 	require.NotEmpty(t, sizes)

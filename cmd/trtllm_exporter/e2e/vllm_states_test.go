@@ -45,7 +45,7 @@ func (l vllmLife) starts(t *testing.T) {
 	// Requests are served to the end after SIGTERM.
 	l.server.launch(l.whole, "--shutdown-timeout", "120")
 	r := l.turns(t, "unknown", time.Now(), 2*engineInterval)
-	require.Equal(t, "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded", r.Reason)
+	require.Equal(t, "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded", r.Reason)
 	l.server.waitServes(t)
 	l.turns(t, "ready", time.Now(), 2*engineInterval+questionsOfKind)
 }

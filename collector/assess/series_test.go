@@ -16,7 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// shownText is a block as it is on /metrics.
+// shownText returns a block as it is on /metrics.
 func shownText(b *exposition.Block) string {
 	var page []byte
 	for i := range b.Shape().Families() {
@@ -25,12 +25,12 @@ func shownText(b *exposition.Block) string {
 	return string(page)
 }
 
-// facts are those of a replica of which nothing is known.
+// facts returns the situation of a replica about which nothing is known.
 func facts(own ...string) *assess.Situation {
-	return &assess.Situation{Own: labels.FromStrings(own...), State: assess.Ready, Answers: &api.Answers{}, Canary: &canary.Record{}}
+	return &assess.Situation{Labels: labels.FromStrings(own...), State: assess.Ready, Answers: &api.Answers{}, Canary: &canary.Record{}}
 }
 
-// states are the series of a state, of a replica that nothing is suspected of.
+// states returns the series of a state, for a replica that is not suspected.
 func states(own string, state assess.State) string {
 	var b strings.Builder
 	for _, s := range assess.States() {
@@ -45,7 +45,7 @@ func states(own string, state assess.State) string {
 }
 
 func TestTheStateOfAReplicaHasASeriesForEach(t *testing.T) {
-	var k assess.About
+	var k assess.ReplicaSeries
 	now := facts("pool_id", "p")
 	require.Equal(t, states(`pool_id="p",`, assess.Ready), shownText(k.Block(now)))
 	now.State = assess.Failing
@@ -53,12 +53,12 @@ func TestTheStateOfAReplicaHasASeriesForEach(t *testing.T) {
 	now.Suspected = true
 	require.Contains(t, shownText(k.Block(now)), `llm_server_suspected{pool_id="p"} 1`)
 	now.Suspected = false
-	now.Own = labels.FromStrings("pool_id", "q")
+	now.Labels = labels.FromStrings("pool_id", "q")
 	require.Equal(t, states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)), "its labels are others")
 }
 
 func TestProcessesAreShownWhereSeveralAnswer(t *testing.T) {
-	var k assess.About
+	var k assess.ReplicaSeries
 	now := facts()
 	require.NotContains(t, shownText(k.Block(now)), "processes", "no more than one is known to")
 	now.Processes = 3
@@ -77,7 +77,7 @@ func TestSeriesOfAnswersAboutHealth(t *testing.T) {
 		{"it is not live", engine.Health{API: engine.APINotReady, LiveKnown: true}, "llm_server_health_check_duration_seconds 0.25\nllm_server_live 0\nllm_server_ready 0\n"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			var k assess.About
+			var k assess.ReplicaSeries
 			now := facts()
 			now.Answers.Health = &api.Health{Health: c.health, Duration: 250 * time.Millisecond}
 			require.Equal(t, c.want+states("", assess.Ready), shownText(k.Block(now)))
@@ -87,7 +87,7 @@ func TestSeriesOfAnswersAboutHealth(t *testing.T) {
 
 func TestSeriesOfIterations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var k assess.About
+		var k assess.ReplicaSeries
 		now := facts()
 		now.Answers.Iterations = &api.Iterations{Failures: 2}
 		require.Equal(t, "llm_server_iteration_stats_failures_total 2\n"+states("", assess.Ready), shownText(k.Block(now)), "none were read")
@@ -113,7 +113,7 @@ llm_server_iteration_stats_read_total 3
 
 func TestSeriesOfTheCanaryNameItsModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var k assess.About
+		var k assess.ReplicaSeries
 		now := facts("result", "of the target")
 		now.Canary.Order(&canary.Order{ModelID: "llama"})
 		now.Canary.Take(canary.Report{Result: canary.Stalled, At: time.Now()}, time.Minute)
@@ -127,21 +127,21 @@ func TestSeriesOfTheCanaryNameItsModel(t *testing.T) {
 func TestWhatFollowsFromPageAndAnswersIsShownWithEveryBlock(t *testing.T) {
 	serve, ok := engine.ByName("trtllm-serve")
 	require.True(t, ok)
-	var k assess.About
+	var k assess.ReplicaSeries
 	now := facts()
-	built := func(version string) *assess.Known {
-		return assess.Know(&assess.Basis{Engine: serve, Knowledge: engine.Knowledge{Facts: &engine.Facts{BuildVersion: version}}})
+	built := func(version string) *assess.Findings {
+		return assess.Examine(&assess.Basis{Engine: serve, Knowledge: engine.Knowledge{Facts: &engine.Facts{BuildVersion: version}}})
 	}
-	now.Known = built("1.0.0")
+	now.Findings = built("1.0.0")
 	for range 2 {
 		require.Equal(t, `llm_server_engine_build_info{version="1.0.0"} 1`+"\n"+states("", assess.Ready), shownText(k.Block(now)))
 	}
-	now.Known = built("1.1.0")
+	now.Findings = built("1.1.0")
 	require.Contains(t, shownText(k.Block(now)), `llm_server_engine_build_info{version="1.1.0"} 1`)
 }
 
 func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
-	var k assess.About
+	var k assess.ReplicaSeries
 	now := facts("pool_id", "p")
 	first := k.Block(now)
 	shape := first.Shape()
@@ -154,11 +154,12 @@ func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
 }
 
 func TestEveryFamilyIsInTheCatalogue(t *testing.T) {
-	require.Len(t, assess.Heads(), len(assess.Catalogue()))
-	require.NotEmpty(t, assess.Heads()["llm_server_state"].Help)
+	require.Len(t, assess.Metadata(), len(assess.Catalogue()))
+	require.NotEmpty(t, assess.Metadata()["llm_server_state"].Help)
 }
 
-// dropping drops the series that have a label, and calls all others x.
+// dropping returns a labeler that drops the series that have a label, and names all
+// others x.
 func dropping(name string) exposition.Labeler {
 	return func(in labels.Labels) exposition.Labeled {
 		return exposition.Labeled{Labels: labels.NewBuilder(in).Set("__name__", "x").Labels(), Keep: !in.Has(name)}
@@ -175,7 +176,7 @@ func shown(t *testing.T, page string) *exposition.Shape {
 }
 
 func TestRulesActOnWhatIsKnownAndGiveWayToThePage(t *testing.T) {
-	k := assess.NewAbout(dropping("state"))
+	k := assess.NewReplicaSeries(dropping("state"))
 	now := facts("pool_id", "p")
 	now.Answers.Health = &api.Health{Health: engine.Health{LiveKnown: true, Live: true}}
 	require.Equal(t, "x{pool_id=\"p\"} 0\n", shownText(k.Block(now)), "the first of those that are left")

@@ -27,7 +27,7 @@ nv_inference_first_response_histogram_ms_bucket{model="llm",version="1",le="+Inf
 nv_gpu_memory_total_bytes{gpu_uuid="GPU-1"} 1024
 `
 
-// triton is a basis that rests on a page, an index and one config.
+// triton returns a basis with a page, an index and one config.
 func triton(t *testing.T) assess.Basis {
 	t.Helper()
 	e, ok := engine.ByName("triton")
@@ -62,11 +62,11 @@ func pageOf(t *testing.T, e engine.Engine, text string) *engine.Page {
 }
 
 // after is what is known from a basis with a change.
-func after(t *testing.T, change func(*assess.Basis)) *assess.Known {
+func after(t *testing.T, change func(*assess.Basis)) *assess.Findings {
 	t.Helper()
 	b := triton(t)
 	change(&b)
-	return assess.Know(&b)
+	return assess.Examine(&b)
 }
 
 // same leaves a basis as it is.
@@ -74,10 +74,10 @@ func same(*assess.Basis) {}
 
 func TestWhatIsKnownIsSeenAgainOnlyWhenItsBasisChanged(t *testing.T) {
 	b := triton(t)
-	k := assess.Know(&b)
+	k := assess.Examine(&b)
 	again := b
 	require.True(t, k.RestsOn(&again))
-	require.False(t, (*assess.Known)(nil).RestsOn(&b), "nothing rests on nothing")
+	require.False(t, (*assess.Findings)(nil).RestsOn(&b), "nothing rests on nothing")
 	for says, change := range map[string]func(*assess.Basis){
 		"another kind":             func(b *assess.Basis) { b.Engine = engine.None() },
 		"other models":             func(b *assess.Basis) { b.Topology = engine.NewTopology(b.Engine, engine.NamedModels{}, nil, nil) },
@@ -120,12 +120,12 @@ func TestTheListsOfChecks(t *testing.T) {
 	require.Empty(t, down.Generation)
 	missing := after(t, func(b *assess.Basis) { b.Page, b.MissingPage = nil, true })
 	require.Len(t, missing.List(assess.Capabilities), len(engine.CapabilityNames()), "for one without a page there is what would give it one")
-	require.Empty(t, (*assess.Known)(nil).BuildVersion())
-	require.Nil(t, (*assess.Known)(nil).List(assess.Expected))
+	require.Empty(t, (*assess.Findings)(nil).BuildVersion())
+	require.Nil(t, (*assess.Findings)(nil).List(assess.Expected))
 }
 
-// TestWhoseTensorRTLLMNoTableStates has releases of Triton whose stock image has none, or
-// none that is stated.
+// TestWhoseTensorRTLLMNoTableStates uses releases of Triton whose stock image has none,
+// or none that is stated.
 func TestWhoseTensorRTLLMNoTableStates(t *testing.T) {
 	for _, c := range []struct{ release, version, want string }{
 		{"2.71.0", "1.2.1", ""},
@@ -137,7 +137,7 @@ func TestWhoseTensorRTLLMNoTableStates(t *testing.T) {
 		b := triton(t)
 		b.Facts.EngineVersion, b.Facts.Problems, b.TRTLLMVersion = c.release, nil, c.version
 		said := ""
-		for _, check := range assess.Know(&b).List(assess.Unanswered) {
+		for _, check := range assess.Examine(&b).List(assess.Unanswered) {
 			said = check.Reason
 			require.Contains(t, check.Cure, "metrics module of deploy/triton/llmapi")
 		}
@@ -152,22 +152,22 @@ func TestExpectations(t *testing.T) {
 		want   []string
 		unmet  string
 	}{
-		{"the version that is expected", func(b *assess.Basis) { b.Expect.EngineVersion = "2.64.0" }, []string{"engine_version true it is 2.64.0, as expected"}, ""},
-		{"another version", func(b *assess.Basis) { b.Expect.EngineVersion = "2.65.0" }, []string{"engine_version false it is 2.64.0, expected is 2.65.0"}, "it is not what its pool expects: engine_version"},
-		{"what the server says counts more than what was declared", func(b *assess.Basis) { b.Expect.EngineVersion, b.EngineVersion = "2.64.0", "2.60.0" }, []string{"engine_version true it is 2.64.0, as expected"}, ""},
-		{"what was declared counts where the server says nothing", func(b *assess.Basis) { b.Expect.EngineVersion, b.Facts = "2.64.0", nil }, []string{"engine_version true it is 2.64.0, as expected"}, ""},
-		{"a version of TensorRT-LLM that the server says", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.Facts.TRTLLMVersion = "1.1.0", "1.2.0" }, []string{"trtllm_version false it is 1.2.0, expected is 1.1.0"}, "it is not what its pool expects: trtllm_version"},
+		{"the version that is expected", func(b *assess.Basis) { b.Expect.EngineVersion = "2.64.0" }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
+		{"another version", func(b *assess.Basis) { b.Expect.EngineVersion = "2.65.0" }, []string{"engine_version false 2.64.0, pool expects 2.65.0"}, "unexpected engine_version"},
+		{"what the server says counts more than what was declared", func(b *assess.Basis) { b.Expect.EngineVersion, b.EngineVersion = "2.64.0", "2.60.0" }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
+		{"what was declared counts where the server says nothing", func(b *assess.Basis) { b.Expect.EngineVersion, b.Facts = "2.64.0", nil }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
+		{"a version of TensorRT-LLM that the server says", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.Facts.TRTLLMVersion = "1.1.0", "1.2.0" }, []string{"trtllm_version false 1.2.0, pool expects 1.1.0"}, "unexpected trtllm_version"},
 		{"a version of TensorRT-LLM that the page says", func(b *assess.Basis) {
 			b.Page = pageOf(t, b.Engine, tritonText+"nv_llmapi_info{model=\"llm\",tensorrt_llm_version=\"1.2.0\"} 1\n")
 			b.Expect.TRTLLMVersion = "1.1.0"
-		}, []string{"trtllm_version false it is 1.2.0, expected is 1.1.0"}, "it is not what its pool expects: trtllm_version"},
+		}, []string{"trtllm_version false 1.2.0, pool expects 1.1.0"}, "unexpected trtllm_version"},
 		{"an unknown version is no mismatch", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "unknown" }, nil, ""},
 		{"nor is none", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "" }, nil, ""},
-		{"versions that differ are both named", func(b *assess.Basis) { b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "1", "2" }, []string{"engine_version false it is 2.64.0, expected is 1", "trtllm_version false it is 1.1.0, expected is 2"}, "it is not what its pool expects: engine_version, trtllm_version"},
+		{"versions that differ are both named", func(b *assess.Basis) { b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "1", "2" }, []string{"engine_version false 2.64.0, pool expects 1", "trtllm_version false 1.1.0, pool expects 2"}, "unexpected engine_version, trtllm_version"},
 		{
 			"determinism that does not hold", func(b *assess.Basis) { b.Expect.Determinism = true },
-			[]string{"determinism false these checks of the determinism profile do not hold: single_request, versions_pinned"},
-			"it is not what its pool expects: determinism",
+			[]string{"determinism false failed checks of the determinism profile: single_request, versions_pinned"},
+			"unexpected determinism",
 		},
 		{"determinism of a server that is down", func(b *assess.Basis) { b.Expect.Determinism, b.Page = true, nil }, nil, ""},
 		{"a replica that was not recognised", func(b *assess.Basis) { b.Expect.EngineVersion, b.Topology = "2.65.0", nil }, nil, ""},
@@ -191,7 +191,7 @@ func TestExpectations(t *testing.T) {
 }
 
 func TestModelsAreThoseOfIndexConfigsAndPage(t *testing.T) {
-	lines := func(k *assess.Known) []string {
+	lines := func(k *assess.Findings) []string {
 		var all []string
 		for _, m := range k.Models {
 			all = append(all, fmt.Sprintf("%s %s %s of %s: %s, config %t", m.Name, m.Version, m.Role, m.ModelID, m.State, m.MaxBatchSize != nil))
@@ -254,8 +254,8 @@ func TestAModelThatIsListedTwiceHasOneSeries(t *testing.T) {
 	require.Contains(t, text(k.Series(labels.EmptyLabels())), `model_ready{model="llm", model_id="llm", version="1"} 1`)
 }
 
-// TestTwoVersionsOfAModelHaveOneConfig has a model of which two versions are served: no
-// series is twice on the page.
+// TestTwoVersionsOfAModelHaveOneConfig serves two versions of a model: no series is on
+// the page twice.
 func TestTwoVersionsOfAModelHaveOneConfig(t *testing.T) {
 	got := text(after(t, func(b *assess.Basis) {
 		second := b.Health.Models[0]
@@ -307,11 +307,11 @@ expectation_mismatch{fact="trtllm_version", pool_id="p"} 1
 		}
 	}
 	require.NotContains(t, "\n"+got, "\n{", "questions have no series")
-	require.Nil(t, (*assess.Known)(nil).Series(own))
+	require.Nil(t, (*assess.Findings)(nil).Series(own))
 	require.Contains(t, text(after(t, func(b *assess.Basis) { b.Topology = nil }).Series(own)), `model_id="unknown"`)
 }
 
-// TestLabelsAreThoseOfTheCatalogue has a model of which everything is known.
+// TestLabelsAreThoseOfTheCatalogue uses a model about which everything is known.
 func TestLabelsAreThoseOfTheCatalogue(t *testing.T) {
 	k := after(t, func(b *assess.Basis) {
 		m := &b.Facts.Models[0]
@@ -342,17 +342,17 @@ func TestWhoseFailuresNobodySees(t *testing.T) {
 		b.Facts.Models[0].Decoupled = false
 		b.Page = pageOf(t, b.Engine, tritonText+"nv_inference_request_duration_us{model=\"llm\",version=\"1\"} 9\n")
 	})
-	require.Empty(t, counted.Unshown(), "the page shows them")
+	require.Empty(t, counted.Unobservable(), "the page shows them")
 	k := after(t, same)
-	require.NotEmpty(t, k.Unshown(), "a page without durations counts nothing")
-	require.Equal(t, reasonOf(k, engine.CanOutcomes), k.Unshown())
+	require.NotEmpty(t, k.Unobservable(), "a page without durations counts nothing")
+	require.Equal(t, reasonOf(k, engine.CanOutcomes), k.Unobservable())
 	k.Canary = true
-	require.Empty(t, k.Unshown(), "the canary sees them")
-	require.Empty(t, (*assess.Known)(nil).Unshown(), "nothing is known yet")
+	require.Empty(t, k.Unobservable(), "the canary sees them")
+	require.Empty(t, (*assess.Findings)(nil).Unobservable(), "nothing is known yet")
 }
 
 // reasonOf is what is said of a capability.
-func reasonOf(k *assess.Known, capability string) string {
+func reasonOf(k *assess.Findings, capability string) string {
 	checks := k.List(assess.Capabilities)
 	return checks[slices.IndexFunc(checks, func(c target.Check) bool { return c.Name == capability })].Reason
 }

@@ -1,0 +1,140 @@
+package derive
+
+import (
+	"math"
+	"unique"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// layout lists what is read from each page: the columns of the window.
+type layout struct {
+	// places holds where the columns are on a page, counter which of them only grow,
+	// and keys what they are across programs. Only scaled and notZero columns differ
+	// from the numbers on the page.
+	places  []exposition.ValueIndex
+	counter []bool
+	keys    []columnKey
+	scaled  []scaledColumn
+	notZero []int32
+	// appears reports which columns appear with their first event, counters holds all
+	// such series of the page, whether a rule reads them or not.
+	appears  []bool
+	counters []columnKey
+	// samples holds those that are checked for invalid values.
+	samples []checkedSample
+	// net holds the columns that are computed from others.
+	net []*netCounter
+}
+
+func (l *layout) addColumn(place exposition.ValueIndex, key columnKey, counter, appears bool) int {
+	l.places, l.keys = append(l.places, place), append(l.keys, key)
+	l.counter, l.appears = append(l.counter, counter), append(l.appears, appears)
+	return len(l.places) - 1
+}
+
+// columnKey identifies a column in any program by its signal and the labels of its
+// series. The GPU is a number that counts the target's GPUs from 1, or 0 for none, so
+// that replicas of one kind have equal keys.
+type columnKey struct {
+	series unique.Handle[string]
+	gpu    uint8
+}
+
+// column identifies a column of one target.
+type column struct {
+	series unique.Handle[string]
+	gpu    string
+}
+
+// resolve returns the column of a target with these GPUs.
+func (k columnKey) resolve(gpus []string) column {
+	if k.gpu == 0 {
+		return column{series: k.series}
+	}
+	return column{k.series, gpus[k.gpu-1]}
+}
+
+// scaledColumn is a column with another unit than the page.
+type scaledColumn struct {
+	column  int32
+	divisor float64
+}
+
+// checkedSample is a sample that is checked for invalid values: counters may not be
+// negative, and only quantiles may be NaN.
+type checkedSample struct {
+	place             exposition.ValueIndex
+	quantile, counter bool
+}
+
+// checkSample has the values of a source checked.
+func (p *Plan) checkSample(in *source) {
+	if p.checkedPlaces[in.Place] {
+		return
+	}
+	p.checkedPlaces[in.Place] = true
+	p.program.samples = append(p.program.samples, checkedSample{
+		place: in.Place, counter: in.meaning.Counter,
+		quantile: in.meaning.Form != 0 && !in.meaning.Counter,
+	})
+}
+
+// readRow reads the columns from one page, with NaN for values that are absent or not
+// finite, and counts invalid ones.
+func (r *program) readRow(page *exposition.Block, row []float64, stats *Stats) {
+	page.Numbers(r.places, row)
+	if !page.NonNegative() {
+		r.countInvalid(page, row, stats)
+	}
+	for i := range r.scaled {
+		row[r.scaled[i].column] /= r.scaled[i].divisor
+	}
+	for _, i := range r.notZero {
+		if row[i] == 0 {
+			row[i] = math.NaN()
+		}
+	}
+	stats.BrokenHistograms += r.broken
+	for i := range r.histograms {
+		if !r.histograms[i].valid(page) {
+			stats.BrokenHistograms++
+		}
+	}
+}
+
+// countInvalid counts the invalid values of a page and removes negative counters from
+// the row.
+func (r *program) countInvalid(page *exposition.Block, row []float64, stats *Stats) {
+	for i := range r.samples {
+		s := &r.samples[i]
+		switch v := page.Number(s.place); {
+		case v != v && !s.quantile:
+			stats.NonFinite++
+		case v < 0 && s.counter:
+			stats.Negative++
+		}
+	}
+	for i, counter := range r.counter {
+		if counter && row[i] < 0 {
+			row[i] = math.NaN()
+		}
+	}
+}
+
+// mapColumns maps each column to that of an older program, or to -1 if it is new,
+// given the GPUs of the target now and before.
+func (r *program) mapColumns(old *program, gpus, gpusBefore []string) []int {
+	numbers := make(map[column]int, len(old.keys))
+	for i, key := range old.keys {
+		numbers[key.resolve(gpusBefore)] = i
+	}
+	from := make([]int, len(r.keys))
+	for i, key := range r.keys {
+		from[i] = -1
+		if o, ok := numbers[key.resolve(gpus)]; ok {
+			from[i] = o
+		}
+	}
+	return from
+}
