@@ -174,14 +174,14 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	if a.agreement == engine.TrustNo {
 		previous = &Health{}
 	}
-	h, known := *a.lastHealth, a.agreement == engine.TrustYes || previous.Found
+	h, confirmed := *a.lastHealth, a.agreement == engine.TrustYes || previous.Found
 	switch {
 	case h.API == engine.APIRefused && !previous.Found:
 		h.Detail = "it was not found at " + p.Base + adviceLocation
 	case h.API == engine.APIRefused:
 	case h.API == engine.APIFailed && a.Unconfirmed:
 		h.Health = engine.Health{API: h.API, Status: h.Status, Detail: h.Detail}
-	case a.Unconfirmed || h.API == engine.APINotReady && !known && !h.FromServer && !pageless:
+	case a.Unconfirmed || h.API == engine.APINotReady && !confirmed && !h.FromServer && !pageless:
 		h.Health = engine.Health{Detail: a.whyUnconfirmed(p)}
 	}
 	h.Found = previous.Found || h.API == engine.APIReady || h.API == engine.APINotReady && h.FromServer || a.agreement == engine.TrustYes && h.Status != 0

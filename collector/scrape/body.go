@@ -30,23 +30,23 @@ var errLimit = errors.New("limit")
 // maxBody returns the smaller of a limit, 0 for none, and the largest body that the
 // memory of the process allows.
 func (c *Client) maxBody(limit int64) int64 {
-	if most := c.resources.maxBody; most > 0 && (limit <= 0 || most < limit) {
-		return most
+	if ceiling := c.resources.maxBody; ceiling > 0 && (limit <= 0 || ceiling < limit) {
+		return ceiling
 	}
 	return limit
 }
 
 // readBody appends the body of a response to buf. It returns the buffer with every
 // failure too, since it may have grown.
-func (c *Client) readBody(s *scope, resp *http.Response, room *reservation, buf []byte, limit int64) ([]byte, *Error) {
+func (c *Client) readBody(s *scope, resp *http.Response, memory *reservation, buf []byte, limit int64) ([]byte, *Error) {
 	limit = c.maxBody(limit)
-	room.maxSize = limit
-	defer room.settle()
+	memory.maxSize = limit
+	defer memory.settle()
 	switch encodingOf(resp) {
 	case "":
-		return c.readPlain(s, resp, room, buf, limit)
+		return c.readPlain(s, resp, memory, buf, limit)
 	case "gzip", "x-gzip":
-		return c.readGzip(s, resp, room, buf, limit)
+		return c.readGzip(s, resp, memory, buf, limit)
 	default:
 		return buf, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip",
 			s.sent.redact(resp.Header.Get("Content-Encoding")))
@@ -61,21 +61,21 @@ func encodingOf(resp *http.Response) string {
 	return ""
 }
 
-func (c *Client) readPlain(ctx context.Context, resp *http.Response, room *reservation, buf []byte, limit int64) ([]byte, *Error) {
+func (c *Client) readPlain(ctx context.Context, resp *http.Response, memory *reservation, buf []byte, limit int64) ([]byte, *Error) {
 	switch length := resp.ContentLength; {
 	case limit > 0 && length > limit:
 		return buf, c.tooLarge(fmt.Sprintf("has %d bytes,", length), limit)
 	case length == 0:
 		return buf, nil // As most responses about health.
 	case length > 0:
-		room.maxSize = int64(len(buf)) + length
+		memory.maxSize = int64(len(buf)) + length
 		size := int(min(length, maxTrustedLength))
-		if failure := room.cover(ctx, len(buf)+size); failure != nil {
+		if failure := memory.cover(ctx, len(buf)+size); failure != nil {
 			return buf, failure
 		}
 		buf = slices.Grow(buf, size)
 	}
-	buf, err := appendAll(ctx, room, buf, resp.Body, limit)
+	buf, err := appendAll(ctx, memory, buf, resp.Body, limit)
 	switch {
 	case errors.Is(err, errLimit):
 		return buf, c.tooLarge("is", limit)
@@ -96,7 +96,7 @@ func (c *Client) tooLarge(what string, limit int64) *Error {
 // appendAll appends everything that r has to buf, without allocating while its capacity
 // lasts and as far as the reservation goes. More than limit bytes give errLimit; 0 is no
 // limit.
-func appendAll(ctx context.Context, room *reservation, buf []byte, r io.Reader, limit int64) ([]byte, error) {
+func appendAll(ctx context.Context, memory *reservation, buf []byte, r io.Reader, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = math.MaxInt64 - 1
 	}
@@ -105,14 +105,14 @@ func appendAll(ctx context.Context, room *reservation, buf []byte, r io.Reader, 
 		remaining := limit - int64(len(buf)-start) + 1 // One more shows that the limit is exceeded.
 		if len(buf) == cap(buf) {
 			var failure *Error
-			if buf, failure = grow(ctx, room, buf, remaining); failure != nil {
+			if buf, failure = grow(ctx, memory, buf, remaining); failure != nil {
 				return buf, failure
 			}
 		}
 		free := buf[len(buf):cap(buf)]
 		n, err := r.Read(free[:min(int64(len(free)), remaining)])
 		buf = buf[:len(buf)+n]
-		room.advance(n)
+		memory.advance(n)
 		switch {
 		case int64(n) == remaining:
 			return buf, errLimit
@@ -126,7 +126,7 @@ func appendAll(ctx context.Context, room *reservation, buf []byte, r io.Reader, 
 
 // grow returns a buffer with more capacity, by up to maxGrowth bytes, as far as the
 // reservation goes.
-func grow(ctx context.Context, room *reservation, buf []byte, maxGrowth int64) ([]byte, *Error) {
+func grow(ctx context.Context, memory *reservation, buf []byte, maxGrowth int64) ([]byte, *Error) {
 	more := max(minBuffer, cap(buf))
 	if cap(buf) >= largeBody {
 		// Old and new memory are there at the same time.
@@ -136,7 +136,7 @@ func grow(ctx context.Context, room *reservation, buf []byte, maxGrowth int64) (
 	if cap(buf) < freeBody {
 		more = min(more, freeBody-cap(buf))
 	}
-	if failure := room.cover(ctx, len(buf)+more); failure != nil {
+	if failure := memory.cover(ctx, len(buf)+more); failure != nil {
 		return buf, failure
 	}
 	return slices.Grow(buf, more), nil
@@ -179,7 +179,7 @@ func (w *wireReader) Read(p []byte) (int, error) {
 
 // readGzip appends the decompressed body to buf. Both sizes are limited, since a page
 // may compress 500 to 1, and a bomb more.
-func (c *Client) readGzip(ctx context.Context, resp *http.Response, room *reservation, buf []byte, limit int64) ([]byte, *Error) {
+func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *reservation, buf []byte, limit int64) ([]byte, *Error) {
 	in := inflaters.Get().(*inflater) // The pool makes nothing else.
 	defer func() {
 		in.wire = wireReader{}
@@ -190,7 +190,7 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, room *reserv
 	in.buffer.Reset(&in.wire)
 	err := in.gzip.Reset(in.buffer)
 	if err == nil {
-		buf, err = appendAll(ctx, room, buf, &in.gzip, limit)
+		buf, err = appendAll(ctx, memory, buf, &in.gzip, limit)
 	}
 	failure, failed := errors.AsType[*Error](err)
 	switch {

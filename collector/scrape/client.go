@@ -51,12 +51,12 @@ type Page struct {
 	// Received is when the last byte arrived.
 	Received time.Time
 
-	room reservation
-	sent sent
+	memory reservation
+	sent   sent
 }
 
 // Release gives back the memory of the body, which must not be used any more.
-func (p *Page) Release() { p.room.release() }
+func (p *Page) Release() { p.memory.release() }
 
 // Client sends requests to the targets of one pool. Safe for concurrent use.
 type Client struct {
@@ -158,14 +158,14 @@ func (c *Client) CloseIdle() {
 // lasts. Every error is an *Error; the rest of the page then holds what was known when
 // it failed.
 func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
-	page := Page{Body: buf[:0], room: reservation{resources: c.resources}}
+	page := Page{Body: buf[:0], memory: reservation{resources: c.resources}}
 	failure := c.scrape(ctx, url, &page)
 	page.Received = time.Now()
 	if failure == nil {
 		return page, nil
 	}
 	page.Body = page.Body[:0]
-	if page.room.large > 0 {
+	if page.memory.large > 0 {
 		page.Body = nil
 		page.Release()
 	}
@@ -210,7 +210,7 @@ func (c *Client) readPage(s *scope, resp *http.Response, page *Page) (failure *E
 	if failure := checkContentType(page.ContentType); failure != nil {
 		return cmp.Or(checkContentType(s.sent.redact(page.ContentType)), failure)
 	}
-	page.Body, failure = c.readBody(s, resp, &page.room, page.Body, int64(c.config.Limits.Body))
+	page.Body, failure = c.readBody(s, resp, &page.memory, page.Body, int64(c.config.Limits.Body))
 	if failure != nil {
 		return failure
 	}
@@ -271,9 +271,9 @@ func (c *Client) doHTTP(s *scope, rt http.RoundTripper, method, url string, body
 		return 0, nil, nil, failure
 	}
 	defer closeBody(resp)
-	room := reservation{resources: c.resources}
-	defer room.release()
-	answer, failure = c.readBody(s, resp, &room, nil, limit)
+	memory := reservation{resources: c.resources}
+	defer memory.release()
+	answer, failure = c.readBody(s, resp, &memory, nil, limit)
 	return resp.StatusCode, resp.Header, answer, failure
 }
 

@@ -43,10 +43,10 @@ func CheckContentType(contentType string) *Error { return checkContentType(conte
 
 // Inflated decompresses a body as that of a page.
 func Inflated(c *Client, body []byte) ([]byte, error) {
-	room := reservation{resources: c.resources}
-	defer room.release()
+	memory := reservation{resources: c.resources}
+	defer memory.release()
 	resp := &http.Response{Header: http.Header{"Content-Encoding": {"gzip"}}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}
-	got, failure := c.readBody(&scope{Context: context.Background()}, resp, &room, nil, int64(c.config.Limits.Body))
+	got, failure := c.readBody(&scope{Context: context.Background()}, resp, &memory, nil, int64(c.config.Limits.Body))
 	if failure != nil {
 		return nil, failure
 	}

@@ -153,28 +153,28 @@ func (f *Fetcher) locate(ctx context.Context) error {
 // explain completes the failure of an unrecognized server: it has no page, or none with
 // a sample, or the address is that of a known server, but not of its page. The server is
 // located again the next time.
-func (f *Fetcher) explain(ctx context.Context, body []byte, failed error) error {
+func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) error {
 	if f.Server.Known() || bytes.Contains(body, []byte(f.Marker)) {
-		return failed
+		return scrapeErr
 	}
 	hint := engine.Hint(ctx, f.Scraper, f.base())
-	if u, err := url.Parse(f.Server.URL); failed == nil && err == nil && (hint != "" || len(bytes.TrimSpace(body)) == 0) {
-		failed = &Error{Reason: ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", root(u).Redacted())}
+	if u, err := url.Parse(f.Server.URL); scrapeErr == nil && err == nil && (hint != "" || len(bytes.TrimSpace(body)) == 0) {
+		scrapeErr = &Error{Reason: ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", root(u).Redacted())}
 	}
 	if hint != "" {
-		failed = withHint(failed, hint)
+		scrapeErr = withHint(scrapeErr, hint)
 	}
-	if failed != nil {
+	if scrapeErr != nil {
 		f.Server.URL = ""
 	}
-	return failed
+	return scrapeErr
 }
 
 // withHint appends a hint to a failure.
-func withHint(failed error, hint string) error {
-	failure, ok := errors.AsType[*Error](failed)
+func withHint(scrapeErr error, hint string) error {
+	failure, ok := errors.AsType[*Error](scrapeErr)
 	if !ok {
-		failure = &Error{Reason: ReasonProtocol, Err: failed}
+		failure = &Error{Reason: ReasonProtocol, Err: scrapeErr}
 	}
 	return advise(failure.Reason, failure.Class, failure.Err, hint)
 }

@@ -17,14 +17,14 @@ import (
 // without one. It reports whether another kind of server is there, or its page elsewhere,
 // so that the page has to be requested again. The server is called no more often than
 // for its identity.
-func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
-	if !f.Server.Uncertain || !answering(failed) || failed == nil && !f.Server.Known() {
+func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool {
+	if !f.Server.Uncertain || !answering(scrapeErr) || scrapeErr == nil && !f.Server.Known() {
 		return false
 	}
 	u, err := url.Parse(f.Target.MetricsURL)
 	if err != nil || !pathless(u) || !f.Target.Auto() {
 		// The operator's kind and path stay; recognize compares them with the page.
-		f.Server.Uncertain = failed != nil
+		f.Server.Uncertain = scrapeErr != nil
 		return false
 	}
 	if kind := engine.FromPage(body).Kind; kind != engine.Unknown && engine.SharePage(f.Server.Engine.Kind(), kind) {
@@ -41,7 +41,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 	}
 	f.Server.Uncertain = false
 	address := withPath(u, found.Path)
-	if !f.Server.setKind(found) && (address == f.Server.URL || !misplaced(failed)) {
+	if !f.Server.setKind(found) && (address == f.Server.URL || !misplaced(scrapeErr)) {
 		return false
 	}
 	f.Server.URL = address
@@ -50,16 +50,16 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 
 // misplaced reports whether a failure shows that the server has no page at the URL. A
 // server that is not ready may fail where its page is.
-func misplaced(failed error) bool {
-	failure, ok := errors.AsType[*Error](failed)
+func misplaced(scrapeErr error) bool {
+	failure, ok := errors.AsType[*Error](scrapeErr)
 	return ok && (failure.Reason != ReasonHTTPStatus || failure.Class == strconv.Itoa(http.StatusNotFound))
 }
 
 // recognize determines the kind of a server by its page, else by its API, and notes when
 // the page is of another kind than the configured one. It does so for a page that is new,
 // or back after a failure.
-func (f *Fetcher) recognize(ctx context.Context, body []byte, failed error) {
-	if f.Server.Known() && f.Up || !answering(failed) {
+func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
+	if f.Server.Known() && f.Up || !answering(scrapeErr) {
 		return
 	}
 	found := engine.FromPage(body)
@@ -74,7 +74,7 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, failed error) {
 	case kind == engine.Unknown && (f.Server.Known() || !f.Target.Auto()):
 		return
 	case kind == engine.Unknown:
-		kind = f.kindByAPI(ctx, body, failed)
+		kind = f.kindByAPI(ctx, body, scrapeErr)
 	case f.Target.Auto() && !engine.SharePage(f.Server.Engine.Kind(), kind):
 		found = engine.Recognize(ctx, f.Scraper, f.base(), body)
 		f.Server.setKind(found)
@@ -85,14 +85,14 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, failed error) {
 
 // kindByAPI determines the kind of a server whose page shows none. The server is called no
 // more often than for its identity.
-func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, failed error) engine.Kind {
+func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) engine.Kind {
 	if time.Since(f.Server.detected) < f.Patience {
 		return engine.Unknown
 	}
 	f.Server.detected = time.Now()
 	base := f.base()
 	found := engine.FromAPI(ctx, f.Scraper, base)
-	if u, err := url.Parse(f.Server.URL); err == nil && found.Kind == engine.Unknown && failed == nil && len(bytes.TrimSpace(body)) == 0 {
+	if u, err := url.Parse(f.Server.URL); err == nil && found.Kind == engine.Unknown && scrapeErr == nil && len(bytes.TrimSpace(body)) == 0 {
 		found = engine.FromEmptyPage(ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)))
 	}
 	f.Server.setKind(found)
@@ -120,11 +120,11 @@ func withPath(u *url.URL, path string) string {
 }
 
 // answering reports whether a server answered at all.
-func answering(failed error) bool {
-	if failed == nil {
+func answering(scrapeErr error) bool {
+	if scrapeErr == nil {
 		return true
 	}
-	switch ReasonOf(failed) { //nolint:exhaustive // The others do not show who answers.
+	switch ReasonOf(scrapeErr) { //nolint:exhaustive // The others do not show who answers.
 	case ReasonHTTPStatus, ReasonContentType, ReasonRedirect, ReasonEmpty:
 		return true
 	}
