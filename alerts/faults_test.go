@@ -9,11 +9,11 @@ type signal struct {
 	counter   bool
 }
 
-// fault is what makes one alert fire, and no other.
+// fault makes one alert fire, and no other.
 type fault struct {
 	// what happens, and the alert.
 	what, alert string
-	// signals are those of a replica of a pool, unless their labels say otherwise.
+	// signals belong to a replica of a pool, unless their labels differ.
 	signals []signal
 }
 
@@ -47,7 +47,7 @@ func (s signal) counts() signal {
 	return s
 }
 
-// faults returns what each ticket and each info is about that no scenario has.
+// faults returns a fault for each warning and info that no scenario covers.
 func faults() []fault {
 	const own = "trtllm_exporter_"
 	up := ofReplica(own+"target_up", 1, 1)
@@ -105,7 +105,7 @@ func faults() []fault {
 	}
 }
 
-// scenario returns the life of a fault: it comes, and goes after forty minutes.
+// scenario returns the life of a fault, which ends after forty minutes.
 func (f *fault) scenario() scenario {
 	return scenario{name: f.what, only: f.alert, build: func(fl *fleet) {
 		e := fl.exporter("e", always(1))

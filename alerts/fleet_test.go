@@ -18,7 +18,7 @@ var absent = math.NaN()
 // timeline is the value of a series at a step.
 type timeline func(step int) float64
 
-// always has one value all the time.
+// always returns a constant timeline.
 func always(v float64) timeline { return func(int) float64 { return v } }
 
 // from changes a value some minutes after the event, before which it is another.
@@ -31,7 +31,7 @@ func from(minutes int, v float64, earlier timeline) timeline {
 	}
 }
 
-// between has a value from one minute after the event to another, else another.
+// between returns a timeline with one value between two minutes after the event, and another otherwise.
 func between(start, end int, v float64, otherwise timeline) timeline {
 	return func(step int) float64 {
 		if step >= start*minute && step < end*minute {
@@ -44,7 +44,7 @@ func between(start, end int, v float64, otherwise timeline) timeline {
 // life is the state of a replica at a step; empty where nobody has heard of it.
 type life func(step int) string
 
-// stays returns one state all the time.
+// stays returns a life in a single state.
 func stays(state string) life { return func(int) string { return state } }
 
 // becomes changes the state some minutes after the event.
@@ -139,7 +139,7 @@ func (e *exporter) counter(name string, labels map[string]string, rate timeline)
 	e.write(name, labels, func(step int) float64 { return sums[step] })
 }
 
-// has says how many targets the exporter has of a pool; absent where the
+// has returns the number of targets of a pool; absent if the
 // configuration has no such pool.
 func (e *exporter) has(pool string, targets timeline) {
 	e.write("trtllm_exporter_targets", map[string]string{"pool_id": pool}, targets)
@@ -153,7 +153,7 @@ type server struct {
 	pool, replica, tier, engine, version string
 }
 
-// labels returns those of the series of a server.
+// labels returns the labels of a server's series.
 func (s *server) labels(more ...string) map[string]string {
 	l := map[string]string{"pool_id": s.pool, "replica_id": s.replica, "tier": s.tier, "engine": s.engine, "engine_version": s.version}
 	for i := 0; i < len(more); i += 2 {

@@ -16,7 +16,7 @@ import (
 
 // scenario is one life of a fleet, and who is called for it.
 type scenario struct {
-	// name says what happens, as an on-call engineer would.
+	// name describes what happens, in the words of an on-call engineer.
 	name  string
 	build func(f *fleet)
 	// pages are the pages that come, each with the minutes within which it does;

@@ -81,7 +81,7 @@ func TestUnknownIsNeverGreen(t *testing.T) {
 	require.Positive(t, colors)
 }
 
-// Where a panel shows several pools its legend says which, and objectives are
+// If a panel shows several pools, its legend names them, and objectives are
 // drawn from what the exporter exports.
 func TestLegendsNamePoolsAndObjectives(t *testing.T) {
 	t.Parallel()

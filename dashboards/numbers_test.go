@@ -45,7 +45,7 @@ func TestPanelsShowTheNumbersThatTheyName(t *testing.T) {
 	testRules(t, all.String())
 }
 
-// numbers returns those of panels that are easily wrong.
+// numbers returns the numbers of panels that are error-prone.
 func numbers() []number {
 	return []number{
 		{

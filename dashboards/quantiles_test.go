@@ -59,7 +59,7 @@ type page struct {
 	seconds        float64
 }
 
-// series returns those of pages that come for five minutes, as promtool has them.
+// series returns the series of pages over five minutes, in promtool's format.
 func (p *page) series() string {
 	var b strings.Builder
 	one := func(suffix, le string, perPage float64) {
@@ -221,7 +221,7 @@ func TestUnequalBucketsAreNeverAddedUp(t *testing.T) {
 	})
 }
 
-// Every panel that shows a percentile says on which side of a bound it is where it
+// Every panel with a percentile shows on which side of a bound it is if it
 // is not between two, and shows the mean too; or another panel does.
 func TestPercentilesStandNextToTheirBoundsAndTheMean(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 // rolled is the pool whose replicas get another version, one after the other.
 const rolled = "rolled"
 
-// length returns how long the fleet is watched: LIVE_CALM, or 25 minutes.
+// length returns how long to watch the fleet: LIVE_CALM, or 25 minutes.
 func length(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("LIVE_CALM")

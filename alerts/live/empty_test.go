@@ -111,7 +111,7 @@ func (s *stack) look(t *testing.T, seen map[string]bool) {
 	}
 }
 
-// everyKind returns the servers there are.
+// everyKind returns all kinds of servers.
 func everyKind() []simulate.Kind {
 	return []simulate.Kind{
 		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
@@ -120,7 +120,7 @@ func everyKind() []simulate.Kind {
 	}
 }
 
-// healthyFleet returns a pool of every kind of server, and one of several kinds.
+// healthyFleet returns a pool of each kind of server, and one of several kinds.
 func healthyFleet() simulate.FleetSpec {
 	work := simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5, SharedPrefix: 0.6, PrefixTokens: 128, AbandonRate: 0.01}
 	seed := uint64(0)

@@ -41,7 +41,7 @@ func autoscaling(t *testing.T) string {
 	return strings.ReplaceAll(groups, "interval: 15s", "interval: 1s")
 }
 
-// one returns the value of a query that has to have exactly one.
+// one returns the value of a query with exactly one result.
 func (s *stack) one(t *testing.T, query string) float64 {
 	t.Helper()
 	found := s.query(t, query)

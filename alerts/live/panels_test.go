@@ -56,7 +56,7 @@ func rare() []string {
 // variable is one of a dashboard in a query.
 var variable = regexp.MustCompile(`\$\w+`)
 
-// panels says of every query of every dashboard whether it returns data.
+// panels tells for every query of every dashboard whether it returns data.
 func (s *stack) panels(t *testing.T) map[string]bool {
 	t.Helper()
 	found := make(map[string]bool)
@@ -95,7 +95,7 @@ func (*stack) complete(t *testing.T, before, after map[string]bool) {
 	t.Logf("%d queries, %d of them expected to be empty", len(before), empty)
 }
 
-// ownNames holds the vocabulary against what the exporter says of itself.
+// ownNames compares the vocabulary with the exporter's own metrics.
 func (s *stack) ownNames(t *testing.T) {
 	t.Helper()
 	body, err := fetch(t.Context(), "http://"+s.exporter+"/metrics")

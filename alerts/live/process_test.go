@@ -91,7 +91,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	require.NoError(t, p.cmd.Process.Signal(s))
 }
 
-// address returns one on loopback where nobody listens.
+// address returns an unused loopback address.
 func address(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -136,7 +136,7 @@ func (w window) level(of func(simulate.Truth) float64) []float64 {
 	return levels
 }
 
-// sum returns that of the levels of all replicas.
+// sum returns the sum of the levels of all replicas.
 func (w window) sum(of func(simulate.Truth) float64) float64 {
 	sum := 0.0
 	for _, v := range w.level(of) {
@@ -158,7 +158,7 @@ func (w window) highest(of func(simulate.Truth) float64) float64 {
 	return sum / float64(len(w.around[0]))
 }
 
-// mean returns that of a time of the requests that ended, in seconds.
+// mean returns the mean duration of completed requests, in seconds.
 func (w window) mean(of func(simulate.Latency) time.Duration) float64 {
 	sum, n := 0.0, 0
 	for _, l := range w.latencies {
@@ -169,7 +169,7 @@ func (w window) mean(of func(simulate.Latency) time.Duration) float64 {
 	return sum / float64(n)
 }
 
-// quantile returns that of a time of the requests that ended, in seconds.
+// quantile returns a quantile of durations of completed requests, in seconds.
 func (w window) quantile(q float64, of func(simulate.Latency) time.Duration) float64 {
 	var all []float64
 	for _, l := range w.latencies {

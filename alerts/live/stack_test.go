@@ -55,12 +55,12 @@ func (w *webhook) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// firing returns the alerts that came with a name and labels, as pairs.
+// firing returns received alerts with a name and pairs of labels.
 func (w *webhook) firing(name string, pairs ...string) []alert {
 	return w.came("firing", name, pairs...)
 }
 
-// came returns the messages of a status about alerts with a name and labels.
+// came returns received messages with a status about alerts with a name and labels.
 func (w *webhook) came(status, name string, pairs ...string) []alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *webhook) came(status, name string, pairs ...string) []alert {
 	return found
 }
 
-// all returns the messages that came.
+// all returns all received messages.
 func (w *webhook) all() []alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +109,7 @@ type setting struct {
 	// sidecars.
 	fleet     simulate.FleetSpec
 	exporters []exporter
-	// values are those of the rules, and rules some more.
+	// values holds the values of the rules, rules additional ones.
 	values alerts.Values
 	rules  string
 	// prometheus and alertmanager are pairs of texts of their configurations.

@@ -30,7 +30,7 @@ type topology struct {
 	within time.Duration
 }
 
-// topologies are those of the scenarios that promtool plays, with real programs.
+// topologies returns the topologies of the promtool scenarios, with real programs.
 func topologies() []topology {
 	serve := []string{"serve"}
 	down := func(pool, replica string) func(*testing.T, *stack) {
@@ -69,7 +69,7 @@ func topologies() []topology {
 	}
 }
 
-// pools is a fleet of pools of so many Tritons.
+// pools returns a fleet of pools of Tritons with the given sizes.
 func pools(replicas ...int) simulate.FleetSpec {
 	var spec simulate.FleetSpec
 	seed := uint64(300)

@@ -135,7 +135,7 @@ func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
 	return points
 }
 
-// has reports whether a series has labels, given as pairs.
+// has reports whether a series has pairs of labels.
 func has(series map[string]string, labels []string) bool {
 	for i := 0; i+1 < len(labels); i += 2 {
 		if series[labels[i]] != labels[i+1] {

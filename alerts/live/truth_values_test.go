@@ -18,7 +18,7 @@ type shown struct {
 	first string
 	// series are labels of the series, as pairs; one series has them.
 	series []string
-	// pool and replica are those of which the truth is wanted; empty is all.
+	// pool and replica select the truth to compare; empty for all.
 	pool, replica string
 	// of is the truth within one window. A percentile is compared by the buckets of
 	// the servers, everything else by how far it is off.
@@ -53,10 +53,10 @@ func generated(pool string) func(simulate.Truth) uint64 {
 	return answered
 }
 
-// tokensPerBlock is that of the servers' KV caches.
+// tokensPerBlock is the block size of the servers' KV caches.
 const tokensPerBlock = 32
 
-// exactly returns a number that does not change.
+// exactly returns a constant number.
 func exactly(v float64) func(window) float64 { return func(window) float64 { return v } }
 
 // rateOf returns the rate of a number of the truth.
@@ -88,7 +88,7 @@ func panelValues() []shown {
 	return append(all, valuesOfTriton()...)
 }
 
-// valuesOfPool returns those that every kind of server has.
+// valuesOfPool returns the values that every kind of server has.
 func valuesOfPool(pool string) []shown {
 	v := func(panel string, of func(window) float64, series ...string) shown {
 		return shown{panel: panel, pool: pool, of: of, series: append([]string{"pool_id", pool}, series...)}
@@ -106,7 +106,7 @@ func valuesOfPool(pool string) []shown {
 	if pool != poolVLLM { // Which counts prompts with the first token, when the truth has no entry.
 		all = append(all, v("trtllm-capacity / Prompt tokens / A", rateOf(asked)))
 	}
-	if pool == poolServe { // Whose gauges are those of the moment when a request ended last.
+	if pool == poolServe { // Its gauges are from the last completed request.
 		return all
 	}
 	levels := []shown{
@@ -154,7 +154,7 @@ func latenciesOfPool(pool string) []shown {
 	return all
 }
 
-// valuesOfReplica returns those of one replica on its own dashboard.
+// valuesOfReplica returns the values on the dashboard of a replica.
 func valuesOfReplica(pool, name string) []shown {
 	v := func(panel string, of func(window) float64, series ...string) shown {
 		return shown{panel: "trtllm-replica / " + panel, pool: pool, replica: name, of: of, series: append([]string{"replica_id", name}, series...)}
@@ -171,7 +171,7 @@ func valuesOfReplica(pool, name string) []shown {
 	return all
 }
 
-// valuesOfTriton returns those that only Triton shows, or only its pool has.
+// valuesOfTriton returns the values that only Triton, or only its pool, exposes.
 func valuesOfTriton() []shown {
 	const name = poolTriton + "-1"
 	share := func(w window) float64 { return w.count(failed) / w.count(ended) }

@@ -88,7 +88,7 @@ func firing(t *testing.T, server *matrix.Server) map[string][]string {
 	cmd := exec.CommandContext(t.Context(), program, "test", "rules", "matrix.yml")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOGC=400") // Its heap is small, and would be walked all the time.
-	// It says what fires by saying that nothing was expected.
+	// It reports what fires by failing an empty expectation.
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil

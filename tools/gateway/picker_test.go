@@ -36,7 +36,7 @@ func exporter(t *testing.T) string {
 	return binary
 }
 
-// page returns that of a sidecar next to a server: vLLM's names, without those of the
+// page returns the page of a sidecar: vLLM's names, without those of the
 // server itself.
 func page(t *testing.T, address string) map[string]*dto.MetricFamily {
 	t.Helper()
@@ -106,7 +106,7 @@ func demo(t *testing.T, binary string) map[string]string {
 	return servers
 }
 
-// value returns that of the one series of a family.
+// value returns the value of the only series of a family.
 func value(t *testing.T, families map[string]*dto.MetricFamily, name string) float64 {
 	t.Helper()
 	require.Contains(t, families, name)

@@ -23,7 +23,7 @@ func (r *release) run(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// objects returns what helm says the release is made of.
+// objects returns the objects of the release by helm.
 func (r *release) objects(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	found := documents(t, r.run(t, "get", "manifest", "llm"))

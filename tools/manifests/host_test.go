@@ -24,7 +24,7 @@ func have(t *testing.T, program string) string {
 	return path
 }
 
-// verified returns what systemd has to say about a unit; it says mistakes and ends
+// verified returns the output of systemd-analyze about a unit; it reports mistakes and ends
 // with success all the same.
 func verified(t *testing.T, text string) string {
 	t.Helper()

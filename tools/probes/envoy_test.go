@@ -55,7 +55,7 @@ type upstream struct {
 	requests int
 }
 
-// servers returns those of the only cluster, in the order of the replicas.
+// servers returns the servers of the only cluster, in the order of the replicas.
 func (e *envoy) servers(t *testing.T) []upstream {
 	t.Helper()
 	response, err := http.Get(e.admin("/clusters?format=json"))

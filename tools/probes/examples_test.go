@@ -20,7 +20,7 @@ type example struct {
 	container *corev1.Container
 }
 
-// examples returns those of docs/probes.md, over HTTP and over gRPC, of the overlay and
+// examples returns the examples of docs/probes.md, over HTTP and over gRPC, of the overlay and
 // of the chart's notes.
 func examples(t *testing.T) []example {
 	t.Helper()

@@ -43,7 +43,7 @@ func ask(t *testing.T, p *corev1.Probe, container *corev1.Container, host string
 	})
 	go func() {
 		defer close(done)
-		// The defaults are those of the API server.
+		// Defaults of the API server.
 		tick := time.NewTicker(time.Duration(cmp.Or(p.PeriodSeconds, 10)) * time.Second)
 		defer tick.Stop()
 		for {
@@ -58,7 +58,7 @@ func ask(t *testing.T, p *corev1.Probe, container *corev1.Container, host string
 	return a
 }
 
-// once returns what the kubelet's prober says of one answer.
+// once returns the result of the kubelet's prober for one answer.
 func (a *asked) once() (probe.Result, string, error) {
 	timeout := time.Duration(cmp.Or(a.probe.TimeoutSeconds, 1)) * time.Second
 	if a.probe.GRPC != nil {
@@ -99,7 +99,7 @@ func (a *asked) so() (passes bool, missed int) {
 	return a.passes, a.missed
 }
 
-// fails waits until the threshold is reached, and says how long after a moment
+// fails waits until the threshold is reached, and returns how long after a moment
 // the first answer was that it fails by, and how long the last.
 func (a *asked) fails(t *testing.T, began time.Time, limit time.Duration) (first, last time.Duration) {
 	t.Helper()

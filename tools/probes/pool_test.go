@@ -140,7 +140,7 @@ func (l *load) so() (ok, failed, open int) {
 	return l.ok, l.failed, l.open
 }
 
-// send sends requests to a host, so many a second, until the test ends. A client
+// send sends requests to a host at a rate until the test ends. A client
 // waits for its answer as long as it takes; tokens are how long answers are.
 func (p *pool) send(t *testing.T, host string, rate float64, tokens int) *load {
 	t.Helper()

@@ -59,7 +59,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// within calls check every 100 ms until it is true, and says how long that took.
+// within calls check every 100 ms until it is true, and returns how long that took.
 func within(t *testing.T, limit time.Duration, what string, check func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()

@@ -21,7 +21,7 @@ type trouble struct {
 	// takes is how long the verdict may take with the intervals as they are
 	// shipped: a scrape every 5 s, and a stall after 30 s.
 	takes time.Duration
-	// restart says that the liveness sees it too.
+	// restart is set if liveness detects it too.
 	restart bool
 	// needs is false for what is seen without requests.
 	needs bool

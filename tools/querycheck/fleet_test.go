@@ -211,7 +211,7 @@ func (f *found) At() storage.Series {
 func (*found) Err() error                        { return nil }
 func (*found) Warnings() annotations.Annotations { return nil }
 
-// samples are those of one series: one a scrape.
+// samples holds the samples of a series, one per scrape.
 type samples struct {
 	from, to, now, every int64
 	counter              bool

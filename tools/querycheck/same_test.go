@@ -176,7 +176,7 @@ func TestQueriesOfTheCatalogueGiveTheSame(t *testing.T) {
 	}
 }
 
-// same holds each value of a gauge to that of the query, and where both must be
+// same compares each value of a gauge with that of the query, and where both must be
 // there each of the query to the gauge; it returns how many there were.
 func same(t *testing.T, name string, gauge, query answers, both bool) (n int) {
 	t.Helper()
