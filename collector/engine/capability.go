@@ -92,7 +92,7 @@ func (k *Knowledge) capability(e Engine, name string) target.Check {
 		c = e.judge(name, k)
 	}
 	if name == CanTTFT && !c.OK && k.Canary && noStream == "" {
-		c = yes("the canary, of its own requests only: llm_server_canary_time_to_first_token_seconds; of the server: " + c.Reason)
+		c = yes("the canary, for its own requests only: llm_server_canary_time_to_first_token_seconds; for the server: " + c.Reason)
 	}
 	c.Name = name
 	return c

@@ -254,8 +254,8 @@ func TestWhatAnAPISaysOfItsHealth(t *testing.T) {
 	}{
 		{engine.Triton, engine.Health{API: engine.APIReady}, "true, the API reports whether it is ready"},
 		{engine.Triton, engine.Health{API: engine.APINotReady}, "true, the API reports whether it is ready"},
-		{engine.Dynamo, engine.Health{API: engine.APIReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
-		{engine.Dynamo, engine.Health{API: engine.APINotReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
+		{engine.Dynamo, engine.Health{API: engine.APIReady}, "true, the API answers, but a frontend is healthy whatever its workers do, and a worker may report notready while it serves"},
+		{engine.Dynamo, engine.Health{API: engine.APINotReady}, "true, the API answers, but a frontend is healthy whatever its workers do, and a worker may report notready while it serves"},
 		{engine.Dynamo, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port or api_path if the API is elsewhere]"},
 		{engine.NIM, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port or api_path if the API is elsewhere]"},
 		{engine.TRTLLMServe, engine.Health{API: engine.APIRefused}, "false, nothing listens on the API's address [set api_port or api_path if the API is elsewhere; a server with its HTTP API off cannot be asked]"},

@@ -35,7 +35,7 @@ var _ = register(&dynamo{shell{base{
 	prefixes: append(dynamoFronts(), dynamoComponent, vllmPrefix),
 	noModel:  "unknown_model",
 	quirks:   Quirks{CountersAppear: true},
-	owner:    "nvidia", healthNote: "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves",
+	owner:    "nvidia", healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may report notready while it serves",
 }}})
 
 // dynamo implements Engine for a frontend, and for a worker around an engine. Neither answers a
@@ -155,14 +155,14 @@ func frontendHealth(ctx context.Context, client Client, address string, instance
 	return APIReady, detail
 }
 
-// dynamoServing is the endpoint of workers that takes requests, dynamoServes its state while it
-// does.
-const dynamoServing, dynamoServes = "generate", "ready"
+// dynamoServing is the endpoint of workers that takes requests.
+const dynamoServing = "generate"
 
 // workerHealth returns whether a worker takes requests.
 func workerHealth(endpoints map[string]string) (APIState, string) {
+	const ready = "ready"
 	switch state, ok := endpoints[dynamoServing]; {
-	case ok && state == dynamoServes:
+	case ok && state == ready:
 		return APIReady, "the worker's endpoint generate is ready, whatever its status says"
 	case ok:
 		return APINotReady, "the worker's endpoint generate is " + short([]byte(state))
@@ -171,7 +171,7 @@ func workerHealth(endpoints map[string]string) (APIState, string) {
 	}
 	// It serves something else, as prefill workers may.
 	for name, state := range endpoints {
-		if state != dynamoServes {
+		if state != ready {
 			return APINotReady, "the worker's endpoint " + short([]byte(name)) + " is " + short([]byte(state))
 		}
 	}

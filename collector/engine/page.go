@@ -33,12 +33,9 @@ type Page struct {
 type content struct {
 	readings []reading
 	rankSet
-	// modelNames lists the models that series name, sorted.
-	modelNames []string
-	// executors lists the models with an iteration count of their own, sorted.
-	executors []string
-	// inner lists the models with an engine of their own inside the server.
-	inner []string
+	// modelNames lists the models that series name, executors those with an iteration count
+	// of their own, inner those with an engine of their own inside the server.
+	modelNames, executors, inner []string
 	// inside is the engine whose page the server passes on, or nil.
 	inside Engine
 	// loaded has an entry for each model whose requests are counted: false for one that was

@@ -15,7 +15,7 @@ const sglangPrefix = "sglang:"
 
 var _ = register(&sglang{base{
 	kind: SGLang, path: "/metrics",
-	noPage:     "SGLang has the page only with --enable-metrics; the router smg answers as it does, and has its page on a port of its own (--prometheus-port, 29000)",
+	noPage:     "SGLang has the page only with --enable-metrics; the router smg answers like it, and has its page on another port (--prometheus-port, 29000)",
 	owner:      "sglang",
 	healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
 	priority:   -1, marks: []mark{{text: sglangPrefix, weight: 2}},

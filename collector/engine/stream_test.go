@@ -97,7 +97,7 @@ func TestTheCanaryIsASourceOfFirstTokensOnly(t *testing.T) {
 	require.False(t, off[engine.CanTTFT].OK)
 	require.Contains(t, off[engine.CanTTFT].Cure, "canary: { enabled: true }")
 	require.True(t, on[engine.CanTTFT].OK)
-	require.Contains(t, on[engine.CanTTFT].Reason, "of its own requests only")
+	require.Contains(t, on[engine.CanTTFT].Reason, "for its own requests only")
 	delete(off, engine.CanTTFT)
 	delete(on, engine.CanTTFT)
 	require.Equal(t, off, on)

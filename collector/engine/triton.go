@@ -60,7 +60,7 @@ func (m *serverMetadata) isTriton() bool {
 func (*triton) hint(ctx context.Context, q *questions) string {
 	var meta serverMetadata
 	if _, ok := q.get(ctx, "/v2", &meta); ok && meta.isTriton() {
-		return "this is Triton's HTTP API; its page is on the metrics port, 8002 unless --metrics-port says otherwise"
+		return "this is Triton's HTTP API; its page is on the metrics port, 8002 unless --metrics-port sets another"
 	}
 	return ""
 }

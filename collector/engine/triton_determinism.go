@@ -103,7 +103,7 @@ func noBatching(m *ModelFacts) string {
 func singleRequest(m *ModelFacts) string {
 	switch {
 	case m.Backend == backendCPP || m.Backend == backendVLLM || m.Decoupled || m.Name == llmName:
-		return "batches requests by itself and does not say how many" + oneInFlight
+		return "batches requests by itself and does not show how many" + oneInFlight
 	case m.MaxBatchSize > 1:
 		return fmt.Sprintf("takes up to %d requests into one batch", m.MaxBatchSize) + oneInFlight
 	}

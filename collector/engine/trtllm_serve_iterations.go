@@ -179,13 +179,13 @@ type iterationRow struct {
 }
 
 // errNoIteration is returned for rows of something else.
-var errNoIteration = errors.New("the answer has rows without iter: enable_iter_perf_stats is off, or this is no trtllm-serve")
+var errNoIteration = errors.New("the answer has rows without iter: enable_iter_perf_stats is off, or this is not trtllm-serve")
 
 // readIterations decodes an answer: a list of rows, empty if there is nothing new.
 func readIterations(text []byte) ([]iterationRow, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, fmt.Errorf("the answer is no list of iterations: %w", err)
+		return nil, fmt.Errorf("the answer is not a list of iterations: %w", err)
 	}
 	rows := make([]iterationRow, len(raw))
 	for i := range rows {

@@ -18,7 +18,7 @@ const vllmSilent Generation = "without engine statistics"
 var _ = register(&vllm{base{
 	kind: VLLM, path: "/metrics",
 	owner: "vllm", ready: "/health", live: "/health", versionPath: versionPath, versionKey: versionKey,
-	healthNote: "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows",
+	healthNote: "the API answers; it reports ready for up to 301 s while the engine hangs, which the page shows",
 	priority:   -1, marks: []mark{{text: vllmPrefix, weight: 2}},
 	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	stream:   Stream{Usage: true, Seed: true, IgnoreEOS: true},
