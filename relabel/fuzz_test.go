@@ -127,7 +127,7 @@ func after(b *labels.Builder, r relabel.Rules, id relabel.Identity) map[string]s
 	return out
 }
 
-// left returns the labels of a series that is kept.
+// left returns the labels of a kept series.
 func left(res relabel.Result) map[string]string {
 	if !res.Keep {
 		return nil

@@ -16,7 +16,7 @@ type Block struct {
 	spans []Span
 	// numbers are the parsed values of a page; nil in a computed block.
 	numbers []float64
-	// nonNegative is explained at [Block.NonNegative].
+	// nonNegative is the result of [Block.NonNegative].
 	nonNegative bool
 }
 

@@ -34,7 +34,7 @@ func dialectOf(f expfmt.Format) dialect {
 type variant struct {
 	Family
 	segment
-	// selector is the name that selects the lines, which is that of the shape's family.
+	// selector is the name that selects the lines: the name of the shape's family.
 	selector string
 	// roles are the roles of the lines in a family with several sample names, in
 	// OpenMetrics only. malformed marks a family that OpenMetrics does not allow under its

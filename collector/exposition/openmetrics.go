@@ -219,7 +219,7 @@ func (v *variant) allows(typ model.MetricType, b *Block) bool {
 type groupValues struct {
 	has         [roleCreated + 1]bool
 	last, count float64
-	// missing is set if the last bucket, which in the end is that of infinity, is absent.
+	// missing is set if the last added bucket, in the end +Inf, is absent.
 	missing bool
 }
 

@@ -40,8 +40,8 @@ type pageReader struct {
 	valueDrops bool
 }
 
-// parse is the slow path: it parses the whole body and builds a shape and a pattern,
-// which replace the cached ones only if there is no error.
+// parse parses a body on the slow path. The new shape and pattern replace the cached ones
+// only if there is no error.
 func (c *Cache) parse(b *Block, body []byte, format bodyFormat) error {
 	renderer := &seriesRenderer{opts: &c.opts, previous: c.series}
 	if len(body) <= largePageBytes && c.pattern.shape != nil {

@@ -78,8 +78,8 @@ func cutGPU(text []byte) (gpu []byte, start int) {
 	return text[start : start+max(bytes.IndexByte(text[start:], '"'), 0)], start
 }
 
-// match is the fast path: it compares the text around the values with the pattern and
-// parses the values into the block. It returns false to leave the body to the slow path.
+// match parses a body on the fast path: it compares the text around the values with the
+// pattern and parses the values into the block. It returns false if they do not match.
 func (p *pattern) match(b *Block, body []byte) bool {
 	pieces := *p.pieces
 	b.allocate(len(pieces))
