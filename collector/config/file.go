@@ -59,7 +59,7 @@ func (f *File) Resolve() {
 func Load(path string) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w; name a readable file with --config.file", err)
+		return nil, fmt.Errorf("configuration: %w; give the name of a readable file", err)
 	}
 	defer func() { _ = in.Close() }()
 	text, err := io.ReadAll(io.LimitReader(in, maxFileSize+1))

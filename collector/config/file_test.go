@@ -137,5 +137,5 @@ func TestMissingDocumentIsNamed(t *testing.T) {
 	_, err := config.Load(filepath.Join(t.TempDir(), "none.yml"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "none.yml")
-	require.ErrorContains(t, err, "--config.file")
+	require.ErrorContains(t, err, "readable file")
 }

@@ -57,7 +57,7 @@ type fleetView struct {
 	// Total is the number of all replicas, Found of those that the filter selects.
 	Total, Found int
 	Pools        []*poolView
-	// OtherPools are pools of which only the sums are shown, MoreOtherPools counts those left out.
+	// OtherPools are shown without rows, MoreOtherPools counts the pools that are left out.
 	OtherPools     []*poolView
 	MoreOtherPools int
 	// Previous and Next link to the other rows.

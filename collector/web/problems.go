@@ -14,18 +14,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// The limits of the list of problems; filters lead to the others.
-const (
-	maxProblems = 12
-	maxNames    = 2
-)
+// maxProblems limits the list of problems; filters lead to the others.
+const maxProblems = 12
 
 // problem is what is wrong with one replica, or with several in the same way.
 type problem struct {
 	*replica
 
-	// Others are further replicas with the problem, More counts those without a name, at Link.
-	Others []*replica
+	// Second is another replica with the problem; nil for none. More counts further ones, at Link.
+	Second *replica
 	More   int
 	Link   string
 }
@@ -40,8 +37,8 @@ func problems(all []*replica) (shown []*problem, more []*replica) {
 		}
 		kind := strings.Join([]string{r.Word, r.Runbook, anonymousProblem(r)}, "\x00")
 		if p := byKind[kind]; p != nil {
-			if len(p.Others)+1 < maxNames {
-				p.Others = append(p.Others, r)
+			if p.Second == nil {
+				p.Second = r
 			} else {
 				p.More++
 			}

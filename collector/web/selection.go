@@ -82,11 +82,11 @@ func (q *query) unknownPool(store *snapshot.Store, configured func() []string) (
 	if len(q.pools) == 0 {
 		return "", false
 	}
-	known := configured()
+	ids := configured()
 	for _, slot := range store.Slots() {
-		known = append(known, slot.Target().PoolID)
+		ids = append(ids, slot.Target().PoolID)
 	}
-	i := slices.IndexFunc(q.pools, func(id string) bool { return !slices.Contains(known, id) })
+	i := slices.IndexFunc(q.pools, func(id string) bool { return !slices.Contains(ids, id) })
 	if i < 0 {
 		return "", false
 	}

@@ -46,7 +46,11 @@ func judgeFleet(all []*replica, byPool map[string][]*replica, now time.Time) Ver
 		for _, pool := range byPool {
 			wait.add(poolSum(pool, waiting).value)
 		}
-		v.Load = plural(t.saturated, "replica is", "replicas are") + " full, " + wait.String() + " requests wait."
+		requests := " requests wait."
+		if wait.String() == "1" {
+			requests = " request waits."
+		}
+		v.Load = plural(t.saturated, "replica is", "replicas are") + " full, " + wait.String() + requests
 	}
 	v.Rest = rest + "."
 	v.Sentence = v.Headline + v.Rest
