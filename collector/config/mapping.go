@@ -37,15 +37,15 @@ func (c *checker) walkEntries(n *yaml.Node, t reflect.Type, path string, valueTy
 
 // fieldType returns the type of a key's value; nil if the key is wrong.
 func (c *checker) fieldType(key *yaml.Node, keys *keySet, lines map[string]int, path string) reflect.Type {
-	field, known := keys.fields[key.Value]
+	field, declared := keys.fields[key.Value]
 	switch {
-	case key.Kind != yaml.ScalarNode, known && key.ShortTag() != "!!str":
+	case key.Kind != yaml.ScalarNode, declared && key.ShortTag() != "!!str":
 		// The decoder would read another name than the checker.
 		c.add(key, "a key in %s must be plain text; write it without alias (*), tag (!) or brackets", describe(path))
 		return nil
 	case c.isDuplicate(key, lines, path):
 		return nil
-	case known:
+	case declared:
 		return field
 	case keys.others == nil:
 		c.add(key, "unknown key %q in %s%s", key.Value, describe(path), hint(key.Value, path, keys))

@@ -73,7 +73,7 @@ func decodeMessage(err error, n *yaml.Node, t reflect.Type) string {
 
 // advice returns what to write instead, for messages of Prometheus' types.
 func advice(message string) string {
-	for _, known := range []struct{ part, add string }{
+	for _, m := range []struct{ part, advice string }{
 		{"unknown relabel action", "; use replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase or uppercase"},
 		{"at most one of", "; keep one of them"},
 		{"unknown TLS version", "; use TLS12 or TLS13"},
@@ -83,8 +83,8 @@ func advice(message string) string {
 		{"excessive aliasing", "; write values out instead of repeating aliases of aliases"},
 		{"not a valid label name", "; give the label a name"},
 	} {
-		if strings.Contains(message, known.part) {
-			return known.add
+		if strings.Contains(message, m.part) {
+			return m.advice
 		}
 	}
 	return ""

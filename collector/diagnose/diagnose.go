@@ -109,8 +109,8 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 
 // missingPage returns why a server of a known kind may have no page.
 func missingPage(s *target.Status, c *cause) string {
-	e, known := engine.ByName(s.DetectedEngine)
-	if !known || c.reason != scrape.ReasonHTTPStatus || c.class != "404" {
+	e, ok := engine.ByName(s.DetectedEngine)
+	if !ok || c.reason != scrape.ReasonHTTPStatus || c.class != "404" {
 		return ""
 	}
 	return e.MissingPageHint()

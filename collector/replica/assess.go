@@ -23,8 +23,6 @@ type published struct {
 	// conclusions follow from page and answers; nil if they have to be drawn again.
 	conclusions *assess.Findings
 	about       assess.ReplicaSeries
-	// processes is the number of processes behind the address, see [assess.Evidence].
-	processes int
 }
 
 // assess judges the replica and sets the verdict in its status.
@@ -38,7 +36,6 @@ func (r *Replica) assess(failed error) {
 	}
 	e := r.evidence(failed)
 	v := assess.Judge(&e)
-	r.published.processes = e.Processes
 	s := &r.status
 	s.APIURL = r.answers.FoundURL(r.api())
 	if string(v.State) != s.State {
@@ -152,11 +149,14 @@ func (r *Replica) reassess() {
 // Where relabeling makes two series equal, the first of Raw, Derived, About and Health
 // stays: so each is rendered with the shapes of the ones before it.
 func (r *Replica) publish(next snapshot.Snapshot) {
-	raw, derived := shape(next.Raw), shape(next.Derived)
+	raw, derived, processes := shape(next.Raw), shape(next.Derived), 0
+	if r.published.err == nil {
+		processes = r.deriver.Processes()
+	}
 	_ = r.guard("assess", func() {
 		next.About = r.published.about.Block(&assess.Situation{
 			Labels: r.reader.identity.Labels, State: assess.State(r.status.State), Suspected: r.status.Suspected,
-			Findings: r.published.conclusions, Answers: &r.answers, Canary: &r.canary, Processes: r.published.processes,
+			Findings: r.published.conclusions, Answers: &r.answers, Canary: &r.canary, Processes: processes,
 		}, raw, derived)
 	})
 	if !r.target.Silent {

@@ -93,15 +93,15 @@ const maxLateness = 2 * time.Second
 func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err error) {
 	page.Release()
 	var next snapshot.Snapshot
-	before, asleep := r.status, r.slot.Suspended()
+	before, suspended := r.status, r.slot.Suspended()
 	shape := shape(raw)
 	if err == nil {
 		r.counters.addPage(shape.Drops())
-		next.Raw, next.Derived, err = r.derive(page, raw, asleep)
+		next.Raw, next.Derived, err = r.derive(page, raw, suspended)
 	}
 	if err == nil {
 		r.observeLoad(page)
-		next.Expires = page.Received.Add(asleep + 2*r.target.Interval + r.target.Timeout + maxLateness)
+		next.Expires = page.Received.Add(suspended + 2*r.target.Interval + r.target.Timeout + maxLateness)
 	} else {
 		shape = nil
 	}
@@ -114,12 +114,12 @@ func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err e
 	r.logChanges(&before)
 }
 
-// derive adds a page to the windows and renders the derived series; asleep is how
-// long the machine has slept so far. A rule that panics costs only the derived series
+// derive adds a page to the windows and renders the derived series; suspended is how
+// long the machine was suspended so far. A rule that panics costs only the derived series
 // of this page.
-func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, asleep time.Duration) (shown, derived *exposition.Block, err error) {
-	at := p.Received.Sub(r.pool.Origin) + asleep
-	if err = r.guard("derive", func() { r.deriver.Observe(at, raw, r.reader.last) }); err != nil {
+func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, suspended time.Duration) (shown, derived *exposition.Block, err error) {
+	received := p.Received.Sub(r.pool.Origin) + suspended
+	if err = r.guard("derive", func() { r.deriver.Observe(received, raw, r.reader.last) }); err != nil {
 		r.reset()
 		return nil, nil, err
 	}
