@@ -79,12 +79,12 @@ func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
 		version string
 		reason  string
 	}{
-		"HTML for everything": {"/", text("<!DOCTYPE html><html></html>"), "unknown", "no JSON"},
+		"HTML for everything": {"/", text("<!DOCTYPE html><html></html>"), "unknown", "not JSON"},
 		"everything is restricted": {"/", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, `{"error":"This API is restricted, expecting header 'key'"}`, http.StatusForbidden)
 		}, "unknown", "http_headers"},
 		"everything hangs":         {"/", hang, "unknown", ""},
-		"invalid JSON":             {"/v2", text(`{"name":`), "unknown", "no JSON"},
+		"invalid JSON":             {"/v2", text(`{"name":`), "unknown", "not JSON"},
 		"wrong types":              {"/v2", text(`{"name":1,"version":[],"extensions":"statistics"}`), "unknown", ""},
 		"an index of 10 MB":        {"/v2/repository/index", text(`["` + strings.Repeat("x", 10<<20) + `"]`), "2.64.0", "too"},
 		"an index of 10000 models": {"/v2/repository/index", text("[" + strings.TrimSuffix(models.String(), ",") + "]"), "2.64.0", ""},

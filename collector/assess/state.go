@@ -58,11 +58,9 @@ type consequence struct {
 	rests bool
 }
 
-// consequences lists the consequences of every state, made once for all scrapes: what
-// certainly serves nothing comes first.
-//
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
-var consequences = sync.OnceValue(func() []consequence {
+// consequences lists the consequences of every state: what certainly serves nothing
+// comes first.
+func consequences() []consequence {
 	return []consequence{
 		{Down, Broken, "LLMReplicaDown", true},
 		{Failing, Broken, "LLMReplicaBroken", false},
@@ -76,7 +74,7 @@ var consequences = sync.OnceValue(func() []consequence {
 		{Ready, OK, "", false},
 		{Silent, OK, "", true},
 	}
-})
+}
 
 // consequenceOf returns the consequence of a state, which is empty before the first
 // verdict.

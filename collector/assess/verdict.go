@@ -53,8 +53,12 @@ func Judge(e *Evidence) Verdict {
 		// "ready" promises more than such a server can keep.
 		v.Reason += "; whether its requests fail is unknown: " + e.Unobservable
 	}
+	inTurn := ""
+	if e.Processes > 0 {
+		inTurn = strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: give each its own address"
+	}
 	for _, more := range []remark{
-		{e.inTurn(), Look, ""},
+		{inTurn, Look, ""},
 		{e.Mismatch, Look, ""},
 		{e.Unmet, Look, unmetRunbook},
 		{e.suspected(), Look, suspectedRunbook},
@@ -87,13 +91,6 @@ func (e *Evidence) canary() remark {
 		return remark{"slow: its canary waited too long behind other requests, which make progress", Look, canaryRunbook}
 	}
 	return remark{e.Canary, Broken, canaryRunbook}
-}
-
-func (e *Evidence) inTurn() string {
-	if e.Processes == 0 {
-		return ""
-	}
-	return strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: give each its own address"
 }
 
 // Announce logs one line for all that changed about a replica from one status to the

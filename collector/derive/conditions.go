@@ -78,19 +78,15 @@ func (d *Deriver) Conditions() Conditions {
 func (d *Deriver) watchFailures() {
 	w, by := d.window, &d.program.watch
 	failed, refused := w.newIncrease(by.failed), w.newIncrease(by.refused)
+	// A success counts even if it is unknown what happened since the page before.
+	succeeded := slices.ContainsFunc(by.succeeded, func(c int) bool { return w.changed[c] == w.now && w.current[c] > 0 })
 	switch {
-	case w.anyChanged(by.succeeded), w.restarted == w.now && w.stats.Restarts > 0:
+	case succeeded, w.restarted == w.now && w.stats.Restarts > 0:
 		d.failing = failures{}
 	case failed > refused && w.exceedsAll(by.failed, by.refused):
 		d.failing.pages++
 		d.failing.requests += failed - refused
 	}
-}
-
-// anyChanged reports whether any of the counters differs from the page before, even if
-// it is unknown what happened in between.
-func (w *Window) anyChanged(columns []int) bool {
-	return slices.ContainsFunc(columns, func(c int) bool { return w.changed[c] == w.now && w.current[c] > 0 })
 }
 
 // newIncrease returns how much uninterrupted counters grew since the page before.

@@ -104,10 +104,12 @@ func cacheUse() term {
 	return orValue(computed, total(engine.KVUtilization))
 }
 
-// cacheLimit returns how many KV cache blocks there are: those of the engine, of all workers
-// of a router, or as labels state.
+// cacheLimit returns how many KV cache blocks there are: those of the engine, of all
+// workers of a router, or as labels state for all ranks, each of which reserves one
+// block (vLLM, block_pool.py: the null block).
 func cacheLimit() term {
-	return orElse(total(engine.KVBlocksLimit), combineTerms(total(engine.WorkerKVBlocks), workers(), product), configuredBlocks())
+	stated := cacheConfigValue("blocks", func(blocks float64, _ string, ranks int) float64 { return blocks - float64(ranks) })
+	return orElse(total(engine.KVBlocksLimit), combineTerms(total(engine.WorkerKVBlocks), workers(), product), stated)
 }
 
 func blockTokens() term {
@@ -127,12 +129,6 @@ func cacheFree() term {
 func transferBytes() term {
 	const mebibyte = 1 << 20
 	return orElse(total(engine.KVTransferBytes), transformTerm(func(v float64) float64 { return v * mebibyte }, total(engine.KVTransferMebibytes)))
-}
-
-// configuredBlocks returns how many blocks the labels of a cache config state, for all ranks
-// together, each of which reserves one (vLLM, block_pool.py: the null block).
-func configuredBlocks() term {
-	return cacheConfigValue("blocks", func(blocks float64, _ string, ranks int) float64 { return blocks - float64(ranks) })
 }
 
 // configuredTokens returns how many tokens fit into the blocks that are not reserved, if the
