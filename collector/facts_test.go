@@ -163,7 +163,7 @@ func TestTheEnginesFolderTellsWhatBuiltIt(t *testing.T) {
 	for says, c := range map[string]struct{ text, want string }{
 		"a version":           {`{"version":"0.17.0.post1","pretrained_config":{}}`, "0.17.0.post1"},
 		"an engine of before": {`{"builder_config":{}}`, ""},
-		"no JSON":             {`version: 1`, ""},
+		"not JSON":            {`version: 1`, ""},
 		"a wrong type":        {`{"version":1}`, ""},
 		"control characters":  {`{"version":"1\n2"}`, ""},
 	} {
