@@ -282,19 +282,25 @@ func recorded(t *testing.T, worst map[[2]string]map[string]string) {
 	require.Contains(t, string(document), comparedServers(), "run this test with -update")
 }
 
-// tableOf returns the rows of the table, with a column per load. Rows without any error are
-// omitted.
+// tableOf returns the rows of the table, with a column per load and one row for the servers
+// with the same errors. Rows without any error are omitted.
 func tableOf(worst map[[2]string]map[string]string) []string {
-	var rows []string
+	servers := make(map[string][]string)
 	for key, by := range worst {
-		cells, wrong := []string{key[0], key[1]}, false
+		cells, wrong := []string{key[1]}, false
 		for _, ld := range loads() {
 			cells = append(cells, by[ld.name])
 			wrong = wrong || strings.Trim(by[ld.name], "0") != ""
 		}
 		if wrong {
-			rows = append(rows, "| "+strings.Join(cells, " | ")+" |")
+			row := strings.Join(cells, " | ")
+			servers[row] = append(servers[row], key[0])
 		}
+	}
+	var rows []string
+	for row, names := range servers {
+		slices.Sort(names)
+		rows = append(rows, "| "+strings.Join(names, ", ")+" | "+row+" |")
 	}
 	slices.Sort(rows)
 	return rows
