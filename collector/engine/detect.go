@@ -19,6 +19,8 @@ type Detection struct {
 	Evidence string
 	// Companion names a program that is no LLM server; Kind is then Unknown.
 	Companion string
+	// Provisional is true if another kind shows the same page and its API did not answer.
+	Provisional bool
 }
 
 // mark is a text that identifies the kind of server on its page.
@@ -82,6 +84,7 @@ func Recognize(ctx context.Context, client Client, address string, body []byte) 
 			return Detection{Kind: e.Kind(), Path: e.MetricsPath(), Evidence: found.Evidence + "; " + evidence}
 		}
 	}
+	found.Provisional = slices.ContainsFunc(q.problems, func(p Problem) bool { return p.Unanswered })
 	return found
 }
 

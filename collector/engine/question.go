@@ -16,8 +16,9 @@ type Problem struct {
 	Question, Reason string
 	// Restricted is true if the server requires a header that the request lacked.
 	Restricted bool
-	// Unexpected is true for an answer 200 that no server of the kind gives.
-	Unexpected bool
+	// Unexpected is true for an answer 200 that no server of the kind gives, Unanswered if there
+	// was no answer at all.
+	Unexpected, Unanswered bool
 }
 
 // questions sends requests for JSON to one server. A failed request costs only its own fact; the
@@ -47,7 +48,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 		body = []byte("{}")
 	}
 	status, _, text, err := q.client.Do(ctx, method, q.base+path, body, answerLimit)
-	problem := Problem{Question: method + " " + path}
+	problem := Problem{Question: method + " " + path, Unanswered: err != nil}
 	switch {
 	case err != nil && refused(err):
 		problem.Reason = "nothing listens"

@@ -87,7 +87,7 @@ func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 
 // Settled reports whether only the page is to be requested, so that a lane can do it.
 func (f *Fetcher) Settled() bool {
-	return f.Up && f.Server.Known() && !f.Server.Uncertain && f.Server.URL != ""
+	return f.Up && f.Server.Known() && !f.Server.Uncertain && !f.Server.Provisional && f.Server.URL != ""
 }
 
 // fetch locates the page, requests it, and requests it again when another kind of server

@@ -30,6 +30,8 @@ type server struct {
 	Scraper // It is asked for nothing else.
 
 	answers map[string]string
+	// silent is a path of the API that does not answer.
+	silent string
 	// failed is the failure of pages; other requests are answered all the same.
 	failed error
 	// takes is how long each answer takes.
@@ -72,6 +74,9 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 	case <-time.After(s.takes):
 	case <-ctx.Done():
 		return 0, nil, nil, ctx.Err()
+	}
+	if path == s.silent {
+		return 0, nil, nil, context.DeadlineExceeded
 	}
 	body, ok := s.answer(path)
 	if !ok {

@@ -57,9 +57,10 @@ func misplaced(scrapeErr error) bool {
 
 // recognize determines the kind of a server by its page, else by its API, and notes when
 // the page is of another kind than the configured one. It does so for a page that is new,
-// or back after a failure.
+// or back after a failure, and again while the kind is provisional.
 func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
-	if f.Server.Known() && f.Up || !answering(scrapeErr) {
+	again := f.Server.Provisional && time.Since(f.Server.detected) >= f.Patience
+	if f.Server.Known() && f.Up && !again || !answering(scrapeErr) {
 		return
 	}
 	found := engine.FromPage(body)
@@ -75,7 +76,8 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 		return
 	case kind == engine.Unknown:
 		kind = f.kindByAPI(ctx, body, scrapeErr)
-	case f.Target.Auto() && !engine.SharePage(f.Server.Engine.Kind(), kind):
+	case f.Target.Auto() && (again || !engine.SharePage(f.Server.Engine.Kind(), kind)):
+		f.Server.detected = time.Now()
 		found = engine.Recognize(ctx, f.Scraper, f.base(), body)
 		f.Server.setKind(found)
 		kind = found.Kind

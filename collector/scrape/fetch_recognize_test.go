@@ -3,6 +3,7 @@ package scrape
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -141,6 +142,41 @@ func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
 				require.Empty(t, f.Server.Mismatch(), "the right page came")
 			}
 			require.Equal(t, c.kind, f.Server.PageKind())
+		})
+	}
+}
+
+// TestAKindIsProvisionalUntilTheAPIAnswers has two kinds with the same page, of which the
+// API alone shows which one it is.
+func TestAKindIsProvisionalUntilTheAPIAnswers(t *testing.T) {
+	t.Parallel()
+	for name, address := range map[string]string{"the path of the page is configured": "http://a:1/metrics", "the page is located": "http://a:1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{answers: map[string]string{"/metrics": tritonPage, "/v1/models": models}, silent: "/v1/models"}
+				f := fetcher(s, target.Auto, address)
+				fetch := func(kind engine.Kind, settled bool) {
+					t.Helper()
+					p := f.Fetch(t.Context(), nil)
+					require.NoError(t, p.Err)
+					p.Release()
+					now := p.Server
+					f = next(f, &now, true)
+					require.Equal(t, kind, f.Server.Engine.Kind())
+					require.Equal(t, settled, f.Settled())
+				}
+				fetch(engine.Triton, false)
+				s.asked = nil
+				fetch(engine.Triton, false)
+				require.Empty(t, s.asked, "it is not asked with every page")
+				time.Sleep(f.Patience)
+				fetch(engine.Triton, false)
+				s.silent = ""
+				time.Sleep(f.Patience)
+				fetch(engine.TritonOpenAI, true)
+				require.Equal(t, 2, f.Server.Epoch, "another kind")
+			})
 		})
 	}
 }

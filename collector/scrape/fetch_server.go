@@ -18,8 +18,9 @@ type Server struct {
 	Companion string
 	// URL is where its page is; empty while that is not known.
 	URL string
-	// Uncertain is true from a failure until a page or the server shows its kind again.
-	Uncertain bool
+	// Uncertain is true from a failure until a page or the server shows its kind again,
+	// Provisional until the API has shown which of the kinds with the same page it is.
+	Uncertain, Provisional bool
 
 	// detected is when detection was last attempted.
 	detected time.Time
@@ -63,7 +64,7 @@ func (s *Server) setKind(found engine.Detection) bool {
 	if !ok {
 		return false
 	}
-	s.Evidence = found.Evidence
+	s.Evidence, s.Provisional = found.Evidence, found.Provisional
 	if found.Kind == s.Engine.Kind() {
 		return false
 	}
