@@ -240,7 +240,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	// at once; then it refuses. 2.36 answers until the end.
 	why := "the API closes connections without an answer"
 	if s.status(t, "/v2/health/live") != 0 {
-		why = "the API says that it is no longer live"
+		why = "the API reports that the server is no longer live"
 		require.Equal(t, "2.36.0", s.release.triton)
 	}
 	require.Equal(t, why+" while the page still answers: the server is shutting down", r.Reason)
