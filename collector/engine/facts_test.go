@@ -408,7 +408,7 @@ func TestWhatFailedIsNoProblemYetWhileOthersMayAnswer(t *testing.T) {
 		require.Len(t, early, 1)
 		require.Empty(t, early[0].Problems)
 		require.Equal(t, []engine.Problem{
-			{Question: "GET /v2", Reason: "no answer in time"}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is not JSON", Unexpected: true},
+			{Question: "GET /v2", Reason: "no answer in time", Unanswered: true}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is not JSON", Unexpected: true},
 		}, f.Problems)
 	})
 }
