@@ -116,7 +116,7 @@ func (m *manyServers) lags(interval time.Duration) (all []time.Duration, least, 
 	defer m.mu.Unlock()
 	least = 1 << 30
 	for _, asked := range m.asked {
-		scrapes := slices.CompactFunc(slices.Clone(asked), func(a, b time.Time) bool { return b.Sub(a) < interval/10 })
+		scrapes := slices.CompactFunc(slices.Clone(asked), func(a, b time.Time) bool { return b.Sub(a).Abs() < interval/10 })
 		least, repeated = min(least, len(scrapes)), repeated+len(asked)-len(scrapes)
 		for i := 1; i < len(scrapes); i++ {
 			all = append(all, (scrapes[i].Sub(scrapes[i-1]) - interval).Abs())
