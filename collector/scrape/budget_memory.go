@@ -94,9 +94,11 @@ func (r *reservation) take(ctx context.Context, from *budget, taken *int64, n in
 	}
 	n = min(n, from.limit)
 	r.lease.suspend()
-	stalled := failf(ReasonMemory, "", "the body stalled while others waited and large responses used the whole %s budget; check why the server stops sending", Size(from.limit))
-	if !from.try(n) && !from.wait(ctx, n, stalled, func() {}) {
-		return failf(ReasonMemory, "", "large responses already use the whole %s budget; raise the memory limit of the exporter, or find targets with huge pages by trtllm_exporter_target_body_bytes", Size(from.limit))
+	if !from.try(n) {
+		stalled := failf(ReasonMemory, "", "the body stalled while others waited and large responses used the whole %s budget; check why the server stops sending", Size(from.limit))
+		if !from.wait(ctx, n, stalled, func() {}) {
+			return failf(ReasonMemory, "", "large responses already use the whole %s budget; raise the memory limit of the exporter, or find targets with huge pages by trtllm_exporter_target_body_bytes", Size(from.limit))
+		}
 	}
 	*taken = n
 	if s := scopeOf(ctx); s != nil && s.lease != nil {
