@@ -40,10 +40,13 @@ func pages() []page {
 }
 
 // everyPool is a configuration with the pools of the fleet and nothing else.
-func everyPool(fleet *simulate.Fleet) string {
+func everyPool(fleet *simulate.Fleet) string { return poolsConfig(fleet.Pools()...) }
+
+// poolsConfig is a configuration with these pools.
+func poolsConfig(pools ...simulate.Pool) string {
 	var b strings.Builder
 	b.WriteString("pools:\n")
-	for _, pool := range fleet.Pools() {
+	for _, pool := range pools {
 		fmt.Fprintf(&b, "  - pool_id: %s\n%s", pool.Name, targets(pool))
 	}
 	return b.String()

@@ -224,7 +224,13 @@ func (s *stack) awaitReady(t *testing.T) {
 	for _, pool := range s.fleet.Pools() {
 		replicas += len(pool.Replicas)
 	}
-	within(t, time.Minute, "all replicas are ready", func() bool {
+	s.awaitReadyReplicas(t, replicas, time.Minute)
+}
+
+// awaitReadyReplicas waits until the exporters show so many replicas as ready in all.
+func (s *stack) awaitReadyReplicas(t *testing.T, replicas int, most time.Duration) {
+	t.Helper()
+	within(t, most, "all replicas are ready", func() bool {
 		found := s.query(t, `sum(llm_server_state{state="ready"})`)
 		return len(found) == 1 && found[0]["value"] == strconv.Itoa(replicas)
 	})

@@ -4,7 +4,6 @@ package live
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -103,7 +102,7 @@ func small(kind simulate.Kind, name string, seed uint64) simulate.Spec {
 // onlyReplica is the configuration of the sidecar of a replica.
 func onlyReplica(pool simulate.Pool, i int) string {
 	pool.Replicas = pool.Replicas[i : i+1]
-	return fmt.Sprintf("pools:\n  - pool_id: %s\n%s", pool.Name, targets(pool))
+	return poolsConfig(pool)
 }
 
 // frontAndWorker is a pool of the frontend of the first deployment and the worker of the
@@ -133,10 +132,7 @@ func (c *topology) play(t *testing.T) {
 	s := startStack(t, setting{
 		fleet: c.fleet, exporters: c.exporters, values: v, prometheus: []string{"scrape_interval: 15s", "scrape_interval: " + c.scrapes.String()},
 	})
-	within(t, 4*time.Minute, "all replicas are ready", func() bool {
-		found := s.query(t, `sum(llm_server_state{state="ready"})`)
-		return len(found) == 1 && found[0]["value"] == strconv.Itoa(c.replicas)
-	})
+	s.awaitReadyReplicas(t, c.replicas, 4*time.Minute)
 	// Until the rules have seen them serve.
 	pause(t, 5*c.scrapes)
 	require.Empty(t, s.hook.all(), "before anything broke")
