@@ -35,7 +35,7 @@ func watch(ctx context.Context, file string, before hash, interval time.Duration
 	}
 }
 
-// hash is that of a file's content, zero where it cannot be read.
+// hash is the hash of a file's content, zero if it cannot be read.
 type hash [sha256.Size]byte
 
 func hashOf(file string) hash {

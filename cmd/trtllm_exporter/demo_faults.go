@@ -10,7 +10,7 @@ import (
 
 // fault is something that goes wrong in the demo.
 type fault struct {
-	// name is that of the flag, text what happens to the replica.
+	// name is the value of the flag, text describes what happens to the replica.
 	name, text string
 	begin, end func(r *simulate.Replica)
 	// pool and replica are the indexes of the replica that it happens to.

@@ -28,7 +28,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
-	// exitNoPage is that of doctor where there is no metrics page.
+	// exitNoPage is the exit code of doctor if a server has no metrics page.
 	exitNoPage = 2
 )
 

@@ -50,8 +50,8 @@ func limitMemory() int64 {
 }
 
 // cgroupMemory returns the smallest memory limit of the process's control group and those
-// above it, less the margin; 0 without one. Function read returns a file's content. In a
-// container the root group is that of the container.
+// above it, less the margin; 0 without one. Function read returns a file's content. A
+// container sees its own group as the root group.
 func cgroupMemory(read func(name string) string) (smallest int64) {
 	root, file, group := cgroupRoot, "memory.max", "/"
 	for line := range strings.Lines(read(procCgroup)) {

@@ -45,8 +45,9 @@ func (a *Answers) Distrust() {
 // have been replaced and does not answer.
 const KeepRounds = 10
 
-// AddFacts takes over the facts of a complete round, given the interval between two. What
-// was not answered is kept from before, for a limited time once the server may be another.
+// AddFacts takes over the facts of a complete round, given the interval between two. Facts
+// that were not answered are kept from earlier rounds; once another server may have taken
+// the place, only for a limited time.
 func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
 	previous := a.allFacts
 	switch {

@@ -12,7 +12,7 @@ import (
 
 // column is a column of the table.
 type column struct {
-	// name is that of --sort; empty for columns that cannot be sorted by.
+	// name is the value of --sort; empty if the table cannot be sorted by the column.
 	name, head string
 	width      int
 	// priority decides which columns a narrow terminal shows: the lowest goes first.
