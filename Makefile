@@ -60,7 +60,8 @@ test: ## Run all tests.
 
 # What is installed on a Triton server is Python.
 test-python: ## Test the metrics module for Triton's LLM-API backend, and pages with python's strict reader (Python 3.10 to 3.12).
-	@tools/ci/needs.sh tools/pytest/pytest.sh tools/triton/llmapi -- \
+	@tools/ci/needs.sh tools/pytest/pytest.sh -- tools/pytest/pytest.sh tools/triton/llmapi
+	@tools/ci/needs.sh tools/pytest/pytest.sh -- \
 		tools/pytest/pytest.sh during $(GO) test $(VET) -count=1 -run '^TestOpenMetricsPages' ./collector/exposition
 
 # A race build needs cgo. Where no C compiler is found the tests still run, but never so in CI.

@@ -2,7 +2,8 @@
 # Tests the Python files that are installed on servers, with a Python version that the servers use.
 #
 #   pytest.sh during CMD...   install requirements.txt and run CMD with PYTHON set to the interpreter
-#   pytest.sh [ARGS]          install requirements.txt into .cache/pytest/PYTHON and run pytest with ARGS
+#   pytest.sh                 install requirements.txt into .cache/pytest/PYTHON
+#   pytest.sh ARGS            install requirements.txt and run pytest with ARGS
 #
 # Exit codes: those of pytest (0 passed, 1 failed), and 3 if this machine has no such interpreter.
 set -euo pipefail
@@ -35,7 +36,8 @@ if [ "$(cat "$dir/stamp" 2>/dev/null)" != "$stamp" ] || ! "$dir/venv/bin/python"
 fi
 exec 9>&-
 export PYTHONDONTWRITEBYTECODE=1
-if [ "${1:-}" = during ]; then
+[ $# -gt 0 ] || exit 0
+if [ "$1" = during ]; then
   shift
   PYTHON="$dir/venv/bin/python" exec "$@"
 fi

@@ -20,15 +20,16 @@ class Page:
 
     def __init__(self):
         self.kinds, self.values, self.observed, self.log = {}, {}, {}, []
+        self.rounds = 0  # Each begins with the series that says who writes.
 
     def value(self, series, **labels):
         """The value of the one series with these labels; None without any."""
-        found = [value for (name, pairs), value in self.values.items() if name == series and labels.items() <= dict(pairs).items()]
+        found = [value for (name, pairs), value in self.values.copy().items() if name == series and labels.items() <= dict(pairs).items()]
         assert len(found) <= 1, (series, labels, found)
         return found[0] if found else None
 
     def names(self):
-        return {name for name, _ in self.values}
+        return {name for name, _ in self.values.copy()}
 
 
 class MetricFamily:
@@ -56,6 +57,7 @@ class Metric:
     def set(self, value):
         assert self._kind == "gauge" and isinstance(value, float)
         self._page.values[self._key] = value
+        self._page.rounds += self._key[0] == "nv_llmapi_info"
 
     def increment(self, value):
         assert self._kind == "counter" and isinstance(value, float) and value >= 0
@@ -118,7 +120,7 @@ class Request:
             self.final.set()
 
     def wait(self):
-        assert self.final.wait(20), "a request did not end"
+        assert self.final.wait(60), "a request did not end"
         return self.responses
 
 
