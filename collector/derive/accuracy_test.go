@@ -37,29 +37,29 @@ type quantity struct {
 // The quantities of the table. Relative errors are in per cent of the truth.
 var (
 	tokens      = quantity{"completed tokens/s against tokens of requests that ended", 1, "%"}
-	lag         = quantity{"completed tokens/s against tokens generated in the same minute (lags by a request)", 10, "%"}
+	lag         = quantity{"completed tokens/s against tokens of the same minute", 10, "%"}
 	prompt      = quantity{"prompt tokens/s against prompts of requests that ended", 1, "%"}
 	liveTokens  = quantity{"tokens/s against tokens generated (counter moves while tokens come)", 1, "%"}
-	decoded     = quantity{"tokens/s while requests run against tokens generated (all but the first of each request)", 5, "%"}
+	decoded     = quantity{"tokens/s while requests run", 5, "%"}
 	requests    = quantity{"requests/s against requests that ended", 1, "%"}
-	steady      = quantity{"live estimate against tokens generated, steady decode", 10, "%"}
-	estimated   = quantity{"live estimate against tokens generated, other loads (grade C)", 35, "%"}
-	meanE2E     = quantity{"mean duration against the executor's, without pre- and postprocessing", 3, "ms"}
+	steady      = quantity{"estimated tokens/s, steady decode", 10, "%"}
+	estimated   = quantity{"estimated tokens/s, other loads", 35, "%"}
+	meanE2E     = quantity{"mean duration against the executor's", 3, "ms"}
 	errorShare  = quantity{"error ratio against the share that failed", 1, "percentage points"}
 	waiting     = quantity{"queue depth against what the server exposes", 0, "requests"}
 	lowerBound  = quantity{"queue depth above what really waits", 0, "requests"}
 	unsaturated = quantity{"pages with a hidden queue and saturated not 1", 0, "pages"}
 	running     = quantity{"running requests at the sampled iteration", 0, "requests"}
 	kvUse       = quantity{"KV cache use at the sampled iteration", 0, "percentage points"}
-	kvAround    = quantity{"KV cache use in the iterations around the page, which change it", 5, "percentage points"}
+	kvAround    = quantity{"KV cache use around the page", 5, "percentage points"}
 	waitingNIM  = quantity{"queue depth against what waits, by the server from two moments", 1, "requests"}
 	bucketsE2E  = quantity{"duration percentiles", 1, "buckets"}
 	bucketsTTFT = quantity{"time to first token percentiles", 1, "buckets"}
 	bucketsTPOT = quantity{"time per output token percentiles", 1, "buckets"}
-	summaryE2E  = quantity{"duration percentiles as given by the summary", 15, "%"}
-	hiddenQueue = quantity{"hidden queue that is estimated against its mean over the window, of streams", 15, "%"}
-	hiddenGrows = quantity{"hidden queue that is estimated against its mean over the window, while it grows", 50, "%"}
-	headroom    = quantity{"room for more requests against free slots, and free tokens by the mean request", 1, "requests"}
+	summaryE2E  = quantity{"duration percentiles of the summary", 15, "%"}
+	hiddenQueue = quantity{"hidden queue, of streams", 15, "%"}
+	hiddenGrows = quantity{"hidden queue, while it grows", 50, "%"}
+	headroom    = quantity{"room for more requests", 1, "requests"}
 	limitedBy   = quantity{"pages that name another resource than the one that requests wait for, of those that name one", 0, "%"}
 	coverage    = quantity{"share of requests that a latency measured", 1, "percentage points"}
 )
@@ -303,6 +303,14 @@ func tableOf(worst map[[2]string]map[string]string) []string {
 		rows = append(rows, "| "+strings.Join(names, ", ")+" | "+row+" |")
 	}
 	slices.Sort(rows)
+	before := ""
+	for i, row := range rows { // Names that are those of the row above are omitted.
+		names, cells, _ := strings.Cut(row[1:], "|")
+		if names == before {
+			rows[i] = "| |" + cells
+		}
+		before = names
+	}
 	return rows
 }
 

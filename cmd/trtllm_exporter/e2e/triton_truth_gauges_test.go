@@ -42,11 +42,10 @@ func (c *compare) gauges() {
 		waiting.add(mean.waiting, got, math.Abs(got-mean.waiting))
 	}
 	require.LessOrEqual(c.t, float64(len(stale)), mostStale*2*float64(len(c.readings)), "%s", strings.Join(stale, "\n"))
-	c.average(&running, 0, c.underWay/4, "running requests", "time average")
-	c.average(&waiting, 0, c.underWay+paceOfTruth, "queue depth", "time average while not saturated")
+	c.average(&running, 0, c.underWay/4, "running requests")
+	c.average(&waiting, 0, c.underWay+paceOfTruth, "queue depth, not saturated")
 	if lowest.n >= fewestGauges {
-		row := lowest.row(c.level, "queue depth, saturated", "requests", "requests too many", "0 requests too many", "B",
-			fmt.Sprintf("a lower bound in %d of %d readings: the executor's hidden queue is in no metric", lowest.n, len(c.readings)))
+		row := lowest.row(c.level, "queue depth, saturated", "B", "requests", "0", "requests too many")
 		c.rows = append(c.rows, row)
 		c.estimated(&lowest, &whole)
 	}
@@ -61,9 +60,8 @@ func (c *compare) estimated(lowest, whole *tallied) {
 	shown, estimated, truth := lowest.exporter/n, whole.exporter/n, whole.client/n
 	require.Greater(c.t, estimated, shown, "%s: the hidden part of the queue", c.level)
 	require.LessOrEqual(c.t, estimated, 1.15*truth, "%s: time average of the whole queue", c.level)
-	row := whole.row(c.level, "queue depth, with what is hidden", "requests", "", "between what is shown and 15 % above what waits", "C",
-		"time average while saturated; too small while the queue grows: Little's law over the requests that ended in the last minute")
-	row.error = digits(100*math.Abs(truth-estimated)/truth) + " %"
+	row := whole.row(c.level, "queue depth, with what is hidden", "C", "requests", "15 too many", "%")
+	row.error = digits(100 * math.Abs(truth-estimated) / truth)
 	c.rows = append(c.rows, row)
 }
 
@@ -83,7 +81,7 @@ func (c *compare) generated() {
 		sum.add(client/seconds, got/seconds, percent(client, got))
 		widest = max(widest, 100*(came.most+batch-client)/client)
 	})
-	c.rows = append(c.rows, sum.row(c.level, "tokens/s, of all that came", "tokens/s", "%", digits(widest)+" %", "A", "counted when requests end; allowed is a batch of answers more or less"))
+	c.rows = append(c.rows, sum.row(c.level, "tokens/s, of all that came", "A", "tokens/s", digits(widest), "%"))
 }
 
 // unknown requires everything absent that a Triton of this release does not

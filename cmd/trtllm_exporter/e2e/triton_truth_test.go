@@ -105,18 +105,17 @@ func (p *played) compare(t *testing.T, w *watch, ended time.Time) []comparison {
 	late := l.late()
 	require.Less(t, late, mostLate, "the machine is too busy")
 	c := &compare{t: t, level: p.name, entry: "/ensemble", failure: "server", readings: append(readings[:1:1], during...), ledger: l, edge: countedWithin + late, age: gaugeAge + 2*late, underWay: 40 * time.Millisecond}
-	const those = "of requests that ended; allowed is what ended"
-	c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", those, l.answered)
+	c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", l.answered)
 	c.generated()
-	c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", those, l.asked)
-	c.counted("requests_per_second"+c.entry, "requests/s", "requests/s", those, l.finished, l.failed)
-	c.errors("steps that answer with an error")
+	c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", l.asked)
+	c.counted("requests_per_second"+c.entry, "requests/s", "requests/s", l.finished, l.failed)
+	c.errors()
 	c.latency()
 	c.gauges()
 	c.unknown()
 	c.totals(last)
 	for _, r := range c.rows {
-		t.Log(r.row())
+		t.Log(r)
 	}
 	return c.rows
 }

@@ -44,9 +44,9 @@ func (a *tallied) add(client, exporter, err float64) {
 }
 
 // row returns what the document says of it.
-func (a *tallied) row(level, metric, unit, errorUnit, allowed, grade, note string) comparison {
+func (a *tallied) row(level, metric, grade, unit, allowed, errorUnit string) comparison {
 	n := float64(a.n)
-	return comparison{level, metric, unit, a.client / n, a.exporter / n, digits(a.worst) + " " + errorUnit, allowed, grade, note}
+	return comparison{level, metric, grade, a.client / n, a.exporter / n, unit, digits(a.worst), allowed, errorUnit}
 }
 
 // digits returns a number in two digits, three from a hundred on.
@@ -96,8 +96,8 @@ func (c *compare) windows(check func(first, last reading, seconds float64)) {
 func percent(client, exporter float64) float64 { return 100 * math.Abs(exporter-client) / client }
 
 // counted requires a rate to be what the client counted in the same window, but
-// for what was counted within the slack of its edges; of says what was counted.
-func (c *compare) counted(family, metric, unit, of string, what ...steps) {
+// for what was counted within the slack of its edges.
+func (c *compare) counted(family, metric, unit string, what ...steps) {
 	c.t.Helper()
 	var sum tallied
 	widest := 0.0
@@ -115,11 +115,11 @@ func (c *compare) counted(family, metric, unit, of string, what ...steps) {
 		sum.add(rate, got, percent(rate, got))
 		widest = max(widest, 100*(may.most-rate)/rate, 100*(rate-may.least)/rate)
 	})
-	c.rows = append(c.rows, sum.row(c.level, metric, unit, "%", digits(widest)+" %", "A", of+" within "+digits(float64(c.edge.Milliseconds()))+" ms of the edges of the window"))
+	c.rows = append(c.rows, sum.row(c.level, metric, "A", unit, digits(widest), "%"))
 }
 
-// errors requires the share that failed to be what the client saw; note says of what.
-func (c *compare) errors(note string) {
+// errors requires the share that failed to be what the client saw.
+func (c *compare) errors() {
 	c.t.Helper()
 	var sum tallied
 	widest := 0.0
@@ -134,25 +134,25 @@ func (c *compare) errors(note string) {
 		sum.add(client, got, 100*math.Abs(got-client))
 		widest = max(widest, 100*(may.most-client), 100*(client-may.least))
 	})
-	c.rows = append(c.rows, sum.row(c.level, "error ratio", "", "percentage points", digits(widest)+" percentage points", "C", note+"; allowed as with requests/s"))
+	c.rows = append(c.rows, sum.row(c.level, "error ratio", "C", "", digits(widest), "percentage points"))
 }
 
 // latency requires the mean duration to be that of the same requests.
 func (c *compare) latency() {
 	c.t.Helper()
-	c.mean("request_duration_average_seconds", "mean latency", "of requests that succeeded; the client's holds the way to the server and back", c.ledger.lived, c.ledger.finished)
+	c.mean("request_duration_average_seconds", "mean latency", c.ledger.lived, c.ledger.finished)
 }
 
 // mean requires a mean duration to be that of the same requests, but for their way
 // to the server and back.
-func (c *compare) mean(family, metric, note string, sum, count steps) {
+func (c *compare) mean(family, metric string, sum, count steps) {
 	c.t.Helper()
-	c.meanWithin(family, metric, note, sum, count, span{c.underWay.Seconds(), 0})
+	c.meanWithin(family, metric, sum, count, span{c.underWay.Seconds(), 0})
 }
 
 // meanWithin is mean, for a server whose mean may be less and more than the
 // client's by so many seconds.
-func (c *compare) meanWithin(family, metric, note string, sum, count steps, off span) {
+func (c *compare) meanWithin(family, metric string, sum, count steps, off span) {
 	c.t.Helper()
 	var all tallied
 	widest := 0.0
@@ -164,13 +164,13 @@ func (c *compare) meanWithin(family, metric, note string, sum, count steps, off 
 		all.add(client, got, 1000*math.Abs(got-client))
 		widest = max(widest, 1000*(client-may.least), 1000*(may.most-client))
 	})
-	c.rows = append(c.rows, all.row(c.level, metric, "s", "ms", digits(widest)+" ms", "A", note))
+	c.rows = append(c.rows, all.row(c.level, metric, "A", "s", digits(widest), "ms"))
 }
 
 // average requires the means over all readings to be near each other. Requests
 // that are on their way so long are in flight for the client and not, or no
 // longer, in the executor; off is by how many requests a server may be wrong.
-func (c *compare) average(all *tallied, off float64, onTheWay time.Duration, metric, note string) {
+func (c *compare) average(all *tallied, off float64, onTheWay time.Duration, metric string) {
 	c.t.Helper()
 	require.GreaterOrEqual(c.t, all.n, fewestGauges, "%s: readings of %s", c.level, metric)
 	n := float64(all.n)
@@ -181,7 +181,7 @@ func (c *compare) average(all *tallied, off float64, onTheWay time.Duration, met
 	// so, the mean of n by that over the root of n; two of those.
 	allowed := off + rate*onTheWay.Seconds() + 1/math.Sqrt(n)
 	require.InDelta(c.t, client, exporter, allowed, "%s: time average of %s", c.level, metric)
-	row := all.row(c.level, metric, "requests", "", digits(allowed)+" requests", "B", note)
-	row.error = digits(math.Abs(client-exporter)) + " requests"
+	row := all.row(c.level, metric, "B", "requests", digits(allowed), "requests")
+	row.error = digits(math.Abs(client - exporter))
 	c.rows = append(c.rows, row)
 }

@@ -13,11 +13,11 @@ import (
 )
 
 // documentStall requires a row of docs/dev/accuracy.md for how long it took until a
-// server was judged stalled, and with -update writes it; from says from when on.
-func documentStall(t *testing.T, server, stopped, from string, after, allowed time.Duration) {
+// server was judged stalled, and with -update writes it.
+func documentStall(t *testing.T, server, stopped string, after, allowed time.Duration) {
 	t.Helper()
 	file, head, table, tail := documented(t, "stalls")
-	key := fmt.Sprintf("| %s | %s | %s |", server, stopped, from)
+	key := fmt.Sprintf("| %s | %s |", server, stopped)
 	if *updateTruth {
 		row := fmt.Sprintf("%s %.1f s | %.1f s |\n", key, after.Seconds(), allowed.Seconds())
 		var lines []string

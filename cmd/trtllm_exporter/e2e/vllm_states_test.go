@@ -93,7 +93,7 @@ func (l *life) hung(t *testing.T, part, called string, tokens int) {
 	const allowed = stallAfter + firstToken + 2*engineInterval
 	r := l.turns(t, "stalled", stopped, allowed)
 	require.Contains(t, r.Reason, "nothing moves")
-	documentStall(t, l.server.kind, called, "it was stopped", r.Since.Sub(stopped), allowed+busyMachine)
+	documentStall(t, l.server.kind, called, r.Since.Sub(stopped), allowed+busyMachine)
 	l.turns(t, "ready", signalPart(t, pid, syscall.SIGCONT), 2*engineInterval)
 	c.whole(t)
 }

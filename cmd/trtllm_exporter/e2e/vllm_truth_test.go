@@ -23,23 +23,19 @@ type engineKind struct {
 	// every how many steps of the engine it reads them.
 	gaugeAge   time.Duration
 	gaugeSteps float64
-	// note is what there is to say of its gauges.
-	note string
 }
 
 // TestDerivedValuesAreTrueOfVLLM and the next compare what is derived from real
 // servers with what their clients did, at two levels of load.
 func TestDerivedValuesAreTrueOfVLLM(t *testing.T) {
-	testTruth(t, &engineKind{
-		name: "vllm", gaugeAge: 250 * time.Millisecond, note: "time average",
-	})
+	testTruth(t, &engineKind{name: "vllm", gaugeAge: 250 * time.Millisecond})
 }
 
 func TestDerivedValuesAreTrueOfSGLang(t *testing.T) {
 	testTruth(t, &engineKind{
 		name: "sglang", live: true, gaugeAge: 250 * time.Millisecond,
 		// Its default of --decode-log-interval.
-		gaugeSteps: 40, note: "time average; the server reads it when it computes a prompt, before that runs, and each 40 steps",
+		gaugeSteps: 40,
 	})
 }
 
@@ -128,7 +124,7 @@ func (k *engineKind) play(t *testing.T, level string, s *engineServer, client *o
 	k.compare(c)
 	requireTotals(t, l, before, last)
 	for _, r := range c.rows {
-		t.Log(r.row())
+		t.Log(r)
 	}
 	return c.rows
 }
@@ -136,28 +132,23 @@ func (k *engineKind) play(t *testing.T, level string, s *engineServer, client *o
 // compare compares what is derived while the load lasted.
 func (k *engineKind) compare(c *compare) {
 	c.t.Helper()
-	const (
-		came  = "as they came; allowed is what came"
-		begun = "of requests that had their first token; allowed are those that had it"
-		those = "of requests that ended; allowed is what ended"
-	)
 	l := c.ledger
 	if k.live {
-		c.counted("generation_tokens_live_per_second", "tokens/s, while requests run", "tokens/s", came, l.decoded)
-		c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", those, l.answered)
-		c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", those, l.asked)
+		c.counted("generation_tokens_live_per_second", "tokens/s, while requests run", "tokens/s", l.decoded)
+		c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", l.answered)
+		c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", l.asked)
 	} else {
-		c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", came, l.received)
-		c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", begun, l.prompted)
+		c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", l.received)
+		c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", l.prompted)
 	}
-	c.counted("requests_per_second", "requests/s", "requests/s", those, l.finished, l.failed)
-	c.errors("answers with status 400")
+	c.counted("requests_per_second", "requests/s", "requests/s", l.finished, l.failed)
+	c.errors()
 	c.latency()
-	c.mean("time_to_first_token_average_seconds", "mean time to the first token", "the client's holds the way to the server and back", l.waited, l.begun)
+	c.mean("time_to_first_token_average_seconds", "mean time to the first token", l.waited, l.begun)
 	// The first and the last token of a request may be late, each of them; the
 	// time between is that of all its tokens.
 	off := c.underWay.Seconds() / (engineRequests().meanTokens() - 1)
-	c.meanWithin("inter_token_latency_average_seconds", "mean time between tokens", "of all but the first token of each request", l.spaced, l.decoded, span{off, off})
+	c.meanWithin("inter_token_latency_average_seconds", "mean time between tokens", l.spaced, l.decoded, span{off, off})
 	k.gauges(c)
 }
 
@@ -186,13 +177,13 @@ func (k *engineKind) gauges(c *compare) {
 		}
 	}
 	if k.gaugeSteps > 0 {
-		c.average(&running, 1, c.underWay/4, "running requests", k.note)
-		c.average(&waiting, 0, c.underWay+c.age, "queue depth", k.note)
+		c.average(&running, 1, c.underWay/4, "running requests")
+		c.average(&waiting, 0, c.underWay+c.age, "queue depth")
 		return
 	}
 	require.LessOrEqual(c.t, float64(len(stale)), mostStale*2*float64(len(c.readings)), "%s", strings.Join(stale, "\n"))
-	c.average(&running, 0, c.underWay/4, "running requests", k.note)
-	c.average(&waiting, 0, c.underWay, "queue depth", k.note)
+	c.average(&running, 0, c.underWay/4, "running requests")
+	c.average(&waiting, 0, c.underWay, "queue depth")
 }
 
 // counters returns the exporter's counters of a server by name, which keeps them
