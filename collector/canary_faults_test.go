@@ -47,7 +47,7 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 			c.until("the reason", 0, func(map[string]float64) bool {
 				status := c.status(0)
 				return status.Canary.Result == f.result && strings.Contains(status.Canary.Reason, f.reason) &&
-					strings.Contains(status.StateReason, "; its canary fails: "+f.result)
+					strings.Contains(status.StateReason, "; the canary request failed ("+f.result+")")
 			})
 			requireText(t, c.page(), `llm_server_ready{`)
 			f.end(c.server(0))

@@ -164,13 +164,17 @@ func (e *exporter) reload() error {
 	return nil
 }
 
-func (e *exporter) pools() []string {
+func (e *exporter) pools() map[string][]web.Objective {
 	pools := e.current.Load().Pools
-	ids := make([]string, len(pools))
+	all := make(map[string][]web.Objective, len(pools))
 	for i := range pools {
-		ids[i] = pools[i].PoolID
+		id := pools[i].PoolID
+		all[id] = nil
+		for _, o := range pools[i].SLO.Objectives() {
+			all[id] = append(all[id], web.Objective{Name: string(o.Name), Goal: o.Share, Within: o.Within.Seconds()})
+		}
 	}
-	return ids
+	return all
 }
 
 // apply makes a configuration the current one.

@@ -115,11 +115,11 @@ func TestHowMuchAVerdictMatters(t *testing.T) {
 		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; it is reported through its leader"},
 		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
 		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, MayStart: true}}, assess.Look, "LLMReplicaNotUp", "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"},
-		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "its canary fails: stalled: no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: stalled: no text"},
+		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "the canary request failed (stalled): no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (stalled): no text"},
 		{"one whose canary waits behind others", with(serving(), func(e *assess.Evidence) {
-			e.Canary, e.CanaryLate, e.Queued = "its canary fails: no_first_token", true, true
+			e.Canary, e.CanaryLate, e.Queued = "the canary request failed (no_first_token)", true, true
 		}), assess.Look, "LLMCanaryFailing", "the API answers 200; slow: its canary waited too long behind other requests, which make progress"},
-		{"one whose canary is late and nobody waits", with(serving(), func(e *assess.Evidence) { e.Canary, e.CanaryLate = "its canary fails: no_first_token", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: no_first_token"},
+		{"one whose canary is late and nobody waits", with(serving(), func(e *assess.Evidence) { e.Canary, e.CanaryLate = "the canary request failed (no_first_token)", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (no_first_token)"},
 		{"one that does not tell what fails", with(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
 		{"one that does not tell, and is known to fail", with(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
 		{"one that one sign speaks against", with(serving(), func(e *assess.Evidence) { e.Stall = derive.Stall{Duration: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; gauges show 42 requests in flight, but nothing has moved since 13:59 UTC; they may be stale"},

@@ -160,7 +160,7 @@ func (r *Record) Failing() string {
 	if r.last == nil || r.lastOrder == nil || r.order == nil || r.order.Hold != "" || r.last.Last.Result == OK {
 		return ""
 	}
-	return "its canary fails: " + string(r.last.Last.Result) + ": " + r.last.Last.Reason
+	return "the canary request failed (" + string(r.last.Last.Result) + "): " + r.last.Last.Reason
 }
 
 // Status returns the state of the canary for the status pages; it needs an order.

@@ -109,7 +109,7 @@ func TestWhatARecordShows(t *testing.T) {
 			"canary_active{,} 1", "canary_success{llama,} 0", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1",
 			"canary_age_seconds{llama,} 0", "canary_output_changes_total{llama,} 0",
 		}, rows(r), "a request that failed has no times")
-		require.Equal(t, "its canary fails: stalled: no text", r.Failing())
+		require.Equal(t, "the canary request failed (stalled): no text", r.Failing())
 		require.Equal(t, &target.Canary{Model: "llm", Result: "stalled", Reason: "no text", At: time.Now()}, r.Status())
 
 		held := order("v1")

@@ -77,7 +77,7 @@ func sizesOfFleets(t *testing.T) []opened {
 		}
 		base := start(t, f.options())
 		said := map[int]string{
-			0: "There are no replicas.", 1: "The only replica serves.", 6: "2 of 6 replicas serve: 1 is down, 1 is failing, 1 fails its canary, 1 differs, 1 was not tried yet.",
+			0: "There are no replicas.", 1: "The only replica serves.", 6: "2 of 6 replicas serve: 1 is down, 1 is failing, 1 fails canary requests, 1 differs, 1 was not tried yet.",
 			200: "184 of 200 replicas serve: ", 1000: "920 of 1 000 replicas serve: ",
 		}[size]
 		fleet := opened{

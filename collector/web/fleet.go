@@ -56,7 +56,8 @@ type fleetView struct {
 	Filter       filter
 	// Total is the number of all replicas, Found of those that the filter selects.
 	Total, Found int
-	Pools        []*poolView
+	// Pools are all pools with selected replicas, on HTML pages those that are shown with rows.
+	Pools []*poolView
 	// OtherPools are shown without rows, MoreOtherPools counts the pools that are left out.
 	OtherPools     []*poolView
 	MoreOtherPools int
@@ -67,9 +68,7 @@ type fleetView struct {
 	Scrapes bool
 	Sources []*target.PoolDiscovery
 
-	// selected are the replicas that the filter selects, byPool all.
 	selected []*replica
-	byPool   map[string][]*replica
 }
 
 // serveFleet shows the verdict, the problems and all pools, as HTML or JSON.
@@ -85,9 +84,8 @@ func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request, f filter) {
 
 // readFleet copies the state of all replicas, the worst first.
 func (s *Server) readFleet(now time.Time) (all []*replica, byPool map[string][]*replica) {
-	slots := s.opts.Store.Slots()
-	all, byPool = make([]*replica, 0, len(slots)), map[string][]*replica{}
-	for _, slot := range slots {
+	byPool = map[string][]*replica{}
+	for _, slot := range s.opts.Store.Slots() {
 		r := s.readReplica(slot)
 		if r.Figures = s.history.Figures(slot); !r.Since.IsZero() {
 			r.For = age(now.Sub(r.Since))
@@ -109,28 +107,33 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	all, byPool := s.readFleet(now)
 	v := &fleetView{
 		frame: s.frame("", now), Verdict: judgeFleet(all, byPool, now), LoadRunbook: s.runbook("LLMPoolSaturated"), Searches: s.searchProblems(),
-		Filter: f, Total: len(all), Refresh: int(history.SampleInterval.Seconds()), byPool: byPool,
+		Filter: f, Total: len(all), Refresh: int(history.SampleInterval.Seconds()),
 	}
 	v.Title, v.Tone = v.Verdict.Headline+" – trtllm_exporter", v.Verdict.Severity
 	v.selected = f.apply(all)
 	v.Found = len(v.selected)
+	var more []*replica
+	if v.Problems, more = problems(v.selected); len(more) > 0 {
+		v.MoreProblems, v.MoreLink = len(more), filter{State: more[0].Severity}.link()
+	}
+	f.sort(v.selected)
+	v.Pools = s.poolViews(v.selected, byPool)
 	return v
 }
 
-// document returns the JSON of the fleet.
 func (v *fleetView) document() *Fleet {
-	v.Filter.sort(v.selected)
-	doc := &Fleet{Time: milliseconds(v.now), Version: v.Version, Verdict: v.Verdict, Searches: v.Searches, Pools: []Pool{}, Replicas: []Replica{}}
-	for _, p := range poolViews(v.selected, v.byPool) {
-		doc.Pools = append(doc.Pools, p.Pool)
+	return &Fleet{
+		Time: milliseconds(v.now), Version: v.Version, Verdict: v.Verdict, Searches: v.Searches,
+		Pools:    mapped(v.Pools, func(p *poolView) Pool { return p.Pool }),
+		Replicas: mapped(v.selected, func(r *replica) Replica { return r.Replica }),
 	}
-	for _, r := range v.selected {
-		doc.Replicas = append(doc.Replicas, r.Replica)
-	}
-	return doc
 }
 
 func (*fleetView) Columns() []Column { return Columns() }
+
+func (v *fleetView) HasObjectives() bool {
+	return slices.ContainsFunc(slices.Concat(v.Pools, v.OtherPools), func(p *poolView) bool { return len(p.Objectives) > 0 })
+}
 
 func (v *fleetView) Searchable() bool { return v.Total > searchableReplicas || v.Filter.Active() }
 
@@ -139,48 +142,32 @@ func (v *fleetView) FoundText() string {
 	return grouped(float64(v.Found)) + " of " + plural(v.Total, "replica", "replicas")
 }
 
-// layOut fills in the problems and the rows that the page has space for.
+// layOut keeps the rows that the page has space for.
 func (v *fleetView) layOut(past *history.History) {
-	problems, more := problems(v.selected)
-	if v.Problems, v.MoreProblems = problems, len(more); len(more) > 0 {
-		v.MoreLink = filter{State: more[0].Severity}.link()
-	}
-	v.Filter.sort(v.selected)
-	pools := poolViews(v.selected, v.byPool)
-	switch {
-	case v.Filter.Active():
-		v.paginate(pools)
-	case v.Found <= unfoldedRows:
-		v.Pools = pools
-	default:
-		v.fold(pools)
+	if v.Filter.Active() {
+		v.paginate()
+	} else if v.Found > unfoldedRows {
+		v.fold()
 	}
 	var shown []*replica
 	for _, p := range v.Pools {
 		shown = append(shown, p.Rows...)
 	}
-	if len(v.OtherPools) > maxListedPools {
-		v.OtherPools, v.MoreOtherPools = v.OtherPools[:maxListedPools], len(v.OtherPools)-maxListedPools
+	if more := len(v.OtherPools) - maxListedPools; more > 0 {
+		v.OtherPools, v.MoreOtherPools = v.OtherPools[:maxListedPools], more
 	}
 	drawSparks(shown, past)
 }
 
-// paginate takes one page of rows, from the first one that was requested.
-func (v *fleetView) paginate(pools []*poolView) {
-	from, remaining := v.Filter.From, maxRows
-	for _, p := range pools {
-		if from >= len(p.Rows) {
-			from -= len(p.Rows)
-			continue
-		}
-		if remaining == 0 {
-			break
-		}
-		end := min(from+remaining, len(p.Rows))
-		remaining -= end - from
-		p.Rows, from = p.Rows[from:end], 0
-		v.Pools = append(v.Pools, p)
+// paginate keeps one page of rows, from the first one that was requested.
+func (v *fleetView) paginate() {
+	first := v.Filter.From
+	for _, p := range v.Pools {
+		size := len(p.Rows)
+		p.Rows = p.Rows[min(max(first, 0), size):min(max(first+maxRows, 0), size)]
+		first -= size
 	}
+	v.Pools = slices.DeleteFunc(v.Pools, func(p *poolView) bool { return len(p.Rows) == 0 })
 	if v.Filter.From > 0 {
 		v.Previous = v.Filter.pageLink(max(v.Filter.From-maxRows, 0))
 	}
@@ -190,20 +177,20 @@ func (v *fleetView) paginate(pools []*poolView) {
 }
 
 // fold leaves out most healthy replicas, and all rows of pools that there is no space for.
-func (v *fleetView) fold(pools []*poolView) {
+func (v *fleetView) fold() {
 	remaining, healthyRows := maxRows, healthyPoolRows
-	if len(pools) > manyPools {
+	if len(v.Pools) > manyPools {
 		healthyRows = 0
 	}
-	for _, p := range pools {
+	v.Pools = slices.DeleteFunc(v.Pools, func(p *poolView) bool {
 		p.fold(healthyRows)
 		remaining -= len(p.Rows) + 1 // The head of a table takes as much space as a row.
-		if remaining < 0 || len(p.Rows) == 0 {
-			v.OtherPools = append(v.OtherPools, p)
-			continue
+		if remaining >= 0 && len(p.Rows) > 0 {
+			return false
 		}
-		v.Pools = append(v.Pools, p)
-	}
+		v.OtherPools = append(v.OtherPools, p)
+		return true
+	})
 }
 
 // drawSparks draws the last minutes of the rows that are shown, on one time scale, and returns

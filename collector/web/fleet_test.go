@@ -16,6 +16,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
 func TestTheFleetDuringAnIncident(t *testing.T) {
@@ -23,14 +24,26 @@ func TestTheFleetDuringAnIncident(t *testing.T) {
 		f := newFleet(t)
 		f.slot("new", "r0")
 		began := serving()
-		h := followed(t, f.options(), 31*time.Second, func(second int) {
+		opts := f.options()
+		opts.Pools = func() map[string][]web.Objective {
+			return map[string][]web.Objective{
+				"llama-70b-prod": {{Name: "ttft", Goal: 0.9, Within: 2}, {Name: "availability", Goal: 0.995}},
+				"qwen":           {{Name: "ttft", Goal: 0.95, Within: 0.5}}, "new": {{Name: "e2e", Goal: 0.9, Within: 60}},
+			}
+		}
+		h := followed(t, opts, 31*time.Second, func(second int) {
 			now := func(s target.Status) target.Status {
 				s.StateSince = began.StateSince
 				return s
 			}
 			n := busy(1000 + float64(second%10)*20)
+			// Counts from before the history do not matter.
+			n.requests, n.slow, n.slowAtMost = 5000+float64(second)*10, 400+float64(second/2), 400+float64(second)
 			f.publish("llama-70b-prod", "r2", now(serving()), n)
-			f.publish("llama-70b-prod", "r1", now(failing()), &numbers{350, 16, 32, 32, 1, 0.02, 12, 0.785})
+			f.publish("llama-70b-prod", "r1", now(failing()), &numbers{
+				tokens: 350, waiting: 16, running: 32, limit: 32, cache: 1, firstToken: 0.02, duration: 12, failed: 0.785,
+				requests: float64(second), failures: float64(second) * 0.785,
+			})
 			f.publish("qwen", "r0", now(serving()), busy(3000))
 			canary := serving()
 			if second >= 20 {
@@ -70,7 +83,7 @@ func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
 		{"The only replica differs.", "look", []target.Status{mismatching()}},
 		{"All 3 replicas serve.", "ok", []target.Status{serving(), serving(), serving()}},
 		{"2 of 3 replicas serve: 1 is failing, 1 differs.", "broken", []target.Status{mismatching(), serving(), failing()}},
-		{"0 of 3 replicas serve: 1 is stalled, 1 fails its canary, 1 was not tried yet.", "broken", []target.Status{{}, canaryFailing(), stalled()}},
+		{"0 of 3 replicas serve: 1 is stalled, 1 fails canary requests, 1 was not tried yet.", "broken", []target.Status{{}, canaryFailing(), stalled()}},
 		{"0 of 5 replicas serve: 1 is failing, 1 is stalled, 3 are starting.", "broken", []target.Status{stalled(), failing(), loading(), loading(), loading()}},
 		{"3 of 3 replicas serve: 2 differ.", "look", []target.Status{mismatching(), serving(), mismatching()}},
 		{"1 of 2 replicas serve: 1 was not tried yet.", "unknown", []target.Status{{}, serving()}},
@@ -99,7 +112,7 @@ func TestWhatIsWrongIsNamedFirst(t *testing.T) {
 	}{
 		{"a failing replica", "failing", "llmreplicabroken", "Requests only fail, whatever the API says.", failing(), false},
 		{"a stalled replica", "stalled", "llmreplicabroken", "Requests are in flight and no iteration happens.", stalled(), false},
-		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "Its canary fails: never_ended", canaryFailing(), false},
+		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "The canary request failed (never_ended)", canaryFailing(), false},
 		{
 			"a replica that is not as expected", "differs", "llmexpectationmismatch",
 			"It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(), true,

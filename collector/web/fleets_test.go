@@ -44,7 +44,7 @@ func stalled() target.Status {
 }
 
 func canaryFailing() target.Status {
-	return verdict("ready", "broken", "LLMCanaryFailing", "the API answers 200; its canary fails: never_ended: 8 frames with text came")
+	return verdict("ready", "broken", "LLMCanaryFailing", "the API answers 200; the canary request failed (never_ended): 8 frames with text came")
 }
 
 func mismatching() target.Status {
@@ -61,8 +61,12 @@ func unreachable(address string) target.Status {
 	return s
 }
 
-// numbers are those of a replica, in the order of the page.
-type numbers struct{ tokens, waiting, running, limit, cache, firstToken, duration, failed float64 }
+// numbers are those of a replica, in the order of the page, and the counts of its objectives.
+type numbers struct {
+	tokens, waiting, running, limit, cache, firstToken, duration, failed float64
+
+	requests, slow, slowAtMost, failures float64
+}
 
 // publish publishes a replica with its numbers, if any.
 func (f *fleet) publish(pool, replica string, status target.Status, n *numbers) *snapshot.Slot {
@@ -87,17 +91,31 @@ func (f *fleet) derived(key string, n *numbers) *exposition.Block {
 			family := exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}
 			series = append(series, exposition.ComputedSeries{Family: family, Labels: labels.FromStrings("model_id", "m")})
 		}
+		count := func(name string, l ...string) {
+			series = append(series, exposition.ComputedSeries{Family: exposition.Family{Name: "llm_server_slo_requests" + name, Type: model.MetricTypeCounter}, Labels: labels.FromStrings(l...)})
+		}
+		count("_total", "slo", "availability")
+		count("_total", "slo", "ttft")
+		for _, bound := range []string{"lower", "upper"} {
+			count("_bad_total", "slo", "availability", "bound", bound)
+		}
+		for _, bound := range []string{"lower", "upper"} {
+			count("_bad_total", "slo", "ttft", "bound", bound)
+		}
 		f.computed[key] = exposition.NewComputed(series, nil)
 	}
 	b := f.computed[key].Block()
-	for i, v := range []float64{n.tokens, n.waiting, n.running, n.limit, n.cache, n.firstToken, n.duration, n.failed} {
+	for i, v := range []float64{
+		n.tokens, n.waiting, n.running, n.limit, n.cache, n.firstToken, n.duration, n.failed,
+		n.requests, n.requests, n.failures, n.failures, n.slow, n.slowAtMost,
+	} {
 		b.Set(i, v)
 	}
 	return b
 }
 
 // busy returns the numbers of a replica under load.
-func busy(tokens float64) *numbers { return &numbers{tokens, 4, 24, 32, 0.31, 0.21, 4.4, 0} }
+func busy(tokens float64) *numbers { return &numbers{tokens: tokens, waiting: 4, running: 24, limit: 32, cache: 0.31, firstToken: 0.21, duration: 4.4} }
 
 // followed returns a handler whose pages have a history of the fleet, with a call every second.
 func followed(t *testing.T, opts web.Options, length time.Duration, each func(second int)) http.Handler {

@@ -47,7 +47,7 @@ func TestHealthyReplicasOfALargeFleetAreFolded(t *testing.T) {
 
 	page := get(h, "/").Body.String()
 	require.LessOrEqual(t, len(names(page)), 60)
-	require.Contains(t, plainText(page), "920 of 1 000 replicas serve: 20 are down, 20 are failing, 20 fail their canary, 20 differ, 20 were not tried yet.")
+	require.Contains(t, plainText(page), "920 of 1 000 replicas serve: 20 are down, 20 are failing, 20 fail canary requests, 20 differ, 20 were not tried yet.")
 	require.Regexp(t, `href="\?pool=pool-with-a-usual-name-\d">2\d\d more replicas`, page)
 
 	page = get(handler(t, crowd(t, 100, mixed).options()), "/").Body.String()

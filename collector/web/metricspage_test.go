@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
 const (
@@ -175,7 +175,7 @@ func TestFormatsAreNegotiated(t *testing.T) {
 
 func TestSelectionsOfThePage(t *testing.T) {
 	options := threeReplicas(t).options()
-	options.Pools = func() []string { return []string{"a", "none"} }
+	options.Pools = func() map[string][]web.Objective { return map[string][]web.Objective{"a": nil, "none": nil} }
 	h := handler(t, options)
 	for _, c := range []struct {
 		name, query string
@@ -232,9 +232,9 @@ func TestUnknownReplicaIsNotFound(t *testing.T) {
 }
 
 func TestAnUnknownPoolIsNotFound(t *testing.T) {
-	for _, configured := range [][]string{nil, {"a", "none"}} {
+	for _, configured := range []map[string][]web.Objective{nil, {"a": nil, "none": nil}} {
 		options := threeReplicas(t).options()
-		options.Pools = func() []string { return slices.Clone(configured) }
+		options.Pools = func() map[string][]web.Objective { return configured }
 		h := handler(t, options)
 		for _, query := range []string{"?pool_id=nope", "?pool_id=a&pool_id=nope", "?pool_id=nope&target=a/r0"} {
 			w := get(h, "/metrics"+query)

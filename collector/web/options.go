@@ -46,8 +46,8 @@ type Options struct {
 // Configuration gives access to the configuration that is in force when a function is called.
 type Configuration struct {
 	Exposition func() exposition.Config
-	// Pools returns the ids of all pools, also of those without replicas.
-	Pools func() []string
+	// Pools returns the objectives of all pools by id, also of pools without replicas.
+	Pools func() map[string][]Objective
 	// ConfigText returns the configuration without secrets.
 	ConfigText func() string
 	// Reload applies the configuration again. The client sees its error, which must hold no

@@ -24,6 +24,8 @@ type Pool struct {
 	Tokens  *float64 `json:"tokens_per_second,omitempty"`
 	Waiting *float64 `json:"waiting,omitempty"`
 	Partly  bool     `json:"partly,omitempty"`
+	// Objectives are those of its configuration.
+	Objectives []Objective `json:"objectives,omitempty"`
 }
 
 type poolView struct {
@@ -43,13 +45,14 @@ func (p *Pool) WaitingText() string { return sum{p.Waiting, p.Partly}.String() }
 
 // poolViews groups the selected replicas by pool, the worst pool first. The sums are those of
 // all replicas in byPool.
-func poolViews(selected []*replica, byPool map[string][]*replica) []*poolView {
-	views := map[string]*poolView{}
+func (s *Server) poolViews(selected []*replica, byPool map[string][]*replica) []*poolView {
+	views, objectives := map[string]*poolView{}, s.opts.Pools()
 	var pools []*poolView
 	for _, r := range selected {
 		p := views[r.PoolID]
 		if p == nil {
 			p = newPoolView(r.PoolID, byPool[r.PoolID])
+			p.Objectives = s.objectives(objectives[r.PoolID], byPool[r.PoolID])
 			views[r.PoolID] = p
 			pools = append(pools, p)
 		}
@@ -77,22 +80,31 @@ func newPoolView(id string, all []*replica) *poolView {
 
 func waiting(f *history.Figures) *float64 { return f.Waiting }
 
-// poolSum adds a figure of the replicas that clients talk to. A router and the engines behind it
-// count the same requests, so workers count only if no other replica has the figure. The
-// recording rules do the same.
+// poolSum adds a figure of the replicas of a pool.
 func poolSum(all []*replica, figure func(f *history.Figures) *float64) sum {
-	var frontends, workers sum
+	var s sum
+	for _, r := range tier(all, func(r *replica) bool { return figure(&r.Figures) != nil }) {
+		s.add(figure(&r.Figures))
+	}
+	return s
+}
+
+// tier returns the replicas whose numbers add up: those that clients talk to. A router and the
+// engines behind it count the same requests, so workers count only if no other replica has the
+// number. The recording rules do the same.
+func tier(all []*replica, has func(r *replica) bool) []*replica {
+	var frontends, workers []*replica
 	for _, r := range all {
 		if r.Status.Worker {
-			workers.add(figure(&r.Figures))
+			workers = append(workers, r)
 		} else {
-			frontends.add(figure(&r.Figures))
+			frontends = append(frontends, r)
 		}
 	}
-	if frontends.value == nil && workers != (sum{}) {
-		return workers
+	if len(workers) == 0 || slices.ContainsFunc(frontends, has) {
+		return frontends
 	}
-	return frontends
+	return workers
 }
 
 func (p *poolView) servingRatio() float64 { return float64(p.Serving) / float64(max(p.Replicas, 1)) }

@@ -46,7 +46,7 @@ func TestProbesFollowTheVerdict(t *testing.T) {
 		{"a replica that serves, idle or not", serving, ok, ok, "Ready: The API answers 200."},
 		{"every request fails", failing, fails, fails, "Not ready: Requests only fail, whatever the API says."},
 		{"work that stands still", stalled, fails, fails, "Not ready: Requests are in flight and no iteration happens."},
-		{"streams that never end", canaryFailing, fails, ok, "Not ready: The API answers 200; its canary fails: never_ended"},
+		{"streams that never end", canaryFailing, fails, ok, "Not ready: The API answers 200; the canary request failed (never_ended)"},
 		{"its own API says no", func() target.Status { return verdict("not_ready", "broken", "", "the API answers 503") }, fails, ok, "Not ready: The API answers 503."},
 		{"models that load", func() target.Status { return look("starting", "nothing listens yet") }, fails, ok, "Not ready: Nothing listens yet."},
 		{"a server that ends", func() target.Status { return look("draining", "the server is ending") }, fails, ok, "Not ready: The server is ending."},

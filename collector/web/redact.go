@@ -41,9 +41,6 @@ func scrubbed(s target.Status) target.Status {
 
 // mapped returns the results of f for each element.
 func mapped[E, F any](list []E, f func(E) F) []F {
-	if list == nil {
-		return nil
-	}
 	out := make([]F, len(list))
 	for i, e := range list {
 		out[i] = f(e)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 
@@ -69,28 +70,29 @@ func (q *query) only() func(name string) bool {
 
 // unknown returns the first selected replica that does not exist; false if all do.
 func (q *query) unknown(store *snapshot.Store) (key string, some bool) {
-	i := slices.IndexFunc(q.targets, func(key string) bool { return key != selfTarget && store.Slot(key) == nil })
-	if i < 0 {
-		return "", false
-	}
-	return q.targets[i], true
+	return firstFunc(q.targets, func(key string) bool { return key != selfTarget && store.Slot(key) == nil })
 }
 
 // unknownPool returns the first selected pool that is neither configured nor has a replica; false
 // if there is none. A pool without replicas may get some.
-func (q *query) unknownPool(store *snapshot.Store, configured func() []string) (id string, some bool) {
+func (q *query) unknownPool(store *snapshot.Store, configured func() map[string][]Objective) (id string, some bool) {
 	if len(q.pools) == 0 {
 		return "", false
 	}
-	ids := configured()
+	pools := slices.Collect(maps.Keys(configured()))
 	for _, slot := range store.Slots() {
-		ids = append(ids, slot.Target().PoolID)
+		pools = append(pools, slot.Target().PoolID)
 	}
-	i := slices.IndexFunc(q.pools, func(id string) bool { return !slices.Contains(ids, id) })
+	return firstFunc(q.pools, func(id string) bool { return !slices.Contains(pools, id) })
+}
+
+// firstFunc returns the first element for which f is true.
+func firstFunc(list []string, f func(string) bool) (element string, some bool) {
+	i := slices.IndexFunc(list, f)
 	if i < 0 {
 		return "", false
 	}
-	return q.pools[i], true
+	return list[i], true
 }
 
 func contains(sorted []string, s string) bool {

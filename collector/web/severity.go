@@ -60,7 +60,7 @@ func wordFor(v *target.Verdict) string {
 func clause(n int, word string) string {
 	verbs := map[string][2]string{
 		"never seen": {"was never seen", "were never seen"}, "not tried yet": {"was not tried yet", "were not tried yet"},
-		"canary failing": {"fails its canary", "fail their canary"}, "differs": {"differs", "differ"}, "check": {"needs attention", "need attention"},
+		"canary failing": {"fails canary requests", "fail canary requests"}, "differs": {"differs", "differ"}, "check": {"needs attention", "need attention"},
 	}[word]
 	return plural(n, cmp.Or(verbs[0], "is "+word), cmp.Or(verbs[1], "are "+word))
 }

@@ -322,7 +322,7 @@ func TestACanaryThatFailsIsShownThoughTheReplicaIsReady(t *testing.T) {
 	f := newFleet(t)
 	slot := f.page("llama", "r0", tritonPage(1))
 	status := slot.Status()
-	status.State, status.Severity, status.StateReason = "ready", "broken", "200; its canary fails: never_ended: 8 frames with text came"
+	status.State, status.Severity, status.StateReason = "ready", "broken", "200; the canary request failed (never_ended): 8 frames with text came"
 	status.Canary = &target.Canary{
 		Model: "ensemble", Result: "never_ended", Reason: "8 frames with text came, see http://user:hunter2@host/", At: time.Unix(1000, 0),
 	}
@@ -331,5 +331,5 @@ func TestACanaryThatFailsIsShownThoughTheReplicaIsReady(t *testing.T) {
 	require.Contains(t, get(h, "/targets?format=json").Body.String(), `"canary": {`)
 	require.Contains(t, get(h, "/targets?format=json").Body.String(), `"result": "never_ended"`)
 	require.NotContains(t, get(h, "/targets?format=json").Body.String(), "hunter2")
-	require.Contains(t, get(h, "/").Body.String(), "its canary fails: never_ended")
+	require.Contains(t, get(h, "/").Body.String(), "the canary request failed (never_ended)")
 }

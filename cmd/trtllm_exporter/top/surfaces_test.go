@@ -59,6 +59,9 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 				}
 				require.Contains(t, text, fleet.Verdict.Sentence, name)
 				require.Contains(t, text, count+"serving", name)
+				if name != "/targets" {
+					require.Contains(t, text, fleet.Pools[0].Objectives[0].Text, name)
+				}
 			}
 		})
 	}
@@ -91,10 +94,12 @@ func served(t *testing.T, store *snapshot.Store) string {
 	t.Helper()
 	s, err := web.New(t.Context(), web.Options{
 		ListenAddresses: []string{"127.0.0.1:0"}, Store: store, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
-		Configuration: web.Configuration{Exposition: func() exposition.Config { return exposition.DefaultConfig }, Pools: func() []string { return nil }},
-		Probes:        web.Probes{Readiness: func(context.Context, string) (ready, known bool) { return false, false }},
-		Searches:      func() []target.PoolDiscovery { return nil },
-		Ready:         func() bool { return true },
+		Configuration: web.Configuration{Exposition: func() exposition.Config { return exposition.DefaultConfig }, Pools: func() map[string][]web.Objective {
+			return map[string][]web.Objective{"pool": {{Name: "ttft", Goal: 0.95, Within: 2}}}
+		}},
+		Probes:   web.Probes{Readiness: func(context.Context, string) (ready, known bool) { return false, false }},
+		Searches: func() []target.PoolDiscovery { return nil },
+		Ready:    func() bool { return true },
 	})
 	require.NoError(t, err)
 	s.Close()

@@ -191,5 +191,8 @@ func poolLine(p *web.Pool) string {
 	if text := p.WaitingText(); text != web.NoValue {
 		line += " · " + text + " waiting"
 	}
+	for _, o := range p.Objectives {
+		line += " · " + o.Text
+	}
 	return strings.ReplaceAll(line, "\u202f", "")
 }

@@ -26,9 +26,9 @@ var update = flag.Bool("update", false, "write the files of testdata again")
 // incident returns a fleet with every kind of problem, as an exporter answers it.
 func incident() *web.Fleet {
 	fleet := &web.Fleet{
-		Verdict: web.Verdict{Severity: "broken", Sentence: "8 of 12 replicas serve: 1 is failing, 1 fails its canary, 1 differs, 1 is starting, 1 was not tried yet.", Load: "1 replica is full, 16 requests wait.", Age: "Data 1 s old"},
+		Verdict: web.Verdict{Severity: "broken", Sentence: "8 of 12 replicas serve: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 was not tried yet.", Load: "1 replica is full, 16 requests wait.", Age: "Data 1 s old"},
 		Pools: []web.Pool{
-			{PoolID: "llama-70b-prod", Severity: "broken", Tally: "7 of 11 serving: 1 is failing, 1 fails its canary, 1 differs, 1 is starting, 1 was not tried yet", Tokens: new(2508.4), Waiting: new(32.0), Partly: true},
+			{PoolID: "llama-70b-prod", Severity: "broken", Tally: "7 of 11 serving: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 was not tried yet", Tokens: new(2508.4), Waiting: new(32.0), Partly: true},
 			{PoolID: "qwen-7b-chat", Severity: "ok", Tally: "1 of 1 serving", Tokens: new(3469.0), Waiting: new(0.0)},
 		},
 	}
@@ -41,7 +41,7 @@ func incident() *web.Fleet {
 	failing.Tokens, failing.Waiting, failing.Running, failing.Limit = new(0.0), new(16.0), new(0.0), new(48.0)
 	failing.Cache, failing.Failed, failing.For, failing.Saturated = new(0.29), new(1.0), "3 min", new(1.0)
 	add(failing)
-	canary := llama("llama-70b-1", "broken", "canary failing", "The API answers 200; its canary fails: timeout: not at its end after 10s.")
+	canary := llama("llama-70b-1", "broken", "canary failing", "The API answers 200; the canary request failed (timeout): still streaming after 10s.")
 	canary.State = "ready"
 	add(canary)
 	odd := llama("llama-70b-2", "look", "differs", "It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).")

@@ -27,83 +27,78 @@ type Figures struct {
 	FirstToken *float64 `json:"first_token_seconds,omitempty"`
 	Duration   *float64 `json:"request_seconds,omitempty"`
 	Failed     *float64 `json:"failed_ratio,omitempty"`
+	// Objectives are the counts of the last ten minutes, by objective.
+	Objectives map[string]Counts `json:"-"`
 }
 
-// errorFamily has a series for each reason, and sometimes class, of failure.
-const errorFamily = "llm_server_request_error_ratio"
+// Counts are the requests that an objective counts, and how many of them missed it: at least Bad.
+type Counts struct{ Requests, Bad, BadAtMost float64 }
 
-// source is the family of a figure.
-type source struct {
-	family string
-	figure func(f *Figures) **float64
-	// combine combines the values of several models.
-	combine func(a, b float64) float64
+// The families that are sampled or have groups of series.
+const (
+	tokensFamily  = "llm_server_generation_tokens_per_second"
+	waitingFamily = "llm_server_queue_depth"
+	errorFamily   = "llm_server_request_error_ratio"
+	sloFamily     = "llm_server_slo_requests_total"
+	sloBadFamily  = "llm_server_slo_requests_bad_total"
+)
+
+// groupOf returns the group of a series within its family; ok is false for one that does not count.
+// Errors are grouped by model; those of class server count if the series have a class, else all but
+// canceled requests.
+func groupOf(family string, l labels.Labels) (group string, ok bool) {
+	switch family {
+	case errorFamily:
+		class := l.Get("class")
+		return labels.NewBuilder(l).Del("class", "reason").Labels().String(), class == "server" || class == "" && l.Get("reason") != "canceled"
+	case sloFamily, sloBadFamily:
+		return l.Get("slo") + l.Get("bound"), true
+	}
+	return "", true
+}
+
+// index finds the series of the figures in blocks of one shape.
+type index struct {
+	shape *exposition.Shape
+	// groups are series by family and group.
+	groups map[string]map[string][]exposition.ValueIndex
+}
+
+// group returns the series of a family, on the page or set aside from it, by group.
+func (x *index) group(family string) map[string][]exposition.ValueIndex {
+	if groups, ok := x.groups[family]; ok {
+		return groups
+	}
+	groups := map[string][]exposition.ValueIndex{}
+	for s := x.shape; s != nil && len(groups) == 0; s = s.Hidden() {
+		start, end := lines(s, family)
+		for n := start; n < end; n++ {
+			if group, ok := groupOf(family, s.Labels(n)); ok {
+				groups[group] = append(groups[group], s.ValueIndexes([]int{n})...)
+			}
+		}
+	}
+	x.groups[family] = groups
+	return groups
+}
+
+// lines returns the half-open range of a family's lines; empty if the shape does not have it.
+func lines(s *exposition.Shape, family string) (start, end int) {
+	all := s.Families()
+	i, ok := slices.BinarySearchFunc(all, family, func(f exposition.Family, name string) int { return strings.Compare(f.Name, name) })
+	if !ok {
+		return 0, 0
+	}
+	return all[i].Lines()
 }
 
 func add(a, b float64) float64 { return a + b }
 
-// sources returns the sources of all figures but Failed. The first two are sampled.
-func sources() []source {
-	return []source{
-		{"llm_server_generation_tokens_per_second", func(f *Figures) **float64 { return &f.Tokens }, add},
-		{"llm_server_queue_depth", func(f *Figures) **float64 { return &f.Waiting }, add},
-		{"llm_server_requests_running", func(f *Figures) **float64 { return &f.Running }, add},
-		{"llm_server_requests_limit", func(f *Figures) **float64 { return &f.Limit }, add},
-		{"llm_server_saturated", func(f *Figures) **float64 { return &f.Saturated }, math.Max},
-		{"llm_server_kv_cache_utilization_ratio", func(f *Figures) **float64 { return &f.Cache }, math.Max},
-		{"llm_server_time_to_first_token_average_seconds", func(f *Figures) **float64 { return &f.FirstToken }, math.Max},
-		{"llm_server_request_duration_average_seconds", func(f *Figures) **float64 { return &f.Duration }, math.Max},
-	}
-}
-
-// index holds the positions of the series of the figures in blocks of one shape.
-type index struct {
-	shape *exposition.Shape
-	// bySource are the series of each source, failures those of each model that count as failures.
-	bySource, failures [][]exposition.ValueIndex
-}
-
-func newIndex(s *exposition.Shape) *index {
-	x := &index{shape: s, failures: failures(s)}
-	for _, source := range sources() {
-		x.bySource = append(x.bySource, series(s, source.family))
-	}
-	return x
-}
-
-// series returns the series of a family, on the page or set aside from it.
-func series(s *exposition.Shape, family string) []exposition.ValueIndex {
-	for ; s != nil; s = s.Hidden() {
-		var all []int
-		start, end := lines(s, family)
-		for n := start; n < end; n++ {
-			all = append(all, n)
-		}
-		if len(all) > 0 {
-			return s.ValueIndexes(all)
-		}
-	}
-	return nil
-}
-
-func (x *index) sample(b *exposition.Block) sample {
-	return sample{narrowed(combined(b, x.bySource[0], add)), narrowed(combined(b, x.bySource[1], add))}
-}
-
-// narrowed converts a number; one that is out of range is unknown, as a graph cannot be scaled to
-// infinity.
-func narrowed(v float64) float32 {
-	if math.Abs(v) > math.MaxFloat32 {
-		return float32(math.NaN())
-	}
-	return float32(v)
-}
-
 // combined combines the known values of series; NaN if none is known.
 func combined(b *exposition.Block, series []exposition.ValueIndex, combine func(a, b float64) float64) float64 {
 	result := math.NaN()
-	for _, place := range series {
-		switch v := b.Number(place); {
+	for _, i := range series {
+		switch v := b.Number(i); {
 		case math.IsNaN(v):
 		case math.IsNaN(result):
 			result = v
@@ -114,61 +109,48 @@ func combined(b *exposition.Block, series []exposition.ValueIndex, combine func(
 	return result
 }
 
-// lines returns the half-open range of a family's lines; empty if it is not on the page.
-func lines(s *exposition.Shape, family string) (start, end int) {
-	all := s.Families()
-	i, ok := slices.BinarySearchFunc(all, family, func(f exposition.Family, name string) int { return strings.Compare(f.Name, name) })
-	if !ok {
-		return 0, 0
-	}
-	return all[i].Lines()
+// number returns a number of a family without groups; NaN if it is unknown.
+func (x *index) number(b *exposition.Block, family string, combine func(a, b float64) float64) float64 {
+	return combined(b, x.group(family)[""], combine)
 }
 
-// failures returns the series that count as failures, by model: those of class server if the
-// series have a class, else all but canceled requests.
-func failures(s *exposition.Shape) [][]exposition.ValueIndex {
-	var models []labels.Labels
-	var byModel [][]int
-	start, end := lines(s, errorFamily)
-	for n := start; n < end; n++ {
-		l := s.Labels(n)
-		if class := l.Get("class"); class != "" && class != "server" || class == "" && l.Get("reason") == "canceled" {
-			continue
+func (x *index) figures(b *exposition.Block) Figures {
+	known := func(v float64) *float64 {
+		if math.IsNaN(v) {
+			return nil
 		}
-		model := labels.NewBuilder(l).Del("class", "reason").Labels()
-		i := slices.IndexFunc(models, func(m labels.Labels) bool { return labels.Equal(m, model) })
-		if i < 0 {
-			i = len(models)
-			models, byModel = append(models, model), append(byModel, nil)
-		}
-		byModel[i] = append(byModel[i], n)
+		return &v
 	}
-	all := make([][]exposition.ValueIndex, len(byModel))
-	for i := range byModel {
-		all[i] = s.ValueIndexes(byModel[i])
+	number := func(family string, combine func(a, b float64) float64) *float64 {
+		return known(x.number(b, family, combine))
+	}
+	failed := math.NaN()
+	for _, model := range x.group(errorFamily) {
+		if ratio := combined(b, model, add); math.IsNaN(failed) || ratio > failed {
+			failed = ratio
+		}
+	}
+	return Figures{
+		Tokens: number(tokensFamily, add), Waiting: number(waitingFamily, add),
+		Running: number("llm_server_requests_running", add), Limit: number("llm_server_requests_limit", add),
+		Saturated: number("llm_server_saturated", math.Max), Cache: number("llm_server_kv_cache_utilization_ratio", math.Max),
+		FirstToken: number("llm_server_time_to_first_token_average_seconds", math.Max),
+		Duration:   number("llm_server_request_duration_average_seconds", math.Max), Failed: known(failed),
+	}
+}
+
+// counts reads the counts of the objectives since the start of the server; nil if there are none.
+func (x *index) counts(b *exposition.Block) map[string]Counts {
+	var all map[string]Counts
+	bad := x.group(sloBadFamily)
+	for name, series := range x.group(sloFamily) {
+		c := Counts{combined(b, series, add), combined(b, bad[name+"lower"], add), combined(b, bad[name+"upper"], add)}
+		if all == nil {
+			all = map[string]Counts{}
+		}
+		if !math.IsNaN(c.Requests + c.Bad + c.BadAtMost) {
+			all[name] = c
+		}
 	}
 	return all
-}
-
-// figures reads the numbers of a block.
-func (x *index) figures(b *exposition.Block) Figures {
-	var f Figures
-	for i, source := range sources() {
-		set(source.figure(&f), combined(b, x.bySource[i], source.combine))
-	}
-	worst := math.NaN()
-	for _, model := range x.failures {
-		if ratio := combined(b, model, add); math.IsNaN(worst) || ratio > worst {
-			worst = ratio
-		}
-	}
-	set(&f.Failed, worst)
-	return f
-}
-
-// set sets a figure unless it is unknown.
-func set(figure **float64, v float64) {
-	if !math.IsNaN(v) {
-		*figure = &v
-	}
 }

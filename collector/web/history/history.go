@@ -18,11 +18,13 @@ import (
 const (
 	// SampleInterval is the time between two samples of the numbers.
 	SampleInterval = 5 * time.Second
-	// maxSamples are ten minutes.
+	// maxSamples and maxMarks are ten minutes.
 	maxSamples     = 120
+	markInterval   = 2 * time.Minute
+	maxMarks       = 5
 	maxChanges     = 20
 	maxReasonBytes = 512
-	// stateInterval is the time between two looks at the states, which cost little.
+	// stateInterval is the time between two looks at the states.
 	stateInterval = time.Second
 )
 
@@ -54,6 +56,8 @@ type track struct {
 	// samples are a ring once there are maxSamples; next is the oldest.
 	samples []sample
 	next    int
+	// marks are earlier counts of the objectives, the oldest first.
+	marks   []map[string]Counts
 	changes []Change
 	// since is Status.StateSince of the last change.
 	since   time.Time
@@ -76,76 +80,38 @@ func New(store *snapshot.Store) *History {
 	return &History{store: store, tracks: make(map[string]*track)}
 }
 
-// Follow takes samples until ctx ends. It must not be called concurrently. While there are no
-// replicas it does not wake up.
+// Follow takes samples until ctx ends. It must not be called concurrently. A page that becomes too
+// old is a failure that is not published; it is seen with the samples.
 func (h *History) Follow(ctx context.Context) {
 	tick := time.NewTicker(stateInterval)
 	defer tick.Stop()
-	for n, seen := 0, uint64(0); ; n++ {
-		news := h.store.Changes()
-		sampling := n%int(SampleInterval/stateInterval) == 0
-		if sampling {
-			h.sample()
+	for n, seen := time.Duration(0), uint64(0); ; n++ {
+		elapsed, changes := n*stateInterval, h.store.Changes()
+		if sampling := elapsed%SampleInterval == 0; sampling || changes != seen {
+			h.look(sampling, elapsed%markInterval == 0)
+			seen = changes
 		}
-		// A page that becomes too old is a failure that is not published; it is seen with the
-		// samples.
-		if sampling || news != seen {
-			h.observe()
-			seen = news
-		}
-		if !h.wait(ctx, tick.C) {
+		select {
+		case <-ctx.Done():
 			return
+		case <-tick.C:
 		}
 	}
 }
 
-// wait waits until there is a replica, forgetting those that were removed, and then for a tick.
-// It returns false when ctx ends.
-func (h *History) wait(ctx context.Context, tick <-chan time.Time) bool {
-	occupied := h.store.NonEmpty()
-	select {
-	case <-occupied:
-	default:
-		h.sample()
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-occupied:
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-tick:
-		return true
-	}
-}
-
-// sample takes a sample of each replica, and forgets the replicas that were removed.
-func (h *History) sample() {
-	slots := h.store.Slots()
-	present := make(map[string]bool, len(slots))
-	for _, slot := range slots {
-		key := slot.Target().Key()
-		present[key] = true
-		h.mu.Lock()
-		t := h.track(key)
-		t.add(t.sample(slot))
-		h.mu.Unlock()
-	}
+// look records new states and failures, with the samples also the numbers, and forgets the replicas
+// that were removed.
+func (h *History) look(sampling, marking bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	maps.DeleteFunc(h.tracks, func(key string, _ *track) bool { return !present[key] })
-}
-
-// observe records new states and failures.
-func (h *History) observe() {
 	for _, slot := range h.store.Slots() {
-		status := slot.Status()
-		h.mu.Lock()
-		h.track(slot.Target().Key()).observe(&status)
-		h.mu.Unlock()
+		t, status := h.track(slot), slot.Status()
+		t.observe(&status)
+		if sampling {
+			t.sample(slot.Derived(), marking)
+		}
 	}
+	maps.DeleteFunc(h.tracks, func(key string, _ *track) bool { return h.store.Slot(key) == nil })
 }
 
 // Figures returns the current numbers of a replica.
@@ -156,7 +122,11 @@ func (h *History) Figures(slot *snapshot.Slot) Figures {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.track(slot.Target().Key()).indexOf(b.Shape()).figures(b)
+	t := h.track(slot)
+	x := t.indexOf(b.Shape())
+	f := x.figures(b)
+	f.Objectives = t.increase(x.counts(b))
+	return f
 }
 
 // Recent returns the history of the replica with a key.
@@ -188,8 +158,8 @@ func (h *History) Since(key, state, severity string) time.Time {
 	return time.Time{}
 }
 
-// track returns the track of a replica, a new one for a new replica.
-func (h *History) track(key string) *track {
+func (h *History) track(slot *snapshot.Slot) *track {
+	key := slot.Target().Key()
 	t := h.tracks[key]
 	if t == nil {
 		t = &track{}
@@ -198,31 +168,75 @@ func (h *History) track(key string) *track {
 	return t
 }
 
-// indexOf returns the index of a shape, which is kept until the shape changes.
 func (t *track) indexOf(shape *exposition.Shape) *index {
 	if t.index == nil || t.index.shape != shape {
-		t.index = newIndex(shape)
+		t.index = &index{shape, map[string]map[string][]exposition.ValueIndex{}}
 	}
 	return t.index
 }
 
-func (t *track) sample(slot *snapshot.Slot) sample {
-	b := slot.Derived()
-	if b == nil {
-		nan := float32(math.NaN())
-		return sample{nan, nan}
+// sample adds a sample of a block, in place of the oldest one if there are enough; nil is unknown.
+func (t *track) sample(b *exposition.Block, marking bool) {
+	s := sample{float32(math.NaN()), float32(math.NaN())}
+	if b != nil {
+		x := t.indexOf(b.Shape())
+		s = sample{narrowed(x.number(b, tokensFamily, add)), narrowed(x.number(b, waitingFamily, add))}
+		t.mark(x.counts(b), marking)
 	}
-	return t.indexOf(b.Shape()).sample(b)
-}
-
-// add adds a sample, in place of the oldest one if there are enough.
-func (t *track) add(s sample) {
 	if len(t.samples) < maxSamples {
 		t.samples = append(t.samples, s)
 		return
 	}
 	t.samples[t.next] = s
 	t.next = (t.next + 1) % maxSamples
+}
+
+// narrowed converts a number; one that is out of range is unknown, as a graph cannot be scaled to
+// infinity.
+func narrowed(v float64) float32 {
+	if math.Abs(v) > math.MaxFloat32 {
+		return float32(math.NaN())
+	}
+	return float32(v)
+}
+
+// mark adds a mark, at once for the first counts. A server that restarted counts from 0.
+func (t *track) mark(now map[string]Counts, marking bool) {
+	last := len(t.marks) - 1
+	switch {
+	case len(now) == 0:
+	case last >= 0 && restarted(now, t.marks[last]):
+		t.marks = []map[string]Counts{{}}
+	case marking || last < 0:
+		t.marks = append(t.marks[max(len(t.marks)-maxMarks+1, 0):], now)
+	}
+}
+
+// increase returns how much counts increased since the oldest mark; nil if there are no counts.
+func (t *track) increase(now map[string]Counts) map[string]Counts {
+	last := len(t.marks) - 1
+	if last >= 0 && restarted(now, t.marks[last]) {
+		return now
+	}
+	for name, c := range now {
+		if last < 0 {
+			now[name] = Counts{}
+			continue
+		}
+		then := t.marks[0][name]
+		now[name] = Counts{c.Requests - then.Requests, c.Bad - then.Bad, c.BadAtMost - then.BadAtMost}
+	}
+	return now
+}
+
+// restarted reports whether a counter decreased.
+func restarted(now, then map[string]Counts) bool {
+	for name, c := range now {
+		if c.Requests < then[name].Requests {
+			return true
+		}
+	}
+	return false
 }
 
 // observe records a failure, and a state that changed.
@@ -251,7 +265,6 @@ func (t *track) observe(s *target.Status) {
 	t.changes = append(t.changes, change)
 }
 
-// truncated limits a reason to maxReasonBytes.
 func truncated(reason string) string {
 	if len(reason) <= maxReasonBytes {
 		return reason

@@ -123,7 +123,7 @@ func TestStatesAreKeptAsTheyChange(t *testing.T) {
 			{"starting", "look", "nothing listens yet", false},
 			{"ready", "ok", "the API answers 200", false},
 			{"ready", "ok", "the API answers 204", true},
-			{"ready", "broken", "its canary fails", true},
+			{"ready", "broken", "the canary request failed", true},
 			{"ready", "ok", "the API answers 200", true},
 			{"failing", "broken", strings.Repeat("é", 400), false},
 		} {
@@ -218,5 +218,46 @@ func TestTheLastFailureIsKeptWhenScrapesSucceedAgain(t *testing.T) {
 		synctest.Wait()
 
 		require.Equal(t, history.Failure{Time: failed, Reason: "timeout", Text: "no answer in 4s"}, h.Recent("a/r0").Failure)
+	})
+}
+
+// objectives publishes the counts of two objectives.
+func objectives(slot *snapshot.Slot, requests, late, latest float64) {
+	slot.Publish(snapshot.Snapshot{Derived: block([]series{
+		{"slo_requests_total", []string{"slo", "ttft"}, requests}, {"slo_requests_total", []string{"slo", "e2e"}, 2 * requests},
+		{"slo_requests_bad_total", []string{"slo", "ttft", "bound", "lower"}, late},
+		{"slo_requests_bad_total", []string{"slo", "ttft", "bound", "upper"}, latest},
+		{"slo_requests_bad_total", []string{"slo", "e2e", "bound", "lower"}, 0},
+		{"slo_requests_bad_total", []string{"slo", "e2e", "bound", "upper"}, 0},
+	})})
+}
+
+func TestObjectivesCountTheLastTenMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := snapshot.NewStore()
+		slot := add(t, store, "r0")
+		h := history.New(store)
+		objectives(slot, 5000, 400, 500)
+		require.Zero(t, h.Figures(slot).Objectives["ttft"], "counts from before the history")
+		follow(t, h)
+		synctest.Wait()
+		ttft := func() history.Counts {
+			got := h.Figures(slot).Objectives
+			require.InDelta(t, 2*got["ttft"].Requests, got["e2e"].Requests, 0)
+			return got["ttft"]
+		}
+		for minute := range 60 {
+			now := float64(minute)
+			objectives(slot, 5000+10*now, 400+now, 500+2*now)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		require.Equal(t, history.Counts{Requests: 80, Bad: 8, BadAtMost: 16}, ttft(), "the oldest mark is eight to ten minutes old")
+
+		objectives(slot, 7, 3, 4)
+		require.Equal(t, history.Counts{Requests: 7, Bad: 3, BadAtMost: 4}, ttft(), "the server has just restarted")
+		time.Sleep(history.SampleInterval)
+		objectives(slot, 5100, 3, 4)
+		require.Equal(t, history.Counts{Requests: 5100, Bad: 3, BadAtMost: 4}, ttft())
 	})
 }
