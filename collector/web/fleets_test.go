@@ -115,7 +115,9 @@ func (f *fleet) derived(key string, n *numbers) *exposition.Block {
 }
 
 // busy returns the numbers of a replica under load.
-func busy(tokens float64) *numbers { return &numbers{tokens: tokens, waiting: 4, running: 24, limit: 32, cache: 0.31, firstToken: 0.21, duration: 4.4} }
+func busy(tokens float64) *numbers {
+	return &numbers{tokens: tokens, waiting: 4, running: 24, limit: 32, cache: 0.31, firstToken: 0.21, duration: 4.4}
+}
 
 // followed returns a handler whose pages have a history of the fleet, with a call every second.
 func followed(t *testing.T, opts web.Options, length time.Duration, each func(second int)) http.Handler {

@@ -184,15 +184,15 @@ func (l *layout) row(r *web.Replica, withPool, styled bool) string {
 
 // poolLine summarizes a pool, without sums that are unknown.
 func poolLine(p *web.Pool) string {
-	line := Plain(p.PoolID) + ": " + p.Tally
+	texts := []string{Plain(p.PoolID) + ": " + p.Tally}
 	if text := p.TokensText(); text != web.NoValue {
-		line += " · " + text + " tokens/s"
+		texts = append(texts, text+" tokens/s")
 	}
 	if text := p.WaitingText(); text != web.NoValue {
-		line += " · " + text + " waiting"
+		texts = append(texts, text+" waiting")
 	}
 	for _, o := range p.Objectives {
-		line += " · " + o.Text
+		texts = append(texts, o.Text)
 	}
-	return strings.ReplaceAll(line, "\u202f", "")
+	return strings.ReplaceAll(strings.Join(texts, " · "), "\u202f", "")
 }

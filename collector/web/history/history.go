@@ -85,10 +85,10 @@ func New(store *snapshot.Store) *History {
 func (h *History) Follow(ctx context.Context) {
 	tick := time.NewTicker(stateInterval)
 	defer tick.Stop()
-	for n, seen := time.Duration(0), uint64(0); ; n++ {
-		elapsed, changes := n*stateInterval, h.store.Changes()
-		if sampling := elapsed%SampleInterval == 0; sampling || changes != seen {
-			h.look(sampling, elapsed%markInterval == 0)
+	for n, seen := 0, uint64(0); ; n++ {
+		changes := h.store.Changes()
+		if sampling := n%int(SampleInterval/stateInterval) == 0; sampling || changes != seen {
+			h.look(sampling, n%int(markInterval/stateInterval) == 0)
 			seen = changes
 		}
 		select {

@@ -224,7 +224,8 @@ func TestTheLastFailureIsKeptWhenScrapesSucceedAgain(t *testing.T) {
 // objectives publishes the counts of two objectives.
 func objectives(slot *snapshot.Slot, requests, late, latest float64) {
 	slot.Publish(snapshot.Snapshot{Derived: block([]series{
-		{"slo_requests_total", []string{"slo", "ttft"}, requests}, {"slo_requests_total", []string{"slo", "e2e"}, 2 * requests},
+		{"slo_requests_total", []string{"slo", "ttft"}, requests},
+		{"slo_requests_total", []string{"slo", "e2e"}, 2 * requests},
 		{"slo_requests_bad_total", []string{"slo", "ttft", "bound", "lower"}, late},
 		{"slo_requests_bad_total", []string{"slo", "ttft", "bound", "upper"}, latest},
 		{"slo_requests_bad_total", []string{"slo", "e2e", "bound", "lower"}, 0},
