@@ -2,6 +2,7 @@ package derive
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -27,11 +28,7 @@ type Alias struct {
 // Aliases returns all aliases, by set. Series keep their labels and gain the one that
 // names the model in the vocabulary, see [AliasModelLabel].
 func Aliases() []Alias {
-	all := slices.Concat(vllmAliases(), trtllmAliases(), otelAliases())
-	for i := range all {
-		all[i].From = Prefix + all[i].From
-	}
-	return all
+	return slices.Concat(vllmAliases(), trtllmAliases(), otelAliases())
 }
 
 // AliasModelLabel returns the label that names the model in a vocabulary.
@@ -42,37 +39,46 @@ func AliasModelLabel(set string) string {
 	return "model_name"
 }
 
+// aliases returns the aliases of a set, given its prefix, and their names and ours with
+// the label and value that select series.
+func aliases(set, prefix string, rows [][4]string) []Alias {
+	renamed := map[string][][2]string{
+		"requests_finished_total": {{"finish_reason", "finished_reason"}},
+		"adapters_info":           {{"running", "running_lora_adapters"}, {"waiting", "waiting_lora_adapters"}},
+	}
+	all := make([]Alias, len(rows))
+	for i, r := range rows {
+		all[i] = Alias{Set: set, Name: prefix + r[0], From: Prefix + r[1], Label: r[2], Value: r[3], Renamed: renamed[r[1]]}
+	}
+	return all
+}
+
 // vllmAliases returns the names of vLLM, which inference gateways and autoscalers read
 // by default.
 func vllmAliases() []Alias {
-	a := func(name, from string) Alias { return Alias{Set: "vllm", Name: "vllm:" + name, From: from} }
-	finished := a("request_success_total", "requests_finished_total")
-	finished.Renamed = [][2]string{{"finish_reason", "finished_reason"}}
-	adapters := a("lora_requests_info", "adapters_info")
-	adapters.Renamed = [][2]string{{"running", "running_lora_adapters"}, {"waiting", "waiting_lora_adapters"}}
-	return []Alias{
-		a("num_requests_running", "requests_running"),
-		a("num_requests_waiting", "queue_depth"),
-		adapters,
-		a("num_preemptions_total", "requests_preempted_total"),
-		a("prompt_tokens_cached_total", "prompt_tokens_cached_total"),
-		a("kv_cache_usage_perc", "kv_cache_utilization_ratio"),
-		a("gpu_cache_usage_perc", "kv_cache_utilization_ratio"),
-		a("prompt_tokens_total", "prompt_tokens_total"),
-		a("generation_tokens_total", "generation_tokens_total"),
-		a("request_prompt_tokens", "request_prompt_tokens"),
-		a("request_generation_tokens", "request_generation_tokens"),
-		a("time_to_first_token_seconds", "time_to_first_token_seconds"),
-		a("request_time_per_output_token_seconds", "time_per_output_token_seconds"),
-		a("time_per_output_token_seconds", "inter_token_latency_seconds"),
-		a("inter_token_latency_seconds", "inter_token_latency_seconds"),
-		a("e2e_request_latency_seconds", "request_duration_seconds"),
-		a("request_queue_time_seconds", "request_queue_seconds"),
-		a("request_prefill_time_seconds", "request_prefill_seconds"),
-		a("request_decode_time_seconds", "request_decode_seconds"),
-		a("request_inference_time_seconds", "request_inference_seconds"),
-		finished,
-	}
+	return aliases("vllm", "vllm:", [][4]string{
+		{"num_requests_running", "requests_running"},
+		{"num_requests_waiting", "queue_depth"},
+		{"lora_requests_info", "adapters_info"},
+		{"num_preemptions_total", "requests_preempted_total"},
+		{"prompt_tokens_cached_total", "prompt_tokens_cached_total"},
+		{"kv_cache_usage_perc", "kv_cache_utilization_ratio"},
+		{"gpu_cache_usage_perc", "kv_cache_utilization_ratio"},
+		{"prompt_tokens_total", "prompt_tokens_total"},
+		{"generation_tokens_total", "generation_tokens_total"},
+		{"request_prompt_tokens", "request_prompt_tokens"},
+		{"request_generation_tokens", "request_generation_tokens"},
+		{"time_to_first_token_seconds", "time_to_first_token_seconds"},
+		{"request_time_per_output_token_seconds", "time_per_output_token_seconds"},
+		{"time_per_output_token_seconds", "inter_token_latency_seconds"},
+		{"inter_token_latency_seconds", "inter_token_latency_seconds"},
+		{"e2e_request_latency_seconds", "request_duration_seconds"},
+		{"request_queue_time_seconds", "request_queue_seconds"},
+		{"request_prefill_time_seconds", "request_prefill_seconds"},
+		{"request_decode_time_seconds", "request_decode_seconds"},
+		{"request_inference_time_seconds", "request_inference_seconds"},
+		{"request_success_total", "requests_finished_total"},
+	})
 }
 
 // cacheConfig is vLLM's name for the size of its KV cache, which is in labels:
@@ -80,52 +86,42 @@ func vllmAliases() []Alias {
 const cacheConfigSet, cacheConfig = "vllm", "vllm:cache_config_info"
 
 func trtllmAliases() []Alias {
-	a := func(name, from string) Alias { return Alias{Set: "trtllm", Name: "trtllm_" + name, From: from} }
-	where := func(name, from, label, value string) Alias {
-		one := a(name, from)
-		one.Label, one.Value = label, value
-		return one
-	}
-	finished := a("request_success_total", "requests_finished_total")
-	finished.Renamed = [][2]string{{"finish_reason", "finished_reason"}}
-	return []Alias{
-		a("num_requests_running", "requests_active"),
-		a("num_requests_waiting", "queue_depth"),
-		a("num_scheduled_requests", "requests_running"),
-		a("num_context_requests", "requests_prefill"),
-		a("num_generation_requests", "requests_decode"),
-		a("num_paused_requests", "requests_paused"),
-		a("max_num_active_requests", "requests_limit"),
-		a("total_context_tokens", "iteration_context_tokens"),
-		a("kv_cache_utilization", "kv_cache_utilization_ratio"),
-		a("kv_cache_max_blocks", "kv_cache_blocks_limit"),
-		where("kv_cache_used_blocks", "kv_cache_blocks", "state", "used"),
-		where("kv_cache_free_blocks", "kv_cache_blocks", "state", "free"),
-		a("kv_cache_tokens_per_block", "kv_cache_block_tokens"),
-		a("kv_cache_reused_blocks_total", "kv_cache_blocks_reused_total"),
-		where("gpu_memory_usage_bytes", "engine_memory_bytes", "memory", "gpu"),
-		where("cpu_memory_usage_bytes", "engine_memory_bytes", "memory", "cpu"),
-		where("pinned_memory_usage_bytes", "engine_memory_bytes", "memory", "pinned"),
-		a("prompt_tokens_total", "prompt_tokens_total"),
-		a("generation_tokens_total", "generation_tokens_total"),
-		a("time_to_first_token_seconds", "time_to_first_token_seconds"),
-		a("time_per_output_token_seconds", "time_per_output_token_seconds"),
-		a("e2e_request_latency_seconds", "request_duration_seconds"),
-		a("request_queue_time_seconds", "request_queue_seconds"),
-		finished,
-	}
+	return aliases("trtllm", "trtllm_", [][4]string{
+		{"num_requests_running", "requests_active"},
+		{"num_requests_waiting", "queue_depth"},
+		{"num_scheduled_requests", "requests_running"},
+		{"num_context_requests", "requests_prefill"},
+		{"num_generation_requests", "requests_decode"},
+		{"num_paused_requests", "requests_paused"},
+		{"max_num_active_requests", "requests_limit"},
+		{"total_context_tokens", "iteration_context_tokens"},
+		{"kv_cache_utilization", "kv_cache_utilization_ratio"},
+		{"kv_cache_max_blocks", "kv_cache_blocks_limit"},
+		{"kv_cache_used_blocks", "kv_cache_blocks", "state", "used"},
+		{"kv_cache_free_blocks", "kv_cache_blocks", "state", "free"},
+		{"kv_cache_tokens_per_block", "kv_cache_block_tokens"},
+		{"kv_cache_reused_blocks_total", "kv_cache_blocks_reused_total"},
+		{"gpu_memory_usage_bytes", "engine_memory_bytes", "memory", "gpu"},
+		{"cpu_memory_usage_bytes", "engine_memory_bytes", "memory", "cpu"},
+		{"pinned_memory_usage_bytes", "engine_memory_bytes", "memory", "pinned"},
+		{"prompt_tokens_total", "prompt_tokens_total"},
+		{"generation_tokens_total", "generation_tokens_total"},
+		{"time_to_first_token_seconds", "time_to_first_token_seconds"},
+		{"time_per_output_token_seconds", "time_per_output_token_seconds"},
+		{"e2e_request_latency_seconds", "request_duration_seconds"},
+		{"request_queue_time_seconds", "request_queue_seconds"},
+		{"request_success_total", "requests_finished_total"},
+	})
 }
 
 // otelAliases returns the server metrics of OpenTelemetry's semantic conventions for
-// generative AI, as its Prometheus exporter writes them, with the required attributes:
-// the operation, and the provider, which is the kind of server.
+// generative AI, as its Prometheus exporter writes them.
 func otelAliases() []Alias {
-	a := func(name, from string) Alias { return Alias{Set: "otel", Name: "gen_ai_server_" + name, From: from} }
-	return []Alias{
-		a("request_duration_seconds", "request_duration_seconds"),
-		a("time_to_first_token_seconds", "time_to_first_token_seconds"),
-		a("time_per_output_token_seconds", "time_per_output_token_seconds"),
-	}
+	return aliases("otel", "gen_ai_server_", [][4]string{
+		{"request_duration_seconds", "request_duration_seconds"},
+		{"time_to_first_token_seconds", "time_to_first_token_seconds"},
+		{"time_per_output_token_seconds", "time_per_output_token_seconds"},
+	})
 }
 
 // addAliases repeats series under the names of the requested vocabularies. Names on the
@@ -181,60 +177,50 @@ func CacheConfig() (name string, from map[string]string) {
 	return cacheConfig, map[string]string{"block_size": Prefix + "kv_cache_block_tokens", "num_gpu_blocks": Prefix + "kv_cache_blocks_limit"}
 }
 
-// cacheSize is how many blocks the KV cache of a model id has, and how many tokens a
-// block holds.
-type cacheSize struct{ blocks, tokens float64 }
+// cacheSize is how many tokens a block of a KV cache holds, and how many blocks there are,
+// as labels.
+type cacheSize struct{ tokens, blocks string }
 
 // sizedCache computes the size of the KV cache of a model id.
 type sizedCache struct {
 	id             string
-	blocks, tokens Eval
+	tokens, blocks Eval
 }
 
 // addCacheConfig adds the series of the caches with a known size, and what tells the
 // size: it is in labels, which a program cannot change.
-func (p *Plan) addCacheConfig(known map[string]cacheSize) {
+func (p *Plan) addCacheConfig(sizes map[string]cacheSize) {
 	blocks, tokens := cacheLimit(), blockTokens()
 	for _, id := range p.ids(blocks.inputs.and(tokens.inputs)) {
-		one := sizedCache{id, blocks.eval(p, id), tokens.eval(p, id)}
-		if one.blocks == nil || one.tokens == nil {
+		cache := sizedCache{id, tokens.eval(p, id), blocks.eval(p, id)}
+		if cache.tokens == nil || cache.blocks == nil {
 			continue
 		}
-		p.program.caches = append(p.program.caches, one)
-		size, ok := known[id]
-		if !ok {
-			continue
-		}
-		lset := p.forModel(id, AliasModelLabel(cacheConfigSet), id, "block_size", strconv.FormatFloat(size.tokens, 'f', -1, 64), "num_gpu_blocks", strconv.FormatFloat(size.blocks, 'f', -1, 64))
-		family := Family{Name: cacheConfig, Help: "1 with the size of the KV cache: llm_server_kv_cache_block_tokens and llm_server_kv_cache_blocks_limit as labels.", Type: model.MetricTypeGauge}
-		p.emit(&family, lset, p.executorGate(id), constant(1))
-	}
-}
-
-// cacheSizes returns the sizes of the caches that have one now, by model id.
-func (p *program) cacheSizes(w *Window) map[string]cacheSize {
-	if len(p.caches) == 0 {
-		return nil
-	}
-	sizes := make(map[string]cacheSize, len(p.caches))
-	for _, c := range p.caches {
-		blocks, ok := c.blocks(w)
-		tokens, there := c.tokens(w)
-		if ok && there && isSize(blocks) && isSize(tokens) {
-			sizes[c.id] = cacheSize{blocks, tokens}
+		p.program.caches = append(p.program.caches, cache)
+		if size, ok := sizes[id]; ok {
+			lset := p.forModel(id, AliasModelLabel(cacheConfigSet), id, "block_size", size.tokens, "num_gpu_blocks", size.blocks)
+			family := Family{Name: cacheConfig, Help: "1 with the size of the KV cache: llm_server_kv_cache_block_tokens and llm_server_kv_cache_blocks_limit as labels.", Type: model.MetricTypeGauge}
+			p.emit(&family, lset, p.executorGate(id), constant(1))
 		}
 	}
-	return sizes
 }
-
-// isSize reports whether v is a positive whole number.
-func isSize(v float64) bool { return v >= 1 && v < 1<<53 && v == float64(int64(v)) }
 
 // resizeCaches compiles the program again when a cache has another size than its label,
 // which happens once in the life of most servers.
 func (d *Deriver) resizeCaches(block *exposition.Block) {
-	if sizes := d.program.cacheSizes(d.window); !maps.Equal(sizes, d.opts.caches) {
+	sizes := make(map[string]cacheSize)
+	for _, c := range d.program.caches {
+		tokens, ok := c.tokens(d.window)
+		blocks, also := c.blocks(d.window)
+		if ok && also && isSize(tokens) && isSize(blocks) {
+			sizes[c.id] = cacheSize{strconv.FormatFloat(tokens, 'f', -1, 64), strconv.FormatFloat(blocks, 'f', -1, 64)}
+		}
+	}
+	if !maps.Equal(sizes, d.opts.caches) {
 		d.opts.caches = sizes
 		d.compile(d.page, block)
 	}
 }
+
+// isSize reports whether v is a positive whole number.
+func isSize(v float64) bool { return v >= 1 && v < 1<<53 && v == math.Trunc(v) }

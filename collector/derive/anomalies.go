@@ -51,7 +51,7 @@ type anomaly struct {
 // unloadedFailures is the signal of failures of a model that is no longer loaded.
 const unloadedFailures engine.Signal = "unloaded_failures"
 
-// addChecks adds the checks that the page allows, for rules to ask.
+// addChecks adds the checks that the page allows.
 func (p *Plan) addChecks() {
 	for _, g := range p.groups[engine.ModelRequestSeconds] {
 		p.addCheck(checkDurations, g.model, withLabel(p.forModel(g.id), "model", g.model), p.impossible(g))
@@ -63,14 +63,12 @@ func (p *Plan) addChecks() {
 	}
 }
 
-// addCheck adds one check of a model id or model, unless eval is nil.
 func (p *Plan) addCheck(name, id string, lset labels.Labels, eval Eval) {
 	if eval != nil {
 		p.checks[name+id] = anomaly{withLabel(lset, "check", name), oncePerPage(p, eval)}
 	}
 }
 
-// anomalies exposes the checks as a family.
 func anomalies() Rule {
 	in := allOf(engine.ModelRequestSeconds, engine.ModelSuccess, engine.ModelFirstResponse)
 	for _, c := range checks() {
@@ -86,17 +84,16 @@ func anomalies() Rule {
 // frozen detects --metrics-config counter_latencies=false, which stops all counters of
 // Triton's core at 0 and leaves the durations out.
 func (p *Plan) frozen(id string) Eval {
-	success := p.total(engine.ModelSuccess, id)
+	success := p.groupColumns(p.groupsOf(engine.ModelSuccess, id))
 	durationsOff := len(p.groupsOf(engine.ModelRequestSeconds, id)) == 0
-	all := p.groupColumns(p.groupsOf(engine.ModelSuccess, id))
 	_, counts := p.observations(slices.Concat(p.groupsOf(engine.ModelRequestDuration, id), p.groupsOf(engine.RequestOutputTokens, id)))
 	if len(counts) == 0 && !durationsOff {
 		return nil
 	}
 	const enough = 2
-	all = append(all, counts...)
+	all := slices.Concat(success, counts)
 	return func(w *Window) (float64, bool) {
-		if v, ok := success(w); !ok || v > 0 {
+		if v, ok := w.totals(success); !ok || v > 0 {
 			return 0, ok
 		}
 		if durationsOff {
@@ -122,12 +119,10 @@ func (p *Plan) zero(id string) Eval {
 		if !okM || !okN || most > 0 || n > 0 {
 			return 0, okM && okN
 		}
-		for _, c := range ended {
-			if grown, _, ok := w.Increase(c); ok && grown >= enough {
-				return 1, true
-			}
-		}
-		return 0, true
+		return flag(slices.ContainsFunc(ended, func(c int) bool {
+			grown, _, ok := w.Increase(c)
+			return ok && grown >= enough
+		})), true
 	}
 }
 
@@ -158,19 +153,13 @@ func (p *Plan) fractionDiffers(id string) Eval {
 // twice returns 1 if something is wrong on this page and on the one before: a page can be
 // written while its gauges change.
 func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
-	for _, c := range columns {
-		if c < 0 {
-			return nil
-		}
+	if slices.Min(columns) < 0 {
+		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		for _, c := range columns {
-			if _, ok := w.Last(c); !ok {
-				return 0, false
-			}
-		}
+		_, known := w.totals(columns)
 		newest := func(c int) float64 { return w.current[c] }
-		return flag(wrong(newest) && wrong(w.Before)), true
+		return flag(wrong(newest) && wrong(w.Before)), known
 	}
 }
 
@@ -195,12 +184,9 @@ func (p *Plan) survived(id string) Eval {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		for _, c := range pairs {
-			if w.since[c.failed] < w.since[c.succeeded] && w.since[c.succeeded] != never && w.current[c.failed] > 0 {
-				return 1, true
-			}
-		}
-		return 0, true
+		return flag(slices.ContainsFunc(pairs, func(c pair) bool {
+			return w.since[c.failed] < w.since[c.succeeded] && w.since[c.succeeded] != never && w.current[c.failed] > 0
+		})), true
 	}
 }
 
@@ -266,12 +252,11 @@ func (p *Plan) impossible(g *group) Eval {
 
 // firstResponse returns the mean time to a model's first response since its load.
 func (p *Plan) firstResponse(g *group) Eval {
-	for _, r := range p.sameModel(engine.ModelFirstResponse, g) {
-		if len(r.sum) == 1 && len(r.count) == 1 {
-			return ratio(combine(p.columnsOf(r.sum), engine.Sum), combine(p.columnsOf(r.count), engine.Sum))
-		}
+	sums, counts := p.observations(p.sameModel(engine.ModelFirstResponse, g))
+	if len(sums) != 1 || len(counts) != 1 {
+		return nil
 	}
-	return nil
+	return ratio(combine(sums, engine.Sum), combine(counts, engine.Sum))
 }
 
 // ensembleOver returns the mean time of the ensemble over an LLM since its load.

@@ -25,10 +25,9 @@ type Dropped struct{ Models, Series int }
 // Dropped returns what the budget dropped from the last page.
 func (d *Deriver) Dropped() Dropped { return d.dropped }
 
-// priority is how much a budget prefers a model id.
+// priority is how much a budget prefers a model id: one that clients call, or that is no
+// model, that the server lists as ready, with more traffic.
 type priority struct {
-	// entry reports that clients call a model of it, or that it is not a model, served
-	// that the server lists a model of it as ready; traffic is what was counted for it.
 	entry, served bool
 	traffic       float64
 }
@@ -43,9 +42,8 @@ func byPriority(ids map[string]priority) []string {
 }
 
 // dropModels drops the sources of models that exceed the limit and returns how many
-// models those are. Models that clients call are dropped last, among them those that the
-// server lists, then those with the most traffic by the values of block, if there is one.
-// Sources without a model stay.
+// models those are, given the values of the page, if there are any. Sources without a
+// model stay.
 func (p *Plan) dropModels(limit int, block *exposition.Block) int {
 	if limit == 0 {
 		return 0
@@ -73,7 +71,7 @@ func (p *Plan) dropModels(limit int, block *exposition.Block) int {
 }
 
 // dropSeries drops all series of the models that do not fit next to the series without
-// a model, those that are not served first, and returns how many series those are.
+// a model, and returns how many series those are.
 func dropSeries(all []exposition.ComputedSeries, served map[string]bool, limit exposition.Budget) int {
 	if limit == (exposition.Budget{}) {
 		return 0

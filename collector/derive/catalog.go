@@ -67,7 +67,8 @@ type Family struct {
 }
 
 // family returns an entry of the catalogue. The name goes without prefix, and ends in
-// _total for a counter. Without a formula the server's value is passed on.
+// _total for a counter. Without a formula it is the rule's, or the server's value is
+// passed on.
 func family(name string, grade Grade, rule Rule, help string, formula ...string) Family {
 	f := Family{Name: name, Type: model.MetricTypeGauge, Grade: grade, rule: rule, Help: help}
 	switch {
@@ -79,12 +80,29 @@ func family(name string, grade Grade, rule Rule, help string, formula ...string)
 	switch {
 	case len(formula) > 0:
 		f.Formula = formula[0]
+	case rule.formula != "":
+		f.Formula = rule.formula
 	case f.Type == model.MetricTypeGauge:
 		f.Formula = "as exposed by the server"
 	default:
 		f.Formula = "as counted by the server"
 	}
 	return f
+}
+
+// counted passes on a signal that the server counts, or that is exact otherwise.
+func counted(name string, signal engine.Signal, help string, formula ...string) Family {
+	return family(name, Exact, copyOf(signal), help, formula...)
+}
+
+// sampled passes on a signal that the server samples.
+func sampled(name string, signal engine.Signal, help string) Family {
+	return family(name, Sampled, copyOf(signal), help)
+}
+
+// histogram passes on a histogram of the server.
+func histogram(name string, signal engine.Signal, help string, formula ...string) Family {
+	return family(name, Exact, distribution(signal), help, formula...)
 }
 
 // Catalogue returns the derived families of this package in the order of the metric

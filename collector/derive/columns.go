@@ -9,18 +9,16 @@ import (
 
 // layout lists what is read from each page: the columns of the window.
 type layout struct {
-	// places holds where the columns are on a page, counter which of them only grow,
-	// and keys what they are across programs. Only scaled and notZero columns differ
-	// from the numbers on the page.
+	// places holds where the columns are on a page, and keys what they are across
+	// programs. Only scaled and notZero columns differ from the numbers on the page.
 	places  []exposition.ValueIndex
-	counter []bool
 	keys    []columnKey
 	scaled  []scaledColumn
 	notZero []int32
-	// appears reports which columns appear with their first event, counters holds all
-	// such series of the page, whether a rule reads them or not.
-	appears  []bool
-	counters []columnKey
+	// counter reports which columns only grow, appears which appear with their first
+	// event; counters holds all such series of the page.
+	counter, appears []bool
+	counters         []columnKey
 	// samples holds those that are checked for invalid values.
 	samples []checkedSample
 	// net holds the columns that are computed from others.
@@ -68,7 +66,6 @@ type checkedSample struct {
 	quantile, counter bool
 }
 
-// checkSample has the values of a source checked.
 func (p *Plan) checkSample(in *source) {
 	if p.checkedPlaces[in.Place] {
 		return
@@ -80,8 +77,8 @@ func (p *Plan) checkSample(in *source) {
 	})
 }
 
-// readRow reads the columns from one page, with NaN for values that are absent or not
-// finite, and counts invalid ones.
+// readRow reads the columns, with NaN for values that are absent or not finite, and
+// counts invalid ones.
 func (r *program) readRow(page *exposition.Block, row []float64, stats *Stats) {
 	page.Numbers(r.places, row)
 	if !page.NonNegative() {
@@ -122,8 +119,7 @@ func (r *program) countInvalid(page *exposition.Block, row []float64, stats *Sta
 	}
 }
 
-// mapColumns maps each column to that of an older program, or to -1 if it is new,
-// given the GPUs of the target now and before.
+// mapColumns maps each column to that of an older program, or to -1 if it is new.
 func (r *program) mapColumns(old *program, gpus, gpusBefore []string) []int {
 	numbers := make(map[column]int, len(old.keys))
 	for i, key := range old.keys {

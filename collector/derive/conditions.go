@@ -62,12 +62,12 @@ type watch struct {
 }
 
 // Conditions judges the page that was observed last.
-func (d *Deriver) Conditions() Conditions {
+func (d *Deriver) Conditions() (c Conditions) {
 	if d.program == nil {
-		return Conditions{}
+		return c
 	}
-	failingMin := float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
-	c := Conditions{Failing: d.failing.pages >= failingPages && d.failing.requests >= failingMin, Stall: d.stall(), Queued: d.queued()}
+	c.Failing = d.failing.pages >= failingPages && d.failing.requests >= float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
+	c.Stall, c.Queued = d.stall(), d.queued()
 	c.InFlight, c.InFlightKnown = valueOf(d.program.watch.inFlight, d.window)
 	return c
 }
@@ -107,15 +107,10 @@ func (w *Window) exceedsAll(some, others []int) bool {
 		return true
 	}
 	above := func(row []float64) float64 { return sumOf(row, some) - sumOf(row, others) }
-	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
-		if above(w.row(row)) >= above(w.current) {
-			return false
-		}
-	}
-	return true
+	newest := above(w.current)
+	return !slices.ContainsFunc(w.earlier(row), func(row []float64) bool { return above(row) >= newest })
 }
 
-// watchWork follows what is in flight.
 func (d *Deriver) watchWork() {
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]
@@ -167,7 +162,6 @@ func (d *Deriver) stall() (worst Stall) {
 	return worst
 }
 
-// queued reports whether requests wait while others make progress.
 func (d *Deriver) queued() bool {
 	w, by := d.window, &d.program.watch
 	waits := slices.ContainsFunc(by.waits, func(e Eval) bool {

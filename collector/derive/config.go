@@ -81,9 +81,12 @@ type Objective struct {
 // Objectives returns the objectives that are set, in a fixed order.
 func (c *SLO) Objectives() []Objective {
 	var all []Objective
-	for _, l := range c.latencies() {
-		if l.of != nil {
-			all = append(all, Objective{l.name, time.Duration(l.of.LE), l.of.Objective})
+	for _, l := range []struct {
+		name  ObjectiveName
+		value *LatencyObjective
+	}{{TTFT, c.TTFT}, {TPOT, c.TPOT}, {ITL, c.ITL}, {E2E, c.E2E}} {
+		if l.value != nil {
+			all = append(all, Objective{l.name, time.Duration(l.value.LE), l.value.Objective})
 		}
 	}
 	if c.Availability != nil {
@@ -92,40 +95,17 @@ func (c *SLO) Objectives() []Objective {
 	return all
 }
 
-type latency struct {
-	name ObjectiveName
-	of   *LatencyObjective
-}
-
-// latencies returns all latency objectives, including nil ones.
-func (c *SLO) latencies() []latency {
-	return []latency{{TTFT, c.TTFT}, {TPOT, c.TPOT}, {ITL, c.ITL}, {E2E, c.E2E}}
-}
-
 // Validate returns everything that is wrong with the objectives; each error names its
 // key.
 func (c *SLO) Validate() error {
 	var errs []error
-	for _, l := range c.latencies() {
-		if l.of == nil {
-			continue
+	for _, o := range c.Objectives() {
+		if o.Within <= 0 && o.Name != Availability {
+			errs = append(errs, fmt.Errorf("%s.le: is required and longer than 0; write the time that good requests stay within, like 2s", o.Name))
 		}
-		if l.of.LE <= 0 {
-			errs = append(errs, fmt.Errorf("%s.le: is required and longer than 0; write the time that good requests stay within, like 2s", l.name))
+		if !(o.Share > 0 && o.Share < 1) { // With 1, a single failure would exceed the error budget.
+			errs = append(errs, fmt.Errorf("%s.objective: %v is not a share between 0 and 1; write 0.95 for 95 %% of the requests", o.Name, o.Share))
 		}
-		errs = append(errs, checkShare(l.name, l.of.Objective))
-	}
-	if c.Availability != nil {
-		errs = append(errs, checkShare(Availability, c.Availability.Objective))
 	}
 	return errors.Join(errs...)
-}
-
-// checkShare checks the share of an objective. With 1, a single failure would exceed
-// the error budget.
-func checkShare(name ObjectiveName, share float64) error {
-	if share > 0 && share < 1 {
-		return nil
-	}
-	return fmt.Errorf("%s.objective: %v is not a share between 0 and 1; write 0.95 for 95 %% of the requests", name, share)
 }

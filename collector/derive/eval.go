@@ -10,7 +10,6 @@ import (
 // Eval computes a value from the window, or returns false if there is none.
 type Eval func(w *Window) (float64, bool)
 
-// valueOf evaluates an Eval that may be nil.
 func valueOf(e Eval, w *Window) (float64, bool) {
 	if e == nil {
 		return 0, false
@@ -55,10 +54,19 @@ func newest(columns []int) Eval {
 
 // largest returns the largest value that is present.
 func largest(columns []int) Eval {
+	all := make([]Eval, len(columns))
+	for i, c := range columns {
+		all[i] = func(w *Window) (float64, bool) { return w.Last(c) }
+	}
+	return maximum(all)
+}
+
+// maximum returns the largest of the values that there are.
+func maximum(evals []Eval) Eval {
 	return func(w *Window) (float64, bool) {
 		value, some := math.Inf(-1), false
-		for _, c := range columns {
-			if v, ok := w.Last(c); ok {
+		for _, e := range evals {
+			if v, ok := e(w); ok {
 				value, some = max(value, v), true
 			}
 		}

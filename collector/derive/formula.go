@@ -23,7 +23,6 @@ func rate(signal engine.Signal) term {
 	return term{allOf(signal), func(p *Plan, id string) Eval { return growthRate(p.groupColumns(p.groupsOf(signal, id))) }}
 }
 
-// combineTerms combines two terms by an operation.
 func combineTerms(a, b term, op func(a, b Eval) Eval) term {
 	return term{a.inputs.and(b.inputs), func(p *Plan, id string) Eval { return op(a.eval(p, id), b.eval(p, id)) }}
 }
@@ -64,16 +63,15 @@ func transformTerm(f func(float64) float64, t term) term {
 	return term{t.inputs, func(p *Plan, id string) Eval { return transform(t.eval(p, id), f) }}
 }
 
-// admitted returns how many requests the executor has admitted: active ones, or running ones
-// if the server exposes no more.
+// admitted returns the active requests, or running ones if the server exposes no more.
 func admitted() term {
 	t := orElse(total(engine.RequestsActive), total(engine.RequestsRunning))
 	return term{t.inputs, func(p *Plan, id string) Eval { return p.orIdle(id, t.eval(p, id)) }}
 }
 
-// waiting returns what waits in the engine, also for another server: as exposed, or admitted
-// less scheduled, which is all that TensorRT-LLM exposed before 0.18, or what is known
-// to wait in front of a router.
+// waiting returns what waits in the engine, also for another server: as exposed, or active
+// less scheduled (TensorRT-LLM before 0.18), or what is known to wait in front of a
+// router.
 func waiting() term {
 	exposed := term{allOf(engine.RequestsWaiting), func(p *Plan, id string) Eval {
 		return p.sum(slices.Concat(p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsTransfer, id)))
@@ -97,8 +95,6 @@ func unplaced() term {
 	}}
 }
 
-// cacheUse returns the share of the KV cache in use, computed from blocks or tokens, else as
-// exposed.
 func cacheUse() term {
 	computed := orElse(combineTerms(total(engine.KVBlocksUsed), cacheLimit(), ratio), combineTerms(total(engine.KVTokensUsed), total(engine.KVTokensLimit), ratio))
 	return orValue(computed, total(engine.KVUtilization))
@@ -125,7 +121,6 @@ func cacheFree() term {
 	return orElse(combineTerms(total(engine.KVBlocksFree), total(engine.KVBlockTokens), product), total(engine.KVTokensFree))
 }
 
-// transferBytes returns the size of the KV caches that were moved between servers.
 func transferBytes() term {
 	const mebibyte = 1 << 20
 	return orElse(total(engine.KVTransferBytes), transformTerm(func(v float64) float64 { return v * mebibyte }, total(engine.KVTransferMebibytes)))
@@ -160,8 +155,7 @@ func cacheConfigValue(label string, convert func(v float64, tokens string, ranks
 	}}
 }
 
-// requestsLimit returns how many requests the engine, or all workers of a router, admit at
-// once.
+// requestsLimit returns how many requests the engine, or all workers of a router, admit.
 func requestsLimit() term {
 	return orElse(total(engine.RequestsLimit), combineTerms(total(engine.WorkerRequestsLimit), workers(), product))
 }

@@ -29,7 +29,6 @@ func (p *Plan) gate(id string, checks ...string) Gate {
 	return every(gates...)
 }
 
-// sorted returns the keys of a map in order.
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
 // gateOf returns the gate of a group's value. It holds back gauges of an executor that
@@ -82,12 +81,7 @@ func (p *Plan) executorGate(id string) Gate {
 // beating reports whether any of the heartbeats moved lately.
 func (w *Window) beating(heartbeats []int) bool {
 	const patience = 3
-	for _, c := range heartbeats {
-		if v, ok := w.Last(c); ok && v > 0 && w.now-w.changed[c] <= patience*w.gap {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(heartbeats, func(c int) bool { return w.current[c] > 0 && w.now-w.changed[c] <= patience*w.gap })
 }
 
 // tokenGate holds back token times while requests ended and none generated a token:

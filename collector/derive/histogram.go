@@ -19,12 +19,11 @@ func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 		p.histogram(f, g, lset)
 		return
 	}
-	gate, shift := p.gateOf(g), g.meaning.Shift
 	for _, q := range g.quantiles {
-		p.pass(f, "", withLabel(lset, "quantile", q.text), gate, g, q.members, shift)
+		p.pass(f, "", withLabel(lset, "quantile", q.text), g, q.members, g.meaning.Shift)
 	}
-	p.pass(f, "_sum", lset, gate, g, g.sum, shift)
-	p.pass(f, "_count", lset, gate, g, g.count, 0)
+	p.pass(f, "_sum", lset, g, g.sum, g.meaning.Shift)
+	p.pass(f, "_count", lset, g, g.count, 0)
 }
 
 // histogram adds the series of a histogram, unless it lacks its last bucket.
@@ -43,19 +42,11 @@ func (p *Plan) histogram(f *Family, g *group, lset labels.Labels) {
 		h.parts = append(h.parts, places)
 	}
 	for _, b := range g.buckets {
-		add("_bucket", withLabel(lset, "le", b.boundText(h.shift)), b.members)
+		add("_bucket", withLabel(lset, "le", b.text), b.members)
 	}
 	add("_sum", lset, g.sum)
 	add("_count", lset, g.count)
 	p.program.histograms = append(p.program.histograms, h)
-}
-
-// boundText returns the bound of a bucket in base units.
-func (b *point) boundText(shift int) string {
-	if shift == 0 || math.IsInf(b.bound, 0) {
-		return b.text
-	}
-	return string(exposition.AppendFloat(nil, b.bound/math.Pow10(shift)))
 }
 
 // complete reports whether the buckets of a histogram end with +Inf.
@@ -85,19 +76,16 @@ func (h *copiedHistogram) number(page *exposition.Block, part int) (sum float64)
 	return sum
 }
 
-// sum returns the part that is the sum of the observations.
-func (h *copiedHistogram) sum() int { return len(h.parts) - 2 }
-
 // valid reports whether all numbers on a page are finite and the buckets cumulative up
 // to the count.
 func (h *copiedHistogram) valid(page *exposition.Block) bool {
-	before := 0.0
+	before, sum := 0.0, len(h.parts)-2
 	for i := range h.parts {
 		v := h.number(page, i)
-		if !finite(v) || i != h.sum() && v < before {
+		if !finite(v) || i != sum && v < before {
 			return false
 		}
-		if i != h.sum() {
+		if i != sum {
 			before = v
 		}
 	}
@@ -108,7 +96,7 @@ func (h *copiedHistogram) valid(page *exposition.Block) bool {
 func (h *copiedHistogram) copy(page, out *exposition.Block) {
 	for i, places := range h.parts {
 		n, divisor := h.first+i, 1.0
-		if i == h.sum() {
+		if i == len(h.parts)-2 {
 			divisor = math.Pow10(h.shift)
 		}
 		switch {

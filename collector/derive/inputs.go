@@ -41,7 +41,6 @@ func (in inputs) met(has func(engine.Signal) bool) bool {
 	return len(in) == 0 || slices.ContainsFunc(in, enough)
 }
 
-// kinds returns the kinds of servers whose pages and APIs meet the inputs.
 func (in inputs) kinds() []engine.Kind {
 	var kinds []engine.Kind
 	for _, s := range servers() {
@@ -60,8 +59,6 @@ type server struct {
 	signals map[engine.Signal][]engine.Meaning
 }
 
-// servers lists all kinds of servers.
-//
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var servers = sync.OnceValue(func() []server {
 	var all []server
@@ -85,14 +82,14 @@ var servers = sync.OnceValue(func() []server {
 // insides returns the kinds of engines whose metrics a server may pass on, or the empty
 // kind alone.
 func insides(e engine.Engine) []engine.Kind {
-	var kinds []engine.Kind
+	kinds := []engine.Kind{""}
 	for _, m := range e.Meanings() {
-		if m.Inside != "" && !slices.Contains(kinds, m.Inside) {
+		if !slices.Contains(kinds, m.Inside) {
 			kinds = append(kinds, m.Inside)
 		}
 	}
-	if len(kinds) == 0 {
-		return []engine.Kind{""}
+	if len(kinds) > 1 {
+		return kinds[1:]
 	}
 	return kinds
 }

@@ -17,8 +17,7 @@ type netCounter struct {
 	atLeast, atMost []int
 }
 
-// addNet adds the column of a net counter of a model version. Its key is the same on
-// pages of all shapes.
+// addNet adds a column, whose key is the same on pages of all shapes.
 func (p *Plan) addNet(id string, mv modelVersion, class string, n *netCounter) {
 	n.key = columnKey{series: unique.Make("net\x00" + id + "\x00" + mv.model + "\x00" + mv.version + "\x00" + class + "\x00" + n.reason)}
 	// The number at the place is replaced.
@@ -45,7 +44,6 @@ func (n *netCounter) value(row []float64) float64 {
 	return n.compute(func(columns []int) float64 { return sumOf(row, columns) })
 }
 
-// compute returns the difference of sums of columns, within its bounds.
 func (n *netCounter) compute(sum func(columns []int) float64) float64 {
 	v := max(sum(n.plus)-sum(n.minus), sum(n.atLeast))
 	if len(n.atMost) > 0 {

@@ -93,7 +93,6 @@ func countedClasses(e engine.Engine, page *engine.Page) []engine.Class {
 	})
 }
 
-// compile compiles the rules of the catalogue.
 func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
 	catalogue := Catalogue()
 	for i := range catalogue {
@@ -113,15 +112,16 @@ func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
 	return p.program
 }
 
-// groupsOf returns the groups of a signal for one model id. The slice is shared and
-// must not be modified.
+// groupsOf returns a slice that is shared and must not be modified.
 func (p *Plan) groupsOf(signal engine.Signal, id string) []*group {
 	return p.byID[signalOf{signal, id}]
 }
 
 // has reports whether the page has a signal.
-func (p *Plan) has(signal engine.Signal) bool {
-	return len(p.groups[signal]) > 0 || signal == engine.FailuresCounted && p.countsFailures
+func (p *Plan) has(signal engine.Signal) bool { return p.shows(signal, p.groups[signal]) }
+
+func (p *Plan) shows(signal engine.Signal, groups []*group) bool {
+	return len(groups) > 0 || signal == engine.FailuresCounted && p.countsFailures
 }
 
 // ids returns the model ids that have the inputs, sorted.
@@ -133,9 +133,7 @@ func (p *Plan) ids(in inputs) []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(set)), func(id string) bool {
-		return !in.met(func(s engine.Signal) bool {
-			return len(p.groupsOf(s, id)) > 0 || s == engine.FailuresCounted && p.countsFailures
-		})
+		return !in.met(func(s engine.Signal) bool { return p.shows(s, p.groupsOf(s, id)) })
 	})
 }
 
@@ -176,8 +174,6 @@ func (p *Plan) trusted(model string) bool {
 	return p.identity.Topology.HandsOver(model) == engine.TrustNo
 }
 
-// ensemble reports whether a model is an ensemble, whose compute times are sums over its
-// steps.
 func (p *Plan) ensemble(model string) bool { return p.identity.Topology.Ensemble(model) }
 
 // executor reports whether a model batches in flight, so that its executions are not

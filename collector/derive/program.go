@@ -31,9 +31,9 @@ type program struct {
 	caches []sizedCache
 	// objectives reports which objectives of the pool pages of the shape measure.
 	objectives []target.Check
-	// broken counts incomplete histograms of the shape.
-	broken uint64
-	// droppedModels counts the models that exceed the budget.
+	// broken counts incomplete histograms, droppedModels the models that exceed the
+	// budget.
+	broken        uint64
 	droppedModels int
 	// results counts the values that it computes once per page, see [oncePerPage].
 	results int
@@ -88,7 +88,6 @@ type computedSeries struct {
 // aliasSeries is a series with the value of another one.
 type aliasSeries struct{ series, original int }
 
-// series adds one series of a family and returns its number.
 func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
 	p.program.series = append(p.program.series, exposition.ComputedSeries{
 		Family: exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit},
@@ -100,22 +99,22 @@ func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
 // emit adds a series that is computed, unless eval is nil.
 func (p *Plan) emit(f *Family, lset labels.Labels, gate Gate, eval Eval) {
 	if eval != nil {
-		p.program.evals = append(p.program.evals, computedSeries{series: p.series(f, "", lset), gate: gate, eval: eval})
+		p.program.evals = append(p.program.evals, computedSeries{p.series(f, "", lset), gate, eval})
 	}
 }
 
 // pass adds a series for members of a group: the text of a single source, else what
 // they combine to.
-func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate Gate, g *group, members []int, shift int) {
+func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, g *group, members []int, shift int) {
+	n, gate := p.series(f, suffix, lset), p.gateOf(g)
 	if len(members) > 1 {
-		n := p.series(f, suffix, lset)
-		p.program.evals = append(p.program.evals, computedSeries{series: n, gate: gate, eval: combine(p.columnsOf(members), g.meaning.Combine)})
+		p.program.evals = append(p.program.evals, computedSeries{n, gate, combine(p.columnsOf(members), g.meaning.Combine)})
 		return
 	}
 	in := &p.sources[members[0]]
 	p.checkSample(in)
 	p.program.copies = append(p.program.copies, copiedSeries{
-		series: int32(p.series(f, suffix, lset)), place: in.Place, gate: gate, shift: uint8(shift),
+		series: int32(n), place: in.Place, gate: gate, shift: uint8(shift),
 		counter: in.meaning.Counter, notZero: in.meaning.NotZero,
 	})
 }

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func (p *Plan) ranks(groups []*group) []rank {
 		}
 	}
 	return slices.SortedFunc(maps.Keys(all), func(a, b rank) int {
-		return strings.Compare(a.model+"\x00"+a.number, b.model+"\x00"+b.number)
+		return cmp.Or(strings.Compare(a.model, b.model), strings.Compare(a.number, b.number))
 	})
 }
 
@@ -51,31 +52,30 @@ func (p *Plan) rankOf(source int) rank {
 // rankColumns returns the columns of groups that belong to a rank, or to several
 // together.
 func (p *Plan) rankColumns(groups []*group, wanted rank) []int {
-	return p.columnsIf(groups, func(r rank) bool {
-		return (r.model == wanted.model || r.model == "") && (r.number == wanted.number || r.number == "")
-	})
+	own, shared := p.columnsOfRank(groups, wanted)
+	return slices.Concat(own, shared)
 }
 
 // progressColumns returns the columns of groups that move with the work of a rank: its
 // own if it has any, since what ranks count together goes on while one stands still.
 func (p *Plan) progressColumns(groups []*group, wanted rank) []int {
-	own := p.columnsIf(groups, func(r rank) bool {
-		return wanted.number != "" && r.number == wanted.number && (r.model == wanted.model || r.model == "")
-	})
-	if len(own) > 0 {
+	if own, _ := p.columnsOfRank(groups, wanted); len(own) > 0 && wanted.number != "" {
 		return own
 	}
 	return p.rankColumns(groups, wanted)
 }
 
-// columnsIf returns the columns of groups whose ranks are wanted.
-func (p *Plan) columnsIf(groups []*group, wanted func(r rank) bool) (columns []int) {
+func (p *Plan) columnsOfRank(groups []*group, wanted rank) (own, shared []int) {
 	for _, g := range groups {
 		for _, m := range g.members {
-			if wanted(p.rankOf(m)) {
-				columns = append(columns, p.column(m))
+			switch r := p.rankOf(m); {
+			case r.model != wanted.model && r.model != "":
+			case r.number == wanted.number:
+				own = append(own, p.column(m))
+			case r.number == "":
+				shared = append(shared, p.column(m))
 			}
 		}
 	}
-	return columns
+	return own, shared
 }

@@ -21,6 +21,8 @@ type Rule struct {
 	// query is a PromQL query with the same result, see [InPromQL]; why explains why
 	// there is none.
 	query, why string
+	// formula is how it computes a value if the catalogue does not tell.
+	formula string
 	// typ is the type of the family if its name does not tell.
 	typ model.MetricType
 	// compile adds a series for every value that a page of a new shape can have. It is
@@ -28,7 +30,6 @@ type Rule struct {
 	compile func(p *Plan, f *Family)
 }
 
-// by adds labels that the formula sets.
 func (r Rule) by(names ...string) Rule {
 	r.labels = slices.Concat(r.labels, names)
 	return r
@@ -46,13 +47,16 @@ func (r Rule) because(why string) Rule {
 	return r
 }
 
-// typed sets the type of the family.
+func (r Rule) computes(formula string) Rule {
+	r.formula = formula
+	return r
+}
+
 func (r Rule) typed(typ model.MetricType) Rule {
 	r.typ = typ
 	return r
 }
 
-// scopeAndLabels returns the scope and the labels of the rule's series.
 func (r Rule) scopeAndLabels() (Scope, []string) {
 	scope, names := r.scope, slices.Clone(r.labels)
 	if r.like != "" {
@@ -81,7 +85,7 @@ func copyOf(signal engine.Signal) Rule {
 	return Rule{inputs: allOf(signal), like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, g := range p.groups[signal] {
 			if len(g.members) > 0 && !p.endsEarly(g) {
-				p.pass(f, "", g.labels, p.gateOf(g), g, g.members, g.meaning.Shift)
+				p.pass(f, "", g.labels, g, g.members, g.meaning.Shift)
 			}
 		}
 	}}
@@ -119,7 +123,7 @@ func copyOr(signal engine.Signal, t term) Rule {
 func byState(one string, first engine.Signal, other string, second engine.Signal) Rule {
 	pass := func(p *Plan, f *Family, state string, signal engine.Signal) {
 		for _, g := range p.groups[signal] {
-			p.pass(f, "", p.forModel(g.id, "state", state), p.gateOf(g), g, g.members, g.meaning.Shift)
+			p.pass(f, "", p.forModel(g.id, "state", state), g, g.members, g.meaning.Shift)
 		}
 	}
 	return Rule{inputs: anyOf(first, second), like: first, labels: []string{"state"}, why: whyShown, compile: func(p *Plan, f *Family) {
@@ -154,7 +158,9 @@ func perEntry(t term, checks ...string) Rule {
 	})
 }
 
-func rateOf(signal engine.Signal) Rule { return perEntry(rate(signal)).queried(rateQuery(signal)) }
+func rateOf(signal engine.Signal) Rule {
+	return perEntry(rate(signal)).queried(rateQuery(signal)).computes("rate(" + string(signal) + ")")
+}
 
 // share divides the growth of a counter by that of others together. It is at most 1:
 // servers may count a part before the whole, as vLLM does tokens that it finds in its
@@ -166,7 +172,8 @@ func share(part engine.Signal, whole ...engine.Signal) Rule {
 			all = append(all, p.groupsOf(s, id)...)
 		}
 		return transform(growthRatio(p.groupColumns(p.groupsOf(part, id)), p.groupColumns(all)), func(v float64) float64 { return min(v, 1) })
-	}}).queried("clamp_max(" + rateQuery(part) + " / " + rateQuery(whole[0]) + ", 1)")
+	}}).queried("clamp_max(" + rateQuery(part) + " / " + rateQuery(whole[0]) + ", 1)").
+		computes("rate(" + string(part) + ") / rate(" + string(whole[0]) + "), at most 1")
 }
 
 func info() Rule {

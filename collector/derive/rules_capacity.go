@@ -68,16 +68,6 @@ func headroom() Rule {
 	})
 }
 
-// The resources that may limit an engine.
-const (
-	limitedByCache   = "kv_cache"
-	limitedBySlots   = "slots"
-	limitedByPrefill = "prefill"
-	limitedByCore    = "core_queue"
-	limitedByNothing = "none"
-	limitedByUnknown = "unknown"
-)
-
 // limits holds the values that tell what limits an engine.
 type limits struct {
 	admitted, limit, waits, core, cache, paused, prefill Eval
@@ -102,19 +92,19 @@ func (l *limits) by(w *Window) (string, bool) {
 	saturated := okLimit && limit > 0 && now >= limit
 	switch {
 	case paused > 0 || cache >= full && waits > 0:
-		return limitedByCache, true
+		return "kv_cache", true
 	case saturated:
-		return limitedBySlots, true
+		return "slots", true
 	case waits > 0 && prefill > 0:
-		return limitedByPrefill, true
+		return "prefill", true
 	case waits > 0:
-		return limitedByUnknown, true
+		return "unknown", true
 	case l.core != nil && !okCore:
 		return "", false
 	case core > 0:
-		return limitedByCore, true
+		return "core_queue", true
 	}
-	return limitedByNothing, true
+	return "none", true
 }
 
 func limitedBy() Rule {
@@ -126,7 +116,7 @@ func limitedBy() Rule {
 			prefill: p.total(engine.RequestsPrefill, id),
 		}
 		limit := oncePerPage(p, l.by)
-		for _, resource := range []string{limitedBySlots, limitedByCache, limitedByPrefill, limitedByCore, limitedByNothing, limitedByUnknown} {
+		for _, resource := range []string{"slots", "kv_cache", "prefill", "core_queue", "none", "unknown"} {
 			p.emit(f, p.forModel(id, "resource", resource), p.gate(id, executorRuns, checkBlocks, checkFraction), func(w *Window) (float64, bool) {
 				by, ok := limit(w)
 				return flag(by == resource), ok

@@ -17,7 +17,6 @@ type histograms struct {
 	groups  func(p *Plan, id string, mv modelVersion) []*group
 }
 
-// observed returns the histograms of a signal of an engine.
 func observed(signal engine.Signal) histograms {
 	return histograms{signal: signal, inputs: allOf(signal), groups: func(p *Plan, id string, mv modelVersion) []*group { return p.exposed(signal, id, mv) }}
 }
@@ -56,9 +55,7 @@ func (p *Plan) forGroups(groups []*group, id string, mv modelVersion, pairs ...s
 
 // firstTokens returns the times to the first token: as exposed, or the times to the
 // first response of entry models that stream.
-func firstTokens() histograms {
-	return orFirstResponse(engine.FirstToken, true)
-}
+func firstTokens() histograms { return orFirstResponse(engine.FirstToken, true) }
 
 // wholeRequests returns the times of requests: as exposed by an engine, or by a model
 // that does not hand them over, or the times to the first response of entry models that
@@ -116,7 +113,6 @@ func (p *Plan) streams(name string) (streams, known bool) {
 
 func (p *Plan) meanOver(groups []*group) Eval { return growthRatio(p.observations(groups)) }
 
-// observations returns the columns of the sums and counts of histograms.
 func (p *Plan) observations(groups []*group) (sums, counts []int) {
 	for _, g := range groups {
 		sums = append(sums, p.columnsOf(g.sum)...)
@@ -129,10 +125,9 @@ func mean(h histograms) Rule {
 	name := Prefix + string(h.signal)
 	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
 		p.emit(f, lset, p.gatesOf(groups), p.meanOver(groups))
-	}).queried("rate(" + name + "_sum[1m]) / rate(" + name + "_count[1m])")
+	}).queried("rate(" + name + "_sum[1m]) / rate(" + name + "_count[1m])").computes("rate(sum) / rate(count) of " + string(h.signal))
 }
 
-// durations returns the signals that [Plan.duration] needs.
 func durations() inputs {
 	return anyOf(engine.RequestDuration).or(allOf(engine.ModelRequestSeconds, engine.ModelSuccess))
 }

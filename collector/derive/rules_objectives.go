@@ -17,7 +17,6 @@ import (
 // grow as long as the server's do: they depend on nothing else, so that a restart of
 // the exporter loses only the maximum of a [netCounter].
 type objective struct {
-	name   ObjectiveName
 	labels labels.Labels
 	gate   Gate
 	// all counts the requests, lower and upper are bounds of how many were bad.
@@ -42,23 +41,17 @@ func objectiveHistograms() map[ObjectiveName]histograms {
 
 func objectiveRequests() Rule {
 	return eachObjective(func(p *Plan, f *Family, o *objective) {
-		p.emit(f, withLabel(o.labels, labelSLO, string(o.name)), o.gate, o.all)
+		p.emit(f, o.labels, o.gate, o.all)
 	})
 }
 
 // objectiveBad counts the requests that were not good, as two bounds.
 func objectiveBad() Rule {
 	return eachObjective(func(p *Plan, f *Family, o *objective) {
-		b := labels.NewBuilder(o.labels).Set(labelSLO, string(o.name))
-		p.emit(f, b.Set(labelBound, "lower").Labels(), o.gate, o.lower)
-		p.emit(f, b.Set(labelBound, "upper").Labels(), o.gate, o.upper)
-	}).by(labelBound)
+		p.emit(f, withLabel(o.labels, "bound", "lower"), o.gate, o.lower)
+		p.emit(f, withLabel(o.labels, "bound", "upper"), o.gate, o.upper)
+	}).by("bound")
 }
-
-const (
-	labelSLO   = "slo"
-	labelBound = "bound"
-)
 
 // eachObjective returns a rule that calls add for each objective of each model version.
 func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
@@ -69,7 +62,7 @@ func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
 				add(p, f, o)
 			}
 		}
-	}}.by("model", labelSLO, "version")
+	}}.by("model", "slo", "version")
 }
 
 // measurable reports for each objective of the pool whether it is measured, and leaves
@@ -78,11 +71,11 @@ func (p *Plan) measurable() []target.Check {
 	var all []target.Check
 	for _, want := range p.objectives {
 		measured, reason := p.measure(want)
-		switch {
-		case len(measured) > 0:
-			all = append(all, target.Check{Name: string(want.Name), OK: true, Reason: measured[0].reason})
-		case reason != "":
-			all = append(all, target.Check{Name: string(want.Name), Reason: reason})
+		if len(measured) > 0 {
+			reason = measured[0].reason
+		}
+		if reason != "" {
+			all = append(all, target.Check{Name: string(want.Name), OK: len(measured) > 0, Reason: reason})
 		}
 	}
 	return all
@@ -102,7 +95,7 @@ func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
 		for _, mv := range p.modelVersions(id) {
 			o, why := one(id, mv)
 			if o != nil {
-				o.name = want.Name
+				o.labels = withLabel(o.labels, "slo", string(want.Name))
 				measured = append(measured, o)
 			} else if reason == "" {
 				reason = why
@@ -133,7 +126,7 @@ func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64)
 		return nil, name + " may end when a request is handed over, long before its last token"
 	}
 	last := len(g.buckets) - 1
-	up := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.bound/math.Pow10(g.meaning.Shift), seconds) })
+	up := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.bound, seconds) })
 	if up == last {
 		return nil, fmt.Sprintf("the largest bucket of %s ends at %s: slower requests cannot be told apart", name, secondsOf(g, last-1))
 	}
@@ -142,7 +135,7 @@ func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64)
 	o := &objective{labels: p.forGroups(groups, id, mv), gate: p.gateOf(g), lower: beyond(all, count(up))}
 	o.all = pairwise(all, o.lower, func(n, _ float64) float64 { return n })
 	o.upper, o.reason = o.lower, fmt.Sprintf("a bucket of %s ends at the target", name)
-	if between := !atLeast(seconds, g.buckets[up].bound/math.Pow10(g.meaning.Shift)); between {
+	if between := !atLeast(seconds, g.buckets[up].bound); between {
 		below := "0 s"
 		o.upper = o.all
 		if up > 0 {
@@ -159,7 +152,7 @@ func atLeast(bound, seconds float64) bool { return bound >= seconds*(1-1e-9) }
 
 // secondsOf formats the bound of a bucket for humans.
 func secondsOf(g *group, i int) string {
-	return strconv.FormatFloat(g.buckets[i].bound/math.Pow10(g.meaning.Shift), 'g', 6, 64) + " s"
+	return strconv.FormatFloat(g.buckets[i].bound, 'g', 6, 64) + " s"
 }
 
 // beyond returns how many of all are not in a bucket, without a value if that is negative.
@@ -171,8 +164,8 @@ func beyond(all, in Eval) Eval {
 	}
 }
 
-// available counts the requests of a model version that did not fail by the server's
-// fault.
+// available counts the requests of a model version, and those that failed by the
+// server's fault.
 func (p *Plan) available(id string, mv modelVersion) (*objective, string) {
 	o := p.outcome(id, mv)
 	if o == nil {
@@ -189,13 +182,9 @@ func (p *Plan) available(id string, mv modelVersion) (*objective, string) {
 	}
 	return &objective{
 		labels: p.forModelVersion(id, mv), gate: p.gate(id, checkFrozen, checkSurvived),
-		all:   func(w *Window) (float64, bool) { return o.soFar(w, classOrder...) },
-		lower: func(w *Window) (float64, bool) { return o.soFar(w, engine.ClassServer) },
-		upper: func(w *Window) (float64, bool) {
-			lower, ok := o.soFar(w, engine.ClassServer)
-			double, also := w.totals(server.double)
-			return lower + double/2, ok && also
-		},
+		all:    func(w *Window) (float64, bool) { return o.soFar(w, classOrder...) },
+		lower:  func(w *Window) (float64, bool) { return o.soFar(w, engine.ClassServer) },
+		upper:  func(w *Window) (float64, bool) { return w.totals(server.columns()) },
 		reason: "requests are counted by how they ended",
 	}, ""
 }
@@ -206,12 +195,7 @@ func (o *outcome) soFar(w *Window, classes ...engine.Class) (float64, bool) {
 	sum := 0.0
 	for _, class := range classes {
 		t := o.tally(class)
-		counted, ok := t.soFar(w)
-		if !ok {
-			return 0, false
-		}
-		double, _ := w.totals(t.double)
-		sum += counted - double/2
+		sum += sumOf(w.current, t.columns()) - sumOf(w.current, t.double)/2
 	}
-	return sum, true
+	return sum, !math.IsNaN(sum)
 }

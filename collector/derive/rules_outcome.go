@@ -15,6 +15,10 @@ import (
 // server counts by model, else the zero value, which stands for the id itself.
 type modelVersion struct{ model, version string }
 
+func (p *Plan) versionOf(source int) modelVersion {
+	return modelVersion{p.sources[source].Model, p.sources[source].Version}
+}
+
 // modelVersions returns those of a model id in order.
 func (p *Plan) modelVersions(id string) []modelVersion {
 	seen := make(map[modelVersion]bool)
@@ -28,18 +32,14 @@ func (p *Plan) modelVersions(id string) []modelVersion {
 	if len(seen) == 0 {
 		return []modelVersion{{}}
 	}
-	return slices.SortedFunc(maps.Keys(seen), func(a, b modelVersion) int {
-		return cmp.Or(strings.Compare(a.model, b.model), strings.Compare(a.version, b.version))
-	})
+	return slices.SortedFunc(maps.Keys(seen), modelVersion.compare)
 }
 
 // countsOwnRequests reports whether a model counts its own requests when they end, as
 // one does that measures its engine.
 func (p *Plan) countsOwnRequests(id string, mv modelVersion) bool {
 	return p.countsFailures && slices.ContainsFunc(p.groupsOf(engine.EngineHeartbeat, id), func(g *group) bool {
-		return slices.ContainsFunc(g.members, func(m int) bool {
-			return p.sources[m].Model == mv.model && p.sources[m].Version == mv.version
-		})
+		return slices.ContainsFunc(g.members, func(m int) bool { return p.versionOf(m) == mv })
 	})
 }
 
@@ -57,7 +57,6 @@ func (p *Plan) versionGroups(signal engine.Signal, id string, mv modelVersion) [
 	})
 }
 
-// forModelVersion returns the labels of a model version, with further pairs.
 func (p *Plan) forModelVersion(id string, mv modelVersion, pairs ...string) labels.Labels {
 	if mv.model != "" {
 		pairs = append(slices.Clone(pairs), "model", mv.model, "version", mv.version)
@@ -94,7 +93,7 @@ type outcome struct {
 	ended func(w *Window) (endedRequests, bool)
 }
 
-// endedRequests is how many requests ended since a row, that many seconds ago.
+// endedRequests is how many requests ended since a row, seconds ago.
 type endedRequests struct {
 	row            int
 	seconds, total float64
@@ -112,10 +111,8 @@ type tally struct {
 
 // netOf returns the net counter of a reason, or nil.
 func (t *tally) netOf(reason string) *netCounter {
-	for _, n := range t.net {
-		if n.reason == reason {
-			return n
-		}
+	if i := slices.IndexFunc(t.net, func(n *netCounter) bool { return n.reason == reason }); i >= 0 {
+		return t.net[i]
 	}
 	return nil
 }
@@ -128,12 +125,10 @@ var classOrder = append(engine.Classes(), engine.ClassUnknown)
 // outcome returns the outcome of a model version, or nil if it has no counters.
 func (p *Plan) outcome(id string, mv modelVersion) *outcome {
 	key := [3]string{id, mv.model, mv.version}
-	o, ok := p.outcomes[key]
-	if !ok {
-		o = p.newOutcome(id, mv)
-		p.outcomes[key] = o
+	if _, ok := p.outcomes[key]; !ok {
+		p.outcomes[key] = p.newOutcome(id, mv)
 	}
-	return o
+	return p.outcomes[key]
 }
 
 func (p *Plan) newOutcome(id string, mv modelVersion) *outcome {
@@ -180,14 +175,13 @@ func (p *Plan) repeatedBy(g *group) (columns []int) {
 	return columns
 }
 
-// soFar returns how often requests of the class, and of no other, were counted since
-// the server started.
-func (t *tally) soFar(w *Window) (float64, bool) {
+// columns returns those that count requests of the class, and of no other.
+func (t *tally) columns() []int {
 	columns := slices.Concat(t.single, t.double)
 	for _, n := range t.net {
 		columns = append(columns, n.column)
 	}
-	return w.totals(columns)
+	return columns
 }
 
 // addSteps adds the counters that limit how many failures were counted only once.
@@ -252,7 +246,6 @@ func (p *Plan) recounted(id string, mv modelVersion) map[string][]int {
 	return columns
 }
 
-// tally returns the counters of a class, an empty tally if it has none.
 func (o *outcome) tally(class engine.Class) *tally { return cmp.Or(o.classes[class], &tally{}) }
 
 // add adds the counters of a group, less those of requests that they count once more.
@@ -320,9 +313,7 @@ func (o *outcome) total(w *Window, row int) (sum float64) {
 
 // counted reports whether a request of a class was ever counted.
 func (o *outcome) counted(w *Window, class engine.Class) bool {
-	t, positive := o.tally(class), func(column int) bool { return w.current[column] > 0 }
-	return slices.ContainsFunc(t.single, positive) || slices.ContainsFunc(t.double, positive) ||
-		slices.ContainsFunc(t.net, func(n *netCounter) bool { return positive(n.column) })
+	return slices.ContainsFunc(o.tally(class).columns(), func(column int) bool { return w.current[column] > 0 })
 }
 
 func requestRate() Rule {
@@ -389,11 +380,11 @@ func requestsTotal() Rule {
 			return
 		}
 		for _, class := range p.classes(o) {
-			e := Eval(o.tally(class).soFar)
+			columns := o.tally(class).columns()
 			if class == engine.ClassOK && mv.model != "" && !o.complete {
 				class = engine.ClassUnknown
 			}
-			p.emit(f, p.forModelVersion(id, mv, labelClass, string(class)), p.gate(id, checkFrozen, checkSurvived), e)
+			p.emit(f, p.forModelVersion(id, mv, labelClass, string(class)), p.gate(id, checkFrozen, checkSurvived), func(w *Window) (float64, bool) { return w.totals(columns) })
 		}
 	}).by(labelClass).because(whyShown)
 }

@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"math"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -44,7 +43,8 @@ func percentiles(h histograms, summaries ...engine.Signal) Rule {
 	if len(summaries) > 0 {
 		return rule.because("for a Triton without the histogram it is the quantile of its own summary")
 	}
-	return rule.queried("histogram_quantile(0.95, rate(" + Prefix + string(h.signal) + "_bucket[1m]))")
+	return rule.queried("histogram_quantile(0.95, rate(" + Prefix + string(h.signal) + "_bucket[1m]))").
+		computes("quantile of " + string(h.signal) + " over the window")
 }
 
 // aboveBound exposes the share of the observations of the window above the largest bound of
@@ -64,7 +64,8 @@ func aboveBound(h histograms) Rule {
 			}
 			return 1 - grown[last-1]/grown[last], true
 		})
-	}).queried("1 - max without (le) (rate(" + name + `_bucket{le!="+Inf"}[1m])) / rate(` + name + "_count[1m])")
+	}).queried("1 - max without (le) (rate(" + name + `_bucket{le!="+Inf"}[1m])) / rate(` + name + "_count[1m])").
+		computes("1 - rate(bucket of the largest bound) / rate(count) of " + string(h.signal))
 }
 
 // passQuantiles passes on the quantiles of a summary.
@@ -95,9 +96,8 @@ func (p *Plan) windowHistogram(groups []*group) *windowHistogram {
 	}
 	h := &windowHistogram{}
 	var columns [][]int
-	divisor := math.Pow10(groups[0].meaning.Shift)
 	for _, b := range groups[0].buckets {
-		h.bounds = append(h.bounds, b.bound/divisor)
+		h.bounds = append(h.bounds, b.bound)
 		columns = append(columns, p.columnsOf(b.members))
 	}
 	all := slices.Concat(columns...)

@@ -1,11 +1,15 @@
 package derive
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+import (
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
 
 // pending returns what waits in Triton's own queues for a model id.
 func (p *Plan) pending(id string) Eval { return p.sum(p.queues(id)) }
 
-// queues returns those queues. Ensembles have none of their own (core
+// queues returns Triton's own queues for a model id. Ensembles have none (core
 // ensemble_scheduler.cc); what waits for a model behind the LLM is tokens of running
 // requests.
 func (p *Plan) queues(id string) []*group {
@@ -30,12 +34,9 @@ func queueDepth() Rule {
 // queuedByCore reports whether all models of an id are known to take their requests
 // from Triton's queue one batch at a time.
 func (p *Plan) queuedByCore(id string) bool {
-	for _, g := range p.groupsOf(engine.ModelPending, id) {
-		if !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.groupsOf(engine.ModelPending, id), func(g *group) bool {
+		return !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model)
+	})
 }
 
 func queueSplit() Rule {
@@ -54,7 +55,7 @@ func saturated() Rule {
 		if p.runsFull(id) == nil {
 			return nil
 		}
-		return transform(p.total(engine.RequestsWaiting, id), func(n float64) float64 { return flag(n > 0) })
+		return positive(p.total(engine.RequestsWaiting, id))
 	}}
 	return perEntry(orElse(transformTerm(full, combineTerms(admitted(), requestsLimit(), ratio)), waits), executorRuns)
 }
@@ -154,10 +155,8 @@ func (p *Plan) orIdle(id string, asked Eval) Eval {
 		case moves && v <= 1:
 			return 0, true
 		}
-		for _, c := range ended {
-			if w.since[c] == never || w.now-w.changed[c] < w.length {
-				return v, ok
-			}
+		if slices.ContainsFunc(ended, func(c int) bool { return w.since[c] == never || w.now-w.changed[c] < w.length }) {
+			return v, ok
 		}
 		return 0, len(ended) > 0
 	}

@@ -1,6 +1,10 @@
 package derive
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+import (
+	"cmp"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
 
 // estimate exposes the rate of a gauge of the last iteration if each iteration since the
 // page before was like it. It takes the first of the gauges that the page has once.
@@ -41,10 +45,7 @@ func byTokens(in inputs, eval func(p *Plan, tokens []int) Eval) Rule {
 
 func tokensPerGPU() Rule {
 	return byTokens(anyOf(engine.GPUMemoryTotal, engine.GPUUtilization), func(p *Plan, tokens []int) Eval {
-		gpus := len(p.groups[engine.GPUMemoryTotal])
-		if gpus == 0 {
-			gpus = len(p.groups[engine.GPUUtilization])
-		}
+		gpus := cmp.Or(len(p.groups[engine.GPUMemoryTotal]), len(p.groups[engine.GPUUtilization]))
 		return ratio(growthRate(tokens), constant(float64(gpus)))
 	})
 }

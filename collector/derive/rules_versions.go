@@ -2,24 +2,23 @@ package derive
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
-
-// labelThan is the version that another one is compared with.
-const labelThan = "than"
 
 // pair is two versions of one model that clients can call side by side.
 type pair struct{ newer, older modelVersion }
 
 // pairs returns each version of each entry model of an id with the one before it.
 func (p *Plan) pairs(id string) []pair {
-	versions := slices.Clone(p.modelVersions(id))
-	slices.SortStableFunc(versions, func(a, b modelVersion) int {
-		return cmp.Or(cmp.Compare(a.model, b.model), compareVersions(a.version, b.version))
-	})
+	versions := p.modelVersions(id)
 	var all []pair
 	for i := 1; i < len(versions); i++ {
 		if versions[i].model == versions[i-1].model {
@@ -29,15 +28,16 @@ func (p *Plan) pairs(id string) []pair {
 	return all
 }
 
-// compareVersions orders the versions of a model, which Triton takes from the names of
-// folders: numbers by value.
-func compareVersions(a, b string) int {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	if errX == nil && errY == nil {
-		return cmp.Compare(x, y)
+// compare orders the versions of models, which Triton takes from the names of folders:
+// numbers by value, before others.
+func (mv modelVersion) compare(other modelVersion) int {
+	number := func(version string) uint64 {
+		if n, err := strconv.ParseUint(version, 10, 64); err == nil {
+			return n
+		}
+		return math.MaxUint64
 	}
-	return cmp.Compare(a, b)
+	return cmp.Or(strings.Compare(mv.model, other.model), cmp.Compare(number(mv.version), number(other.version)), strings.Compare(mv.version, other.version))
 }
 
 // intervalEval computes by how much one version exceeds another.
@@ -79,11 +79,10 @@ func compareDurations() comparison {
 		if !p.trusted(both.newer.model) {
 			return nil, nil
 		}
-		columns := func(mv modelVersion) (sums, counts []int) {
-			return p.groupColumns(p.versionGroups(engine.ModelRequestSeconds, id, mv)), p.groupColumns(p.versionGroups(engine.ModelSuccess, id, mv))
-		}
 		gate := every(p.gate(id, checkFrozen), p.gate(both.newer.model, checkDurations))
-		return means(both, columns), gate
+		return means(both, func(mv modelVersion) (sums, counts []int) {
+			return p.groupColumns(p.versionGroups(engine.ModelRequestSeconds, id, mv)), p.groupColumns(p.versionGroups(engine.ModelSuccess, id, mv))
+		}), gate
 	}}
 }
 
@@ -105,20 +104,17 @@ func means(both pair, columns func(mv modelVersion) (sums, counts []int)) interv
 	return func(w *Window) (interval, bool) {
 		a, okA := w.sampled(sumA, countA)
 		b, okB := w.sampled(sumB, countB)
-		if !okA || !okB {
-			return interval{}, false
-		}
-		return meansDiffer(a, b), true
+		return meansDiffer(a, b), okA && okB
 	}
 }
 
 // compared returns a rule that calls add for each two versions of an entry model, with
-// the pairs of labels that name them.
-func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, named []string)) Rule {
-	return Rule{inputs: in, scope: OfModel, labels: []string{"version", labelThan}, why: whyPages, compile: func(p *Plan, f *Family) {
+// the labels that name them.
+func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, lset labels.Labels)) Rule {
+	return Rule{inputs: in, scope: OfModel, labels: []string{"version", "than"}, why: whyPages, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
 			for _, both := range p.pairs(id) {
-				add(p, f, id, both, []string{"model", both.newer.model, "version", both.newer.version, labelThan, both.older.version})
+				add(p, f, id, both, p.forModelVersion(id, both.newer, "than", both.older.version))
 			}
 		}
 	}}
@@ -126,14 +122,14 @@ func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, name
 
 // bounds exposes the interval of the difference of each two versions.
 func bounds(c comparison) Rule {
-	return compared(c.inputs, func(p *Plan, f *Family, id string, both pair, named []string) {
+	return compared(c.inputs, func(p *Plan, f *Family, id string, both pair, lset labels.Labels) {
 		d, gate := c.compare(p, id, both)
 		if d == nil {
 			return
 		}
 		d = oncePerPage(p, d)
 		for _, bound := range []string{"lower", "upper"} {
-			p.emit(f, p.forModel(id, slices.Concat(named, []string{labelBound, bound})...), gate, func(w *Window) (float64, bool) {
+			p.emit(f, withLabel(lset, "bound", bound), gate, func(w *Window) (float64, bool) {
 				v, ok := d(w)
 				if bound == "lower" {
 					return v.lower, ok
@@ -141,7 +137,7 @@ func bounds(c comparison) Rule {
 				return v.upper, ok
 			})
 		}
-	}).by(labelBound)
+	}).by("bound")
 }
 
 // worse reports in what the newer of two versions is certainly worse.
@@ -150,10 +146,10 @@ func worse() Rule {
 	for _, name := range sorted(comparisons()) {
 		in = in.or(comparisons()[name].inputs)
 	}
-	return compared(in, func(p *Plan, f *Family, id string, both pair, named []string) {
+	return compared(in, func(p *Plan, f *Family, id string, both pair, lset labels.Labels) {
 		for _, name := range sorted(comparisons()) {
 			if d, gate := comparisons()[name].compare(p, id, both); d != nil {
-				p.emit(f, p.forModel(id, slices.Concat(named, []string{"by", name})...), gate, func(w *Window) (float64, bool) {
+				p.emit(f, withLabel(lset, "by", name), gate, func(w *Window) (float64, bool) {
 					v, ok := d(w)
 					return flag(v.lower > 0), ok
 				})
@@ -166,17 +162,14 @@ func worse() Rule {
 func tokensByVersion(signal engine.Signal) Rule {
 	return Rule{inputs: allOf(signal, engine.ModelSuccess), scope: OfModel, labels: []string{"version"}, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, g := range p.groups[signal] {
-			var all []modelVersion
 			members := make(map[modelVersion][]int)
 			for _, m := range g.members {
-				mv := modelVersion{p.sources[m].Model, p.sources[m].Version}
-				if mv.version != "" && members[mv] == nil {
-					all = append(all, mv)
-				}
-				members[mv] = append(members[mv], m)
+				members[p.versionOf(m)] = append(members[p.versionOf(m)], m)
 			}
-			for _, mv := range all {
-				p.emit(f, p.forModelVersion(g.id, mv), p.gateOf(g), combine(p.columnsOf(members[mv]), engine.Sum))
+			for _, mv := range slices.SortedFunc(maps.Keys(members), modelVersion.compare) {
+				if mv.version != "" {
+					p.emit(f, p.forModelVersion(g.id, mv), p.gateOf(g), combine(p.columnsOf(members[mv]), engine.Sum))
+				}
 			}
 		}
 	}}

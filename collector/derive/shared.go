@@ -57,12 +57,13 @@ func (o *Options) takenAliases(page *exposition.Shape) map[string]bool {
 	if o.RawHidden || len(o.Aliases) == 0 {
 		return nil
 	}
-	taken := map[string]bool{cacheConfig: false}
+	names := []string{cacheConfig}
 	for _, a := range Aliases() {
-		taken[a.Name] = false
+		names = append(names, a.Name)
 	}
+	taken := make(map[string]bool)
 	for _, f := range page.Families() {
-		if _, alias := taken[f.Name]; alias {
+		if slices.Contains(names, f.Name) {
 			taken[f.Name] = true
 		}
 	}

@@ -88,7 +88,7 @@ type group struct {
 	sum, count         []int
 }
 
-// point is a bucket of a histogram or a quantile of a summary.
+// point is a bucket of a histogram, its bound in base units, or a quantile of a summary.
 type point struct {
 	bound   float64
 	text    string
@@ -135,18 +135,22 @@ func (g *group) add(i int, part engine.Part, lset labels.Labels) {
 	case engine.PartCount:
 		g.count = append(g.count, i)
 	case engine.PartBucket:
-		g.buckets = addPoint(g.buckets, lset.Get("le"), i)
+		g.buckets = addPoint(g.buckets, lset.Get("le"), g.meaning.Shift, i)
 	case engine.PartQuantile:
-		g.quantiles = addPoint(g.quantiles, lset.Get("quantile"), i)
+		g.quantiles = addPoint(g.quantiles, lset.Get("quantile"), 0, i)
 	}
 }
 
-// addPoint adds a source to the point with its bound. It ignores bounds that are not
-// numbers.
-func addPoint(points []point, text string, i int) []point {
+// addPoint adds a source to the point with its bound, whose decimal point it moves. It
+// ignores bounds that are not numbers.
+func addPoint(points []point, text string, shift, i int) []point {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v != v {
 		return points
+	}
+	if shift != 0 && !math.IsInf(v, 0) {
+		v /= math.Pow10(shift)
+		text = string(exposition.AppendFloat(nil, v))
 	}
 	for n := range points {
 		if points[n].bound == v {

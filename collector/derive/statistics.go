@@ -67,34 +67,20 @@ func (w *Window) sampled(sumColumns, countColumns []int) (sample, bool) {
 	if !ok {
 		return sample{}, false
 	}
-	sums, counts := w.increases(row, sumColumns), w.increases(row, countColumns)
+	rows := w.rows[row:]
+	grown := func(i int, columns []int) float64 { return max(sumOf(rows[i], columns)-sumOf(rows[i-1], columns), 0) }
 	var sum, count float64
-	for i := range sums {
-		sum, count = sum+sums[i], count+counts[i]
+	for i := 1; i < len(rows); i++ {
+		sum, count = sum+grown(i, sumColumns), count+grown(i, countColumns)
 	}
 	s := sample{mean: sum / count}
-	for i, n := range counts {
-		if n > 0 {
-			off := sums[i]/n - s.mean
+	for i := 1; i < len(rows); i++ {
+		if n := grown(i, countColumns); n > 0 {
+			off := grown(i, sumColumns)/n - s.mean
 			s.variance += n * off * off
 			s.batches++
 		}
 	}
-	if s.batches < minBatches {
-		return sample{}, false
-	}
 	s.variance /= float64(s.batches-1) * count
-	return s, true
-}
-
-// increases returns how much counters grew together from each page of a stretch to the
-// next.
-func (w *Window) increases(row int, columns []int) []float64 {
-	var all []float64
-	before := sumOf(w.row(row), columns)
-	for row = w.next(row); row >= 0; row = w.next(row) {
-		now := sumOf(w.row(row), columns)
-		all, before = append(all, max(now-before, 0)), now
-	}
-	return all
+	return s, s.batches >= minBatches
 }

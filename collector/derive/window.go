@@ -2,7 +2,7 @@ package derive
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"time"
 )
 
@@ -14,10 +14,12 @@ const maxRows = 120
 // Window stores the values of a target's inputs over its length. A column is one
 // input; NaN stands for a value that was absent or not finite.
 type Window struct {
-	ring
-
 	length, gap int64
 	counter     []bool
+
+	// times and rows are those of the stored pages, the oldest first.
+	times []int64
+	rows  [][]float64
 
 	now     int64
 	current []float64
@@ -35,19 +37,6 @@ type Window struct {
 	// results holds what rules computed for the newest page, see [oncePerPage].
 	results []any
 }
-
-// ring holds the rows of a window in a ring buffer.
-type ring struct {
-	times        []int64
-	rows         []float64
-	columns      int
-	first, count int
-	// oldestRow is the first stored row within the window, oldestTime its time.
-	oldestRow  int
-	oldestTime int64
-}
-
-func (r *ring) row(row int) []float64 { return r.rows[row*r.columns : (row+1)*r.columns] }
 
 // Stats counts what interrupted windows.
 type Stats struct {
@@ -74,40 +63,28 @@ const never = math.MaxInt64
 // reports which of its columns are counters.
 func newWindow(length, interval time.Duration, counter []bool) *Window {
 	n := len(counter)
-	size := maxRows
-	if interval > 0 {
-		size = int(min(length/interval, maxRows))
-	}
-	size += 3
-	w := &Window{
-		ring:  ring{times: make([]int64, size), rows: make([]float64, size*n), columns: n},
+	return &Window{
 		stats: &Stats{}, length: int64(length), gap: int64(lateAfter * float64(interval)), counter: counter,
-		current: make([]float64, n), since: make([]int64, n), changed: make([]int64, n),
-		reset: make([]int64, n), resetBefore: make([]int64, n),
+		current: slices.Repeat([]float64{math.NaN()}, n), since: slices.Repeat([]int64{never}, n), changed: make([]int64, n),
+		reset: slices.Repeat([]int64{-1}, n), resetBefore: slices.Repeat([]int64{-1}, n),
 	}
-	for i := range w.current {
-		w.current[i], w.since[i], w.reset[i], w.resetBefore[i] = math.NaN(), never, -1, -1
-	}
-	return w
 }
 
 // adopt takes over the columns of an older window; from maps each column to the old
 // one, or to -1 if it is new.
 func (w *Window) adopt(old *Window, from []int) {
-	rows, columns := w.rows, w.columns
-	w.ring, w.now, w.unbroken = old.ring, old.now, old.unbroken
-	w.rows, w.columns = rows, columns
+	w.times, w.now, w.unbroken = old.times, old.now, old.unbroken
+	for range old.rows {
+		w.rows = append(w.rows, slices.Clone(w.current))
+	}
 	for i, o := range from {
-		if o >= 0 {
-			w.current[i], w.since[i], w.changed[i] = old.current[o], old.since[o], old.changed[o]
-			w.reset[i], w.resetBefore[i] = old.reset[o], old.resetBefore[o]
+		if o < 0 {
+			continue
 		}
-		for r := range w.times {
-			v := math.NaN()
-			if o >= 0 {
-				v = old.row(r)[o]
-			}
-			w.row(r)[i] = v
+		w.current[i], w.since[i], w.changed[i] = old.current[o], old.since[o], old.changed[o]
+		w.reset[i], w.resetBefore[i] = old.reset[o], old.resetBefore[o]
+		for r := range w.rows {
+			w.rows[r][i] = old.rows[r][o]
 		}
 	}
 }
@@ -115,13 +92,13 @@ func (w *Window) adopt(old *Window, from []int) {
 // startAtZero sets columns to 0 on all pages so far: those of counters that servers
 // expose only after their first event.
 func (w *Window) startAtZero(columns []int) {
-	if w.count == 0 {
+	if len(w.rows) == 0 {
 		return
 	}
 	for _, i := range columns {
 		w.current[i], w.since[i] = 0, w.unbroken
-		for r := range w.times {
-			w.row(r)[i] = 0
+		for _, row := range w.rows {
+			row[i] = 0
 		}
 	}
 }
@@ -130,12 +107,13 @@ func (w *Window) startAtZero(columns []int) {
 // unchanged, if the page is not younger than the last one. Nothing is computed across
 // a page that does not continue the one before.
 func (w *Window) push(now int64, row []float64, t transition) bool {
-	if w.count > 0 && now <= w.now {
+	first := len(w.rows) == 0
+	if !first && now <= w.now {
 		w.stats.ClockJumps++
 		return false
 	}
-	contiguous := w.count > 0 && now-w.now <= w.gap
-	if w.count > 0 && !contiguous {
+	contiguous := !first && now-w.now <= w.gap
+	if !first && !contiguous {
 		w.stats.Gaps++
 	}
 	if t != continues {
@@ -154,7 +132,6 @@ func (w *Window) push(now int64, row []float64, t transition) bool {
 	}
 	w.now = now
 	w.store()
-	w.oldestRow, w.oldestTime = w.search(w.now - w.length)
 	return true
 }
 
@@ -179,21 +156,19 @@ func (w *Window) step(i int, v float64, now int64, contiguous bool) (decreased b
 	return decreased
 }
 
-// store copies the current row into the ring, unless the last stored one is too
-// recent, and drops rows that no rule can reach any more.
+// store stores the current row in place of those that no rule can reach any more,
+// unless the last stored one is too recent.
 func (w *Window) store() {
-	size := len(w.times)
-	if w.count > 0 && w.now-w.times[(w.first+w.count-1)%size] < w.length/maxRows {
+	if n := len(w.times); n > 0 && w.now-w.times[n-1] < w.length/maxRows {
 		return
 	}
-	for w.count > 0 && (w.count == size || w.times[w.first] < w.now-w.length) {
-		w.first = (w.first + 1) % size
-		w.count--
+	var row []float64
+	expired, _ := slices.BinarySearch(w.times, w.now-w.length)
+	if expired > 0 {
+		row = w.rows[0]
 	}
-	slot := (w.first + w.count) % size
-	w.times[slot] = w.now
-	copy(w.row(slot), w.current)
-	w.count++
+	w.times = append(slices.Delete(w.times, 0, expired), w.now)
+	w.rows = append(slices.Delete(w.rows, 0, expired), append(row[:0], w.current...))
 }
 
 // Last returns the newest value of a column, or false if it has none.
@@ -205,13 +180,20 @@ func (w *Window) Last(column int) (float64, bool) {
 // Before returns the value that a column had on the page before, or on the last one
 // that was stored, and NaN if it had none.
 func (w *Window) Before(column int) float64 {
-	size := len(w.times)
-	for n := w.count - 1; n >= max(w.count-2, 0); n-- {
-		if row := (w.first + n) % size; w.times[row] < w.now {
-			return w.row(row)[column]
-		}
+	rows := w.earlier(0)
+	if len(rows) == 0 {
+		return math.NaN()
 	}
-	return math.NaN()
+	return rows[len(rows)-1][column]
+}
+
+// earlier returns the stored rows from one on that are older than the newest page.
+func (w *Window) earlier(row int) [][]float64 {
+	last := len(w.rows) - 1
+	if last >= 0 && w.times[last] < w.now {
+		last++
+	}
+	return w.rows[row:max(last, 0)]
 }
 
 // Increase returns how much counters grew together and over how many seconds: over
@@ -239,7 +221,7 @@ func (w *Window) stretch(columns []int) (row int, seconds float64, ok bool) {
 // increaseFrom returns how much counters grew together since the first row of a
 // stretch.
 func (w *Window) increaseFrom(row int, columns []int) float64 {
-	first, sum := w.row(row), 0.0
+	first, sum := w.rows[row], 0.0
 	for _, c := range columns {
 		sum += w.current[c] - first[c]
 	}
@@ -258,8 +240,8 @@ func (w *Window) Mean(column int) (float64, bool) {
 // meanFrom returns the mean of the sum of gauges over the pages of a stretch.
 func (w *Window) meanFrom(row int, columns []int) float64 {
 	sum, n := sumOf(w.current, columns), 1
-	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
-		sum += sumOf(w.row(row), columns)
+	for _, earlier := range w.earlier(row) {
+		sum += sumOf(earlier, columns)
 		n++
 	}
 	return sum / float64(n)
@@ -273,15 +255,13 @@ func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	if start >= w.now || math.IsNaN(w.current[gauge]) {
 		return 0, 0, false
 	}
-	before := w.row(row)
-	for t := start; t < w.now; {
-		row = w.next(row)
+	rows := w.earlier(row)
+	for i, before := range rows {
 		next := w.current
-		if t = w.now; row >= 0 && w.times[row] < w.now {
-			next, t = w.row(row), w.times[row]
+		if i+1 < len(rows) {
+			next = rows[i+1]
 		}
 		total += (before[gauge] + next[gauge]) / 2 * (next[counter] - before[counter])
-		before = next
 	}
 	if math.IsNaN(total) || total < 0 {
 		return 0, 0, false
@@ -289,31 +269,13 @@ func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	return total, float64(w.now-start) / float64(time.Second), true
 }
 
-// next returns the row stored after a row, or -1 for the newest.
-func (w *Window) next(row int) int {
-	if last := (w.first + w.count - 1) % len(w.times); row == last {
-		return -1
-	}
-	return (row + 1) % len(w.times)
-}
-
 // firstRow returns the first stored row since a time, no further back than the
 // window, and its time, which is never if there is none.
 func (w *Window) firstRow(since int64) (row int, start int64) {
-	if since <= w.oldestTime {
-		return w.oldestRow, w.oldestTime
-	}
-	return w.search(since)
-}
-
-// search returns the first stored row that is not older than since, and its time,
-// which is never if there is none.
-func (w *Window) search(since int64) (row int, start int64) {
-	n := sort.Search(w.count, func(i int) bool { return w.times[(w.first+i)%len(w.times)] >= since })
-	if n == w.count {
+	row, _ = slices.BinarySearch(w.times, max(since, w.now-w.length))
+	if row == len(w.times) {
 		return 0, never
 	}
-	row = (w.first + n) % len(w.times)
 	return row, w.times[row]
 }
 

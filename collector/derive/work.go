@@ -263,16 +263,7 @@ func largestOf(groups []*group, columns func(g *group) []int) Eval {
 			single = append(single, columns(g)...)
 		}
 	}
-	all = append(all, largest(single))
-	return func(w *Window) (float64, bool) {
-		value, some := math.Inf(-1), false
-		for _, e := range all {
-			if v, ok := e(w); ok {
-				value, some = max(value, v), true
-			}
-		}
-		return value, some
-	}
+	return maximum(append(all, largest(single)))
 }
 
 // requestWorks returns the work of an engine that shows something only when a request
@@ -308,7 +299,7 @@ func (p *Plan) longestRequest(id string) Eval {
 	if len(groups) != 1 || !groups[0].complete() {
 		return nil
 	}
-	buckets, divisor := groups[0].buckets, math.Pow10(groups[0].meaning.Shift)
+	buckets := groups[0].buckets
 	columns := make([]Eval, len(buckets))
 	for i, b := range buckets {
 		columns[i] = combine(p.columnsOf(b.members), engine.Sum)
@@ -317,7 +308,7 @@ func (p *Plan) longestRequest(id string) Eval {
 		all, ok := columns[len(columns)-1](w)
 		for i := range columns {
 			if v, there := columns[i](w); ok && there && v >= nearly*all {
-				return buckets[i].bound / divisor, all > 0
+				return buckets[i].bound, all > 0
 			}
 		}
 		return 0, false
