@@ -22,15 +22,17 @@ type page struct {
 	most time.Duration
 }
 
-// pages are faults of pools of the fleet in which all goes wrong, one each.
-func pages() []page {
-	most := map[string]time.Duration{"lone": 90 * time.Second, "stuck": 100 * time.Second, "module-stuck": 100 * time.Second, "failing": time.Minute}
+// pages returns the faults that page, one in each pool.
+func pages(t *testing.T) []page {
+	t.Helper()
+	limits := map[string]time.Duration{"lone": 90 * time.Second, "stuck": 100 * time.Second, "module-stuck": 100 * time.Second, "failing": time.Minute}
 	var all []page
 	for _, f := range faults() {
-		if limit, timed := most[f.labels[1]]; timed && f.cause != nil {
+		if limit, timed := limits[f.labels[1]]; timed && f.cause != nil {
 			all = append(all, page{f, limit})
 		}
 	}
+	require.Len(t, all, len(limits), "a pool without its fault")
 	unload := fault{
 		"the LLM of a Triton is unloaded", "LLMReplicaBroken", "on-call",
 		[]string{"pool_id", "mixed", "replica_id", "mixed-1"},
@@ -68,8 +70,7 @@ func TestPagesComeInTime(t *testing.T) {
 	pause(t, 20*time.Second)
 
 	began := time.Now()
-	all := pages()
-	require.Len(t, all, 6)
+	all := pages(t)
 	for _, p := range all {
 		p.cause(s.fleet)
 	}

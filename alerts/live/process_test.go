@@ -75,9 +75,12 @@ func (p *process) begin(t *testing.T) {
 	require.NoError(t, p.cmd.Start())
 }
 
-// end stops it and waits until it has ended.
+// end stops the program and waits until it has ended; one that has ended already stays so.
 func (p *process) end(t *testing.T) {
 	t.Helper()
+	if p.cmd.ProcessState != nil {
+		return
+	}
 	p.signal(t, syscall.SIGTERM)
 	err := p.cmd.Wait()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
