@@ -74,7 +74,7 @@ func fleetNow() []Panel {
 // poolTable lists the pools.
 func poolTable() Panel {
 	level, first := colored, poolHistogram("pool_id", firstToken)
-	p := table("Pools", "One row per pool, regardless of the selected replicas. For red cells: serving on this dashboard, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & determinism.",
+	p := table("Pools", "One row per pool, regardless of the selected replicas. For red cells: serving on this dashboard, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & determinism. Of allowed: failed requests relative to what the objective availability allows, or to 1 % without one.",
 		[][2]string{{"pool_id", "Pool"}},
 		[]column{
 			{"Replicas", "none", replicaCount(), nil},
@@ -89,11 +89,19 @@ func poolTable() Panel {
 			{"p95 >", seconds, first.lastBound("0.95"), nil},
 			{"TTFT mean", seconds, first.mean, nil},
 			{"Duration", seconds, weighted("pool_id", "pool_id, replica_id, model_id, model, version", fromClients(modelFamily("llm_server_request_duration_average_seconds")), fromClients(modelFamily("llm_server_requests_per_second"))), nil},
-			{"Failed", ratio, classRatio("pool_id", "server"), level("green", 0.01, "orange", 0.05, "red")},
+			{"Failed", ratio, classRatio("pool_id", "server"), nil},
+			{"Of allowed", ratio, failedOfAllowed(), level("green", 1.0, "orange", 5.0, "red")},
 			{"Budget", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + poolModelMatchers + "})", level(unknown, noBudget, "red", 0.1, "orange", 0.5, "green")},
 			{"Skew", "none", "count by (pool_id) (pool_fact:llm_server_pool_skew:max{" + poolMatchers + "} > 0) or (0 * " + replicaCount() + ")", level("green", 1.0, "red")},
 		})
 	return linkColumn(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")
+}
+
+// failedOfAllowed returns the share of failed requests relative to what the pool's
+// objective allows, or to 1 % if it has none: thresholds are the same for all rows.
+func failedOfAllowed() string {
+	allowed := "(max by (pool_id) (" + allowedErrors().expr + ") or 0 * pool:llm_server_replicas:count{" + poolMatchers + "} + 0.01)"
+	return classRatio("pool_id", "server") + " / " + allowed
 }
 
 // fleetStates counts replicas by state.

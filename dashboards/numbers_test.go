@@ -6,9 +6,11 @@ import (
 	"testing"
 )
 
-// number is what the first query of a panel returns after four minutes of series.
+// number is what a query of a panel, by default the first, returns after four minutes of
+// series.
 type number struct {
 	name, panel string
+	query       int
 	// series have a value each, which stays.
 	series map[string]float64
 	// grows are series of counters, by what they grow by in 15 seconds.
@@ -28,7 +30,7 @@ func (n *number) asTest(t *testing.T) string {
 	for series, v := range n.grows {
 		fmt.Fprintf(&b, "      - { series: '%s', values: '0+%gx20' }\n", series, v)
 	}
-	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: '%s'\n        eval_time: 4m\n        exp_samples: [", sent(panelOf(t, n.panel).Targets[0].Expr))
+	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: '%s'\n        eval_time: 4m\n        exp_samples: [", sent(panelOf(t, n.panel).Targets[n.query].Expr))
 	for labels, v := range n.shows {
 		fmt.Fprintf(&b, "{ labels: '%s', value: %g }, ", labels, v)
 	}
@@ -48,6 +50,18 @@ func TestPanelsShowTheNumbersThatTheyName(t *testing.T) {
 // numbers returns the numbers of panels that are error-prone.
 func numbers() []number {
 	return []number{
+		{
+			name: "failed requests are relative to what the objective allows, or to one percent", panel: "Pools", query: 13,
+			series: map[string]float64{
+				`pool_model_class:llm_server_requests_not_ok:rate{pool_id="strict",model_id="m",class="server"}`: 5,
+				`pool_model:llm_server_requests:rate{pool_id="strict",model_id="m"}`:                             10,
+				`llm_server_slo_objective{pool_id="strict",slo="availability"}`:                                  0.75,
+				`pool_model_class:llm_server_requests_not_ok:rate{pool_id="plain",model_id="m",class="server"}`:  0.2,
+				`pool_model:llm_server_requests:rate{pool_id="plain",model_id="m"}`:                              10,
+				`llm_server_state{pool_id="plain",replica_id="r0",engine="triton",state="ready"}`:                1,
+			},
+			shows: map[string]float64{`{pool_id="strict"}`: 2, `{pool_id="plain"}`: 2},
+		},
 		{
 			name: "a replica that the exporter never saw is not ready", panel: "Replicas not ready",
 			series: map[string]float64{

@@ -5,13 +5,14 @@ import "fmt"
 // modelVersions compares versions of entry models; a Triton may serve several at once.
 func modelVersions() row {
 	by := "pool_id, model_id, model, version"
-	difference := func(name, bound string) query {
-		return query{
-			fmt.Sprintf("max by (pool_id, replica_id, model, version, than) (%s{%s})", name, with(modelMatchers, []string{`bound="` + bound + `"`})),
-			"{{pool_id}} {{replica_id}} {{model}} {{version}} - {{than}} " + bound,
-		}
+	const pair = "pool_id, replica_id, model, version, than"
+	difference := func(name string) []query {
+		bound := func(bound string) string { return maxBy(pair, name, modelMatchers, `bound="`+bound+`"`) }
+		worst := "topk by (pool_id) (3, " + bound("lower") + ")"
+		const legend = "{{pool_id}} {{replica_id}} {{model}} {{version}} - {{than}} "
+		return []query{{worst, legend + "lower"}, {bound("upper") + " and on (" + pair + ") " + worst, legend + "upper"}}
 	}
-	const reading = " Both lines of a pair above 0: the newer version is worse; both below: better; 0 in between: too few requests to tell. Empty: no model has two versions."
+	const reading = " The three worst pairs of each pool. Both lines of a pair above 0: the newer version is worse; both below: better; 0 in between: too few requests to tell. Empty: no model has two versions."
 	const legend = "{{pool_id}} {{model}} {{version}}"
 	return section("Versions side by side",
 		sideBySide(8, graph("Requests by version", "Completed requests per second, by version of the entry model. Two lines for a model: an A/B test or a rollout within the server.",
@@ -21,11 +22,11 @@ func modelVersions() row {
 			graph("Tokens by version", "Generated tokens per second, by version of the model that generates them.",
 				"none", []query{{"sum by (" + by + ") (pool_version:llm_server_model_generation_tokens:rate{" + poolModelMatchers + "})", legend}})),
 		sideBySide(8, graph("Difference in failed requests", "95 % confidence bounds of the difference in the share of server errors between a version and the previous one."+reading,
-			ratio, []query{difference("llm_server_version_error_ratio_difference", "lower"), difference("llm_server_version_error_ratio_difference", "upper")}, allowNegative),
+			ratio, difference("llm_server_version_error_ratio_difference"), allowNegative),
 			graph("Difference in mean duration", "95 % confidence bounds of the difference in mean request duration between a version and the previous one."+reading,
-				"s", []query{difference("llm_server_version_duration_difference_seconds", "lower"), difference("llm_server_version_duration_difference_seconds", "upper")}, allowNegative),
+				"s", difference("llm_server_version_duration_difference_seconds"), allowNegative),
 			graph("Difference in time to first token", "95 % confidence bounds of the difference in mean time to first token between a version and the previous one."+reading,
-				"s", []query{difference("llm_server_version_time_to_first_token_difference_seconds", "lower"), difference("llm_server_version_time_to_first_token_difference_seconds", "upper")}, allowNegative),
+				"s", difference("llm_server_version_time_to_first_token_difference_seconds"), allowNegative),
 			table("Worse than the previous version", "Whether the newer of two versions is worse, and in what, with 95 % confidence over the exporter's window. Yes for minutes: undo the rollout. Empty: no model has two versions.",
 				[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}, {"model", "Model"}, {"version", "Version"}, {"than", "Than"}, {"by", "In"}},
 				[]column{{"Worse", "none", fmt.Sprintf("max by (pool_id, replica_id, model, version, than, by) (llm_server_version_worse{%s})", modelMatchers), cells(thresholds(unknown), valueMappings([]MappedValue{{Text: "no", Color: "text"}, {Text: "yes", Color: "red"}}))}})))
