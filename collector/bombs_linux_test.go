@@ -26,7 +26,7 @@ const bombsAt = "TEST_BOMBS_AT"
 // targets whose 260 kB become 256 MiB, twice a second with a limit of 128 MiB and the GOGC of the program.
 func TestMemoryOfAHundredGzipBombs(t *testing.T) {
 	// P07.
-	if raced || !wholeProduct() {
+	if raced || !everyFault() {
 		t.Skip("make faults runs it, without the race detector")
 	}
 	if at := os.Getenv(bombsAt); at != "" {

@@ -9,53 +9,9 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
-
-func TestWhatOnlyTheCanarySees(t *testing.T) {
-	t.Parallel()
-	stream := simulate.Spec{Kind: simulate.KindTriton, Streaming: true}
-	for _, f := range []struct {
-		name   string
-		spec   simulate.Spec
-		result string
-		reason string
-		begin  func(r *simulate.Replica)
-		end    func(r *simulate.Replica)
-	}{
-		{
-			"a stream that never ends", stream, "never_ended", "8 frames with text came, and no end within",
-			func(r *simulate.Replica) { r.Stick(3) }, func(*simulate.Replica) {},
-		},
-	} {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			c := fly(t, func(p *config.Pool) {
-				p.Canary.FirstTokenTimeout, p.Canary.EndTimeout = model.Duration(time.Second), model.Duration(time.Second)
-			}, f.spec)
-			c.well(0, 1)
-			f.begin(c.server(0))
-			s := c.until(f.result, 0, func(s map[string]float64) bool {
-				success, there := s["success"]
-				return there && success == 0 && s["requests_total "+f.result] > 0
-			})
-			for _, name := range []string{"time_to_first_token_seconds", "duration_seconds", "tail_seconds", "tokens", "deterministic", "inter_token_latency_max_seconds"} {
-				require.NotContains(t, s, name, "of a request that failed")
-			}
-			c.until("the reason", 0, func(map[string]float64) bool {
-				status := c.status(0)
-				return status.Canary.Result == f.result && strings.Contains(status.Canary.Reason, f.reason) &&
-					strings.Contains(status.StateReason, "; the canary request failed ("+f.result+")")
-			})
-			requireText(t, c.page(), `llm_server_ready{`)
-			f.end(c.server(0))
-			c.well(0, 1)
-			require.NotContains(t, c.status(0).StateReason, "canary")
-		})
-	}
-}
 
 func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ func churning() http.HandlerFunc {
 // that nothing may happen to.
 func TestMemoryOfSixChurningPages(t *testing.T) {
 	// P07.
-	if raced || !wholeProduct() {
+	if raced || !everyFault() {
 		t.Skip("make faults runs it, without the race detector")
 	}
 	if at := os.Getenv(bombsAt); at != "" {

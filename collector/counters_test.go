@@ -2,13 +2,11 @@ package collector_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,139 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
-
-// counters are what the one model of a server counted; a test moves them.
-type counters struct {
-	mu                             sync.Mutex
-	success, inferences, execution int
-	// first are lines before all others; while it is down there is no page.
-	first string
-	down  bool
-}
-
-func newCounters() *counters { return &counters{success: 1000, inferences: 1000, execution: 1000} }
-
-// move changes the counters.
-func (c *counters) move(how func(c *counters)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	how(c)
-}
-
-// page shows them.
-func (c *counters) page(string) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.down {
-		return "", &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "503", Err: errors.New("503")}
-	}
-	return fmt.Sprintf("# TYPE nv_inference_request_success counter\n%snv_inference_request_success{model=\"m\",version=\"1\"} %d\n"+
-		"# TYPE nv_inference_count counter\nnv_inference_count{model=\"m\",version=\"1\"} %d\n"+
-		"# TYPE nv_inference_exec_count counter\nnv_inference_exec_count{model=\"m\",version=\"1\"} %d\n",
-		c.first, c.success, c.inferences, c.execution), nil
-}
-
-// counted has a collector scrape counters every five seconds, in a bubble of
-// synctest, until their rate is there and 0.
-func counted(t *testing.T) (*line, *counters) {
-	t.Helper()
-	c := newCounters()
-	l := led(t, &puppet{page: c.page}, everySeconds("p", 5, "r=10.0.0.1:1|10.0.0.1:2"))
-	time.Sleep(20 * time.Second)
-	l.scraped()
-	require.Zero(t, l.rate())
-	return l, c
-}
-
-// scraped lets one more scrape happen.
-func (l *line) scraped() {
-	n := l.counter("target_scrapes_total")
-	for l.counter("target_scrapes_total") == n {
-		time.Sleep(100 * time.Millisecond)
-	}
-}
-
-// rate is the derived rate of requests of the one target, -1 while there is none.
-func (l *line) rate() float64 {
-	return value(l.page(), `llm_server_requests_per_second{engine="triton",engine_version="unknown",model="m",model_id="m",pool_id="p",replica_id="r",trtllm_version="unknown",version="1"}`)
-}
-
-// counter is the value of one of the exporter's counters about the target.
-func (l *line) counter(name string) float64 { return value(l.page(), own(name, "p", "r")) }
-
-func TestC01AResetIsNoSpike(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l, c := counted(t)
-		c.move(func(c *counters) { c.success = 3 })
-		l.scraped()
-		require.Equal(t, 1.0, l.counter("target_counter_resets_total"))
-		require.Zero(t, l.counter("target_restarts_total"))
-		require.Equal(t, -1.0, l.rate(), "how many came around the reset is not known")
-		for range 15 {
-			l.scraped()
-			require.Zero(t, l.rate())
-		}
-		require.Equal(t, 1.0, l.counter("target_counter_resets_total"))
-	})
-}
-
-func TestC02ARestartClearsTheWindow(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l, c := counted(t)
-		c.move(func(c *counters) { c.success, c.inferences, c.execution = 2, 2, 2 })
-		l.scraped()
-		require.Equal(t, 1.0, l.counter("target_restarts_total"))
-		require.Equal(t, -1.0, l.rate(), "one page of the new process makes no rate")
-		l.scraped()
-		require.Zero(t, l.rate())
-		require.Equal(t, 1.0, l.counter("target_restarts_total"))
-	})
-}
-
-func TestC03ANewRowResetsNoOther(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l, c := counted(t)
-		c.move(func(c *counters) { c.first = "nv_inference_request_success{model=\"a\",version=\"1\"} 5\n" })
-		l.scraped()
-		requireText(t, l.page(), `nv_inference_request_success{engine="triton",engine_version="unknown",model="a"`)
-		for range 4 {
-			require.Zero(t, l.counter("target_counter_resets_total"))
-			require.Zero(t, l.counter("target_restarts_total"))
-			l.scraped()
-		}
-	})
-}
-
-func TestC05MissedScrapesMakeNoSpike(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l, c := counted(t)
-		c.move(func(c *counters) { c.down = true })
-		n := l.counter("target_scrapes_total")
-		for range 3 {
-			l.scraped()
-			require.Equal(t, -1.0, l.rate(), "no rate without a page")
-		}
-		require.Equal(t, 3.0, value(l.page(), reasoned("target_scrape_failures_total", "p", "http_status", "r")))
-		require.Equal(t, n+3, l.counter("target_scrapes_total"))
-		// 40 requests came while nobody looked, for 20 s.
-		c.move(func(c *counters) { c.down, c.success = false, c.success+40 })
-		require.Equal(t, -1.0, l.rate(), "over which time they came is not known")
-		l.scraped()
-		l.scraped()
-		require.Zero(t, l.rate(), "they are no part of any rate")
-		c.move(func(c *counters) { c.success += 5 })
-		l.scraped()
-		require.Positive(t, l.rate(), "what comes now is")
-		require.LessOrEqual(t, l.rate(), 5/5.0)
-	})
-}
 
 // A target that shows other series each time, and an unreadable line with
 // them, leaves nothing behind.
@@ -249,7 +116,7 @@ func TestOneScrapeEndsWithItsContext(t *testing.T) {
 func once(t *testing.T, p config.Pool, change func(*config.File)) string {
 	t.Helper()
 	l := newLine(t)
-	l.UseScraper(&puppet{page: newCounters().page})
+	l.UseScraper(&puppet{})
 	cfg := config.DefaultFile
 	cfg.Pools = []config.Pool{p}
 	cfg.Resolve()

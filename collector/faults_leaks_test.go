@@ -90,7 +90,7 @@ func TestFaultsLeaveNothingBehind(t *testing.T) { //nolint:paralleltest // It me
 	before := settle(nil)
 	before.goroutines, before.files, before.heap = before.goroutines+6*len(pools), before.files+4*len(pools), before.heap+8<<20
 	rounds := 1
-	if wholeProduct() {
+	if everyFault() {
 		rounds = 4
 	}
 	for range rounds {

@@ -2,8 +2,6 @@ package collector_test
 
 import (
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -60,61 +58,6 @@ func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
 	h.triton()
 	recognised("triton", "trtllm-serve")
 	requireNoText(t, rawLines(l.page(), "p"), `engine_version="1.1.0"`)
-}
-
-// A closed port is another failure than a server without a page, and an API
-// that was never found is no sign that the server ends.
-func TestT05ARefusedTargetComesLater(t *testing.T) {
-	t.Parallel()
-	closed := closedPort(t)
-	l := startLine(t, pool("p", "r="+closed+"|"+closed))
-	l.eventually(reasoned("target_scrape_failures_total", "p", "connect", "r"), own("target_up", "p", "r")+" 0")
-	server := httptest.NewUnstartedServer(body(tritonPage))
-	require.NoError(t, server.Listener.Close())
-	var err error
-	server.Listener, err = listenAt(t, closed)
-	require.NoError(t, err)
-	server.Start()
-	defer server.Close()
-	l.eventually(own("target_up", "p", "r")+" 1", `nv_inference_count{engine="triton"`)
-}
-
-func TestT14T16TargetsOfTheWrongScheme(t *testing.T) {
-	t.Parallel()
-	plain := newStage(t)
-	secure := httptest.NewUnstartedServer(body(tritonPage))
-	secure.Config.ErrorLog = quiet()
-	secure.StartTLS()
-	defer secure.Close()
-	u, err := url.Parse(secure.URL)
-	require.NoError(t, err)
-	t14 := staged("T14", "r="+u.Host+"|"+u.Host)
-	t14.Scheme = "https"
-	t16 := staged("T16", "r="+plain.host())
-	t16.Scheme = "https"
-	reverse := staged("T24-tls", "r="+u.Host+"|"+u.Host)
-	l := startLine(t, t14, t16, reverse, staged("A00", "h="+plain.host()))
-	check := steady(t, "A00", rawLines(l.whole(1, "A00"), "A00"))
-	l.until("All fail in their ways", check, func(page string) string {
-		for _, want := range []string{
-			reasoned("target_scrape_failures_total", "T14", "tls", "r"),
-			reasoned("target_scrape_failures_total", "T16", "tls", "r"),
-			reasoned("target_scrape_failures_total", "T24-tls", "http_status", "r"),
-		} {
-			if !strings.Contains(page, want) {
-				return want
-			}
-		}
-		return ""
-	})
-	t14.HTTP.TLS.InsecureSkipVerify = true
-	l.apply(t14, staged("A00", "h="+plain.host()))
-	l.until("It is trusted", check, func(page string) string {
-		if value(page, own("target_up", "T14", "r")) != 1 {
-			return "target_up 1"
-		}
-		return ""
-	})
 }
 
 // The same file read again is the same configuration, whatever is in it.

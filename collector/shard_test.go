@@ -2,9 +2,14 @@ package collector
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
 // ownerOf returns the shard that keeps a key.
@@ -38,4 +43,30 @@ func TestAMoreOfShardsMovesTargetsToTheNewOneOnlyAndEvenly(t *testing.T) {
 			require.InDelta(t, float64(keys)/float64(total+1), float64(n), 0.25*keys/float64(total+1), "shard %d of %d", i, total+1)
 		}
 	}
+}
+
+func TestEachShardHasItsTargetsAlone(t *testing.T) {
+	t.Parallel()
+	p := config.DefaultPool
+	p.PoolID = "fleet"
+	group := &targetgroup.Group{Source: "all"}
+	for i := range 60 {
+		group.Targets = append(group.Targets, model.LabelSet{model.AddressLabel: model.LabelValue(fmt.Sprintf("10.0.0.%d:8002", i))})
+	}
+	owners := make(map[string]int)
+	for i := range 3 {
+		s, err := newShard(config.Sharding{Total: 3, Index: &i})
+		require.NoError(t, err)
+		found, search := targetsOf(&p, s, []*targetgroup.Group{group}, slog.New(slog.DiscardHandler))
+		require.Equal(t, len(group.Targets)-len(found), search.Elsewhere)
+		for _, target := range found {
+			owners[target.Key()]++
+		}
+	}
+	require.Len(t, owners, len(group.Targets))
+	for key, n := range owners {
+		require.Equal(t, 1, n, key)
+	}
+	_, err := newShard(config.Sharding{Total: 3})
+	require.ErrorContains(t, err, "give --sharding.index")
 }

@@ -7,15 +7,12 @@ import (
 	"io"
 	"log" //nolint:depguard // The field of http.Server has that type.
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -215,19 +212,6 @@ func readyAPI(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// closedPort is an address where nothing listens, and no server of another test
-// will, where the machine has a second address of its own.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.77.1:0")
-	if err != nil {
-		l, err = net.Listen("tcp", "127.0.0.1:0")
-	}
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
-}
-
 // repeated is a page of n series.
 func repeated(n int) string {
 	var b bytes.Buffer
@@ -235,13 +219,6 @@ func repeated(n int) string {
 		fmt.Fprintf(&b, "a{b=\"%d\"} 1\n", i)
 	}
 	return b.String()
-}
-
-// listenAt listens at an address that was free a moment ago.
-func listenAt(t *testing.T, address string) (net.Listener, error) {
-	t.Helper()
-	var listener net.ListenConfig
-	return listener.Listen(t.Context(), "tcp", address)
 }
 
 // quiet is a log that nobody reads.

@@ -179,11 +179,6 @@ func (e *exporter) pools() map[string][]web.Objective {
 
 // apply makes a configuration the current one.
 func (e *exporter) apply(next *config.File) error {
-	for _, addr := range e.server.Addrs() {
-		if err := next.CheckListen(addr); err != nil {
-			return err
-		}
-	}
 	if err := e.collector.ApplyConfig(next); err != nil {
 		return err
 	}

@@ -68,12 +68,6 @@ func TestBadDocumentsNameTheKeyAndTheWayOut(t *testing.T) {
 	}
 }
 
-func TestEveryErrorFileBelongsToADocument(t *testing.T) {
-	for _, path := range documents(t, "testdata/bad/*.err", 60) {
-		require.FileExists(t, strings.TrimSuffix(path, ".err")+".yml")
-	}
-}
-
 func TestPoolsTakeFromTheGlobalBlockWhatTheyLeaveOpen(t *testing.T) {
 	f, err := config.Parse("config.yml", []byte(`
 global: { scrape_interval: 10s, window: 3m }

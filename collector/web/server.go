@@ -135,11 +135,6 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 // Addr returns the address of the first listener as host:port.
 func (s *Server) Addr() string { return s.listeners[0].Addr().String() }
 
-// Addrs returns the addresses of all listeners.
-func (s *Server) Addrs() []string {
-	return mapped(s.listeners, func(l net.Listener) string { return l.Addr().String() })
-}
-
 // Close releases the addresses of a server that does not run.
 func (s *Server) Close() {
 	for _, l := range s.listeners {
