@@ -75,6 +75,11 @@ func faults() []fault {
 	}
 }
 
+// faultsOf returns the faults of these pools.
+func faultsOf(pools ...string) []fault {
+	return slices.DeleteFunc(faults(), func(f fault) bool { return !slices.Contains(pools, f.labels[1]) })
+}
+
 func TestFaultsReachTheirReceiver(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, quick(t))
@@ -105,35 +110,30 @@ func TestFaultsReachTheirReceiver(t *testing.T) {
 	s.untouched(t)
 	s.healthyRules(t)
 	s.complete(t, calm, s.panels(t))
-	s.lasting(t, "a restart of the exporter", func() {
+	s.lasting(t, faultsOf("lossy", "lone", "stuck", "failing"), "a restart of the exporter", func() {
 		s.process.exporters[0].end(t)
 		pause(t, 3*time.Second)
 		s.process.exporters[0].begin(t)
 	})
-	s.lasting(t, "a gap of Prometheus", func() {
+	s.lasting(t, faultsOf("lossy", "lone", "stuck", "failing"), "a gap of Prometheus", func() {
 		s.process.prometheus.signal(t, syscall.SIGSTOP)
 		pause(t, 15*time.Second)
 		s.process.prometheus.signal(t, syscall.SIGCONT)
 	})
 }
 
-// lasting holds that alerts go on firing through an interruption: nobody is sent
-// word that they are over, and they fire when it is long past.
-func (s *stack) lasting(t *testing.T, interruption string, cause func()) {
+// lasting requires that the faults' alerts go on firing through an interruption: nobody is
+// told that they are over, and they fire after it.
+func (s *stack) lasting(t *testing.T, all []fault, interruption string, cause func()) {
 	t.Helper()
 	cause()
 	pause(t, 50*time.Second)
-	for _, f := range [][]string{
-		{"LLMPoolDegraded", "pool_id", "lossy"},
-		{"LLMPoolDown", "pool_id", "lone"},
-		{"LLMReplicaBroken", "pool_id", "stuck"},
-		{"LLMReplicaBroken", "pool_id", "failing"},
-	} {
-		require.Empty(t, s.hook.came("resolved", f[0], f[1:]...), "%s ended %s", interruption, f[0])
-		within(t, 10*time.Second, f[0]+" after "+interruption, func() bool {
-			return len(s.query(t, `ALERTS{alertstate="firing",alertname="`+f[0]+`",pool_id="`+f[2]+`"}`)) > 0
+	for _, f := range all {
+		require.Empty(t, s.hook.came("resolved", f.alert, f.labels...), "%s ended %s", interruption, f.alert)
+		within(t, 10*time.Second, f.alert+" after "+interruption, func() bool {
+			return len(s.query(t, `ALERTS{alertstate="firing",alertname="`+f.alert+`",pool_id="`+f.labels[1]+`"}`)) > 0
 		})
-		t.Logf("%-40s %-20s goes on", interruption, f[0])
+		t.Logf("%-40s %-20s goes on", interruption, f.alert)
 	}
 }
 

@@ -82,12 +82,12 @@ func TestPagesComeInTime(t *testing.T) {
 		require.Equal(t, p.receiver, came.receiver, p.name)
 		require.LessOrEqual(t, delay, p.most, p.name)
 	}
-	s.lasting(t, "a restart of the exporter", func() {
+	s.lasting(t, faultsOf("lone", "stuck", "module-stuck", "failing"), "a restart of the exporter", func() {
 		s.process.exporters[0].end(t)
 		pause(t, 5*time.Second)
 		s.process.exporters[0].begin(t)
 	})
-	s.lasting(t, "a gap of Prometheus", func() {
+	s.lasting(t, faultsOf("lone", "stuck", "module-stuck", "failing"), "a gap of Prometheus", func() {
 		s.process.prometheus.signal(t, syscall.SIGSTOP)
 		pause(t, 40*time.Second)
 		s.process.prometheus.signal(t, syscall.SIGCONT)
