@@ -142,7 +142,7 @@ panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what pan
 	$(LIVE) -run '^(TestPanelsShowTheTruth|TestEmptyPanelsSayWhy)$$' -timeout 20m ./alerts/live/
 
 pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long faults take to reach a webhook, with the rules and the Alertmanager as they are shipped, and which pages come when a pair, shards, sidecars or a tier break.
-	$(LIVE) -run '^(TestPagesComeInTime|TestTopologiesPageOnce)$$' -timeout 15m ./alerts/live/
+	$(LIVE) -run '^(TestPagesComeInTime|TestTopologiesPageOnce)$$' -parallel 4 -timeout 20m ./alerts/live/
 
 CALM ?= 25m
 calm: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Watch a healthy fleet of every kind, and the demo, for CALM (25m): no alert may fire.
