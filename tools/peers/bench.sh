@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh WAYS 'N...' ALSO: compares the exporter with other programs. WAYS are comma-separated parts of their names, N the numbers of
-# targets, ALSO additional numbers of targets. Without WAYS and N it writes the tables of docs/dev/performance.md, which takes 16 minutes on
-# an idle machine, and nine more with 5000 targets. If the collector cannot be built, its result says so.
+# targets, ALSO additional numbers of targets. It prints tables. Everything takes 16 minutes on an idle machine, and nine more with 5000
+# targets. If the collector cannot be built, its result says so.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ways=$1 numbers=$2 also=$3
@@ -16,8 +16,4 @@ for n in ${numbers:-1 10 100 1000 $also}; do
   "$CACHE/peers/peers" -exporter "$EXPORTER" -prometheus "$TOOLS/prometheus" -otelcol "$TOOLS/otelcol" \
     -targets "$n" -interval $every -window $window -only "$ways"
 done >"$CACHE/peers/results.json"
-if [ -n "$ways$numbers" ]; then
-  echo 'A part of it: docs are left as they are, see .cache/peers/results.json.'
-else
-  "$CACHE/peers/peers" -report docs/dev/performance.md "$CACHE/peers/results.json"
-fi
+"$CACHE/peers/peers" -report "$CACHE/peers/results.json"

@@ -28,7 +28,7 @@ func main() {
 	flag.StringVar(&o.programs.prometheus, "prometheus", ".cache/bin/prometheus", "Prometheus")
 	flag.StringVar(&o.programs.otelcol, "otelcol", ".cache/bin/otelcol", "the OpenTelemetry Collector of tools/otelcol")
 	flag.StringVar(&o.only, "only", "", "comma-separated parts of the names of the peers to run; default all")
-	flag.StringVar(&o.report, "report", "", "write the results in the files given as arguments as tables into this document, between its marks")
+	flag.BoolVar(&o.report, "report", false, "print the results in the files given as arguments as tables")
 	flag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -43,7 +43,7 @@ type options struct {
 	targets       int
 	address, only string
 	programs      programs
-	report        string
+	report        bool
 }
 
 func (o *options) run() error {
@@ -52,12 +52,13 @@ func (o *options) run() error {
 	switch {
 	case o.serveOrdinary:
 		return serveOrdinary(ctx, os.Stdin, o.address, o.plan.interval)
-	case o.report != "":
+	case o.report:
 		all, err := load(flag.Args())
 		if err != nil {
 			return err
 		}
-		return report(o.report, all)
+		_, err = os.Stdout.WriteString(report(all))
+		return err
 	}
 	f, err := startFleet(ctx, o.targets)
 	if err != nil {

@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// The results of a document are between these marks.
-const beginMark, endMark = "<!-- results of make bench-peers -->\n", "<!-- end of results -->\n"
-
 const mega = 1e6
 
 // load reads files with a JSON result per line and sorts them by the number of targets.
@@ -48,14 +45,14 @@ func (r *result) line() string {
 		r.Peer, r.Targets, r.Scrape, r.Plain.Cost, r.Gzip.Cost, float64(r.memory())/mega, r.Start.Seconds())
 }
 
-// table is a table of the document; row returns nil for results without a row.
+// table is a table of the report; row returns nil for results without a row.
 type table struct {
 	before  string
 	columns []string
 	row     func(r *result) []string
 }
 
-// tables returns the tables of the document.
+// tables returns the tables of the report.
 func tables() []table {
 	return []table{
 		{"", []string{
@@ -128,26 +125,15 @@ func (t *table) render(all []result) string {
 	return t.before + "| " + strings.Join(t.columns, " | ") + " |\n" + strings.Repeat("|---", len(t.columns)) + "|\n" + rows.String() + "\n"
 }
 
-// report writes tables, comparisons with the first peer, failures and versions into a
-// document, between its marks.
-func report(name string, all []result) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(text), beginMark)
-	_, after, closed := strings.Cut(rest, endMark)
-	if !ok || !closed {
-		return fmt.Errorf("%s has no marks for results, %s and %s", name, strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
-	}
+// report returns the tables, comparisons with the first peer, failures and versions in Markdown.
+func report(all []result) string {
 	var b strings.Builder
-	b.WriteString(before + beginMark + "\n")
 	for _, t := range tables() {
 		b.WriteString(t.render(all))
 	}
 	b.WriteString("A scrape plus a gzip read is the cost of one Prometheus:\n\n" + ratios(all) + "\n")
-	b.WriteString(failures(all) + versions(all) + "\n" + endMark + after)
-	return os.WriteFile(name, []byte(b.String()), 0o600)
+	b.WriteString(failures(all) + versions(all))
+	return b.String()
 }
 
 // ratios compares the first peer with the others.

@@ -61,11 +61,11 @@ func tableOf(rows []comparison) string {
 	}
 	lines := []string{"| quantity | grade | error in | " + strings.Join(levels, " | ") + " |", strings.Repeat("|---", 3+len(levels)) + "|"}
 	for _, head := range heads {
-		line := head
+		line := []string{head}
 		for _, level := range levels {
-			line += " " + cells[head][level] + " |"
+			line = append(line, cells[head][level], "|")
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(line, " "))
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
