@@ -17,8 +17,8 @@ import (
 // clientSection documents the keys that pools and http_sd_configs share.
 const clientSection = "HTTP client"
 
-// documented reads the keys of every table in the document by the section they
-// are in.
+// documented reads the keys of every table in the document by the section they are in. A table
+// of blocks has the keys of each in a cell.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/configuration.md")
@@ -26,6 +26,7 @@ func documented(t *testing.T) map[string][]string {
 	keys := map[string][]string{}
 	heading := regexp.MustCompile("^#+ (.*)$")
 	row := regexp.MustCompile("^\\| `([a-z0-9_]+)` \\|.*\\|.*\\|.*\\|$")
+	block := regexp.MustCompile("^\\| `([a-z0-9_]+)` \\| (`[a-z0-9_`, ]+`) \\|[^|]*\\|$")
 	section := ""
 	for line := range strings.Lines(string(page)) {
 		line = strings.TrimSpace(line)
@@ -35,6 +36,9 @@ func documented(t *testing.T) map[string][]string {
 		if m := row.FindStringSubmatch(line); m != nil {
 			keys[section] = append(keys[section], m[1])
 		}
+		if m := block.FindStringSubmatch(line); m != nil {
+			keys[sectionOf(m[1])] = strings.Split(strings.Trim(m[2], "`"), "`, `")
+		}
 	}
 	return keys
 }
@@ -42,12 +46,10 @@ func documented(t *testing.T) map[string][]string {
 // sectionOf names the section that documents the block of a key.
 func sectionOf(block string) string {
 	switch block {
-	case "":
-		return "The document"
 	case "relabel_configs", "metric_relabel_configs":
-		return "relabel_configs and metric_relabel_configs"
+		return "relabel_configs"
 	case "ttft", "tpot", "itl", "e2e":
-		return "ttft, tpot, itl and e2e"
+		return "ttft"
 	}
 	return block
 }
@@ -66,7 +68,9 @@ func blocks(t reflect.Type, name string, found map[string][]string) {
 		blocks(keys.others, name, found)
 		return
 	}
-	found[sectionOf(name)] = keys.order
+	if name != "" { // A block of the document is a section of the page.
+		found[sectionOf(name)] = keys.order
+	}
 	for _, key := range keys.order {
 		blocks(keys.fields[key], key, found)
 	}
@@ -105,7 +109,7 @@ func TestExamplesOfThePageLoad(t *testing.T) {
 	page, err := os.ReadFile("../../docs/configuration.md")
 	require.NoError(t, err)
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-	require.GreaterOrEqual(t, len(examples), 5)
+	require.GreaterOrEqual(t, len(examples), 2)
 	for _, example := range examples {
 		requireOnlyFilesMissing(t, example[1])
 	}
