@@ -29,7 +29,7 @@ func TestTheDefaultsOfThePageAreThoseOfTheCode(t *testing.T) {
 
 	page, err := os.ReadFile("../../docs/configuration.md")
 	require.NoError(t, err)
-	row := regexp.MustCompile("^\\| `([a-z0-9_]+)` \\| [a-z]+ \\| `([^`]+)`(, [^|]*)? \\|")
+	row := regexp.MustCompile("^\\| `([a-z0-9_]+)` \\| `([^`]+)`(, [^|`]*)? \\|")
 	section, compared := "", map[string]int{}
 	for line := range strings.Lines(string(page)) {
 		if heading, ok := strings.CutPrefix(line, "#"); ok {

@@ -25,19 +25,24 @@ func documented(t *testing.T) map[string][]string {
 	require.NoError(t, err)
 	keys := map[string][]string{}
 	heading := regexp.MustCompile("^#+ (.*)$")
-	row := regexp.MustCompile("^\\| `([a-z0-9_]+)` \\|.*\\|.*\\|.*\\|$")
-	block := regexp.MustCompile("^\\| `([a-z0-9_]+)` \\| (`[a-z0-9_`, ]+`) \\|[^|]*\\|$")
-	section := ""
+	row := regexp.MustCompile("^\\| ([a-z]+|`[a-z0-9_]+`) \\|([^|]*)\\|[^|]*\\|$")
+	section, column := "", ""
 	for line := range strings.Lines(string(page)) {
 		line = strings.TrimSpace(line)
 		if m := heading.FindStringSubmatch(line); m != nil {
 			section = strings.ReplaceAll(m[1], "`", "")
 		}
-		if m := row.FindStringSubmatch(line); m != nil {
-			keys[section] = append(keys[section], m[1])
+		m := row.FindStringSubmatch(line)
+		if m == nil {
+			continue
 		}
-		if m := block.FindStringSubmatch(line); m != nil {
-			keys[sectionOf(m[1])] = strings.Split(strings.Trim(m[2], "`"), "`, `")
+		switch name := strings.Trim(m[1], "`"); {
+		case name == m[1]:
+			column = name
+		case column == "key":
+			keys[section] = append(keys[section], name)
+		case column == "block":
+			keys[sectionOf(name)] = strings.Split(strings.Trim(m[2], "` "), "`, `")
 		}
 	}
 	return keys
