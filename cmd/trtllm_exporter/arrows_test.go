@@ -27,16 +27,16 @@ type arrows struct {
 	forTests []string
 }
 
-// readArrows reads the table of section "Imports". A row whose first cell names no package is for
+// readArrows reads the table of section "Packages". A row whose first cell names no package is for
 // the tests.
 func readArrows(t *testing.T) arrows {
 	t.Helper()
 	page, err := os.ReadFile(architecture)
 	require.NoError(t, err)
-	_, section, found := strings.Cut(string(page), "\n## Imports\n")
-	require.True(t, found, "%s has no section Imports", architecture)
+	_, section, found := strings.Cut(string(page), "\n## Packages\n")
+	require.True(t, found, "%s has no section Packages", architecture)
 	section, _, _ = strings.Cut(section, "\n##")
-	row := regexp.MustCompile(`(?m)^\|([^|]*)\|([^|]*)\|$`)
+	row := regexp.MustCompile(`(?m)^\|([^|]*)\|[^|]*\|([^|]*)\|$`)
 	name := regexp.MustCompile("`([^`]+)`")
 	names := func(cell string) []string {
 		var out []string
