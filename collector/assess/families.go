@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -152,8 +153,8 @@ func infoSeries(m *target.Model, add adder) {
 
 func parameterSeries(m *target.Model, add adder) {
 	var pairs []string
-	for name, value := range m.Parameters {
-		pairs = append(pairs, name, value)
+	for _, name := range slices.Sorted(maps.Keys(m.Parameters)) {
+		pairs = append(pairs, name, m.Parameters[name])
 	}
 	if len(pairs) > 0 {
 		add(1, pairs...)

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -45,8 +46,8 @@ type Situation struct {
 // is not safe for concurrent use; its blocks are.
 type ReplicaSeries struct {
 	values exposition.Values
-	// cached are the series of these findings with these labels.
-	cached   []Series
+	// cached is the number of series of these findings with these labels, which come first.
+	cached   int
 	labels   labels.Labels
 	findings *Findings
 }
@@ -60,6 +61,15 @@ func NewReplicaSeries(label exposition.Labeler) ReplicaSeries {
 // Block renders the series. They give way to equal series of the shapes before.
 func (a *ReplicaSeries) Block(now *Situation, before ...*exposition.Shape) *exposition.Block {
 	metadata := Metadata()
+	if a.findings != now.Findings || !labels.Equal(a.labels, now.Labels) {
+		a.findings, a.labels, a.cached = now.Findings, now.Labels, 0
+		now.Findings.series(func(family string, v float64, pairs []labels.Label) {
+			a.values.Add(metadata[family], v, now.Labels, pairs...)
+			a.cached++
+		})
+	} else {
+		a.values.Repeat(a.cached)
+	}
 	if state := metadata[derive.Prefix+"state"]; now.State != Silent {
 		for _, s := range States() {
 			a.values.Add(state, flag(s == now.State), now.Labels, labels.Label{Name: "state", Value: string(s)})
@@ -74,40 +84,25 @@ func (a *ReplicaSeries) Block(now *Situation, before ...*exposition.Shape) *expo
 	now.Canary.Series(func(family, modelID, result string, v float64) {
 		a.values.Add(metadata[derive.Prefix+family], v, now.Labels, labels.Label{Name: relabel.LabelModelID, Value: modelID}, labels.Label{Name: "result", Value: result})
 	})
-	if a.findings != now.Findings || !labels.Equal(a.labels, now.Labels) {
-		a.findings, a.labels, a.cached = now.Findings, now.Labels, now.Findings.Series(now.Labels)
-	}
-	for i := range a.cached {
-		a.values.Add(metadata[a.cached[i].Family], a.cached[i].Value, a.cached[i].Labels)
-	}
 	return a.values.Block(before...)
 }
 
-// Series is a series about a replica. Its family is one of [Catalogue].
-type Series struct {
-	Family string
-	Labels labels.Labels
-	Value  float64
-}
-
-// Series returns the series of the findings, with the labels of the replica.
-func (f *Findings) Series(lset labels.Labels) []Series {
+// series adds the series of the findings: the family, one of [Catalogue], the value, and
+// the labels besides those of the replica.
+func (f *Findings) series(add func(family string, v float64, pairs []labels.Label)) {
 	if f == nil {
-		return nil
+		return
 	}
-	var all []Series
-	b := labels.NewBuilder(lset)
 	for i := range families() {
 		family := &families()[i]
 		family.series(f, func(v float64, pairs ...string) {
-			b.Reset(lset)
-			for i := 0; i+1 < len(pairs); i += 2 {
-				b.Set(pairs[i], pairs[i+1])
+			var all []labels.Label
+			for pair := range slices.Chunk(pairs, 2) {
+				all = append(all, labels.Label{Name: pair[0], Value: pair[1]})
 			}
-			all = append(all, Series{family.Name, b.Labels(), v})
+			add(family.Name, v, all)
 		})
 	}
-	return all
 }
 
 // modelID returns the public id of one of the server's models.

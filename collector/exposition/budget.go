@@ -133,6 +133,9 @@ func (l *LeftOut) choose(costs map[string]Budget, limit Budget) (out map[string]
 	return out
 }
 
+// largePageBytes is the size above which memory is allocated only for what is written.
+const largePageBytes = 256 << 10
+
 // preselect returns the families of a large page to leave out, before memory is
 // allocated for them. Series that are dropped for other reasons may count.
 func (r *pageReader) preselect(renderer *seriesRenderer, b *shapeBuilder) (out map[string]bool, err error) {

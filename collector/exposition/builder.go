@@ -73,10 +73,10 @@ func (b *shapeBuilder) sort() {
 // build returns the shape. Families without series are dropped.
 func (b *shapeBuilder) build() *Shape {
 	b.sort()
-	text, watched := newTextBuilder(b.series), b.watched
+	text := newTextBuilder(b.series)
 	s := &Shape{
 		families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), indexes: make([]uint32, 0, len(b.series)),
-		local: text.local, drops: b.drops, left: b.left, cost: b.cost, watched: &watched, gpus: slices.Clip(b.gpus),
+		local: text.local, drops: b.drops, left: b.left, cost: b.cost, watched: intern(&internedWatched, slices.Clip(b.watched)), gpus: slices.Clip(b.gpus),
 	}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
@@ -90,12 +90,9 @@ func (b *shapeBuilder) build() *Shape {
 		f.Name, f.Help, f.Unit = unique.Make(f.Name).Value(), unique.Make(f.Help).Value(), unique.Make(f.Unit).Value()
 		s.families = append(s.families, f)
 	}
-	if !text.private {
-		families, lines, indexes := intern(&internedFamilies, s.families), intern(&internedLines, s.lines), intern(&internedIndexes, s.indexes)
-		s.interned = []any{families, lines, indexes}
-		s.families, s.lines, s.indexes = *families, *lines, *indexes
-		s.watched = intern(&internedWatched, slices.Clone(watched))
-	}
+	families, lines, indexes := intern(&internedFamilies, s.families), intern(&internedLines, s.lines), intern(&internedIndexes, s.indexes)
+	s.interned = [...]any{families, lines, indexes}
+	s.families, s.lines, s.indexes = *families, *lines, *indexes
 	return s
 }
 

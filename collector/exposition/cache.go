@@ -51,7 +51,6 @@ type Cache struct {
 	// while consecutive pages take the slow path, so that a page that changes every time
 	// is relabeled once. A first page fills nothing, as the next one usually matches.
 	series map[string]cachedSeries
-	large  largePage
 	// fast and slow count the pages that took each path.
 	fast, slow uint64
 }
@@ -73,7 +72,7 @@ func NewCache(opts Options) *Cache {
 // next page takes the slow path.
 func (c *Cache) SetLabeler(label Labeler) {
 	c.opts.Label = label
-	c.pattern, c.series, c.large = pattern{}, nil, largePage{}
+	c.pattern, c.series = pattern{}, nil
 }
 
 // Parse parses a page. The block does not refer to the body, which the caller may

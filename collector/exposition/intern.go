@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"weak"
+
+	"github.com/prometheus/prometheus/model/labels"
 )
 
 // Interner stores equal values once, for as long as they are referenced: replicas of
@@ -40,7 +42,7 @@ func (i *Interner[K, V]) Intern(key K, equal func(*V) bool, build func() *V) *V 
 	return v
 }
 
-// The lists of all shapes and patterns.
+// The lists of all shapes, patterns and values.
 //
 //nolint:gochecknoglobals // a cache without state of any replica.
 var (
@@ -51,6 +53,7 @@ var (
 	internedFamilies Interner[uint64, []Family]
 	internedPieces   Interner[uint64, []piece]
 	internedWatched  Interner[uint64, []watchedSeries]
+	internedLabels   Interner[uint64, []labels.Label]
 )
 
 // intern returns the interned list that equals this one, which must not change anymore.

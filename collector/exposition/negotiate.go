@@ -23,48 +23,24 @@ const textContentType = "text/plain; version=0.0.4; charset=utf-8"
 // (all nv_inference_* of Triton) lose their type. With utf8, the page has names beyond
 // the legacy character set, which are escaped unless the client accepts them.
 func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
-	// expfmt treats q=0 as the lowest preference.
-	accepted := without(header, refused)
-	f := expfmt.NegotiateAccept(accepted, expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtText)
-	if f.FormatType() == expfmt.TypeOpenMetrics {
-		if openMetrics || !acceptsText(header) {
-			return Format{Expfmt: f, ContentType: string(f)}
+	var accepted []string
+	acceptsText, refusesText := false, false
+	for entry := range strings.SplitSeq(strings.Join(header.Values("Accept"), ","), ",") {
+		media, params, _ := strings.Cut(strings.TrimSpace(entry), ";")
+		text := media == "text/plain" || media == "text/*"
+		if quality(params) > 0 { // expfmt treats q=0 as the lowest preference.
+			accepted = append(accepted, entry)
+			acceptsText = acceptsText || text || media == "*/*"
+		} else {
+			refusesText = refusesText || text
 		}
-		text := without(accepted, func(media string) bool { return strings.Contains(media, "openmetrics") })
-		f = expfmt.NegotiateAccept(text, expfmt.FmtText)
 	}
-	if utf8 {
+	if !openMetrics && acceptsText && !refusesText {
+		accepted = slices.DeleteFunc(accepted, func(entry string) bool { return strings.Contains(entry, "openmetrics") })
+	}
+	f := expfmt.NegotiateAccept(http.Header{"Accept": {strings.Join(accepted, ",")}}, expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtText)
+	if utf8 || f.FormatType() == expfmt.TypeOpenMetrics {
 		return Format{Expfmt: f, ContentType: string(f)}
 	}
 	return Format{Expfmt: f, ContentType: textContentType}
-}
-
-// acceptsText reports whether the client accepts the text format, by the most specific
-// entries that match it.
-func acceptsText(header http.Header) (accepts bool) {
-	best := 0
-	for media := range strings.SplitSeq(acceptHeader(header), ",") {
-		name, _, _ := strings.Cut(media, ";")
-		specificity := 1 + slices.Index([]string{"*/*", "text/*", "text/plain"}, strings.TrimSpace(name))
-		if specificity == 0 || specificity < best {
-			continue
-		}
-		accepts, best = specificity == best && accepts || !refused(media), specificity
-	}
-	return accepts
-}
-
-// refused reports whether an entry of an Accept header has quality 0.
-func refused(media string) bool {
-	_, params, _ := strings.Cut(media, ";")
-	return !(quality(params) > 0)
-}
-
-// acceptHeader returns the lines of the Accept header as one.
-func acceptHeader(header http.Header) string { return strings.Join(header.Values("Accept"), ",") }
-
-// without returns the Accept header without some of its entries.
-func without(header http.Header, remove func(media string) bool) http.Header {
-	entries := slices.DeleteFunc(strings.Split(acceptHeader(header), ","), remove)
-	return http.Header{"Accept": {strings.Join(entries, ",")}}
 }

@@ -51,7 +51,10 @@ func (c *Cache) parse(b *Block, body []byte, format bodyFormat) error {
 	if err != nil {
 		return err
 	}
-	c.pattern, c.series = c.patternOf(r, shape), renderer.current
+	if previous := c.pattern.shape; previous != nil && shape.equal(previous) {
+		shape = previous
+	}
+	c.pattern, c.series = r.pattern(shape), renderer.current
 	canonicalize(b)
 	return nil
 }

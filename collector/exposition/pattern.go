@@ -41,9 +41,16 @@ type pieceText struct {
 	cut  uint32
 }
 
+// maxPatternBytes limits the bodies whose pattern is cached, and so the memory of a target.
+const maxPatternBytes = 4 << 20
+
 // pattern returns the pattern of the body just read.
 func (r *pageReader) pattern(shape *Shape) pattern {
 	p := pattern{shape: shape, usable: !r.valueDrops, format: r.format}
+	if len(r.body) > maxPatternBytes {
+		p.usable = false
+		return p
+	}
 	pieces, pos := make([]piece, len(r.samples)), uint32(0)
 	for i := range r.samples {
 		s := &r.samples[i]

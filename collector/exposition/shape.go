@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"unique"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -18,7 +19,8 @@ type Family struct {
 	Type model.MetricType
 
 	first, end int
-	text       familyText
+	// text are the prefixes of its lines without local values.
+	text unique.Handle[string]
 }
 
 // Lines returns the half-open range of the family's lines in its shape.
@@ -34,8 +36,8 @@ type Shape struct {
 	indexes []uint32
 	// local are the label values stored outside the shared text, see [localLabels].
 	local []string
-	// interned keeps the lists that equal shapes share alive; nil for a very large page.
-	interned []any
+	// interned keeps the lists that shapes share alive: families, lines and indexes.
+	interned [3]any
 	// computed is the number of values in a computed block.
 	computed int
 	hidden   *Shape
@@ -54,6 +56,12 @@ type Shape struct {
 		// their type.
 		bySample map[*Family][]*variant
 	}
+}
+
+// equal reports whether two shapes of pages are equal.
+func (s *Shape) equal(o *Shape) bool {
+	return s.interned == o.interned && s.watched == o.watched && slices.Equal(s.local, o.local) && slices.Equal(s.gpus, o.gpus) &&
+		s.drops == o.drops && s.cost == o.cost && s.left.Series == o.left.Series && slices.Equal(s.left.Names, o.left.Names)
 }
 
 // Families returns the families sorted by name. The caller must not change them.

@@ -64,39 +64,16 @@ func (s *segment) appendPrefix(dst []byte, start uint32, l *line) []byte {
 	return dst
 }
 
-// familyText is the text of one family: the prefixes of its lines without local values.
-// It is interned, except for very large pages, whose text is freed with the shape.
-type familyText struct {
-	interned unique.Handle[string]
-	private  string
-}
-
-// Value returns the text.
-func (t familyText) Value() string {
-	if t.private != "" {
-		return t.private
-	}
-	return t.interned.Value()
-}
-
-// maxInternedBytes is the maximum size of all prefixes of a page that is interned.
-const maxInternedBytes = 1 << 20
-
 // textBuilder builds the texts of families.
 type textBuilder struct {
-	local   []string
-	text    []byte
-	private bool
+	local []string
+	text  []byte
 }
 
 // newTextBuilder returns a builder with the local values of the series, sorted like the
 // lines of a family.
 func newTextBuilder(all []series) *textBuilder {
-	t, size := &textBuilder{}, 0
-	for i := range all {
-		size += len(all[i].prefix)
-	}
-	t.private = size > maxInternedBytes
+	t := &textBuilder{}
 	for _, label := range localLabels {
 		first := len(t.local)
 		for i := range all {
@@ -135,13 +112,10 @@ func (t *textBuilder) add(prefix string) (l line) {
 }
 
 // family returns the text of the lines added since the last family.
-func (t *textBuilder) family() familyText {
-	text := string(t.text)
+func (t *textBuilder) family() unique.Handle[string] {
+	text := unique.Make(string(t.text))
 	t.text = t.text[:0]
-	if t.private {
-		return familyText{private: text}
-	}
-	return familyText{interned: unique.Make(text)}
+	return text
 }
 
 // labelValue returns the escaped value of a label of a prefix and its position; empty

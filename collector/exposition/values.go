@@ -19,34 +19,34 @@ type Values struct {
 	out     *Computed
 }
 
-// value is a series with its value. more are labels in addition to labels.
+// value is a series with its value. Replicas share the additional labels.
 type value struct {
-	family *Family
-	labels labels.Labels
-	more   [2]labels.Label
-	v      float64
+	family     *Family
+	labels     labels.Labels
+	additional *[]labels.Label
+	v          float64
 }
 
 // NewValues returns Values that relabel with a labeler, which may be nil.
 func NewValues(label Labeler) Values { return Values{label: label} }
 
-// Add adds a series to the next block, with at most two more labels; empty ones are
-// ignored.
-func (s *Values) Add(f *Family, v float64, lset labels.Labels, more ...labels.Label) {
-	next := value{family: f, labels: lset, v: v}
-	copy(next.more[:], more)
-	if s.n < len(s.all) && s.all[s.n].same(&next) {
+// Add adds a series to the next block. Additional labels that are empty are ignored.
+func (s *Values) Add(f *Family, v float64, lset labels.Labels, additional ...labels.Label) {
+	if s.n < len(s.all) && s.all[s.n].is(f, lset, additional) {
 		s.all[s.n].v = v
 	} else {
-		s.all, s.changed = append(s.all[:s.n], next), true
+		s.all = append(s.all[:s.n], value{f, lset, intern(&internedLabels, slices.Clone(additional)), v})
+		s.changed = true
 	}
 	s.n++
 }
 
-// same reports whether both are one series.
-func (v *value) same(o *value) bool {
-	return v.family == o.family && v.more == o.more && labels.Equal(v.labels, o.labels)
+func (v *value) is(f *Family, lset labels.Labels, additional []labels.Label) bool {
+	return v.family == f && slices.Equal(*v.additional, additional) && labels.Equal(v.labels, lset)
 }
+
+// Repeat adds the next n series of the last block with their values.
+func (s *Values) Repeat(n int) { s.n += n }
 
 // Block returns a block of the series added since the last one, without those that
 // equal a series of the shapes before, see [NewComputed].
@@ -55,6 +55,7 @@ func (s *Values) Block(before ...*Shape) *Block {
 	s.all, s.n = s.all[:s.n], 0
 	if s.changed || s.label != nil && !slices.Equal(s.before, before) {
 		s.before, s.changed = slices.Clone(before), false
+		s.all = slices.Clone(s.all) // Without room for more.
 		s.out = NewComputed(s.series(), s.label, before...)
 	}
 	b := s.out.Block()
@@ -71,7 +72,7 @@ func (s *Values) series() []ComputedSeries {
 	for i := range s.all {
 		v := &s.all[i]
 		b.Reset(v.labels)
-		for _, l := range v.more {
+		for _, l := range *v.additional {
 			if l.Value != "" {
 				b.Set(l.Name, l.Value)
 			}

@@ -71,8 +71,7 @@ type WatchedKey struct {
 	gpus    int
 }
 
-// WatchedKey returns the key of the shape; false for shapes that are not interned or
-// have too many GPUs.
+// WatchedKey returns the key of the shape; false if it has too many GPUs.
 func (s *Shape) WatchedKey() (WatchedKey, bool) {
-	return WatchedKey{s.watched, len(s.gpus)}, s.interned != nil && len(s.gpus) < maxLocal
+	return WatchedKey{s.watched, len(s.gpus)}, len(s.gpus) < maxLocal
 }

@@ -15,6 +15,8 @@ import (
 const (
 	// idleTimeout is longer than any reasonable scrape interval.
 	idleTimeout = 5 * time.Minute
+	// bufferSize is less than Go's default of 4 KiB, which an idle connection holds twice.
+	bufferSize = 1 << 10
 	// briefIdleTimeout is long enough for the next request of a round, and shorter than
 	// any reasonable interval between rounds.
 	briefIdleTimeout = 50 * time.Millisecond
@@ -89,6 +91,8 @@ func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.
 			TLSHandshakeTimeout:    handshakeTimeout,
 			DisableCompression:     true,
 			MaxIdleConnsPerHost:    1000,
+			ReadBufferSize:         bufferSize,
+			WriteBufferSize:        bufferSize,
 			IdleConnTimeout:        idle,
 			MaxResponseHeaderBytes: int64(c.Limits.Headers),
 			Protocols:              protocols,
