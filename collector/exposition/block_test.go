@@ -1,11 +1,6 @@
 package exposition_test
 
 import (
-	"fmt"
-	"io"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,61 +9,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// TestReadersKeepTheirBlocksWhileScrapesGoOn publishes pages whose values are all equal.
-// A block that changes under a reader is a page of different values, and a data race.
-func TestReadersKeepTheirBlocksWhileScrapesGoOn(t *testing.T) {
-	var (
-		current atomic.Pointer[exposition.Block]
-		readers sync.WaitGroup
-	)
+func TestBlockStaysWhenTheBodyIsReusedAndPagesFollow(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
-	scrape := func(v int) {
-		var body []byte
-		for n := range 50 {
-			body = fmt.Appendf(body, "a{n=\"%d\"} %d\n", n, v)
-		}
-		b, err := c.Parse(body, "")
-		if err != nil {
-			t.Error(err)
-		}
-		current.Store(b)
+	body := []byte("a 1\nb 2\n")
+	first, err := c.Parse(body, "")
+	require.NoError(t, err)
+	for _, next := range []string{"a 3\nb 4\n", "a 5\nb 6\n", "c 7\nd 8\n"} {
+		copy(body, next)
+		_, err := c.Parse(body, "")
+		require.NoError(t, err)
+		require.Equal(t, "# TYPE a untyped\na 1\n# TYPE b untyped\nb 2\n", render(t, &exposition.Merger{}, first))
 	}
-	scrape(0)
-	stop := make(chan struct{})
-	for range 4 {
-		readers.Go(func() {
-			var m exposition.Merger
-			var buf []byte
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				b := current.Load()
-				blocks := []*exposition.Block{b}
-				l := m.Layout(blocks)
-				var page strings.Builder
-				var err error
-				if buf, err = l.WriteText(io.Writer(&page), blocks, buf, nil); err != nil {
-					t.Error(err)
-				}
-				v, _ := b.Value(0)
-				want := fmt.Sprintf("} %d\n", int(v))
-				if got := strings.Count(page.String(), want); got != 50 {
-					t.Errorf("page has %d of 50 lines with %q", got, want)
-				}
-			}
-		})
-	}
-	for v := range 500 {
-		scrape(v * 17)
-	}
-	close(stop)
-	readers.Wait()
-	fast, slow := c.Paths()
-	require.Equal(t, []uint64{500, 1}, []uint64{fast, slow})
-	require.Equal(t, 50, current.Load().Samples())
 }
 
 func TestConfig(t *testing.T) {

@@ -55,15 +55,6 @@ func TestTheLargestFamiliesAreLeftOutUntilTheOthersFit(t *testing.T) {
 	}
 }
 
-func TestLeftOutSeriesAreStillWatched(t *testing.T) {
-	opts := exposition.Options{Watch: func(string) bool { return true }, Limits: exposition.Limits{Output: exposition.Budget{Series: 1}}}
-	b := parse(t, opts, "a 1\nb{x=\"1\"} 2\nb{x=\"2\"} 3\n")
-	require.Equal(t, 3, b.Shape().Watched())
-	v, ok := b.WatchedValue(2)
-	require.True(t, ok)
-	require.InDelta(t, 3, v, 0)
-}
-
 // TestABudgetHoldsInEveryFormat compares the size of random pages with their budget in
 // every text format: escaped names and the bounds of OpenMetrics make lines longer.
 func TestABudgetHoldsInEveryFormat(t *testing.T) {
@@ -84,43 +75,4 @@ func TestABudgetHoldsInEveryFormat(t *testing.T) {
 		}
 	}
 	require.Greater(t, full, 50, "the budgets are too small for many pages")
-}
-
-func TestAHelpThatIsTooLongIsClipped(t *testing.T) {
-	for _, c := range []struct {
-		name, help, want string
-		limit            int
-	}{
-		{"as long as it may be", "0123456789", "0123456789", 10},
-		{"too long", "0123456789a", "0123456...", 10},
-		{"between characters", "01234567ü90", "01234567...", 11},
-		{"not inside of one", "0123456ü890", "0123456...", 11},
-		{"a limit smaller than the points", "01234", "..", 2},
-		{"no limit", strings.Repeat("h", 5000), strings.Repeat("h", 5000), 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			opts := exposition.Options{Limits: exposition.Limits{Help: c.limit}}
-			page := reExpose(t, opts, "# HELP a "+c.help+"\na 1\n")
-			require.Equal(t, "# HELP a "+c.want+"\n# TYPE a untyped\na 1\n", page)
-			require.Equal(t, page, reExpose(t, opts, page), "and stays as it is")
-		})
-	}
-}
-
-func TestLongNumbersAreReformatted(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"123456789.000000", "123456789.000000"},
-		{"-1.7976931348623157e+308", "-1.7976931348623157e+308"},
-		{"0.1000000000000000055511151231257827", "0.1"},
-		{"1" + strings.Repeat("0", 40), "1e+40"},
-		{"+" + strings.Repeat("0", 1<<16) + "7", "7"},
-		{"7." + strings.Repeat("0", 1<<16), "7"},
-	} {
-		cache := exposition.NewCache(exposition.Options{})
-		for range 2 {
-			b, err := parseWith(t, cache, "a "+c.text+"\n", "")
-			require.NoError(t, err)
-			require.Equal(t, "# TYPE a untyped\na "+c.want+"\n", render(t, &exposition.Merger{}, b))
-		}
-	}
 }

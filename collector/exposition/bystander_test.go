@@ -357,14 +357,23 @@ func TestEscapedFamiliesAreAskedForByTheirNames(t *testing.T) {
 	}
 }
 
-func TestALayoutInAnotherFormatIsMadeOnce(t *testing.T) {
+func TestLayoutIsCachedUntilAShapeChanges(t *testing.T) {
 	underscores := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
 	var m exposition.Merger
-	ordinary := m.Layout(merged(t, "a 1\n"))
+	c := exposition.NewCache(exposition.Options{})
+	page := func(body string) []*exposition.Block {
+		b, err := parseWith(t, c, body, "")
+		require.NoError(t, err)
+		return []*exposition.Block{b}
+	}
+	ordinary := m.Layout(page("a 1\n"))
 	require.Same(t, ordinary, ordinary.WithFormat(underscores), "nothing to escape")
-	odd := m.Layout(merged(t, "a 1\n", "{\"a.b\"} 1\n"))
+	require.Same(t, ordinary, m.Layout(page("a 2\n")), "only the values differ")
+	odd := m.Layout(append(page("a 3\n"), merged(t, "{\"a.b\"} 1\n")...))
+	require.NotSame(t, ordinary, odd)
 	require.Same(t, odd, odd.WithFormat(formatOf(expfmt.TypeTextPlain, model.NoEscaping)))
 	escaped := odd.WithFormat(underscores)
 	require.NotSame(t, odd, escaped)
 	require.Same(t, escaped, odd.WithFormat(underscores))
+	require.Empty(t, render(t, &m), "no targets, no page")
 }

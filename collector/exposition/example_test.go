@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -82,18 +81,4 @@ func ExampleMerger_Layout() {
 	// # TYPE requests unknown
 	// requests{replica_id="r0"} 12
 	// # EOF
-}
-
-// The exporter's own series are rendered once and set for every block.
-func ExampleNewComputed() {
-	ttft := exposition.Family{Name: "llm_server_ttft_seconds", Help: "Time to first token.", Type: model.MetricTypeGauge}
-	computed := exposition.NewComputed([]exposition.ComputedSeries{
-		{Family: ttft, Labels: labels.FromStrings("quantile", "0.5")},
-		{Family: ttft, Labels: labels.FromStrings("quantile", "0.99")},
-	}, nil)
-	block := computed.Block()
-	block.Set(0, 0.125)
-	fmt.Printf("%s", block.AppendFamily(nil, 0))
-	// Output:
-	// llm_server_ttft_seconds{quantile="0.5"} 0.125
 }

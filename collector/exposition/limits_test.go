@@ -83,6 +83,25 @@ func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 	require.EqualValues(t, 1, fast)
 }
 
+func TestHelpThatIsTooLongIsTruncated(t *testing.T) {
+	for _, c := range []struct {
+		help, want string
+		limit      int
+	}{
+		{"0123456789", "0123456789", 10},
+		{"0123456789a", "0123456...", 10},
+		{"01234567ü90", "01234567...", 11},
+		{"0123456ü890", "0123456...", 11},
+		{"01234", "..", 2},
+		{strings.Repeat("h", 5000), strings.Repeat("h", 5000), 0},
+	} {
+		opts := exposition.Options{Limits: exposition.Limits{Help: c.limit}}
+		page := reExpose(t, opts, "# HELP a "+c.help+"\na 1\n")
+		require.Equal(t, "# HELP a "+c.want+"\n# TYPE a untyped\na 1\n", page)
+		require.Equal(t, page, reExpose(t, opts, page), "and stays as it is")
+	}
+}
+
 // TestDroppedSeriesAreStillWatched: the value of a watched series is read
 // whether or not it is dropped, unless its name is reserved.
 func TestDroppedSeriesAreStillWatched(t *testing.T) {
@@ -91,17 +110,22 @@ func TestDroppedSeriesAreStillWatched(t *testing.T) {
 		watched        int
 	}{
 		{"a series that keeps its name", "depth", "depth", 1},
+		{"one that exceeds the output limits", "depth", "depth", 1},
 		{"one that gets another", "depth", "x", 1},
 		{"one that gets one of ours, and so is dropped", "depth", "llm_server_depth", 1},
 		{"one that gets no name", "depth", "", 1},
 		{"one that has one of ours and gets another", "llm_server_depth", "x", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := parse(t, exposition.Options{
+			opts := exposition.Options{
 				Label:    renamed(c.from, c.to),
 				Watch:    func(string) bool { return true },
 				Reserved: []string{"llm_server_"},
-			}, c.from+" 7\n")
+			}
+			if c.name == "one that exceeds the output limits" {
+				opts.Limits.Output.Bytes = 1
+			}
+			b := parse(t, opts, c.from+" 7\n")
 			require.Equal(t, c.watched, b.Shape().Watched())
 			for i := range c.watched {
 				v, _ := b.WatchedValue(i)

@@ -105,44 +105,6 @@ func TestMergeOfTwoTargets(t *testing.T) {
 	}
 }
 
-func TestABystanderLosesNoMoreThanATypeByWhatAnotherTargetStartsToSay(t *testing.T) {
-	const usual = "# HELP x help\n# TYPE x gauge\nx 1\n# TYPE y summary\ny_count 1\ny_sum 2\n# TYPE z_count counter\nz_count 3\n"
-	for _, c := range []struct{ name, says string }{
-		{"another TYPE", strings.Replace(usual, "x gauge", "x counter", 1)},
-		{"another HELP", strings.Replace(usual, "x help", "x other", 1)},
-		{"no metadata", "x 1\ny_count 1\ny_sum 2\nz_count 3\n"},
-		{"a gauge named like a sample of the summary", "# TYPE y_count gauge\ny_count 1\n# TYPE y_sum gauge\ny_sum 7\n"},
-		{"all at once", "# TYPE z histogram\nz_count 1\n# TYPE y_sum gauge\ny_sum 7\n# TYPE x summary\nx_sum 1\n"},
-		{"nothing at all", "other 1\n"},
-		{"a failure", ""},
-	} {
-		for bad := range 3 {
-			t.Run(fmt.Sprintf("%s by target %d", c.name, bad), func(t *testing.T) {
-				var m exposition.Merger
-				bodies := []string{usual, usual, usual}
-				before := render(t, &m, merged(t, bodies...)...)
-				bodies[bad] = c.says
-				after := render(t, &m, merged(t, bodies...)...)
-				for other := range 3 {
-					if other != bad {
-						replica := string(rune('a' + other))
-						require.Equal(t, sampleLines(restrict(before, replica)), sampleLines(restrict(after, replica)))
-						require.Contains(t, after, "# HELP x help\n", "what most say")
-					}
-				}
-				if c.says != "" {
-					replica := string(rune('a' + bad))
-					alone := reExpose(t, replicaOptions(replica), c.says)
-					require.Equal(t, sampleLines(alone), sampleLines(restrict(after, replica)), "nor does it lose anything itself")
-				}
-				requireReadable(t, mustReadings(t, after), after)
-				bodies[bad] = usual
-				requireSamePage(t, before, render(t, &m, merged(t, bodies...)...), "the page when it is back to usual")
-			})
-		}
-	}
-}
-
 func TestConflictsNameTheTarget(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -151,6 +113,7 @@ func TestConflictsNameTheTarget(t *testing.T) {
 	}{
 		{"nobody differs", []string{"# TYPE x gauge\nx 1\n", "x 1\n", "# HELP x h\nx 1\n"}, nil},
 		{"by TYPE", []string{"# TYPE x gauge\nx 1\n", "# TYPE x counter\nx 1\n", "# TYPE x counter\nx 1\n"}, []exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "gauge"}}},
+		{"by HELP, which is that of most", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "# HELP x i\nx 1\n"}, []exposition.Conflict{{Family: "x", Kind: "help", Block: 0, Value: "h"}}},
 		{"by HELP", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "x 1\n"}, []exposition.Conflict{{Family: "x", Kind: "help", Block: 1, Value: "i"}}},
 		{"by a name that is a sample's", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x_sum", Kind: "type", Block: 1, Value: "gauge"}}},
 		{"by a summary whose sample's name most have", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "summary"}}},
@@ -184,22 +147,6 @@ func TestConflictsNameTheTarget(t *testing.T) {
 		require.Len(t, l.Conflicts(), 100)
 		require.Equal(t, 200, l.Stats().TypeConflicts)
 	})
-}
-
-func TestALayoutServesUntilAShapeChanges(t *testing.T) {
-	var m exposition.Merger
-	c := exposition.NewCache(exposition.Options{})
-	first, err := parseWith(t, c, "a 1\n", "")
-	require.NoError(t, err)
-	second, err := parseWith(t, c, "a 2\n", "")
-	require.NoError(t, err)
-	third, err := parseWith(t, c, "b 2\n", "")
-	require.NoError(t, err)
-	l := m.Layout([]*exposition.Block{first})
-	require.Same(t, l, m.Layout([]*exposition.Block{second}), "other values are no other page")
-	require.NotSame(t, l, m.Layout([]*exposition.Block{third}))
-	require.NotSame(t, l, m.Layout([]*exposition.Block{first, third}))
-	require.Empty(t, render(t, &m), "no targets, no page")
 }
 
 func TestOnlySomeFamilies(t *testing.T) {

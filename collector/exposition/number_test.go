@@ -6,60 +6,100 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 )
 
-func TestNumbersThatNeedNoSlowPath(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		end  int
+// numberTexts are values in every spelling, valid and nearly valid.
+var numberTexts = []string{
+	"0", "7", "10", "1234567", "12345678", "123456789", "123456789012345", "1234567890123456", "12345678901234567", "99999999", "00000001", "1234567a",
+	"1.5", "-3", "+4", "1e9", "1.15891634176e+011", "0.005050505050505051", "12345678.5", "9007199254740992", "9007199254740993", "0.9430816323877506", "88953.44500000001", "1234567.123456789012", "12345678.12345678901", "1795235579.50855", "0.97", "5.", ".5", "1.2.3",
+	"Nan", "NaN", "+Inf", "-Inf", "x", "-0", "00000000000000000001", "0.000000", "72.123000", "12345.678901234567", "/", ":", "1:", "1\x0b",
+	"007", "1e3", "1E+3", "1e-400", "1e400", "nan", "inf", "-Nan", "In", "", "-", "+", ".", "-.", "e5", "1e", "1e+", "--1", "0x1", "0x1p3", "1_000",
+	strings.Repeat("1", 305), strings.Repeat("0", 400), strings.Repeat("9", 400),
+}
+
+// checkScan compares scan with strconv, which also reads hexadecimal numbers.
+func checkScan(t *testing.T, text string) {
+	t.Helper()
+	want, err := strconv.ParseFloat(text, 64)
+	for _, behind := range []string{"", "\n", " 7", "\nnv_inference_request_success{model=\"a\"} 1\n"} {
+		end, got := scan([]byte("x "+text+behind), 2)
+		if err != nil || strings.ContainsAny(text, "pP_") {
+			require.Equal(t, -1, end, "%q", text)
+			continue
+		}
+		require.Equal(t, 2+len(text), end, "%q", text)
+		require.Equal(t, math.Float64bits(want), math.Float64bits(got), "%q", text)
+	}
+}
+
+func TestNumbersAreParsedLikeTheStandardLibrary(t *testing.T) {
+	for _, text := range numberTexts {
+		checkScan(t, text)
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	for _, text := range numberTexts {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.ContainsAny(text, "\n\t ") {
+			return
+		}
+		checkScan(t, text)
+	})
+}
+
+func TestNumbersOfAPageAreThoseOfItsTexts(t *testing.T) {
+	var page strings.Builder
+	values := []string{"0", "12", "1234567890", "0.5", "-3", "1e9", "Nan", "+Inf", "12345678901234567890", "7"}
+	for i, v := range values {
+		page.WriteString("m" + strconv.Itoa(i) + " " + v + "\n")
+	}
+	cache := NewCache(Options{Watch: func(string) bool { return true }})
+	places := make([]ValueIndex, len(values))
+	for _, path := range []string{"slow", "fast"} {
+		b, err := cache.Parse([]byte(page.String()), "")
+		require.NoError(t, err)
+		for i := range places {
+			places[i] = b.Shape().WatchedIndex(i)
+		}
+		row := make([]float64, len(values))
+		b.Numbers(places, row)
+		require.False(t, b.NonNegative(), path)
+		for i, text := range values {
+			want, err := strconv.ParseFloat(text, 64)
+			require.NoError(t, err)
+			if math.IsInf(want, 0) {
+				want = math.NaN()
+			}
+			require.Equal(t, math.Float64bits(want), math.Float64bits(row[i]), "%s: %s", path, text)
+			require.Equal(t, math.Float64bits(want), math.Float64bits(b.Number(places[i])), "%s: %s", path, text)
+		}
+	}
+	fast, slow := cache.Paths()
+	require.EqualValues(t, 1, fast)
+	require.EqualValues(t, 1, slow)
+}
+
+func TestAPageOfNumbersFromZeroUpIsPlain(t *testing.T) {
+	cache := NewCache(Options{})
+	for _, tc := range []struct {
+		values []string
+		plain  bool
 	}{
-		{"0", 1},
-		{"007\n", 3},
-		{"1.5\n", 3},
-		{".5", 2},
-		{"5.", 2},
-		{"-1", 2},
-		{"+1", 2},
-		{"1e3", 3},
-		{"1E+3", 4},
-		{"1.15891634176e+011\n", 18},
-		{"1e-400\n", 6},
-		{"Nan", 3},
-		{"NaN\n", 3},
-		{"Inf", 3},
-		{"+Inf", 4},
-		{"-Inf 7", 4},
-		{strings.Repeat("1", 300), 300},
-		{strings.Repeat("1", 305), 305},
-		{strings.Repeat("0", 400), 400},
-		{strings.Repeat("9", 400), -1},
-		{"", -1},
-		{"-", -1},
-		{"+", -1},
-		{".", -1},
-		{"-.", -1},
-		{"e5", -1},
-		{"1e", -1},
-		{"1e+", -1},
-		{"1e400", -1},
-		{"-Nan", -1},
-		{"nan", 3},
-		{"inf", 3},
-		{"In", -1},
-		{"+", -1},
-		{"\n", -1},
-		{"--1", -1},
-		{"0x1", -1},
-		{"1_000", -1},
+		{[]string{"1", "2"}, true},
+		{[]string{"1", "2.5"}, true},
+		{[]string{"1", "-2"}, false},
+		{[]string{"NaN", "2"}, false},
+		{[]string{"0", "123456789012345678901234"}, true},
+		{[]string{"0", "1234567890123456789012345"}, true},
+		{[]string{"0", "1e9"}, true},
 	} {
-		t.Run(strings.TrimSpace(c.text[:min(len(c.text), 20)]), func(t *testing.T) {
-			end, _ := scan([]byte(c.text), 0)
-			require.Equal(t, c.end, end)
-			end, _ = scan([]byte("a "+c.text), 2)
-			require.Equal(t, c.end, max(-1, end-2), "at another place")
-		})
+		b, err := cache.Parse([]byte("a "+tc.values[0]+"\nb "+tc.values[1]+"\n"), "")
+		require.NoError(t, err)
+		require.Equal(t, tc.plain, b.NonNegative(), tc.values)
 	}
 }
 
@@ -72,17 +112,6 @@ func TestWordsOfTheFormat(t *testing.T) {
 	}
 }
 
-func TestTextsOfValuesAreReadAsTheStandardLibraryReadsThem(t *testing.T) {
-	for _, text := range []string{"0", "42", "007", "999999999999999", "-1", "1.5", "1000000000000000", "Nan", "+Inf", "1e3"} {
-		v, ok := number([]byte(text))
-		require.True(t, ok, text)
-		want, _ := strconv.ParseFloat(text, 64)
-		require.Equal(t, math.Float64bits(want), math.Float64bits(v), text)
-	}
-	_, ok := number(nil)
-	require.False(t, ok, "an absent value is none")
-}
-
 func TestValuesAreWrittenShort(t *testing.T) {
 	for want, v := range map[string]float64{
 		"0": math.Copysign(0, -1), "1": 1, "-17": -17, "999999999999999": 999999999999999, "1e+15": 1e15,
@@ -92,45 +121,5 @@ func TestValuesAreWrittenShort(t *testing.T) {
 	}
 	for want, v := range map[string]float64{"0.3": 0.1 + 0.2, "0.333333333333": 1.0 / 3, "123456.789012": 123456.7890123, "1753462474.140189": 1753462474.140189, "7": 7, "NaN": math.NaN()} {
 		require.Equal(t, want, string(appendShort(nil, v)))
-	}
-}
-
-func TestSeriesAreSplitAsTheyWereWritten(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		want       labels.Labels
-		drop       string
-	}{
-		{"a bare name", "up", labels.FromStrings("__name__", "up"), ""},
-		{"blanks around", "\t up ", labels.FromStrings("__name__", "up"), ""},
-		{"no labels in braces", "up{}", labels.FromStrings("__name__", "up"), ""},
-		{"labels are sorted", `up{b="1",a="2"}`, labels.FromStrings("__name__", "up", "a", "2", "b", "1"), ""},
-		{"bounds keep their spelling", `x_bucket{le="100"}`, labels.FromStrings("__name__", "x_bucket", "le", "100"), ""},
-		{"braces, commas and equals signs in values", `up{a="},{=",b="\\"}`, labels.FromStrings("__name__", "up", "a", "},{=", "b", `\`), ""},
-		{"escapes", `up{a="\"\\\n\t"}`, labels.FromStrings("__name__", "up", "a", "\"\\\n\\t"), ""},
-		{"a quoted name", `{"a.b",c="1"}`, labels.FromStrings("__name__", "a.b", "c", "1"), ""},
-		{"a quoted name at the end", `{c="1","a.b"}`, labels.FromStrings("__name__", "a.b", "c", "1"), ""},
-		{"a quoted name with a brace", `{"a{b"}`, labels.FromStrings("__name__", "a{b"), ""},
-		{"a quoted label", `up{"a b"="1"}`, labels.FromStrings("__name__", "up", "a b", "1"), ""},
-		{"empty values are left out", `up{a="",b="1"}`, labels.FromStrings("__name__", "up", "b", "1"), ""},
-		{"blanks between", ` up { a = "1" , b = "2" , } `, labels.FromStrings("__name__", "up", "a", "1", "b", "2"), ""},
-		{"a label twice", `up{a="1",a="1"}`, labels.Labels{}, DropInvalidLabels},
-		{"a label of nothing", `up{""="1"}`, labels.Labels{}, DropInvalidLabels},
-		{"a reserved label", `up{__name__="1"}`, labels.Labels{}, DropReservedLabel},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var s seriesSplitter
-			for range 2 {
-				got, drop := s.labels([]byte(c.text))
-				require.Equal(t, c.drop, drop)
-				if drop == "" {
-					require.Equal(t, c.want, got)
-					prefix := appendPrefix(nil, got)
-					again, drop := s.labels(prefix[:len(prefix)-1])
-					require.Empty(t, drop)
-					require.Equal(t, c.want, again, "read back from its own line")
-				}
-			}
-		})
 	}
 }

@@ -37,20 +37,6 @@ func shown(t *testing.T, b *Block) string {
 	return string(text)
 }
 
-func TestReplicasOfOnePoolShareTheirTexts(t *testing.T) {
-	a := showing(t, "a", "x{m=\"1\"} 1\nx{m=\"2\"} 2\ny 3\nz{gpu=\"A\"} 4\n")
-	b := showing(t, "long-name-7", "y 5\nx{m=\"2\"} 6\nx{m=\"1\"} 7\nz{gpu=\"B\"} 8\n")
-	require.Equal(t, "x{m=\"1\",replica_id=\"a\"} 1\nx{m=\"2\",replica_id=\"a\"} 2\ny{replica_id=\"a\"} 3\nz{gpu=\"A\",replica_id=\"a\"} 4\n", shown(t, a))
-	require.Equal(t, "x{m=\"1\",replica_id=\"long-name-7\"} 7\nx{m=\"2\",replica_id=\"long-name-7\"} 6\ny{replica_id=\"long-name-7\"} 5\nz{gpu=\"B\",replica_id=\"long-name-7\"} 8\n", shown(t, b))
-	for i, shared := range []bool{true, true, false} { // z has a label that is not known to differ.
-		require.Equal(t, shared, unsafe.StringData(a.shape.segment(i).text) == unsafe.StringData(b.shape.segment(i).text), a.shape.families[i].Name)
-	}
-	for n := range 4 {
-		require.Equal(t, "long-name-7", b.shape.Labels(n).Get("replica_id"))
-	}
-	require.Equal(t, "B", b.shape.Labels(3).Get("gpu"))
-}
-
 func TestLocalValuesOfUnusualReplicas(t *testing.T) {
 	for _, tc := range []struct{ name, replica, body, want string }{
 		{"a replica without a name", "", "x 1\n", "x 1\n"},
@@ -108,6 +94,9 @@ func TestReplicasShareAllButTheNamesOfTheirGPUs(t *testing.T) {
 	for i, one := range *first.pattern.pieces {
 		require.Equal(t, one.text, (*second.pattern.pieces)[i].text, "the text between the values")
 	}
+	other, _ := showingOn(t, "long-name-7", gpuPage("GPU-1", "GPU-2"))
+	require.Equal(t, a.shape.families[0].text, other.pattern.shape.families[0].text)
+	require.Equal(t, "long-name-7", other.pattern.shape.Labels(0).Get("replica_id"))
 	inOrder, _ := showingOn(t, "c", gpuPage("GPU-3", "GPU-99"))
 	require.Same(t, first.pattern.pieces, inOrder.pattern.pieces)
 	require.NotSame(t, first.pattern.shape, second.pattern.shape)
