@@ -207,29 +207,3 @@ func FuzzRules(f *testing.F) {
 		}
 	})
 }
-
-// TestNothingThatATargetSaysIsLost tests without rules: every value is on the page under
-// its own name or an exported one, and the identity wins.
-func TestNothingThatATargetSaysIsLost(t *testing.T) {
-	d := dice{rand.New(rand.NewPCG(7, 7))}
-	id := llama()
-	id.Labels = map[string]string{"rack": "r1", "ab": "ours"}
-	r := relabel.New(nil, id)
-	for range 3000 {
-		b := labels.NewBuilder(d.labels())
-		in := b.Del("model_name", "model").Set("__name__", "a").Labels()
-		res := r.Series(in)
-		require.True(t, res.Keep)
-		require.Equal(t, in.Len()+7, res.Labels.Len(), "%s: %s", in, res.Labels)
-		for name, value := range ours("rack", "r1", "ab", "ours") {
-			require.Equal(t, value, res.Labels.Get(name))
-		}
-		in.Range(func(l labels.Label) {
-			name := l.Name
-			for res.Labels.Get(name) != l.Value {
-				name = "exported_" + name
-				require.Less(t, len(name), 200, "%s: %s is lost in %s", in, l.Name, res.Labels)
-			}
-		})
-	}
-}

@@ -1,6 +1,7 @@
 package relabel_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -75,7 +76,9 @@ func TestRulesDoToTargetsWhatTheyDoInPrometheus(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, keep := rules(t, tc.rules).Target(labels.FromStrings(tc.in...))
+			r, err := decode(tc.rules) // Rules that were read need no validation.
+			require.NoError(t, err)
+			out, keep := r.Target(labels.FromStrings(tc.in...))
 			require.Equal(t, tc.out != nil, keep)
 			require.Equal(t, labels.FromStrings(tc.out...).Map(), out.Map())
 		})
@@ -120,32 +123,24 @@ func TestValidateNamesTheRuleAndTheKey(t *testing.T) {
 		r, err := decode(text)
 		if err == nil {
 			err = r.Validate()
+			require.ErrorContains(t, append(r, nil).Validate(), fmt.Sprintf("[%d]: is empty", len(r)), "every error is reported")
 		}
 		require.ErrorContains(t, err, want, text)
 	}
-}
-
-func TestValidateSaysEverythingAtOnce(t *testing.T) {
-	r, err := decode(`[{action: hashmod, target_label: a}, {target_label: a}, {action: lowercase}]`)
-	require.NoError(t, err)
-	err = r.Validate()
-	require.ErrorContains(t, err, "[0].modulus: ")
-	require.ErrorContains(t, err, "[2].target_label: ")
-	require.NotContains(t, err.Error(), "[1]")
-}
-
-func TestRulesThatWereReadWorkBeforeTheyAreValidated(t *testing.T) {
-	r, err := decode(`[{source_labels: [a], target_label: "their label"}]`)
-	require.NoError(t, err)
-	out, keep := r.Target(labels.FromStrings("a", "x"))
-	require.True(t, keep)
-	require.Equal(t, map[string]string{"a": "x", "their label": "x"}, out.Map())
 }
 
 func TestRulesBuiltInGoAreValidatedToo(t *testing.T) {
 	r := relabel.Rules{{Action: "drop"}, nil}
 	require.ErrorContains(t, r.Validate(), "[0].regex: is not set")
 	require.ErrorContains(t, r.Validate(), "[1]: is empty")
+	built := prometheus.DefaultRelabelConfig
+	built.SourceLabels, built.TargetLabel, built.NameValidationScheme = model.LabelNames{"a"}, "their label", model.UnsetValidation
+	r = relabel.Rules{&built}
+	require.NoError(t, r.Validate())
+	out, keep := r.Target(labels.FromStrings("a", "x"))
+	require.True(t, keep)
+	require.Equal(t, map[string]string{"a": "x", "their label": "x"}, out.Map())
+
 	r = rules(t, `[{target_label: a, replacement: b}]`)
 	r[0].Action = ""
 	require.ErrorContains(t, r.Validate(), "[0].action: ")
@@ -154,16 +149,6 @@ func TestRulesBuiltInGoAreValidatedToo(t *testing.T) {
 		r[0].Action, r[0].TargetLabel = action, "\xff"
 		require.ErrorContains(t, r.Validate(), "[0].target_label: ", action)
 	}
-}
-
-func TestRulesBuiltInGoWorkOnceTheyAreValidated(t *testing.T) {
-	built := prometheus.DefaultRelabelConfig
-	built.SourceLabels, built.TargetLabel, built.NameValidationScheme = model.LabelNames{"a"}, "their label", model.UnsetValidation
-	r := relabel.Rules{&built}
-	require.NoError(t, r.Validate())
-	out, keep := r.Target(labels.FromStrings("a", "x"))
-	require.True(t, keep)
-	require.Equal(t, map[string]string{"a": "x", "their label": "x"}, out.Map())
 }
 
 func TestARuleOverSeriesMayNotPretendToRenameATarget(t *testing.T) {

@@ -1,6 +1,7 @@
 package relabel_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -82,10 +83,6 @@ func TestSeriesCarryTheIdentityOfTheirTarget(t *testing.T) {
 			change: func(id *relabel.Identity) { id.Versions = relabel.VersionsBoth },
 			in:     []string{"__name__", "a"}, out: ours("__name__", "a"),
 		},
-		"versions on series": {
-			change: func(id *relabel.Identity) { id.Versions = relabel.VersionsSeries },
-			in:     []string{"__name__", "a"}, out: ours("__name__", "a"),
-		},
 		"further labels of the target": {
 			change: func(id *relabel.Identity) {
 				id.Labels = map[string]string{"rack": "r1", "empty": "", "pool_id": "evil", "__meta_x": "1", "__name__": "b"}
@@ -150,7 +147,8 @@ func TestSeriesCarryTheIdentityOfTheirTarget(t *testing.T) {
 				tc.change(&id)
 			}
 			r := relabel.New(nil, id)
-			for range 2 { // The second time with a builder that was used.
+			clear(id.ModelLabels) // The relabeler has a copy.
+			for range 2 {         // The second time with a builder that was used.
 				res := r.Series(labels.FromStrings(tc.in...))
 				require.True(t, res.Keep)
 				require.Empty(t, res.Reason)
@@ -169,7 +167,7 @@ func TestRulesOverSeriesSeeTheIdentity(t *testing.T) {
 		reason string
 	}{
 		"a family is dropped": {
-			rules: `[{source_labels: [__name__], regex: "nv_.*", action: drop}]`, in: []string{"__name__", "nv_x"}, reason: relabel.ReasonDropped,
+			rules: `[{source_labels: [__name__], regex: "nv_.*", action: drop}]`, in: []string{"__name__", "nv_x", "pool_id", "evil"}, reason: relabel.ReasonDropped,
 		},
 		"a family is renamed": {
 			rules: `[{source_labels: [__name__], regex: "nv_(.*)", target_label: __name__, replacement: "triton_$1"}]`,
@@ -217,35 +215,11 @@ func TestRulesOverSeriesSeeTheIdentity(t *testing.T) {
 				require.Equal(t, tc.reason == "", res.Keep)
 				if !res.Keep {
 					require.True(t, res.Labels.IsEmpty())
+					require.Equal(t, slices.Contains(tc.in, "pool_id"), slices.Contains(res.Collisions, "pool_id"), "collisions count although the series is dropped")
 					continue
 				}
 				require.Equal(t, tc.out, res.Labels.Map())
 			}
 		})
 	}
-}
-
-func TestCollisionsAreToldOfADroppedSeriesToo(t *testing.T) {
-	r := relabel.New(rules(t, `[{regex: ".*", action: drop}]`), llama())
-	res := r.Series(labels.FromStrings("__name__", "a", "pool_id", "evil"))
-	require.False(t, res.Keep)
-	require.Equal(t, []string{"pool_id"}, res.Collisions)
-}
-
-func TestTheIdentityIsCopied(t *testing.T) {
-	id := llama()
-	id.Labels, id.ModelLabels = map[string]string{"rack": "r1"}, []string{"model"}
-	r := relabel.New(nil, id)
-	id.Labels["rack"], id.ModelLabels[0] = "r2", "other"
-	res := r.Series(labels.FromStrings("__name__", "a", "model", "ensemble"))
-	require.Equal(t, ours("__name__", "a", "model", "ensemble", "rack", "r1", "model_id", "llama-70b"), res.Labels.Map())
-}
-
-func TestNamesAreTheLabelsOfTheIdentity(t *testing.T) {
-	id := llama()
-	res := relabel.New(nil, id).Series(labels.FromStrings("__name__", "a", "model", "ensemble"))
-	for _, name := range relabel.IdentityLabels() {
-		require.NotEmpty(t, res.Labels.Get(name), name)
-	}
-	require.Equal(t, 2+len(relabel.IdentityLabels()), res.Labels.Len())
 }

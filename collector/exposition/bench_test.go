@@ -2,9 +2,7 @@ package exposition_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -40,9 +38,9 @@ type benchTarget struct {
 	block  *exposition.Block
 }
 
-// benchTargets returns n targets that were scraped once.
-func benchTargets(b *testing.B, kind simulate.BenchKind, n int) []*benchTarget {
-	b.Helper()
+// benchTargets returns n targets that differ in replica_id and values, scraped once.
+func benchTargets(tb testing.TB, kind simulate.BenchKind, n int) []*benchTarget {
+	tb.Helper()
 	all := make([]*benchTarget, n)
 	for i := range all {
 		t := &benchTarget{label: labelReplica("r" + strconv.Itoa(i))}
@@ -50,7 +48,7 @@ func benchTargets(b *testing.B, kind simulate.BenchKind, n int) []*benchTarget {
 			t.bodies[tick] = simulate.BenchPage(kind, i, tick)
 		}
 		t.cache = exposition.NewCache(exposition.Options{Label: t.label, Limits: exposition.DefaultLimits})
-		require.NoError(b, t.scrape(0))
+		require.NoError(tb, t.scrape(0))
 		all[i] = t
 	}
 	return all
@@ -74,9 +72,17 @@ func (t *benchTarget) scrape(tick int) error {
 	return err
 }
 
-// reportPerSample reports the time per sample.
-func reportPerSample(b *testing.B, samples int) {
+// perSample calls do with growing numbers and reports its time per sample.
+func perSample(b *testing.B, samples int, do func(i int) error) {
 	b.Helper()
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		if err := do(i); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(samples), "ns/sample")
 }
 
@@ -99,42 +105,21 @@ func BenchmarkIngest(b *testing.B) {
 
 func benchmarkFast(b *testing.B, targets []*benchTarget, samples int) {
 	b.Helper()
-	// Blocks of every size and buffers for every body exist after three rounds.
-	for round := range 3 * ticks {
-		for _, t := range targets {
-			require.NoError(b, t.scrape(round))
-		}
-	}
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		if err := targets[i%len(targets)].scrape(i/len(targets) + 1); err != nil {
-			b.Fatal(err)
-		}
-		i++
-	}
-	reportPerSample(b, samples)
+	perSample(b, samples, func(i int) error { return targets[i%len(targets)].scrape(i/len(targets) + 1) })
 	for _, t := range targets {
-		fast, slow := t.cache.Paths()
-		if slow != 1 || fast == 0 {
-			b.Fatalf("%d pages fast, %d slow", fast, slow)
+		if _, slow := t.cache.Paths(); slow != 1 {
+			b.Fatalf("%d pages took the slow path", slow)
 		}
 	}
 }
 
 func benchmarkSlow(b *testing.B, kind simulate.BenchKind, samples int) {
 	b.Helper()
-	targets := benchTargets(b, kind, 1)
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		targets[0].cache.SetLabeler(targets[0].label)
-		if err := targets[0].scrape(i); err != nil {
-			b.Fatal(err)
-		}
-		i++
-	}
-	reportPerSample(b, samples)
+	t := benchTargets(b, kind, 1)[0]
+	perSample(b, samples, func(i int) error {
+		t.cache.SetLabeler(t.label)
+		return t.scrape(i)
+	})
 }
 
 // benchmarkTextparse measures an exporter on Prometheus' parser: labels of each series,
@@ -144,32 +129,13 @@ func benchmarkTextparse(b *testing.B, kind simulate.BenchKind, samples int) {
 	t := benchTargets(b, kind, 1)[0]
 	symbols := labels.NewSymbolTable()
 	var out []byte
-	i := 0
-	b.ReportAllocs()
-	for b.Loop() {
+	perSample(b, samples, func(i int) error {
 		out = out[:0]
-		p := textparse.NewPromParser(t.bodies[i%ticks], symbols, false)
-		for {
-			entry, err := p.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-			if entry != textparse.EntrySeries {
-				continue
-			}
-			var lset labels.Labels
-			p.Labels(&lset)
-			_, _, v := p.Series()
+		return eachReading(textparse.NewPromParser(t.bodies[i%ticks], symbols, false), func(lset labels.Labels, v float64) {
 			out = append(out, t.label(lset).Labels.String()...)
-			out = exposition.AppendFloat(append(out, ' '), v)
-			out = append(out, '\n')
-		}
-		i++
-	}
-	reportPerSample(b, samples)
+			out = append(exposition.AppendFloat(append(out, ' '), v), '\n')
+		})
+	})
 }
 
 // benchmarkExpfmt measures an exporter on the parser of client_golang: messages,
@@ -178,22 +144,16 @@ func benchmarkExpfmt(b *testing.B, kind simulate.BenchKind, samples int) {
 	b.Helper()
 	t := benchTargets(b, kind, 1)[0]
 	var out bytes.Buffer
-	i := 0
-	b.ReportAllocs()
-	for b.Loop() {
+	perSample(b, samples, func(i int) error {
 		out.Reset()
 		mfs, err := messages(t.bodies[i%ticks], "r0")
-		if err != nil {
-			b.Fatal(err)
-		}
 		for _, mf := range mfs {
 			if _, err := expfmt.MetricFamilyToText(&out, mf); err != nil {
-				b.Fatal(err)
+				return err
 			}
 		}
-		i++
-	}
-	reportPerSample(b, samples)
+		return err
+	})
 }
 
 // messages returns a body as messages with the identity labels.
@@ -266,29 +226,22 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 			all[tick] = append(all[tick], last)
 		}
 	}
-	b.ReportAllocs()
-	tick, hint := 0, 0
-	for b.Loop() {
+	hint := 0
+	perSample(b, n*226, func(i int) (err error) {
 		size = 0
-		blocks := all[tick%ticks]
-		tick += step
+		blocks := all[i*step%ticks]
 		l := merger.Layout(blocks).WithFormat(format)
 		if coding != exposition.Identity {
 			page, _, err := l.Compress(coding, blocks, nil, hint)
-			require.NoError(b, err)
-			hint = len(page) + len(page)/8
-			size = countingWriter(len(page))
-			continue
+			hint, size = len(page)+len(page)/8, countingWriter(len(page))
+			return err
 		}
 		if l.TextLength(blocks, nil) == 0 {
 			b.Fatal("empty page")
 		}
-		var err error
-		if buf, err = l.WriteText(&size, blocks, buf, nil); err != nil {
-			b.Fatal("page not written")
-		}
-	}
-	reportPerSample(b, n*226)
+		buf, err = l.WriteText(&size, blocks, buf, nil)
+		return err
+	})
 	b.ReportMetric(float64(size), "bytes/page")
 	b.ReportMetric(float64(merger.Layout(all[0]).WithFormat(format).TextLength(all[0], nil))/float64(size), "ratio")
 }
@@ -308,16 +261,15 @@ func benchmarkGatherers(b *testing.B, n int, coding exposition.Encoding) {
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", http.NoBody)
 	require.NoError(b, err)
 	request.Header.Set("Accept-Encoding", string(coding))
-	b.ReportAllocs()
 	var w discardResponse
-	for b.Loop() {
+	perSample(b, n*226, func(int) error {
 		w = discardResponse{header: http.Header{}}
 		handler.ServeHTTP(&w, request)
 		if w.status >= http.StatusBadRequest {
 			b.Fatalf("status %d", w.status)
 		}
-	}
-	reportPerSample(b, n*226)
+		return nil
+	})
 	b.ReportMetric(float64(w.size), "bytes/page")
 }
 

@@ -3,7 +3,6 @@ package exposition_test
 import (
 	"bytes"
 	"io"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -205,7 +204,7 @@ func TestCompressedPagesComeOutWhole(t *testing.T) {
 	var readers sync.WaitGroup
 	for _, n := range []int{0, 1, 40} {
 		var blocks []*exposition.Block
-		for _, one := range fleet(t, n) {
+		for _, one := range benchTargets(t, simulate.BenchTRTLLM, n) {
 			blocks = append(blocks, one.block)
 		}
 		page := newPageLayout(blocks...)
@@ -222,22 +221,6 @@ func TestCompressedPagesComeOutWhole(t *testing.T) {
 		}
 	}
 	readers.Wait()
-}
-
-// fleet returns targets that differ in replica_id and values.
-func fleet(tb testing.TB, n int) []*benchTarget {
-	tb.Helper()
-	all := make([]*benchTarget, n)
-	for i := range all {
-		t := &benchTarget{label: labelReplica("r" + strconv.Itoa(i))}
-		for tick := range t.bodies {
-			t.bodies[tick] = simulate.BenchPage(simulate.BenchTRTLLM, i, tick)
-		}
-		t.cache = exposition.NewCache(exposition.Options{Label: t.label, Limits: exposition.DefaultLimits})
-		require.NoError(tb, t.scrape(0))
-		all[i] = t
-	}
-	return all
 }
 
 // decompress decompresses a page.

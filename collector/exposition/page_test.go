@@ -2,6 +2,7 @@ package exposition_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -97,20 +98,16 @@ func reading(lset labels.Labels, v float64) string {
 // readings returns the samples of a page as parsed by textparse, sorted.
 func readings(page []byte, contentType string) ([]string, error) {
 	var out []string
-	err := eachReading(page, contentType, func(lset labels.Labels, v float64) { out = append(out, reading(lset, v)) })
+	p, err := textparse.New(page, cmp.Or(contentType, "text/plain; version=0.0.4"), labels.NewSymbolTable(), textparse.ParserOptions{})
+	if err == nil {
+		err = eachReading(p, func(lset labels.Labels, v float64) { out = append(out, reading(lset, v)) })
+	}
 	slices.Sort(out)
 	return out, err
 }
 
-// eachReading calls got for the samples that textparse parses, in their order.
-func eachReading(page []byte, contentType string, got func(lset labels.Labels, v float64)) error {
-	if contentType == "" {
-		contentType = "text/plain; version=0.0.4"
-	}
-	p, err := textparse.New(page, contentType, labels.NewSymbolTable(), textparse.ParserOptions{})
-	if err != nil {
-		return err
-	}
+// eachReading calls got for the samples of a page in their order.
+func eachReading(p textparse.Parser, got func(lset labels.Labels, v float64)) error {
 	for {
 		entry, err := p.Next()
 		if errors.Is(err, io.EOF) {

@@ -65,16 +65,10 @@ func add(t *testing.T, s *snapshot.Store, of *target.Target) *snapshot.Slot {
 	return slot
 }
 
-func TestAnEmptyStoreShowsNothing(t *testing.T) {
+func TestReplicasStandInTheOrderOfTheirKeys(t *testing.T) {
 	s := snapshot.NewStore()
 	require.Empty(t, s.Slots())
 	require.Empty(t, shown(s, nil))
-	add(t, s, replica("p", "a"))
-	require.Empty(t, shown(s, nil), "a replica without a scrape has no blocks")
-}
-
-func TestReplicasStandInTheOrderOfTheirKeys(t *testing.T) {
-	s := snapshot.NewStore()
 	for _, name := range []string{"c", "a", "d", "b"} {
 		slot := add(t, s, replica("p", name))
 		slot.Publish(snapshot.Snapshot{Raw: newSource("x", name).block(1)})
@@ -124,12 +118,19 @@ func TestAFilterLeavesOutReplicasAndTheFleet(t *testing.T) {
 func TestTheFourBlocksOfAReplicaStandInOneOrder(t *testing.T) {
 	s := snapshot.NewStore()
 	slot := add(t, s, replica("p", "a"))
+	require.Empty(t, shown(s, nil), "a replica without a scrape has no blocks")
+	require.Nil(t, slot.Derived())
 	slot.Publish(snapshot.Snapshot{
 		Raw: newSource("raw", "a").block(1), Derived: newSource("derived", "a").block(1),
 		About: newSource("about", "a").block(1), Health: newSource("health", "a").block(1),
 		Status: target.Status{Scraping: target.Scraping{Health: target.HealthUp, Scrapes: 1}},
 	})
 	require.Equal(t, []string{"raw", "derived", "about", "health"}, families(shown(s, nil)))
+	moved, before, derived := replica("p", "a"), s.Blocks(nil), slot.Derived()
+	slot.SetTarget(moved)
+	require.Same(t, moved, slot.Target())
+	require.Equal(t, before, s.Blocks(nil), "another address changes nothing on the page")
+	require.Equal(t, target.HealthUp, slot.Status().Health)
 	slot.Publish(snapshot.Snapshot{
 		About: newSource("about", "a").block(2), Health: newSource("health", "a").block(2),
 		Status: target.Status{Scraping: target.Scraping{Health: target.HealthDown, Scrapes: 2}},
@@ -137,6 +138,9 @@ func TestTheFourBlocksOfAReplicaStandInOneOrder(t *testing.T) {
 	require.Equal(t, []string{"about", "health"}, families(shown(s, nil)), "a failure takes the replica's series away at once")
 	require.Equal(t, target.HealthDown, slot.Status().Health)
 	require.EqualValues(t, 2, slot.Status().Scrapes)
+	require.Nil(t, slot.Derived())
+	require.Equal(t, []string{"raw", "derived", "about", "health"}, families(text(before)), "a reader keeps its blocks")
+	require.Equal(t, before[1], derived)
 }
 
 // families returns the names on the page, each once, in their order.
@@ -149,18 +153,6 @@ func families(page string) []string {
 		}
 	}
 	return names
-}
-
-func TestARetargetedReplicaStaysOnThePage(t *testing.T) {
-	s := snapshot.NewStore()
-	slot := add(t, s, replica("p", "a"))
-	slot.Publish(snapshot.Snapshot{Raw: newSource("x", "a").block(7), Status: target.Status{Scraping: target.Scraping{Health: target.HealthUp}}})
-	before := shown(s, nil)
-	moved := &target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://elsewhere"}
-	slot.SetTarget(moved)
-	require.Same(t, moved, slot.Target())
-	require.Equal(t, before, shown(s, nil))
-	require.Equal(t, target.HealthUp, slot.Status().Health)
 }
 
 func TestARemovedReplicaPublishesNoMore(t *testing.T) {
@@ -180,20 +172,6 @@ func TestARemovedReplicaPublishesNoMore(t *testing.T) {
 	next.Publish(snapshot.Snapshot{Raw: src.block(3)})
 	s.Remove(slot)
 	require.Contains(t, shown(s, nil), "} 3\n")
-}
-
-func TestWhatAReaderHasOutlivesWhatWasPublishedLater(t *testing.T) {
-	s := snapshot.NewStore()
-	src := newSource("x", "a")
-	slot := add(t, s, replica("p", "a"))
-	slot.Publish(snapshot.Snapshot{Raw: src.block(1)})
-	v := s.Blocks(nil)
-	before := text(v)
-	for i := range 10 {
-		slot.Publish(snapshot.Snapshot{Raw: src.block(float64(i + 2))})
-	}
-	s.Remove(slot)
-	require.Equal(t, before, text(v))
 }
 
 // Readers get complete replicas during scrapes and reloads.
@@ -246,22 +224,6 @@ func TestReadersAndLoopsAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-func TestDerivedSeriesAreLentWhileTheyArePublished(t *testing.T) {
-	s := snapshot.NewStore()
-	slot := add(t, s, replica("p", "a"))
-	require.Nil(t, slot.Derived(), "nothing was published")
-	made := newSource("derived", "a")
-	slot.Publish(snapshot.Snapshot{Derived: made.block(7)})
-
-	lent := slot.Derived()
-	slot.Publish(snapshot.Snapshot{})
-
-	v, ok := lent.Value(0)
-	require.True(t, ok, "what is lent outlives the snapshot")
-	require.InDelta(t, 7, v, 0)
-	require.Nil(t, slot.Derived(), "a page that fails has none")
 }
 
 func TestNewsIsWhatIsMoreThanNumbers(t *testing.T) {
