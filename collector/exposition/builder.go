@@ -60,7 +60,7 @@ func (b *shapeBuilder) sort() {
 	for i := range sorted {
 		sorted[i] = i
 	}
-	slices.SortFunc(sorted, func(x, y int) int { return strings.Compare(b.families[x].Name, b.families[y].Name) })
+	slices.SortStableFunc(sorted, func(x, y int) int { return strings.Compare(b.families[x].Name, b.families[y].Name) })
 	b.ranks = make([]int, len(sorted))
 	for rank, i := range sorted {
 		b.ranks[i] = rank

@@ -36,7 +36,7 @@ func (l *Layout) Conflicts() []Conflict { return l.conflicts }
 func (l *Layout) recordConflicts(f *mergedFamily, kind string, get func(*Family) string, value string) int {
 	found := 0
 	for i := range f.refs {
-		if other := get(l.source(&f.refs[i])); other != "" && other != value {
+		if other := get(f.refs[i].source()); other != "" && other != value {
 			found = 1
 			if len(l.conflicts) < maxConflicts {
 				l.conflicts = append(l.conflicts, Conflict{f.name, kind, int(f.refs[i].block), other})
@@ -48,18 +48,18 @@ func (l *Layout) recordConflicts(f *mergedFamily, kind string, get func(*Family)
 
 // majority returns the non-empty value that most refs have, the first of equals.
 func (l *Layout) majority(f *mergedFamily, get func(*Family) string) (best string) {
-	first := get(l.source(&f.refs[0]))
-	if !slices.ContainsFunc(f.refs[1:], func(r familyRef) bool { return get(l.source(&r)) != first }) {
+	first := get(f.refs[0].source())
+	if !slices.ContainsFunc(f.refs[1:], func(r familyRef) bool { return get(r.source()) != first }) {
 		return first
 	}
 	votes := make(map[string]int)
 	for i := range f.refs {
-		if value := get(l.source(&f.refs[i])); value != "" {
+		if value := get(f.refs[i].source()); value != "" {
 			votes[value]++
 		}
 	}
 	for i := range f.refs {
-		if value := get(l.source(&f.refs[i])); votes[value] > votes[best] {
+		if value := get(f.refs[i].source()); votes[value] > votes[best] {
 			best = value
 		}
 	}
@@ -111,8 +111,8 @@ func (l *Layout) resolveTypes(index familyIndex) {
 // not a histogram or summary, none.
 func (l *Layout) typesAgree(f *mergedFamily) bool {
 	return !slices.ContainsFunc(f.refs, func(r familyRef) bool {
-		typ := l.source(&r).Type
-		return typ != f.typ && (typ != model.MetricTypeUnknown || !scalar(f.typ)) || r.variant != nil && r.variant.malformed
+		typ := r.source().Type
+		return typ != f.typ && (typ != model.MetricTypeUnknown || !scalar(f.typ)) || r.source().malformed
 	})
 }
 
@@ -141,7 +141,7 @@ func (l *Layout) eachName(i int, do func(name string, weak bool)) {
 	f := &l.families[i]
 	var last model.MetricType
 	for j := range f.refs {
-		typ := l.source(&f.refs[j]).Type
+		typ := f.refs[j].source().Type
 		if typ == last {
 			continue
 		}
@@ -183,13 +183,10 @@ func (l *Layout) untype(index familyIndex, i int) {
 	refs := l.families[i].refs
 	l.families[i].refs = nil
 	for j := range refs {
-		r := &refs[j]
-		if scalar(l.source(r).Type) && (r.variant == nil || r.variant.roles == nil) {
-			l.families[i].refs = append(l.families[i].refs, *r)
-			continue
-		}
-		for _, v := range l.split(r) {
-			l.families = index.add(l.families, v.Name, familyRef{block: r.block, variant: v})
+		if f := refs[j].source(); scalar(f.Type) && f.roles == nil {
+			l.families[i].refs = append(l.families[i].refs, refs[j])
+		} else {
+			l.families = index.add(l.families, refs[j].split(), refs[j].block)
 		}
 	}
 }
@@ -198,9 +195,7 @@ func (l *Layout) untype(index familyIndex, i int) {
 func (l *Layout) splitFamily(f *mergedFamily) (families []mergedFamily) {
 	index := make(familyIndex)
 	for i := range f.refs {
-		for _, v := range l.split(&f.refs[i]) {
-			families = index.add(families, v.Name, familyRef{block: f.refs[i].block, variant: v})
-		}
+		families = index.add(families, f.refs[i].split(), f.refs[i].block)
 	}
 	for i := range families {
 		l.setHead(&families[i])
@@ -208,43 +203,40 @@ func (l *Layout) splitFamily(f *mergedFamily) (families []mergedFamily) {
 	return families
 }
 
-// split returns the lines of a ref by sample name. They are computed once per shape, and
-// untyped, because the type and HELP of the family are not true of its samples.
-func (l *Layout) split(r *familyRef) []*variant {
-	s, source := l.shapes[r.block], l.source(r)
-	s.variants.mu.Lock()
-	defer s.variants.mu.Unlock()
-	if variants, ok := s.variants.bySample[source]; ok {
-		return variants
+// split returns the lines by sample name. They are untyped, because the type and HELP of
+// the family are not true of its samples.
+func (r *familyRef) split() *Shape {
+	cache := &r.shape.rewritten
+	cache.mu.Lock()
+	defer cache.mu.Unlock()
+	if other, ok := cache.bySample[r.family]; ok {
+		return other
 	}
-	var variants []*variant
-	byName := make(map[string][]entry)
-	seg := l.segment(r)
-	for _, one := range seg.entries() {
+	var all []rewritten
+	for _, one := range r.shape.entries(int(r.family)) {
 		name := one.labels.Get(model.MetricNameLabel)
-		if byName[name] == nil {
-			variants = append(variants, &variant{Family: Family{Name: name, Type: model.MetricTypeUnknown}, selector: l.selector(r)})
+		i := slices.IndexFunc(all, func(f rewritten) bool { return f.Name == name })
+		if i < 0 {
+			i = len(all)
+			all = append(all, rewritten{Family: Family{Name: name, Type: model.MetricTypeUnknown, selector: r.selector()}})
+			if f := r.source(); name == f.Name {
+				all[i].Help, all[i].Unit = f.Help, f.Unit
+			}
 		}
-		byName[name] = append(byName[name], one)
+		all[i].entries = append(all[i].entries, one)
 	}
-	for _, v := range variants {
-		v.segment = newSegment(byName[v.Name])
-		if v.Name == source.Name {
-			v.Help, v.Unit = source.Help, source.Unit
-		}
+	if cache.bySample == nil {
+		cache.bySample = make(map[int32]*Shape)
 	}
-	if s.variants.bySample == nil {
-		s.variants.bySample = make(map[*Family][]*variant)
-	}
-	s.variants.bySample[source] = variants
-	return variants
+	cache.bySample[r.family] = newShape(all)
+	return cache.bySample[r.family]
 }
 
 // setHead renders HELP, TYPE and UNIT of a family with a resolved type, and returns them.
 func (l *Layout) setHead(f *mergedFamily) Family {
 	meta := Family{Name: f.name, Type: f.typ, Help: l.majority(f, helpOf), Unit: l.majority(f, unitOf)}
 	f.head = l.dialect.appendHead(nil, &meta)
-	f.renamed = slices.ContainsFunc(f.refs, func(r familyRef) bool { return l.selector(&r) != f.name })
+	f.renamed = slices.ContainsFunc(f.refs, func(r familyRef) bool { return r.selector() != f.name })
 	return meta
 }
 

@@ -29,118 +29,112 @@ func dialectOf(f expfmt.Format) dialect {
 	return dialect{openMetrics: strings.HasPrefix(string(f), expfmt.OpenMetricsType), scheme: scheme}
 }
 
-// variant is a family of a shape in another dialect or under another type: other
-// prefixes before the same values.
-type variant struct {
+// rewritten is a family whose lines are rendered again: in another dialect, or by sample
+// name.
+type rewritten struct {
 	Family
-	segment
-	// selector is the name that selects the lines: the name of the shape's family.
-	selector string
-	// roles are the roles of the lines in a family with several sample names, in
-	// OpenMetrics only. malformed marks a family that OpenMetrics does not allow under its
-	// type, whatever the values.
-	roles     []role
-	malformed bool
+
+	entries []entry
 }
 
-// in returns the families of the shape in a dialect; nil if they are those of the shape.
-// They are computed once.
-func (s *Shape) in(d dialect) []variant {
+// entry is one line of such a family.
+type entry struct {
+	labels labels.Labels
+	index  uint32
+}
+
+// entries returns the lines of family i.
+func (s *Shape) entries(i int) []entry {
+	seg := s.segment(i)
+	all := make([]entry, len(seg.lines))
+	for n, prefix := range seg.prefixes() {
+		all[n] = entry{parsePrefix(prefix), seg.indexes[n]}
+	}
+	return all
+}
+
+// newShape renders families.
+func newShape(all []rewritten) *Shape {
+	var b shapeBuilder
+	for i := range all {
+		b.families = append(b.families, all[i].Family)
+		for _, one := range all[i].entries {
+			b.series = append(b.series, series{family: i, prefix: string(appendPrefix(nil, one.labels)), value: int(one.index)})
+		}
+	}
+	return b.build()
+}
+
+// in returns the shape in a dialect.
+func (s *Shape) in(d dialect) *Shape {
 	if !s.utf8 {
 		d.scheme = model.NoEscaping
 	}
 	if d == (dialect{}) {
-		return nil
+		return s
 	}
-	s.variants.mu.Lock()
-	defer s.variants.mu.Unlock()
-	if variants, ok := s.variants.byDialect[d]; ok {
-		return variants
+	s.rewritten.mu.Lock()
+	defer s.rewritten.mu.Unlock()
+	if other, ok := s.rewritten.byDialect[d]; ok {
+		return other
 	}
-	variants := make([]variant, len(s.families))
+	all := make([]rewritten, len(s.families))
 	for i := range s.families {
-		variants[i] = variant{Family: s.families[i], segment: s.segment(i), selector: s.families[i].Name}
+		all[i] = rewritten{s.families[i], s.entries(i)}
+		all[i].selector = s.families[i].Name
 	}
 	if d.scheme != model.NoEscaping {
-		variants = escape(variants, d.scheme)
+		all = escape(all, d.scheme)
 	}
 	if d.openMetrics {
-		variants = openMetrics(variants)
+		all = openMetrics(all)
 	}
-	if s.variants.byDialect == nil {
-		s.variants.byDialect = make(map[dialect][]variant)
+	if s.rewritten.byDialect == nil {
+		s.rewritten.byDialect = make(map[dialect]*Shape)
 	}
-	s.variants.byDialect[d] = variants
-	return variants
+	other := newShape(all)
+	s.rewritten.byDialect[d] = other
+	return other
 }
 
 // escape escapes names for a reader that accepts the legacy character set only. A series
 // that then equals another one of the target is dropped; names that need no escaping
 // win. Series of other targets differ in identity.
-func escape(variants []variant, scheme model.EscapingScheme) []variant {
-	e := escaper{scheme: scheme, seen: make(map[string]bool)}
-	for i := range variants {
-		v := &variants[i]
-		if !model.LegacyValidation.IsValidMetricName(v.Name) {
-			continue
-		}
-		for _, prefix := range v.prefixes() {
-			if !quotedLabelName(string(prefix)) {
-				e.seen[string(prefix)] = true
+func escape(all []rewritten, scheme model.EscapingScheme) []rewritten {
+	seen := make(map[string]bool)
+	for i := range all {
+		for _, one := range all[i].entries {
+			if prefix := string(appendPrefix(nil, one.labels)); prefix[0] != '{' && !quotedLabelName(prefix) {
+				seen[prefix] = true
 			}
 		}
 	}
-	escaped := variants[:0]
-	for i := range variants {
-		if v := variants[i]; e.family(&v) {
-			escaped = append(escaped, v)
+	for i := range all {
+		f := &all[i]
+		name := f.Name
+		if !model.LegacyValidation.IsValidMetricName(name) {
+			name = model.EscapeName(name, scheme)
 		}
-	}
-	slices.SortStableFunc(escaped, func(a, b variant) int { return strings.Compare(a.Name, b.Name) })
-	return escaped
-}
-
-// escaper escapes the names of one shape.
-type escaper struct {
-	scheme model.EscapingScheme
-	// seen are the prefixes of lines.
-	seen map[string]bool
-}
-
-// family escapes one family; false if no line is left.
-func (e *escaper) family(v *variant) bool {
-	quoted := !model.LegacyValidation.IsValidMetricName(v.Name)
-	name := v.Name
-	if quoted {
-		name = model.EscapeName(v.Name, e.scheme)
-	}
-	entries, changed := v.entries(), quoted
-	escaped := entries[:0]
-	for _, one := range entries {
-		lset, ok := e.labels(one.labels, v.Name, name)
-		if !ok {
-			changed = true
-			continue
-		}
-		if quoted || !labels.Equal(lset, one.labels) {
-			changed = true
-			prefix := string(appendPrefix(nil, lset))
-			if e.seen[prefix] {
-				continue
+		entries := f.entries[:0]
+		for _, one := range f.entries {
+			lset, distinct := escapeLabels(one.labels, f.Name, name, scheme)
+			if !labels.Equal(lset, one.labels) {
+				prefix := string(appendPrefix(nil, lset))
+				distinct = distinct && !seen[prefix]
+				seen[prefix] = true
 			}
-			e.seen[prefix] = true
+			if distinct {
+				entries = append(entries, entry{lset, one.index})
+			}
 		}
-		escaped = append(escaped, entry{labels: lset, index: one.index})
+		f.Name, f.entries = name, entries
 	}
-	if changed {
-		v.Name, v.segment = name, newSegment(escaped)
-	}
-	return len(escaped) > 0
+	return slices.DeleteFunc(all, func(f rewritten) bool { return len(f.entries) == 0 })
 }
 
-// labels escapes the names of one series; false if two label names become equal. Colons
-// are replaced first, because EscapeName allows them as in metric names.
-func (e *escaper) labels(lset labels.Labels, family, escapedFamily string) (labels.Labels, bool) {
+// escapeLabels escapes the names of one series; false if two label names become equal.
+// Colons are replaced first, because EscapeName allows them as in metric names.
+func escapeLabels(lset labels.Labels, family, escapedFamily string, scheme model.EscapingScheme) (labels.Labels, bool) {
 	b := labels.NewScratchBuilder(lset.Len())
 	seen, distinct := make(map[string]bool, lset.Len()), true
 	lset.Range(func(l labels.Label) {
@@ -150,7 +144,7 @@ func (e *escaper) labels(lset labels.Labels, family, escapedFamily string) (labe
 		case !model.LegacyValidation.IsValidLabelName(l.Name):
 			l.Name = strings.ReplaceAll(l.Name, ":", "_")
 			if !model.LegacyValidation.IsValidLabelName(l.Name) {
-				l.Name = model.EscapeName(l.Name, e.scheme)
+				l.Name = model.EscapeName(l.Name, scheme)
 			}
 		}
 		distinct = distinct && !seen[l.Name]
@@ -159,34 +153,4 @@ func (e *escaper) labels(lset labels.Labels, family, escapedFamily string) (labe
 	})
 	b.Sort()
 	return b.Labels(), distinct
-}
-
-// entry is one line of a segment that is rewritten.
-type entry struct {
-	labels labels.Labels
-	index  uint32
-}
-
-// entries returns the lines of a segment.
-func (s *segment) entries() []entry {
-	all := make([]entry, len(s.lines))
-	for i, prefix := range s.prefixes() {
-		all[i] = entry{labels: parsePrefix(prefix), index: s.indexes[i]}
-	}
-	return all
-}
-
-// newSegment renders lines in their order.
-func newSegment(entries []entry) segment {
-	all := make([]series, len(entries))
-	for i := range entries {
-		all[i].prefix = string(appendPrefix(nil, entries[i].labels))
-	}
-	text := newTextBuilder(all)
-	seg := segment{local: text.local, lines: make([]line, len(entries)), indexes: make([]uint32, len(entries))}
-	for i := range entries {
-		seg.lines[i], seg.indexes[i] = text.add(all[i].prefix), entries[i].index
-	}
-	seg.text = text.family().Value()
-	return seg
 }

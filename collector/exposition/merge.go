@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -50,11 +51,18 @@ type mergedFamily struct {
 	bySample func() []mergedFamily
 }
 
-// familyRef is one family of one block: a variant, or a family of the shape if that is nil.
+// familyRef is one family of one block. Its shape is that of the block or a rewritten one.
 type familyRef struct {
+	shape         *Shape
 	block, family int32
-	variant       *variant
 }
+
+func (r *familyRef) source() *Family { return &r.shape.families[r.family] }
+
+func (r *familyRef) segment() segment { return r.shape.segment(int(r.family)) }
+
+// selector returns the name that selects the lines.
+func (r *familyRef) selector() string { return cmp.Or(r.source().selector, r.source().Name) }
 
 // Stats returns the number of conflicts.
 func (l *Layout) Stats() MergeStats { return l.stats }
@@ -133,16 +141,7 @@ func (l *Layout) collect() familyIndex {
 	index := make(familyIndex)
 	for block, s := range l.shapes {
 		l.utf8 = l.utf8 || s.utf8
-		variants := s.in(l.dialect)
-		if variants == nil {
-			for i := range s.families {
-				l.families = index.add(l.families, s.families[i].Name, familyRef{block: int32(block), family: int32(i)})
-			}
-			continue
-		}
-		for i := range variants {
-			l.families = index.add(l.families, variants[i].Name, familyRef{block: int32(block), variant: &variants[i]})
-		}
+		l.families = index.add(l.families, s.in(l.dialect), int32(block))
 	}
 	return index
 }
@@ -150,38 +149,17 @@ func (l *Layout) collect() familyIndex {
 // familyIndex is the position of each family in a list, by name.
 type familyIndex map[string]int
 
-// add adds a ref to the family of that name, adding the family if needed.
-func (x familyIndex) add(families []mergedFamily, name string, r familyRef) []mergedFamily {
-	i, ok := x[name]
-	if !ok {
-		i = len(families)
-		x[name] = i
-		families = append(families, mergedFamily{name: name, typ: model.MetricTypeUnknown})
+// add adds the families of a shape, as those of a block.
+func (x familyIndex) add(families []mergedFamily, s *Shape, block int32) []mergedFamily {
+	for n := range s.families {
+		name := s.families[n].Name
+		i, ok := x[name]
+		if !ok {
+			i = len(families)
+			x[name] = i
+			families = append(families, mergedFamily{name: name, typ: model.MetricTypeUnknown})
+		}
+		families[i].refs = append(families[i].refs, familyRef{s, block, int32(n)})
 	}
-	families[i].refs = append(families[i].refs, r)
 	return families
-}
-
-// segment returns the lines of a ref.
-func (l *Layout) segment(r *familyRef) segment {
-	if r.variant != nil {
-		return r.variant.segment
-	}
-	return l.shapes[r.block].segment(int(r.family))
-}
-
-// source returns the family of a ref.
-func (l *Layout) source(r *familyRef) *Family {
-	if r.variant != nil {
-		return &r.variant.Family
-	}
-	return &l.shapes[r.block].families[r.family]
-}
-
-// selector returns the name that selects the lines of a ref.
-func (l *Layout) selector(r *familyRef) string {
-	if r.variant != nil {
-		return r.variant.selector
-	}
-	return l.source(r).Name
 }

@@ -39,37 +39,28 @@ func roleOf(f *Family, sample string) role {
 // openMetrics converts the families of a shape to OpenMetrics: _created samples join the
 // family that they belong to, and the bounds of well-formed families are rewritten in
 // canonical form.
-func openMetrics(variants []variant) []variant {
-	index, count := make(map[string]int, len(variants)), make(map[string]int, len(variants))
-	for i := range variants {
-		index[variants[i].Name] = i
-		count[variants[i].Name]++
+func openMetrics(all []rewritten) []rewritten {
+	index, count := make(map[string]*rewritten, len(all)), make(map[string]int, len(all))
+	for i := range all {
+		index[all[i].Name] = &all[i]
+		count[all[i].Name]++
 	}
 	d := dialect{openMetrics: true}
-	joined := make(map[int]bool)
-	for i := range variants {
-		v := &variants[i]
-		if !d.compound(v.Name, v.Type) {
+	for i := range all {
+		f := &all[i]
+		if !d.compound(f.Name, f.Type) || len(f.entries) == 0 {
 			continue
 		}
-		var created *variant
-		names := d.extraNames(v.Name, v.Type)
-		c, ok := index[names[len(names)-1]]
-		if ok && scalar(variants[c].Type) && count[v.Name] == 1 && !joined[c] {
-			created = &variants[c]
+		names := d.extraNames(f.Name, f.Type)
+		created := index[names[len(names)-1]]
+		if created != nil && (!scalar(created.Type) || count[f.Name] > 1) {
+			created = nil
 		}
-		joined[c] = v.group(created) || joined[c]
+		f.group(created)
 		// Families that share a name after escaping have the lines of a group in both.
-		v.malformed = v.malformed || count[v.Name] > 1 && !scalar(v.Type)
+		f.malformed = f.malformed || count[f.Name] > 1 && !scalar(f.Type)
 	}
-	// The result is not nil even if empty, because nil stands for the shape's families.
-	out := make([]variant, 0, len(variants))
-	for i := range variants {
-		if !joined[i] {
-			out = append(out, variants[i])
-		}
-	}
-	return out
+	return all
 }
 
 // member is a line of a histogram or summary, or of a counter with its _created.
@@ -84,13 +75,13 @@ type member struct {
 	group labels.Labels
 }
 
-// members returns the lines of a segment as members of the family.
-func (v *variant) members(s *segment) []member {
-	all := make([]member, 0, len(s.lines))
-	for _, one := range s.entries() {
-		m := member{entry: one, canonical: one.labels, role: roleOf(&v.Family, one.labels.Get(model.MetricNameLabel))}
+// members returns lines as members of the family.
+func (f *Family) members(entries []entry) []member {
+	all := make([]member, 0, len(entries))
+	for _, one := range entries {
+		m := member{entry: one, canonical: one.labels, role: roleOf(f, one.labels.Get(model.MetricNameLabel))}
 		b := labels.NewBuilder(one.labels)
-		if label := boundLabel(v.Type, m.role); label != "" {
+		if label := boundLabel(f.Type, m.role); label != "" {
 			var err error
 			if m.bound, err = strconv.ParseFloat(one.labels.Get(label), 64); err == nil {
 				m.canonical = b.Set(label, labels.FormatOpenMetricsFloat(m.bound)).Labels()
@@ -114,43 +105,37 @@ func boundLabel(typ model.MetricType, r role) string {
 	return ""
 }
 
-// group sorts the lines of the family into groups, together with those of its _created
-// family, which may be nil. It reports whether the latter joined.
-func (v *variant) group(created *variant) (joined bool) {
-	members := v.members(&v.segment)
-	if created != nil {
-		times := v.members(&created.segment)
+// group sorts the lines of the family into groups. The lines of its _created family,
+// which may be nil, join them if each belongs to one.
+func (f *rewritten) group(created *rewritten) {
+	members, joined := f.members(f.entries), false
+	if created != nil && len(created.entries) > 0 {
+		times := f.members(created.entries)
 		if joined = haveGroups(times, members); joined {
-			members = append(members, times...)
+			members, created.entries = append(members, times...), nil
 		}
 	}
-	if !joined && scalar(v.Type) {
-		return false
+	if !joined && scalar(f.Type) {
+		return
 	}
 	byGroup := func(a, b member) int { return labels.Compare(a.group, b.group) }
-	changed := joined || !slices.IsSortedFunc(members, byGroup)
 	slices.SortStableFunc(members, byGroup)
-	v.roles = make([]role, len(members))
-	first := 0
+	roles, first := make([]role, len(members)), 0
 	for i := range members {
-		v.roles[i] = members[i].role
+		roles[i] = members[i].role
 		if i == 0 || byGroup(members[i-1], members[i]) != 0 {
-			v.roles[i] |= firstOfGroup
-			v.malformed = v.malformed || !wellFormed(&v.Family, members[first:i])
+			roles[i] |= firstOfGroup
+			f.malformed = f.malformed || !wellFormed(&f.Family, members[first:i])
 			first = i
 		}
 	}
-	v.malformed = v.malformed || !wellFormed(&v.Family, members[first:])
-	entries := make([]entry, len(members))
+	f.malformed = f.malformed || !wellFormed(&f.Family, members[first:])
+	f.roles, f.entries = intern(&internedRoles, roles), make([]entry, len(members))
 	for i := range members {
-		if entries[i] = members[i].entry; !v.malformed {
-			entries[i].labels = members[i].canonical
+		if f.entries[i] = members[i].entry; !f.malformed {
+			f.entries[i].labels = members[i].canonical
 		}
 	}
-	if s := newSegment(entries); changed || s.text != v.segment.text {
-		v.segment = s
-	}
-	return joined
 }
 
 // haveGroups reports whether every group of the members is one of the others.
@@ -192,12 +177,13 @@ func wellFormed(f *Family, group []member) bool {
 }
 
 // allows reports whether OpenMetrics allows the values of a block under a type.
-func (v *variant) allows(typ model.MetricType, b *Block) bool {
+func (r *familyRef) allows(typ model.MetricType, b *Block) bool {
 	var g groupValues
-	for i, index := range v.indexes {
+	f := r.source()
+	for i, index := range r.shape.indexes[f.first:f.end] {
 		r := roleValue
-		if v.roles != nil {
-			if r = v.roles[i] &^ firstOfGroup; v.roles[i]&firstOfGroup != 0 {
+		if f.roles != nil {
+			if r = (*f.roles)[i] &^ firstOfGroup; (*f.roles)[i]&firstOfGroup != 0 {
 				if !g.consistent(typ) {
 					return false
 				}

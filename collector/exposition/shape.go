@@ -21,6 +21,13 @@ type Family struct {
 	first, end int
 	// text are the prefixes of its lines without local values.
 	text unique.Handle[string]
+	// selector is the name that selects a family which has another name in its dialect.
+	selector string
+	// roles are the roles of the lines of a family with several sample names, in
+	// OpenMetrics only. malformed marks a family that OpenMetrics does not allow under its
+	// type, whatever the values.
+	roles     *[]role
+	malformed bool
 }
 
 // Lines returns the half-open range of the family's lines in its shape.
@@ -48,13 +55,12 @@ type Shape struct {
 	watched  *[]watchedSeries
 	// gpus are the values of gpu_uuid in the labels of watched series.
 	gpus []string
-	// variants caches the families for other formats and for other types.
-	variants struct {
+	// rewritten caches the shape in other dialects, and its families split by sample name
+	// for pages on which they cannot have their type.
+	rewritten struct {
 		mu        sync.Mutex
-		byDialect map[dialect][]variant
-		// bySample holds the families split by sample name, for pages that cannot have
-		// their type.
-		bySample map[*Family][]*variant
+		byDialect map[dialect]*Shape
+		bySample  map[int32]*Shape
 	}
 }
 

@@ -46,7 +46,7 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 		if !l.selected(f, r, only) {
 			continue
 		}
-		seg := l.segment(r)
+		seg := r.segment()
 		for first := 0; first < len(seg.lines); first += linesAtOnce {
 			buf = seg.append(buf, blocks[r.block], first, min(first+linesAtOnce, len(seg.lines)))
 			if len(buf) < flushAt || !wrote && len(buf) == empty {
@@ -90,7 +90,7 @@ func (l *Layout) written(blocks []*Block, only func(name string) bool) iter.Seq[
 
 // allows reports whether OpenMetrics allows the values of all blocks under the type.
 func (f *mergedFamily) allows(blocks []*Block) bool {
-	return !slices.ContainsFunc(f.refs, func(r familyRef) bool { return !r.variant.allows(f.typ, blocks[r.block]) })
+	return !slices.ContainsFunc(f.refs, func(r familyRef) bool { return !r.allows(f.typ, blocks[r.block]) })
 }
 
 // appendEnd appends the end of a page.
@@ -103,7 +103,7 @@ func (l *Layout) appendEnd(dst []byte) []byte {
 
 // selected reports whether the lines of a ref in a selected family are selected.
 func (l *Layout) selected(f *mergedFamily, r *familyRef, only func(name string) bool) bool {
-	return !f.renamed || only == nil || only(l.selector(r))
+	return !f.renamed || only == nil || only(r.selector())
 }
 
 // TextLength returns the number of bytes that WriteText writes.
@@ -113,7 +113,7 @@ func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 
 		size := int64(0)
 		for i := range f.refs {
 			if r := &f.refs[i]; l.selected(f, r, only) {
-				seg := l.segment(r)
+				seg := r.segment()
 				size += seg.length(blocks[r.block])
 			}
 		}
