@@ -47,7 +47,7 @@ func (l *Layout) recordConflicts(f *mergedFamily, kind string, get func(*Family)
 }
 
 // majority returns the non-empty value that most refs have, the first of equals.
-func (l *Layout) majority(f *mergedFamily, get func(*Family) string) (best string) {
+func (f *mergedFamily) majority(get func(*Family) string) (best string) {
 	first := get(f.refs[0].source())
 	if !slices.ContainsFunc(f.refs[1:], func(r familyRef) bool { return get(r.source()) != first }) {
 		return first
@@ -85,9 +85,9 @@ func (l *Layout) resolveTypes(index familyIndex) {
 	var untyped []int
 	for i := range l.families {
 		f := &l.families[i]
-		typ := l.majority(f, typeOf)
+		typ := f.majority(typeOf)
 		f.typ = model.MetricType(cmp.Or(typ, string(model.MetricTypeUnknown)))
-		agreed := l.typesAgree(f)
+		agreed := f.typesAgree()
 		if !agreed {
 			l.stats.TypeConflicts += l.recordConflicts(f, ConflictType, typeOf, typ)
 		}
@@ -109,7 +109,7 @@ func (l *Layout) resolveTypes(index familyIndex) {
 
 // typesAgree reports whether all targets state the type of the family or, where it is
 // not a histogram or summary, none.
-func (l *Layout) typesAgree(f *mergedFamily) bool {
+func (f *mergedFamily) typesAgree() bool {
 	return !slices.ContainsFunc(f.refs, func(r familyRef) bool {
 		typ := r.source().Type
 		return typ != f.typ && (typ != model.MetricTypeUnknown || !scalar(f.typ)) || r.source().malformed
@@ -234,7 +234,7 @@ func (r *familyRef) split() *Shape {
 
 // setHead renders HELP, TYPE and UNIT of a family with a resolved type, and returns them.
 func (l *Layout) setHead(f *mergedFamily) Family {
-	meta := Family{Name: f.name, Type: f.typ, Help: l.majority(f, helpOf), Unit: l.majority(f, unitOf)}
+	meta := Family{Name: f.name, Type: f.typ, Help: f.majority(helpOf), Unit: f.majority(unitOf)}
 	f.head = l.dialect.appendHead(nil, &meta)
 	f.renamed = slices.ContainsFunc(f.refs, func(r familyRef) bool { return r.selector() != f.name })
 	return meta

@@ -43,7 +43,7 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 	wrote := false
 	for j := range f.refs {
 		r := &f.refs[j]
-		if !l.selected(f, r, only) {
+		if !f.selected(r, only) {
 			continue
 		}
 		seg := r.segment()
@@ -102,7 +102,7 @@ func (l *Layout) appendEnd(dst []byte) []byte {
 }
 
 // selected reports whether the lines of a ref in a selected family are selected.
-func (l *Layout) selected(f *mergedFamily, r *familyRef, only func(name string) bool) bool {
+func (f *mergedFamily) selected(r *familyRef, only func(name string) bool) bool {
 	return !f.renamed || only == nil || only(r.selector())
 }
 
@@ -112,7 +112,7 @@ func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 
 	for f := range l.written(blocks, only) {
 		size := int64(0)
 		for i := range f.refs {
-			if r := &f.refs[i]; l.selected(f, r, only) {
+			if r := &f.refs[i]; f.selected(r, only) {
 				seg := r.segment()
 				size += seg.length(blocks[r.block])
 			}
