@@ -21,7 +21,6 @@ func (r Rules) DroppedBy(in labels.Labels) string {
 	return ""
 }
 
-// reasonOf describes a rule that drops the labels in the builder.
 func reasonOf(c *prometheus.Config, b *labels.Builder) string {
 	names, values := make([]string, len(c.SourceLabels)), make([]string, len(c.SourceLabels))
 	for i, name := range c.SourceLabels {

@@ -21,7 +21,6 @@ type Config = prometheus.Config
 // were not read from YAML.
 type Rules []*Config
 
-// tmpPrefix is the prefix of labels that pass a value from one rule to the next.
 const tmpPrefix = model.ReservedLabelPrefix + "tmp"
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -51,7 +50,7 @@ func (r Rules) Validate() error {
 			errs = append(errs, fmt.Errorf("[%d].regex: is not set; use (.*) to match everything", i))
 		default:
 			if err := c.Validate(model.UTF8Validation); err != nil {
-				errs = append(errs, fmt.Errorf("[%d].%s: %w", i, faultyKey(c), err))
+				errs = append(errs, fmt.Errorf("[%d].%s: %w", i, faultyKey(c, err), err))
 			}
 		}
 	}
@@ -80,47 +79,25 @@ func writes(a prometheus.Action) bool {
 	}
 }
 
-// faultyKey returns the key of a rule that Prometheus rejected. It checks in the same
-// order as Prometheus.
-func faultyKey(c *Config) string {
-	valid := model.UTF8Validation.IsValidLabelName(c.TargetLabel)
-	defaults := prometheus.DefaultRelabelConfig
-	switch c.Action {
-	case "":
-		return "action"
-	case prometheus.HashMod:
-		if c.Modulus == 0 {
-			return "modulus"
+// faultyKey returns the key of a rule that Prometheus rejected: the one that its error
+// names, or else the first that the action of the rule does not allow.
+func faultyKey(c *Config, err error) string {
+	for _, key := range []string{"'target_label'", "'replacement'", "modulus"} {
+		if strings.Contains(err.Error(), key) {
+			return strings.Trim(key, "'")
 		}
-	case prometheus.Lowercase, prometheus.Uppercase:
-		if valid {
-			return "replacement"
-		}
-	case prometheus.LabelMap:
-		return "replacement"
-	case prometheus.KeepEqual, prometheus.DropEqual:
-		if valid {
-			return extraKey(c, c.Regex != defaults.Regex)
-		}
-	case prometheus.LabelDrop, prometheus.LabelKeep:
-		return extraKey(c, false)
-	default:
-		// Prometheus rejects replace only for its target_label.
 	}
-	return "target_label"
-}
-
-// extraKey returns the first key that the action of the rule does not allow.
-func extraKey(c *Config, regex bool) string {
 	defaults := prometheus.DefaultRelabelConfig
 	switch {
+	case c.Action == "":
+		return "action"
 	case c.Replacement != defaults.Replacement:
 		return "replacement"
 	case c.Modulus != defaults.Modulus:
 		return "modulus"
 	case c.Separator != defaults.Separator:
 		return "separator"
-	case regex:
+	case c.Regex != defaults.Regex && (c.Action == prometheus.KeepEqual || c.Action == prometheus.DropEqual):
 		return "regex"
 	case c.SourceLabels != nil:
 		return "source_labels"

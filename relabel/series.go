@@ -66,7 +66,6 @@ func (r *Relabeler) ApplyRules(in labels.Labels) Result {
 	return r.apply(Result{})
 }
 
-// apply applies the rules to the labels in the builder.
 func (r *Relabeler) apply(res Result) Result {
 	if len(r.rules) > 0 {
 		if !prometheus.ProcessBuilder(r.builder, r.rules...) {
@@ -121,7 +120,6 @@ func (r *Relabeler) export() {
 	}
 }
 
-// model returns the public id of the model of a series, empty if there is none.
 func (r *Relabeler) model(in labels.Labels) string {
 	if r.identity.ModelID == nil {
 		return ""

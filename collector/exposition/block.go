@@ -26,13 +26,11 @@ func (b *Block) Shape() *Shape { return b.shape }
 // typicalValueBytes is the usual length of a value.
 const typicalValueBytes = 8
 
-// allocate allocates memory for the values of a page.
 func (b *Block) allocate(values int) {
 	b.data = make([]byte, 0, typicalValueBytes*values)
 	b.spans, b.numbers, b.nonNegative = make([]Span, values), make([]float64, values), true
 }
 
-// setParsed sets value n of a page.
 func (b *Block) setParsed(n uint32, text []byte, v float64) {
 	start := uint32(len(b.data))
 	b.data = append(b.data, text...)

@@ -157,7 +157,6 @@ func (r *pageReader) preselect(renderer *seriesRenderer, b *shapeBuilder) (out m
 	return b.left.choose(costs, limit), nil
 }
 
-// familyOf returns the name of the family of a series.
 func (r *pageReader) familyOf(cached *cachedSeries) string {
 	name, _, _ := r.meta.resolve(r.format, cached.name)
 	return name

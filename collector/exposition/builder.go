@@ -29,11 +29,8 @@ type shapeBuilder struct {
 	drops    Drops
 	left     LeftOut
 	cost     Budget
-	// candidates are the watched series of the body, which watched holds once their
-	// values have indexes.
-	candidates []watchCandidate
-	watched    []watchedSeries
-	gpus       []string
+	watched  []watchedSeries
+	gpus     []string
 	// ranks are the positions of the families sorted by name, nil before [shapeBuilder.sort].
 	ranks []int
 }
@@ -51,7 +48,6 @@ func (b *shapeBuilder) family(name string) int {
 	return len(b.families) - 1
 }
 
-// sort sorts families by name and the series inside each by their order.
 func (b *shapeBuilder) sort() {
 	if b.ranks != nil {
 		return
@@ -118,8 +114,6 @@ func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 	}
 	b.series = make([]series, 0, len(r.samples)-b.left.Series)
 	seen := make(map[string]struct{}, len(r.samples)-b.left.Series)
-	watched := make(map[uint64]struct{}, min(len(r.samples), maxInitialSamples))
-	b.candidates = make([]watchCandidate, 0, min(len(r.samples), maxInitialSamples))
 	for i := range r.samples {
 		cached, err := renderer.series(r.samples[i].series)
 		if err != nil {
@@ -127,8 +121,8 @@ func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 		}
 		b.drops.Collisions += cached.collisions
 		conflicting := r.samples[i].conflicting
-		if !cached.source.IsEmpty() && !conflicting {
-			b.addCandidate(watched, cached.source, i)
+		if !conflicting {
+			r.samples[i].watched = cached.source
 		}
 		if cached.drop == "" && conflicting {
 			cached.drop = DropTypeConflict
@@ -150,31 +144,25 @@ func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 // these indexes.
 func (r *pageReader) assignIndexes(b *shapeBuilder) {
 	b.sort()
-	next := uint32(0)
-	written := make([]bool, len(r.samples))
+	ordered, written := make([]*sample, 0, len(r.samples)), make([]bool, len(r.samples))
 	for i := range b.series {
 		one := &b.series[i]
-		written[one.value], r.samples[one.value].index = true, next
-		one.value = int(next)
-		next++
+		written[one.value] = true
+		ordered = append(ordered, &r.samples[one.value])
+		one.value = i
 	}
-	if int(next) < len(r.samples) {
-		var others []*sample
-		for i := range r.samples {
-			if !written[i] {
-				others = append(others, &r.samples[i])
-			}
-		}
-		slices.SortStableFunc(others, func(x, y *sample) int { return bytes.Compare(x.series, y.series) })
-		for i, s := range others {
-			s.index = next + uint32(i)
+	for i := range r.samples {
+		if !written[i] {
+			ordered = append(ordered, &r.samples[i])
 		}
 	}
-	slices.SortFunc(b.candidates, func(x, y watchCandidate) int {
-		return cmp.Compare(r.samples[x.sample].index, r.samples[y.sample].index)
-	})
-	for i := range b.candidates {
-		b.watch(b.candidates[i].labels, r.samples[b.candidates[i].sample].index)
+	slices.SortStableFunc(ordered[len(b.series):], func(x, y *sample) int { return bytes.Compare(x.series, y.series) })
+	seen := make(map[uint64]struct{}, min(len(ordered), maxInitialSamples))
+	for i, s := range ordered {
+		s.index = uint32(i)
+		if !s.watched.IsEmpty() {
+			b.watch(seen, s.watched, s.index)
+		}
 	}
 }
 

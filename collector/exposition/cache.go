@@ -55,7 +55,6 @@ type Cache struct {
 	fast, slow uint64
 }
 
-// bodyFormat is the text format of a body.
 type bodyFormat uint8
 
 const (

@@ -66,32 +66,38 @@ func quality(params string) float64 {
 }
 
 // compressor compresses pages one after the other and reuses its memory.
-type compressor struct {
-	gz  *gzip.Writer
-	zs  *zstd.Encoder
-	buf []byte
+type compressor interface {
+	io.WriteCloser
+	Reset(w io.Writer)
 }
 
-// compressors are unused compressors.
+// compressors are unused compressors of the fastest level. Their options are constants, so
+// that they cannot fail.
 //
 //nolint:gochecknoglobals // memory only.
-var compressors = sync.Pool{New: func() any { return &compressor{} }}
+var compressors = map[Encoding]*sync.Pool{
+	Gzip: {New: func() any {
+		w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+		return w
+	}},
+	Zstd: {New: func() any {
+		w, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
+		return w
+	}},
+}
 
 // Compress returns the page that [Layout.WriteText] writes, compressed, and its length
 // before compression. The page is allocated with room for size bytes; 0 lets it grow.
 func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bool, size int) (page []byte, length int64, err error) {
-	c := compressors.Get().(*compressor) //nolint:forcetypeassert // the pool has nothing else.
-	defer compressors.Put(c)
+	c := compressors[e].Get().(compressor) //nolint:forcetypeassert // the pools have nothing else.
+	defer compressors[e].Put(c)
 	out := bytes.NewBuffer(make([]byte, 0, size))
-	to, err := c.start(e, out)
-	if err != nil {
+	c.Reset(out)
+	text := lengthWriter{Writer: c}
+	if _, err = l.WriteText(&text, blocks, nil, only); err != nil {
 		return nil, 0, err
 	}
-	text := lengthWriter{Writer: to}
-	if c.buf, err = l.WriteText(&text, blocks, c.buf, only); err != nil {
-		return nil, 0, err
-	}
-	err = to.Close()
+	err = c.Close()
 	return out.Bytes(), text.length, err
 }
 
@@ -106,24 +112,4 @@ type lengthWriter struct {
 func (w *lengthWriter) Write(text []byte) (int, error) {
 	w.length += int64(len(text))
 	return w.Writer.Write(text)
-}
-
-// start returns a writer that compresses into w at the fastest level.
-func (c *compressor) start(e Encoding, w io.Writer) (_ io.WriteCloser, err error) {
-	if e == Zstd {
-		if c.zs == nil {
-			if c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true)); err != nil {
-				return nil, err
-			}
-		}
-		c.zs.Reset(w)
-		return c.zs, nil
-	}
-	if c.gz == nil {
-		if c.gz, err = gzip.NewWriterLevel(nil, gzip.BestSpeed); err != nil {
-			return nil, err
-		}
-	}
-	c.gz.Reset(w)
-	return c.gz, nil
 }

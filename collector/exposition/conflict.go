@@ -26,7 +26,6 @@ type Conflict struct {
 	Value string
 }
 
-// maxConflicts limits [Layout.Conflicts].
 const maxConflicts = 100
 
 // Conflicts returns the first hundred conflicts. The caller must not change them.
@@ -123,7 +122,6 @@ type claim struct {
 	weak   bool
 }
 
-// claims returns the claims of all families by name.
 func (l *Layout) claims() map[string][]claim {
 	all := make(map[string][]claim, len(l.families))
 	for i := range l.families {
@@ -139,13 +137,13 @@ func (l *Layout) claims() map[string][]claim {
 // eachName calls do for the names that family i claims under each of its stated types.
 func (l *Layout) eachName(i int, do func(name string, weak bool)) {
 	f := &l.families[i]
-	var last model.MetricType
+	var types []model.MetricType
 	for j := range f.refs {
 		typ := f.refs[j].source().Type
-		if typ == last {
+		if slices.Contains(types, typ) {
 			continue
 		}
-		last = typ
+		types = append(types, typ)
 		for _, name := range sampleNames(f.name, typ) {
 			do(name, false)
 		}
@@ -270,7 +268,6 @@ func (d dialect) compound(name string, typ model.MetricType) bool {
 	return !scalar(typ) || d.openMetrics && typ == model.MetricTypeCounter && strings.HasSuffix(name, "_total")
 }
 
-// scalar reports whether the samples of a type are single values.
 func scalar(t model.MetricType) bool {
 	return t != model.MetricTypeHistogram && t != model.MetricTypeSummary
 }

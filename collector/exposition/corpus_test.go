@@ -210,7 +210,6 @@ func requirePromise(t *testing.T, c faultBody, body string) {
 	case "TYPE conflict repeated":
 		require.Equal(t, map[string]int{exposition.DropTypeConflict: 1}, drops)
 	case "HELP repeated different":
-		require.EqualValues(t, 1, b.Shape().Drops().HelpConflicts)
 		require.Contains(t, page, "# HELP a x\n")
 	case "timestamp past":
 		require.EqualValues(t, 1, b.Shape().Drops().Timestamps)

@@ -17,16 +17,8 @@ type dialect struct {
 	scheme model.EscapingScheme
 }
 
-// dialectOf returns the dialect of a format. It is called for every page, so it parses
-// the one parameter in place.
 func dialectOf(f expfmt.Format) dialect {
-	_, escaping, _ := strings.Cut(string(f), model.EscapingKey+"=")
-	escaping, _, _ = strings.Cut(escaping, ";")
-	scheme, err := model.ToEscapingScheme(strings.TrimSpace(escaping))
-	if err != nil {
-		scheme = model.NameEscapingScheme
-	}
-	return dialect{openMetrics: strings.HasPrefix(string(f), expfmt.OpenMetricsType), scheme: scheme}
+	return dialect{openMetrics: f.FormatType() == expfmt.TypeOpenMetrics, scheme: f.ToEscapingScheme()}
 }
 
 // rewritten is a family whose lines are rendered again: in another dialect, or by sample
@@ -43,7 +35,6 @@ type entry struct {
 	index  uint32
 }
 
-// entries returns the lines of family i.
 func (s *Shape) entries(i int) []entry {
 	seg := s.segment(i)
 	all := make([]entry, len(seg.lines))
@@ -53,7 +44,6 @@ func (s *Shape) entries(i int) []entry {
 	return all
 }
 
-// newShape renders families.
 func newShape(all []rewritten) *Shape {
 	var b shapeBuilder
 	for i := range all {
@@ -65,7 +55,6 @@ func newShape(all []rewritten) *Shape {
 	return b.build()
 }
 
-// in returns the shape in a dialect.
 func (s *Shape) in(d dialect) *Shape {
 	if !s.utf8 {
 		d.scheme = model.NoEscaping

@@ -34,8 +34,8 @@ type Drops struct {
 	Collisions uint32
 	// Timestamps counts the samples whose timestamps were removed.
 	Timestamps uint32
-	// Conflicts and HelpConflicts count the families with contradicting TYPE or HELP.
-	Conflicts, HelpConflicts uint32
+	// Conflicts counts the families with contradicting TYPE.
+	Conflicts uint32
 }
 
 // Total returns the number of dropped series.
@@ -47,7 +47,6 @@ func (d *Drops) Total() uint64 {
 	return total
 }
 
-// add counts one dropped series.
 func (d *Drops) add(reason string) {
 	if i := slices.Index(DropReasons(), reason); i >= 0 {
 		d.ByReason[i]++

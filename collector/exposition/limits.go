@@ -49,7 +49,6 @@ func (e *ParseError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, 
 // Unwrap returns the parser's error.
 func (e *ParseError) Unwrap() error { return e.Err }
 
-// checkSeries returns an error if the labels of a series exceed a limit.
 func (l *Limits) checkSeries(lset labels.Labels) error {
 	name := lset.Get(model.MetricNameLabel)
 	count, longestName, longestValue := 0, 0, 0

@@ -37,7 +37,6 @@ type MergeStats struct {
 	HelpConflicts, TypeConflicts, UnitConflicts int
 }
 
-// mergedFamily is one family of the page.
 type mergedFamily struct {
 	name string
 	typ  model.MetricType
@@ -61,7 +60,6 @@ func (r *familyRef) source() *Family { return &r.shape.families[r.family] }
 
 func (r *familyRef) segment() segment { return r.shape.segment(int(r.family)) }
 
-// selector returns the name that selects the lines.
 func (r *familyRef) selector() string { return cmp.Or(r.source().selector, r.source().Name) }
 
 // Stats returns the number of conflicts.
@@ -119,7 +117,6 @@ func (l *Layout) WithFormat(format expfmt.Format) *Layout {
 	return other
 }
 
-// newLayout merges the families of the shapes in a dialect.
 func newLayout(shapes []*Shape, d dialect) *Layout {
 	l := &Layout{dialect: d, shapes: shapes}
 	l.resolveTypes(l.collect())
@@ -136,7 +133,6 @@ func newLayout(shapes []*Shape, d dialect) *Layout {
 	return l
 }
 
-// collect collects the families of all shapes and returns their index.
 func (l *Layout) collect() familyIndex {
 	index := make(familyIndex)
 	for block, s := range l.shapes {
@@ -146,7 +142,6 @@ func (l *Layout) collect() familyIndex {
 	return index
 }
 
-// familyIndex is the position of each family in a list, by name.
 type familyIndex map[string]int
 
 // add adds the families of a shape, as those of a block.

@@ -25,8 +25,8 @@ type familyMeta struct {
 	hasHelp, hasType bool
 	// current is the TYPE of the samples that follow.
 	current model.MetricType
-	// typeConflict and helpConflict mark a family that is counted already.
-	typeConflict, helpConflict bool
+	// typeConflict marks a family that is counted already.
+	typeConflict bool
 }
 
 func (m *metadata) get(name string) *familyMeta {
@@ -44,21 +44,13 @@ func (m *metadata) get(name string) *familyMeta {
 	return f
 }
 
-// setHelp sets the HELP of a family and returns 1 for its first contradiction.
-func (m *metadata) setHelp(name, text string) uint32 {
-	f := m.get(name)
-	// The text format allows no blanks before a help text, and textparse ends the text
-	// at a NUL.
-	text = truncate(strings.TrimLeft(text, " \t\x00"), m.maxHelp)
-	if !f.hasHelp {
-		f.help, f.hasHelp = text, true
-		return 0
+// setHelp sets the HELP of a family unless it has one.
+func (m *metadata) setHelp(name, text string) {
+	if f := m.get(name); !f.hasHelp {
+		// The text format allows no blanks before a help text, and textparse ends the text
+		// at a NUL.
+		f.help, f.hasHelp = truncate(strings.TrimLeft(text, " \t\x00"), m.maxHelp), true
 	}
-	if f.help == text || f.helpConflict {
-		return 0
-	}
-	f.helpConflict = true
-	return 1
 }
 
 // setType sets the TYPE of a family and returns 1 for its first contradiction.
@@ -77,7 +69,6 @@ func (m *metadata) setType(name string, typ model.MetricType) uint32 {
 	return 1
 }
 
-// conflict reports whether the last TYPE contradicts the first.
 func (f *familyMeta) conflict() bool { return f.current != f.typ }
 
 // conflicting reports whether a sample of that name is under a TYPE that contradicts
@@ -107,7 +98,6 @@ func (m *metadata) parents(name string, suffixes ...string) iter.Seq2[string, *f
 	}
 }
 
-// familyIndex returns the index in b of the family of a sample name, adding it if needed.
 func (m *metadata) familyIndex(b *shapeBuilder, format bodyFormat, name string) int {
 	family, meta, typ := m.resolve(format, name)
 	i, ok := b.index[family]
@@ -148,7 +138,6 @@ func (m *metadata) resolve(format bodyFormat, name string) (string, *familyMeta,
 	return name, nil, model.MetricTypeUnknown
 }
 
-// textType returns the type of a family in the text format.
 func textType(t model.MetricType) model.MetricType {
 	switch t {
 	case model.MetricTypeCounter, model.MetricTypeGauge, model.MetricTypeHistogram, model.MetricTypeSummary:

@@ -3,8 +3,6 @@ package exposition
 import (
 	"math"
 	"strconv"
-
-	"github.com/prometheus/prometheus/model/labels"
 )
 
 // scan parses the number at pos and returns its end, or -1 if textparse rejects it: the
@@ -48,7 +46,6 @@ const maxDigits = 19
 //nolint:gochecknoglobals // constant data; a local array would be copied for each number.
 var powersOfTen = [maxDigits]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
 
-// number parses a value; false if it is not a number.
 func number(text []byte) (float64, bool) {
 	end, v := scan(text, 0)
 	return v, end == len(text)
@@ -70,16 +67,6 @@ func canonical(text []byte) string {
 	default:
 		return ""
 	}
-}
-
-// canonicalBound returns the spelling in which readers compare the bounds of buckets and
-// quantiles; false if the bound is not a number.
-func canonicalBound(text string) (string, bool) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return "", false
-	}
-	return labels.FormatOpenMetricsFloat(v), true
 }
 
 // AppendFloat appends the shortest text that parses to the same value, without an

@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// role is the role of a line in its family.
 type role uint8
 
 const (
@@ -25,7 +24,6 @@ const (
 	firstOfGroup role = 1 << 7
 )
 
-// roleOf returns the role of a sample name in a family.
 func roleOf(f *Family, sample string) role {
 	for r, suffix := range map[role]string{roleBucket: "_bucket", roleCount: "_count", roleSum: "_sum", roleCreated: "_created"} {
 		base, ok := strings.CutSuffix(sample, suffix)
@@ -241,7 +239,6 @@ func (g *groupValues) consistent(typ model.MetricType) bool {
 	return g.has[roleBucket] && !g.missing && g.has[roleCount] == g.has[roleSum] && (!g.has[roleCount] || g.count == g.last)
 }
 
-// integer reports whether a value is a finite integer.
 func integer(v float64) bool { return v == math.Trunc(v) && !math.IsInf(v, 0) }
 
 // headName returns the name and the type in HELP, TYPE and UNIT.
@@ -267,19 +264,17 @@ func (d dialect) appendHead(dst []byte, f *Family) []byte {
 	if !model.LegacyValidation.IsValidMetricName(name) {
 		name = string(appendQuoted(nil, name))
 	}
+	line := func(keyword, text string) { dst = append(dst, "# "+keyword+" "+name+" "+text+"\n"...) }
 	if f.Help != "" {
 		help := helpEscaper
 		if d.openMetrics {
 			help = labelEscaper
 		}
-		dst = append(append(append(dst, "# HELP "...), name...), ' ')
-		dst = append(append(dst, help.Replace(f.Help)...), '\n')
+		line("HELP", help.Replace(f.Help))
 	}
-	dst = append(append(append(dst, "# TYPE "...), name...), ' ')
-	dst = append(append(dst, typ...), '\n')
+	line("TYPE", typ)
 	if d.openMetrics && f.Unit != "" && strings.HasSuffix(unquoted, "_"+f.Unit) {
-		dst = append(append(append(dst, "# UNIT "...), name...), ' ')
-		dst = append(append(dst, f.Unit...), '\n')
+		line("UNIT", f.Unit)
 	}
 	return dst
 }

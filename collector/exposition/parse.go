@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 )
 
-// sample is one sample of a body on the slow path.
 type sample struct {
 	series []byte
 	// value is the range of the value in the body.
@@ -22,6 +21,8 @@ type sample struct {
 	conflicting bool
 	// count marks a value that is a number of observations.
 	count bool
+	// watched are the labels as the server wrote them; empty unless the series is watched.
+	watched labels.Labels
 }
 
 // pageReader is the slow path over one body.
@@ -112,7 +113,7 @@ func (r *pageReader) read() error {
 		case textparse.EntryHelp:
 			name, text := p.Help()
 			r.advance(name)
-			r.drops.HelpConflicts += r.meta.setHelp(unescape(name), string(text))
+			r.meta.setHelp(unescape(name), string(text))
 		case textparse.EntryType:
 			name, typ := p.Type()
 			r.advance(name)
@@ -154,7 +155,6 @@ func (r *pageReader) checkEnd() error {
 	return nil
 }
 
-// parser returns textparse's parser for the format, which reads the body in place.
 func (r *pageReader) parser() textparse.Parser {
 	symbols := labels.NewSymbolTable()
 	if r.format == formatOpenMetrics {
@@ -166,7 +166,6 @@ func (r *pageReader) parser() textparse.Parser {
 // offset returns the position of part in body, which must share one array and its end.
 func offset(body, part []byte) int { return min(cap(body)-cap(part), len(body)) }
 
-// line returns the number of the line on which the parser stopped.
 func (r *pageReader) line() int {
 	rest := r.body[r.last:]
 	end := r.last
@@ -179,7 +178,6 @@ func (r *pageReader) line() int {
 	return 1 + bytes.Count(r.body[:end], []byte{'\n'})
 }
 
-// sample adds the sample at the parser's position.
 func (r *pageReader) sample(p textparse.Parser) error {
 	text, ts, _ := p.Series()
 	start := offset(r.body, text)
@@ -210,7 +208,6 @@ func (r *pageReader) sample(p textparse.Parser) error {
 	return nil
 }
 
-// name returns the metric name of a series text, empty if the series is invalid.
 func (r *pageReader) name(series []byte) string {
 	lset, drop := r.split.labels(series)
 	if drop != "" {
@@ -219,5 +216,4 @@ func (r *pageReader) name(series []byte) string {
 	return lset.Get(model.MetricNameLabel)
 }
 
-// isSpace reports whether a byte ends a value.
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }

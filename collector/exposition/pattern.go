@@ -74,7 +74,6 @@ func (r *pageReader) pattern(shape *Shape) pattern {
 	return p
 }
 
-// cutGPU returns the GPU in the text before a value and its position; empty for none.
 func cutGPU(text []byte) (gpu []byte, start int) {
 	const label = LabelGPU + `="`
 	i := bytes.LastIndex(text, []byte(label))
@@ -141,7 +140,6 @@ func (p *pattern) prefixLenGPU(one *piece, body []byte) int {
 	return n
 }
 
-// full returns the whole text of a piece.
 func (p *pattern) full(one *piece) string {
 	text := one.text.Value()
 	if one.gpu == 0 {

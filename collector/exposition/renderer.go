@@ -3,6 +3,7 @@ package exposition
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -55,7 +56,6 @@ func (r *seriesRenderer) series(text []byte) (cachedSeries, error) {
 	return cached, nil
 }
 
-// render attaches the identity and relabels.
 func (r *seriesRenderer) render(lset labels.Labels) cachedSeries {
 	if r.opts.reserved(lset.Get(model.MetricNameLabel)) {
 		return cachedSeries{drop: DropReservedName}
@@ -91,7 +91,6 @@ func validName(name string) bool {
 	return name != "" && utf8.ValidString(name) && strings.IndexByte(name, 0) < 0
 }
 
-// validLabels reports whether readers can parse the labels.
 func validLabels(lset labels.Labels) bool {
 	valid := true
 	lset.Range(func(l labels.Label) {
@@ -138,13 +137,10 @@ func (c *cachedSeries) lint(f *Family) (identity, drop string) {
 	if !bounded {
 		return c.prefix, ""
 	}
-	canonical, ok := canonicalBound(bound)
-	switch {
-	case !ok:
+	v, err := strconv.ParseFloat(bound, 64)
+	if err != nil {
 		return "", drop
-	case canonical == bound:
-		return c.prefix, ""
 	}
-	b := labels.NewBuilder(c.labels)
-	return string(appendPrefix(nil, b.Set(label, canonical).Labels())), ""
+	canonical := labels.NewBuilder(c.labels).Set(label, labels.FormatOpenMetricsFloat(v)).Labels()
+	return string(appendPrefix(nil, canonical)), ""
 }

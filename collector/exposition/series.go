@@ -39,7 +39,6 @@ func (s *seriesSplitter) labels(text []byte) (lset labels.Labels, drop string) {
 	return s.builder.Labels(), drop
 }
 
-// pairs parses the text inside the braces.
 func (s *seriesSplitter) pairs(text []byte) (drop string) {
 	for {
 		text = bytes.TrimLeft(text, " \t,")
@@ -75,7 +74,6 @@ func (s *seriesSplitter) add(name, value string) (drop string) {
 	return ""
 }
 
-// cutName splits off the label name, quoted or not, at the front of a text.
 func cutName(text []byte) (name, rest []byte) {
 	if text[0] == '"' {
 		return cutQuoted(text)
@@ -107,7 +105,6 @@ var (
 	helpEscaper    = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 )
 
-// parsePrefix returns the labels of a prefix.
 func parsePrefix(prefix []byte) labels.Labels {
 	split := seriesSplitter{builder: labels.NewScratchBuilder(16)}
 	lset, _ := split.labels(prefix[:len(prefix)-1])
@@ -152,7 +149,6 @@ func appendPrefix(dst []byte, lset labels.Labels) []byte {
 	return append(dst, ' ')
 }
 
-// appendQuoted appends a string in quotes, escaped.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	if strings.ContainsAny(s, "\\\n\"") {

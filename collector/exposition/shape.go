@@ -64,7 +64,6 @@ type Shape struct {
 	}
 }
 
-// equal reports whether two shapes of pages are equal.
 func (s *Shape) equal(o *Shape) bool {
 	return s.interned == o.interned && s.watched == o.watched && slices.Equal(s.local, o.local) && slices.Equal(s.gpus, o.gpus) &&
 		s.drops == o.drops && s.cost == o.cost && s.left.Series == o.left.Series && slices.Equal(s.left.Names, o.left.Names)
@@ -108,14 +107,14 @@ func (s *Shape) Labels(n int) labels.Labels {
 		return 1
 	})
 	seg := s.segment(i)
-	pos, start := n-s.families[i].first, uint32(0)
-	if pos > 0 {
-		start = seg.lines[pos-1].end
+	for pos, prefix := range seg.prefixes() {
+		if s.families[i].first+pos == n {
+			return parsePrefix(prefix)
+		}
 	}
-	return parsePrefix(seg.appendPrefix(nil, start, &seg.lines[pos]))
+	return labels.EmptyLabels()
 }
 
-// segment is the lines of one family: all that is needed to write them.
 type segment struct {
 	lines   []line
 	indexes []uint32
@@ -123,7 +122,6 @@ type segment struct {
 	local   []string
 }
 
-// segment returns the lines of family i.
 func (s *Shape) segment(i int) segment {
 	f := &s.families[i]
 	return segment{lines: s.lines[f.first:f.end], indexes: s.indexes[f.first:f.end], text: f.text.Value(), local: s.local}

@@ -41,7 +41,6 @@ type line struct {
 	local1, local2  uint16
 }
 
-// localLength returns the length of the local values of a line.
 func (l *line) localLength(local []string) (size uint32) {
 	if l.cut1 < l.end {
 		size = uint32(len(local[l.local1]))
@@ -64,7 +63,6 @@ func (s *segment) appendPrefix(dst []byte, start uint32, l *line) []byte {
 	return dst
 }
 
-// textBuilder builds the texts of families.
 type textBuilder struct {
 	local []string
 	text  []byte

@@ -13,7 +13,6 @@ const flushAt = 256 << 10
 // linesAtOnce is the number of lines between two checks of the buffer.
 const linesAtOnce = 1024
 
-// endOfPage is the last line of an OpenMetrics page.
 const endOfPage = "# EOF\n"
 
 // WriteText writes the page of the blocks, which must be in the order of the layout. A
@@ -88,12 +87,10 @@ func (l *Layout) written(blocks []*Block, only func(name string) bool) iter.Seq[
 	}
 }
 
-// allows reports whether OpenMetrics allows the values of all blocks under the type.
 func (f *mergedFamily) allows(blocks []*Block) bool {
 	return !slices.ContainsFunc(f.refs, func(r familyRef) bool { return !r.allows(f.typ, blocks[r.block]) })
 }
 
-// appendEnd appends the end of a page.
 func (l *Layout) appendEnd(dst []byte) []byte {
 	if l.dialect.openMetrics {
 		return append(dst, endOfPage...)
@@ -101,7 +98,6 @@ func (l *Layout) appendEnd(dst []byte) []byte {
 	return dst
 }
 
-// selected reports whether the lines of a ref in a selected family are selected.
 func (f *mergedFamily) selected(r *familyRef, only func(name string) bool) bool {
 	return !f.renamed || only == nil || only(r.selector())
 }

@@ -65,7 +65,6 @@ func (s *Values) Block(before ...*Shape) *Block {
 	return b
 }
 
-// series returns the series with all labels.
 func (s *Values) series() []ComputedSeries {
 	all := make([]ComputedSeries, len(s.all))
 	b := labels.NewBuilder(labels.EmptyLabels())

@@ -16,25 +16,13 @@ type watchedSeries struct {
 	gpu uint8
 }
 
-// watchCandidate is a watched series whose value has no index yet.
-type watchCandidate struct {
-	labels labels.Labels
-	sample int
-}
-
-// addCandidate adds the watched series of sample i. Of equal series the first wins.
-func (b *shapeBuilder) addCandidate(seen map[uint64]struct{}, source labels.Labels, i int) {
-	hash := source.Hash()
+// watch adds a watched series. Of equal series the first wins.
+func (b *shapeBuilder) watch(seen map[uint64]struct{}, lset labels.Labels, index uint32) {
+	w, hash := watchedSeries{index: index}, lset.Hash()
 	if _, duplicate := seen[hash]; duplicate {
 		return
 	}
 	seen[hash] = struct{}{}
-	b.candidates = append(b.candidates, watchCandidate{source, i})
-}
-
-// watch adds a watched series.
-func (b *shapeBuilder) watch(lset labels.Labels, index uint32) {
-	w := watchedSeries{index: index}
 	if gpu := lset.Get(LabelGPU); gpu != "" {
 		if w.gpu = uint8(addLocal(&b.gpus, gpu)); w.gpu > 0 {
 			lset = labels.NewBuilder(lset).Del(LabelGPU).Labels()

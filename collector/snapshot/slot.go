@@ -24,7 +24,6 @@ type Snapshot struct {
 	Expires time.Time
 }
 
-// expired reports whether the page is too old to be served.
 func (s *Snapshot) expired(suspended time.Duration) bool {
 	return !s.Expires.IsZero() && time.Now().Add(suspended).After(s.Expires)
 }

@@ -109,7 +109,6 @@ func (s *Store) Slot(key string) *Slot {
 	return nil
 }
 
-// find returns the position of a key and whether there is a slot.
 func (s *Store) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(s.slots, key, func(slot *Slot, key string) int {
 		return strings.Compare(slot.key, key)
