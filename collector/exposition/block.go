@@ -23,11 +23,8 @@ type Block struct {
 // Shape returns the constant part of the block.
 func (b *Block) Shape() *Shape { return b.shape }
 
-// typicalValueBytes is the usual length of a value.
-const typicalValueBytes = 8
-
-func (b *Block) allocate(values int) {
-	b.data = make([]byte, 0, typicalValueBytes*values)
+func (b *Block) allocate(values, size int) {
+	b.data = make([]byte, 0, size)
 	b.spans, b.numbers, b.nonNegative = make([]Span, values), make([]float64, values), true
 }
 

@@ -44,6 +44,9 @@ func NewComputed(all []ComputedSeries, label Labeler, before ...*Shape) *Compute
 	return &Computed{shape: shape}
 }
 
+// typicalValueBytes is the usual length of a computed value.
+const typicalValueBytes = 8
+
 // Block returns a block in which every value is absent.
 func (c *Computed) Block() *Block {
 	return &Block{shape: c.shape, spans: make([]Span, c.shape.computed), data: make([]byte, 0, typicalValueBytes*c.shape.computed)}

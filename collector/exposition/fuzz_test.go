@@ -2,18 +2,14 @@ package exposition_test
 
 import (
 	"bytes"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -101,6 +97,8 @@ func FuzzTwoTargets(f *testing.F) {
 	f.Add("# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_sum 1\na_count 2\n", "# TYPE a gauge\na 1\na_count 2\n", false)
 	f.Add("# TYPE a summary\na{quantile=\"0.5\"} NaN\na_sum 0\na_count 0\n", "a{quantile=\"0.5\"} 1\na_count -1\n", false)
 	f.Add("# TYPE a counter\na_total 1\na_created 1\n", "# TYPE a gauge\na 1\n# TYPE a_created gauge\na_created{x=\"1\"} 1\n", true)
+	f.Add("# HELP a_b help\n# TYPE a_b counter\na_b 1\n", "{\"a.b\"} 7\na_b{\"x.y\"=\"1\",x_y=\"2\"} 8\n", false)
+	f.Add("# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 2\n", "# TYPE \"h\" histogram\nh_bucket{\"l.e\"=\"1\",le=\"+Inf\"} 1\n", false)
 	f.Add("{\"a.b\"} 1\n", "# TYPE a_b summary\na_b_sum 1\n# TYPE \"a.b_sum\" counter\n{\"a.b_sum\"} 2\n", false)
 	for i, body := range seeds(f) {
 		f.Add(body, mutate(body, uint64(i)), false)
@@ -186,54 +184,6 @@ func FuzzFastSlow(f *testing.F) {
 				require.Equal(t, []any{exposition.AppendFloat(nil, a), aok}, []any{exposition.AppendFloat(nil, b), bok})
 			}
 		}
-	})
-}
-
-// FuzzEncode writes computed blocks with arbitrary text and requires that readers accept
-// them.
-func FuzzEncode(f *testing.F) {
-	f.Add("a_total", "help", "x", "v", 1.5, true)
-	f.Add("a.b", "he\\lp\n", "x.y", "q\"\\\n", -1e300, false)
-	f.Add("a", "\\n", "le", "1", 5e-324, true)
-	f.Fuzz(func(t *testing.T, name, help, label, value string, v float64, counter bool) {
-		if name == "" || label == "" || label == model.MetricNameLabel {
-			t.Skip("no name")
-		}
-		for _, s := range []string{name, help, label, value} {
-			if !utf8.ValidString(s) {
-				t.Skip("computed text is always UTF-8")
-			}
-		}
-		if strings.Contains(name+label, "\x00") {
-			t.Skip("computed names hold no NUL")
-		}
-		if v += 0; math.IsNaN(v) {
-			v = math.NaN()
-		}
-		typ := model.MetricTypeGauge
-		if counter {
-			typ = model.MetricTypeCounter
-		}
-		family := exposition.Family{Name: name, Help: help, Type: typ}
-		c := exposition.NewComputed([]exposition.ComputedSeries{
-			{Family: family, Labels: labels.FromStrings(label, value)},
-			{Family: family, Labels: labels.FromStrings(label, value+"2")},
-		}, nil)
-		b := c.Block()
-		b.Set(0, v)
-		page := render(t, &exposition.Merger{}, b)
-		got, err := readings([]byte(page), "")
-		require.NoError(t, err, page)
-		require.Equal(t, []string{reading(labels.FromStrings(model.MetricNameLabel, name, label, value), v)}, got)
-		mfs, err := families(page)
-		require.NoError(t, err, page)
-		require.Len(t, mfs, 1)
-		require.Equal(t, name, mfs[name].GetName())
-		// The format does not allow a HELP that begins with a space.
-		require.Equal(t, strings.TrimLeft(help, " \t"), mfs[name].GetHelp())
-		page = pageIn(t, expfmt.FmtOpenMetrics_1_0_0+"; escaping=underscores", b)
-		_, err = readings([]byte(page), openMetrics)
-		require.NoError(t, err, page)
 	})
 }
 

@@ -86,7 +86,7 @@ func parseBody(b *Block, body []byte, format bodyFormat, renderer *seriesRendere
 	if err != nil {
 		return nil, nil, err
 	}
-	b.allocate(len(r.samples))
+	b.allocate(len(r.samples), r.valueBytes())
 	for i := range r.samples {
 		text := body[r.samples[i].value.start:r.samples[i].value.end]
 		v, ok := number(text)
@@ -96,6 +96,14 @@ func parseBody(b *Block, body []byte, format bodyFormat, renderer *seriesRendere
 		b.setParsed(r.samples[i].index, text, v)
 	}
 	return r, shape, nil
+}
+
+// valueBytes returns the length of all values.
+func (r *pageReader) valueBytes() (size int) {
+	for i := range r.samples {
+		size += min(int(r.samples[i].value.end-r.samples[i].value.start), maxValueBytes)
+	}
+	return size
 }
 
 // read runs the parser over the body and collects metadata and samples.

@@ -222,6 +222,7 @@ func TestParseByContentType(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := parseWith(t, exposition.NewCache(exposition.Options{}), c.body, c.contentType)
+			require.Equal(t, c.contentType == openMetrics, exposition.IsOpenMetrics(c.contentType))
 			if c.refused {
 				require.ErrorIs(t, err, exposition.ErrContentType)
 				return
@@ -346,11 +347,4 @@ func TestSeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, map[string]int{"a": 3, "b": 1, "c": 1}, calls, "only the last page is remembered, and of the first one nothing")
-}
-
-func TestIsOpenMetrics(t *testing.T) {
-	require.True(t, exposition.IsOpenMetrics(openMetrics))
-	for _, other := range []string{"", "text/plain", "text/html", "application/json"} {
-		require.False(t, exposition.IsOpenMetrics(other), other)
-	}
 }

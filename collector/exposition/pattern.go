@@ -18,7 +18,9 @@ type pattern struct {
 	pieces *[]piece
 	// tail is the text after the last value.
 	tail string
-	gpus []string
+	// valueBytes is the length of all values of the last page.
+	valueBytes int
+	gpus       []string
 }
 
 // piece is the text before one value.
@@ -46,7 +48,7 @@ const maxPatternBytes = 4 << 20
 
 // pattern returns the pattern of the body just read.
 func (r *pageReader) pattern(shape *Shape) pattern {
-	p := pattern{shape: shape, usable: !r.valueDrops, format: r.format}
+	p := pattern{shape: shape, usable: !r.valueDrops, format: r.format, valueBytes: r.valueBytes()}
 	if len(r.body) > maxPatternBytes {
 		p.usable = false
 		return p
@@ -88,7 +90,7 @@ func cutGPU(text []byte) (gpu []byte, start int) {
 // pattern and parses the values into the block. It returns false if they do not match.
 func (p *pattern) match(b *Block, body []byte) bool {
 	pieces := *p.pieces
-	b.allocate(len(pieces))
+	b.allocate(len(pieces), p.valueBytes+p.valueBytes/16)
 	pos, words := 0, false
 	for i := range pieces {
 		one := &pieces[i]
@@ -111,6 +113,7 @@ func (p *pattern) match(b *Block, body []byte) bool {
 	if words {
 		canonicalize(b)
 	}
+	p.valueBytes = len(b.data)
 	return true
 }
 

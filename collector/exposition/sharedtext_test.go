@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// showing returns the block of a replica's page.
-func showing(t *testing.T, replica, body string) *Block {
+// showingOn returns the block of a replica's page and its cache. All series are watched.
+func showingOn(t *testing.T, replica, body string) (*Cache, *Block) {
 	t.Helper()
-	c := NewCache(Options{Label: func(lset labels.Labels) Labeled {
+	c := NewCache(Options{Watch: func(string) bool { return true }, Label: func(lset labels.Labels) Labeled {
 		b := labels.NewBuilder(lset)
 		if lset.Get("replica_id") == "" {
 			b.Set("replica_id", replica)
@@ -22,7 +22,7 @@ func showing(t *testing.T, replica, body string) *Block {
 	}})
 	b, err := c.Parse([]byte(body), "")
 	require.NoError(t, err)
-	return b
+	return c, b
 }
 
 // shown returns the text of a block and checks its length.
@@ -48,7 +48,7 @@ func TestLocalValuesOfUnusualReplicas(t *testing.T) {
 		{"the same text twice", "1", "x{m=\"1\"} 1\n", "x{m=\"1\",replica_id=\"1\"} 1\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := showing(t, tc.replica, tc.body)
+			_, b := showingOn(t, tc.replica, tc.body)
 			require.Equal(t, tc.want, shown(t, b))
 			for n := range b.shape.lines {
 				require.Contains(t, strings.Split(tc.want, "\n")[n], string(appendPrefix(nil, b.shape.Labels(n))))
@@ -69,17 +69,6 @@ func gpuPage(names ...string) string {
 		fmt.Fprintf(&page, "watts{gpu_uuid=\"%s\"} %d\n", name, 300+i)
 	}
 	return page.String()
-}
-
-// showingOn is showing with all series watched. It returns the cache too.
-func showingOn(t *testing.T, replica, body string) (*Cache, *Block) {
-	t.Helper()
-	c := NewCache(Options{Watch: func(string) bool { return true }, Label: func(lset labels.Labels) Labeled {
-		return Labeled{Labels: labels.NewBuilder(lset).Set("replica_id", replica).Labels(), Keep: true}
-	}})
-	b, err := c.Parse([]byte(body), "")
-	require.NoError(t, err)
-	return c, b
 }
 
 func TestReplicasShareAllButTheNamesOfTheirGPUs(t *testing.T) {

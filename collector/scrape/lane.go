@@ -34,7 +34,13 @@ func (c *Client) PageLane(rawURL string, timeout time.Duration) *lane.Lane {
 	if limit := int(c.config.Limits.Body); limit > 0 {
 		maxBody = min(maxBody, limit)
 	}
-	return c.lane(req, true, maxBody)
+	l := c.lane(req, true, maxBody)
+	if l != nil {
+		// The connections of first pages are not used again. With their buffers and
+		// goroutines they would take 25 KB of each target until they time out.
+		c.CloseIdle()
+	}
+	return l
 }
 
 // QuestionLane returns the lane to a small GET request of an API; nil as for PageLane.
