@@ -1,18 +1,13 @@
 package exposition_test
 
 import (
-	"encoding/json"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -75,7 +70,6 @@ func TestCapturedPagesKeepEverySample(t *testing.T) {
 					return
 				}
 				requireSameSamples(t, want, body, contentType)
-				requireIdentified(t, want, body, contentType)
 				requireFastAsSlow(t, body, contentType)
 			})
 		}
@@ -108,26 +102,6 @@ func requireSameSamples(t *testing.T, want []string, body, contentType string) {
 	t.Logf("dropped %v", drops)
 }
 
-// requireIdentified compares the labeled page with the samples of the source plus the
-// identity labels.
-func requireIdentified(t *testing.T, want []string, body, contentType string) {
-	t.Helper()
-	b, err := parseWith(t, exposition.NewCache(exposition.Options{Label: identify}), body, contentType)
-	require.NoError(t, err)
-	page := render(t, &exposition.Merger{}, b)
-	requireReadable(t, slices.Sorted(slices.Values(mustReadings(t, page))), page)
-	if d := b.Shape().Drops(); len(dropped(d)) > 0 || d.Collisions > 0 {
-		return
-	}
-	stripped := parse(t, exposition.Options{Label: func(lset labels.Labels) exposition.Labeled {
-		for name, value := range identity() {
-			require.Equal(t, value, lset.Get(name))
-		}
-		return exposition.Labeled{Keep: true, Labels: labels.NewBuilder(lset).Del(slices.Collect(maps.Keys(identity()))...).Labels()}
-	}}, page)
-	requireSameLines(t, want, mustReadings(t, render(t, &exposition.Merger{}, stripped)))
-}
-
 // mustReadings returns the samples of a valid page.
 func mustReadings(t *testing.T, page string) []string {
 	t.Helper()
@@ -157,69 +131,4 @@ func requireFastAsSlow(t *testing.T, body, contentType string) {
 		return
 	}
 	require.Equal(t, []uint64{2, 1}, []uint64{fast, slow}, "pages by fast and slow path")
-}
-
-// faultBody is one case of the shared fault bodies.
-type faultBody struct {
-	Name          string
-	Body          string
-	Expected_ours string //nolint:revive // the corpus names its fields so.
-}
-
-func TestFaultBodiesBehaveAsPromised(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(shared(t, "corpora/faults"), "bodies.json"))
-	require.NoError(t, err)
-	var bodies []faultBody
-	require.NoError(t, json.Unmarshal(raw, &bodies))
-	require.Len(t, bodies, 61)
-	for _, c := range bodies {
-		t.Run(c.Name, func(t *testing.T) {
-			body, err := strconv.Unquote(c.Body)
-			require.NoError(t, err)
-			requirePromise(t, c, body)
-		})
-	}
-}
-
-// requirePromise checks the expected result of one faulty body.
-func requirePromise(t *testing.T, c faultBody, body string) {
-	t.Helper()
-	switch c.Name {
-	case "no final newline", "truncated in value", "truncated HELP":
-		t.Skip("framing decides: the scrape room's")
-	case "empty", "only newline":
-		require.Zero(t, parse(t, exposition.Options{}, body).Samples(), "the engine refuses a page without samples")
-		return
-	}
-	b, err := parseWith(t, exposition.NewCache(exposition.Options{Label: identify}), body, "")
-	if strings.HasPrefix(c.Expected_ours, "fail target") {
-		require.Error(t, err)
-		return
-	}
-	require.NoError(t, err)
-	page := render(t, &exposition.Merger{}, b)
-	requireReadable(t, mustReadings(t, page), page)
-	drops := dropped(b.Shape().Drops())
-	if m := regexp.MustCompile(`reason=(\w+)`).FindStringSubmatch(c.Expected_ours); m != nil {
-		require.Equal(t, map[string]int{m[1]: 1}, drops)
-		return
-	}
-	switch c.Name {
-	case "dup series same value":
-		require.Equal(t, map[string]int{exposition.DropDuplicate: 1}, drops)
-	case "TYPE conflict repeated":
-		require.Equal(t, map[string]int{exposition.DropTypeConflict: 1}, drops)
-	case "HELP repeated different":
-		require.Contains(t, page, "# HELP a x\n")
-	case "timestamp past":
-		require.EqualValues(t, 1, b.Shape().Drops().Timestamps)
-	case "label pool_id present":
-		require.EqualValues(t, 1, b.Shape().Drops().Collisions)
-		require.Contains(t, page, `exported_exported_pool_id="x"`)
-	default:
-		require.Empty(t, drops)
-		want, err := readings([]byte(body), "")
-		require.NoError(t, err)
-		require.Len(t, mustReadings(t, page), len(want))
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -49,38 +48,6 @@ func TestL11OurOwnPageIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, exposition.ErrSelfScrape)
 	_, err = parseWith(t, c, "a 1\ntrtllm_exporter_instance{id=\"80\"} 1\n", "")
 	require.NoError(t, err)
-}
-
-func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
-	opts := exposition.Options{
-		Label: func(lset labels.Labels) exposition.Labeled {
-			return exposition.Labeled{Labels: lset, Keep: lset.Get(model.MetricNameLabel) != "hidden"}
-		},
-		Watch:    func(name string) bool { return strings.HasPrefix(name, "h") },
-		Reserved: []string{"hers"},
-	}
-	c := exposition.NewCache(opts)
-	for _, values := range [][]string{{"1", "2", "Nan"}, {"3", "4.5", "-7"}} {
-		body := "# TYPE h histogram\nh_count " + values[0] + "\nhidden{x=\"1\"} " + values[1] + "\nhidden{x=\"1\"} 9\nother 1\nhers 1\nh_sum " + values[2] + "\n"
-		b, err := parseWith(t, c, body, "")
-		require.NoError(t, err)
-		require.Equal(t, 3, b.Shape().Watched())
-		for i, want := range []struct {
-			series string
-			value  string
-		}{
-			{`{__name__="h_count"}`, values[0]},
-			{`{__name__="h_sum"}`, values[2]},
-			{`{__name__="hidden", x="1"}`, values[1]},
-		} {
-			require.Equal(t, want.series, b.Shape().WatchedLabels(i).String())
-			v, ok := b.WatchedValue(i)
-			require.True(t, ok)
-			require.Equal(t, strings.ToUpper(want.value), strings.ToUpper(string(exposition.AppendFloat(nil, v))))
-		}
-	}
-	fast, _ := c.Paths()
-	require.EqualValues(t, 1, fast)
 }
 
 func TestHelpThatIsTooLongIsTruncated(t *testing.T) {
@@ -128,6 +95,7 @@ func TestDroppedSeriesAreStillWatched(t *testing.T) {
 			b := parse(t, opts, c.from+" 7\n")
 			require.Equal(t, c.watched, b.Shape().Watched())
 			for i := range c.watched {
+				require.Equal(t, c.from, b.Shape().WatchedLabels(i).Get(model.MetricNameLabel), "as the server wrote it")
 				v, _ := b.WatchedValue(i)
 				require.EqualValues(t, 7, v)
 			}
