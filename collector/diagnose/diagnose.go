@@ -177,7 +177,7 @@ func (f *Finding) setPage(page string) {
 func (d *Doctor) pageAt(ctx context.Context, base string) string {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	found := engine.Detect(ctx, d.client, base)
+	found := engine.Detect(ctx, d.client, base, true)
 	if found.Kind == engine.Unknown {
 		return ""
 	}

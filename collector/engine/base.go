@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -74,8 +75,18 @@ func (*base) Tier(*Page) Tier                                   { return "" }
 func (*base) Meanings() []Meaning                               { return nil }
 func (*base) Generation(*Page, *Facts) (Generation, string)     { return "", "" }
 func (*base) Determinism(*Facts, *Page) []target.Check          { return nil }
-func (*base) identify(context.Context, *questions) string       { return "" }
 func (*base) hint(context.Context, *questions) string           { return "" }
+
+// identify implements Engine for servers with a version whose list of models names them as owner.
+func (b *base) identify(ctx context.Context, q *questions) string {
+	if b.owner == "" || b.versionPath == "" {
+		return ""
+	}
+	if list, _ := q.models(ctx); !strings.HasPrefix(list.owner(), b.owner) || q.version(ctx) == "" {
+		return ""
+	}
+	return "/v1/models lists models owned by " + b.owner + ", and /version answers"
+}
 
 // Ask implements Engine for servers with OpenAI's list of models, and perhaps a version.
 func (b *base) Ask(ctx context.Context, client Client, address string, _ func(Facts)) Facts {

@@ -104,25 +104,13 @@ func SharePage(a, b Kind) bool {
 const pageLimit = 16 << 20
 
 // Detect finds out what a server is and where its page is, given scheme, host and port of the page:
-// by the page, or else by answers that only one kind gives. A status of 200 proves nothing, since
-// some servers answer every path with it.
-func Detect(ctx context.Context, client Client, address string) Detection {
-	return detect(ctx, client, address, true)
-}
-
-// FromAPI detects the kind of a server whose page has no marks.
-func FromAPI(ctx context.Context, client Client, address string) Detection {
-	return detect(ctx, client, address, false)
-}
-
-// detect tries the kinds by priority, with their pages or without. A kind without marks can be
+// by its pages, if they are to be requested, or else by answers that only one kind gives. A status
+// of 200 proves nothing, since some servers answer every path with it. A kind without marks can be
 // identified only together with the page that it shows.
-func detect(ctx context.Context, client Client, address string, pages bool) Detection {
+func Detect(ctx context.Context, client Client, address string, pages bool) Detection {
 	q := &questions{client: Memoize(client), base: address}
 	seen := make(map[string]bool)
-	kinds := All()
-	slices.SortStableFunc(kinds, func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) })
-	for _, e := range kinds {
+	for _, e := range slices.SortedStableFunc(slices.Values(registry), func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) }) {
 		metricsPath := e.MetricsPath()
 		if pages && !seen[metricsPath] {
 			seen[metricsPath] = true
@@ -175,14 +163,9 @@ func FromEmptyPage(ctx context.Context, client Client, address, page string) Det
 	if _, ok := pageAt(ctx, client, address+versionPath); ok && q.version(ctx) == "" {
 		return found
 	}
-	for _, e := range registry {
-		switch {
-		case strings.TrimSuffix(page, "/") != e.MetricsPath() || !e.EmptyPage():
-		case found.Kind != Unknown:
-			return Detection{Kind: Unknown}
-		default:
-			found = Detection{Kind: e.Kind(), Path: page, Evidence: "a page without samples is at " + page}
-		}
+	empty := slices.DeleteFunc(All(), func(e Engine) bool { return strings.TrimSuffix(page, "/") != e.MetricsPath() || !e.EmptyPage() })
+	if len(empty) == 1 {
+		found = Detection{Kind: empty[0].Kind(), Path: page, Evidence: "a page without samples is at " + page}
 	}
 	return found
 }

@@ -53,7 +53,7 @@ func TestEverySimulatedServerIsDetectedByItsAnswers(t *testing.T) {
 			if c.api {
 				base = r.APIURL()
 			}
-			found := engine.Detect(t.Context(), newNetwork(t), base)
+			found := engine.Detect(t.Context(), newNetwork(t), base, true)
 			require.Equal(t, c.kind, found.Kind)
 			require.Equal(t, c.path, found.Path)
 			require.Equal(t, c.kind != engine.Unknown, found.Evidence != "")
@@ -77,8 +77,8 @@ func TestServersThatAreNoneOfOursStayUnknown(t *testing.T) {
 		"names in comments":  {"/metrics": "# HELP other like nv_inference_count\nother 1\n"},
 	} {
 		t.Run(says, func(t *testing.T) {
-			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server"))
-			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.FromAPI(t.Context(), server, "http://server"))
+			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server", true))
+			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server", false))
 		})
 	}
 }
@@ -86,7 +86,7 @@ func TestServersThatAreNoneOfOursStayUnknown(t *testing.T) {
 func TestTheServersJSONIsNeverAsked(t *testing.T) {
 	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindServe}, 0))
 	asked := &recorder{network: newNetwork(t)}
-	require.Equal(t, engine.TRTLLMServe, engine.Detect(t.Context(), asked, r.APIURL()).Kind)
+	require.Equal(t, engine.TRTLLMServe, engine.Detect(t.Context(), asked, r.APIURL(), true).Kind)
 	require.NotContains(t, asked.paths, "/metrics", "reading it takes iterations away from other readers")
 }
 
@@ -139,7 +139,7 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 			if len(body) == 0 {
 				require.Equal(t, engine.Unknown, engine.FromPage(body).Kind, "an empty page says nothing")
 				server := answers{"/prometheus/metrics": "", "/version": `{"version":"1.1.0"}`, "/v1/models": serveModels}
-				require.Equal(t, want, engine.Detect(t.Context(), server, "http://server").Kind)
+				require.Equal(t, want, engine.Detect(t.Context(), server, "http://server", true).Kind)
 				return
 			}
 			server := maps.Clone(apisOfKinds[want])
@@ -147,7 +147,7 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 				server = answers{}
 			}
 			server[engineOf(t, want).MetricsPath()] = string(body)
-			found := engine.Detect(t.Context(), server, "http://server")
+			found := engine.Detect(t.Context(), server, "http://server", true)
 			require.Equal(t, want, found.Kind, found.Evidence)
 			if !strings.Contains(name, "disable-log-stats") {
 				require.Equal(t, want, engine.FromPage(body).Kind)
@@ -210,7 +210,7 @@ func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			asked := &listener{answers: c.server}
-			found := engine.Detect(t.Context(), asked, "http://server")
+			found := engine.Detect(t.Context(), asked, "http://server", true)
 			// Pages of kinds without a case here do not matter.
 			asked.paths = slices.DeleteFunc(asked.paths, func(path string) bool { return !strings.Contains(ours, path) })
 			require.Equal(t, c.asked, strings.Join(asked.paths, " "))
@@ -222,7 +222,7 @@ func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 
 func TestAnswersAreBounded(t *testing.T) {
 	asked := &listener{answers: answers{"/metrics": "nv_inference_count 1\n"}}
-	require.Equal(t, engine.Triton, engine.Detect(t.Context(), asked, "http://server").Kind)
+	require.Equal(t, engine.Triton, engine.Detect(t.Context(), asked, "http://server", true).Kind)
 	for i, path := range asked.paths {
 		want := int64(4 << 20)
 		if strings.HasSuffix(path, "/metrics") {
@@ -303,7 +303,7 @@ func TestProgramsNextToServersAreNone(t *testing.T) {
 					server[path] = body
 				}
 			}
-			found = engine.Detect(t.Context(), server, "http://server")
+			found = engine.Detect(t.Context(), server, "http://server", true)
 			require.Equal(t, c.kind, found.Kind, "what its API answers makes it no server")
 			require.Equal(t, c.companion, found.Companion)
 			require.Equal(t, "/metrics", found.Path)

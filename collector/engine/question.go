@@ -160,16 +160,6 @@ func (q *questions) version(ctx context.Context) string {
 	return plainVersion(v)
 }
 
-// ownedBy reports, in words for users, that a server answers /version and lists models of that
-// owner; empty if it does not.
-func (q *questions) ownedBy(ctx context.Context, owner string) string {
-	list, _ := q.models(ctx)
-	if !strings.HasPrefix(list.owner(), owner) || q.version(ctx) == "" {
-		return ""
-	}
-	return "/v1/models lists models owned by " + owner + ", and /version answers"
-}
-
 // askModels adds the list of models to the facts. It is the last request of a round. An owner that
 // is not empty confirms the kind.
 func (q *questions) askModels(ctx context.Context, owner string, f *Facts) {

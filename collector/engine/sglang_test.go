@@ -162,7 +162,7 @@ func TestHealthOfSGLangCostsNoRequest(t *testing.T) {
 	asked := &listener{answers: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
 	e := engineOf(t, engine.SGLang)
 	require.Equal(t, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: 200, Detail: "the API lists its models"}, e.Health(t.Context(), asked, "http://server"))
-	engine.Detect(t.Context(), asked, "http://server")
+	engine.Detect(t.Context(), asked, "http://server", true)
 	e.Ask(t.Context(), asked, "http://server", nil)
 	require.False(t, slices.ContainsFunc(asked.paths, func(path string) bool { return path == "/health" || path == "/health_generate" }))
 	require.Equal(t, engine.APIRefused, e.Health(t.Context(), answers{"*": refuses}, "http://server").API)

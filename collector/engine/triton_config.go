@@ -120,21 +120,11 @@ func ModelParameters() []string {
 	}
 }
 
-// volatileKeys returns the keys, by block, that a config's hash leaves out. They describe where a
-// model runs and how it is watched, and may differ between replicas that answer alike: names that
-// Triton generates, GPUs and host policies of instance groups, tags of metrics, and parameters with
-// devices, processes or the version, which is compared by itself.
-func volatileKeys() map[string][]string {
-	return map[string][]string{
-		"":               {"metric_tags", "model_metrics"},
-		"instance_group": {"name", "gpus", "host_policy", "secondary_devices"},
-		"parameters":     {gpuParameter, "participant_ids", "executor_worker_path", "worker_path", versionParameter},
-	}
-}
-
 // configHash returns the SHA-256 of a model config as canonical JSON: keys sorted, no spaces,
-// numbers as the server wrote them, volatile keys left out. It is empty if the text is no JSON
-// object.
+// numbers as the server wrote them. It is empty if the text is no JSON object. Left out is what
+// describes where a model runs and how it is watched, which may differ between replicas that answer
+// alike: names that Triton generates, GPUs and host policies of instance groups, tags of metrics,
+// and parameters with devices, processes or the version, which is compared by itself.
 func configHash(text []byte) string {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -142,23 +132,16 @@ func configHash(text []byte) string {
 	if decoder.Decode(&config) != nil || config == nil {
 		return ""
 	}
-	for block, keys := range volatileKeys() {
-		if block == "" {
-			deleteKeys(config, keys)
-		} else {
-			deleteKeys(config[block], keys)
-		}
-	}
-	canonical, err := json.Marshal(config)
-	if err != nil {
-		return ""
-	}
+	deleteKeys(config, "metric_tags", "model_metrics")
+	deleteKeys(config["instance_group"], "name", "gpus", "host_policy", "secondary_devices")
+	deleteKeys(config["parameters"], gpuParameter, "participant_ids", "executor_worker_path", "worker_path", versionParameter)
+	canonical, _ := json.Marshal(config) // It was JSON.
 	sum := sha256.Sum256(canonical)
 	return hex.EncodeToString(sum[:])
 }
 
 // deleteKeys deletes keys of an object, or of each object in a list.
-func deleteKeys(v any, keys []string) {
+func deleteKeys(v any, keys ...string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, k := range keys {
@@ -166,7 +149,7 @@ func deleteKeys(v any, keys []string) {
 		}
 	case []any:
 		for _, e := range v {
-			deleteKeys(e, keys)
+			deleteKeys(e, keys...)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func executorSet(p *Page, f *Facts) (Generation, string) {
 	unit := p.values[EngineLastIter]
 	minor, known := tritonMinor(f.get().EngineVersion)
 	switch {
-	case tritonOldNames(p):
+	case p.hasNameLike(func(name string) bool { return strings.HasPrefix(name, executorPrefix) && strings.HasSuffix(name, "_statistics") }):
 		return setCPP, "the families end in _statistics, as in 23.11"
 	case p.Has(KVBlocksReused) || p.HasPrefix("nv_trt_llm_disaggregated_serving_metrics"):
 		return setCPP, "the page has reused blocks or disaggregated serving"
@@ -117,13 +117,6 @@ func tritonExecutor(p *Page) (name string) {
 		}
 	}
 	return name
-}
-
-// tritonOldNames reports whether the families have their names of 23.11.
-func tritonOldNames(p *Page) bool {
-	return p.hasNameLike(func(name string) bool {
-		return strings.HasPrefix(name, executorPrefix) && strings.HasSuffix(name, "_statistics")
-	})
 }
 
 // tritonMinor returns the minor number of a Triton version, which grew by one a month: 2.41 is

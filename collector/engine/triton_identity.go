@@ -24,57 +24,46 @@ const (
 // Ask implements Engine. It requests version, models and several configs concurrently, so that a
 // request that hangs delays no other.
 func (*triton) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
-	r := &tritonRound{client: client, base: address}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		r.run(func() { r.askVersion(ctx) }, func() { r.askModels(ctx) })
-	}()
-	wait := patience
-	if deadline, ok := ctx.Deadline(); ok {
-		wait = min(wait, time.Until(deadline)/8) // So that a first page still waits for the facts.
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ended:
-	case <-timer.C:
-		if early != nil {
-			facts := r.facts()
-			facts.Problems = nil // Requests that failed may be repeated.
-			early(facts)
+	r := &tritonRound{client: client, base: address, answers: make([]func(*Facts), 2)}
+	if early != nil {
+		wait := patience
+		if deadline, ok := ctx.Deadline(); ok {
+			wait = min(wait, time.Until(deadline)/8) // So that a first page still waits for the facts.
 		}
-		<-ended
+		defer time.AfterFunc(wait, func() { r.handOn(early) }).Stop()
 	}
+	r.run(func() { r.ask(0, func(q *questions) func(*Facts) { return askVersion(ctx, q) }) }, func() { r.askModels(ctx) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
 	if r.panicked != nil {
 		panic(r.panicked)
 	}
 	return r.facts()
 }
 
-// tritonRound is one round of requests about a Triton's identity. Each request has a place for its
-// answer, so that facts do not depend on the order of answers.
+// tritonRound is one round of requests about a Triton's identity.
 type tritonRound struct {
 	client Client
 	base   string
 
-	mu        sync.Mutex
-	version   string
-	confirmed bool
-	listed    bool
-	models    []ModelFacts
-	// configs are the answers about models, by the index of the model.
-	configs []configAnswer
-	// problems are those of version and of models.
-	problems [2][]Problem
+	mu sync.Mutex
+	// answers add what was answered to the facts: about the version, the models, and the config of
+	// each model. Their order does not depend on that of the responses.
+	answers  []func(*Facts)
+	ended    bool
 	panicked any
 }
 
-// configAnswer is the answer about the config of one model.
-type configAnswer struct {
-	config   *modelConfig
-	hash     string
-	problems []Problem
+// handOn hands on the facts received so far, unless the round has ended.
+func (r *tritonRound) handOn(early func(Facts)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		facts := r.facts()
+		facts.Problems = nil // Requests that failed may be repeated.
+		early(facts)
+	}
 }
 
 // run runs tasks concurrently and waits for them. It keeps a panic for Ask's caller.
@@ -95,33 +84,44 @@ func (r *tritonRound) run(tasks ...func()) {
 	running.Wait()
 }
 
-func (r *tritonRound) askVersion(ctx context.Context) {
+// ask sends a request and keeps its answer and problems as the i-th.
+func (r *tritonRound) ask(i int, request func(q *questions) func(*Facts)) {
 	q := &questions{client: r.client, base: r.base}
-	var meta serverMetadata
-	_, ok := q.get(ctx, "/v2", &meta)
+	answer := request(q)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.problems[0] = q.problems
-	if ok && meta.isTriton() {
-		r.version, r.confirmed = plainVersion(meta.Version), true
+	r.answers[i] = func(f *Facts) {
+		answer(f)
+		f.Problems = append(f.Problems, q.problems...)
+	}
+}
+
+func askVersion(ctx context.Context, q *questions) func(*Facts) {
+	var meta serverMetadata
+	_, ok := q.get(ctx, "/v2", &meta)
+	return func(f *Facts) {
+		if ok && meta.isTriton() {
+			f.EngineVersion, f.Confirmed = plainVersion(meta.Version), true
+		}
 	}
 }
 
 // askModels requests the list of models, then the configs of those that are ready.
 func (r *tritonRound) askModels(ctx context.Context) {
-	q := &questions{client: r.client, base: r.base}
-	var index []ModelState
-	_, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index)
-	models := listed(index)
+	var models []ModelFacts
+	r.ask(1, func(q *questions) func(*Facts) {
+		var index []ModelState
+		_, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index)
+		models = listed(index)
+		return func(f *Facts) {
+			if ok {
+				f.Listed, f.Models = true, slices.Clone(models)
+			}
+		}
+	})
 	r.mu.Lock()
-	r.problems[1] = q.problems
-	if ok {
-		r.listed, r.models, r.configs = true, models, make([]configAnswer, len(models))
-	}
+	r.answers = append(r.answers, make([]func(*Facts), len(models))...)
 	r.mu.Unlock()
-	if !ok {
-		return
-	}
 	ready := make(chan int, maxConfigs)
 	for i := range models {
 		if models[i].State == ModelReady && len(ready) < maxConfigs {
@@ -132,41 +132,31 @@ func (r *tritonRound) askModels(ctx context.Context) {
 	r.run(slices.Repeat([]func(){func() {
 		for i := range ready {
 			if ctx.Err() == nil {
-				r.askConfig(ctx, i, models[i].Name)
+				r.ask(2+i, func(q *questions) func(*Facts) { return askConfig(ctx, q, i, models[i].Name) })
 			}
 		}
 	}}, min(configsAtOnce, len(ready)))...)
 }
 
 // askConfig requests the config of the i-th model.
-func (r *tritonRound) askConfig(ctx context.Context, i int, name string) {
-	q := &questions{client: r.client, base: r.base}
-	c := &modelConfig{}
-	text, ok := q.get(ctx, "/v2/models/"+url.PathEscape(name)+"/config", c)
-	answer := configAnswer{problems: q.problems}
-	if ok && c.Name == name {
-		answer.config, answer.hash = c, configHash(text)
+func askConfig(ctx context.Context, q *questions, i int, name string) func(*Facts) {
+	var c modelConfig
+	text, ok := q.get(ctx, "/v2/models/"+url.PathEscape(name)+"/config", &c)
+	hash := configHash(text)
+	return func(f *Facts) {
+		if ok && c.Name == name {
+			c.read(f, &f.Models[i])
+			f.Models[i].ConfigHash = hash
+		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.configs[i] = answer
 }
 
 // facts returns the facts received so far.
-func (r *tritonRound) facts() Facts {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f := Facts{
-		EngineVersion: r.version, Confirmed: r.confirmed, Listed: r.listed, Models: slices.Clone(r.models),
-		Problems: slices.Concat(r.problems[0], r.problems[1]),
-	}
-	for i := range r.configs {
-		answer := &r.configs[i]
-		if answer.config != nil {
-			answer.config.read(&f, &f.Models[i])
-			f.Models[i].ConfigHash = answer.hash
+func (r *tritonRound) facts() (f Facts) {
+	for _, answer := range r.answers {
+		if answer != nil {
+			answer(&f)
 		}
-		f.Problems = append(f.Problems, answer.problems...)
 	}
 	return f
 }

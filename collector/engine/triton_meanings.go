@@ -14,7 +14,7 @@ const (
 // Meanings implements Engine. Names and semantics are from Triton core src/metrics.cc and the
 // TensorRT-LLM backend's custom_metrics_reporter.cc.
 func (*tritonPage) Meanings() []Meaning {
-	return slices.Concat(coreMeanings(), besideModule(backendMeanings()), moduleMeanings(), vllmMeanings())
+	return slices.Concat(coreMeanings(), backendMeanings(), moduleMeanings(), vllmMeanings())
 }
 
 // tritonFailures returns the outcomes of failures by reason, in lower case (core
@@ -112,8 +112,8 @@ func backendMeanings() []Meaning {
 	return append(all,
 		Meaning{Name: transfer, Where: only(kind, "kv_cache_transfer_ms"), Signal: KVTransferSeconds, Shift: milli, Counter: true},
 		Meaning{Name: transfer, Where: only(kind, "request_count"), Signal: Disaggregated, Counter: true},
-		Meaning{Name: "nv_llm_input_token_len_sum", Signal: PromptTokens, Counter: true},
-		Meaning{Name: "nv_llm_output_token_len_sum", Signal: GenerationTokens, Counter: true},
+		Meaning{Name: "nv_llm_input_token_len_sum", Signal: PromptTokens, Counter: true, Unless: []string{modulePrefix + "prompt_tokens_total"}},
+		Meaning{Name: "nv_llm_output_token_len_sum", Signal: GenerationTokens, Counter: true, Unless: []string{modulePrefix + "generation_tokens_total"}},
 		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens, Form: Histogram},
 		Meaning{Name: "nv_llm_output_token_len", Signal: RequestOutputTokens, Form: Histogram},
 	)
@@ -129,18 +129,18 @@ func batcherMeanings() []Meaning {
 		general, generally = "nv_trt_llm_general_metrics", "general_type"
 	)
 	return []Meaning{
-		{Name: requests, Where: only(kind, "active"), Signal: RequestsActive},
+		{Name: requests, Where: only(kind, "active"), Signal: RequestsActive, Unless: []string{modulePrefix + "requests_in_flight"}},
 		{Name: requests, Where: only(kind, "max"), Signal: RequestsLimit},
 		{Name: requests, Where: only(kind, "scheduled"), Signal: RequestsRunning},
 		{Name: requests, Where: only(kind, "context"), Signal: RequestsPrefill},
-		{Name: requests, Where: only(kind, "waiting"), Signal: RequestsWaiting},
+		{Name: requests, Where: only(kind, "waiting"), Signal: RequestsWaiting, Unless: []string{modulePrefix + "requests_waiting"}},
 		{Name: batcher, Where: only(specific, "total_context_tokens"), Signal: ContextTokens},
 		{Name: batcher, Where: only(specific, "generation_requests"), Signal: RequestsDecode},
 		{Name: batcher, Where: only(specific, "paused_requests"), Signal: RequestsPaused},
 		{Name: v1, Where: only(v1Kind, "total_context_tokens"), Signal: ContextTokens},
 		{Name: v1, Where: only(v1Kind, "total_generation_tokens"), Signal: StaticGeneration},
 		{Name: v1, Where: only(v1Kind, "empty_generation_slots"), Signal: StaticFreeSlots},
-		{Name: general, Where: only(generally, "iteration_counter"), Signal: EngineIterations, Counter: true},
+		{Name: general, Where: only(generally, "iteration_counter"), Signal: EngineIterations, Counter: true, Unless: []string{modulePrefix + "iterations_total"}},
 		{Name: general, Where: only(generally, "timestamp"), Signal: EngineLastIter, Combine: Max},
 	}
 }
@@ -159,6 +159,6 @@ func cacheMeanings() []Meaning {
 		{Name: kv, Where: only(kind, "free"), Signal: KVBlocksFree},
 		{Name: kv, Where: only(kind, "tokens_per"), Signal: KVBlockTokens, Combine: Max},
 		{Name: kv, Where: only(kind, "fraction"), Signal: KVUtilization},
-		{Name: kv, Where: only(kind, "reused"), Signal: KVBlocksReused, Counter: true},
+		{Name: kv, Where: only(kind, "reused"), Signal: KVBlocksReused, Counter: true, Unless: []string{modulePrefix + "kv_cache_reused_blocks_total"}},
 	}
 }

@@ -14,8 +14,9 @@ const (
 )
 
 // moduleMeanings returns the meanings of the metrics module's own names; others have the names of
-// the former C++ backend. Its latencies are counters of buckets, since Triton's own histograms cost
-// a message per token.
+// the former C++ backend, which these replace: the module counts requests at the server, and tokens
+// as they come. Its latencies are counters of buckets, since Triton's own histograms cost a message
+// per token.
 func moduleMeanings() []Meaning {
 	all := []Meaning{
 		{Name: "requests_in_flight", Signal: RequestsActive, Rank: moduleRank},
@@ -44,21 +45,6 @@ func moduleMeanings() []Meaning {
 		all = append(all, m)
 	}
 	return withPrefix(modulePrefix, all)
-}
-
-// besideModule adds to meanings of the backend the names of the module that replace them, since it
-// counts requests at the server, and tokens as they come.
-func besideModule(all []Meaning) []Meaning {
-	better := map[Signal]string{
-		RequestsActive: "requests_in_flight", RequestsWaiting: "requests_waiting", EngineIterations: "iterations_total",
-		PromptTokens: "prompt_tokens_total", GenerationTokens: "generation_tokens_total", KVBlocksReused: "kv_cache_reused_blocks_total",
-	}
-	for i := range all {
-		if name, ok := better[all[i].Signal]; ok {
-			all[i].Unless = append(all[i].Unless, modulePrefix+name)
-		}
-	}
-	return all
 }
 
 // hasModule reports whether a model with the metrics module is loaded.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -29,7 +28,6 @@ func (*tritonPage) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
 	}
 	entries := tritonEntries(t, named.Names, facts, configs)
 	tritonGroups(t, entries, named.Names, configs)
-	tritonAffixed(t, entries, named.Names, configs)
 	tritonUnresolved(t, named, configs)
 	for i := range facts {
 		if draft := facts[i].Draft; t.known[draft] {
@@ -89,6 +87,9 @@ func tritonGroups(t *Topology, entries, names []string, configs map[string]*Mode
 	for _, n := range entries {
 		if parts := ensembleParts(n, configs[n], names); len(parts) > 0 && !within[n] {
 			t.join(n, nestedSteps(parts, configs))
+			if configs[n] == nil {
+				t.treat(n, func(m *treatment) { m.ensemble, m.handsOver = true, TrustNo })
+			}
 		}
 	}
 	tritonCallers(t, entries, names, configs)
@@ -124,45 +125,6 @@ func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 	return all
 }
 
-// tritonAffixed finds second deployments of the template on one server: models without a known
-// config whose names are those of the template with a common prefix or suffix.
-func tritonAffixed(t *Topology, entries, names []string, configs map[string]*ModelFacts) {
-	groups := make(map[[2]string]map[string]string)
-	for _, n := range names {
-		if word, affix := tritonTemplate(n); word != "" && configs[n] == nil {
-			if groups[affix] == nil {
-				groups[affix] = make(map[string]string)
-			}
-			groups[affix][word] = n
-		}
-	}
-	for _, group := range groups {
-		for _, front := range []string{ensembleName, blsName} {
-			entry := group[front]
-			if !slices.Contains(entries, entry) || len(group) == 1 {
-				continue
-			}
-			t.join(entry, slices.DeleteFunc(slices.Sorted(maps.Values(group)), func(n string) bool {
-				return n == group[ensembleName] || n == group[blsName]
-			}))
-			if front == ensembleName {
-				t.treat(entry, func(m *treatment) { m.ensemble, m.handsOver = true, TrustNo })
-			}
-		}
-	}
-}
-
-// tritonTemplate returns the name in the template that is part of a name, with the prefix and the
-// suffix around it; empty for other names, and those without either.
-func tritonTemplate(name string) (word string, affix [2]string) {
-	for _, word := range []string{blsName, preprocessing, postprocessing, llmName, ensembleName} {
-		if prefix, suffix, ok := strings.Cut(name, word); ok && prefix+suffix != "" {
-			return word, [2]string{prefix, suffix}
-		}
-	}
-	return "", affix
-}
-
 // tritonUnresolved finds models that may be parts of each other: several that are loaded, one of
 // them an executor, whose role neither a config nor a name reveals.
 func tritonUnresolved(t *Topology, named NamedModels, configs map[string]*ModelFacts) {
@@ -181,19 +143,25 @@ func tritonUnresolved(t *Topology, named NamedModels, configs map[string]*ModelF
 	}
 }
 
-// conventional returns the parts in TensorRT-LLM's model repositories that are among the names
-// (tensorrtllm_backend, all_models/inflight_batcher_llm).
-func conventional(names []string) []string {
-	return slices.DeleteFunc([]string{preprocessing, llmName, postprocessing}, func(n string) bool { return !slices.Contains(names, n) })
+// templateParts returns the parts in TensorRT-LLM's model repositories that are among the names
+// (tensorrtllm_backend, all_models/inflight_batcher_llm). The names of a second deployment on one
+// server have a prefix or a suffix.
+func templateParts(prefix, suffix string, names []string) (parts []string) {
+	for _, word := range []string{preprocessing, llmName, postprocessing} {
+		if n := prefix + word + suffix; slices.Contains(names, n) {
+			parts = append(parts, n)
+		}
+	}
+	return parts
 }
 
 // ensembleParts returns the steps of an ensemble; none for other models.
 func ensembleParts(name string, f *ModelFacts, names []string) []string {
-	switch {
-	case f != nil && f.Platform == platformEnsemble:
+	if f != nil && f.Platform == platformEnsemble {
 		return f.Steps
-	case f == nil && name == ensembleName:
-		return conventional(names)
+	}
+	if prefix, suffix, ok := strings.Cut(name, ensembleName); ok && f == nil {
+		return templateParts(prefix, suffix, names)
 	}
 	return nil
 }
@@ -203,13 +171,15 @@ func blsParts(name string, f *ModelFacts, names []string) []string {
 	var parts []string
 	if f != nil {
 		parts = slices.Clone(f.Calls)
+	} else if prefix, suffix, ok := strings.Cut(name, blsName); ok {
+		parts = templateParts(prefix, suffix, names)
 	}
 	base, ok := strings.CutSuffix(name, "_bls")
 	if !ok || f != nil && f.Platform == platformEnsemble {
 		return parts
 	}
 	// The parameters of the template name only the LLM; its other parts have fixed names.
-	for _, n := range append(conventional(names), base) {
+	for _, n := range append(templateParts("", "", names), base) {
 		if !slices.Contains(parts, n) && slices.Contains(names, n) {
 			parts = append(parts, n)
 		}

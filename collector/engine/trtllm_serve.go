@@ -22,7 +22,8 @@ const servePrefix = "trtllm_"
 
 // GET /metrics of this server is JSON, the statistics of its iterations, and reading it takes rows
 // away from other readers. Its priority makes detection ask for what only trtllm-serve answers
-// before it asks for the pages of others at that path. Families appear with their first sample, so
+// before it asks for the pages of others at that path; its models have an owner of their own
+// (openai_protocol.py, ModelCard). Families appear with their first sample, so
 // that a fresh server answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
 	kind: TRTLLMServe, path: "/prometheus/metrics", iterations: "/metrics",
@@ -41,11 +42,6 @@ var _ = register(&trtllmServe{base{
 }})
 
 type trtllmServe struct{ base }
-
-// identify implements Engine (openai_protocol.py, ModelCard).
-func (t *trtllmServe) identify(ctx context.Context, q *questions) string {
-	return q.ownedBy(ctx, t.owner)
-}
 
 // Ask implements Engine. It does not ask GET /health, over which newer servers may exit
 // (openai_server.py, fatal executor errors).

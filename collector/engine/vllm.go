@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"context"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-)
+import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 
 // VLLM is vLLM's own OpenAI server. Page and API share a port.
 const VLLM Kind = "vllm"
@@ -12,7 +8,9 @@ const VLLM Kind = "vllm"
 // vllmSilent is the generation of a page without series of the engine.
 const vllmSilent Generation = "without engine statistics"
 
-// Servers with vLLM inside show its names too, next to names of their own, which weigh more.
+// Servers with vLLM inside show its names too, next to names of their own, which weigh more. Models
+// are owned by vllm (vllm/entrypoints/openai, ModelCard); the Rust frontend extends the owner
+// (rust/src/server/src/openai/models.rs).
 // /health answers 503 once the engine's process has died, a moment before the server exits. While
 // that process hangs, sleeps or drains it answers 200 (seen in 0.32.0: for up to 301 s).
 var _ = register(&vllm{base{
@@ -27,13 +25,6 @@ var _ = register(&vllm{base{
 }})
 
 type vllm struct{ base }
-
-// identify implements Engine, for servers whose page has no series of the engine
-// (vllm/entrypoints/openai, ModelCard; the Rust frontend extends the owner,
-// rust/src/server/src/openai/models.rs).
-func (v *vllm) identify(ctx context.Context, q *questions) string {
-	return q.ownedBy(ctx, v.owner)
-}
 
 // vllmConfig is the info on the KV cache, which the Python frontend shows from its start on.
 const vllmConfig = "cache_config_info"

@@ -160,7 +160,7 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 
 func TestAVLLMWithAFrontendInRustIsOneByItsAPI(t *testing.T) {
 	server := answers{"/version": `{"version":"0.32.0"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"vllm-frontend-rs"}]}`}
-	found := engine.Detect(t.Context(), server, "http://server")
+	found := engine.Detect(t.Context(), server, "http://server", true)
 	require.Equal(t, engine.VLLM, found.Kind)
 }
 

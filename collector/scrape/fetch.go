@@ -141,7 +141,7 @@ func (f *Fetcher) locate(ctx context.Context) error {
 		return nil
 	}
 	f.Server.detected = time.Now()
-	found := engine.Detect(ctx, f.Scraper, root(u).String())
+	found := engine.Detect(ctx, f.Scraper, root(u).String(), true)
 	if f.unrecognized = found.Kind == engine.Unknown; f.unrecognized {
 		found.Path = engine.None().MetricsPath()
 	}

@@ -35,7 +35,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool 
 		return false
 	}
 	f.Server.detected = time.Now()
-	found := engine.Detect(ctx, f.Scraper, root(u).String())
+	found := engine.Detect(ctx, f.Scraper, root(u).String(), true)
 	if found.Kind == engine.Unknown {
 		return false
 	}
@@ -93,7 +93,7 @@ func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) e
 	}
 	f.Server.detected = time.Now()
 	base := f.base()
-	found := engine.FromAPI(ctx, f.Scraper, base)
+	found := engine.Detect(ctx, f.Scraper, base, false)
 	if u, err := url.Parse(f.Server.URL); err == nil && found.Kind == engine.Unknown && scrapeErr == nil && len(bytes.TrimSpace(body)) == 0 {
 		found = engine.FromEmptyPage(ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)))
 	}
