@@ -2,13 +2,16 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// base holds the constants of a kind and implements Engine with defaults. Kinds embed it and
-// override what differs.
+// base holds the constants of a kind and has defaults for Engine. Kinds embed it.
 type base struct {
 	kind Kind
 	path string
@@ -21,16 +24,13 @@ type base struct {
 	versionPath, versionKey string
 	// iterations is the API path of iteration statistics.
 	iterations string
-	// owner is the owned_by of listed models that identifies the kind; empty for kinds whose
-	// version answer identifies them.
+	// owner is the owned_by of listed models that identifies the kind; may be empty.
 	owner string
-	// noStream explains why the server cannot stream, noPage why it may have no page, and
-	// healthNote qualifies its readiness.
+	// These explain why it cannot stream, why it may have no page, and how to read its readiness.
 	noStream, noPage, healthNote string
 	emptyPage                    bool
 
-	// marks identify the kind on a page. A kind that shows the page of one of pagesOf is identified
-	// by its API.
+	// marks identify the kind on a page; one with the page of pagesOf is identified by its API.
 	marks   []mark
 	pagesOf []Kind
 	// priority orders detection: kinds with a higher one are looked for first.
@@ -48,8 +48,7 @@ type base struct {
 	wrapper, inner string
 	// engines lists the kinds whose page the server may pass on, in order of preference.
 	engines []Kind
-	// noModel is the model name under which the server counts requests for models that it does not
-	// serve.
+	// noModel is the name under which it counts requests for models that it does not serve.
 	noModel string
 }
 
@@ -137,8 +136,76 @@ func (*base) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
 	}
 }
 
-// None returns the engine of servers that were not recognized: their page is passed on, their API
-// is not asked and nothing is derived.
+// None returns the engine of unrecognized servers: their page is passed on, nothing is derived.
 func None() Engine {
 	return &base{kind: Unknown, path: "/metrics", noStream: "the server was not recognised yet"}
+}
+
+// shell is a server around another engine, whose series it shows too. Methods that depend on the
+// page delegate to it; kinds that embed shell handle pages without one.
+type shell struct{ base }
+
+// engineInside returns the first of base.engines whose mark begins a name that is not the server's
+// own, or nil. A Triton inside may itself show names of vLLM.
+func engineInside(e Engine, series []labels.Labels) Engine {
+	for _, kind := range e.data().engines {
+		in, ok := ByName(string(kind))
+		if ok && slices.ContainsFunc(series, func(lset labels.Labels) bool {
+			name := lset.Get(model.MetricNameLabel)
+			own := func(m mark) bool { return strings.HasPrefix(name, m.text) }
+			return strings.HasPrefix(name, in.data().marks[0].text) && !slices.ContainsFunc(e.data().marks, own)
+		}) {
+			return in
+		}
+	}
+	return nil
+}
+
+// meaningsWith returns the meanings that apply with that engine inside; all of them if no name
+// identifies it, as when its statistics are off.
+func meaningsWith(meanings []Indexed, in Engine) []Indexed {
+	other := func(m Indexed) bool { return m.Inside != "" && in.Kind() != m.Inside }
+	if in == nil || !slices.ContainsFunc(meanings, other) {
+		return meanings
+	}
+	return slices.DeleteFunc(slices.Clone(meanings), other)
+}
+
+// withEngines appends the meanings of every engine that may be inside.
+func (s *shell) withEngines(own []Meaning) []Meaning {
+	for _, kind := range s.engines {
+		e, _ := ByName(string(kind))
+		for _, m := range e.Meanings() {
+			m.Inside = kind
+			own = append(own, m)
+		}
+	}
+	return own
+}
+
+// inside returns the engine inside, or the defaults for pages without one.
+func (s *shell) inside(p *Page) Engine {
+	if in := p.Inside(); in != nil {
+		return in
+	}
+	return &s.base
+}
+
+func (s *shell) Quirks(p *Page) Quirks       { return s.inside(p).Quirks(p) }
+func (s *shell) CountsFailures(p *Page) bool { return s.inside(p).CountsFailures(p) }
+
+func (s *shell) Unserved(p *Page, f *Facts, models []ModelState) string {
+	return s.inside(p).Unserved(p, f, models)
+}
+
+func (s *shell) Determinism(f *Facts, p *Page) []target.Check {
+	return s.inside(p).Determinism(f, p)
+}
+
+func (s *shell) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
+	if in, ok := ByName(string(named.Inside)); ok {
+		in.arrange(t, named, facts)
+		return
+	}
+	s.base.arrange(t, named, facts)
 }

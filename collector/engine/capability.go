@@ -18,8 +18,7 @@ const (
 	CanTPOT       = "tpot"
 	CanE2E        = "e2e"
 	CanQuantiles  = "quantiles"
-	// CanOutcomes is whether requests succeed, CanStall whether those in flight make no progress,
-	// CanCancel whether a request ends after its client has left.
+	// These are: requests succeed, those in flight stall, they end after their client has left.
 	CanOutcomes = "outcomes"
 	CanStall    = "stall"
 	CanCancel   = "cancel"
@@ -40,14 +39,13 @@ func CapabilityNames() []string {
 
 // Knowledge is what is known about a replica when its capabilities are judged.
 type Knowledge struct {
-	// Page is nil if the last scrape failed. MissingPage is true if it failed with 404: the server
-	// has no page.
+	// Page is nil if the last scrape failed, MissingPage true if it failed with 404.
 	Page        *Page
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
-	// Canary is true if canary requests are sent, Confirms if one is sent when the replica seems to
-	// hang, Iterations if iteration statistics are read.
+	// These are true if canary requests are sent, or when it seems to hang, and iterations are
+	// read.
 	Canary, Confirms, Iterations bool
 }
 
@@ -63,8 +61,7 @@ const (
 func yes(reason string) target.Check      { return target.Passed("", reason) }
 func no(reason, cure string) target.Check { return target.Failed("", reason, cure) }
 
-// Capabilities judges what can be known about a replica, in the order of [CapabilityNames]; nil
-// while nothing is known, as when it is down.
+// Capabilities judges what can be known about a replica; nil while it is down.
 func Capabilities(e Engine, k *Knowledge) []target.Check {
 	if e.Kind() == Unknown || k.Page == nil && !k.MissingPage {
 		return nil
@@ -76,8 +73,7 @@ func Capabilities(e Engine, k *Knowledge) []target.Check {
 	return all
 }
 
-// capability judges one capability. Cancellation and health are judged alike for all kinds, and so
-// is what a kind's judge says about stalls and the first token.
+// capability judges one capability, by the kind unless it is alike for all kinds.
 func (k *Knowledge) capability(e Engine, name string) target.Check {
 	var c target.Check
 	_, noStream := e.Stream(k.Facts.get().EngineVersion, k.Page)
@@ -98,8 +94,7 @@ func (k *Knowledge) capability(e Engine, name string) target.Check {
 	return c
 }
 
-// cancel judges whether the page would show that a request ends after its client has left. noStream
-// explains why the canary cannot stream.
+// cancel judges whether the page would show that a request ends when its client leaves.
 func (k *Knowledge) cancel(e Engine, noStream string) target.Check {
 	switch {
 	case k.Page == nil:
@@ -114,9 +109,8 @@ func (k *Knowledge) cancel(e Engine, noStream string) target.Check {
 	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one ends when its client leaves")
 }
 
-// stall judges whether the page shows a server that hangs, given what the kind's judge returned.
-// Without a count of arriving requests, the gauge of requests in flight is the only sign that
-// anything should move, and a healthy server may leave it stale.
+// stall judges whether the page shows a server that hangs. Without a count of arriving requests the
+// only sign is the gauge of requests in flight, which a healthy server may leave stale.
 func (k *Knowledge) stall(shown target.Check, noStream string) target.Check {
 	const stale = ", which is only one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"
 	switch {
@@ -161,8 +155,7 @@ func (k *Knowledge) config(otherwise target.Check) target.Check {
 // notYet explains the gaps of a page when nothing else is known.
 const notYet = "not on the page yet; families appear with the first request"
 
-// source is one way to provide a capability: the signals it needs, all of them, and the reason that
-// is shown.
+// source is one way to provide a capability: all the signals it needs, and the displayed reason.
 type source struct {
 	name, reason string
 	signals      []Signal
@@ -188,8 +181,7 @@ func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 	return target.Check{}, false
 }
 
-// judge returns the first source of a capability that the page has, or else the first gap for it.
-// The last gap must be for all.
+// judge returns the first source of a capability, or else the first gap; the last is for all.
 func (p *Page) judge(name string, sources []source, gaps ...gap) target.Check {
 	if p.tokenless() && (name == CanTTFT || name == CanTPOT) {
 		return no("requests end but no token was ever generated: the model returns none, as embedding and ranking models do", "")

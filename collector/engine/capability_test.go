@@ -3,7 +3,6 @@ package engine_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 func TestNothingIsKnownOfAServerThatIsDown(t *testing.T) {
@@ -51,22 +49,6 @@ func TestSeriesOfAnUnloadedModelTellNothing(t *testing.T) {
 			require.False(t, c.OK, c.Name)
 			require.Equal(t, "load the model", c.Cure)
 		}
-	}
-}
-
-func TestADistributionWithoutItsBucketsIsNone(t *testing.T) {
-	const head = `nv_inference_request_success{model="llm",version="1"} 3` + "\n"
-	const sums = `nv_inference_first_response_histogram_ms_sum{model="llm",version="1"} 60
-nv_inference_first_response_histogram_ms_count{model="llm",version="1"} 3
-`
-	for page, want := range map[string]bool{
-		head + sums: false,
-		head + sums + `nv_inference_first_response_histogram_ms_bucket{model="llm",version="1",le="+Inf"} 3` + "\n": true,
-	} {
-		e, _ := engine.ByName("triton")
-		checks := engine.Capabilities(e, &engine.Knowledge{Page: readPage(t, engine.Triton, []byte(page))})
-		i := slices.IndexFunc(checks, func(c target.Check) bool { return c.Name == engine.CanTTFT })
-		require.Equal(t, want, checks[i].OK, page)
 	}
 }
 
@@ -112,10 +94,12 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		executor = "nv_inference_request_success{model=\"tensorrt_llm\"} 1\nnv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"active\"} 1\n"
 		duration = "nv_inference_request_duration_us{model=\"tensorrt_llm\"} 1\nnv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n"
 		serve    = "trtllm_request_success_total 1\n"
-		full     = "trtllm_prompt_tokens_total 1\n"
-		front    = "dynamo_frontend_requests_total{status=\"success\"} 1\n"
-		worker   = "dynamo_component_uptime_seconds 1\n"
-		engines  = "--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6, --enable-metrics at one with SGLang; or scrape the frontend"
+
+		firstResponse = "nv_inference_first_response_histogram_ms"
+		full          = "trtllm_prompt_tokens_total 1\n"
+		front         = "dynamo_frontend_requests_total{status=\"success\"} 1\n"
+		worker        = "dynamo_component_uptime_seconds 1\n"
+		engines       = "--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6, --enable-metrics at one with SGLang; or scrape the frontend"
 	)
 	llm := func(backend, state string) *engine.Facts {
 		return &engine.Facts{EngineVersion: "2.64.0", Models: []engine.ModelFacts{{Name: "tensorrt_llm", Configured: true, Backend: backend, State: state}}}
@@ -172,6 +156,8 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"max\"} 1\n", nil, "false, the executor publishes no KV cache"},
 		{engine.Triton, engine.CanKVReuse, executor, nil, "false, reused blocks came with TensorRT-LLM 0.13 [Triton 24.10 (2.51.0) or later]"},
 		{engine.Triton, engine.CanKVReuse, executor, llm("python", "READY"), "false, the Python executor never publishes reused blocks [the C++ backend: triton_backend tensorrtllm]"},
+		{engine.Triton, engine.CanTTFT, core + firstResponse + "_sum{model=\"m\"} 60\n" + firstResponse + "_count{model=\"m\"} 3\n", version("2.65.0"), "false, the first response histogram is off [--metrics-config histogram_latencies=true]"},
+		{engine.Triton, engine.CanTTFT, core + firstResponse + "_bucket{model=\"m\",le=\"+Inf\"} 3\n", nil, "true, nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request"},
 		{engine.Triton, engine.CanTTFT, core, nil, "false, the first response histogram is off, or the release is older than it [--metrics-config histogram_latencies=true with Triton 24.11 (2.52.0) or later]"},
 		{engine.Triton, engine.CanTTFT, core, version("2.40.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true, or measure it at the client]"},
 		{engine.Triton, engine.CanTTFT, core, version("2.41.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},

@@ -28,8 +28,7 @@ type mark struct {
 	// text is the prefix of a sample or family name, or any part of the page.
 	text     string
 	anywhere bool
-	// weight decides between kinds: servers that pass on series of another engine have heavier
-	// marks of their own.
+	// weight decides between kinds; what passes on the series of others has a heavier one.
 	weight int
 }
 
@@ -71,8 +70,7 @@ func FromPage(body []byte) Detection {
 	return found
 }
 
-// Recognize detects the kind of server by its page, and by its API where several kinds show that
-// page.
+// Recognize detects the kind by the page, and by the API where several kinds show that page.
 func Recognize(ctx context.Context, client Client, address string, body []byte) Detection {
 	q := &questions{client: Memoize(client), base: address}
 	found := FromPage(body)
@@ -199,8 +197,7 @@ type memo struct {
 	answers map[string]func() (int, http.Header, []byte, error)
 }
 
-// Memoize returns a client that sends each request once and repeats the answer. It ignores request
-// bodies.
+// Memoize returns a client that sends each request once, whatever its body.
 func Memoize(client Client) Client {
 	return &memo{client, make(map[string]func() (int, http.Header, []byte, error))}
 }
@@ -214,8 +211,7 @@ func (m *memo) Do(ctx context.Context, method, url string, body []byte, limit in
 	return m.answers[key]()
 }
 
-// companion is a program that runs next to LLM servers and shows some of their names or is taken
-// for one: a router, or an exporter of something else. Its API is not asked and nothing is derived.
+// companion is a program next to LLM servers that is taken for one. Nothing is derived of it.
 type companion struct {
 	name  string
 	marks []mark

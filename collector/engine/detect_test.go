@@ -85,32 +85,43 @@ func TestServersThatAreNoneOfOursStayUnknown(t *testing.T) {
 
 func TestTheServersJSONIsNeverAsked(t *testing.T) {
 	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindServe}, 0))
-	asked := &recorder{network: newNetwork(t)}
+	asked := &recorder{Client: newNetwork(t)}
 	require.Equal(t, engine.TRTLLMServe, engine.Detect(t.Context(), asked, r.APIURL(), true).Kind)
 	require.NotContains(t, asked.paths, "/metrics", "reading it takes iterations away from other readers")
 }
 
-// sampleKinds maps prefixes of the names of sample pages to kinds; the longest match counts.
+// sampleKinds has the kinds and generations of sample pages; the longest prefix of the name counts.
 var sampleKinds = []struct {
-	prefix string
-	kind   engine.Kind
+	prefix     string
+	kind       engine.Kind
+	generation engine.Generation
 }{
-	{"GENERATED-prometheus-cpp", engine.Unknown},
-	{"GENERATED-triton", engine.Triton},
-	{"GENERATED-trtllm-serve", engine.TRTLLMServe},
-	{"dynamo", engine.Dynamo},
-	{"nim", engine.NIM},
-	{"real-dynamo", engine.Dynamo},
-	{"real-sglang", engine.SGLang},
-	{"real-triton", engine.Triton},
-	{"real-vllm", engine.VLLM},
-	// Its page has no marks; the API identifies it.
-	{"real-vllm-0.32.0-disable-log-stats", engine.VLLM},
-	{"triton", engine.Triton},
-	{"trtllm-prometheus", engine.TRTLLMServe},
-	{"composed-production-stack-router", engine.Unknown},
-	{"real-smg", engine.Unknown},
-	{"trtllm", engine.Triton},
+	{"GENERATED-prometheus-cpp", engine.Unknown, ""},
+	{"GENERATED-triton", engine.Triton, "metric set A"},
+	{"GENERATED-trtllm-serve", engine.TRTLLMServe, "prefixed with iteration statistics"},
+	{"GENERATED-trtllm-serve-gen1-under", engine.TRTLLMServe, "unprefixed"},
+	{"GENERATED-trtllm-serve-gen2-under", engine.TRTLLMServe, "prefixed"},
+	{"dynamo", engine.Dynamo, "worker"},
+	{"dynamo-trtllm-worker", engine.Dynamo, "worker like trtllm-serve: prefixed"},
+	{"nim", engine.NIM, "1.x"},
+	{"real-dynamo", engine.Dynamo, "frontend"},
+	{"real-dynamo-worker", engine.Dynamo, "worker"},
+	{"real-dynamo-worker-after-load", engine.Dynamo, "worker like vllm"},
+	{"real-dynamo-worker-under-load", engine.Dynamo, "worker like vllm"},
+	{"real-sglang", engine.SGLang, ""},
+	{"real-triton", engine.Triton, "metric set B"},
+	{"real-triton-2.51-llmapi", engine.Triton, "metric set E"},
+	{"real-vllm", engine.VLLM, ""},
+	{"triton", engine.Triton, "metric set D"},
+	{"triton-trtllm-backend-readme", engine.Triton, "metric set A"},
+	{"trtllm-prometheus", engine.TRTLLMServe, "prefixed with iteration statistics"},
+	{"trtllm-prometheus-1.1.0", engine.TRTLLMServe, "unprefixed"},
+	{"composed-production-stack-router", engine.Unknown, ""},
+	{"real-smg", engine.Unknown, ""},
+	{"trtllm", engine.Triton, "metric set A"},
+	// Excerpts of core series, which reveal no more.
+	{"trtllm-readme-23.12-base-zero", engine.Triton, "metric set C"},
+	{"trtllm-issue49", engine.Triton, "metric set C"},
 }
 
 // apisOfKinds holds what the APIs of real servers answer.
@@ -129,10 +140,10 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body, err := os.ReadFile(file)
 			require.NoError(t, err)
-			want, length := engine.Unknown, -1
+			want, generation, length := engine.Unknown, engine.Generation(""), -1
 			for _, k := range sampleKinds {
 				if strings.HasPrefix(name, k.prefix) && len(k.prefix) > length {
-					want, length = k.kind, len(k.prefix)
+					want, generation, length = k.kind, k.generation, len(k.prefix)
 				}
 			}
 			require.GreaterOrEqual(t, length, 0, "no kind is known for this sample")
@@ -149,8 +160,12 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 			server[engineOf(t, want).MetricsPath()] = string(body)
 			found := engine.Detect(t.Context(), server, "http://server", true)
 			require.Equal(t, want, found.Kind, found.Evidence)
-			if !strings.Contains(name, "disable-log-stats") {
+			if !strings.Contains(name, "disable-log-stats") { // Its page has no marks.
 				require.Equal(t, want, engine.FromPage(body).Kind)
+			}
+			if want != engine.Unknown && !strings.Contains(name, "openmetrics") {
+				got, why := engineOf(t, want).Generation(readPage(t, want, body), nil)
+				require.Equal(t, generation, got, why)
 			}
 		})
 	}
@@ -209,7 +224,7 @@ func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 		{"NIM", answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models}, others + " /v1/metrics", engine.NIM, "/v1/metrics"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			asked := &listener{answers: c.server}
+			asked := &recorder{Client: c.server}
 			found := engine.Detect(t.Context(), asked, "http://server", true)
 			// Pages of kinds without a case here do not matter.
 			asked.paths = slices.DeleteFunc(asked.paths, func(path string) bool { return !strings.Contains(ours, path) })
@@ -221,7 +236,7 @@ func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 }
 
 func TestAnswersAreBounded(t *testing.T) {
-	asked := &listener{answers: answers{"/metrics": "nv_inference_count 1\n"}}
+	asked := &recorder{Client: answers{"/metrics": "nv_inference_count 1\n"}}
 	require.Equal(t, engine.Triton, engine.Detect(t.Context(), asked, "http://server", true).Kind)
 	for i, path := range asked.paths {
 		want := int64(4 << 20)
@@ -230,18 +245,6 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 		require.Equal(t, want, asked.limits[i], path)
 	}
-}
-
-func TestAPageThatTwoKindsShareIsRecognisedByTheAPI(t *testing.T) {
-	const page = "nv_inference_count 1\n"
-	recognised := func(server answers, page string) engine.Kind {
-		return engine.Recognize(t.Context(), server, "http://server", []byte(page)).Kind
-	}
-	models := answers{"/v1/models": `{"data":[{"id":"m"}]}`}
-	require.Equal(t, engine.TritonOpenAI, recognised(models, page))
-	require.Equal(t, engine.Triton, recognised(answers{}, page))
-	require.Equal(t, engine.Dynamo, recognised(models, "dynamo_x 1\n"))
-	require.Equal(t, engine.Unknown, recognised(models, "x 1\n"))
 }
 
 // marksByWeight lists marks, the heaviest first.

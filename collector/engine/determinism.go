@@ -20,8 +20,7 @@ const (
 // Pins are the versions of a replica that the operator declared or expects.
 type Pins struct{ EngineVersion, TRTLLMVersion bool }
 
-// Determinism checks whether a replica gives equal answers to equal requests. Checks without
-// evidence are left out.
+// Determinism checks whether equal requests get equal answers. What is not known is left out.
 func Determinism(e Engine, f *Facts, p *Page, pins Pins) []target.Check {
 	var open []string
 	if !pins.EngineVersion {
@@ -37,8 +36,7 @@ func Determinism(e Engine, f *Facts, p *Page, pins Pins) []target.Check {
 	return append(e.Determinism(f, p), versions)
 }
 
-// admitsOne checks that the executor batches one request at a time; known is false while its limit
-// is unknown.
+// admitsOne checks that one request is batched at a time; known is false without a limit.
 func admitsOne(p *Page) (check target.Check, known bool) {
 	limit, known := p.Value(RequestsLimit)
 	if !known {

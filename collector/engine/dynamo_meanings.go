@@ -2,8 +2,7 @@ package engine
 
 import "slices"
 
-// dynamoMock begins the names of the mock engine (seen in 1.6.1), and of the TensorRT-LLM inside
-// Dynamo 0.7.
+// dynamoMock begins the names of the mock engine and of TensorRT-LLM inside Dynamo 0.7.
 const dynamoMock = "trtllm:"
 
 func (d *dynamo) Meanings() []Meaning { return d.withEngines(dynamoMeanings()) }
@@ -43,8 +42,7 @@ func frontendMeanings() []Meaning {
 		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
 		{Name: "queued_requests", Signal: RequestsUnanswered},
 		{Name: "inflight_requests", Signal: RequestsActive},
-		// 1 while the frontend can route requests for a model, 0 after the last worker is lost, and
-		// absent some seconds later.
+		// 1 while requests can be routed, 0 after the last worker is lost, absent seconds later.
 		{Name: "model_ready", Signal: ModelRoutable, Combine: Max},
 		{Name: "model_total_kv_blocks", Signal: WorkerKVBlocks, Combine: Max, NotZero: true},
 		{Name: "model_max_num_seqs", Signal: WorkerRequestsLimit, Combine: Max, NotZero: true},
@@ -78,8 +76,7 @@ func frontendMeanings() []Meaning {
 	return all
 }
 
-// dynamoType is the label with the type of an error. Releases before dynamo pull request 6252 lack
-// it, and do not tell mistakes of clients from failures.
+// dynamoType is the label with the type of an error, since dynamo pull request 6252.
 const dynamoType = "error_type"
 
 // dynamoFailures returns the outcomes of a frontend's errors by type (seen in 1.6.1): unavailable
@@ -122,8 +119,7 @@ func workerMeanings() []Meaning {
 		{Name: c + "kv_cache_hit_rate", Signal: KVHitRatio, Dims: []string{rank + "=rank"}, Unless: ofEngines("trtllm_kv_cache_hit_rate")},
 		// The frontend and each worker name themselves (seen in 1.6.1).
 		{Name: c + "uptime_seconds", Signal: ProcessUptime, Scope: OfServer, Counter: true, Dims: []string{"worker_id"}},
-		// Dynamo's additions to TensorRT-LLM (prometheus_names.rs, trtllm_additional). Failed
-		// transfers are not counted.
+		// Dynamo's additions (prometheus_names.rs, trtllm_additional), without failed transfers.
 		{Name: "trtllm_kv_transfer_latency_seconds_sum", Signal: KVTransferSeconds, Counter: true},
 		{Name: "trtllm_kv_transfer_bytes_sum", Signal: KVTransferBytes, Counter: true},
 		{Name: "trtllm_num_aborted_requests_total", Signal: RequestsFailed, Counter: true, Const: "reason=aborted", Outcome: &Outcome{Usual: ClassCanceled}},

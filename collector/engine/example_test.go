@@ -8,17 +8,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-func ExampleFromPage() {
-	found := engine.FromPage([]byte(`# TYPE nv_inference_request_success counter
-nv_inference_request_success{model="llama",version="1"} 3
-`))
-	fmt.Println(found.Kind)
-	fmt.Println(found.Evidence)
-	// Output:
-	// triton
-	// the page has names that begin with nv_
-}
-
 // A server without a page yet is detected by its API, which also answers its version and
 // models.
 func ExampleDetect() {
@@ -50,36 +39,12 @@ vllm:kv_cache_usage_perc{engine="0",model_name="llama"} 0.25
 		return
 	}
 	page := engine.ReadPage(e, block)
-	generation, why := e.Generation(page, nil)
 	fmt.Println(page.NamedModels().Names)
-	fmt.Printf("%s: %s\n", generation, why)
 	for _, s := range page.Sources() {
 		fmt.Println(s.Model, s.Meaning.Signal)
 	}
 	// Output:
 	// [llama]
-	// names of the KV cache: the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total
 	// llama kv_cache_utilization_ratio
 	// llama requests_running
-}
-
-// Capabilities explain what a page can show, and how to get what it cannot.
-func ExampleCapabilities() {
-	e, _ := engine.ByName("triton")
-	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block, err := cache.Parse([]byte(`nv_inference_request_success{model="llama",version="1"} 3
-nv_gpu_utilization{gpu_uuid="a"} 0.5
-`), "")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, c := range engine.Capabilities(e, &engine.Knowledge{Page: engine.ReadPage(e, block)}) {
-		if c.Name == engine.CanGPU || c.Name == engine.CanTPOT {
-			fmt.Printf("%s: %v, %s (%s)\n", c.Name, c.OK, c.Reason, c.Cure)
-		}
-	}
-	// Output:
-	// tpot: false, Triton has no time per output token (use trtllm-serve, or measure it at the client)
-	// gpu: true, nv_gpu_*, by DCGM ()
 }

@@ -8,16 +8,14 @@ import (
 	"strings"
 )
 
-// Facts are what a server answered about itself. Empty fields were not answered. Facts do not
-// change once they are shared.
+// Facts are what a server answered about itself. They do not change once they are shared.
 type Facts struct {
 	// EngineVersion is the server's own version.
 	EngineVersion string
 	// TRTLLMVersion is the version of TensorRT-LLM inside, TRTLLMSource where it is from.
 	TRTLLMVersion string
 	TRTLLMSource  VersionSource
-	// BuildVersion is the version that built the TensorRT engine, from config.json in the engine's
-	// directory. No server returns it over HTTP.
+	// BuildVersion is that which built the TensorRT engine; no server returns it over HTTP.
 	BuildVersion string
 	// Confirmed is true if the answers are such as only this kind of server gives.
 	Confirmed bool
@@ -52,8 +50,7 @@ const (
 // ModelFacts are what a server answered about one model.
 type ModelFacts struct {
 	Name string
-	// Version and State are those of the repository index. State is empty for a model that was
-	// never loaded.
+	// Version and State are those of the index; State is empty if it was never loaded.
 	Version, State string
 	// Configured is true if the model's config was answered. All fields below are from it.
 	Configured bool
@@ -70,20 +67,18 @@ type ModelFacts struct {
 	Parameters map[string]string
 	// Steps lists the models that an ensemble consists of.
 	Steps []string
-	// Calls lists the models named in the parameters of a BLS model. Draft is the one of them that
-	// proposes tokens.
+	// Calls lists the models that a BLS model names, Draft is that of them which proposes tokens.
 	Calls []string
 	Draft string
 	// ConfigHash is the SHA-256 of the config in hexadecimal.
 	ConfigHash string
 }
 
-// InstanceGroup is a number of instances of a model. With kind KIND_GPU, Count is the number on
-// each of the GPUs.
+// InstanceGroup is Count instances of a model, on each of the GPUs with kind KIND_GPU.
 type InstanceGroup struct {
-	Kind  string
-	Count int
-	GPUs  []int
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+	GPUs  []int  `json:"gpus"`
 }
 
 // DynamicBatching is how Triton gathers requests of a model.

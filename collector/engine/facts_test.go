@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -299,7 +298,7 @@ func TestModelsThatAConfigNames(t *testing.T) {
 	f := ask(t, engine.Triton, answers{
 		"/v2": metadata, "/v2/repository/index": names,
 		"/v2/models/chat/config": `{"name":"chat","platform":"ensemble","ensemble_scheduling":{"step":[{"model_name":"pre"},{"model_name":"llm"},{"model_name":"pre"}]}}`,
-		"/v2/models/bls/config": `{"name":"bls","backend":"python","instance_group":[{"kind":"KIND_CPU","count":"2"}],
+		"/v2/models/bls/config": `{"name":"bls","backend":"python","instance_group":[{"kind":"KIND_CPU","count":2}],
 			"parameters":{"tensorrt_llm_model_name":{"string_value":"llm"},"draft_model_name":{"string_value":"${draft}"},"a_model_name":{"string_value":"a"},
 			"tensorrt_llm_draft_model_name":{"string_value":"little"},
 			"gpu_device_ids":{"string_value":"0"},"other":{"string_value":"x"},"trtllm_version":{"string_value":"  1.0.0 "}}}`,
@@ -398,40 +397,19 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 	}
 }
 
-func TestWhatFailedIsNoProblemYetWhileOthersMayAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), round)
-		defer cancel()
-		server := manyModels(1, 0, "/v2", hangs, "/v2/models/m00/config", "<html>")
-		var early []engine.Facts
-		f := engineOf(t, engine.Triton).Ask(ctx, server, "http://server", func(known engine.Facts) { early = append(early, known) })
-		require.Len(t, early, 1)
-		require.Empty(t, early[0].Problems)
-		require.Equal(t, []engine.Problem{
-			{Question: "GET /v2", Reason: "no answer in time", Unanswered: true}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is not JSON", Unexpected: true},
-		}, f.Problems)
-	})
-}
-
 func TestAnswersComeInTheOrderOfTheModelsHoweverTheyCome(t *testing.T) {
-	server := manyModels(20, 0, "/v2/models/m03/config", "<html>", "/v2/models/m11/config", "<html>")
+	declares := func(name, version string) string {
+		return fmt.Sprintf(`{"name":%q,"parameters":{"trtllm_version":{"string_value":%q}}}`, name, version)
+	}
+	server := manyModels(20, 0, "/v2/models/m03/config", "<html>", "/v2/models/m11/config", "<html>",
+		"/v2/models/m02/config", declares("m02", "1.0.0"), "/v2/models/m06/config", declares("m06", "1.1.0"))
 	first := ask(t, engine.Triton, server)
 	for range 20 {
 		f := ask(t, engine.Triton, server)
 		require.True(t, f.Equal(&first), "%+v\n%+v", f, first)
 		require.Equal(t, "GET /v2/models/m03/config", f.Problems[0].Question)
 		require.Equal(t, "GET /v2/models/m11/config", f.Problems[1].Question)
-	}
-}
-
-func TestOfSeveralDeclaredVersionsTheLastModelsCounts(t *testing.T) {
-	declares := func(name, version string) string {
-		return fmt.Sprintf(`{"name":%q,"parameters":{"trtllm_version":{"string_value":%q}}}`, name, version)
-	}
-	server := manyModels(8, 0, "/v2/models/m02/config", declares("m02", "1.0.0"), "/v2/models/m06/config", declares("m06", "1.1.0"))
-	for range 20 {
-		f := ask(t, engine.Triton, server)
-		require.Equal(t, "1.1.0", f.TRTLLMVersion)
+		require.Equal(t, "1.1.0", f.TRTLLMVersion, "the last model that declares one counts")
 	}
 }
 
@@ -451,7 +429,7 @@ func (b breaks) Do(ctx context.Context, method, address string, body []byte, lim
 }
 
 func TestAPanicOverAnyQuestionReachesWhoPutTheRound(t *testing.T) {
-	for path, over := range map[string]string{"/v2": ".askVersion(", "/v2/repository/index": ".askModels(", "/v2/models/m11/config": ".askConfig("} {
+	for path, over := range map[string]string{"/v2": ".askVersion(", "/v2/repository/index": ".askModels", "/v2/models/m11/config": ".askConfig("} {
 		panicked := func() (p any) {
 			defer func() { p = recover() }()
 			engineOf(t, engine.Triton).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server", nil)
@@ -462,25 +440,8 @@ func TestAPanicOverAnyQuestionReachesWhoPutTheRound(t *testing.T) {
 	}
 }
 
-// posted records the requests to a server.
-type posted struct {
-	answers
-
-	// Requests run concurrently.
-	mu     sync.Mutex
-	bodies map[string]string
-}
-
-// Do implements engine.Client.
-func (p *posted) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.bodies[method+" "+strings.TrimPrefix(address, "http://server")] = string(body)
-	return p.answers.Do(ctx, method, address, body, limit)
-}
-
 func TestWhatATritonIsAsked(t *testing.T) {
-	server := &posted{answers: tritonServer(), bodies: make(map[string]string)}
+	server := &recorder{Client: tritonServer()}
 	engineOf(t, engine.Triton).Ask(t.Context(), server, "http://server", nil)
 	require.Equal(t, map[string]string{"GET /v2": "", "POST /v2/repository/index": "{}", "GET /v2/models/tensorrt_llm/config": ""}, server.bodies)
 }

@@ -1,91 +1,12 @@
 package engine_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
-
-// The generations in the tests.
-const (
-	nimFirst       engine.Generation = "1.x"
-	nimVLLM        engine.Generation = "2.x with vLLM"
-	nimSGLang      engine.Generation = "2.x with SGLang"
-	nimSilent      engine.Generation = "without engine statistics"
-	vllmOld        engine.Generation = "names of the GPU cache"
-	vllmBoth       engine.Generation = "names of the GPU cache and of the KV cache"
-	vllmPlain      engine.Generation = "names of the KV cache"
-	vllmCached     engine.Generation = "names of the KV cache with cached tokens"
-	vllmSilent     engine.Generation = "without engine statistics"
-	dynamoFrontend engine.Generation = "frontend"
-	dynamoWorker   engine.Generation = "worker"
-	sglangLive     engine.Generation = "with live token counters"
-	servePlain     engine.Generation = "unprefixed"
-	servePrefixed  engine.Generation = "prefixed"
-	serveFull      engine.Generation = "prefixed with iteration statistics"
-	serveIdle      engine.Generation = "not known before the first request"
-)
-
-// sampleGenerations maps prefixes of the names of sample pages to generations; the first match counts.
-var sampleGenerations = []struct {
-	prefix string
-	want   engine.Generation
-}{
-	{"GENERATED-triton-trtllm", "metric set A"},
-	{"real-triton-2.36.0", "metric set B"},
-	{"real-triton-2.51.0", "metric set B"},
-	{"real-triton-2.51-llmapi", "metric set E"},
-	{"triton-trtllm-backend-readme", "metric set A"},
-	{"triton-", "metric set D"},
-	{"trtllm-readme-23.11", "metric set A"},
-	// Excerpts of core series, which reveal no more.
-	{"trtllm-readme-23.12-base-zero", "metric set C"},
-	{"trtllm-issue49", "metric set C"},
-	{"trtllm-readme", "metric set A"},
-	{"GENERATED-trtllm-serve-gen1-under", servePlain},
-	{"GENERATED-trtllm-serve-gen2-under", servePrefixed},
-	{"GENERATED-trtllm-serve-new", serveFull},
-	{"GENERATED-trtllm-serve-adp", serveFull},
-	{"trtllm-prometheus-1.1.0", servePlain},
-	{"trtllm-prometheus-main", serveFull},
-	{"nim-", nimFirst},
-	{"real-dynamo-frontend", dynamoFrontend},
-	{"real-dynamo-1.6.1-frontend", dynamoFrontend},
-	{"real-dynamo-worker-after-load", "worker like vllm: names of the GPU cache and of the KV cache"},
-	{"real-dynamo-worker-under-load", "worker like vllm: names of the GPU cache and of the KV cache"},
-	{"real-dynamo-worker", dynamoWorker},
-	{"dynamo-trtllm-worker", "worker like trtllm-serve: prefixed"},
-	{"dynamo-", dynamoWorker},
-	{"real-sglang-0.5.23", sglangLive},
-	{"real-vllm-0.12", vllmPlain},
-	{"real-vllm-0.32", vllmCached},
-}
-
-func TestGenerationsOfSamplePages(t *testing.T) {
-	for _, file := range samples(t, "*.prom") {
-		name := sampleName(file)
-		body, err := os.ReadFile(file)
-		require.NoError(t, err)
-		kind := engine.FromPage(body).Kind
-		if kind == engine.Unknown || strings.Contains(name, "openmetrics") {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			want := engine.Generation("")
-			for _, g := range sampleGenerations {
-				if want == "" && strings.HasPrefix(name, g.prefix) {
-					want = g.want
-				}
-			}
-			got, why := engineOf(t, kind).Generation(readPage(t, kind, body), nil)
-			require.Equal(t, want, got, why)
-		})
-	}
-}
 
 func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 	const executor = "nv_trt_llm_request_metrics{model=\"llm\",request_type=\"active\"} 1\n"
@@ -150,15 +71,15 @@ func TestGenerationsOfOtherServers(t *testing.T) {
 		want  engine.Generation
 		why   string
 	}{
-		{engine.TRTLLMServe, "trtllm_prompt_tokens_total 1\n", nil, serveFull, "the page has config info, token counters or iteration gauges"},
-		{engine.TRTLLMServe, "trtllm_num_requests_running 1\n", nil, serveFull, "the page has config info, token counters or iteration gauges"},
-		{engine.TRTLLMServe, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, servePlain, "the names have no prefix"},
-		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.1.0"}, servePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
-		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.2.0rc1"}, servePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
-		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.3.0"}, serveIdle, "the page is empty: families appear with their first sample"},
-		{engine.TRTLLMServe, "", nil, serveIdle, "the page is empty: families appear with their first sample"},
-		{engine.Dynamo, "nv_llm_http_service_x 1\n", nil, dynamoFrontend, "the page has nv_llm_http_service_*"},
-		{engine.Dynamo, "dynamo_component_x 1\nvllm:x 1\n", nil, "worker like vllm: names of the KV cache", "the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total"},
+		{engine.TRTLLMServe, "trtllm_prompt_tokens_total 1\n", nil, "prefixed with iteration statistics", "the page has config info, token counters or iteration gauges"},
+		{engine.TRTLLMServe, "trtllm_num_requests_running 1\n", nil, "prefixed with iteration statistics", "the page has config info, token counters or iteration gauges"},
+		{engine.TRTLLMServe, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, "unprefixed", "the names have no prefix"},
+		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.1.0"}, "unprefixed", "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
+		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.2.0rc1"}, "unprefixed", "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
+		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.3.0"}, "not known before the first request", "the page is empty: families appear with their first sample"},
+		{engine.TRTLLMServe, "", nil, "not known before the first request", "the page is empty: families appear with their first sample"},
+		{engine.Dynamo, "nv_llm_http_service_x 1\n", nil, "frontend", "the page has nv_llm_http_service_*"},
+		{engine.Dynamo, "dynamo_component_x 1\nvllm:x 1\n", nil, "worker like vllm", "the page has no names of a frontend"},
 		{engine.Dynamo, "dynamo_component_x 1\nnv_inference_count 1\nvllm:x 1\n", nil, "worker like triton: metric set D", "the page has vllm:* and no nv_trt_llm_*"},
 	} {
 		got, why := engineOf(t, c.kind).Generation(readPage(t, c.kind, []byte(c.page)), c.facts)

@@ -40,20 +40,17 @@ type Health struct {
 	Status int
 	// Models are the rows of the repository index; nil for servers without one.
 	Models []ModelState
-	// Starting is true if the server itself answers that it loads its engine, Draining if it
-	// answers that it finishes accepted requests and exits.
+	// Starting: it answers that it loads its engine. Draining: that it ends requests and exits.
 	Starting bool
 	Draining bool
 	// Detail describes the answer to users.
 	Detail string
 }
 
-// ModelState is the state of one version of a model in the repository index. A model that was never
-// loaded has only a name.
+// ModelState is a row of the repository index. A model that was never loaded has only a name.
 type ModelState struct{ Name, Version, State, Reason string }
 
-// Settled reports whether the server is ready and neither loads nor unloads a model, so that the
-// answer holds for as long as the server answers ready.
+// Settled reports whether the answer holds for as long as the server answers ready.
 func (h *Health) Settled() bool {
 	changing := slices.ContainsFunc(h.Models, func(m ModelState) bool { return m.State != ModelReady && m.State != ModelUnavailable })
 	return h.API == APIReady && h.Status == http.StatusOK && !changing
@@ -89,8 +86,7 @@ func healthOf(url string, status int, body []byte, err error) Health {
 	return h
 }
 
-// liveIfAnswered sets liveness for kinds that are live if they answer either way, and whose
-// liveness is unknown otherwise.
+// liveIfAnswered sets liveness for kinds that are live if they answer either way.
 func (h *Health) liveIfAnswered() {
 	h.Live = h.API == APIReady || h.API == APINotReady
 	h.LiveKnown = h.Live
@@ -125,8 +121,7 @@ func short(body []byte) string {
 	return text
 }
 
-// OneLine makes a text of a server one line of at most limit bytes; cut reports whether there was
-// more.
+// OneLine makes a text one line of at most limit bytes; cut reports whether there was more.
 func OneLine(text string, limit int) (line string, cut bool) {
 	line = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	if len(line) <= limit {

@@ -80,25 +80,16 @@ func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
 	}
 }
 
-// ending is a Triton that is no longer live.
-type ending struct{ asked []string }
-
-// Do implements engine.Client.
-func (e *ending) Do(_ context.Context, _, url string, _ []byte, _ int64) (int, http.Header, []byte, error) {
-	e.asked = append(e.asked, url)
-	return http.StatusBadRequest, http.Header{}, nil, nil
-}
-
 func TestAServerThatIsNotLiveIsNotAskedForItsModels(t *testing.T) {
 	// The index of Triton 2.36 does not answer while it exits.
 	e, ok := engine.ByName(string(engine.Triton))
 	require.True(t, ok)
-	server := &ending{}
+	server := &recorder{Client: said{status: http.StatusBadRequest}}
 	h := e.Health(t.Context(), server, "http://server")
 	require.Equal(t, engine.APINotReady, h.API)
 	require.True(t, h.LiveKnown)
 	require.False(t, h.Live)
-	require.Equal(t, []string{"http://server/v2/health/ready", "http://server/v2/health/live"}, server.asked)
+	require.Equal(t, []string{"/v2/health/ready", "/v2/health/live"}, server.paths)
 }
 
 // said is a server that answers every request alike.
@@ -212,7 +203,7 @@ func TestWhereHealthIsAskedFor(t *testing.T) {
 		engine.Triton: "/v2/health/ready /v2/health/live /v2/repository/index", engine.TritonOpenAI: "/health/ready",
 		engine.TRTLLMServe: "/health", engine.NIM: "/v1/health/ready /v1/health/live", engine.Dynamo: "/health",
 	} {
-		asked := &listener{answers: answers{"*": "{}"}}
+		asked := &recorder{Client: answers{"*": "{}"}}
 		engineOf(t, kind).Health(t.Context(), asked, "http://server")
 		require.Equal(t, want, strings.Join(asked.paths, " "), kind)
 	}

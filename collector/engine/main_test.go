@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -151,33 +152,27 @@ func samples(t *testing.T, pattern string) []string {
 // sampleName returns the name of a sample without folder and extension.
 func sampleName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".prom") }
 
-// recorder records the paths of requests.
+// recorder is a client that records its requests.
 type recorder struct {
-	network
+	engine.Client
 
-	paths []string
+	mu     sync.Mutex
+	paths  []string
+	limits []int64
+	// bodies are by method and path.
+	bodies map[string]string
 }
 
 // Do implements engine.Client.
 func (r *recorder) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	if u, err := url.Parse(address); err == nil {
-		r.paths = append(r.paths, u.Path)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.paths, r.limits = append(r.paths, u.Path), append(r.limits, limit)
+		if r.bodies == nil {
+			r.bodies = make(map[string]string)
+		}
+		r.bodies[method+" "+u.Path] = string(body)
 	}
-	return r.network.Do(ctx, method, address, body, limit)
-}
-
-// listener is a server with fixed answers that records its requests.
-type listener struct {
-	answers
-
-	paths  []string
-	limits []int64
-}
-
-// Do implements engine.Client.
-func (l *listener) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
-	if u, err := url.Parse(address); err == nil {
-		l.paths, l.limits = append(l.paths, u.Path), append(l.limits, limit)
-	}
-	return l.answers.Do(ctx, method, address, body, limit)
+	return r.Client.Do(ctx, method, address, body, limit)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -11,8 +12,7 @@ import (
 // Scope is what a signal measures.
 type Scope uint8
 
-// Signals measure the engine that serves an entry model, one model of the server, or the server and
-// its machine as a whole.
+// Signals measure the engine behind an entry model, a model, or the server and its machine.
 const (
 	OfEngine Scope = iota
 	OfModel
@@ -27,8 +27,7 @@ const (
 	Sum Combine = iota
 	// Max takes the largest: sizes, timestamps.
 	Max
-	// Newest takes the one that changed last: a trtllm-serve in multiprocess mode keeps the gauges
-	// of dead processes, each under its own pid.
+	// Newest takes what changed last: multiprocess pages keep the gauges of dead processes.
 	Newest
 	// ZeroOnly gives 0 if all are 0, and no value otherwise.
 	ZeroOnly
@@ -68,13 +67,11 @@ type Meaning struct {
 	// newer releases do beside the old name. After [ofAny] it is a name for any model, after
 	// [inVersion] the prefix of a server version that counts wrongly.
 	Unless []string
-	// Copies lists labels by whose values a server repeats one number, as each rank of a
-	// tensor-parallel engine does. One of the series counts.
+	// Copies lists labels by whose values one number is repeated, as ranks of an engine do.
 	Copies []string
 	// Inside is the kind of the engine inside that shows the series; empty for the server's own.
 	Inside Kind
-	// Rank is the label of data-parallel ranks: engines inside one server with requests of their
-	// own, of which one may hang while others work.
+	// Rank is the label of data-parallel ranks, which have requests of their own.
 	Rank string
 	// Signal is the signal. Shift is the number of decimal places by which values move to become
 	// seconds, bytes, joules or a ratio: 6 for microseconds.
@@ -87,8 +84,7 @@ type Meaning struct {
 	Counter bool
 	// NotZero is true if the server shows 0 for an unknown value.
 	NotZero bool
-	// Dims lists the labels that are kept, as "theirs=ours", or one word if both are equal. Reasons
-	// become lower case; see [Outcome] for status codes.
+	// Dims lists the labels that are kept, as "theirs=ours" or one word. Reasons become lower case.
 	Dims []string
 	// Const is a label that is added, as "ours=value".
 	Const string
@@ -97,8 +93,7 @@ type Meaning struct {
 	Form    Form
 }
 
-// Indexed is the meaning of the samples of one name, and their part in the signal. Its Name is that
-// of the samples.
+// Indexed is the meaning of the samples of one name, and their part in the signal.
 type Indexed struct {
 	Meaning
 
@@ -169,8 +164,7 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 	return all
 }
 
-// Holds reports whether the meaning is right in a version of the server; true while the version is
-// not known.
+// Holds reports whether the meaning is right in a version of the server, "" for any.
 func (m *Meaning) Holds(version string) bool {
 	return !slices.ContainsFunc(m.Unless, func(unless string) bool {
 		prefix, ok := strings.CutPrefix(unless, inVersion)
@@ -191,3 +185,113 @@ func (m *Meaning) selects(lset labels.Labels) bool {
 		return lset.Get(label) != value
 	})
 }
+
+// Class classifies a request that ended.
+type Class string
+
+// The classes are: answered, rejected for a mistake of the client, canceled by the client, rejected
+// for lack of capacity, and failed by the server. It is unknown if the server counts a request when
+// it accepts it.
+const (
+	ClassOK       Class = "ok"
+	ClassClient   Class = "client"
+	ClassCanceled Class = "canceled"
+	ClassOverload Class = "overload"
+	ClassServer   Class = "server"
+	ClassUnknown  Class = "unknown"
+)
+
+// Classes returns the known classes in display order.
+func Classes() []Class {
+	return []Class{ClassOK, ClassClient, ClassCanceled, ClassOverload, ClassServer}
+}
+
+// Outcome classifies the requests of a counter by the reason in its labels.
+type Outcome struct {
+	// Usual is the class of reasons that Of does not list. Reasons are in lower case.
+	Usual Class
+	Of    map[string]Class
+	// Codes is true if reasons are HTTP status codes, or classes of them like 4xx.
+	Codes bool
+	// Missed lists classes that the server counts only in part.
+	Missed []Class
+	// Repeats lists reasons of other counters, with a model, for requests of this one.
+	Repeats []string
+	// Again is the displayed reason under which other counters may count the same requests.
+	Again string
+}
+
+// Misses reports whether the server counts a class only in part.
+func (o *Outcome) Misses(class Class) bool { return slices.Contains(o.Missed, class) }
+
+// Class returns the class of a reason in lower case.
+func (o *Outcome) Class(reason string) Class {
+	if c, ok := o.Of[reason]; ok {
+		return c
+	}
+	if o.Codes {
+		return classOfCode(reason)
+	}
+	return o.Usual
+}
+
+// ReasonPrefix returns the prefix for displayed reasons: a status code alone is unclear.
+func (o *Outcome) ReasonPrefix() string {
+	if o != nil && o.Codes {
+		return "http_"
+	}
+	return ""
+}
+
+// Counts reports whether any reason has that class.
+func (o *Outcome) Counts(class Class) bool {
+	if o.Codes {
+		return class != ClassOK && class != ClassUnknown
+	}
+	return o.Usual == class || slices.Contains(slices.Collect(maps.Values(o.Of)), class)
+}
+
+// classOfCode returns the class of an HTTP status code.
+func classOfCode(code string) Class {
+	switch {
+	case code == "429" || code == "503" || code == "529":
+		return ClassOverload
+	case code == "499":
+		return ClassCanceled
+	case code != "" && code[0] == '4':
+		return ClassClient
+	case code != "" && (code[0] == '2' || code[0] == '3'):
+		return ClassOK
+	}
+	return ClassServer
+}
+
+// finished returns the outcome by finish reason: not every client that left, nothing rejected.
+func finished() *Outcome {
+	return &Outcome{
+		Usual: ClassOK, Of: map[string]Class{
+			"abort": ClassCanceled, "aborted": ClassCanceled, "canceled": ClassCanceled, "cancelled": ClassCanceled,
+			"error": ClassServer, "timeout": ClassOverload,
+		},
+		Missed: []Class{ClassCanceled, ClassOverload},
+	}
+}
+
+// Trust is whether something is right. Only what is known to be right is exposed.
+type Trust uint8
+
+// The levels of trust.
+const (
+	TrustUnknown Trust = iota
+	TrustYes
+	TrustNo
+)
+
+// Tier is the position in a pool with a router, of which one tier counts; empty without one.
+type Tier string
+
+// The tiers.
+const (
+	TierFrontend Tier = "frontend"
+	TierWorker   Tier = "worker"
+)

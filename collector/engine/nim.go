@@ -12,9 +12,6 @@ import (
 // of vLLM or SGLang (documentation of 2.0.0 to 2.1.4).
 const NIM Kind = "nim"
 
-// nimSilent is the generation of a page without names of an engine.
-const nimSilent Generation = "without engine statistics"
-
 // The version is NIM's own, not TensorRT-LLM's.
 var _ = register(&nim{shell{base{
 	kind: NIM, path: "/v1/metrics", engines: nimEngines(),
@@ -30,13 +27,15 @@ func nimEngines() []Kind { return []Kind{VLLM, SGLang} }
 
 type nim struct{ shell }
 
+// nimFirst is the generation with names of NIM's own.
+const nimFirst Generation = "1.x"
+
 // identify implements Engine: NIM extends the API of the engine inside.
 func (n *nim) identify(ctx context.Context, q *questions) string {
 	if release, _ := q.text(ctx, n.versionPath, n.versionKey); release != "" {
 		return "/v1/version names a release of NIM"
 	}
-	// The keys are those of 1.x. Those of 2.x were not seen, so that no facts are read, and an
-	// answer without any of them proves nothing.
+	// The keys are those of 1.x; 2.x was not seen. Without any of them nothing is shown.
 	var about struct {
 		ModelInfo   json.RawMessage `json:"modelInfo"`
 		AssetInfo   json.RawMessage `json:"assetInfo"`
@@ -58,16 +57,15 @@ func (*nim) Generation(p *Page, _ *Facts) (Generation, string) {
 	case p.HasPrefix(sglangPrefix):
 		return "2.x with SGLang", "the page has the names of SGLang"
 	case slices.ContainsFunc(nimMeanings(), func(m Meaning) bool { return p.HasName(m.Name) || p.HasName(m.Name+"_bucket") }):
-		return "1.x", "the page has the names of NIM 1.x"
+		return nimFirst, "the page has the names of NIM 1.x"
 	}
-	return nimSilent, "the page has no names of NIM 1.x, vLLM or SGLang"
+	return "without engine statistics", "the page has no names of NIM 1.x, vLLM or SGLang"
 }
 
 func (n *nim) Meanings() []Meaning { return n.withEngines(nimMeanings()) }
 
-// nimMeanings returns the meanings of the series of 1.x. Unlike trtllm-serve's of the same names,
-// token counters grow with each iteration, and the time per output token is observed token by
-// token.
+// nimMeanings returns the meanings of 1.x. Unlike trtllm-serve's, tokens and the time per output
+// token change with each token.
 func nimMeanings() []Meaning {
 	return []Meaning{
 		{Name: "num_requests_running", Signal: RequestsRunning},
@@ -97,7 +95,7 @@ func (n *nim) judge(name string, k *Knowledge) target.Check {
 	if e := p.Inside(); e != nil {
 		return e.judge(name, k)
 	}
-	if generation, why := n.Generation(p, nil); generation == nimSilent {
+	if generation, why := n.Generation(p, nil); generation != nimFirst {
 		return no(why, "")
 	}
 	return p.judge(name, []source{

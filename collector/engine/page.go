@@ -2,7 +2,9 @@ package engine
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -10,13 +12,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Generation names a set of series that a kind of server shows, as one of its releases or one of
-// its settings does.
+// Generation names a set of series, as of a release or a setting.
 type Generation string
 
-// Page describes one shape of a server's page: what its series mean, which models they belong to,
-// and what they reveal about the server. Only [Page.Refresh] changes it. It is not safe for
-// concurrent use.
+// Page describes one shape of a server's page and what it reveals. Only [Page.Refresh] changes it.
+// It is not safe for concurrent use.
 type Page struct {
 	*content
 
@@ -28,18 +28,15 @@ type Page struct {
 	values map[Signal]float64
 }
 
-// content holds what the labels of a page's watched series reveal. It does not depend on values, is
-// immutable, and is shared by all pages of one shape.
+// content holds what labels reveal. It is immutable, and shared by all pages of one shape.
 type content struct {
 	readings []reading
 	rankSet
-	// modelNames lists the models that series name, executors those with an iteration count
-	// of their own, inner those with an engine of their own inside the server.
+	// These models are named, have an iteration count, and an engine inside the server.
 	modelNames, executors, inner []string
 	// inside is the engine whose page the server passes on, or nil.
 	inside Engine
-	// loaded has an entry for each model whose requests are counted: false for one that was
-	// unloaded and of which only failures remain on the page.
+	// loaded has each counted model: false for one of which only failures remain.
 	loaded map[string]bool
 	// names and signals exclude series of unloaded models.
 	names   map[string]bool
@@ -53,8 +50,7 @@ type content struct {
 	buckets map[string]string
 	// valued holds the series whose values matter here, by signal.
 	valued map[Signal][]int
-	// starts and processIDs identify the process behind the page: the series with its start time,
-	// and the names that it has in labels.
+	// starts are the series with the start of the process, processIDs its names in labels.
 	starts     []int
 	processIDs []string
 }
@@ -82,8 +78,7 @@ type Source struct {
 	Unloaded bool
 }
 
-// Watch returns a filter for the sample names of a kind's page that are read. Pass it to the cache
-// that parses the page.
+// Watch returns a filter for the sample names that are read, for the cache that parses a page.
 func Watch(e Engine) func(name string) bool {
 	index, prefixes := IndexOf(e), e.data().prefixes
 	if e.Kind() == Unknown {
@@ -103,8 +98,7 @@ func Watch(e Engine) func(name string) bool {
 // ReadPage reads a page, given a block of its shape.
 func ReadPage(e Engine, b *exposition.Block) *Page { return ReadNext(e, b, nil) }
 
-// ReadNext reads a page of another shape than the one before, which may be nil. It keeps what
-// values have revealed about ranks.
+// ReadNext reads a page of another shape than before, keeping what values revealed of ranks.
 func ReadNext(e Engine, b *exposition.Block, before *Page) *Page {
 	p := &Page{engine: e, shape: b.Shape(), comparison: newRankComparison(), values: make(map[Signal]float64)}
 	if before != nil {
@@ -226,8 +220,7 @@ func (p *Page) readsFrom(prefix string, s Signal) bool {
 	return p.hasReading(func(r reading) bool { return r.meaning.Signal == s && strings.HasPrefix(r.meaning.Name, prefix) })
 }
 
-// Loaded reports whether the page shows a model as loaded; known is false if it counts requests of
-// no model.
+// Loaded reports whether a model is loaded; known is false if no model is counted.
 func (p *Page) Loaded(name string) (loaded, known bool) {
 	models := p.get().loaded
 	return models[name], len(models) > 0
@@ -240,3 +233,138 @@ func (p *Page) noneLoaded() bool {
 
 // Models returns the models whose requests are counted, sorted.
 func (p *Page) Models() []string { return sorted(p.get().loaded) }
+
+// Refresh reads another page of the same shape, and reports whether it revealed anything.
+func (p *Page) Refresh(b *exposition.Block) bool {
+	changed := p.compareRanks(b)
+	for signal, series := range p.valued {
+		value := 0.0
+		for _, i := range series {
+			if v, ok := b.WatchedValue(i); ok && !math.IsNaN(v) {
+				value = max(value, v)
+			}
+		}
+		switch signal { //nolint:exhaustive // The others count as they are.
+		case EngineLastIter:
+			value = unitOf(value)
+		case GenerationTokens, RequestsFinished, RequestDuration:
+			value = min(value, 1) // Whether there ever was any.
+		}
+		if before, ok := p.values[signal]; !ok || before != value {
+			changed, p.values[signal] = true, value
+		}
+	}
+	return changed
+}
+
+// compareRanks compares the batches of ranks, and reports whether this revealed anything.
+func (p *Page) compareRanks(b *exposition.Block) bool {
+	if p.stated != 0 {
+		return false
+	}
+	batches := make([]float64, len(p.batches))
+	for i, series := range p.batches {
+		v, ok := b.WatchedValue(series)
+		if !ok {
+			return false
+		}
+		batches[i] = v
+	}
+	before := p.comparison.result
+	p.comparison.add(batches)
+	if p.comparison.result == before {
+		return false
+	}
+	p.readContent()
+	return true
+}
+
+// The units of timestamps, whose values change with each page; 0 without one.
+const seconds, microseconds = 1, 2
+
+func unitOf(timestamp float64) float64 {
+	const micros = 1e12
+	switch {
+	case timestamp <= 0:
+		return 0
+	case timestamp < micros:
+		return seconds
+	}
+	return microseconds
+}
+
+// Unrouted reports whether the page lists models and none of them can be routed to.
+func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
+
+// ended reports whether requests ended.
+func (p *Page) ended() bool { return p.values[RequestsFinished] > 0 || p.values[RequestDuration] > 0 }
+
+// tokenless reports whether requests end without tokens, as to embedding models.
+func (p *Page) tokenless() bool {
+	return p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended()
+}
+
+// Value returns the latest value of a signal that the page keeps; false if not positive.
+func (p *Page) Value(s Signal) (float64, bool) {
+	if p == nil {
+		return 0, false
+	}
+	v := p.values[s]
+	return v, v > 0
+}
+
+// Buckets returns the bounds of the page's histograms by family.
+func (p *Page) Buckets() map[string]string { return p.get().buckets }
+
+// GPU describes the GPUs: number and model, or else number and memory of the largest.
+func (p *Page) GPU() (string, bool) {
+	c := p.get()
+	if c.gpuType != "" {
+		return strconv.Itoa(max(c.gpus, 1)) + "x " + c.gpuType, true
+	}
+	if v, ok := p.Value(GPUMemoryTotal); ok {
+		return strconv.Itoa(len(c.valued[GPUMemoryTotal])) + "x " + strconv.FormatFloat(v, 'f', -1, 64) + " bytes", true
+	}
+	return "", false
+}
+
+// Process identifies the process behind a page; it is zero if the page does not.
+type Process struct {
+	// ID is its own name, Started its start as a Unix time.
+	ID      string
+	Started float64
+}
+
+// startJitter is how far readings of a start may differ, in seconds: clocks are adjusted.
+const startJitter = 2
+
+// SameAs reports whether both are one process; known is false if they do not tell. Close start
+// times tell nothing: the workers of one server start together.
+func (p Process) SameAs(other Process) (same, known bool) {
+	switch {
+	case p.ID != "" && other.ID != "":
+		return p.ID == other.ID, true
+	case p.Started > 0 && other.Started > 0:
+		return false, math.Abs(p.Started-other.Started) >= startJitter
+	}
+	return false, false
+}
+
+// processMeanings returns the meanings of series that pages of any kind may have. The client
+// libraries share the name (client_python process_collector.py, client_golang
+// process_collector.go); python omits it on pages that add up several processes.
+func processMeanings() []Meaning {
+	return []Meaning{{Name: "process_start_time_seconds", Signal: ProcessStarted, Scope: OfServer, Combine: Max}}
+}
+
+// Process returns the process behind a block of the page's shape; zero if the page shows several.
+func (p *Page) Process(b *exposition.Block) Process {
+	var process Process
+	if len(p.processIDs) == 1 {
+		process.ID = p.processIDs[0]
+	}
+	if len(p.starts) == 1 {
+		process.Started, _ = b.WatchedValue(p.starts[0])
+	}
+	return process
+}

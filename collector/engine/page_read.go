@@ -70,15 +70,13 @@ func (c *content) readModels(index Index, all []labels.Labels, noModel string) {
 	c.modelNames = sorted(named)
 }
 
-// unloadedModel reports whether the page still counts failures of a model that is not loaded. After
-// an unload the other series of the model stay as well, frozen.
+// unloadedModel reports whether only failures of a model count: its other series are frozen.
 func (c *content) unloadedModel(name string) bool {
 	loaded, counted := c.loaded[name]
 	return counted && !loaded
 }
 
-// readSeries adds a series in each of its meanings. Of requests for models that the server does not
-// have, only the failures count: they are mistakes of clients.
+// readSeries adds a series in each meaning. Of models that do not exist, failures count.
 func (c *content) readSeries(e Engine, meanings []Indexed, series int, name, noModel string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]
@@ -123,8 +121,7 @@ func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lse
 	}
 }
 
-// readInfo reads information from the labels of a series. An empty label keeps what another series
-// stated.
+// readInfo reads labels. An empty one keeps what another series stated.
 func (c *content) readInfo(s Signal, name string, lset labels.Labels) {
 	switch s { //nolint:exhaustive // Labels of the others are for rules alone.
 	case EngineIterations:
@@ -169,14 +166,12 @@ func bound(le string) string {
 // sorted returns the keys of a map in order.
 func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
 
-// duplicates finds series that repeat another: under the names of two releases, or once for each
-// rank of an engine.
+// duplicates finds series that repeat another, under an older name or of another rank.
 type duplicates struct {
 	series []labels.Labels
 	// models holds the models of the series of each name; "" for none.
 	models map[string]map[string]bool
-	// first holds the one series that counts among those that are equal but for the labels of
-	// [Meaning.Copies].
+	// first holds the one that counts of series that are equal but for [Meaning.Copies].
 	first map[string]int
 }
 
@@ -219,8 +214,7 @@ func (d *duplicates) remove(meanings []Indexed, i int) []Indexed {
 	return slices.DeleteFunc(slices.Clone(meanings), repeated)
 }
 
-// shown reports whether a name of [Meaning.Unless] is on the page for a model. Series that name no
-// model match those of any.
+// shown reports whether a name is on the page for a model; series without one match any.
 func (d *duplicates) shown(name, modelName string) bool {
 	name, anyModel := strings.CutPrefix(name, ofAny)
 	models := d.models[name]

@@ -16,13 +16,11 @@ type Problem struct {
 	Question, Reason string
 	// Restricted is true if the server requires a header that the request lacked.
 	Restricted bool
-	// Unexpected is true for an answer 200 that no server of the kind gives, Unanswered if there
-	// was no answer at all.
+	// Unexpected: an answer 200 that no server of the kind gives. Unanswered: no answer.
 	Unexpected, Unanswered bool
 }
 
-// questions sends requests for JSON to one server. A failed request costs only its own fact; the
-// failure is added to problems.
+// questions sends requests for JSON to one server. A failure costs only its own fact.
 type questions struct {
 	client   Client
 	base     string
@@ -88,16 +86,14 @@ func unreadable(err error) string {
 	return "answers text that is not JSON"
 }
 
-// The bounds on what is kept of answers: the length of versions, the length of names and
-// parameters, and the number of models of one server.
+// The bounds on versions, on names and parameters, and on the models of a server.
 const (
 	versionLimit = 64
 	textLimit    = 256
 	modelsLimit  = 1024
 )
 
-// plainVersion returns a version fit for a label, or "". Versions are not semver: 1.0.3.2510,
-// 0.17.0.post1, 2.73.0dev.
+// plainVersion returns a version fit for a label, or "". 0.17.0.post1 and 2.73.0dev are.
 func plainVersion(v string) string {
 	v = strings.TrimSpace(v)
 	if len(v) > versionLimit || strings.ContainsFunc(v, func(r rune) bool {
@@ -160,8 +156,7 @@ func (q *questions) version(ctx context.Context) string {
 	return plainVersion(v)
 }
 
-// askModels adds the list of models to the facts. It is the last request of a round. An owner that
-// is not empty confirms the kind.
+// askModels adds the list of models, which confirms the kind by its owner if there is one.
 func (q *questions) askModels(ctx context.Context, owner string, f *Facts) {
 	list, listed := q.models(ctx)
 	f.Confirmed = f.Confirmed || owner != "" && strings.HasPrefix(list.owner(), owner)

@@ -159,7 +159,7 @@ func TestWhatSGLangSaysOfItself(t *testing.T) {
 }
 
 func TestHealthOfSGLangCostsNoRequest(t *testing.T) {
-	asked := &listener{answers: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
+	asked := &recorder{Client: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
 	e := engineOf(t, engine.SGLang)
 	require.Equal(t, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: 200, Detail: "the API lists its models"}, e.Health(t.Context(), asked, "http://server"))
 	engine.Detect(t.Context(), asked, "http://server", true)

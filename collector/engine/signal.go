@@ -1,7 +1,6 @@
 package engine
 
-// Signal is one quantity of a server. Rules read signals, and do not know the names that servers
-// use.
+// Signal is one quantity of a server. Rules read signals, not the names that servers use.
 type Signal string
 
 // The signals of engines that serve an entry model.
@@ -18,8 +17,7 @@ const (
 	RequestsFailed   Signal = "requests_failed_total"
 	RequestsRejected Signal = "requests_rejected_total"
 	RequestsMigrated Signal = "requests_migrated_total"
-	// StageRequests, StageErrors and StageRetries count what a router sent to the servers of one
-	// stage, what failed there, and what it sent again.
+	// These count what a router sent to servers of a stage, what failed, and was sent again.
 	StageRequests     Signal = "stage_requests_total"
 	StageErrors       Signal = "stage_errors_total"
 	StageRetries      Signal = "stage_retries_total"
@@ -36,11 +34,9 @@ const (
 	RequestsPreempted Signal = "requests_preempted"
 	// RequestsAborted are the aborted ones among RequestsFinished.
 	RequestsAborted Signal = "requests_aborted_total"
-	// RequestsUnaborted are those of RequestsFinished that are known to have ended by themselves, a
-	// lower bound.
+	// RequestsUnaborted are those that are known to have ended by themselves, a lower bound.
 	RequestsUnaborted Signal = "requests_whole_total"
-	// RequestsStreamed are the streamed ones of RequestsFinished, StreamsUnaborted those that ended
-	// by themselves.
+	// RequestsStreamed are the streamed ones, StreamsUnaborted those that ended by themselves.
 	RequestsStreamed Signal = "requests_streamed_total"
 	StreamsUnaborted Signal = "streams_whole_total"
 	// RequestsTransfer wait for another server: for its capacity, or for their KV cache from it.
@@ -51,9 +47,8 @@ const (
 	CachedTokens       Signal = "prompt_tokens_cached_total"
 	CachedTokensByTier Signal = "prompt_tokens_cached_by_tier_total"
 
-	// PromptTokensLive and GenerationTokensLive grow while requests run, on servers where
-	// PromptTokens and GenerationTokens grow when they end. The first generated token of each
-	// request is missing.
+	// These grow while requests run, where PromptTokens and GenerationTokens grow when they end.
+	// The first generated token of each request is missing.
 	PromptTokensLive     Signal = "prompt_tokens_live_total"
 	GenerationTokensLive Signal = "generation_tokens_live_total"
 
@@ -78,8 +73,7 @@ const (
 	KVHitRatio         Signal = "kv_cache_hit_ratio"
 	KVIterationReuse   Signal = "kv_cache_iteration_reuse_ratio"
 	Disaggregated      Signal = "disaggregated_requests_total"
-	// KVTransferSeconds and the others measure the KV caches that prefill servers send to decode
-	// servers; a server counts their size in bytes or in mebibytes.
+	// These measure the KV caches that prefill servers send to decode servers.
 	KVTransferSeconds   Signal = "kv_cache_transfer_seconds_total"
 	KVTransferBytes     Signal = "kv_cache_transfer_bytes_total"
 	KVTransferMebibytes Signal = "kv_cache_transfer_mebibytes_total"
@@ -88,8 +82,7 @@ const (
 	EngineMemory     Signal = "engine_memory_bytes"
 	EngineIterations Signal = "engine_iterations_total"
 	EngineLastIter   Signal = "engine_last_iteration_timestamp_seconds"
-	// EngineHeartbeat is when the engine was last measured: while it stands still, so do the
-	// measurements. StatedVersion has TensorRT-LLM's version in its labels.
+	// EngineHeartbeat is when the engine was last measured, StatedVersion has TensorRT-LLM's.
 	EngineHeartbeat   Signal = "engine_heartbeat_timestamp_seconds"
 	StatedVersion     Signal = "stated_version_info"
 	IterationDuration Signal = "engine_iteration_duration_seconds"
@@ -109,19 +102,16 @@ const (
 	SpecLength           Signal = "spec_decode_acceptance_length"
 	SpecOverhead         Signal = "spec_decode_draft_overhead_ratio"
 
-	// WorkerRequestsLimit and the others are what a router shows of its workers: the limits of one,
-	// and the blocks in use of each.
+	// These show the limits of one of a router's workers, and the blocks in use of each.
 	WorkerRequestsLimit Signal = "worker_requests_limit"
 	WorkerKVBlocks      Signal = "worker_kv_cache_blocks"
 	WorkerKVBlocksUsed  Signal = "worker_kv_cache_blocks_used"
-	// EngineRanks counts the data-parallel ranks of an engine; one of them is to the engine as a
-	// worker is to a router.
+	// EngineRanks counts the data-parallel ranks of an engine, which are as workers to a router.
 	EngineRanks Signal = "engine_ranks"
 
 	// EngineAwake is 0 while an engine sleeps: it has released its memory.
 	EngineAwake Signal = "engine_awake"
-	// AdaptersWritten is the Unix time at which the adapters in its labels were last in use; the
-	// latest of several series is current.
+	// AdaptersWritten is the Unix time at which the labels were written; the latest counts.
 	AdaptersWritten Signal = "adapters_written_timestamp_seconds"
 
 	// ModelRoutable is 1 while requests for a model can be routed.
@@ -133,8 +123,7 @@ const (
 	CacheConfig       Signal = "kv_cache_config_info"
 )
 
-// The signals of engines that are histograms, with one observation per request unless their name
-// states otherwise.
+// The signals of engines that are histograms, usually with an observation per request.
 const (
 	RequestDuration     Signal = "request_duration_seconds"
 	FirstToken          Signal = "time_to_first_token_seconds"
@@ -193,8 +182,7 @@ const (
 	HostMemoryTotal   Signal = "host_memory_total_bytes"
 )
 
-// The signals of the process behind a page: its start as a Unix time, and its uptime with labels
-// that name it.
+// The signals of the process behind a page: its start, and its uptime with labels that name it.
 const (
 	ProcessStarted Signal = "process_started_timestamp_seconds"
 	ProcessUptime  Signal = "process_uptime_seconds"
@@ -205,8 +193,7 @@ const (
 	// AnswersHealth and AnswersLive are readiness and liveness.
 	AnswersHealth Signal = "answers_health"
 	AnswersLive   Signal = "answers_live"
-	// AnswersIndex is a list of models with their states, AnswersConfig the config of a model,
-	// AnswersModels a list of models of any sort.
+	// AnswersIndex is a list of models with states, AnswersModels of any sort.
 	AnswersIndex  Signal = "answers_index"
 	AnswersConfig Signal = "answers_config"
 	AnswersModels Signal = "answers_models"
@@ -222,15 +209,12 @@ const (
 type Quirks struct {
 	// ActiveHoldsWaiting: [RequestsActive] includes [RequestsWaiting].
 	ActiveHoldsWaiting bool
-	// GaugesWhenRequestsEnd: gauges are updated only when a request ends, so that an idle server
-	// shows those of its last request.
+	// GaugesWhenRequestsEnd: an idle server shows the gauges of its last request.
 	GaugesWhenRequestsEnd bool
-	// SeriesOutliveModels: all series of a model but [ModelSuccess] stay on the page, frozen, after
-	// its unload.
+	// SeriesOutliveModels: after an unload all series but [ModelSuccess] stay, frozen.
 	SeriesOutliveModels bool
 	// CountersAppear: a counter appears with its first event, so that an absent one is 0.
 	CountersAppear bool
-	// RefusedFailed: rejections for lack of capacity count as failures of the server and cannot be
-	// told apart.
+	// RefusedFailed: rejections for lack of capacity cannot be told from failures.
 	RefusedFailed bool
 }

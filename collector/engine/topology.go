@@ -25,16 +25,14 @@ const (
 // Front reports whether clients call models of the role.
 func (r Role) Front() bool { return r == RoleEntry || r == RoleSingle }
 
-// Topology groups the models of a server: which belong together under which public id, which of
-// them clients call, and how each treats its requests. It is immutable.
+// Topology groups the models of a server and tells how each treats requests. It is immutable.
 type Topology struct {
 	// known has the models that the server lists or counts, served those that it lists as ready.
 	known, served map[string]bool
 	ids           map[string]string
 	roles         map[string]Role
 	models        map[string]treatment
-	// fallback is the id of series whose model is empty or "undefined", first the model that
-	// clients call because the server lists it first.
+	// fallback is the id of series without a model, first the model that is listed first.
 	fallback, first string
 }
 
@@ -48,20 +46,17 @@ type treatment struct {
 	unloaded bool
 }
 
-// NamedModels are the models that a page names: all of them, those that show an executor of their
-// own, and those that hand over their requests to an engine inside the server. Inside is the kind
-// of the engine whose page the server passes on.
+// NamedModels are the models on a page: all, those with an executor, and those that hand requests
+// to an engine inside the server. Inside is the kind of the engine whose page is passed on.
 type NamedModels struct {
 	Names, Executors, Inner []string
 	Inside                  Kind
 }
 
-// UnnamedModel is the label value of the only model of a trtllm-serve up to 1.2 (openai_server.py,
-// _init_llm).
+// UnnamedModel names the only model of a trtllm-serve up to 1.2 (openai_server.py, _init_llm).
 const UnnamedModel = "undefined"
 
-// NewTopology groups the models that the page names, those that the server listed, and those that
-// the operator configured under a public id.
+// NewTopology groups the models of page and API, and those configured under a public id.
 func NewTopology(e Engine, named NamedModels, facts []ModelFacts, configured map[string][]string) *Topology {
 	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment), served: make(map[string]bool)}
 	names := slices.Clone(named.Names)
@@ -92,8 +87,7 @@ func (t *Topology) treat(name string, change func(m *treatment)) {
 	t.models[name] = m
 }
 
-// join makes a model the entry of its parts. If it is a part itself it stays one, and its parts
-// join the same entry.
+// join makes a model the entry of its parts, or puts them into the entry that it is part of.
 func (t *Topology) join(entry string, parts []string) {
 	id := entry
 	if t.roles[entry] == RolePart {
@@ -115,8 +109,7 @@ func (t *Topology) join(entry string, parts []string) {
 	}
 }
 
-// rename applies the operator's ids to the configured names, and to the whole group of each of
-// them.
+// rename applies the operator's ids to the configured names and to their groups.
 func (t *Topology) rename(configured map[string][]string) {
 	chosen := make(map[string]string)
 	for _, id := range sorted(configured) {
@@ -170,8 +163,7 @@ func (t *Topology) choose(names []string) {
 	}
 }
 
-// ModelID returns the public id of a model. A series without a model belongs to the only one there
-// is, or else to "unknown".
+// ModelID returns the public id of a model: without one, that of the only model or "unknown".
 func (t *Topology) ModelID(model string) string {
 	switch id, known := t.ids[model]; {
 	case known:
@@ -194,12 +186,10 @@ func (t *Topology) Served() map[string]bool {
 // Role returns the role of a model; single for one that was never seen.
 func (t *Topology) Role(model string) Role { return cmp.Or(t.roles[model], RoleSingle) }
 
-// FollowsLLM reports whether a model processes the output of the LLM. What waits for it is tokens
-// of running requests, not requests.
+// FollowsLLM reports whether a model processes the LLM's output: what it queues is tokens.
 func (t *Topology) FollowsLLM(model string) bool { return t.models[model].followsLLM }
 
-// HandsOver reports whether a model's requests count as done when it hands them over, long before
-// the last token. Models without a treatment do not.
+// HandsOver reports whether a model's requests count as done long before the last token.
 func (t *Topology) HandsOver(model string) Trust {
 	if m, ok := t.models[model]; ok {
 		return m.handsOver
@@ -210,19 +200,16 @@ func (t *Topology) HandsOver(model string) Trust {
 // Ensemble reports whether a model only calls others, so that its times are sums.
 func (t *Topology) Ensemble(model string) bool { return t.models[model].ensemble }
 
-// InFlight reports whether a model batches in flight, so that its executions reveal nothing about
-// its batches. The page may know more about models without a config.
+// InFlight reports whether a model batches in flight, so that executions show no batches.
 func (t *Topology) InFlight(model string) bool { return t.models[model].inFlight }
 
-// Streams reports whether a model may answer a request with many responses; known is false without
-// its config.
+// Streams reports whether a model may answer many times; known is false without its config.
 func (t *Topology) Streams(model string) (streams, known bool) {
 	m := t.models[model]
 	return m.streams, m.configured
 }
 
-// QueuedByCore reports whether a model is known to take its requests one batch at a time from the
-// server's queue.
+// QueuedByCore reports whether a model is known to take a batch at a time from Triton's queue.
 func (t *Topology) QueuedByCore(model string) bool {
 	m := t.models[model]
 	return m.configured && !m.streams && !m.inFlight

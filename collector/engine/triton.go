@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 )
 
-// Triton is Triton Inference Server, with its metrics port (8002) and its KServe v2 API on the HTTP
-// port (8000).
+// Triton is Triton Inference Server: metrics on port 8002, KServe v2 over HTTP on port 8000.
 const Triton Kind = "triton"
 
 // The ports for HTTP, gRPC and metrics (8000, 8001, 8002) are neighbors unless flags change them.
@@ -36,8 +38,7 @@ func (t *tritonPage) Quirks(p *Page) Quirks {
 	return q
 }
 
-// CountsFailures implements Engine. The metrics module counts all requests of its model; the core
-// counts failures by model.
+// CountsFailures implements Engine: the metrics module counts, the core only by model.
 func (*tritonPage) CountsFailures(p *Page) bool { return hasModule(p) }
 
 // vllmPrefix begins the names of vLLM, and of Triton's vLLM backend.
@@ -50,8 +51,7 @@ type serverMetadata struct {
 	Extensions []string `json:"extensions"`
 }
 
-// isTriton recognizes Triton by its extensions, or by its name, which operators can change (server
-// src/command_line_parser.cc, --id).
+// isTriton recognizes Triton by its extensions, since --id changes its name.
 func (m *serverMetadata) isTriton() bool {
 	return m.Name == string(Triton) || slices.Contains(m.Extensions, "statistics")
 }
@@ -79,4 +79,105 @@ func (*triton) Stream(version string, _ *Page) (s Stream, why string) {
 		return s, "before 23.12 (2.41) an aborted stream may crash Triton"
 	}
 	return Stream{Generate: true}, ""
+}
+
+// Health implements Engine. Triton answers HEAD with 405, so that it sends GET.
+func (t *triton) Health(ctx context.Context, client Client, address string) Health {
+	h, _ := readiness(ctx, client, address+t.ready)
+	if h.API == APIRefused || h.API == APIUnknown {
+		return h
+	}
+	if status, _, _, err := client.Do(ctx, http.MethodGet, address+"/v2/health/live", nil, answerLimit); err == nil {
+		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || status == http.StatusBadRequest
+	}
+	if h.LiveKnown && !h.Live {
+		return h // It exits; the index of 2.36 no longer answers then.
+	}
+	q := &questions{client: client, base: address}
+	var index []ModelState
+	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
+		h.Models = make([]ModelState, 0, min(len(index), modelsLimit))
+		for _, row := range index {
+			// Models that were never loaded have no state.
+			if row.State != "" && plainText(row.Name) != "" && len(h.Models) < modelsLimit {
+				h.Models = append(h.Models, row)
+			}
+		}
+	}
+	h.Detail += notLoaded(h.Models)
+	return h
+}
+
+// notLoaded lists the models without a ready version: an unload leaves a server ready.
+func notLoaded(models []ModelState) string {
+	const limit = 4
+	listed := make(map[string]bool)
+	for _, m := range models {
+		listed[m.Name] = listed[m.Name] || m.State == ModelReady
+	}
+	var names []string
+	for _, m := range models {
+		if listed[m.Name] {
+			continue
+		}
+		listed[m.Name] = true
+		why := strings.ToLower(m.State)
+		if m.State == ModelUnavailable && m.Reason != "" {
+			why = short([]byte(m.Reason))
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", m.Name, why))
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > limit:
+		return fmt.Sprintf("; not loaded: %s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
+	}
+	return "; not loaded: " + strings.Join(names, ", ")
+}
+
+// Unserved implements Engine. A Triton whose only LLM was unloaded is ready, and its index and page
+// still show the models around it.
+func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
+	var unloaded []string
+	for _, name := range tritonLLMs(p, f) {
+		if tritonLoaded(name, p, models) {
+			return ""
+		}
+		unloaded = append(unloaded, name)
+	}
+	if len(unloaded) == 0 {
+		return ""
+	}
+	return "the server is ready but its LLM is not loaded: " + strings.Join(unloaded, ", ")
+}
+
+// tritonLLMs returns the models that serve an LLM, by config or by the series of an executor.
+func tritonLLMs(p *Page, f *Facts) []string {
+	all, drafts := make(map[string]bool), make(map[string]bool)
+	for i := range f.get().Models {
+		m := &f.Models[i]
+		drafts[m.Draft] = true
+		if m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM || m.Name == llmName) {
+			all[m.Name] = true
+		}
+	}
+	for _, r := range p.get().readings {
+		if r.meaning.Signal == EngineIterations {
+			all[modelOf(p.labels(r))] = true
+		}
+	}
+	for name := range drafts {
+		delete(all, name)
+	}
+	return sorted(all)
+}
+
+// tritonLoaded reports whether a model is loaded, by the page, or else by the index.
+func tritonLoaded(name string, p *Page, models []ModelState) bool {
+	if loaded, known := p.Loaded(name); known {
+		return loaded
+	}
+	models = slices.DeleteFunc(slices.Clone(models), func(m ModelState) bool { return m.Name != name })
+	return len(models) == 0 || slices.ContainsFunc(models, func(m ModelState) bool { return m.State == ModelReady })
 }

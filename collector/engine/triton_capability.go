@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -131,8 +132,7 @@ func (t *tritonPage) missing(name string, k *Knowledge) target.Check {
 	)
 }
 
-// noFirstToken explains why there is no time to the first token, which is the first response of
-// decoupled models.
+// noFirstToken explains why there is no first response of a decoupled model.
 func noFirstToken(k *Knowledge) target.Check {
 	const (
 		flag    = "--metrics-config histogram_latencies=true"
@@ -175,8 +175,7 @@ func (*tritonPage) noConfig(k *Knowledge) target.Check {
 	return no(p.Question+": "+p.Reason, "set api_port if the API is elsewhere")
 }
 
-// judgeOutcomes judges the outcomes of requests: which of the models that clients call count whole
-// requests.
+// judgeOutcomes judges which of the models that clients call count whole requests.
 func (t *tritonPage) judgeOutcomes(k *Knowledge) target.Check {
 	p := k.Page
 	switch {
@@ -215,8 +214,7 @@ func (t *tritonPage) topology(k *Knowledge) *Topology {
 	return NewTopology(t, k.Page.NamedModels(), k.Facts.get().Models, nil)
 }
 
-// cureEarly returns the remedy for a model that hands over its requests: the LLM-API backend has a
-// module that counts them.
+// cureEarly returns the remedy for a model that hands over its requests.
 func cureEarly(k *Knowledge) string {
 	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI {
 		return cureModule
@@ -224,8 +222,7 @@ func cureEarly(k *Knowledge) string {
 	return cureCanary
 }
 
-// unconfigured explains that the first of the models may hand over its requests, or that there are
-// none.
+// unconfigured explains that the first of the models may hand over its requests.
 func (t *tritonPage) unconfigured(k *Knowledge, models []string) target.Check {
 	cure := t.noConfig(k).Cure
 	if t.SamePort() {
@@ -258,8 +255,7 @@ func (t *tritonPage) judgeDuration(k *Knowledge) target.Check {
 	return t.unconfigured(k, by[TrustUnknown])
 }
 
-// countersOff explains why Triton counts nothing: its counters are off, or not on the page, as when
-// only a part of it is passed on.
+// countersOff explains why Triton counts nothing, or why its counters are not on the page.
 func countersOff(p *Page) target.Check {
 	if !p.Has(ModelSuccess) {
 		return no("the page has no nv_inference_request_success of any model", "")
@@ -312,4 +308,105 @@ func (t *tritonPage) judgeStall(k *Knowledge) target.Check {
 		return yes("requests that end, while others wait in Triton's queues for much longer than they take")
 	}
 	return no("nothing on the page shows requests in flight of what clients call", cureEarly(k))
+}
+
+func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
+	models := tritonWorkers(f, p)
+	if len(models) == 0 {
+		return nil
+	}
+	batching := "no dynamic batching"
+	if slices.ContainsFunc(models, func(m *ModelFacts) bool { return m.Batching != nil }) {
+		batching = "dynamic batching is minimal: no delay and no preferred sizes"
+	}
+	single, known := admitsOne(p)
+	if !known {
+		single = every(CheckSingleRequest, models, "no model takes more than one request into a batch", singleRequest)
+	}
+	return []target.Check{
+		every(CheckOneInstance, models, "one instance of each model", oneInstance),
+		every(CheckPinnedGPUs, models, "the GPUs are named in the config", pinnedGPUs),
+		every(CheckNoBatching, models, batching, noBatching), single,
+	}
+}
+
+// tritonWorkers returns the models with a known config that run the LLM; others always agree.
+func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
+	llm := tritonLLM(f, p)
+	if llm != nil && !llm.Configured {
+		return nil
+	}
+	var models []*ModelFacts
+	for i := range f.get().Models {
+		m := &f.Models[i]
+		tokenizer := m.Name == preprocessing || m.Name == postprocessing
+		runs := m.Platform != platformEnsemble && len(m.Calls) == 0 && !tokenizer
+		if llm != nil {
+			// Another LLM may be a draft model, or serve something else.
+			runs = m == llm || m.State != ModelUnavailable && (m.Backend == backendCPP || m.Backend == backendVLLM)
+		}
+		if m.Configured && runs {
+			models = append(models, m)
+		}
+	}
+	return models
+}
+
+// every checks all models. problem describes why a model fails the check; empty if it passes.
+func every(check string, models []*ModelFacts, passed string, problem func(m *ModelFacts) string) target.Check {
+	for _, m := range models {
+		if reason := problem(m); reason != "" {
+			return target.Failed(check, "model "+m.Name+" "+reason, "")
+		}
+	}
+	return target.Passed(check, passed)
+}
+
+func oneInstance(m *ModelFacts) string {
+	if n := m.InstanceCount(); n != 1 {
+		return fmt.Sprintf("has %d instances; set instance_group count: 1 with one GPU", n)
+	}
+	return ""
+}
+
+func pinnedGPUs(m *ModelFacts) string {
+	switch {
+	case m.Parameters[gpuParameter] != "":
+		return ""
+	case len(m.Instances) == 0:
+		return "has no instance group; name its GPU"
+	}
+	for _, g := range m.Instances {
+		switch {
+		case g.Kind != "KIND_GPU" && m.Backend == backendCPP:
+			return fmt.Sprintf("leaves the GPU to its backend (%s); set parameter %s", g.Kind, gpuParameter)
+		case g.Kind != "KIND_GPU":
+			return fmt.Sprintf("leaves the GPU to its backend (%s); name it in instance_group gpus, or give the server one GPU only", g.Kind)
+		case len(g.GPUs) != 1:
+			return fmt.Sprintf("runs on %d GPUs; name one in instance_group gpus", len(g.GPUs))
+		}
+	}
+	return ""
+}
+
+func noBatching(m *ModelFacts) string {
+	switch {
+	case m.Batching == nil:
+	case m.Batching.DelayMicroseconds != 0 || m.Batching.Preferred:
+		return fmt.Sprintf("waits %d us to batch requests; remove dynamic_batching", m.Batching.DelayMicroseconds)
+	case m.Backend != backendCPP && m.Backend != backendPython && m.MaxBatchSize > 1:
+		return "batches requests that wait; remove dynamic_batching"
+	}
+	return ""
+}
+
+// singleRequest describes how many requests may share a batch; LLMs ignore max_batch_size.
+func singleRequest(m *ModelFacts) string {
+	switch {
+	case m.Backend == backendCPP || m.Backend == backendVLLM || m.Decoupled || m.Name == llmName:
+		return "batches requests by itself and does not show how many" + oneInFlight
+	case m.MaxBatchSize > 1:
+		return fmt.Sprintf("takes up to %d requests into one batch", m.MaxBatchSize) + oneInFlight
+	}
+	return ""
 }

@@ -13,8 +13,7 @@ func (*tritonPage) Generation(p *Page, f *Facts) (Generation, string) { return t
 const (
 	// setCPP: the C++ backend "tensorrtllm", with all series.
 	setCPP Generation = "metric set A"
-	// setPython: the Python executor of the same repository, without reused blocks and
-	// disaggregated serving.
+	// setPython: the Python executor, without reused blocks and disaggregated serving.
 	setPython Generation = "metric set B"
 	// setLLMAPI: the LLM-API model, with Triton's core series only.
 	setLLMAPI Generation = "metric set C"
@@ -90,7 +89,9 @@ func executorSet(p *Page, f *Facts) (Generation, string) {
 	unit := p.values[EngineLastIter]
 	minor, known := tritonMinor(f.get().EngineVersion)
 	switch {
-	case p.hasNameLike(func(name string) bool { return strings.HasPrefix(name, executorPrefix) && strings.HasSuffix(name, "_statistics") }):
+	case p.hasNameLike(func(name string) bool {
+		return strings.HasPrefix(name, executorPrefix) && strings.HasSuffix(name, "_statistics")
+	}):
 		return setCPP, "the families end in _statistics, as in 23.11"
 	case p.Has(KVBlocksReused) || p.HasPrefix("nv_trt_llm_disaggregated_serving_metrics"):
 		return setCPP, "the page has reused blocks or disaggregated serving"
@@ -134,8 +135,7 @@ func tritonMinor(version string) (int, bool) {
 //go:embed compatibility.tsv
 var compatibility string
 
-// StockVersion implements Engine by NVIDIA's compatibility table. It does not notice pip upgrades
-// and custom builds.
+// StockVersion implements Engine by NVIDIA's table, whatever was upgraded or built.
 func (*tritonPage) StockVersion(f *Facts, p *Page) (trtllm, none string) {
 	if set, _ := tritonSet(p, f); f.EngineVersion == "" || set == setCore {
 		return "", ""

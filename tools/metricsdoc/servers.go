@@ -141,7 +141,7 @@ func source(q *matrix.Quantity) string {
 		if q.Class != "" {
 			name = fmt.Sprintf("%s{class=%q}", name, q.Class)
 		}
-		all[i] = fmt.Sprintf("%s `%s`", catalogue[pos].Grade, name)
+		all[i] = string(catalogue[pos].Grade) + " " + words([]string{name})
 	}
 	return strings.Join(all, ", ")
 }
