@@ -10,17 +10,14 @@ import (
 type BenchKind int
 
 const (
-	// BenchTRTLLM is a typical large Triton page: 226 samples, 5 models of a TRT-LLM
-	// repository, 8 GPUs, three histogram families.
+	// BenchTRTLLM is a large Triton page: 226 samples, 5 models, 8 GPUs, three histograms.
 	BenchTRTLLM BenchKind = iota
-	// BenchSummaries is a Triton page of 377 samples: 8 models with all five
-	// summaries, 2 GPUs, a release before failures had a reason.
+	// BenchSummaries has 377 samples: 8 models with all summaries, 2 GPUs, no reasons.
 	BenchSummaries
 )
 
-// BenchPage renders a page of constant shape whose values change with every tick. It is
-// a pure function of its arguments, and the caller owns the bytes. Replicas differ in
-// GPU ids, in the order of series and in values.
+// BenchPage renders a page of constant shape whose values change with every tick. Replicas differ
+// in GPU ids, in the order of series and in values.
 func BenchPage(kind BenchKind, replica, tick int) []byte {
 	spec, f := Spec{Seed: uint64(replica)*2 + 1, GPUs: 8, EngineVersion: "2.65.0", Setup: Setup{Histograms: true}}, repository("tensorrtllm")
 	if kind == BenchSummaries {
@@ -59,8 +56,7 @@ func (b bench) wander(name string, limit uint64) int {
 	return int(mix(b.seed+b.tick*7919, name) % limit)
 }
 
-// work sets the numbers of models, executor and host. With summaries, the last model is
-// idle.
+// work sets the numbers of models, executor and host. With summaries, one model is idle.
 func (b bench) work() {
 	for i, m := range b.models {
 		if b.w.spec.Summaries && i == len(b.models)-1 {
@@ -105,9 +101,8 @@ func (b bench) more() []byte {
 	return p.bytes()
 }
 
-// ServeCanned answers each request with the next of the pages, with as little work as
-// possible, so that a benchmark measures its client. It returns when the listener is
-// closed.
+// ServeCanned answers each request with the next of the pages, with so little work that a benchmark
+// measures its client. It returns when the listener is closed.
 func ServeCanned(listener net.Listener, pages [][]byte) {
 	replies := make([][]byte, len(pages))
 	for i, page := range pages {

@@ -15,11 +15,7 @@
 //	r.Stall(true)
 //	page, truth := r.Observe() // The page shows work in flight; truth.Iterations no longer grows.
 //
-// Replica.Listen opens real ports, which refuse connections while the server
-// loads or restarts. [StartFleet] runs many replicas, such as [DemoFleet]. [Faulty]
-// serves a page with a fault, and [BenchPage] returns pages of a fixed shape.
-//
-// Requests over HTTP (generate_stream, /v1/chat/completions) enter the same executor and
-// are streamed token by token, so a canary sees queueing, stalls and streams that never
-// end.
+// [Replica.Listen] opens real ports, whose requests (generate_stream,
+// /v1/chat/completions) enter the same executor. [StartFleet] runs many replicas, such as
+// [DemoFleet]. [Faulty] serves a page with a fault, [BenchPage] one of a fixed shape.
 package simulate

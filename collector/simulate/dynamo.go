@@ -17,8 +17,7 @@ func dynamoSoftware() software {
 	}
 }
 
-// dynamo is a simulated Dynamo frontend (the API port) with one TRT-LLM worker (the
-// metrics port): two pages about the same requests.
+// dynamo is a Dynamo frontend (API port) with one TRT-LLM worker (metrics port).
 type dynamo struct {
 	*serve
 	workerID                       uint64

@@ -24,7 +24,7 @@ const (
 	FaultGzipBomb  Fault = "gzip_bomb"  // A small gzip body that unpacks to 1 GiB.
 	FaultRedirect  Fault = "redirect"   // 302 to itself.
 	FaultLongLine  Fault = "long_line"  // A page of one line of 32 MiB.
-	FaultBinary    Fault = "binary"     // Random bytes as text/plain.
+	FaultBinary    Fault = "binary"     // Bytes that are no text, as text/plain.
 	FaultBadUTF8   Fault = "bad_utf8"   // A label value that is not UTF-8.
 )
 
@@ -56,7 +56,7 @@ func Faulty(fault Fault, page string, w http.ResponseWriter, req *http.Request) 
 		repeat(w, bytes.Repeat([]byte{'x'}, 1<<20), 32)
 		_, _ = io.WriteString(w, "\"} 1\n")
 	case FaultBinary:
-		writeBody(w, http.StatusOK, noise())
+		writeBody(w, http.StatusOK, bytes.Repeat([]byte("\x00\x9c\xff\x80\n"), 1000))
 	case FaultBadUTF8:
 		writeBody(w, http.StatusOK, []byte(page+"bad_label{model=\"\xff\xfe\"} 1\n"))
 	default:
@@ -109,13 +109,4 @@ func repeat(w io.Writer, block []byte, n int) {
 			return
 		}
 	}
-}
-
-// noise returns 4 KiB of bytes that are not text, the same each time.
-func noise() (out []byte) {
-	for i := range 512 {
-		h := mix(uint64(i), "noise")
-		out = append(out, byte(h), byte(h>>8), byte(h>>16), byte(h>>24), byte(h>>32), 0, byte(h>>40), '\n')
-	}
-	return out
 }

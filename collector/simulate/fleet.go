@@ -94,3 +94,55 @@ func (f *Fleet) Replica(pool, name string) *Replica {
 	}
 	return nil
 }
+
+// DemoFleet returns pool llama-70b-prod with three Triton 25.12 (2.64.0, TensorRT-LLM 1.1.0), and
+// pool qwen-7b-chat with three trtllm-serve, two of them 1.3.0rc14 and one 1.1.0. Each replica has
+// one burst per minute, so that the numbers move within seconds.
+func DemoFleet(speed float64) FleetSpec {
+	llama, qwen := PoolSpec{Name: "llama-70b-prod"}, PoolSpec{Name: "qwen-7b-chat"}
+	for i := range 3 {
+		wave := time.Duration(5+20*i) * time.Second
+		llama.Replicas = append(llama.Replicas, Spec{
+			Name: fmt.Sprintf("llama-70b-%d", i), Kind: KindTriton, Seed: uint64(10 + i), Speed: speed,
+			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0",
+			Setup: Setup{Histograms: true}, Streaming: true, GPUs: 4,
+			Loading:  Loading{LoadDuration: time.Duration(i) * 500 * time.Millisecond},
+			Workload: Workload{Rate: 3, PromptTokens: 700, OutputTokens: 180, ErrorRate: 0.004, SharedPrefix: 0.6, PrefixTokens: 512},
+			Engine: Engine{
+				MaxActive: 48, MaxBatch: 32, KVBlocks: 1200, TokensPerBlock: 64,
+				IterationBase: 18 * time.Millisecond, PerContextToken: 40 * time.Microsecond, PerSequence: 250 * time.Microsecond,
+			},
+			Scenario: Burst(wave, 12*time.Second, 3, 9).Repeat(5000, time.Minute),
+		})
+		kind, version := KindServe, "1.3.0rc14"
+		if i == 2 {
+			kind, version = KindServeOld, "1.1.0"
+		}
+		qwen.Replicas = append(qwen.Replicas, Spec{
+			Name: fmt.Sprintf("qwen-7b-%d", i), Kind: kind, Seed: uint64(20 + i), Speed: speed,
+			TRTLLMVersion: version, Model: "qwen-7b-chat", GPUs: 1, Streaming: true,
+			Workload: Workload{Rate: 12, PromptTokens: 350, OutputTokens: 140, SharedPrefix: 0.5},
+			Engine: Engine{
+				MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32,
+				IterationBase: 6 * time.Millisecond, PerContextToken: 8 * time.Microsecond, PerSequence: 110 * time.Microsecond,
+			},
+			Scenario: Burst(wave+8*time.Second, 12*time.Second, 12, 30).Repeat(5000, time.Minute),
+		})
+	}
+	return FleetSpec{Pools: []PoolSpec{llama, qwen}}
+}
+
+// MixedFleet returns [DemoFleet] with a third pool of four kinds of engines.
+func MixedFleet(speed float64) FleetSpec {
+	fleet, mixed := DemoFleet(speed), PoolSpec{Name: "mistral-24b-mixed"}
+	for i, kind := range []Kind{KindVLLM, KindSGLang, KindServe, KindTriton, KindTritonLLMAPIModule} {
+		mixed.Replicas = append(mixed.Replicas, Spec{
+			Name: fmt.Sprintf("mistral-24b-%d", i), Kind: kind, Seed: uint64(30 + i), Speed: speed,
+			Model: "mistral-24b", GPUs: 1, Streaming: true,
+			Workload: Workload{Rate: 6, PromptTokens: 400, OutputTokens: 150, SharedPrefix: 0.4, AbandonRate: 0.02},
+			Engine:   Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
+		})
+	}
+	fleet.Pools = append(fleet.Pools, mixed)
+	return fleet
+}

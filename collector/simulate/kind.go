@@ -42,14 +42,11 @@ type software struct {
 	complete func(s *Spec) error
 	// start returns a new process.
 	start func(w *world) server
-	// abortsAbandoned is true if a request ends when its client leaves, instead of
-	// continuing to the last token.
+	// abortsAbandoned is true if a request ends when its client leaves.
 	abortsAbandoned bool
-	// roleFirst is true if a chat stream sends its role frame before the first token, not
-	// with it.
+	// roleFirst is true if a chat stream sends its role before the first token.
 	roleFirst bool
-	// endsFailed is true if a failed chat stream ends with an error event and [DONE]
-	// instead of just ending.
+	// endsFailed is true if a failed chat stream ends with an error event and [DONE].
 	endsFailed bool
 }
 
@@ -65,13 +62,11 @@ type server interface {
 	// The method control starts loading or unloading a model.
 	control(model string, load bool)
 	page() []byte
-	// The method handlers returns the handlers of the API port and of the metrics port, if
-	// it is another.
+	// The method handlers returns those of the API port and of a metrics port.
 	handlers(r *Replica) []http.Handler
 }
 
-// plain is the common part of servers that admit every request, do nothing between
-// requests and load no models.
+// plain is what servers share that admit every request and load no models.
 type plain struct{ w *world }
 
 func (p plain) admit(*request) bool { return !p.w.failing }

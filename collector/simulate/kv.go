@@ -10,8 +10,7 @@ type kvCache struct {
 	kvStats
 }
 
-// kvStats has the executor's statistics of blocks: since the start, and for the running
-// iteration.
+// kvStats has the executor's statistics of blocks, in all and for the running iteration.
 type kvStats struct {
 	reused, missed                       uint64
 	iterReused, iterMissed, iterGenAlloc int
@@ -47,8 +46,7 @@ func (k *kvCache) allocate(n int) bool {
 	return true
 }
 
-// begin allocates the blocks for the whole context of r and sets where its prefill
-// starts; it returns false if there are too few.
+// begin allocates the blocks for the context of r; it returns false if there are too few.
 func (k *kvCache) begin(r *request) bool {
 	want := k.blocksFor(r.target + 1)
 	g := k.groupOf(r)

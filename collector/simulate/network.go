@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// network has the ports of a replica: that of the API, then that of the metrics if it is
-// another. Ports are closed while the replica does not serve, so that clients get
-// "connection refused" instead of a reset.
+// network has the ports of a replica: API, then metrics. They are closed while it does not serve,
+// so that connections are refused and not reset.
 type network struct {
 	mu      sync.Mutex
 	ports   []*port
@@ -29,8 +28,7 @@ type port struct {
 	epoch    int
 }
 
-// Listen opens the replica's ports, or reserves them while it loads. Close must be called
-// afterwards, even after an error.
+// Listen opens or reserves the replica's ports. Close must be called even after an error.
 func (r *Replica) Listen(ctx context.Context) error {
 	if err := r.reserve(ctx); err != nil {
 		return fmt.Errorf("replica %s: %w", r.spec.Name, err)
@@ -134,8 +132,7 @@ func (p *port) shut() {
 	}
 }
 
-// APIHandler answers like the API port, without a socket. It aborts the connection while
-// the port is closed.
+// APIHandler answers like the API port, or aborts the connection while it is closed.
 func (r *Replica) APIHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()

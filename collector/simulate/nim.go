@@ -12,8 +12,7 @@ func nimSoftware() software {
 	}
 }
 
-// nim is a simulated NIM: one port, names without prefix, token counters and times per
-// token that move with every iteration.
+// nim is a NIM: one port, names without prefix, tokens and their times move as they come.
 type nim struct {
 	plain
 	booked

@@ -17,8 +17,7 @@ const (
 	PhaseDown    Phase = "down"
 )
 
-// Replica is one simulated server with its clients, and after Listen its ports. All
-// methods are safe for concurrent use.
+// Replica is a simulated server with its clients and ports, safe for concurrent use.
 type Replica struct {
 	spec Spec
 	kind software
@@ -33,8 +32,7 @@ type Replica struct {
 	net network
 }
 
-// world is the part of a replica that its server uses: the clock, the executor and the
-// faults.
+// world is what a replica's server uses: the clock, the executor and the faults.
 type world struct {
 	spec   Spec
 	start  time.Time // The wall clock at simulated time 0.
@@ -55,8 +53,7 @@ type switches struct {
 	unsteady bool // Answers differ from request to request.
 }
 
-// NewReplica returns a replica at simulated time 0. Without LoadDuration it serves
-// immediately. Its ports are closed until Listen.
+// NewReplica returns a replica at time 0, which serves unless it has a LoadDuration.
 func NewReplica(spec Spec) (*Replica, error) {
 	spec, kind, err := spec.complete()
 	if err != nil {
@@ -88,9 +85,8 @@ func (r *Replica) Spec() Spec {
 	return r.w.spec
 }
 
-// Advance advances simulated time by d. The times of events do not depend on the steps,
-// so equal seeds and equal sums give equal states. A replica with a Speed continues from
-// there.
+// Advance advances simulated time by d; equal seeds and equal sums give equal states. A replica
+// with a Speed continues from there.
 func (r *Replica) Advance(d time.Duration) {
 	r.do(func(r *Replica) {
 		if r.spec.Speed > 0 {
@@ -123,8 +119,7 @@ func (r *Replica) Truth() Truth {
 	return r.readTruth()
 }
 
-// Latencies returns the latencies of the last finished requests, oldest first, at most
-// maxLatencies.
+// Latencies returns those of the last maxLatencies finished requests, oldest first.
 func (r *Replica) Latencies() []Latency {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,3 +144,102 @@ func (r *Replica) readTruth() Truth {
 	t.At, t.Phase = r.w.now, r.w.phase
 	return t
 }
+
+// runTo processes the events up to t in order of time.
+func (r *Replica) runTo(t time.Duration) {
+	for {
+		at := min(r.clients.next, r.upAt, r.timeline.next(), r.w.engine.end)
+		if r.w.server != nil {
+			at = min(at, r.w.server.next())
+		}
+		if at > t {
+			r.w.now = max(r.w.now, t)
+			return
+		}
+		r.w.now = max(r.w.now, at)
+		r.step()
+	}
+}
+
+// step processes the next event; ties are broken in a fixed order.
+func (r *Replica) step() {
+	w := r.w
+	switch {
+	case r.timeline.next() <= w.now:
+		event := r.timeline[0]
+		r.timeline = r.timeline[1:]
+		event.do(r)
+	case r.upAt <= w.now:
+		r.boot()
+	case w.engine.end <= w.now:
+		w.engine.finish(w.now, w)
+	case w.server != nil && w.server.next() <= w.now:
+		w.server.tick()
+	case r.clients.next <= w.now:
+		r.arrive(r.clients.arrive())
+	}
+}
+
+// arrive handles a new request and reports whether it entered the executor.
+func (r *Replica) arrive(req *request) bool {
+	w := r.w
+	if w.phase != PhaseServing {
+		return false
+	}
+	w.truth.Arrived++
+	w.engine.clamp(req)
+	if !w.server.admit(req) {
+		w.truth.Failed++
+		return false
+	}
+	if w.stick > 0 {
+		w.stick--
+		req.stuck = true
+	}
+	w.engine.submit(w.now, req)
+	return true
+}
+
+// boot starts a new process.
+func (r *Replica) boot() {
+	w := r.w
+	r.upAt = never
+	w.truth = Truth{Epoch: w.truth.Epoch + 1}
+	w.phase, w.up, w.switches = PhaseServing, w.now, switches{}
+	w.load()
+	w.server = r.kind.start(w)
+}
+
+// load replaces the executor by an empty one.
+func (w *world) load() {
+	w.engine = newEngine(w.spec.Engine, w.spec.Workload)
+	w.engine.stall(w.now, w.stalled)
+}
+
+// stop ends the process and fails the requests in flight.
+func (r *Replica) stop(phase Phase) {
+	r.w.engine.abort(r.w.truth.bookFailed)
+	r.w.server, r.w.phase = nil, phase
+}
+
+// world implements observer: it updates the truth and calls the server.
+
+func (w *world) started(r *request) { w.server.started(r) }
+
+func (w *world) finished(r *request) {
+	if r.stuck {
+		w.truth.Stuck++
+		w.server.stuck(r)
+		return
+	}
+	w.truth.bookFinished(r)
+	w.server.finished(r)
+	r.send(streamEvent{done: true})
+}
+
+func (w *world) failed(r *request) {
+	w.truth.bookFailed(r)
+	w.server.failed(r)
+}
+
+func (w *world) iterated(it *iteration) { w.server.iterated(it) }

@@ -7,8 +7,7 @@ import (
 	"net"
 )
 
-// reserve finds a free port. These systems cannot reserve it, so another program may
-// take it while the replica's listener is closed.
+// reserve finds a free port, which another program may take while it is closed.
 func reserve(ctx context.Context, hostport string) (addr string, hold func(), err error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", hostport)
 	if err != nil {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -16,8 +17,7 @@ const (
 // generation describes a release of trtllm-serve.
 type generation struct {
 	version string
-	// engine is the label engine_type; if empty, it and model_name are "undefined", as
-	// before PR 12545.
+	// engine is the label engine_type; empty if it and model_name are "undefined".
 	engine string
 	write  func(s *serve, p *page)
 	// keepsZero counts queue times of 0; latestOnly logs only the last iteration of a
@@ -51,9 +51,8 @@ func (g generation) software() software {
 	}
 }
 
-// serve is a simulated trtllm-serve process: the metrics collector, which counts
-// requests when they end, and the iteration statistics, which it drains only for half a
-// second after a request has ended.
+// serve is a trtllm-serve process: a collector, which counts requests when they end, and reads
+// iterations for half a second after that.
 type serve struct {
 	plain
 	generation
@@ -185,5 +184,47 @@ func (c *iterationCounters) log(it *iteration) {
 	}
 	if it.contextTokens > 0 {
 		c.batch.observe(float64(it.contextTokens))
+	}
+}
+
+func (s *serve) handlers(r *Replica) []http.Handler {
+	return r.fastAPI(r.routes(s, map[string]answer{
+		"GET /health":    s.health,
+		"GET /version":   ok(func() any { return object{"version": s.w.spec.TRTLLMVersion} }),
+		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "tensorrt_llm", s.w.spec.Model) }),
+		"GET /metrics":   ok(s.statistics),
+	}), s, s.w.spec.NoPerfMetrics)
+}
+
+// health is always 200 in the old server; newer ones query the executor.
+func (s *serve) health(*http.Request) (status int, body any) {
+	if s.w.failing && !s.blind {
+		return http.StatusServiceUnavailable, text{plainText, []byte("LLM is unavailable. Please check the server logs for more details.")}
+	}
+	return http.StatusOK, nil
+}
+
+// statistics answers GET /metrics with JSON iteration records, each once. A real server
+// without a collector first waits for two seconds without an iteration.
+func (s *serve) statistics() any {
+	if !s.collects() {
+		s.tee, s.undrained = s.undrained, nil
+	}
+	records := []object{}
+	for i := range s.tee {
+		records = append(records, s.record(&s.tee[i]))
+	}
+	s.tee = nil
+	return records
+}
+
+// record returns the fields of the PyTorch backend's JSON that the exporter reads.
+func (*serve) record(it *iteration) object {
+	return object{
+		"iter": it.n, "specDecodingStats": nil,
+		"numNewActiveRequests": it.newActive, "numActiveRequests": it.active, "numQueuedRequests": it.queued, "numCompletedRequests": it.completed,
+		"inflightBatchingStats": object{
+			"numGenRequests": it.decoding, "numCtxTokens": it.contextTokens, "avgNumDecodedTokensPerIter": 0.0,
+		},
 	}
 }

@@ -2,8 +2,7 @@ package simulate
 
 import "strconv"
 
-// page renders /prometheus/metrics like prometheus_client's multiprocess mode: families
-// without samples are absent, gauges have a pid.
+// page renders prometheus_client's multiprocess mode: no empty families, gauges have a pid.
 func (s *serve) page() []byte {
 	p := &page{dialect: pythonDialect()}
 	s.write(s, p)

@@ -1,6 +1,10 @@
 package simulate
 
-import "net/http"
+import (
+	"math"
+	"net/http"
+	"strconv"
+)
 
 // KindSGLang is SGLang's own server, with one rank.
 const KindSGLang Kind = "sglang"
@@ -12,9 +16,8 @@ func sglangSoftware() software {
 	}
 }
 
-// sglang is a simulated SGLang 0.5.23: it counts requests when they end, even if their
-// client has left. The tokens of each step have counters of their own, except the first
-// token of each request.
+// sglang is an SGLang 0.5.23: it counts requests when they end, even abandoned ones, and the tokens
+// of each step without the first of each request.
 type sglang struct {
 	plain
 	booked
@@ -89,4 +92,112 @@ func (s *sglang) handlers(r *Replica) []http.Handler {
 		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "sglang", s.w.spec.Model) }),
 	})
 	return r.fastAPI(mux, s, s.w.spec.NoPerfMetrics)
+}
+
+// labels, ofRank and ofRequests return the labels of engine, scheduler and requests.
+func (s *sglang) labels() string {
+	return pairs("engine_type", "unified", "model_name", s.w.spec.Model)
+}
+
+func (s *sglang) ofRank() string {
+	return s.labels() + "," + pairs("moe_ep_rank", "0", "pp_rank", "0", "tp_rank", "0")
+}
+
+func (s *sglang) ofRequests() string { return with(s.labels(), "is_streaming", "true") }
+
+func (s *sglang) page() []byte {
+	p := &page{dialect: pythonDialect()}
+	s.writeLoad(p)
+	s.writeHTTP(p)
+	s.writeSteps(p)
+	s.writeRequests(p)
+	return p.bytes()
+}
+
+func (s *sglang) writeLoad(p *page) {
+	cfg, kv, inFlight := s.w.spec.Engine, s.w.engine.kv, s.w.engine.inFlight()
+	running := min(s.last.scheduled, inFlight)
+	used, evictable := kv.used*kv.perBlock, kv.evictable*kv.perBlock
+	room := cfg.KVBlocks * cfg.TokensPerBlock
+	gauge := func(name, help string, v float64) { p.one("gauge", "sglang:"+name, help, s.ofRank(), v) }
+	gauge("max_total_num_tokens", "Maximum total number of tokens in the KV cache pool.", float64(room))
+	gauge("page_size", "KV cache page size in tokens.", float64(cfg.TokensPerBlock))
+	gauge("num_pages", "Number of KV cache pages.", float64(cfg.KVBlocks))
+	gauge("num_running_reqs", "The number of running requests.", float64(running))
+	gauge("num_queue_reqs", "The number of requests in the waiting queue.", float64(inFlight-running))
+	gauge("num_grammar_queue_reqs", "The number of requests in the grammar waiting queue.", 0)
+	gauge("num_prefill_bootstrap_queue_reqs", "The number of requests in the prefill bootstrap queue.", 0)
+	gauge("num_decode_prealloc_queue_reqs", "The number of requests in the decode prealloc queue.", 0)
+	gauge("num_decode_transfer_queue_reqs", "The number of requests in the decode transfer queue.", 0)
+	throughput := 0.0
+	if s.last.latency > 0 {
+		throughput = float64(s.last.decoding) / s.last.latency.Seconds()
+	}
+	gauge("gen_throughput", "The generation throughput (token/s).", throughput)
+	gauge("token_usage", "The token usage.", math.Round(100*float64(used)/float64(room))/100)
+	gauge("kv_available_tokens", "Number of free token slots in the KV cache pool.", float64(room-used-evictable))
+	gauge("kv_evictable_tokens", "Number of evictable (radix-cached) token slots in the KV cache pool.", float64(evictable))
+	gauge("kv_used_tokens", "Number of actively used token slots in the KV cache pool.", float64(used))
+	gauge("spec_accept_length", "Mean acceptance length of speculative decoding (accepted drafts + bonus token per forward).", 0)
+	gauge("spec_accept_rate", "Speculative acceptance rate (`accepted drafts / proposed drafts` in batch).", 0)
+	gauge("fwd_occupancy", "Forward pass GPU occupancy percentage.", math.NaN())
+	process := with(s.ofRank(), "pid", strconv.Itoa(2000+s.w.truth.Epoch))
+	p.one("gauge", "sglang:num_retracted_reqs", "The number of retracted requests.", process, float64(s.last.paused))
+	p.one("gauge", "sglang:num_paused_reqs", "The number of paused requests by async weight sync.", process, 0)
+}
+
+func (s *sglang) writeHTTP(p *page) {
+	const path = "/v1/chat/completions"
+	var all uint64
+	p.family("counter", "sglang:http_responses_total", "Total number of HTTP responses by endpoint and status code")
+	for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
+		if n := s.responses[status]; n > 0 {
+			p.add(pairs("endpoint", path, "method", "POST", "status_code", strconv.Itoa(status)), float64(n))
+			all += n
+		}
+	}
+	if inFlight := uint64(s.w.engine.inFlight()); all+inFlight > 0 {
+		p.one("counter", "sglang:http_requests_total", "Total number of HTTP requests by endpoint and method",
+			pairs("endpoint", path, "method", "POST"), float64(all+inFlight))
+	}
+}
+
+// writeSteps writes what changes with each step of the engine.
+func (s *sglang) writeSteps(p *page) {
+	modes := func(name, help string, modes []string, of ...uint64) {
+		p.family("counter", "sglang:"+name, help)
+		for i, mode := range modes {
+			if of[i] > 0 {
+				p.add(with(s.ofRank(), "mode", mode), float64(of[i]))
+			}
+		}
+	}
+	modes("cuda_graph_passes_total", "Total number of forward passes categorized by CUDA graph.", []string{"prefill_none", "decode_none"}, s.prefills, s.decodes)
+	modes("realtime_tokens_total", "Total number of tokens processed (updated on each log interval). mode: prefill_compute, prefill_cache, decode.",
+		[]string{"prefill_compute", "decode"}, s.context, s.decoded)
+	p.histogram("sglang:queue_time_seconds", "Histogram of queueing time in seconds.", s.ofRank(), s.waited)
+	p.histogram("sglang:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.labels(), s.itl)
+	p.histogram("sglang:time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ofRequests(), s.ttft)
+}
+
+// writeRequests writes what changes when requests end.
+func (s *sglang) writeRequests(p *page) {
+	if s.requests == 0 {
+		return
+	}
+	p.one("counter", "sglang:prompt_tokens_total", "Number of prefill tokens processed.", s.ofRequests(), float64(s.ended.prompt))
+	p.one("counter", "sglang:generation_tokens_total", "Number of generation tokens processed.", s.ofRequests(), float64(s.ended.generation))
+	p.one("counter", "sglang:num_requests_total", "Number of requests processed.", s.ofRequests(), float64(s.requests))
+	if s.aborted > 0 {
+		p.one("counter", "sglang:num_aborted_requests_total", "Number of requests aborted.", s.labels(), float64(s.aborted))
+	}
+	if s.ended.cached > 0 {
+		p.one("counter", "sglang:cached_tokens_total", "Number of cached prompt tokens by source (device/host/storage).",
+			with(s.labels(), "cache_source", "device"), float64(s.ended.cached))
+	}
+	p.histogram("sglang:e2e_request_latency_seconds", "Histogram of End-to-end request latency in seconds", s.ofRequests(), s.e2e)
+	p.histogram("sglang:request_time_per_output_token_seconds",
+		"Per-request TPOT in seconds: (finished_time - first_token_time) / (completion_tokens - 1).", s.ofRequests(), s.tpot)
+	p.histogram("sglang:prompt_tokens_histogram", "Histogram of prompt token length.", s.labels(), s.promptEach)
+	p.histogram("sglang:generation_tokens_histogram", "Histogram of generation token length.", s.labels(), s.generationEach)
 }

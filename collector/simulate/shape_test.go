@@ -64,57 +64,54 @@ func shape(body []byte) (heads, series []string) {
 }
 
 func TestPagesHaveTheShapeOfTheCapturedOnes(t *testing.T) {
-	load := simulate.Workload{Rate: 4, SharedPrefix: 0.5}
+	load, both := simulate.Workload{Rate: 4, SharedPrefix: 0.5}, simulate.Setup{Summaries: true, Histograms: true}
 	for _, c := range []struct {
-		name, file string
-		spec       simulate.Spec
-		advance    time.Duration
+		file string
+		spec simulate.Spec
 	}{
-		{
-			"Triton 25.12 with default flags", "GENERATED-triton-trtllm-default.prom",
-			simulate.Spec{Streaming: true, GPUs: 2, Workload: load},
-			time.Minute,
-		},
-		{
-			"Triton 26.01 with summaries and histograms", "GENERATED-triton-trtllm-summary-histogram.prom",
-			simulate.Spec{EngineVersion: "2.65.0", Streaming: true, GPUs: 2, Setup: simulate.Setup{Summaries: true, Histograms: true}, Workload: load},
-			time.Minute,
-		},
-		{
-			"the same without a request", "GENERATED-triton-trtllm-summary-histogram-idle.prom",
-			simulate.Spec{EngineVersion: "2.65.0", GPUs: 2, Setup: simulate.Setup{Summaries: true, Histograms: true}},
-			time.Minute,
-		},
-		{
-			"the five names of trtllm-serve 1.1", "GENERATED-trtllm-serve-gen1-under-way.prom",
-			simulate.Spec{Kind: simulate.KindServeOld, Workload: load},
-			time.Minute,
-		},
-		{
-			"the first prefixed trtllm-serve", "GENERATED-trtllm-serve-gen2-under-way.prom",
-			simulate.Spec{Kind: simulate.KindServeGen2, Workload: load},
-			time.Minute,
-		},
-		{
-			"the newest trtllm-serve", "GENERATED-trtllm-serve-new-under-way.prom",
-			simulate.Spec{Kind: simulate.KindServe, Workload: load},
-			time.Minute,
-		},
-		{
-			"the newest trtllm-serve before any request", "GENERATED-trtllm-serve-new-before-any-request.prom",
-			simulate.Spec{Kind: simulate.KindServe},
-			time.Minute,
-		},
+		{"GENERATED-triton-trtllm-default.prom", simulate.Spec{Streaming: true, GPUs: 2, Workload: load}},
+		{"GENERATED-triton-trtllm-summary-histogram.prom", simulate.Spec{EngineVersion: "2.65.0", Streaming: true, GPUs: 2, Setup: both, Workload: load}},
+		{"GENERATED-triton-trtllm-summary-histogram-idle.prom", simulate.Spec{EngineVersion: "2.65.0", GPUs: 2, Setup: both}},
+		{"GENERATED-trtllm-serve-gen1-under-way.prom", simulate.Spec{Kind: simulate.KindServeOld, Workload: load}},
+		{"GENERATED-trtllm-serve-gen2-under-way.prom", simulate.Spec{Kind: simulate.KindServeGen2, Workload: load}},
+		{"GENERATED-trtllm-serve-new-under-way.prom", simulate.Spec{Kind: simulate.KindServe, Workload: load}},
+		{"GENERATED-trtllm-serve-new-before-any-request.prom", simulate.Spec{Kind: simulate.KindServe}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.file, func(t *testing.T) {
 			wantHeads, wantSeries := shape(sample(t, c.file))
-			r, err := simulate.NewReplica(c.spec)
-			require.NoError(t, err)
-			r.Advance(c.advance)
+			r := newReplica(t, c.spec)
+			r.Advance(time.Minute)
 			heads, series := shape(r.Page())
 			require.Equal(t, wantHeads, heads)
 			require.Equal(t, wantSeries, series)
 		})
+	}
+}
+
+// TestFamiliesOfPythonServersAreThoseOfTheCapturedPages compares types, names of labels and bounds.
+func TestFamiliesOfPythonServersAreThoseOfTheCapturedPages(t *testing.T) {
+	values := regexp.MustCompile(`(\b[a-z_]{3,})="[^"]*"`) // All but those of le.
+	// These have fewer labels, or bounds that end at the longest context.
+	short := regexp.MustCompile("^(# HELP |vllm:(cache_config_info|request_prompt_tokens|request_generation_tokens|request_prefill_kv_computed_tokens))")
+	of := func(body []byte) []string {
+		heads, series := shape(body)
+		all := slices.Concat(heads, series)
+		for i := range all {
+			all[i] = values.ReplaceAllString(all[i], "$1")
+		}
+		return slices.DeleteFunc(all, short.MatchString)
+	}
+	for kind, files := range map[simulate.Kind][]string{
+		simulate.KindVLLM:   {"real-vllm-0.32.0-after-errors.prom", "real-vllm-0.32.0-after-load.prom"},
+		simulate.KindSGLang: {"real-sglang-0.5.23-after-load.prom", "real-sglang-0.5.23-after-disconnect.prom"},
+	} {
+		r := newReplica(t, simulate.Spec{Kind: kind, Workload: simulate.Workload{Rate: 4, SharedPrefix: 0.5, AbandonRate: 0.2, ErrorRate: 0.1}})
+		r.Advance(time.Minute)
+		simulated, captured := of(r.Page()), append(of(sample(t, files[0])), of(sample(t, files[1]))...)
+		require.Greater(t, len(simulated), 50)
+		for _, line := range simulated {
+			require.True(t, slices.Contains(captured, line), line)
+		}
 	}
 }
 
@@ -143,18 +140,15 @@ func TestTritonReleasesDifferAsTheirSourcesDo(t *testing.T) {
 		{"plain models have core families alone", "2.64.0", simulate.KindTritonCore, []string{`model="resnet50"`}, []string{trt, "vllm:"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := simulate.NewReplica(simulate.Spec{Kind: c.kind, EngineVersion: c.version, Workload: simulate.Workload{Rate: 3}})
-			require.NoError(t, err)
+			r := newReplica(t, simulate.Spec{Kind: c.kind, EngineVersion: c.version, Workload: simulate.Workload{Rate: 3}})
 			r.Advance(20 * time.Second)
 			body := string(r.Page())
 			parsePage(t, []byte(body))
 			for _, s := range c.present {
-				has := strings.Contains(body, s)
-				require.True(t, has, "%s must be on the page", s)
+				require.True(t, strings.Contains(body, s), "%s must be on the page", s)
 			}
 			for _, s := range c.absent {
-				has := strings.Contains(body, s)
-				require.False(t, has, "%s must not be on the page", s)
+				require.False(t, strings.Contains(body, s), "%s must not be on the page", s)
 			}
 		})
 	}
@@ -181,8 +175,7 @@ func TestCoreFamiliesAreThoseOfRealTritons(t *testing.T) {
 				return slices.DeleteFunc(heads, custom), slices.DeleteFunc(series, custom)
 			}
 			wantHeads, wantSeries := core(sample(t, c.file))
-			r, err := simulate.NewReplica(c.spec)
-			require.NoError(t, err)
+			r := newReplica(t, c.spec)
 			r.Advance(time.Minute)
 			heads, series := core(r.Page())
 			require.Equal(t, wantHeads, heads)

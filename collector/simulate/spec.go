@@ -15,16 +15,14 @@ type Spec struct {
 	Ports
 	// Seed determines all randomness.
 	Seed uint64
-	// Speed is the number of simulated seconds per second, at most 1000; with 0 only
-	// Advance advances time.
+	// Speed is simulated seconds per second, at most 1000; 0 for Advance only.
 	Speed float64
 	// EngineVersion is the version of Triton, NIM, Dynamo, vLLM or SGLang;
 	// TRTLLMVersion the version of TensorRT-LLM inside (for trtllm-serve the only one).
 	EngineVersion, TRTLLMVersion string
 	// Model is the served model name, for servers that have one.
 	Model string
-	// Streaming streams every request: tensorrt_llm is decoupled and postprocessing runs
-	// once per token.
+	// Streaming streams every request, with one call of postprocessing per token.
 	Streaming bool
 	GPUs      int
 	Setup
@@ -34,8 +32,7 @@ type Spec struct {
 	Scenario Scenario
 }
 
-// Ports are the IPv4 address and the ports of a replica; the system chooses ports of 0.
-// Servers with one port use APIPort.
+// Ports are the IPv4 address and ports of a replica; 0 for any, APIPort for the only one.
 type Ports struct {
 	Host                 string
 	APIPort, MetricsPort int
@@ -58,8 +55,7 @@ type Setup struct {
 	NoPerfMetrics, NoIterationStats bool
 }
 
-// Loading has the load times: LoadDuration from process start to open ports, ModelLoad
-// of a model loaded by API, UnloadDuration of an unload.
+// Loading has the times until ports open, and of loading and unloading a model by API.
 type Loading struct{ LoadDuration, ModelLoad, UnloadDuration time.Duration }
 
 // complete returns the spec with defaults, and its software.

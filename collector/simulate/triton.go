@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// flavour describes a kind of Triton. All share the ports and the core families, but
-// differ in their LLM model and its families.
+// flavour describes a kind of Triton by its LLM model and the families of that.
 type flavour struct {
 	// complete sets defaults of a spec; it may be nil.
 	complete func(s *Spec)
@@ -17,8 +16,7 @@ type flavour struct {
 	backend func(t *triton) backend
 	// queues is true if requests wait in Triton's queue, not in an executor's.
 	queues bool
-	// configure changes the config of the LLM model and returns the names and values of its
-	// parameters.
+	// configure changes the config of the LLM model and returns its parameters.
 	configure func(s Spec, config object) []string
 	// onePort returns the handler of a Triton with one port; nil if it has two.
 	onePort func(t *triton, r *Replica) http.Handler
@@ -128,8 +126,7 @@ func (t *triton) entry() *model {
 	return m
 }
 
-// direct reports whether clients call the LLM model itself, without pre- and
-// postprocessing.
+// direct reports whether clients call the LLM model itself.
 func (t *triton) direct() bool { return t.entry().role == roleLLM }
 
 func (t *triton) next() time.Duration { return t.nextAt }
@@ -139,4 +136,89 @@ func (t *triton) tick() {
 	t.backend.sample(t.w.engine)
 	t.host.tick(t.w)
 	t.lifecycle()
+}
+
+// KindTritonCore is Triton without an LLM backend.
+const KindTritonCore Kind = "triton-core"
+
+func tritonCore() software {
+	return flavour{
+		complete: func(s *Spec) {
+			// One answer per request, one request at a time; others wait in Triton's queue.
+			s.Workload.MaxPrompt, s.Workload.MaxOutput, s.Workload.PromptTokens, s.Workload.OutputTokens = 1, 1, 1, 1
+			setDefault(&s.Engine.MaxActive, 1)
+		},
+		models: []model{
+			{name: "densenet_onnx", role: roleOther, backend: "onnxruntime", loadSeconds: 0.731204, inputs: []string{"data_0 FP32"}},
+			{name: "resnet50", role: roleLLM, backend: "onnxruntime", loadSeconds: 1.904518, inputs: []string{"data_0 FP32"}},
+		},
+		queues: true,
+		configure: func(_ Spec, config object) []string {
+			config["platform"] = "onnxruntime_onnx"
+			config["instance_group"] = instances("KIND_GPU", 1)
+			return nil
+		},
+	}.software()
+}
+
+// KindTritonVLLM is Triton with the vLLM backend and its families.
+const KindTritonVLLM Kind = "triton-vllm"
+
+// vllmFlavour returns the flavour with the vLLM backend.
+func vllmFlavour() flavour {
+	return flavour{
+		complete: func(s *Spec) { s.Streaming = true },
+		models: []model{{
+			name: "vllm_model", role: roleLLM, backend: "vllm", decoupled: true, loadSeconds: 38.007213551,
+			inputs: []string{"text_input BYTES", "stream BOOL", "sampling_parameters BYTES"},
+		}},
+		backend: func(*triton) backend { return &vllmBackend{booked: newVLLM()} },
+		configure: func(_ Spec, config object) []string {
+			config["max_batch_size"] = 0
+			return []string{"REPORT_CUSTOM_METRICS", "yes"}
+		},
+	}
+}
+
+// vllmBackend has the families of vLLM's engine.
+type vllmBackend struct {
+	silent
+	booked
+}
+
+func (b *vllmBackend) started(r *request)     { b.booked.started(r) }
+func (b *vllmBackend) finished(r *request)    { b.booked.finished(r) }
+func (b *vllmBackend) iterated(it *iteration) { b.booked.iterated(it) }
+func (b *vllmBackend) counters(p *page)       { b.writeTokens(p, "vllm:", b.labels()) }
+func (b *vllmBackend) histograms(p *page)     { b.writeTimes(p, "vllm:", b.labels()) }
+func (*vllmBackend) labels() string           { return pairs("model", "vllm_model", "version", "1") }
+
+// Triton's OpenAI frontend, with one port, for these models.
+const (
+	KindTritonOpenAI             Kind = "triton-openai"
+	KindTritonOpenAIVLLM         Kind = "triton-openai-vllm"
+	KindTritonOpenAILLMAPI       Kind = "triton-openai-llmapi"
+	KindTritonOpenAILLMAPIModule Kind = "triton-openai-llmapi-module"
+)
+
+// behindOpenAI replaces Triton's own ports by the OpenAI frontend.
+func (f flavour) behindOpenAI() software {
+	f.onePort = (*triton).openAI
+	return f.software()
+}
+
+// openAI answers with page and health, but without any /v2 route.
+func (t *triton) openAI(r *Replica) http.Handler {
+	mux := r.routes(t, map[string]answer{
+		"GET /metrics":      shown(plainText, t.page),
+		"GET /health/ready": t.readiness(object{"detail": "Attached inference engine is not ready for inference requests."}),
+		"GET /v1/models": ok(func() any {
+			var names []string
+			t.each(func(m *model, _ string) { names = append(names, m.name) })
+			return modelList(t.w.start.Add(t.w.up), "Triton Inference Server", names...)
+		}),
+	})
+	r.addChat(mux, t)
+	mux.HandleFunc("/", notFound)
+	return uvicorn(mux)
 }

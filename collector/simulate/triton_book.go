@@ -5,8 +5,7 @@ import "time"
 func (t *triton) admit(r *request) bool {
 	entry, llm := t.entry(), t.model(roleLLM)
 	if entry.state != modelReady || llm.state != modelReady {
-		// Requests for a model that is not ready are not counted. A BLS model stays ready
-		// while its LLM unloads, and fails.
+		// They are not counted. A BLS model stays ready while its LLM unloads, and fails.
 		if entry.role == roleBLS && entry.state == modelReady && llm.state == modelUnloading {
 			entry.fail("BACKEND")
 		}
@@ -37,8 +36,7 @@ func (t *triton) deadStub() {
 	t.failEntry()
 }
 
-// failEntry counts a failure of the entry model. Since 24.07 an ensemble counts each
-// failure twice, besides those of its steps.
+// failEntry counts a failure of the entry, twice for an ensemble since 24.07.
 func (t *triton) failEntry() {
 	entry := t.entry()
 	entry.fail("OTHER")
@@ -80,8 +78,7 @@ func (t *triton) finished(r *request) {
 // stuck counts a request like finished, except for the entry model.
 func (t *triton) stuck(r *request) { t.finished(r) }
 
-// finishEntry counts a request of the entry model. An ensemble adds up the times of its
-// steps, so its compute times can exceed its request time.
+// finishEntry counts a request of the entry; an ensemble adds up the times of its steps.
 func (t *triton) finishEntry(r *request, work call) {
 	calls := r.generated
 	if !t.w.spec.Streaming {
@@ -139,4 +136,69 @@ func (t *triton) iterated(it *iteration) {
 		t.bookPost(it.tokens, 430*time.Microsecond)
 	}
 	t.backend.iterated(it)
+}
+
+// control starts to load or unload a model.
+func (t *triton) control(name string, load bool) {
+	m := t.byName(name)
+	switch {
+	case m == nil:
+	case load && m.state == modelUnavailable:
+		m.state, m.reason, m.until = modelLoading, "", t.w.now+t.w.spec.ModelLoad
+	case !load && m.state == modelReady:
+		m.state, m.until = modelUnloading, t.w.now+t.w.spec.UnloadDuration
+	}
+}
+
+// lifecycle finishes loads and unloads that are due.
+func (t *triton) lifecycle() {
+	for _, m := range t.models {
+		due := t.w.now >= m.until
+		switch {
+		case m.state == modelLoading && due:
+			t.loaded(m)
+		case m.state == modelUnloading && due && (!t.isBusy(m) || t.w.now-m.until > exitTimeout):
+			t.unloaded(m)
+		}
+	}
+}
+
+// isBusy reports whether requests in flight keep a model from unloading.
+func (t *triton) isBusy(m *model) bool {
+	if m.role == rolePre || m.role == roleOther || m.role == roleBLS && t.entry() != m {
+		return false
+	}
+	stuck := t.w.truth.Stuck > 0 && m.role != roleLLM
+	return stuck || t.w.engine.inFlight() > 0
+}
+
+func (t *triton) loaded(m *model) {
+	m.state = modelReady
+	m.reset()
+	if m.role != roleLLM {
+		return
+	}
+	t.backend.reloaded()
+	if e := t.model(roleEnsemble); e != nil && e.state == modelUnavailable {
+		t.loaded(e)
+	}
+}
+
+// unloaded removes a model's core series from the page, except failures and the series
+// of a Python model's backend, which freeze. An ensemble unloads with the LLM.
+func (t *triton) unloaded(m *model) {
+	m.state, m.reason = modelUnavailable, "unloaded"
+	if m.role != roleLLM {
+		return
+	}
+	t.w.engine.abort(t.w.truth.bookFailed)
+	t.w.load()
+	if e := t.model(roleEnsemble); e != nil && e.state == modelReady {
+		t.unloaded(e)
+	}
+}
+
+// ready reports readiness: false while a model loads or unloads, whatever stubs do.
+func (t *triton) ready() bool {
+	return t.find(func(m *model) bool { return m.state == modelLoading || m.state == modelUnloading }) == nil
 }

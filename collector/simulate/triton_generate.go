@@ -16,8 +16,7 @@ type generateRequest struct {
 	SamplingParameters string `json:"sampling_parameters"`
 }
 
-// generate answers POST /v2/models/M/generate_stream: a decoupled model streams, another
-// answers in one frame.
+// generate answers generate_stream: a decoupled model streams, another sends one frame.
 func (t *triton) generate(r *Replica) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		asked, decoupled, ok := t.readRequest(r, w, req)
@@ -58,8 +57,7 @@ func (t *triton) generate(r *Replica) http.Handler {
 	})
 }
 
-// readRequest reads and validates a request: an unknown model is 404, a missing input
-// 400.
+// readRequest reads a request: an unknown model is 404, a missing input 400.
 func (t *triton) readRequest(r *Replica, w http.ResponseWriter, req *http.Request) (asked generateRequest, decoupled, ok bool) {
 	r.locked(t, func() {
 		if m := t.byName(req.PathValue("model")); m != nil && m.state == modelReady {

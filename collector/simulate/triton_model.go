@@ -1,7 +1,11 @@
 package simulate
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -56,8 +60,7 @@ type modelCounters struct {
 // call has the duration of one inference and its parts, in the order of durations.
 type call [5]time.Duration
 
-// callOf returns a call whose request time is the sum of its parts. All but infer are in
-// microseconds.
+// callOf returns a call; all parts but infer are in microseconds.
 func callOf(queue, input int, infer time.Duration, output int) call {
 	micros := func(n int) time.Duration { return time.Duration(n) * time.Microsecond }
 	return call{micros(queue+input+output) + infer, micros(queue), micros(input), infer, micros(output)}
@@ -107,8 +110,7 @@ func failureReasons() []string { return []string{"REJECTED", "CANCELED", "BACKEN
 // duration describes one of the five times that Triton measures per request.
 type duration struct{ counter, counterHelp, summary, summaryHelp string }
 
-// durations lists them in Triton's order. HELP texts are those of Triton core
-// (src/metrics.cc).
+// durations lists them in Triton's order (src/metrics.cc).
 func durations() (all []duration) {
 	for _, d := range [][2]string{
 		{"request", "inference request duration in microseconds (includes cached requests)"},
@@ -126,3 +128,78 @@ func durations() (all []duration) {
 	}
 	return all
 }
+
+// summary has quantiles over the last minute, like prometheus-cpp; NaN without any.
+type summary struct {
+	n      uint64
+	sum    float64
+	recent []observation // Those of the last minute, oldest first.
+}
+
+type observation struct {
+	at time.Duration
+	v  float64
+}
+
+const (
+	maxObservations = 10000 // One per token would be too many.
+	maxEqual        = 8     // The maximum number of equal observations at once.
+)
+
+// observe adds n observations of the same value.
+func (s *summary) observe(now time.Duration, n int, v float64) {
+	s.n += uint64(n)
+	s.sum += float64(n) * v
+	s.recent = append(s.recent, slices.Repeat([]observation{{now, v}}, min(n, maxEqual))...)
+	s.recent = s.recent[max(0, len(s.recent)-maxObservations):]
+}
+
+// quantiles returns the values of the quantiles.
+func (s *summary) quantiles(now time.Duration) []float64 {
+	s.recent = slices.DeleteFunc(s.recent, func(o observation) bool { return now-o.at > time.Minute })
+	var values []float64
+	for _, o := range s.recent {
+		values = append(values, o.v)
+	}
+	slices.Sort(values)
+	out := quantiles()
+	for i, q := range out {
+		out[i] = math.NaN()
+		if len(values) > 0 {
+			out[i] = values[min(len(values)-1, int(q*float64(len(values))))]
+		}
+	}
+	return out
+}
+
+// tritonVersion is the minor number of Triton 2.N, one per month: 24.12 = 2.53.
+type tritonVersion int
+
+// parseTritonVersion parses versions like "2.64.0", "2.59.1" or "2.73.0dev".
+func parseTritonVersion(s string) (tritonVersion, error) {
+	parts := strings.SplitN(s, ".", 3)
+	if len(parts) == 3 && parts[0] == "2" {
+		if minor, err := strconv.Atoi(parts[1]); err == nil {
+			return tritonVersion(minor), nil
+		}
+	}
+	return 0, fmt.Errorf("engine_version: %q is not a Triton version such as 2.64.0", s)
+}
+
+// The releases that changed the page, according to the branches of core's src/metrics.cc
+// and the TRT-LLM backend's custom_metrics_reporter.cc. Older ones have the page of
+// 23.04.
+const (
+	triton2309 tritonVersion = 38 // Pending gauge.
+	triton2311 tritonVersion = 40 // The last with names in *_statistics and base counters of zero.
+	triton2401 tritonVersion = 42 // Pinned memory pool.
+	triton2402 tritonVersion = 43 // Category terminated_requests.
+	triton2404 tritonVersion = 45 // Category paused_requests in its place.
+	triton2407 tritonVersion = 48 // Failures have a reason; the Python backend has families.
+	triton2408 tritonVersion = 49 // The timestamp is in microseconds.
+	triton2410 tritonVersion = 51 // Category reused.
+	triton2411 tritonVersion = 52 // Load time, first response, disaggregated serving.
+	triton2412 tritonVersion = 53 // Token length histograms.
+	triton2504 tritonVersion = 57 // Categories waiting and fraction.
+	triton2601 tritonVersion = 65 // First response for all models.
+)

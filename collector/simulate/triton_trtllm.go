@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -11,8 +12,7 @@ const (
 	KindTritonPython Kind = "triton-python" // The Python executor backend.
 )
 
-// repository returns the flavour with TensorRT-LLM's repository, whose LLM model runs on
-// a backend.
+// repository returns the flavour with TensorRT-LLM's repository on a backend.
 func repository(backendName string) flavour {
 	text := []string{"text_input BYTES", "max_tokens INT32", "stream BOOL", "top_k INT32"}
 	return flavour{
@@ -49,8 +49,7 @@ func configureTRTLLM(s Spec, _ object) []string {
 	}
 }
 
-// trtllm is the TRT-LLM backend of a Triton. It publishes the last iteration that its
-// statistics thread has read, and the token histograms.
+// trtllm is the TRT-LLM backend: token lengths, and the last iteration that was sampled.
 type trtllm struct {
 	silent
 	t      *triton
@@ -66,16 +65,14 @@ func (b *trtllm) reset() {
 	b.sampled, b.input, b.output = iteration{}, newHistogram(lengths...), newHistogram(lengths...)
 }
 
-// reloaded resets the series of the C++ backend; those of the Python backend and of the
-// module survive.
+// reloaded resets the series of the C++ backend; others survive.
 func (b *trtllm) reloaded() {
 	if !b.python {
 		b.reset()
 	}
 }
 
-// printed reports whether the backend's families are on the page: while the model is,
-// and always for a Python model.
+// printed reports whether the families are on the page; those of Python models always are.
 func (b *trtllm) printed() bool { return b.python || b.t.model(roleLLM).printed() }
 
 func (b *trtllm) countsLLM() bool { return b.t.version > triton2311 }
@@ -197,15 +194,12 @@ func (b *trtllm) histograms(p *page) {
 	if b.t.version < triton2412 || !b.printed() {
 		return
 	}
-	write := func(direction string, h *histogram) {
-		p.histogram("nv_llm_"+direction+"_token_len", "TRT LLM response metrics", category("response_metric_type", "total_"+direction+"_tokens"), h)
-	}
+	lengths, directions := map[string]*histogram{"input": b.input, "output": b.output}, []string{"output", "input"}
 	if b.python {
-		write("input", b.input)
+		slices.Reverse(directions)
 	}
-	write("output", b.output)
-	if !b.python {
-		write("input", b.input)
+	for _, d := range directions {
+		p.histogram("nv_llm_"+d+"_token_len", "TRT LLM response metrics", category("response_metric_type", "total_"+d+"_tokens"), lengths[d])
 	}
 }
 

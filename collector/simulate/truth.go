@@ -27,9 +27,8 @@ type Truth struct {
 	latencies []Latency
 }
 
-// Executed counts the work of the executor, including requests in flight: tokens,
-// iterations, and pauses for lack of KV blocks. Unlike the other counts, a reload of the
-// LLM model resets it.
+// Executed counts the work of the executor, requests in flight included. A reload of the LLM model
+// resets it.
 type Executed struct {
 	ContextTokensSoFar, GeneratedTokensSoFar, Iterations, Paused uint64
 }

@@ -7,13 +7,11 @@ import (
 	"time"
 )
 
-// Workload configures the simulated clients. Zero fields default to DefaultWorkload,
-// except Rate and the shares.
+// Workload configures the clients. Zero fields but Rate and shares have defaults.
 type Workload struct {
 	// Rate is the mean number of requests per second; arrivals are a Poisson process.
 	Rate float64
-	// PromptTokens and OutputTokens are mean lengths in tokens; Spread is the
-	// sigma of the lognormal both are drawn from.
+	// These are mean lengths in tokens; Spread is the sigma of their lognormal.
 	PromptTokens, OutputTokens int
 	Spread                     float64
 	// MaxPrompt and MaxOutput cap the drawn lengths.
@@ -52,8 +50,7 @@ func setDefault[T comparable](field *T, value T) { *field = cmp.Or(*field, value
 // never is a time that never comes.
 const never = time.Duration(math.MaxInt64)
 
-// clients draws the requests to one replica. It has its own random source, so they do
-// not depend on the state of the server.
+// clients draws the requests to one replica, independent of the state of the server.
 type clients struct {
 	load Workload
 	rng  *rand.Rand
