@@ -2,8 +2,10 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -171,8 +173,12 @@ type gap struct {
 
 func lacks(reason, cure string, names ...string) gap { return gap{reason, cure, names} }
 
-// firstOf returns the first source of a capability that the page has.
+// firstOf returns the first source of a capability that the page has. Work stalls while requests
+// are in flight.
 func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
+	if name == CanStall && !p.showsInFlight() {
+		return target.Check{}, false
+	}
 	for _, s := range sources {
 		if s.name == name && !slices.ContainsFunc(s.signals, func(signal Signal) bool { return !p.Has(signal) }) {
 			return yes(s.reason), true
@@ -198,3 +204,47 @@ func (p *Page) judge(name string, sources []source, gaps ...gap) target.Check {
 
 // showsInFlight reports whether the page shows requests in flight.
 func (p *Page) showsInFlight() bool { return p.Has(RequestsActive) || p.Has(RequestsRunning) }
+
+// The checks of determinism: batches and GPUs change the order of sums, versions the kernels.
+const (
+	CheckOneInstance   = "one_instance"
+	CheckPinnedGPUs    = "gpus_pinned"
+	CheckNoBatching    = "no_dynamic_batching"
+	CheckSingleRequest = "single_request"
+	CheckVersions      = "versions_pinned"
+)
+
+// Pins are the versions of a replica that the operator declared or expects.
+type Pins struct{ EngineVersion, TRTLLMVersion bool }
+
+// Determinism checks whether equal requests get equal answers. What is not known is left out.
+func Determinism(e Engine, f *Facts, p *Page, pins Pins) []target.Check {
+	var open []string
+	if !pins.EngineVersion {
+		open = append(open, "engine_version")
+	}
+	if !pins.TRTLLMVersion && !e.data().noTRTLLM {
+		open = append(open, "trtllm_version")
+	}
+	versions := target.Passed(CheckVersions, "its versions are declared or expected")
+	if len(open) > 0 {
+		versions = target.Failed(CheckVersions, "declare or expect "+strings.Join(open, " and "), "")
+	}
+	return append(e.Determinism(f, p), versions)
+}
+
+// admitsOne checks that one request is batched at a time; known is false without a limit.
+func admitsOne(p *Page) (check target.Check, known bool) {
+	limit, known := p.Value(RequestsLimit)
+	if !known {
+		return check, false
+	}
+	reason := fmt.Sprintf("the executor admits %.0f requests at once", limit)
+	if limit != 1 {
+		return target.Failed(CheckSingleRequest, reason+oneInFlight, ""), true
+	}
+	return target.Passed(CheckSingleRequest, reason), true
+}
+
+// oneInFlight is the remedy for requests that share a batch.
+const oneInFlight = "; let clients keep one request in flight, or set the largest batch of the engine to 1"

@@ -153,8 +153,7 @@ func Hint(ctx context.Context, client Client, address string) string {
 	return ""
 }
 
-// FromEmptyPage detects the kind of a server whose page has no samples: the only kind with an empty
-// page at its path, unless the address answers every path like that.
+// FromEmptyPage detects the only kind with an empty page at the path, unless all paths are so.
 func FromEmptyPage(ctx context.Context, client Client, address, page string) Detection {
 	found := Detection{Kind: Unknown}
 	q := &questions{client: client, base: address}

@@ -176,19 +176,14 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 		says, page string
 		want       engine.Kind
 	}{
-		{"Triton", "nv_inference_count 1\n", engine.Triton},
-		{"a name in the first line", "trtllm_request_success_total 1\n", engine.TRTLLMServe},
 		{"a name in a later line", "x 1\nrequest_success_total{engine_type=\"undefined\"} 1\n", engine.TRTLLMServe},
 		{"a name that anybody may have", "x 1\nrequest_success_total{code=\"200\"} 1\n", engine.Unknown},
 		{"a family without samples", "# TYPE trtllm_request_queue_time_seconds histogram\n", engine.TRTLLMServe},
-		{"the first release", "e2e_request_latency_seconds_sum{engine_type=\"undefined\",model_name=\"undefined\"} 1\n", engine.TRTLLMServe},
 		{"its names without its labels", "e2e_request_latency_seconds_sum 1\nrequest_queue_time_seconds_sum 1\n", engine.Unknown},
 		{"a worker of Dynamo before its own series", "trtllm_request_success_total{engine_type=\"trtllm\"} 1\n", engine.Dynamo},
 		{"its label behind others", "trtllm_request_success_total{model_name=\"m\",engine_type=\"trtllm\"} 1\n", engine.Dynamo},
 		{"a tag of Triton that is called alike", "nv_inference_count{_engine_type=\"trtllm\",model=\"m\"} 1\n", engine.Triton},
 		{"trtllm-serve says another type", "trtllm_request_success_total{engine_type=\"pytorch\"} 1\n", engine.TRTLLMServe},
-		{"a worker of an older Dynamo", "trtllm:request_success_total 1\n", engine.Dynamo},
-		{"vLLM", "vllm:num_requests_running 1\n", engine.VLLM},
 		{"vLLM with several API processes before the first request", "# TYPE vllm:num_requests_running gauge\n", engine.VLLM},
 		{"SGLang", "# TYPE sglang:num_running_reqs gauge\n", engine.SGLang},
 		{"a name within a name", "my_nv_inference_count 1\nmy_trtllm_x 1\n", engine.Unknown},

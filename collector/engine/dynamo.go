@@ -214,7 +214,7 @@ func (*dynamo) judgeWorker(name string, k *Knowledge) target.Check {
 	case name == CanKVReuse && p.readsFrom(dynamoComponent, KVHitRatio):
 		return yes("dynamo_component_kv_cache_hit_rate, of each rank")
 	case in == nil:
-		return p.judge(name, dynamoMockSources(p), lacks("the page has no families of an engine: they appear with its first request, if they are on", cureEngines))
+		return p.judge(name, dynamoMockSources(), lacks("the page has no families of an engine: they appear with its first request, if they are on", cureEngines))
 	}
 	c := in.judge(name, k)
 	switch {
@@ -228,8 +228,8 @@ func (*dynamo) judgeWorker(name string, k *Knowledge) target.Check {
 }
 
 // dynamoMockSources returns the sources of a worker with the mock engine.
-func dynamoMockSources(p *Page) []source {
-	sources := []source{
+func dynamoMockSources() []source {
+	return []source{
 		from(CanQueue, "what waits in the engine, num_requests_waiting", RequestsWaiting),
 		from(CanRunning, "what runs in the engine, num_requests_running", RequestsRunning),
 		from(CanTTFT, "time_to_first_token_seconds of the engine", FirstToken),
@@ -238,11 +238,8 @@ func dynamoMockSources(p *Page) []source {
 		from(CanE2E, "e2e_request_latency_seconds of the engine", RequestDuration),
 		from(CanQuantiles, "histograms", RequestDuration),
 		from(CanKVCache, "kv_cache_usage_perc of the engine, 0 to 1 despite its name", KVUtilization),
+		from(CanStall, serveStands, RequestDuration),
 	}
-	if p.showsInFlight() {
-		sources = append(sources, from(CanStall, "requests that end while others run for more than twice as long as the longest seen", RequestDuration))
-	}
-	return sources
 }
 
 // judgeFrontend judges a frontend.
@@ -256,9 +253,7 @@ func judgeFrontend(name string, p *Page) target.Check {
 		from(CanTPOT, "inter_token_latency_seconds, token by token", InterToken),
 		from(CanE2E, "request_duration_seconds, errors included", RequestDuration),
 		from(CanQuantiles, "histograms", RequestDuration),
-	}
-	if p.showsInFlight() {
-		sources = append(sources, from(CanStall, "output_tokens_total, while requests are in flight", GenerationTokens))
+		from(CanStall, "output_tokens_total, while requests are in flight", GenerationTokens),
 	}
 	switch {
 	case name != CanOutcomes:

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -25,15 +28,13 @@ type Engine interface {
 	MetricsPath() string
 	// APIPort returns the port of the HTTP API, given the port of the page.
 	APIPort(metrics int) int
-	// GRPCPort returns the port of the gRPC API, given the port of the page; ok is false for kinds
-	// without one.
+	// GRPCPort returns the port of the gRPC API, given that of the page; ok is false without one.
 	GRPCPort(metrics int) (port int, ok bool)
 	// SamePort reports whether page and API share a port.
 	SamePort() bool
 	// EmptyPage reports whether a page without samples is valid.
 	EmptyPage() bool
-	// MissingPageHint explains why a server of the kind may have no page; empty when there is
-	// nothing to explain.
+	// MissingPageHint explains why a server of the kind may have no page; may be empty.
 	MissingPageHint() string
 
 	// Ask asks the API about version and models. A request that fails costs only its own fact. If
@@ -42,18 +43,14 @@ type Engine interface {
 	Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts
 	// Health asks the API whether the server is live and ready.
 	Health(ctx context.Context, client Client, address string) Health
-	// ReadyPath returns an API path that answers 200 only while the last result of Health still
-	// holds; empty for kinds without one.
+	// ReadyPath returns a path that answers 200 only while the result of Health holds, or "".
 	ReadyPath() string
-	// Unserved explains why a ready server serves none of its models; empty when it serves one, or
-	// when that is not known.
+	// Unserved explains why a ready server serves none of its models; empty if it may serve one.
 	Unserved(p *Page, f *Facts, models []ModelState) string
-	// IterationsPath returns the API path of iteration statistics; empty for kinds without them.
-	// Reading takes rows away from other readers.
+	// IterationsPath returns the API path of iteration statistics, which have one reader, or "".
 	IterationsPath() string
-	// StockVersion returns the TensorRT-LLM version of the server's stock image; empty when no
-	// table lists it or nothing shows that TensorRT-LLM is in use. none explains that the release
-	// has no such image.
+	// StockVersion returns the TensorRT-LLM version of the server's stock image, if it is listed and
+	// in use. none explains that the release has no such image.
 	StockVersion(f *Facts, p *Page) (version, none string)
 
 	// Meanings returns the meanings of the kind's series.
@@ -62,25 +59,21 @@ type Engine interface {
 	Answers() []Signal
 	// Quirks returns the quirks of a page, or the usual ones of the kind for nil.
 	Quirks(p *Page) Quirks
-	// CountsFailures reports whether the page counts every failed request. Servers that count
-	// failures by model are judged by the model instead.
+	// CountsFailures reports whether the page counts failed requests other than by model.
 	CountsFailures(p *Page) bool
 	// Tier returns the server's position in a pool with a router. The page is not nil.
 	Tier(p *Page) Tier
 
 	// Generation names the set of series that the page shows, with the reason. The page is not nil.
 	Generation(p *Page, f *Facts) (Generation, string)
-	// Determinism checks whether the server's configuration makes equal requests give equal
-	// answers. Checks without evidence are left out.
+	// Determinism returns the checks of whether equal requests get equal answers.
 	Determinism(f *Facts, p *Page) []target.Check
-	// Stream returns how to request a streamed answer, or why not to. version is the server's own;
-	// it may be empty or "unknown".
+	// Stream returns how to request a streamed answer, or why not to, by the server's version.
 	Stream(version string, p *Page) (s Stream, why string)
 
 	// data returns the constants of the kind.
 	data() *base
-	// judge judges one of [CapabilityNames]; see [Capabilities] for those that are judged alike for
-	// all kinds.
+	// judge judges one of [CapabilityNames] but those that are judged alike for all kinds.
 	judge(name string, k *Knowledge) target.Check
 	// identify sends requests that only this kind answers, and returns what shows the kind; empty
 	// when the server is of another. A kind without marks is compared only with the kinds whose
@@ -98,16 +91,15 @@ type Engine interface {
 type Stream struct {
 	// Generate is true for Triton's generate_stream, false for the OpenAI API.
 	Generate bool
-	// Usage and Seed allow stream_options and seed in requests to the OpenAI API. trtllm-serve
-	// rejects unknown keys (openai_protocol.py, extra="forbid") and knows both; NIM 1.x contains a
-	// vLLM that rejects stream_options.
+	// Usage and Seed allow stream_options and seed. trtllm-serve rejects unknown keys
+	// (openai_protocol.py, extra="forbid") and knows both; the vLLM of NIM 1.x rejects
+	// stream_options.
 	Usage, Seed bool
 	// IgnoreEOS allows ignore_eos.
 	IgnoreEOS bool
 }
 
-// Client sends one request to a server's API and returns the status and at most limit bytes of the
-// body.
+// Client sends a request to a server's API and returns status and at most limit bytes of the body.
 type Client interface {
 	Do(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
 }
@@ -120,8 +112,7 @@ const answerLimit = 4 << 20
 //nolint:gochecknoglobals // constant once the program has started.
 var registry []Engine
 
-// register adds a kind to the registry. It returns the kind so that a package-level variable can
-// call it.
+// register adds a kind to the registry, and returns it to the variable that calls it.
 func register(e Engine) Engine { //nolint:unparam // Without a result it could not be called there.
 	registry = append(registry, e)
 	slices.SortFunc(registry, func(a, b Engine) int { return strings.Compare(string(a.Kind()), string(b.Kind())) })
@@ -138,4 +129,203 @@ func ByName(kind string) (e Engine, ok bool) {
 		return nil, false
 	}
 	return registry[i], true
+}
+
+// base holds the constants of a kind and has defaults for Engine. Kinds embed it.
+type base struct {
+	kind Kind
+	path string
+	// api and grpc are offsets from the port of the page; grpc is 0 without gRPC.
+	api, grpc int
+	// ready is the API path that answers 200 while the server is ready, live the one for liveness:
+	// equal to ready if any answer shows that it is live, empty for none.
+	ready, live string
+	// versionPath and versionKey locate the version in the API.
+	versionPath, versionKey string
+	// iterations is the API path of iteration statistics.
+	iterations string
+	// owner is the owned_by of listed models that identifies the kind; may be empty.
+	owner string
+	// These explain why it cannot stream, why it may have no page, and how to read its readiness.
+	noStream, noPage, healthNote string
+	emptyPage                    bool
+
+	// marks identify the kind on a page; one with the page of pagesOf is identified by its API.
+	marks   []mark
+	pagesOf []Kind
+	// priority orders detection: kinds with a higher one are looked for first.
+	priority int
+
+	answers []Signal
+	quirks  Quirks
+	stream  Stream
+	// noTRTLLM is true for kinds that never contain TensorRT-LLM.
+	noTRTLLM bool
+	// prefixes lists prefixes of names that are watched although no rule reads them.
+	prefixes []string
+	// wrapper is the prefix of series measured around a model, which do not show how it treats
+	// requests; inner that of an engine inside, to which models hand over requests.
+	wrapper, inner string
+	// engines lists the kinds whose page the server may pass on, in order of preference.
+	engines []Kind
+	// noModel is the name under which it counts requests for models that it does not serve.
+	noModel string
+}
+
+func (b *base) data() *base { return b }
+
+func (b *base) Kind() Kind                               { return b.kind }
+func (b *base) MetricsPath() string                      { return b.path }
+func (b *base) APIPort(metrics int) int                  { return metrics + b.api }
+func (b *base) GRPCPort(metrics int) (port int, ok bool) { return metrics + b.grpc, b.grpc != 0 }
+func (b *base) SamePort() bool                           { return b.api == 0 }
+func (b *base) ReadyPath() string                        { return b.ready }
+func (b *base) EmptyPage() bool                          { return b.emptyPage }
+func (b *base) MissingPageHint() string                  { return b.noPage }
+func (b *base) IterationsPath() string                   { return b.iterations }
+func (b *base) Answers() []Signal                        { return b.answers }
+func (b *base) Quirks(*Page) Quirks                      { return b.quirks }
+func (b *base) Stream(string, *Page) (Stream, string)    { return b.stream, b.noStream }
+
+func (*base) StockVersion(*Facts, *Page) (version, none string) { return "", "" }
+func (*base) Unserved(*Page, *Facts, []ModelState) string       { return "" }
+func (*base) CountsFailures(p *Page) bool                       { return p.Has(RequestsFailed) }
+func (*base) Tier(*Page) Tier                                   { return "" }
+func (*base) Meanings() []Meaning                               { return nil }
+func (*base) Generation(*Page, *Facts) (Generation, string)     { return "", "" }
+func (*base) Determinism(*Facts, *Page) []target.Check          { return nil }
+func (*base) hint(context.Context, *questions) string           { return "" }
+
+// identify implements Engine for servers with a version whose list of models names them as owner.
+func (b *base) identify(ctx context.Context, q *questions) string {
+	if b.owner == "" || b.versionPath == "" {
+		return ""
+	}
+	if list, _ := q.models(ctx); !strings.HasPrefix(list.owner(), b.owner) || q.version(ctx) == "" {
+		return ""
+	}
+	return "/v1/models lists models owned by " + b.owner + ", and /version answers"
+}
+
+// Ask implements Engine for servers with OpenAI's list of models, and perhaps a version.
+func (b *base) Ask(ctx context.Context, client Client, address string, _ func(Facts)) Facts {
+	var f Facts
+	if b.kind == Unknown {
+		return f
+	}
+	q := &questions{client: client, base: address}
+	if b.versionPath != "" {
+		v, _ := q.text(ctx, b.versionPath, b.versionKey)
+		f.EngineVersion = plainVersion(v)
+		f.Confirmed = b.owner == "" && f.EngineVersion != ""
+	}
+	q.askModels(ctx, b.owner, &f)
+	return f
+}
+
+func (b *base) Health(ctx context.Context, client Client, address string) Health {
+	if b.ready == "" {
+		return Health{}
+	}
+	h, _ := readiness(ctx, client, address+b.ready)
+	switch b.live {
+	case "":
+	case b.ready:
+		h.liveIfAnswered()
+	default:
+		live, _ := readiness(ctx, client, address+b.live)
+		live.liveIfAnswered()
+		h.Live, h.LiveKnown = live.API == APIReady, live.LiveKnown
+	}
+	return h
+}
+
+// judge implements Engine for servers that show nothing.
+func (*base) judge(_ string, k *Knowledge) target.Check {
+	return k.config(no("this kind of server does not expose its config", ""))
+}
+
+// arrange implements Engine: series without a model belong to the only one. Clients call the first
+// model that is listed, since adapters follow their model.
+func (*base) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
+	if len(named.Names) == 1 {
+		t.fallback = named.Names[0]
+	}
+	if len(facts) > 0 {
+		t.first = facts[0].Name
+	}
+}
+
+// None returns the engine of unrecognized servers: their page is passed on, nothing is derived.
+func None() Engine {
+	return &base{kind: Unknown, path: "/metrics", noStream: "the server was not recognised yet"}
+}
+
+// shell is a server around another engine, whose series it shows too. Methods that depend on the
+// page delegate to it; kinds that embed shell handle pages without one.
+type shell struct{ base }
+
+// engineInside returns the first of base.engines whose mark begins a name that is not the server's
+// own, or nil. A Triton inside may itself show names of vLLM.
+func engineInside(e Engine, series []labels.Labels) Engine {
+	for _, kind := range e.data().engines {
+		in, ok := ByName(string(kind))
+		if ok && slices.ContainsFunc(series, func(lset labels.Labels) bool {
+			name := lset.Get(model.MetricNameLabel)
+			own := func(m mark) bool { return strings.HasPrefix(name, m.text) }
+			return strings.HasPrefix(name, in.data().marks[0].text) && !slices.ContainsFunc(e.data().marks, own)
+		}) {
+			return in
+		}
+	}
+	return nil
+}
+
+// meaningsWith returns the meanings that apply with that engine inside; all of them if no name
+// identifies it, as when its statistics are off.
+func meaningsWith(meanings []Indexed, in Engine) []Indexed {
+	other := func(m Indexed) bool { return m.Inside != "" && in.Kind() != m.Inside }
+	if in == nil || !slices.ContainsFunc(meanings, other) {
+		return meanings
+	}
+	return slices.DeleteFunc(slices.Clone(meanings), other)
+}
+
+// withEngines appends the meanings of every engine that may be inside.
+func (s *shell) withEngines(own []Meaning) []Meaning {
+	for _, kind := range s.engines {
+		e, _ := ByName(string(kind))
+		for _, m := range e.Meanings() {
+			m.Inside = kind
+			own = append(own, m)
+		}
+	}
+	return own
+}
+
+// inside returns the engine inside, or the defaults for pages without one.
+func (s *shell) inside(p *Page) Engine {
+	if in := p.Inside(); in != nil {
+		return in
+	}
+	return &s.base
+}
+
+func (s *shell) Quirks(p *Page) Quirks       { return s.inside(p).Quirks(p) }
+func (s *shell) CountsFailures(p *Page) bool { return s.inside(p).CountsFailures(p) }
+
+func (s *shell) Unserved(p *Page, f *Facts, models []ModelState) string {
+	return s.inside(p).Unserved(p, f, models)
+}
+
+func (s *shell) Determinism(f *Facts, p *Page) []target.Check {
+	return s.inside(p).Determinism(f, p)
+}
+
+func (s *shell) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
+	if in, ok := ByName(string(named.Inside)); ok {
+		in.arrange(t, named, facts)
+		return
+	}
+	s.base.arrange(t, named, facts)
 }

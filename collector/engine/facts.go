@@ -214,8 +214,7 @@ func (b *base) agree(p *Page, f *Facts) Trust {
 	return TrustUnknown
 }
 
-// sameModel reports whether two names denote one model: some servers list the base name of a path
-// that their page has in full, and some pages are in lower case.
+// sameModel reports whether two names are one model: a path or its base, in any case.
 func sameModel(a, b string) bool {
 	return strings.EqualFold(a, b) || strings.EqualFold(path.Base(a), path.Base(b)) && (path.IsAbs(a) || path.IsAbs(b))
 }

@@ -10,13 +10,6 @@ import (
 
 func TestWhetherAnAPIIsThatOfAPage(t *testing.T) {
 	t.Parallel()
-	models := func(names ...string) []engine.ModelFacts {
-		var all []engine.ModelFacts
-		for _, name := range names {
-			all = append(all, engine.ModelFacts{Name: name, State: engine.ModelReady})
-		}
-		return all
-	}
 	const vllm, serve, dynamo = "vllm:num_requests_running{model_name=\"", "trtllm_request_success_total{model_name=\"", "dynamo_frontend_requests_total{model=\""
 	for _, c := range []struct {
 		says  string
@@ -26,22 +19,20 @@ func TestWhetherAnAPIIsThatOfAPage(t *testing.T) {
 		want  engine.Trust
 	}{
 		{"nothing was answered", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{}, engine.TrustUnknown},
-		{"a page without models", engine.VLLM, "python_info 1\n", engine.Facts{Confirmed: true, Listed: true, Models: models("m")}, engine.TrustUnknown},
-		{"one of two models is that of the page", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: models("m", "adapter")}, engine.TrustYes},
-		{"the same model of nobody known", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Listed: true, Models: models("m")}, engine.TrustUnknown},
-		{"other models", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: models("n")}, engine.TrustNo},
-		{"the last part of a path", engine.TRTLLMServe, serve + "/models/Llama-3\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: models("Llama-3")}, engine.TrustYes},
-		{"the last part of a name of two", engine.VLLM, vllm + "a/llama\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: models("b/llama")}, engine.TrustNo},
-		{"a page that names no model by its name", engine.TRTLLMServe, serve + "undefined\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: models("m")}, engine.TrustUnknown},
-		{"small letters on the page, and names that clients made up", engine.Dynamo, dynamo + "qwen/qwen3\"} 0\n" + dynamo + "unknown_model\"} 0\n" + dynamo + "x\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: models("Qwen/Qwen3")}, engine.TrustYes},
-		{"only requests for models that nobody serves", engine.Dynamo, dynamo + "unknown_model\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: models("m")}, engine.TrustUnknown},
+		{"a page without models", engine.VLLM, "python_info 1\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
+		{"one of two models is that of the page", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m", "adapter")}, engine.TrustYes},
+		{"the same model of nobody known", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Listed: true, Models: named("m")}, engine.TrustUnknown},
+		{"other models", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("n")}, engine.TrustNo},
+		{"the last part of a path", engine.TRTLLMServe, serve + "/models/Llama-3\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("Llama-3")}, engine.TrustYes},
+		{"the last part of a name of two", engine.VLLM, vllm + "a/llama\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("b/llama")}, engine.TrustNo},
+		{"a page that names no model by its name", engine.TRTLLMServe, serve + "undefined\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
+		{"small letters on the page, and names that clients made up", engine.Dynamo, dynamo + "qwen/qwen3\"} 0\n" + dynamo + "unknown_model\"} 0\n" + dynamo + "x\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("Qwen/Qwen3")}, engine.TrustYes},
+		{"only requests for models that nobody serves", engine.Dynamo, dynamo + "unknown_model\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
 		{"a Triton without models", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true}, engine.TrustYes},
-		{"a Triton whose page counts no requests", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: models("m")}, engine.TrustUnknown},
+		{"a Triton whose page counts no requests", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
 		{"a Triton that lists a model which is gone from its page", engine.Triton, "nv_inference_request_failure{model=\"m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "m", State: engine.ModelUnavailable}}}, engine.TrustYes},
 	} {
-		e, ok := engine.ByName(string(c.kind))
-		require.True(t, ok)
-		require.Equal(t, c.want, engine.Agree(e, readPage(t, c.kind, []byte(c.page)), &c.facts), c.says)
+		require.Equal(t, c.want, engine.Agree(engineOf(t, c.kind), readPage(t, c.kind, []byte(c.page)), &c.facts), c.says)
 	}
 }
 
@@ -67,10 +58,6 @@ func TestWhereAServerHasItsPageAndItsAPI(t *testing.T) {
 		{engine.Unknown, "/v1/metrics", ""},
 		{engine.Unknown, "/b/metrics", "/b"},
 	} {
-		e, ok := engine.ByName(string(c.kind))
-		if !ok {
-			e = engine.None()
-		}
-		require.Equal(t, c.want, engine.BasePath(e, c.page), "%s at %s", c.kind, c.page)
+		require.Equal(t, c.want, engine.BasePath(engineOf(t, c.kind), c.page), "%s at %s", c.kind, c.page)
 	}
 }

@@ -363,8 +363,7 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, ok := engine.ByName(string(engine.Triton))
-				require.True(t, ok)
+				e := engineOf(t, engine.Triton)
 				ctx, cancel := context.WithTimeout(t.Context(), round)
 				defer cancel()
 				start := time.Now()

@@ -18,7 +18,8 @@ import (
 func TestModelsThatAreNotReadyAreNamed(t *testing.T) {
 	for _, c := range []struct{ says, index, want string }{
 		{"all are ready", `[{"name":"a","version":"1","state":"READY"}]`, "the API answers 200"},
-		{"one was never loaded", `[{"name":"a","version":"1","state":"READY"},{"name":"b"}]`, "the API answers 200"},
+		{"one was never loaded, one has no name", `[{"name":"a","version":"1","state":"READY"},{"name":"b"},{"name":"","version":"1","state":"READY"}]`, "the API answers 200"},
+		{"one failed", `[{"name":"b","version":"2","state":"UNAVAILABLE","reason":"no memory"}]`, "the API answers 200; not loaded: b (no memory)"},
 		{"an older version gave way", `[{"name":"a","version":"1","state":"UNAVAILABLE","reason":"unloaded"},{"name":"a","version":"2","state":"READY"}]`, "the API answers 200"},
 		{
 			"the model and the ensemble over it are going", // Triton 2.51, while tensorrt_llm unloads.
@@ -38,20 +39,15 @@ func TestModelsThatAreNotReadyAreNamed(t *testing.T) {
 		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			e, ok := engine.ByName(string(engine.Triton))
-			require.True(t, ok)
+			e := engineOf(t, engine.Triton)
 			server := answers{"/v2/health/ready": "", "/v2/health/live": "", "/v2/repository/index": c.index}
-			require.Equal(t, c.want, e.Health(t.Context(), server, "http://server").Detail)
+			h := e.Health(t.Context(), server, "http://server")
+			require.Equal(t, c.want, h.Detail)
+			for _, m := range h.Models {
+				require.True(t, m.Name != "" && m.State != "", "what was never loaded is none")
+			}
 		})
 	}
-}
-
-// failing is a client whose requests all fail alike.
-type failing struct{ err error }
-
-// Do implements engine.Client.
-func (f failing) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
-	return 0, nil, nil, f.err
 }
 
 func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
@@ -70,9 +66,8 @@ func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
 		{"it speaks something else", errors.New("malformed HTTP response"), engine.APIFailed, "the API does not answer"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			e, ok := engine.ByName(string(engine.Triton))
-			require.True(t, ok)
-			h := e.Health(t.Context(), failing{fmt.Errorf("scrape: %w", c.err)}, "http://server")
+			e := engineOf(t, engine.Triton)
+			h := e.Health(t.Context(), said{err: fmt.Errorf("scrape: %w", c.err)}, "http://server")
 			require.Equal(t, c.want, h.API)
 			require.True(t, strings.HasPrefix(h.Detail, c.detail), h.Detail)
 			require.False(t, h.LiveKnown)
@@ -82,8 +77,7 @@ func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
 
 func TestAServerThatIsNotLiveIsNotAskedForItsModels(t *testing.T) {
 	// The index of Triton 2.36 does not answer while it exits.
-	e, ok := engine.ByName(string(engine.Triton))
-	require.True(t, ok)
+	e := engineOf(t, engine.Triton)
 	server := &recorder{Client: said{status: http.StatusBadRequest}}
 	h := e.Health(t.Context(), server, "http://server")
 	require.Equal(t, engine.APINotReady, h.API)
@@ -92,18 +86,19 @@ func TestAServerThatIsNotLiveIsNotAskedForItsModels(t *testing.T) {
 	require.Equal(t, []string{"/v2/health/ready", "/v2/health/live"}, server.paths)
 }
 
-// said is a server that answers every request alike.
+// said is a server that answers every request alike, with an error if err is set.
 type said struct {
 	status int
 	state  string
 	body   string
+	err    error
 }
 
 // Do implements engine.Client.
 func (s said) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
 	header := http.Header{}
 	header.Set("X-Trtllm-Server-State", s.state)
-	return s.status, header, []byte(s.body), nil
+	return s.status, header, []byte(s.body), s.err
 }
 
 func TestHealthByStatus(t *testing.T) {
@@ -113,17 +108,17 @@ func TestHealthByStatus(t *testing.T) {
 		want   engine.APIState
 		detail string
 	}{
-		{said{200, "", ""}, engine.APIReady, "the API answers 200"},
-		{said{400, "", ""}, engine.APINotReady, "the API answers Bad Request"},
-		{said{500, "", ""}, engine.APINotReady, "the API answers Internal Server Error"},
-		{said{503, "", ""}, engine.APINotReady, "the API answers Service Unavailable"},
-		{said{401, "", "no"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no)"},
-		{said{403, "", `{"error":"expecting header"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (expecting header)"},
-		{said{403, "", `{"detail":"` + strings.Repeat("x", 121) + `"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (" + strings.Repeat("x", 120) + ")"},
-		{said{403, "", "no\n\tright \xff"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no right ?)"},
-		{said{403, "", "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (x" + strings.Repeat("é", 59) + ")"},
-		{said{404, "", ""}, engine.APIFailed, "the API answers Not Found to http://server/"},
-		{said{599, "", ""}, engine.APIFailed, "the API answers 599 to http://server/"},
+		{said{status: 200}, engine.APIReady, "the API answers 200"},
+		{said{status: 400}, engine.APINotReady, "the API answers Bad Request"},
+		{said{status: 500}, engine.APINotReady, "the API answers Internal Server Error"},
+		{said{status: 503}, engine.APINotReady, "the API answers Service Unavailable"},
+		{said{status: 401, body: "no"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no)"},
+		{said{status: 403, body: `{"error":"expecting header"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (expecting header)"},
+		{said{status: 403, body: `{"detail":"` + strings.Repeat("x", 121) + `"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (" + strings.Repeat("x", 120) + ")"},
+		{said{status: 403, body: "no\n\tright \xff"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no right ?)"},
+		{said{status: 403, body: "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (x" + strings.Repeat("é", 59) + ")"},
+		{said{status: 404}, engine.APIFailed, "the API answers Not Found to http://server/"},
+		{said{status: 599}, engine.APIFailed, "the API answers 599 to http://server/"},
 	} {
 		for _, kind := range kinds {
 			h := engineOf(t, kind).Health(t.Context(), c.server, "http://server")
@@ -168,7 +163,7 @@ func TestWhoSaysThatItIsLive(t *testing.T) {
 	}
 	for _, kind := range []engine.Kind{engine.Triton, engine.NIM, engine.TritonOpenAI, engine.TRTLLMServe, engine.VLLM, engine.SGLang, engine.Dynamo} {
 		for _, err := range []error{syscall.ECONNREFUSED, context.DeadlineExceeded} {
-			require.Equal(t, silent, says(engineOf(t, kind).Health(t.Context(), failing{err}, "http://server")), kind)
+			require.Equal(t, silent, says(engineOf(t, kind).Health(t.Context(), said{err: err}, "http://server")), kind)
 		}
 	}
 }
@@ -181,21 +176,10 @@ func TestAServerThatLoadsItsEngineSaysSo(t *testing.T) {
 	}
 	require.False(t, serve.Health(t.Context(), said{status: 503, state: "ready"}, "http://server").Starting)
 	require.False(t, serve.Health(t.Context(), said{status: 200, state: "starting"}, "http://server").Starting, "it is ready")
-	h := serve.Health(t.Context(), failing{syscall.ECONNREFUSED}, "http://server")
+	h := serve.Health(t.Context(), said{err: syscall.ECONNREFUSED}, "http://server")
 	require.Equal(t, engine.APIRefused, h.API)
 	require.False(t, h.Live)
 	require.False(t, engineOf(t, engine.NIM).Health(t.Context(), said{status: 503, state: "starting"}, "http://server").Starting, "nobody else says it so")
-}
-
-func TestModelsOfTheIndex(t *testing.T) {
-	server := answers{"/v2/health/ready": "", "/v2/health/live": "", "/v2/repository/index": `[
-		{"name":"a","version":"1","state":"READY"},{"name":"b","version":"2","state":"UNAVAILABLE","reason":"no memory"},
-		{"name":"never loaded"},{"name":"","version":"1","state":"READY"}]`}
-	h := engineOf(t, engine.Triton).Health(t.Context(), server, "http://server")
-	require.Equal(t, []engine.ModelState{
-		{Name: "a", Version: "1", State: "READY"}, {Name: "b", Version: "2", State: "UNAVAILABLE", Reason: "no memory"},
-	}, h.Models)
-	require.Equal(t, "the API answers 200; not loaded: b (no memory)", h.Detail)
 }
 
 func TestWhereHealthIsAskedFor(t *testing.T) {

@@ -103,13 +103,7 @@ func TestNothingIsAskedOfAServerThatWasNotRecognised(t *testing.T) {
 	require.Empty(t, asked.paths)
 	require.Empty(t, none.Meanings())
 	page := readPage(t, engine.Unknown, []byte("vllm:num_requests_running{model_name=\"m\"} 1\n"))
-	generation, why := none.Generation(page, nil)
-	require.Empty(t, generation)
-	require.Empty(t, why)
 	require.Nil(t, engine.Capabilities(none, &engine.Knowledge{Page: page}))
-	require.Empty(t, none.Determinism(nil, page))
-	version, _ := none.StockVersion(&engine.Facts{EngineVersion: "2.64.0"}, nil)
-	require.Empty(t, version)
 }
 
 func TestKindsThatShareAPageAreAlike(t *testing.T) {

@@ -100,6 +100,14 @@ func engineOf(t *testing.T, kind engine.Kind) engine.Engine {
 	return e
 }
 
+// named returns loaded models whose configs are not known.
+func named(names ...string) (all []engine.ModelFacts) {
+	for _, name := range names {
+		all = append(all, engine.ModelFacts{Name: name, State: engine.ModelReady})
+	}
+	return all
+}
+
 // readPage reads a page as the collector does.
 func readPage(t *testing.T, kind engine.Kind, body []byte) *engine.Page {
 	t.Helper()

@@ -73,8 +73,7 @@ type Meaning struct {
 	Inside Kind
 	// Rank is the label of data-parallel ranks, which have requests of their own.
 	Rank string
-	// Signal is the signal. Shift is the number of decimal places by which values move to become
-	// seconds, bytes, joules or a ratio: 6 for microseconds.
+	// Signal is the signal, Shift the power of 10 by which values become base units: 6 for us.
 	Signal Signal
 	Shift  int
 

@@ -8,8 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// NIM is NIM for LLMs, a shell around an engine: 1.x has names of its own, 2.x passes on the page
-// of vLLM or SGLang (documentation of 2.0.0 to 2.1.4).
+// NIM is NIM for LLMs: 1.x has names of its own, 2.x those of vLLM or SGLang (2.0.0 to 2.1.4).
 const NIM Kind = "nim"
 
 // The version is NIM's own, not TensorRT-LLM's.

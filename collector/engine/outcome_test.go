@@ -75,16 +75,23 @@ func TestEveryCounterOfEndedRequestsSaysWhatBecameOfThem(t *testing.T) {
 }
 
 func TestServersThatHaveAPlaceBehindOrBeforeARouter(t *testing.T) {
-	front, worker := "dynamo_frontend_disconnected_clients 0\n", "dynamo_component_uptime_seconds 3\n"
-	require.Equal(t, engine.TierFrontend, engineOf(t, engine.Dynamo).Tier(readPage(t, engine.Dynamo, []byte(front))))
-	require.Equal(t, engine.TierWorker, engineOf(t, engine.Dynamo).Tier(readPage(t, engine.Dynamo, []byte(worker))))
-	require.Empty(t, engineOf(t, engine.Triton).Tier(readPage(t, engine.Triton, []byte("nv_x 1\n"))))
-	require.True(t, engineOf(t, engine.Dynamo).CountsFailures(readPage(t, engine.Dynamo, []byte(front))), "by labels that come with the first")
-	require.False(t, engineOf(t, engine.Dynamo).CountsFailures(readPage(t, engine.Dynamo, []byte(worker))))
-	serve := engineOf(t, engine.TRTLLMServe)
-	require.False(t, serve.CountsFailures(readPage(t, engine.TRTLLMServe, []byte("request_success_total{finished_reason=\"stop\"} 3\n"))), "1.1 and 1.2 have no counter of errors")
-	require.True(t, serve.CountsFailures(readPage(t, engine.TRTLLMServe, []byte("trtllm_prompt_cached_tokens_total 0\n"))))
-	require.True(t, serve.CountsFailures(readPage(t, engine.TRTLLMServe, []byte("trtllm_request_error_total{http_code=\"500\"} 1\n"))))
+	for _, c := range []struct {
+		kind   engine.Kind
+		page   string
+		tier   engine.Tier
+		counts bool
+	}{
+		{engine.Dynamo, "dynamo_frontend_disconnected_clients 0\n", engine.TierFrontend, true}, // By labels that come with the first.
+		{engine.Dynamo, "dynamo_component_uptime_seconds 3\n", engine.TierWorker, false},
+		{engine.Triton, "nv_x 1\n", "", false},
+		{engine.TRTLLMServe, "request_success_total{finished_reason=\"stop\"} 3\n", "", false}, // 1.1 and 1.2 have no counter of errors.
+		{engine.TRTLLMServe, "trtllm_prompt_cached_tokens_total 0\n", "", true},
+		{engine.TRTLLMServe, "trtllm_request_error_total{http_code=\"500\"} 1\n", "", true},
+	} {
+		page := readPage(t, c.kind, []byte(c.page))
+		require.Equal(t, c.tier, engineOf(t, c.kind).Tier(page), c.page)
+		require.Equal(t, c.counts, engineOf(t, c.kind).CountsFailures(page), c.page)
+	}
 }
 
 func TestAServerThatIsReadyAndServesNoLLM(t *testing.T) {

@@ -338,8 +338,7 @@ type Process struct {
 // startJitter is how far readings of a start may differ, in seconds: clocks are adjusted.
 const startJitter = 2
 
-// SameAs reports whether both are one process; known is false if they do not tell. Close start
-// times tell nothing: the workers of one server start together.
+// SameAs reports whether both are one process. Equal starts tell nothing: workers start together.
 func (p Process) SameAs(other Process) (same, known bool) {
 	switch {
 	case p.ID != "" && other.ID != "":

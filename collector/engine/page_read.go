@@ -139,9 +139,8 @@ func (c *content) readInfo(s Signal, name string, lset labels.Labels) {
 	}
 }
 
-// ModelLabels returns the labels by which servers name a model; the first that a series has counts.
-// trtllm-serve sets model_name, and to model the path from which it was loaded (collector.py,
-// trtllm_model_config_info).
+// ModelLabels returns the labels that name a model; the first counts. To model, trtllm-serve sets
+// the path from which it was loaded (collector.py, trtllm_model_config_info).
 func ModelLabels() []string { return []string{"model_name", "model"} }
 
 // modelOf returns the server's name of the model that a series belongs to.

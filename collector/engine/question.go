@@ -32,9 +32,8 @@ func (q *questions) get(ctx context.Context, path string, into any) ([]byte, boo
 	return q.put(ctx, http.MethodGet, path, into)
 }
 
-// put sends a request, decodes the answer into a value, and returns its text; false unless the
-// answer is 200 and JSON of the expected type. Single fields of a wrong type are ignored. A request
-// may take half of the remaining time, so that one that hangs leaves time for the others.
+// put sends a request, decodes the answer and returns its text; false unless it is 200 and JSON of
+// the type, in which fields of a wrong type are ignored. It may take half of the time that is left.
 func (q *questions) put(ctx context.Context, method, path string, into any) ([]byte, bool) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc

@@ -45,8 +45,7 @@ func (s *sglang) identify(ctx context.Context, q *questions) string {
 	return ""
 }
 
-// Ask implements Engine. There is no /version. The request for the version comes last, since it
-// hangs while the scheduler does; older releases have it under another path.
+// Ask implements Engine. The version comes last, since it hangs while the scheduler does.
 func (s *sglang) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
 	var f Facts
 	q := &questions{client: client, base: address}
@@ -112,7 +111,7 @@ func (*sglang) judge(name string, k *Knowledge) target.Check {
 		from(CanTPOT, "inter_token_latency_seconds, token by token; several that arrive at once count with their mean", InterToken),
 		from(CanE2E, "e2e_request_latency_seconds, with requests of clients that left", RequestDuration),
 		from(CanQuantiles, "histograms, when a request ends", RequestDuration),
-		from(CanStall, "passes through the model, while requests run", RequestsRunning, EngineIterations),
+		from(CanStall, "passes through the model, while requests run", EngineIterations),
 		from(CanStall, "tokens, and requests that end, while others run", RequestsRunning),
 		from(CanKVCache, "kv_used_tokens of max_total_num_tokens", KVTokensUsed, KVTokensLimit),
 		from(CanKVCache, "token_usage, rounded to 2 digits", KVUtilization),

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 func TestHowServersStream(t *testing.T) {
@@ -49,12 +48,6 @@ func TestATritonThatASilentClientMayCrashIsNotAsked(t *testing.T) {
 
 func TestTheModelThatClientsCall(t *testing.T) {
 	ensemble := engine.ModelFacts{Name: "chat", Configured: true, Platform: "ensemble", Steps: []string{"pre", "llm"}}
-	model := func(names ...string) (all []engine.ModelFacts) {
-		for _, n := range names {
-			all = append(all, engine.ModelFacts{Name: n})
-		}
-		return all
-	}
 	for _, c := range []struct {
 		name   string
 		kind   engine.Kind
@@ -64,13 +57,13 @@ func TestTheModelThatClientsCall(t *testing.T) {
 		why    string
 	}{
 		{"nothing is known", engine.Triton, nil, nil, "", "no model of the server is known yet"},
-		{"the only model", engine.TRTLLMServe, nil, model("llama"), "llama", ""},
-		{"the ensemble by its config", engine.Triton, nil, append(model("pre", "llm"), ensemble), "chat", ""},
+		{"the only model", engine.TRTLLMServe, nil, named("llama"), "llama", ""},
+		{"the ensemble by its config", engine.Triton, nil, append(named("pre", "llm"), ensemble), "chat", ""},
 		{"the ensemble of the template, not its twin", engine.Triton, []string{"ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "ensemble", ""},
 		{"the BLS model alone", engine.Triton, []string{"preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "tensorrt_llm_bls", ""},
-		{"the names that an OpenAI frontend lists", engine.TritonOpenAI, nil, model("ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"), "ensemble", ""},
-		{"the model that is listed, not what the page names", engine.NIM, []string{"adapter"}, model("zephyr"), "zephyr", ""},
-		{"the base model before its adapters", engine.NIM, nil, model("zephyr", "adapter"), "zephyr", ""},
+		{"the names that an OpenAI frontend lists", engine.TritonOpenAI, nil, named("ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"), "ensemble", ""},
+		{"the model that is listed, not what the page names", engine.NIM, []string{"adapter"}, named("zephyr"), "zephyr", ""},
+		{"the base model before its adapters", engine.NIM, nil, named("zephyr", "adapter"), "zephyr", ""},
 		{"two models of one Triton", engine.Triton, []string{"bert", "resnet"}, nil, "", "clients may call any of bert, resnet; set canary.model"},
 		{"two deployments in one Triton", engine.Triton, nil, []engine.ModelFacts{
 			ensemble, {Name: "other", Configured: true, Platform: "ensemble", Steps: []string{"llm2"}}, {Name: "pre"}, {Name: "llm"}, {Name: "llm2"},
@@ -85,20 +78,15 @@ func TestTheModelThatClientsCall(t *testing.T) {
 }
 
 func TestTheCanaryIsASourceOfFirstTokensOnly(t *testing.T) {
-	page := readPage(t, engine.TritonOpenAI, []byte("# TYPE nv_inference_count counter\nnv_inference_count{model=\"m\",version=\"1\"} 1\n"))
-	told := func(canary bool) map[string]target.Check {
-		all := make(map[string]target.Check)
-		for _, c := range engine.Capabilities(engineOf(t, engine.TritonOpenAI), &engine.Knowledge{Page: page, Canary: canary}) {
-			all[c.Name] = c
+	page := readPage(t, engine.TritonOpenAI, []byte("nv_inference_count{model=\"m\",version=\"1\"} 1\n"))
+	for _, name := range engine.CapabilityNames() {
+		off := capability(t, engine.TritonOpenAI, name, &engine.Knowledge{Page: page})
+		on := capability(t, engine.TritonOpenAI, name, &engine.Knowledge{Page: page, Canary: true})
+		if name != engine.CanTTFT {
+			require.Equal(t, off, on)
+			continue
 		}
-		return all
+		require.Contains(t, off, "canary: { enabled: true }")
+		require.Contains(t, on, "true, the canary, for its own requests only")
 	}
-	off, on := told(false), told(true)
-	require.False(t, off[engine.CanTTFT].OK)
-	require.Contains(t, off[engine.CanTTFT].Cure, "canary: { enabled: true }")
-	require.True(t, on[engine.CanTTFT].OK)
-	require.Contains(t, on[engine.CanTTFT].Reason, "for its own requests only")
-	delete(off, engine.CanTTFT)
-	delete(on, engine.CanTTFT)
-	require.Equal(t, off, on)
 }

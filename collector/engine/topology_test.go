@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,96 +11,108 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
+// TestTopologyOfModels has role and id of models, and ">" for those that follow the LLM.
 func TestTopologyOfModels(t *testing.T) {
 	template := []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
-	configured := func(f engine.ModelFacts) engine.ModelFacts {
-		f.Configured = true
-		return f
+	model := func(name, backend string, calls ...string) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, Configured: true, Backend: backend, Calls: calls}
 	}
-	steps := []engine.ModelFacts{
-		configured(engine.ModelFacts{Name: "chat", Platform: "ensemble", Steps: []string{"tok", "llm", "detok"}}),
-		configured(engine.ModelFacts{Name: "tok"}),
-		configured(engine.ModelFacts{Name: "llm", Decoupled: true}),
-		configured(engine.ModelFacts{Name: "detok"}),
-		configured(engine.ModelFacts{Name: "resnet"}),
+	ensemble := func(name string, steps ...string) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, Configured: true, Platform: "ensemble", Steps: steps}
 	}
-	for _, tc := range []struct {
-		name       string
+	decoupled, drafting := model("llm", ""), model("bls", "python", "target", "little")
+	decoupled.Decoupled, drafting.Draft = true, "little"
+	llm := model("llm", "tensorrtllm")
+	type (
+		list []engine.ModelFacts
+		ids  map[string][]string
+	)
+	for _, c := range []struct {
+		says       string
 		kind       engine.Kind
-		page       []string
-		facts      []engine.ModelFacts
-		configured map[string][]string
-		ids        map[string]string
-		roles      map[string]engine.Role
-		behind     []string
+		names      []string
+		executors  []string
+		facts      list
+		configured ids
+		want       string
+		// called is the model that clients call, "-" if that is unclear; not compared if it is empty.
+		called string
 	}{
+		{"the template's names make one deployment", engine.Triton, template, nil, nil, nil, "ensemble=entry/ensemble preprocessing=part/ensemble tensorrt_llm=part/ensemble tensorrt_llm_bls=entry/ensemble postprocessing=part>/ensemble", ""},
+		{"a BLS model alone names the deployment", engine.Triton, template[1:], nil, nil, nil, "tensorrt_llm_bls=entry/tensorrt_llm_bls tensorrt_llm=part/tensorrt_llm_bls postprocessing=part>/tensorrt_llm_bls", ""},
 		{
-			name: "the template's names make one deployment", kind: engine.Triton, page: template,
-			ids:    map[string]string{"ensemble": "ensemble", "preprocessing": "ensemble", "tensorrt_llm": "ensemble", "tensorrt_llm_bls": "ensemble"},
-			roles:  map[string]engine.Role{"ensemble": engine.RoleEntry, "tensorrt_llm_bls": engine.RoleEntry, "tensorrt_llm": engine.RolePart, "postprocessing": engine.RolePart},
-			behind: []string{"postprocessing"},
+			"a BLS model whose config is known calls the models of the template too", engine.Triton, []string{"x", "preprocessing"}, nil,
+			list{model("x_bls", "", "draft"), {Name: "x"}, {Name: "draft"}}, nil, "x_bls=entry/x_bls x=part/x_bls draft=part/x_bls preprocessing=part/x_bls", "",
 		},
 		{
-			name: "a BLS model alone names the deployment", kind: engine.Triton, page: template[1:],
-			ids:    map[string]string{"tensorrt_llm_bls": "tensorrt_llm_bls", "tensorrt_llm": "tensorrt_llm_bls", "postprocessing": "tensorrt_llm_bls"},
-			roles:  map[string]engine.Role{"tensorrt_llm_bls": engine.RoleEntry, "tensorrt_llm": engine.RolePart},
-			behind: []string{"postprocessing"},
+			"an ensemble that is called like a BLS model has its steps alone", engine.Triton, []string{"x", "preprocessing"}, nil,
+			list{ensemble("x_bls", "y"), {Name: "x"}, {Name: "y"}}, nil, "x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=single/preprocessing", "",
+		},
+		{"the LLM alone is its own entry", engine.Triton, []string{"tensorrt_llm"}, nil, nil, nil, "tensorrt_llm=single/tensorrt_llm", ""},
+		{
+			"configs tell what an ensemble is made of, whatever the names", engine.Triton, []string{"llm"}, nil,
+			list{ensemble("chat", "tok", "llm", "detok"), model("tok", ""), decoupled, model("detok", ""), model("resnet", "")}, nil,
+			"chat=entry/chat tok=part/chat llm=part/chat detok=part>/chat resnet=single/resnet", "",
+		},
+		{"a server of one model gives its name to series that name none", engine.TRTLLMServe, []string{engine.UnnamedModel}, nil, list{{Name: "qwen"}}, nil, "undefined=single/qwen =single/qwen qwen=single/qwen", ""},
+		{"a server that names nothing is unknown", engine.TRTLLMServe, []string{engine.UnnamedModel}, nil, nil, nil, "undefined=single/unknown", ""},
+		{
+			"two deployments whose names have an affix, of which no config is known", engine.Triton,
+			[]string{"ensemble_a", "preprocessing_a", "tensorrt_llm_a", "postprocessing_a", "b_tensorrt_llm_bls", "b_tensorrt_llm", "b_preprocessing"}, []string{"tensorrt_llm_a", "b_tensorrt_llm"}, nil, nil,
+			"ensemble_a=entry/ensemble_a preprocessing_a=part/ensemble_a tensorrt_llm_a=part/ensemble_a postprocessing_a=part/ensemble_a b_tensorrt_llm_bls=entry/b_tensorrt_llm_bls b_tensorrt_llm=part/b_tensorrt_llm_bls b_preprocessing=part/b_tensorrt_llm_bls", "",
+		},
+		{"models that may be parts of each other count for none", engine.Triton, []string{"front", "engine", "back"}, []string{"engine"}, nil, nil, "front=unknown/front engine=unknown/engine back=unknown/back", ""},
+		{"without an executor nothing says that models are parts", engine.Triton, []string{"resnet", "bert"}, nil, nil, nil, "resnet=single/resnet bert=single/bert", "-"},
+		{"an executor alone is called", engine.Triton, []string{"engine"}, []string{"engine"}, nil, nil, "engine=single/engine", "engine"},
+		{
+			"the model that drafts is none of those that are called", engine.Triton, []string{"bls", "target", "little"}, []string{"target", "little"},
+			list{drafting, model("target", "tensorrtllm"), model("little", "tensorrtllm")}, nil, "bls=entry/bls target=part/bls little=draft/bls", "bls",
 		},
 		{
-			name: "a BLS model whose config is known calls the models of the template too", kind: engine.Triton, page: []string{"x", "preprocessing"},
-			facts: []engine.ModelFacts{configured(engine.ModelFacts{Name: "x_bls", Calls: []string{"draft"}}), {Name: "x"}, {Name: "draft"}},
-			ids:   map[string]string{"x": "x_bls", "draft": "x_bls", "preprocessing": "x_bls"},
-			roles: map[string]engine.Role{"x_bls": engine.RoleEntry, "x": engine.RolePart},
+			"an ensemble that is a step of another, with steps of its own", engine.Triton, nil, nil,
+			list{ensemble("outer", "rerank", "inner"), ensemble("inner", "tok", "z"), ensemble("z", "llm"), {Name: "tok"}, {Name: "rerank"}, llm}, nil,
+			"outer=entry/outer rerank=part/outer inner=part/outer tok=part/outer z=part/outer llm=part/outer", "outer",
 		},
 		{
-			name: "an ensemble that is called like a BLS model has its steps alone", kind: engine.Triton, page: []string{"x", "preprocessing"},
-			facts: []engine.ModelFacts{configured(engine.ModelFacts{Name: "x_bls", Platform: "ensemble", Steps: []string{"y"}}), {Name: "x"}, {Name: "y"}},
-			ids:   map[string]string{"x": "x", "y": "x_bls", "preprocessing": "preprocessing"},
-			roles: map[string]engine.Role{"x_bls": engine.RoleEntry, "y": engine.RolePart},
+			"steps that call other models, of which one is not here", engine.Triton, nil, nil,
+			list{ensemble("chat", "pre", "work"), model("pre", "python", "elsewhere"), model("work", "python", "llm"), llm}, nil, "chat=entry/chat pre=part/chat work=part/chat llm=part/chat", "chat",
 		},
+		{"a BLS model over the steps of an ensemble", engine.Triton, nil, nil, list{ensemble("chat", "llm"), model("bls", "python", "llm"), llm}, nil, "chat=entry/chat bls=entry/chat llm=part/chat", "chat"},
 		{
-			name: "the LLM alone is its own entry", kind: engine.Triton, page: []string{"tensorrt_llm"},
-			ids:   map[string]string{"tensorrt_llm": "tensorrt_llm"},
-			roles: map[string]engine.Role{"tensorrt_llm": engine.RoleSingle},
+			"a BLS model that calls another, which comes before it by name", engine.Triton, nil, nil,
+			list{model("outer", "python", "inner"), model("inner", "python", "llm"), llm}, nil, "outer=entry/outer inner=part/outer llm=part/outer", "outer",
 		},
+		{"ensembles that are made of each other, which Triton does not load", engine.Triton, nil, nil, list{ensemble("a", "b"), ensemble("b", "a", "b")}, nil, "a=single/a b=single/b", "-"},
+
+		{"the operator's id goes to the whole deployment", engine.Triton, template, nil, nil, ids{"llama-70b": {"ensemble"}}, "ensemble=entry/llama-70b postprocessing=part>/llama-70b tensorrt_llm_bls=entry/llama-70b", ""},
 		{
-			name: "configs tell what an ensemble is made of, whatever the names", kind: engine.Triton, page: []string{"llm"}, facts: steps,
-			ids:    map[string]string{"chat": "chat", "tok": "chat", "llm": "chat", "detok": "chat", "resnet": "resnet"},
-			roles:  map[string]engine.Role{"chat": engine.RoleEntry, "tok": engine.RolePart, "detok": engine.RolePart, "resnet": engine.RoleSingle},
-			behind: []string{"detok"},
+			"the operator says which of them is called", engine.Triton, []string{"front", "engine", "back"}, []string{"engine"}, nil, ids{"llama": {"front", "engine", "back"}},
+			"front=entry/llama engine=part/llama back=part/llama", "front",
 		},
+		{"the only id is also that of series without a model", engine.NIM, []string{"a", "b"}, nil, nil, ids{"id": {"a"}}, "a=single/id b=single/b =single/id", ""},
+		{"models that were never seen", engine.NIM, []string{"a", "b"}, nil, nil, nil, "other=single/other =single/unknown", ""},
+		{"two ids", engine.NIM, []string{"a", "b"}, nil, nil, ids{"one": {"a"}, "two": {"b"}}, "a=single/one b=single/two =single/unknown", ""},
+		{"the only model has one of two ids", engine.NIM, []string{"a"}, nil, nil, ids{"one": {"a"}, "two": {"c"}}, "a=single/one c=single/two =single/one", ""},
 		{
-			name: "the operator's id goes to the whole deployment", kind: engine.Triton, page: template,
-			configured: map[string][]string{"llama-70b": {"ensemble"}},
-			ids:        map[string]string{"ensemble": "llama-70b", "postprocessing": "llama-70b", "tensorrt_llm_bls": "llama-70b"},
-			roles:      map[string]engine.Role{"ensemble": engine.RoleEntry},
-			behind:     []string{"postprocessing"},
+			"a part with an id of its own", engine.Triton, []string{"ensemble", "preprocessing", "tensorrt_llm"}, nil, nil, ids{"chat": {"ensemble"}, "tokens": {"preprocessing"}},
+			"ensemble=entry/chat preprocessing=part/tokens tensorrt_llm=part/tokens", "",
 		},
-		{
-			name: "a server of one model gives its name to series that name none", kind: engine.TRTLLMServe, page: []string{engine.UnnamedModel},
-			facts: []engine.ModelFacts{{Name: "qwen"}},
-			ids:   map[string]string{engine.UnnamedModel: "qwen", "": "qwen", "qwen": "qwen"},
-		},
-		{
-			name: "a server that names nothing is unknown", kind: engine.TRTLLMServe, page: []string{engine.UnnamedModel},
-			ids: map[string]string{engine.UnnamedModel: "unknown"},
-		},
+		{"a model that is not there yet", engine.Triton, nil, nil, nil, ids{"id": {"later"}}, "later=single/id", ""},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got := engine.NewTopology(engineOf(t, tc.kind), engine.NamedModels{Names: tc.page}, tc.facts, tc.configured)
-			for model, id := range tc.ids {
-				require.Equal(t, id, got.ModelID(model), model)
+		t.Run(c.says, func(t *testing.T) {
+			named := engine.NamedModels{Names: c.names, Executors: c.executors}
+			top := engine.NewTopology(engineOf(t, c.kind), named, c.facts, c.configured)
+			var got []string
+			for one := range strings.FieldsSeq(c.want) {
+				name, _, _ := strings.Cut(one, "=")
+				follows := map[bool]string{true: ">"}[top.FollowsLLM(name)]
+				got = append(got, fmt.Sprintf("%s=%s%s/%s", name, top.Role(name), follows, top.ModelID(name)))
 			}
-			for model, role := range tc.roles {
-				require.Equal(t, role, got.Role(model), model)
+			require.Equal(t, c.want, strings.Join(got, " "))
+			require.True(t, top.Equal(engine.NewTopology(engineOf(t, c.kind), named, c.facts, c.configured)))
+			if called, _ := top.EntryModel(); c.called != "" {
+				require.Equal(t, strings.Trim(c.called, "-"), called)
 			}
-			for _, model := range template {
-				require.Equal(t, model == "postprocessing" && len(tc.behind) > 0 && tc.behind[0] == model, got.FollowsLLM(model), model)
-			}
-			for _, model := range tc.behind {
-				require.True(t, got.FollowsLLM(model), model)
-			}
-			require.True(t, got.Equal(engine.NewTopology(engineOf(t, tc.kind), engine.NamedModels{Names: tc.page}, tc.facts, tc.configured)))
 		})
 	}
 }
@@ -145,108 +159,6 @@ func TestHowModelsTreatTheirRequests(t *testing.T) {
 	served := engine.NewTopology(engineOf(t, engine.TRTLLMServe), engine.NamedModels{}, facts, nil)
 	for _, f := range facts {
 		require.False(t, served.HandsOver(f.Name) != engine.TrustNo || served.Ensemble(f.Name) || served.InFlight(f.Name) || served.QueuedByCore(f.Name), "only Triton has such models")
-	}
-}
-
-func TestModelsThatWereNeverSeen(t *testing.T) {
-	got := engine.NewTopology(engineOf(t, engine.NIM), engine.NamedModels{}, []engine.ModelFacts{{Name: "a"}, {Name: "b"}}, nil)
-	require.Equal(t, "other", got.ModelID("other"))
-	require.Equal(t, engine.RoleSingle, got.Role("other"))
-	require.Equal(t, "unknown", got.ModelID(""), "of two models")
-	_, known := got.Streams("other")
-	require.False(t, known)
-}
-
-func TestIDsOfTheOperator(t *testing.T) {
-	list := func(names ...string) (f []engine.ModelFacts) {
-		for _, n := range names {
-			f = append(f, engine.ModelFacts{Name: n})
-		}
-		return f
-	}
-	for _, c := range []struct {
-		says  string
-		kind  engine.Kind
-		facts []engine.ModelFacts
-		ids   map[string][]string
-		want  map[string]string
-	}{
-		{"the only id is also that of series without a model", engine.NIM, list("a", "b"), map[string][]string{"id": {"a"}}, map[string]string{"a": "id", "b": "b", "": "id"}},
-		{"two ids", engine.NIM, list("a", "b"), map[string][]string{"one": {"a"}, "two": {"b"}}, map[string]string{"a": "one", "b": "two", "": "unknown"}},
-		{"the only model has one of two ids", engine.NIM, list("a"), map[string][]string{"one": {"a"}, "two": {"c"}}, map[string]string{"a": "one", "c": "two", "": "one"}},
-		{
-			"a part with an id of its own", engine.Triton, list("ensemble", "preprocessing", "tensorrt_llm"),
-			map[string][]string{"chat": {"ensemble"}, "tokens": {"preprocessing"}},
-			map[string]string{"ensemble": "chat", "preprocessing": "tokens", "tensorrt_llm": "tokens"},
-		},
-		{"a model that is not there yet", engine.Triton, nil, map[string][]string{"id": {"later"}}, map[string]string{"later": "id"}},
-	} {
-		got := engine.NewTopology(engineOf(t, c.kind), engine.NamedModels{}, c.facts, c.ids)
-		for name, id := range c.want {
-			require.Equal(t, id, got.ModelID(name), "%s: %s", c.says, name)
-		}
-	}
-}
-
-// TestWhichModelsClientsCall covers configs, names, the operator's list, and unclear cases.
-func TestWhichModelsClientsCall(t *testing.T) {
-	const entry, part, single, draft, unknown = engine.RoleEntry, engine.RolePart, engine.RoleSingle, engine.RoleDraft, engine.RoleUnknown
-	bls := engine.ModelFacts{Name: "bls", Configured: true, Backend: "python", Calls: []string{"target", "little"}, Draft: "little"}
-	for _, c := range []struct {
-		says       string
-		seen       engine.NamedModels
-		facts      []engine.ModelFacts
-		configured map[string][]string
-		want       map[string]engine.Role
-	}{
-		{
-			"two deployments whose names have an affix, of which no config is known",
-			engine.NamedModels{
-				Names:     []string{"ensemble_a", "preprocessing_a", "tensorrt_llm_a", "postprocessing_a", "b_tensorrt_llm_bls", "b_tensorrt_llm", "b_preprocessing"},
-				Executors: []string{"tensorrt_llm_a", "b_tensorrt_llm"},
-			},
-			nil, nil,
-			map[string]engine.Role{"ensemble_a": entry, "preprocessing_a": part, "tensorrt_llm_a": part, "postprocessing_a": part, "b_tensorrt_llm_bls": entry, "b_tensorrt_llm": part, "b_preprocessing": part},
-		},
-		{
-			"models that may be parts of each other count for none",
-			engine.NamedModels{Names: []string{"front", "engine", "back"}, Executors: []string{"engine"}},
-			nil, nil,
-			map[string]engine.Role{"front": unknown, "engine": unknown, "back": unknown},
-		},
-		{
-			"the operator says which of them is called",
-			engine.NamedModels{Names: []string{"front", "engine", "back"}, Executors: []string{"engine"}},
-			nil,
-			map[string][]string{"llama": {"front", "engine", "back"}},
-			map[string]engine.Role{"front": entry, "engine": part, "back": part},
-		},
-		{
-			"without an executor nothing says that models are parts",
-			engine.NamedModels{Names: []string{"resnet", "bert"}},
-			nil, nil,
-			map[string]engine.Role{"resnet": single, "bert": single},
-		},
-		{
-			"an executor alone is called",
-			engine.NamedModels{Names: []string{"engine"}, Executors: []string{"engine"}},
-			nil, nil,
-			map[string]engine.Role{"engine": single},
-		},
-		{
-			"the model that drafts is none of those that are called",
-			engine.NamedModels{Names: []string{"bls", "target", "little"}, Executors: []string{"target", "little"}},
-			[]engine.ModelFacts{bls, {Name: "target", Configured: true, Backend: "tensorrtllm"}, {Name: "little", Configured: true, Backend: "tensorrtllm"}},
-			nil,
-			map[string]engine.Role{"bls": entry, "target": part, "little": draft},
-		},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			got := engine.NewTopology(engineOf(t, engine.Triton), c.seen, c.facts, c.configured)
-			for name, role := range c.want {
-				require.Equal(t, role, got.Role(name), name)
-			}
-		})
 	}
 }
 
@@ -363,59 +275,5 @@ func TestAnEntryThatIsNotLoadedIsNoEntry(t *testing.T) {
 			require.Equal(t, name == called, got.Role(name).Front(), "%s of %s", name, called)
 			require.Equal(t, called, got.ModelID(name))
 		}
-	}
-}
-
-// TestPartsThatHavePartsThemselves covers ensembles within ensembles, and steps
-// that call other models.
-func TestPartsThatHavePartsThemselves(t *testing.T) {
-	const entry, part, single = engine.RoleEntry, engine.RolePart, engine.RoleSingle
-	ensemble := func(name string, steps ...string) engine.ModelFacts {
-		return engine.ModelFacts{Name: name, Configured: true, Platform: "ensemble", Steps: steps}
-	}
-	calls := func(name string, models ...string) engine.ModelFacts {
-		return engine.ModelFacts{Name: name, Configured: true, Backend: "python", Calls: models}
-	}
-	llm := engine.ModelFacts{Name: "llm", Configured: true, Backend: "tensorrtllm"}
-	for says, c := range map[string]struct {
-		facts []engine.ModelFacts
-		entry string
-		want  map[string]engine.Role
-	}{
-		"an ensemble that is a step of another, with steps of its own": {
-			[]engine.ModelFacts{ensemble("outer", "rerank", "inner"), ensemble("inner", "tok", "z"), ensemble("z", "llm"), {Name: "tok"}, {Name: "rerank"}, llm},
-			"outer",
-			map[string]engine.Role{"outer": entry, "rerank": part, "inner": part, "tok": part, "z": part, "llm": part},
-		},
-		"steps that call other models, of which one is not here": {
-			[]engine.ModelFacts{ensemble("chat", "pre", "work"), calls("pre", "elsewhere"), calls("work", "llm"), llm},
-			"chat",
-			map[string]engine.Role{"chat": entry, "pre": part, "work": part, "llm": part},
-		},
-		"a BLS model over the steps of an ensemble": {
-			[]engine.ModelFacts{ensemble("chat", "llm"), calls("bls", "llm"), llm},
-			"chat",
-			map[string]engine.Role{"chat": entry, "bls": entry, "llm": part},
-		},
-		"a BLS model that calls another, which comes before it by name": {
-			[]engine.ModelFacts{calls("outer", "inner"), calls("inner", "llm"), llm},
-			"outer",
-			map[string]engine.Role{"outer": entry, "inner": part, "llm": part},
-		},
-		"ensembles that are made of each other, which Triton does not load": {
-			[]engine.ModelFacts{ensemble("a", "b"), ensemble("b", "a", "b")},
-			"",
-			map[string]engine.Role{"a": single, "b": single},
-		},
-	} {
-		got := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{}, c.facts, nil)
-		for name, role := range c.want {
-			require.Equal(t, role, got.Role(name), "%s: %s", says, name)
-			if c.entry != "" {
-				require.Equal(t, c.entry, got.ModelID(name), "%s: %s", says, name)
-			}
-		}
-		called, _ := got.EntryModel()
-		require.Equal(t, c.entry, called, says)
 	}
 }

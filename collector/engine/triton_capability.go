@@ -36,8 +36,6 @@ func (t *tritonPage) judge(name string, k *Knowledge) target.Check {
 		return t.judgeDuration(k)
 	case CanOutcomes:
 		return t.judgeOutcomes(k)
-	case CanStall:
-		return t.judgeStall(k)
 	}
 	if c, ok := p.firstOf(name, tritonSources(k)); ok {
 		return c
@@ -83,6 +81,8 @@ func tritonSources(k *Knowledge) []source {
 		from(CanKVCache, blocks, KVBlocksUsed, KVBlocksLimit),
 		from(CanKVCache, blocks, KVUtilization),
 		from(CanKVReuse, "kv_cache_block_type=reused", KVBlocksReused),
+		from(CanStall, "the count of iterations, while requests are active", EngineIterations),
+		from(CanStall, "the count of tokens, while requests run", GenerationTokens),
 		from(CanGPU, "nv_gpu_*, by DCGM", GPUUtilization),
 	)
 }
@@ -99,6 +99,8 @@ func (t *tritonPage) missing(name string, k *Knowledge) target.Check {
 		return noFirstToken(k)
 	case name == CanQuantiles:
 		return noQuantiles(k)
+	case name == CanStall:
+		return t.judgeStall(k)
 	case name == CanTPOT && set != setLLMAPI:
 		return no("Triton has no time per output token", cureClient)
 	case name == CanQueue && set == setCore && p.Has(ModelPending):
@@ -200,18 +202,13 @@ func (t *tritonPage) judgeOutcomes(k *Knowledge) target.Check {
 
 // fronts returns the loaded models that clients call, by whether they hand over requests.
 func (t *tritonPage) fronts(k *Knowledge) map[Trust][]string {
-	topology, by := t.topology(k), make(map[Trust][]string)
+	topology, by := NewTopology(t, k.Page.NamedModels(), k.Facts.get().Models, nil), make(map[Trust][]string)
 	for _, name := range k.Page.Models() {
 		if k.Page.loaded[name] && topology.Role(name).Front() {
 			by[topology.HandsOver(name)] = append(by[topology.HandsOver(name)], name)
 		}
 	}
 	return by
-}
-
-// topology returns the topology of the models as far as page and configs show it.
-func (t *tritonPage) topology(k *Knowledge) *Topology {
-	return NewTopology(t, k.Page.NamedModels(), k.Facts.get().Models, nil)
 }
 
 // cureEarly returns the remedy for a model that hands over its requests.
@@ -265,7 +262,7 @@ func countersOff(p *Page) target.Check {
 
 // queues reports whether Triton itself queues the requests of a model that clients call.
 func (t *tritonPage) queues(k *Knowledge) bool {
-	topology := t.topology(k)
+	topology := NewTopology(t, k.Page.NamedModels(), k.Facts.get().Models, nil)
 	return slices.ContainsFunc(k.Page.Models(), func(name string) bool {
 		return topology.Role(name).Front() && !topology.Ensemble(name) && topology.QueuedByCore(name)
 	})
@@ -294,14 +291,10 @@ func (t *tritonPage) judgeQueues(k *Knowledge) target.Check {
 	return no("Triton's own queues are empty for models that hand their requests over, and what they queue is not on the page", cure)
 }
 
-// judgeStall judges whether the page shows that requests in flight make no progress.
+// judgeStall judges whether Triton's own queues show that requests make no progress.
 func (t *tritonPage) judgeStall(k *Knowledge) target.Check {
 	p := k.Page
-	switch inFlight := p.showsInFlight(); {
-	case inFlight && p.Has(EngineIterations):
-		return yes("the count of iterations, while requests are active")
-	case inFlight && p.Has(GenerationTokens):
-		return yes("the count of tokens, while requests run")
+	switch {
 	case p.Has(GenerationTokens):
 		return no("tokens move, and nothing shows how many requests run", cureCanary)
 	case p.Has(ModelPending) && pendingHolds(k) && t.queues(k):

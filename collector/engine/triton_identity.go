@@ -51,8 +51,7 @@ type tritonRound struct {
 	base   string
 
 	mu sync.Mutex
-	// answers add what was answered to the facts: about the version, the models, and the config of
-	// each model. Their order does not depend on that of the responses.
+	// answers add to the facts, in order of version, models and configs of models.
 	answers  []func(*Facts)
 	ended    bool
 	panicked any
@@ -191,8 +190,7 @@ func listed(index []ModelState) []ModelFacts {
 	return models[:min(len(models), modelsLimit)]
 }
 
-// agree implements Engine: Triton counts requests of each loaded model from its load on, so that
-// page and index name the same ones.
+// agree implements Engine: page and index name the same models, from the load of each on.
 func (t *triton) agree(p *Page, f *Facts) Trust {
 	if !f.Confirmed || !f.Listed {
 		return TrustUnknown

@@ -62,8 +62,7 @@ func coreMeanings() []Meaning {
 		{Name: "nv_cpu_memory_used_bytes", Signal: HostMemoryUsed, Scope: OfServer},
 		{Name: "nv_cpu_memory_total_bytes", Signal: HostMemoryTotal, Scope: OfServer},
 
-		// Families enabled by --metrics-config. Quantiles of a summary cover its last minute, and
-		// are NaN if no request ended in it.
+		// Enabled by --metrics-config. Quantiles are of the last minute, NaN if no request ended.
 		{Name: "nv_inference_first_response_histogram_ms", Signal: ModelFirstResponse, Form: Histogram, Shift: milli, Scope: OfModel},
 		// In no release yet (core, pull request 474). It counts requests that succeeded, with
 		// bounds up to 100 ms unless the model's config has others.
@@ -99,8 +98,7 @@ func vllmMeanings() []Meaning {
 	}
 }
 
-// backendMeanings returns the meanings of the TensorRT-LLM backend, whose names have several
-// meanings each; in 23.11 the names ended in _statistics.
+// backendMeanings returns the meanings of TensorRT-LLM's; in 23.11 names ended in _statistics.
 func backendMeanings() []Meaning {
 	var all []Meaning
 	for _, m := range append(batcherMeanings(), cacheMeanings()...) {

@@ -13,10 +13,9 @@ const (
 	moduleBeat = modulePrefix + "heartbeat_timestamp_seconds"
 )
 
-// moduleMeanings returns the meanings of the metrics module's own names; others have the names of
-// the former C++ backend, which these replace: the module counts requests at the server, and tokens
-// as they come. Its latencies are counters of buckets, since Triton's own histograms cost a message
-// per token.
+// moduleMeanings returns the module's own names. They replace those of the former C++ backend,
+// since it counts requests at the server and tokens as they come. Latencies are counters of
+// buckets, since Triton's own histograms cost a message per token.
 func moduleMeanings() []Meaning {
 	all := []Meaning{
 		{Name: "requests_in_flight", Signal: RequestsActive, Rank: moduleRank},

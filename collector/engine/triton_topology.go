@@ -113,8 +113,7 @@ func tritonCallers(t *Topology, entries, names []string, configs map[string]*Mod
 	}
 }
 
-// nestedSteps returns the steps and those of the ensembles among them, each of which gets a request
-// for every request to the outermost.
+// nestedSteps returns the steps, with those of ensembles among them, which get a request each.
 func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 	all := slices.Clone(steps)
 	for i := 0; i < len(all); i++ {

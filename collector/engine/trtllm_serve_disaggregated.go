@@ -2,8 +2,7 @@ package engine
 
 import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 
-// TRTLLMDisaggregated is the orchestrator of a disaggregated trtllm-serve, the router to its
-// prefill and decode servers. Page and API share a port.
+// TRTLLMDisaggregated is the router of a disaggregated trtllm-serve, with one port.
 const TRTLLMDisaggregated Kind = "trtllm-serve-disaggregated"
 
 // The names have neither prefix nor labels, and are there from the start (TensorRT-LLM,

@@ -23,14 +23,13 @@ type IterationSums struct {
 	Foreign bool
 }
 
-// Iterations adds up the rows of one trtllm-serve. Repeated rows count once, and sums go on when
-// the server restarts. It is not safe for concurrent use.
+// Iterations adds up the rows of one trtllm-serve, over restarts. It is not safe for concurrent
+// use.
 type Iterations struct {
 	sums    IterationSums
 	started bool
 	newest  uint64
-	// dropped is the server's own count of lost rows, lost the part of it that the last answer
-	// added.
+	// dropped is the server's own count of lost rows, lost what the last answer added to it.
 	dropped, lost uint64
 	// hashes identify the latest rows.
 	hashes map[rowKey]uint64
@@ -43,8 +42,7 @@ type rowKey struct {
 }
 
 const (
-	// serverRows is how many rows a server keeps for its readers before it drops the oldest, unless
-	// iter_stats_max_iterations changes it.
+	// serverRows is how many rows a server keeps (iter_stats_max_iterations).
 	serverRows = 1000
 	// rowMemory is for how many iterations rows are recognized as repeated.
 	rowMemory = 4096
@@ -89,8 +87,7 @@ func (b *Iterations) Add(text []byte, complete bool) (IterationSums, error) {
 	return b.sums, nil
 }
 
-// isNew reports whether a row was not read before, and counts the rows missing before it. Excused
-// gaps are not another reader's.
+// isNew reports whether a row was not read before, and counts the rows missing before it.
 func (b *Iterations) isNew(r *iterationRow, excused bool) bool {
 	number := *r.Iteration
 	key := rowKey{number, r.Rank}
@@ -125,8 +122,7 @@ func (b *Iterations) isNew(r *iterationRow, excused bool) bool {
 	return true
 }
 
-// count adds a row. Each rank has tokens of its own; of the other numbers, ranks but 0 show copies
-// or zeros.
+// count adds a row. Each rank has tokens of its own; others show copies or zeros else.
 func (b *Iterations) count(r *iterationRow) {
 	add := func(sum *float64, v float64) {
 		if v > 0 && !math.IsInf(v, 1) {

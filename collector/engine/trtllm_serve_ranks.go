@@ -16,8 +16,7 @@ import (
 type Ranks uint8
 
 const (
-	// RanksUnseen means that no rank shows its batch, or that the stages of a pipeline show one of
-	// their microbatches each.
+	// RanksUnseen: no rank shows its batch, or stages of a pipeline show their microbatches.
 	RanksUnseen Ranks = iota + 1
 	// RanksOne means that one rank shows it, or that tensor-parallel ranks show the same.
 	RanksOne
@@ -114,8 +113,7 @@ func (r *rankSet) allows(m *Meaning, lset labels.Labels) bool {
 	}, m.Signal)
 }
 
-// judgeRanks judges the capabilities that depend on whether ranks share their requests; false for
-// all others.
+// judgeRanks judges the capabilities that depend on whether ranks share requests; false for others.
 func (p *Page) judgeRanks(name string) (target.Check, bool) {
 	several := strconv.Itoa(len(p.batches)) + " ranks"
 	queued, running, cache := name == CanQueue, name == CanRunning, name == CanKVCache && p.Has(KVUtilization)
@@ -146,8 +144,7 @@ func (p *Page) whyUnsure(several string) string {
 	return "its " + several + " show batches, and it is not clear yet whether they share requests, as tensor-parallel ranks do, or have their own: this takes some requests"
 }
 
-// rankComparison compares the batches of several ranks from page to page. score is the evidence
-// that each rank has a batch of its own.
+// rankComparison compares batches of ranks; score is the evidence that each has its own.
 type rankComparison struct {
 	score    int
 	previous float64

@@ -38,8 +38,7 @@ func vllmRust(p *Page) bool { return p.HasPrefix(vllmPrefix) && !p.HasName(vllmP
 // (entrypoints/serve/instrumentator/metrics.py).
 func (*vllm) CountsFailures(p *Page) bool { return p.HasName(vllmAnswers) }
 
-// Quirks implements Engine. Answers are counted by the first digit of their status: a rejection,
-// 503, cannot be told from other failures unless the engine counts it.
+// Quirks implements Engine. A rejection, 503, is among the 5xx unless the engine counts it.
 func (v *vllm) Quirks(p *Page) Quirks {
 	q := v.quirks
 	q.RefusedFailed = p != nil && p.HasName(vllmAnswers) && !p.HasPrefix(vllmPrefix)
@@ -117,8 +116,7 @@ func (*vllm) judge(name string, k *Knowledge) target.Check {
 	)
 }
 
-// Meanings implements Engine for vLLM 0.8 to 0.32, by the sources of each release; the pages of
-// 0.12.0 and 0.32.0 were seen.
+// Meanings implements Engine for vLLM 0.8 to 0.32, by source; 0.12.0 and 0.32.0 were seen.
 func (*vllm) Meanings() []Meaning {
 	return append(withPrefix(vllmPrefix, append(vllmEngine(), vllmTransfers()...)), vllmHTTP()...)
 }
@@ -147,10 +145,7 @@ func vllmEngine() []Meaning {
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true, Rank: vllmRank},
 		{Name: "prompt_tokens_cached_total", Signal: CachedTokens, Counter: true},
 		{Name: "prefix_cache_hits_total", Signal: CachedTokens, Counter: true, Unless: []string{"prompt_tokens_cached_total"}},
-		{
-			Name: "gpu_prefix_cache_hits_total", Signal: CachedTokens, Counter: true,
-			Unless: []string{"prompt_tokens_cached_total", "prefix_cache_hits_total"},
-		},
+		{Name: "gpu_prefix_cache_hits_total", Signal: CachedTokens, Counter: true, Unless: []string{"prompt_tokens_cached_total", "prefix_cache_hits_total"}},
 		{Name: "prompt_tokens_cached_by_source_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"source=cache_tier"}},
 		{Name: "request_prompt_tokens", Signal: RequestPromptTokens, Form: Histogram},
 		{Name: "request_generation_tokens", Signal: RequestOutputTokens, Form: Histogram},
@@ -182,18 +177,9 @@ func vllmEngine() []Meaning {
 		// num_gpu_blocks of each rank is the sum over the ranks that report to one API
 		// (core_client.py of 0.9 to 0.32); kv_cache_size_tokens of newer releases is the rank's
 		// own.
-		{
-			Name: vllmConfig, Signal: CacheStated, Combine: Max, Rank: vllmRank,
-			Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens", "kv_cache_size_tokens=tokens"},
-		},
-		{
-			Name: vllmConfig, Signal: CacheConfig, Combine: Max,
-			Dims: []string{"block_size=page_size", "cache_dtype", "enable_prefix_caching=enable_block_reuse", "num_gpu_blocks"},
-		},
-		{
-			Name: "lora_requests_info", Signal: AdaptersWritten, Combine: Max,
-			Dims: []string{"max_lora", "running_lora_adapters=running", "waiting_lora_adapters=waiting"},
-		},
+		{Name: vllmConfig, Signal: CacheStated, Combine: Max, Rank: vllmRank, Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens", "kv_cache_size_tokens=tokens"}},
+		{Name: vllmConfig, Signal: CacheConfig, Combine: Max, Dims: []string{"block_size=page_size", "cache_dtype", "enable_prefix_caching=enable_block_reuse", "num_gpu_blocks"}},
+		{Name: "lora_requests_info", Signal: AdaptersWritten, Combine: Max, Dims: []string{"max_lora", "running_lora_adapters=running", "waiting_lora_adapters=waiting"}},
 	}
 }
 
