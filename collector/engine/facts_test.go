@@ -257,7 +257,7 @@ func TestAnswersAreKeptWhileTheyAreNotGivenAnew(t *testing.T) {
 }
 
 func TestNumbersOfAConfig(t *testing.T) {
-	for text, want := range map[string]int{`8`: 8, `"8"`: 8, `8.5`: 0, `99999999999999999999`: 0, `"many"`: 0, `null`: 0, `[8]`: 0} {
+	for text, want := range map[string]int{`8`: 8, `"8"`: 0, `8.5`: 0, `99999999999999999999`: 0, `"many"`: 0, `null`: 0, `[8]`: 0} {
 		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","max_batch_size":`+text+`}`))
 		require.True(t, f.Models[0].Configured, text)
 		require.Equal(t, want, f.Models[0].MaxBatchSize, text)

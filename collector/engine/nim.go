@@ -35,12 +35,8 @@ func (n *nim) identify(ctx context.Context, q *questions) string {
 		return "/v1/version names a release of NIM"
 	}
 	// The keys are those of 1.x; 2.x was not seen. Without any of them nothing is shown.
-	var about struct {
-		ModelInfo   json.RawMessage `json:"modelInfo"`
-		AssetInfo   json.RawMessage `json:"assetInfo"`
-		LicenseInfo json.RawMessage `json:"licenseInfo"`
-	}
-	if _, ok := q.get(ctx, "/v1/metadata", &about); ok && len(about.ModelInfo)+len(about.AssetInfo)+len(about.LicenseInfo) > 0 {
+	var about map[string]json.RawMessage
+	if _, ok := q.get(ctx, "/v1/metadata", &about); ok && len(about["modelInfo"])+len(about["assetInfo"])+len(about["licenseInfo"]) > 0 {
 		return "/v1/metadata describes the container"
 	}
 	return ""

@@ -224,7 +224,7 @@ type modelConfig struct {
 	Name        string `json:"name"`
 	Platform    string `json:"platform"`
 	Backend     string `json:"backend"`
-	MaxBatch    number `json:"max_batch_size"`
+	MaxBatch    int    `json:"max_batch_size"`
 	Transaction struct {
 		Decoupled bool `json:"decoupled"`
 	} `json:"model_transaction_policy"`
@@ -235,32 +235,19 @@ type modelConfig struct {
 	} `json:"ensemble_scheduling"`
 	Instances []InstanceGroup `json:"instance_group"`
 	Batching  *struct {
-		Preferred []number `json:"preferred_batch_size"`
-		Delay     number   `json:"max_queue_delay_microseconds"`
+		Preferred []int `json:"preferred_batch_size"`
+		Delay     int64 `json:"max_queue_delay_microseconds"`
 	} `json:"dynamic_batching"`
 	Parameters map[string]struct {
 		String string `json:"string_value"`
 	} `json:"parameters"`
 }
 
-// number is an integer that may be written as text, as protobuf's JSON does with 64-bit ones.
-type number int64
-
-// UnmarshalJSON reads both forms; anything else is 0.
-func (n *number) UnmarshalJSON(text []byte) error {
-	var v json.Number
-	err := json.Unmarshal(text, &v)
-	if i, wrong := v.Int64(); err == nil && wrong == nil {
-		*n = number(i)
-	}
-	return nil
-}
-
 // read adds the config to the facts, and the version of TensorRT-LLM that it declares.
 func (c *modelConfig) read(f *Facts, m *ModelFacts) {
 	m.Configured = true
 	m.Backend, m.Platform = plainText(c.Backend), plainText(c.Platform)
-	m.Decoupled, m.MaxBatchSize = c.Transaction.Decoupled, int(c.MaxBatch)
+	m.Decoupled, m.MaxBatchSize = c.Transaction.Decoupled, c.MaxBatch
 	for _, step := range c.Ensemble.Steps {
 		if !slices.Contains(m.Steps, step.Model) {
 			m.Steps = append(m.Steps, step.Model)
@@ -271,7 +258,7 @@ func (c *modelConfig) read(f *Facts, m *ModelFacts) {
 		m.Instances[i].Kind = plainText(m.Instances[i].Kind)
 	}
 	if b := c.Batching; b != nil {
-		m.Batching = &DynamicBatching{DelayMicroseconds: int64(b.Delay), Preferred: len(b.Preferred) > 0}
+		m.Batching = &DynamicBatching{DelayMicroseconds: b.Delay, Preferred: len(b.Preferred) > 0}
 	}
 	c.readParameters(f, m)
 }
