@@ -62,9 +62,7 @@ func TestConfigOfATritonModel(t *testing.T) {
 	require.True(t, m.Decoupled)
 	require.Equal(t, []engine.InstanceGroup{{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}}, m.Instances)
 	require.Equal(t, 1, m.InstanceCount())
-	require.Equal(t, &engine.DynamicBatching{
-		DelayMicroseconds: 100, Preferred: true,
-	}, m.Batching)
+	require.Equal(t, &engine.DynamicBatching{DelayMicroseconds: 100, Preferred: true}, m.Batching)
 	require.Equal(t, map[string]string{
 		"gpt_model_type": "inflight_fused_batching", "batch_scheduler_policy": "max_utilization",
 	}, m.Parameters, "templates that nobody filled in and parameters of no meaning stay out")
@@ -254,14 +252,6 @@ func TestAnswersAreKeptWhileTheyAreNotGivenAnew(t *testing.T) {
 		})
 	}
 	require.Equal(t, "2.64.0", first.WithEarlier(nil).EngineVersion)
-}
-
-func TestNumbersOfAConfig(t *testing.T) {
-	for text, want := range map[string]int{`8`: 8, `"8"`: 0, `8.5`: 0, `99999999999999999999`: 0, `"many"`: 0, `null`: 0, `[8]`: 0} {
-		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","max_batch_size":`+text+`}`))
-		require.True(t, f.Models[0].Configured, text)
-		require.Equal(t, want, f.Models[0].MaxBatchSize, text)
-	}
 }
 
 func TestInstancesOfAModel(t *testing.T) {

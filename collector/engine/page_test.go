@@ -228,11 +228,8 @@ func TestAValueThatIsNoNumberIsNotKnown(t *testing.T) {
 	_, ok := page.Value(engine.RequestsLimit)
 	require.False(t, ok)
 
-	e := engineOf(t, engine.SGLang)
-	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block, err := cache.Parse([]byte("sglang:page_size{dp_rank=\"0\"} 64\nsglang:page_size{dp_rank=\"1\"} NaN\n"), "")
-	require.NoError(t, err)
-	page = engine.ReadPage(e, block)
+	block := pages(t, engine.SGLang)(`sglang:page_size{dp_rank="0"} 64`, `sglang:page_size{dp_rank="1"} NaN`)
+	page = engine.ReadPage(engineOf(t, engine.SGLang), block)
 	size, ok := page.Value(engine.KVBlockTokens)
 	require.True(t, ok, "the other rank says it")
 	require.InDelta(t, 64, size, 0)

@@ -13,7 +13,7 @@ import (
 
 // TestTopologyOfModels has role and id of models, and ">" for those that follow the LLM.
 func TestTopologyOfModels(t *testing.T) {
-	template := []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
+	const parts = "postprocessing preprocessing tensorrt_llm tensorrt_llm_bls"
 	model := func(name, backend string, calls ...string) engine.ModelFacts {
 		return engine.ModelFacts{Name: name, Configured: true, Backend: backend, Calls: calls}
 	}
@@ -28,79 +28,88 @@ func TestTopologyOfModels(t *testing.T) {
 		ids  map[string][]string
 	)
 	for _, c := range []struct {
-		says       string
-		kind       engine.Kind
-		names      []string
-		executors  []string
-		facts      list
+		says string
+		kind engine.Kind
+		// page has the models that it names, "*" behind those with an executor.
+		page       string
 		configured ids
+		facts      list
 		want       string
 		// called is the model that clients call, "-" if that is unclear; not compared if it is empty.
 		called string
 	}{
-		{"the template's names make one deployment", engine.Triton, template, nil, nil, nil, "ensemble=entry/ensemble preprocessing=part/ensemble tensorrt_llm=part/ensemble tensorrt_llm_bls=entry/ensemble postprocessing=part>/ensemble", ""},
-		{"a BLS model alone names the deployment", engine.Triton, template[1:], nil, nil, nil, "tensorrt_llm_bls=entry/tensorrt_llm_bls tensorrt_llm=part/tensorrt_llm_bls postprocessing=part>/tensorrt_llm_bls", ""},
+		{"the template's names make one deployment", engine.Triton, "ensemble " + parts, nil, nil, "ensemble=entry/ensemble preprocessing=part/ensemble tensorrt_llm=part/ensemble tensorrt_llm_bls=entry/ensemble postprocessing=part>/ensemble", ""},
+		{"a BLS model alone names the deployment", engine.Triton, parts, nil, nil, "tensorrt_llm_bls=entry/tensorrt_llm_bls tensorrt_llm=part/tensorrt_llm_bls postprocessing=part>/tensorrt_llm_bls", ""},
 		{
-			"a BLS model whose config is known calls the models of the template too", engine.Triton, []string{"x", "preprocessing"}, nil,
-			list{model("x_bls", "", "draft"), {Name: "x"}, {Name: "draft"}}, nil, "x_bls=entry/x_bls x=part/x_bls draft=part/x_bls preprocessing=part/x_bls", "",
+			"a BLS model whose config is known calls the models of the template too", engine.Triton, "x preprocessing", nil,
+			list{model("x_bls", "", "draft"), {Name: "x"}, {Name: "draft"}},
+			"x_bls=entry/x_bls x=part/x_bls draft=part/x_bls preprocessing=part/x_bls", "",
 		},
 		{
-			"an ensemble that is called like a BLS model has its steps alone", engine.Triton, []string{"x", "preprocessing"}, nil,
-			list{ensemble("x_bls", "y"), {Name: "x"}, {Name: "y"}}, nil, "x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=single/preprocessing", "",
+			"an ensemble that is called like a BLS model has its steps alone", engine.Triton, "x preprocessing", nil,
+			list{ensemble("x_bls", "y"), {Name: "x"}, {Name: "y"}},
+			"x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=single/preprocessing", "",
 		},
-		{"the LLM alone is its own entry", engine.Triton, []string{"tensorrt_llm"}, nil, nil, nil, "tensorrt_llm=single/tensorrt_llm", ""},
+		{"the LLM alone is its own entry", engine.Triton, "tensorrt_llm", nil, nil, "tensorrt_llm=single/tensorrt_llm", ""},
 		{
-			"configs tell what an ensemble is made of, whatever the names", engine.Triton, []string{"llm"}, nil,
-			list{ensemble("chat", "tok", "llm", "detok"), model("tok", ""), decoupled, model("detok", ""), model("resnet", "")}, nil,
+			"configs tell what an ensemble is made of, whatever the names", engine.Triton, "llm", nil,
+			list{ensemble("chat", "tok", "llm", "detok"), model("tok", ""), decoupled, model("detok", ""), model("resnet", "")},
 			"chat=entry/chat tok=part/chat llm=part/chat detok=part>/chat resnet=single/resnet", "",
 		},
-		{"a server of one model gives its name to series that name none", engine.TRTLLMServe, []string{engine.UnnamedModel}, nil, list{{Name: "qwen"}}, nil, "undefined=single/qwen =single/qwen qwen=single/qwen", ""},
-		{"a server that names nothing is unknown", engine.TRTLLMServe, []string{engine.UnnamedModel}, nil, nil, nil, "undefined=single/unknown", ""},
+		{"a server of one model gives its name to series that name none", engine.TRTLLMServe, engine.UnnamedModel, nil, list{{Name: "qwen"}}, "undefined=single/qwen =single/qwen qwen=single/qwen", ""},
+		{"a server that names nothing is unknown", engine.TRTLLMServe, engine.UnnamedModel, nil, nil, "undefined=single/unknown", ""},
 		{
-			"two deployments whose names have an affix, of which no config is known", engine.Triton,
-			[]string{"ensemble_a", "preprocessing_a", "tensorrt_llm_a", "postprocessing_a", "b_tensorrt_llm_bls", "b_tensorrt_llm", "b_preprocessing"}, []string{"tensorrt_llm_a", "b_tensorrt_llm"}, nil, nil,
+			"two deployments whose names have an affix, of which no config is known", engine.Triton, "ensemble_a preprocessing_a tensorrt_llm_a* postprocessing_a b_tensorrt_llm_bls b_tensorrt_llm* b_preprocessing", nil, nil,
 			"ensemble_a=entry/ensemble_a preprocessing_a=part/ensemble_a tensorrt_llm_a=part/ensemble_a postprocessing_a=part/ensemble_a b_tensorrt_llm_bls=entry/b_tensorrt_llm_bls b_tensorrt_llm=part/b_tensorrt_llm_bls b_preprocessing=part/b_tensorrt_llm_bls", "",
 		},
-		{"models that may be parts of each other count for none", engine.Triton, []string{"front", "engine", "back"}, []string{"engine"}, nil, nil, "front=unknown/front engine=unknown/engine back=unknown/back", ""},
-		{"without an executor nothing says that models are parts", engine.Triton, []string{"resnet", "bert"}, nil, nil, nil, "resnet=single/resnet bert=single/bert", "-"},
-		{"an executor alone is called", engine.Triton, []string{"engine"}, []string{"engine"}, nil, nil, "engine=single/engine", "engine"},
+		{"models that may be parts of each other count for none", engine.Triton, "front engine* back", nil, nil, "front=unknown/front engine=unknown/engine back=unknown/back", ""},
+		{"without an executor nothing says that models are parts", engine.Triton, "resnet bert", nil, nil, "resnet=single/resnet bert=single/bert", "-"},
+		{"an executor alone is called", engine.Triton, "engine*", nil, nil, "engine=single/engine", "engine"},
 		{
-			"the model that drafts is none of those that are called", engine.Triton, []string{"bls", "target", "little"}, []string{"target", "little"},
-			list{drafting, model("target", "tensorrtllm"), model("little", "tensorrtllm")}, nil, "bls=entry/bls target=part/bls little=draft/bls", "bls",
+			"the model that drafts is none of those that are called", engine.Triton, "bls target* little*", nil,
+			list{drafting, model("target", "tensorrtllm"), model("little", "tensorrtllm")},
+			"bls=entry/bls target=part/bls little=draft/bls", "bls",
 		},
 		{
-			"an ensemble that is a step of another, with steps of its own", engine.Triton, nil, nil,
-			list{ensemble("outer", "rerank", "inner"), ensemble("inner", "tok", "z"), ensemble("z", "llm"), {Name: "tok"}, {Name: "rerank"}, llm}, nil,
+			"an ensemble that is a step of another, with steps of its own", engine.Triton, "", nil,
+			list{ensemble("outer", "rerank", "inner"), ensemble("inner", "tok", "z"), ensemble("z", "llm"), {Name: "tok"}, {Name: "rerank"}, llm},
 			"outer=entry/outer rerank=part/outer inner=part/outer tok=part/outer z=part/outer llm=part/outer", "outer",
 		},
 		{
-			"steps that call other models, of which one is not here", engine.Triton, nil, nil,
-			list{ensemble("chat", "pre", "work"), model("pre", "python", "elsewhere"), model("work", "python", "llm"), llm}, nil, "chat=entry/chat pre=part/chat work=part/chat llm=part/chat", "chat",
+			"steps that call other models, of which one is not here", engine.Triton, "", nil,
+			list{ensemble("chat", "pre", "work"), model("pre", "python", "elsewhere"), model("work", "python", "llm"), llm},
+			"chat=entry/chat pre=part/chat work=part/chat llm=part/chat", "chat",
 		},
-		{"a BLS model over the steps of an ensemble", engine.Triton, nil, nil, list{ensemble("chat", "llm"), model("bls", "python", "llm"), llm}, nil, "chat=entry/chat bls=entry/chat llm=part/chat", "chat"},
+		{"a BLS model over the steps of an ensemble", engine.Triton, "", nil, list{ensemble("chat", "llm"), model("bls", "python", "llm"), llm}, "chat=entry/chat bls=entry/chat llm=part/chat", "chat"},
 		{
-			"a BLS model that calls another, which comes before it by name", engine.Triton, nil, nil,
-			list{model("outer", "python", "inner"), model("inner", "python", "llm"), llm}, nil, "outer=entry/outer inner=part/outer llm=part/outer", "outer",
+			"a BLS model that calls another, which comes before it by name", engine.Triton, "", nil,
+			list{model("outer", "python", "inner"), model("inner", "python", "llm"), llm},
+			"outer=entry/outer inner=part/outer llm=part/outer", "outer",
 		},
-		{"ensembles that are made of each other, which Triton does not load", engine.Triton, nil, nil, list{ensemble("a", "b"), ensemble("b", "a", "b")}, nil, "a=single/a b=single/b", "-"},
+		{"ensembles that are made of each other, which Triton does not load", engine.Triton, "", nil, list{ensemble("a", "b"), ensemble("b", "a", "b")}, "a=single/a b=single/b", "-"},
 
-		{"the operator's id goes to the whole deployment", engine.Triton, template, nil, nil, ids{"llama-70b": {"ensemble"}}, "ensemble=entry/llama-70b postprocessing=part>/llama-70b tensorrt_llm_bls=entry/llama-70b", ""},
+		{"the operator's id goes to the whole deployment", engine.Triton, "ensemble " + parts, ids{"llama-70b": {"ensemble"}}, nil, "ensemble=entry/llama-70b postprocessing=part>/llama-70b tensorrt_llm_bls=entry/llama-70b", ""},
+		{"the operator says which of them is called", engine.Triton, "front engine* back", ids{"llama": {"front", "engine", "back"}}, nil, "front=entry/llama engine=part/llama back=part/llama", "front"},
+		{"the only id is also that of series without a model", engine.NIM, "a b", ids{"id": {"a"}}, nil, "a=single/id b=single/b =single/id", ""},
+		{"models that were never seen", engine.NIM, "a b", nil, nil, "other=single/other =single/unknown", ""},
+		{"two ids", engine.NIM, "a b", ids{"one": {"a"}, "two": {"b"}}, nil, "a=single/one b=single/two =single/unknown", ""},
+		{"the only model has one of two ids", engine.NIM, "a", ids{"one": {"a"}, "two": {"c"}}, nil, "a=single/one c=single/two =single/one", ""},
 		{
-			"the operator says which of them is called", engine.Triton, []string{"front", "engine", "back"}, []string{"engine"}, nil, ids{"llama": {"front", "engine", "back"}},
-			"front=entry/llama engine=part/llama back=part/llama", "front",
-		},
-		{"the only id is also that of series without a model", engine.NIM, []string{"a", "b"}, nil, nil, ids{"id": {"a"}}, "a=single/id b=single/b =single/id", ""},
-		{"models that were never seen", engine.NIM, []string{"a", "b"}, nil, nil, nil, "other=single/other =single/unknown", ""},
-		{"two ids", engine.NIM, []string{"a", "b"}, nil, nil, ids{"one": {"a"}, "two": {"b"}}, "a=single/one b=single/two =single/unknown", ""},
-		{"the only model has one of two ids", engine.NIM, []string{"a"}, nil, nil, ids{"one": {"a"}, "two": {"c"}}, "a=single/one c=single/two =single/one", ""},
-		{
-			"a part with an id of its own", engine.Triton, []string{"ensemble", "preprocessing", "tensorrt_llm"}, nil, nil, ids{"chat": {"ensemble"}, "tokens": {"preprocessing"}},
+			"a part with an id of its own", engine.Triton, "ensemble preprocessing tensorrt_llm",
+			ids{"chat": {"ensemble"}, "tokens": {"preprocessing"}},
+			nil,
 			"ensemble=entry/chat preprocessing=part/tokens tensorrt_llm=part/tokens", "",
 		},
-		{"a model that is not there yet", engine.Triton, nil, nil, nil, ids{"id": {"later"}}, "later=single/id", ""},
+		{"a model that is not there yet", engine.Triton, "", ids{"id": {"later"}}, nil, "later=single/id", ""},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			named := engine.NamedModels{Names: c.names, Executors: c.executors}
+			var named engine.NamedModels
+			for name := range strings.FieldsSeq(c.page) {
+				name, executor := strings.CutSuffix(name, "*")
+				if named.Names = append(named.Names, name); executor {
+					named.Executors = append(named.Executors, name)
+				}
+			}
 			top := engine.NewTopology(engineOf(t, c.kind), named, c.facts, c.configured)
 			var got []string
 			for one := range strings.FieldsSeq(c.want) {

@@ -16,7 +16,7 @@ import (
 type Ranks uint8
 
 const (
-	// RanksUnseen: no rank shows its batch, or stages of a pipeline show their microbatches.
+	// RanksUnseen means that no rank shows its batch, or that stages show their microbatches.
 	RanksUnseen Ranks = iota + 1
 	// RanksOne means that one rank shows it, or that tensor-parallel ranks show the same.
 	RanksOne

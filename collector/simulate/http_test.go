@@ -55,7 +55,8 @@ func TestTritonsAPIPort(t *testing.T) {
 			`"trtllm_version":{"string_value":"1.1.0"}`,
 		}},
 		{http.MethodGet, "/v2/models/ensemble/config", 200, []string{`"platform":"ensemble"`, `"ensemble_scheduling":{"step":[`, `"model_name":"tensorrt_llm"`}},
-		{http.MethodGet, "/v2/models/ensemble", 200, []string{`"versions":["1"]`}},
+		{http.MethodGet, "/v2/models/ensemble", 200, []string{`"versions":["1"]`, `{"datatype":"BOOL","name":"stream","shape":[-1,1]}`}},
+		{http.MethodGet, "/v2/models/preprocessing", 200, []string{`"name":"QUERY"`}},
 		{http.MethodGet, "/v2/models/nobody/config", 404, []string{`{"error":"Request for unknown model`}},
 		{http.MethodGet, "/v2/repository/index", 405, nil},
 		{http.MethodPost, "/v2/repository/index", 200, []string{`{"name":"ensemble","version":"1","state":"READY"}`}},
@@ -159,12 +160,4 @@ func TestNIMAndDynamoAnswerAsTheyWereSeen(t *testing.T) {
 	require.Equal(t, float64(dynamo.Truth().GeneratedTokensSoFar), front[`dynamo_frontend_output_tokens_total{model="tiny-llama"}`])
 	worker, _ := parsePage(t, []byte(get(t, dynamo.MetricsURL()).body))
 	require.Contains(t, worker, `trtllm_e2e_request_latency_seconds_count{engine_type="trtllm",model_name="tiny-llama"}`)
-}
-
-func TestTritonSaysWhatItsModelsTake(t *testing.T) {
-	t.Parallel()
-	r := listening(t, simulate.Spec{Streaming: true})
-	require.Contains(t, get(t, r.APIURL()+"/v2/models/ensemble").body, `{"datatype":"BOOL","name":"stream","shape":[-1,1]}`)
-	require.NotContains(t, get(t, r.APIURL()+"/v2/models/tensorrt_llm").body, "text_input")
-	require.Contains(t, get(t, r.APIURL()+"/v2/models/preprocessing").body, `"name":"QUERY"`)
 }

@@ -145,10 +145,12 @@ func TestTritonReleasesDifferAsTheirSourcesDo(t *testing.T) {
 			body := string(r.Page())
 			parsePage(t, []byte(body))
 			for _, s := range c.present {
-				require.True(t, strings.Contains(body, s), "%s must be on the page", s)
+				has := strings.Contains(body, s)
+				require.True(t, has, "%s must be on the page", s)
 			}
 			for _, s := range c.absent {
-				require.False(t, strings.Contains(body, s), "%s must not be on the page", s)
+				has := strings.Contains(body, s)
+				require.False(t, has, "%s must not be on the page", s)
 			}
 		})
 	}
