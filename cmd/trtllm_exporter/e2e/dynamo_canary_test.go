@@ -10,15 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCanaryInFrontOfDynamo asks the frontend of a Dynamo that nobody else
-// asks, and leaves its worker alone.
 func TestCanaryInFrontOfDynamo(t *testing.T) {
 	d := newDeployment(t)
 	d.start(t, "frontend", frontendPort)
 	d.start(t, "worker", workerPort)
 	const tokens = 5
 	canary := fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: %d }", tokens)
-	e := startConfigured(t, exporterBinary(t), fmt.Sprintf(`
+	e := startConfigured(t, fmt.Sprintf(`
 global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
 pools:
   - { pool_id: frontends, identity_interval: 2s, %[4]s, static_configs: [{ targets: ["127.0.0.1:%[2]d"], labels: { replica_id: f0 } }] }

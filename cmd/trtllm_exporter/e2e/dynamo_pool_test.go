@@ -3,12 +3,11 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,14 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPoolOfADynamo has a frontend with the KV router and two workers in one pool: what
-// the client counted is what the pool shows, each quantity once.
+// TestPoolOfADynamo has a frontend with the KV router and two workers in one pool: each quantity counts once.
 func TestPoolOfADynamo(t *testing.T) {
 	s := &scene{deployment: newDeployment(t), whole: t}
 	s.frontend = s.deployment.start(t, "frontend", frontendPort, "--router-mode", "kv")
 	s.worker = s.deployment.start(t, "worker", workerPort)
 	second := s.deployment.start(t, "worker", secondWorkerPort)
-	s.exporter = startConfigured(t, exporterBinary(t), fmt.Sprintf(`
+	s.exporter = startConfigured(t, fmt.Sprintf(`
 global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
 pools:
   - { pool_id: p, identity_interval: 2s, static_configs: [
@@ -63,16 +61,12 @@ func (s *scene) waitsOnce(t *testing.T) {
 	require.Empty(t, full.named("llm_server_kv_cache_utilization_ratio", "replica_id", "f0"), "its router knows blocks of prompts only")
 	require.Positive(t, full.sum("llm_server_kv_cache_utilization_ratio", "tier", "worker"))
 	require.NotEmpty(t, full.named("llm_server_inter_token_latency_seconds_count", "replica_id", "w0"))
-	require.Equal(t, (bothRun+bothWait)*2*bothTokens, load.wait(t))
+	load.requireWords(t, (bothRun+bothWait)*2*bothTokens)
 }
 
-// post sends a request and gives its status.
 func post(t *testing.T, path, kind, body string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d%s", frontendPort, path), strings.NewReader(body))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", kind)
-	response, err := http.DefaultClient.Do(request)
+	response, err := send(t.Context(), http.MethodPost, dynamoURL(frontendPort, path), kind, body)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	return response.StatusCode
@@ -105,35 +99,24 @@ func (s *scene) mistakes(t *testing.T) {
 func (s *scene) states(t *testing.T, replica string) (stop func() []string) {
 	t.Helper()
 	var seen []string
-	var under sync.WaitGroup
-	done := make(chan struct{})
-	under.Go(func() {
-		for {
-			for _, series := range s.exporter.page(t).named("llm_server_state", "replica_id", replica) {
-				if now := series.labels.Get("state"); series.value == 1 && (len(seen) == 0 || seen[len(seen)-1] != now) {
-					seen = append(seen, now)
-				}
-			}
-			select {
-			case <-done:
-				return
-			case <-time.After(100 * time.Millisecond):
+	end := repeat(t, 100*time.Millisecond, func(context.Context) {
+		for _, series := range s.exporter.page(t).named("llm_server_state", "replica_id", replica) { //nolint:contextcheck // It is read in the test's time.
+			if now := series.labels.Get("state"); series.value == 1 && (len(seen) == 0 || seen[len(seen)-1] != now) {
+				seen = append(seen, now)
 			}
 		}
 	})
-	return func() []string { close(done); under.Wait(); return seen }
+	return func() []string { end(); return seen }
 }
 
 func (s *scene) workless(t *testing.T, second *process) {
 	t.Helper()
 	before, stop := s.ended(t, "server"), s.states(t, "f0")
 	open := startStreams(t, 4, 2000)
-	within(t, 10*time.Second, "the streams run", func() bool {
-		return s.exporter.page(t).sum("llm_server_requests_running", "tier", "worker") == 4
-	})
+	s.runs(t, 4)
 	s.worker.kill(t)
 	second.kill(t)
-	open.under.Wait()
+	open.wait()
 	failed := len(open.errs)
 	for range 24 {
 		switch status := post(t, "/v1/completions", "application/json", `{"model":"tiny-llama","prompt":"w1","max_tokens":2}`); status {
@@ -162,9 +145,7 @@ func (s *scene) ends(t *testing.T) {
 	warm(t) // What failed before counts until a request ends well.
 	s.becomes(t, "f0", "ready")
 	startStreams(t, 1, 3000)
-	within(t, 10*time.Second, "the stream runs", func() bool {
-		return s.exporter.page(t).sum("llm_server_requests_running", "tier", "worker") == 1
-	})
+	s.runs(t, 1)
 	stop := s.states(t, "f0")
 	s.frontend.signal(t, syscall.SIGTERM)
 	s.becomes(t, "f0", "draining")

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +23,12 @@ import (
 // scrapeInterval is how often the exporter under test reads its target.
 const scrapeInterval = 500 * time.Millisecond
 
-// exporter is a running trtllm_exporter.
 type exporter struct {
 	*process
 	port int
 }
 
-// exporterBinary returns the program under test: the one that the environment
-// names, else one built now.
+// exporterBinary returns the program that the environment names, else one built now.
 func exporterBinary(t *testing.T) string {
 	t.Helper()
 	if named := os.Getenv("TRTLLM_EXPORTER_BIN"); named != "" {
@@ -43,40 +42,54 @@ func exporterBinary(t *testing.T) string {
 	return binary
 }
 
-// startExporter starts the exporter with one target and waits until it serves
-// pages, not until the target is up.
-func startExporter(t *testing.T, binary, target string) *exporter {
+// startExporter starts the exporter with one target and waits until that is up.
+func startExporter(t *testing.T, target string) *exporter {
 	t.Helper()
-	return startServing(t, binary, "--target", target, "--scrape.interval", scrapeInterval.String())
+	e := startServing(t, "--target", target, "--scrape.interval", scrapeInterval.String())
+	e.waitUp(t, true)
+	return e
 }
 
-// startConfigured starts the exporter with a configuration and waits until it
-// serves pages.
-func startConfigured(t *testing.T, binary, config string) *exporter {
+// startPool starts the exporter with one replica, r0 of pool p; keys are further lines of the pool.
+func startPool(t *testing.T, global, address string, keys ...string) *exporter {
+	t.Helper()
+	pool := append([]string{"pool_id: p", fmt.Sprintf("static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]", address)}, keys...)
+	return startConfigured(t, fmt.Sprintf("global: { %s }\npools:\n  - %s\n", global, strings.Join(pool, "\n    ")))
+}
+
+func startConfigured(t *testing.T, config string) *exporter {
+	t.Helper()
+	return startServing(t, "--config.file", configFile(t, config))
+}
+
+func configFile(t *testing.T, config string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yml")
 	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
-	return startServing(t, binary, "--config.file", file)
+	return file
 }
 
-// startServing starts the exporter with flags and waits until it serves pages.
-func startServing(t *testing.T, binary string, flags ...string) *exporter {
+func startServing(t *testing.T, flags ...string) *exporter {
 	t.Helper()
-	e := &exporter{port: freePorts(t, 1)}
-	flags = append(flags, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port), "--log.level", "debug")
-	e.process = startProcess(t, "exporter", nil, binary, flags...)
+	e := launchExporter(t, nil, append([]string{exporterBinary(t), "--log.level", "debug"}, flags...)...)
 	within(t, 20*time.Second, "the exporter serves", func() bool {
 		require.False(t, e.ended(), "the exporter ended by itself")
-		status, _, err := get(t.Context(), e.url("/-/ready"))
-		return err == nil && status == http.StatusOK
+		return answers(t.Context(), e.url("/-/ready"))
 	})
 	return e
 }
 
-// url returns an address of the exporter.
+// launchExporter starts a command of the exporter on a free port and does not wait for it.
+func launchExporter(t *testing.T, env []string, command ...string) *exporter {
+	t.Helper()
+	e := &exporter{port: freePorts(t, 1)}
+	command = append(command, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port))
+	e.process = startProcess(t, "exporter", env, command[0], command[1:]...)
+	return e
+}
+
 func (e *exporter) url(path string) string { return fmt.Sprintf("http://127.0.0.1:%d%s", e.port, path) }
 
-// body reads one of the exporter's addresses.
 func (e *exporter) body(t *testing.T, path string) []byte {
 	t.Helper()
 	status, body, err := get(t.Context(), e.url(path))
@@ -85,25 +98,23 @@ func (e *exporter) body(t *testing.T, path string) []byte {
 	return body
 }
 
-// page reads the exporter's metrics.
 func (e *exporter) page(t *testing.T) page {
 	t.Helper()
 	return parsePage(t, e.body(t, "/metrics"))
 }
 
-// waitUp waits until the only target is up, or down.
 func (e *exporter) waitUp(t *testing.T, up bool) {
 	t.Helper()
-	want := map[bool]string{true: "1", false: "0"}[up]
-	within(t, 15*time.Second, "trtllm_exporter_target_up is "+want, func() bool {
-		found := e.page(t).named("trtllm_exporter_target_up")
-		return len(found) == 1 && found[0].text == want
+	within(t, 15*time.Second, fmt.Sprint("the target is up: ", up), func() bool {
+		return e.page(t).is(map[bool]float64{true: 1}[up], "trtllm_exporter_target_up")
 	})
 }
 
-// replicaReport is what /targets says of a replica.
 type replicaReport struct {
+	Pool      string    `json:"pool_id"`
 	Replica   string    `json:"replica_id"`
+	URL       string    `json:"metrics_url"`
+	Scrapes   uint64    `json:"scrapes"`
 	Health    string    `json:"health"`
 	Failure   string    `json:"last_failure_reason"`
 	State     string    `json:"state"`
@@ -124,7 +135,6 @@ type replicaReport struct {
 	} `json:"canary"`
 }
 
-// reports returns the targets of /targets.
 func (e *exporter) reports(t *testing.T) []replicaReport {
 	t.Helper()
 	var answer struct {
@@ -134,12 +144,23 @@ func (e *exporter) reports(t *testing.T) []replicaReport {
 	return answer.Targets
 }
 
-// report returns the only target of /targets.
 func (e *exporter) report(t *testing.T) replicaReport {
 	t.Helper()
 	all := e.reports(t)
 	require.Len(t, all, 1)
 	return all[0]
+}
+
+func (e *exporter) inState(t *testing.T, replica, state string, limit time.Duration) (r replicaReport) {
+	t.Helper()
+	within(t, limit, replica+" is "+state, func() bool {
+		all := e.reports(t)
+		i := slices.IndexFunc(all, func(r replicaReport) bool { return r.Replica == replica })
+		require.GreaterOrEqual(t, i, 0, "no such target %s", replica)
+		r = all[i]
+		return r.State == state && e.page(t).is(1, "llm_server_state", "replica_id", replica, "state", state)
+	})
+	return r
 }
 
 // history returns all states of the replica in their order, from the log.
@@ -154,31 +175,36 @@ func (e *exporter) history(t *testing.T) []string {
 	return states
 }
 
-// postJSON sends a body of JSON, or none, over a connection of its own.
 func postJSON(ctx context.Context, url, body string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	return send(ctx, http.MethodPost, url, "application/json", body)
 }
 
 // get reads an address within five seconds.
 func get(ctx context.Context, url string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return 0, nil, err
-	}
-	// A client of its own for each read: no connection outlives a restart.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	response, err := send(ctx, http.MethodGet, url, "", "")
 	if err != nil {
 		return 0, nil, err
 	}
 	defer response.Body.Close()
 	body, err = io.ReadAll(response.Body)
 	return response.StatusCode, body, err
+}
+
+func answers(ctx context.Context, url string) bool {
+	status, _, err := get(ctx, url)
+	return err == nil && status == http.StatusOK
+}
+
+// send makes a request over a connection of its own, which outlives no restart of a server.
+func send(ctx context.Context, method, url, contentType, body string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,14 +23,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// kubeCluster is one namespace of the real API server that KUBECONFIG names,
-// with the chart installed in it.
+// kubeCluster is one namespace of a real API server, with the chart installed.
 type kubeCluster struct {
 	config    *rest.Config
 	admin     *kubernetes.Clientset
 	namespace string
-	// dir holds token and ca.crt of the chart's ServiceAccount, and namespace, as
-	// a pod finds them.
+	// dir holds token, ca.crt and namespace as a pod finds them.
 	dir string
 	// subnet is the start of loopback addresses that only this test uses.
 	subnet string
@@ -70,7 +67,6 @@ func installChart(t *testing.T, values string) *kubeCluster {
 	return c
 }
 
-// helm runs the real one against the cluster.
 func (c *kubeCluster) helm(t *testing.T, args ...string) {
 	t.Helper()
 	program := os.Getenv("HELM")
@@ -82,16 +78,7 @@ func (c *kubeCluster) helm(t *testing.T, args ...string) {
 	require.NoError(t, err, "helm %v: %s", args, out)
 }
 
-// exporterConfig returns what the chart made of the values, as a pod would mount it.
-func (c *kubeCluster) exporterConfig(t *testing.T) string {
-	t.Helper()
-	m, err := c.admin.CoreV1().ConfigMaps(c.namespace).Get(t.Context(), "exporter-trtllm-exporter", metav1.GetOptions{})
-	require.NoError(t, err)
-	return m.Data["config.yml"]
-}
-
-// account returns the API server as the exporter sees it: with the token of its
-// ServiceAccount.
+// account returns a client with the token of the exporter's ServiceAccount.
 func (c *kubeCluster) account(t *testing.T) *kubernetes.Clientset {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(c.dir, "token"))
@@ -103,29 +90,20 @@ func (c *kubeCluster) account(t *testing.T) *kubernetes.Clientset {
 	return client
 }
 
-// server is a simulated Triton at an address of loopback that a pod is given,
-// at Triton's own ports.
-type server struct {
-	address string
-	fleet   *simulate.Fleet
-}
-
-// serve starts a server of a version at the n-th address.
-func (c *kubeCluster) serve(t *testing.T, n int, version string) *server {
+// serve starts a simulated Triton of a version at the n-th loopback address, which it returns.
+func (c *kubeCluster) serve(t *testing.T, n int, version string) (address string) {
 	t.Helper()
-	s := &server{address: fmt.Sprintf("%s%d", c.subnet, n)}
+	address = fmt.Sprintf("%s%d", c.subnet, n)
 	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "any", Replicas: []simulate.Spec{{
-		Ports: simulate.Ports{Host: s.address, APIPort: 8000, MetricsPort: 8002}, Speed: 1, Seed: uint64(n), EngineVersion: version,
+		Ports: simulate.Ports{Host: address, APIPort: 8000, MetricsPort: 8002}, Speed: 1, Seed: uint64(n), EngineVersion: version,
 		Workload: simulate.Workload{Rate: 5},
 	}}}}})
 	require.NoError(t, err)
-	s.fleet = fleet
 	t.Cleanup(fleet.Close)
-	return s
+	return address
 }
 
-// addPod stores a pod with Triton's ports that runs at an address, or has none
-// yet when the address is empty.
+// addPod stores a pod with Triton's ports that runs at an address; without one it waits for it.
 func (c *kubeCluster) addPod(t *testing.T, namespace, name, address string, labels map[string]string) *corev1.Pod {
 	t.Helper()
 	pod, err := c.admin.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
@@ -165,11 +143,10 @@ func (c *kubeCluster) deletePod(t *testing.T, pod *corev1.Pod) {
 // become what follows.
 func (c *kubeCluster) startInCluster(t *testing.T, env []string, front ...string) *exporter {
 	t.Helper()
-	file := filepath.Join(c.dir, "config.yml")
-	require.NoError(t, os.WriteFile(file, []byte(c.exporterConfig(t)), 0o600))
-	e := &exporter{port: freePorts(t, 1)}
-	command := slices.Concat(front, []string{exporterBinary(t), "--config.file", file, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port)})
-	e.process = startProcess(t, "exporter", env, command[0], command[1:]...)
+	m, err := c.admin.CoreV1().ConfigMaps(c.namespace).Get(t.Context(), "exporter-trtllm-exporter", metav1.GetOptions{})
+	require.NoError(t, err)
+	file := configFile(t, m.Data["config.yml"])
+	e := launchExporter(t, env, append(front, exporterBinary(t), "--config.file", file)...)
 	within(t, 20*time.Second, "the exporter answers", func() bool {
 		require.False(t, e.ended(), "the exporter ended by itself")
 		_, _, err := get(t.Context(), e.url("/-/healthy"))

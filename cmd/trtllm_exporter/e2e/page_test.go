@@ -23,7 +23,6 @@ type sample struct {
 	value  float64
 }
 
-// page is what an address of metrics said at one moment.
 type page struct {
 	samples map[string]sample
 	help    map[string]string
@@ -68,8 +67,7 @@ func parsePage(t *testing.T, body []byte) page {
 	return p
 }
 
-// valueTexts returns the values of the sample lines as they are written; neither
-// Triton nor the exporter writes timestamps.
+// valueTexts returns the values of the sample lines as written; there are no timestamps.
 func valueTexts(body []byte) []string {
 	var texts []string
 	for line := range bytes.Lines(body) {
@@ -85,25 +83,17 @@ func valueTexts(body []byte) []string {
 func (p page) named(name string, pairs ...string) []sample {
 	var found []sample
 	for _, key := range p.order {
-		s := p.samples[key]
-		if s.labels.Get(model.MetricNameLabel) == name && matches(s.labels, pairs) {
+		s, fits := p.samples[key], true
+		for pair := range slices.Chunk(append([]string{model.MetricNameLabel, name}, pairs...), 2) {
+			fits = fits && s.labels.Get(pair[0]) == pair[1]
+		}
+		if fits {
 			found = append(found, s)
 		}
 	}
 	return found
 }
 
-// matches reports whether labels hold all pairs of name and value.
-func matches(l labels.Labels, pairs []string) bool {
-	for pair := range slices.Chunk(pairs, 2) {
-		if l.Get(pair[0]) != pair[1] {
-			return false
-		}
-	}
-	return true
-}
-
-// only returns the value of the one series with that name and those labels.
 func (p page) only(t *testing.T, name string, pairs ...string) float64 {
 	t.Helper()
 	found := p.named(name, pairs...)
@@ -111,7 +101,12 @@ func (p page) only(t *testing.T, name string, pairs ...string) float64 {
 	return found[0].value
 }
 
-// sum adds up the series of a name.
+// is reports whether the page has one series with that name and those labels, of that value.
+func (p page) is(value float64, name string, pairs ...string) bool {
+	found := p.named(name, pairs...)
+	return len(found) == 1 && found[0].value == value
+}
+
 func (p page) sum(name string, pairs ...string) (sum float64) {
 	for _, s := range p.named(name, pairs...) {
 		sum += s.value
@@ -147,7 +142,6 @@ func (p page) grows(s sample) bool {
 	}
 }
 
-// raw returns the server's own series of a page.
 func (p page) raw() []sample {
 	var found []sample
 	for _, key := range p.order {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,8 +29,7 @@ type process struct {
 	done   chan struct{}
 }
 
-// startProcess runs a program until the test ends; extra are environment
-// variables. The output is logged when the test fails.
+// startProcess runs a program with further environment variables until the test ends.
 func startProcess(t *testing.T, name string, extra []string, program string, args ...string) *process {
 	t.Helper()
 	p := &process{name: name, cmd: exec.Command(program, args...), output: filepath.Join(t.TempDir(), name+".log"), done: make(chan struct{})}
@@ -66,17 +66,31 @@ func (p *process) kill(t *testing.T) {
 	}
 }
 
-// ended reports whether the program is no longer there.
-func (p *process) ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
+func (p *process) ended() bool { return isClosed(p.done) }
+
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(-p.cmd.Process.Pid, s))
 }
 
-// tail returns the end of the program's output.
+// commandLines returns the command lines of all processes of this machine by their id.
+func commandLines(t *testing.T) map[int]string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	lines := map[int]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // It has ended.
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		require.NoError(t, err)
+		lines[pid] = string(text)
+	}
+	return lines
+}
+
 func (p *process) tail(lines int) string {
 	text, err := os.ReadFile(p.output)
 	if err != nil {
@@ -86,8 +100,7 @@ func (p *process) tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// withoutTables returns the last fifteen lines that are no part of a table, as Triton
-// draws them: they are wide, and hide what has failed.
+// withoutTables returns the last lines outside of Triton's tables, which hide what has failed.
 func withoutTables(text string) string {
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
 		return line == "" || line[0] == '|' || line[0] == '+'
@@ -95,13 +108,20 @@ func withoutTables(text string) string {
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// freePorts finds n adjacent free loopback ports below the range from which
-// the kernel takes ports for outgoing connections.
+// freePorts returns the first of n free ports that the kernel gives to no outgoing connection.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for range 200 {
-		first := 20000 + rand.IntN(12000)
-		if allFree(first, n) {
+		first, free := 20000+rand.IntN(12000), 0
+		for i := range n {
+			listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+i))
+			if err != nil {
+				break
+			}
+			listener.Close()
+			free++
+		}
+		if free == n {
 			return first
 		}
 	}
@@ -109,19 +129,6 @@ func freePorts(t *testing.T, n int) int {
 	return 0
 }
 
-// allFree reports whether nothing listens on the n ports from first on.
-func allFree(first, n int) bool {
-	for port := first; port < first+n; port++ {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			return false
-		}
-		listener.Close()
-	}
-	return true
-}
-
-// pause waits, or less when the test ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -129,22 +136,21 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// within calls check every 100 ms until it is true.
-func within(t *testing.T, limit time.Duration, what string, check func() bool) {
+// within calls check every 100 ms until it is true, and returns when that was.
+func within(t *testing.T, limit time.Duration, what string, check func() bool) time.Time {
 	t.Helper()
 	for end := time.Now().Add(limit); !check(); {
 		require.True(t, time.Now().Before(end), "%s: not within %s", what, limit)
 		pause(t.Context(), 100*time.Millisecond)
 	}
+	return time.Now()
 }
 
-// step is one step of a life, each on top of the one before.
 type step struct {
 	name string
 	run  func(t *testing.T)
 }
 
-// play plays steps.
 func play(t *testing.T, steps []step) {
 	t.Helper()
 	for _, s := range steps {
@@ -152,56 +158,70 @@ func play(t *testing.T, steps []step) {
 	}
 }
 
-// repositoryRoot returns the folder of go.mod.
+// repositoryRoot returns the folder of go.mod; tests run in the folder of their package.
 func repositoryRoot(t *testing.T) string {
 	t.Helper()
-	dir, err := os.Getwd()
+	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		require.NotEqual(t, dir, filepath.Dir(dir), "go.mod is nowhere above the test")
-		dir = filepath.Dir(dir)
-	}
+	return root
 }
 
-// crowd are equal requests under way, what is seen of each, and what went wrong.
 type crowd[T any] struct {
-	under sync.WaitGroup
-	mu    sync.Mutex
-	seen  []T
-	errs  []error
-	stop  context.CancelFunc
+	seen []T
+	errs []error
+	stop context.CancelFunc
+	// done is closed when all requests have ended.
+	done chan struct{}
 }
 
-// startCrowd begins n requests; the test ends them.
+// startCrowd begins n requests, which end with the test.
 func startCrowd[T any](t *testing.T, n int, ask func(ctx context.Context, number int) (T, error)) *crowd[T] {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	c := &crowd[T]{stop: cancel}
+	c := &crowd[T]{stop: cancel, seen: make([]T, n), errs: make([]error, n), done: make(chan struct{})}
+	var running sync.WaitGroup
 	for i := range n {
-		c.under.Go(func() {
-			seen, err := ask(ctx, i)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.seen = append(c.seen, seen)
-			if err != nil {
-				c.errs = append(c.errs, err)
-			}
-		})
+		running.Go(func() { c.seen[i], c.errs[i] = ask(ctx, i) })
 	}
+	go func() {
+		defer close(c.done)
+		running.Wait()
+		c.errs = slices.DeleteFunc(c.errs, func(err error) bool { return err == nil })
+	}()
 	t.Cleanup(func() {
 		cancel()
-		c.under.Wait()
+		<-c.done
 	})
 	return c
 }
 
-// wait waits for all of them.
+func (c *crowd[T]) over() bool { return isClosed(c.done) }
+
 func (c *crowd[T]) wait() []T {
-	c.under.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	<-c.done
 	return c.seen
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// repeat calls do at an interval until stop is called or the test ends.
+func repeat(t *testing.T, interval time.Duration, do func(ctx context.Context)) (stop func()) {
+	t.Helper()
+	c := startCrowd(t, 1, func(ctx context.Context, _ int) (struct{}, error) {
+		for ; ctx.Err() == nil; pause(ctx, interval) {
+			do(ctx)
+		}
+		return struct{}{}, nil
+	})
+	return func() {
+		c.stop()
+		c.wait()
+	}
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// identified returns the labels under which the exporter shows a series of the
-// server: all of its own and the identity of the replica.
+// identified returns the labels under which the exporter shows a series of the server.
 func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
 	b := labels.NewBuilder(raw)
 	b.Set("engine", "triton")
@@ -65,15 +64,12 @@ func (s *tritonServer) requireReexposed(t *testing.T, before, exported, after pa
 	return exact
 }
 
-// ofServer reports whether a series is of the server and not of its machine,
-// whose load comes and goes between two equal values.
+// ofServer reports whether a series is not of the machine, whose load comes and goes.
 func ofServer(s sample) bool {
 	return !strings.HasPrefix(s.labels.Get(model.MetricNameLabel), "nv_cpu_")
 }
 
-// restingSeries counts the series that stand still on two pages of an idle
-// server, where all of its own do but quantiles, which leave their window of
-// 60 s once. It names one that does not.
+// restingSeries counts the series that stand still on an idle server, or names one that moves.
 func restingSeries(before, after page) (count int, moving string) {
 	for _, old := range before.raw() {
 		switch {
@@ -87,8 +83,7 @@ func restingSeries(before, after page) (count int, moving string) {
 	return count, ""
 }
 
-// requireSameWhenIdle compares the pages of an idle server. It comes to rest
-// some seconds after its start, when its own look at the machine is done.
+// requireSameWhenIdle compares the pages of an idle server, which comes to rest some seconds after its start.
 func (s *tritonServer) requireSameWhenIdle(t *testing.T, e *exporter) {
 	t.Helper()
 	s.waitIdle(t)

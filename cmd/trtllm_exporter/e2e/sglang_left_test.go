@@ -8,19 +8,16 @@ import (
 	"io"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestClientsThatLeaveAnSGLang compares what became of requests with what their
-// clients did: some came to their end, some were left while they ran, some while they
-// waited, and some were wrong.
+// TestClientsThatLeaveAnSGLang compares outcomes with clients that stayed, left, waited, or were wrong.
 func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	s := newEngine(t, "sglang")
 	s.start(t)
-	l := watchLife(t, s, "")
-	l.turns(t, "ready", time.Now(), 2*engineInterval+questionsOfKind)
+	l := watchLife(t, s)
+	l.serves(t)
 	s.startCrowd(t, slots, arrival{words: 10, tokens: 20}).whole(t) // The first requests compile.
 	pause(t.Context(), 4*engineInterval)
 	before := l.page(t)
@@ -32,19 +29,19 @@ func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	const ended, wrong, longest = 5, 2, 3000
 	s.startCrowd(t, ended, arrival{words: 20, tokens: 40}).whole(t)
 	streams := s.startCrowd(t, slots/2, arrival{words: 20, tokens: longest})
-	others, leaveOthers := s.unstreamed(t, slots/2, longest)
+	others := s.unstreamed(t, slots/2, longest)
 	l.shows(t, slots, "llm_server_requests_running")
-	queued, leaveQueued := s.unstreamed(t, 3, 40)
+	queued := s.unstreamed(t, 3, 40)
 	l.shows(t, 3, "llm_server_queue_depth")
-	leaveQueued()
+	queued.stop()
 	grown("llm_server_requests_total", 3, "class", "canceled")
-	leaveOthers()
+	others.stop()
 	streams.stop()
 	for _, one := range s.startCrowd(t, wrong, arrival{words: 20, tokens: 40, flaw: negative}).wait() {
 		require.Equal(t, http.StatusBadRequest, one.status)
 	}
-	<-queued
-	<-others
+	queued.wait()
+	others.wait()
 	streams.wait()
 
 	grown("llm_server_requests_total", 3+slots, "class", "canceled")
@@ -54,30 +51,16 @@ func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	l.shows(t, 0, "llm_server_queue_depth")
 }
 
-// unstreamed begins n requests for answers in one piece, and gives what is closed when all
-// are gone and what makes their clients leave.
-func (s *engineServer) unstreamed(t *testing.T, n, tokens int) (gone <-chan struct{}, leave context.CancelFunc) {
+func (s *engineServer) unstreamed(t *testing.T, n, tokens int) *crowd[struct{}] {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	done, one := make(chan struct{}), make(chan struct{})
-	for i := range n {
-		go func() {
-			defer func() { one <- struct{}{} }()
-			body := fmt.Sprintf(`{"model":%q,"prompt":"left %d","max_tokens":%d,"ignore_eos":true}`, engineModel, i, tokens)
-			response, err := postJSON(ctx, "http://"+s.address()+"/v1/completions", body)
-			if err != nil {
-				return // Its client left.
-			}
-			_, _ = io.Copy(io.Discard, response.Body)
-			response.Body.Close()
-		}()
-	}
-	go func() {
-		defer close(done)
-		for range n {
-			<-one
+	return startCrowd(t, n, func(ctx context.Context, number int) (none struct{}, err error) {
+		body := fmt.Sprintf(`{"model":%q,"prompt":"left %d","max_tokens":%d,"ignore_eos":true}`, engineModel, number, tokens)
+		response, err := postJSON(ctx, s.url("/v1/completions"), body)
+		if err != nil {
+			return none, err // Its client left.
 		}
-	}()
-	return done, cancel
+		defer response.Body.Close()
+		_, err = io.Copy(io.Discard, response.Body)
+		return none, err
+	})
 }

@@ -18,18 +18,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// stream asks a model for tokens of a prompt and counts the responses that
-// come, one per token. Triton serves /generate_stream since 2.39; before, a
-// decoupled model can be reached over gRPC only.
+// stream asks a model for tokens and counts the responses, one a token. Triton serves
+// /generate_stream since 2.39; before, a decoupled model can be reached over gRPC only.
 func (s *tritonServer) stream(ctx context.Context, model string, promptWords, maxTokens int) (tokens int, err error) {
 	prompt := promptOf(promptWords)
 	if s.release.histograms {
 		return s.generateStream(ctx, model, prompt, maxTokens)
 	}
-	return s.inferStream(ctx, model, prompt, maxTokens)
+	return s.inferStream(ctx, model, maxTokens, []byte{1, 1}, textInput("text_input", prompt), numberInput("max_tokens", maxTokens))
 }
 
-// promptOf returns a prompt of different words.
 func promptOf(words int) string {
 	all := make([]string, words)
 	for i := range all {
@@ -38,15 +36,24 @@ func promptOf(words int) string {
 	return strings.Join(all, " ")
 }
 
-// generateStream reads server-sent events.
+type answeredError string
+
+func (e answeredError) Error() string { return string(e) }
+
 func (s *tritonServer) generateStream(ctx context.Context, model, prompt string, maxTokens int) (tokens int, err error) {
+	err = s.generate(ctx, model, prompt, maxTokens, func() { tokens++ })
+	return tokens, err
+}
+
+// generate calls token for each event of a stream of the generate extension.
+func (s *tritonServer) generate(ctx context.Context, model, prompt string, maxTokens int, token func()) error {
 	body, err := json.Marshal(map[string]any{"text_input": prompt, "max_tokens": maxTokens})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	response, err := postJSON(ctx, s.url("/v2/models/"+model+"/generate_stream"), string(body))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
@@ -54,30 +61,25 @@ func (s *tritonServer) generateStream(ctx context.Context, model, prompt string,
 		event, isData := strings.CutPrefix(lines.Text(), "data: ")
 		switch {
 		case strings.Contains(event, `"error"`):
-			return tokens, errors.New(event)
+			return answeredError(event)
 		case isData:
-			tokens++
+			token()
 		}
 	}
 	if response.StatusCode != http.StatusOK {
-		return tokens, errors.New(response.Status)
+		return answeredError(response.Status)
 	}
-	return tokens, lines.Err()
-}
-
-// inferStream calls inference.GRPCInferenceService/ModelStreamInfer with one
-// request. gRPC is length-prefixed messages over HTTP/2, which net/http speaks.
-func (s *tritonServer) inferStream(ctx context.Context, model, prompt string, maxTokens int) (tokens int, err error) {
-	return s.inferMessage(ctx, inferRequest(model, prompt, maxTokens), maxTokens)
+	return lines.Err()
 }
 
 // endGrace is what a call may take to end after its last response.
 const endGrace = 5 * time.Second
 
-// inferMessage sends one ModelInferRequest and counts its responses. Triton
-// 2.36 was seen to leave a call open forever; a client that has all responses it
-// wants hangs up then.
-func (s *tritonServer) inferMessage(ctx context.Context, message []byte, wanted int) (tokens int, err error) {
+// inferStream calls inference.GRPCInferenceService/ModelStreamInfer with one request and counts the
+// responses. gRPC is length-prefixed messages over HTTP/2, which net/http speaks. Triton 2.36 was seen
+// to leave a call open forever: a client that has all responses hangs up then.
+func (s *tritonServer) inferStream(ctx context.Context, model string, wanted int, shape []byte, inputs ...input) (tokens int, err error) {
+	message := inferRequest(model, shape, inputs)
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
 	frame := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))
@@ -137,25 +139,33 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return message, err
 }
 
-// inferRequest returns a ModelInferRequest of grpc_service.proto: model_name 1,
-// inputs 5, raw_input_contents 7.
-func inferRequest(model, prompt string, maxTokens int) []byte {
+type input struct {
+	name, kind string
+	content    []byte
+}
+
+func textInput(name, text string) input {
+	return input{name, "BYTES", append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...)}
+}
+
+func numberInput(name string, n int) input {
+	return input{name, "INT32", binary.LittleEndian.AppendUint32(nil, uint32(n))}
+}
+
+// inferRequest returns a ModelInferRequest of grpc_service.proto: model_name 1, inputs 5 with name 1,
+// datatype 2 and shape 3, raw_input_contents 7.
+func inferRequest(model string, shape []byte, inputs []input) []byte {
 	message := appendField(nil, 1, []byte(model))
-	message = appendField(message, 5, inputTensor("text_input", "BYTES", 1, 1))
-	message = appendField(message, 5, inputTensor("max_tokens", "INT32", 1, 1))
-	text := binary.LittleEndian.AppendUint32(nil, uint32(len(prompt)))
-	message = appendField(message, 7, append(text, prompt...))
-	return appendField(message, 7, binary.LittleEndian.AppendUint32(nil, uint32(maxTokens)))
+	for _, i := range inputs {
+		tensor := appendField(appendField(nil, 1, []byte(i.name)), 2, []byte(i.kind))
+		message = appendField(message, 5, appendField(tensor, 3, shape))
+	}
+	for _, i := range inputs {
+		message = appendField(message, 7, i.content)
+	}
+	return message
 }
 
-// inputTensor returns an InferInputTensor: name 1, datatype 2, shape 3.
-func inputTensor(name, kind string, shape ...byte) []byte {
-	message := appendField(nil, 1, []byte(name))
-	message = appendField(message, 2, []byte(kind))
-	return appendField(message, 3, shape)
-}
-
-// appendField appends a field of bytes.
 func appendField(message []byte, number protowire.Number, value []byte) []byte {
 	message = protowire.AppendTag(message, number, protowire.BytesType)
 	return protowire.AppendBytes(message, value)

@@ -11,26 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// canaryTokens is what the canary asks for in these tests.
-const canaryTokens = 8
-
-// startCanary starts an exporter whose canary asks a server as often as it may.
-func startCanary(t *testing.T, binary string, s *tritonServer) *exporter {
-	t.Helper()
-	return startConfigured(t, binary, fmt.Sprintf(`
-global: { scrape_interval: 1s, scrape_timeout: 1s, window: 5s }
-pools:
-  - pool_id: real
-    identity_interval: 2s
-    canary: { enabled: true, interval: 10s, timeout: 9s, first_token_timeout: 4s, gap_timeout: 2s, end_timeout: 2s, max_tokens: %d }
-    static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
-`, canaryTokens, s.metricsAddress()))
-}
-
 func TestCanaryInFrontOfTriton(t *testing.T) {
-	binary := exporterBinary(t)
+	const canaryTokens = 8
 	s := startTriton(t, releases()[0])
-	e := startCanary(t, binary, s)
+	e := startPool(t, "scrape_interval: 1s, scrape_timeout: 1s, window: 5s", s.metricsAddress(), "identity_interval: 2s", fmt.Sprintf(
+		"canary: { enabled: true, interval: 10s, timeout: 9s, first_token_timeout: 4s, gap_timeout: 2s, end_timeout: 2s, max_tokens: %d }", canaryTokens))
 
 	within(t, 40*time.Second, "two good requests", func() bool {
 		p := e.page(t)

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -14,53 +13,41 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hangs kills the processes of the models of a server, has a client send it a request
-// every second until the test ends, and gives how many were sent and how many ended.
+// hangs kills the processes of a server's models, sends a request every second until the test ends,
+// and returns how many were sent and how many ended.
 func hangs(t *testing.T, s *tritonServer) (sent, ended *atomic.Int64) {
 	t.Helper()
 	s.killStubs(t, modelProcesses)
 	pause(t.Context(), 5*time.Second) // The first that comes has the process of preprocessing started again.
 	sent, ended = new(atomic.Int64), new(atomic.Int64)
-	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
-	t.Cleanup(func() {
-		cancel()
-		clients.Wait()
+	stop := repeat(t, time.Second, func(ctx context.Context) {
+		sent.Add(1)
+		clients.Go(func() {
+			_, _ = s.generateStream(ctx, "ensemble", promptOf(3), 5)
+			if ctx.Err() == nil {
+				ended.Add(1)
+			}
+		})
 	})
-	clients.Go(func() {
-		for ctx.Err() == nil {
-			sent.Add(1)
-			clients.Go(func() {
-				_, _ = s.generateStream(ctx, "ensemble", promptOf(3), 5)
-				if ctx.Err() == nil {
-					ended.Add(1)
-				}
-			})
-			pause(ctx, time.Second)
-		}
+	t.Cleanup(func() {
+		stop()
+		clients.Wait()
 	})
 	return sent, ended
 }
 
-// TestRequestsThatHangAreSeenToWait has requests that end nowhere: what waits is what
-// clients sent, nothing is reported about how requests ended, and the server stalls although
-// it says that it is ready.
-func TestRequestsThatHangAreSeenToWait(t *testing.T) {
+func TestHangingRequestsWait(t *testing.T) {
 	s := newTriton(t, hanging())
 	s.launch(t)
 	s.waitReady(t)
-	e := startConfigured(t, exporterBinary(t), fmt.Sprintf(`
-global: { scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 5s }
-pools:
-  - pool_id: p
-    static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
-`, s.metricsAddress()))
+	e := startPool(t, "scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 5s", s.metricsAddress())
 	for range 3 {
 		tokens, err := s.generateStream(t.Context(), "ensemble", promptOf(3), 5)
 		require.NoError(t, err)
 		require.Equal(t, 5, tokens)
 	}
-	within(t, longest, "it is ready", func() bool { return e.page(t).sum("llm_server_state", "state", "ready") == 1 })
+	e.inState(t, "r0", "ready", longest)
 	sent, ended := hangs(t, s)
 	within(t, time.Minute, "many were sent", func() bool { return sent.Load() >= 15 })
 	if !s.answers(t) {
@@ -72,5 +59,5 @@ pools:
 	require.InDelta(t, float64(sent.Load()), p.sum("llm_server_queue_requests", "queue", "core"), 3, "all but those wait")
 	require.InDelta(t, 3, p.sum("llm_server_requests_total"), 1, "none has ended")
 	require.Equal(t, http.StatusOK, s.status(t, "/v2/health/ready"), "readiness is wrong")
-	within(t, time.Minute, "it stalls", func() bool { return e.page(t).sum("llm_server_state", "state", "stalled") == 1 })
+	e.inState(t, "r0", "stalled", time.Minute)
 }

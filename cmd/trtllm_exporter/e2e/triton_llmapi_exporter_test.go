@@ -3,18 +3,15 @@
 package e2e
 
 import (
-	"fmt"
+	"context"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheExporterReadsTheMetricsModule holds what the exporter makes of a model
-// with the metrics module to what clients saw: tokens and requests to the last
-// one, the engine's queue, a failing and a frozen engine, and an unload.
+// TestTheExporterReadsTheMetricsModule compares what the exporter makes of the module with what clients saw.
 func TestTheExporterReadsTheMetricsModule(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.start(t)
@@ -25,34 +22,26 @@ func TestTheExporterReadsTheMetricsModule(t *testing.T) {
 	require.Contains(t, found.stdout, "metric set E")
 	require.Contains(t, found.stdout, "live_tokens  yes")
 
-	e := startConfigured(t, exporterBinary(t), fmt.Sprintf(`
-global: { scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 3s }
-pools:
-  - pool_id: real
-    identity_interval: 2s
-    static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
-`, s.metricsAddress()))
-	inState := func(state string) func() bool {
-		return func() bool {
-			shown := e.page(t).named("llm_server_state", "state", state)
-			return len(shown) == 1 && shown[0].value == 1
-		}
+	e := startPool(t, "scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 3s", s.metricsAddress(), "identity_interval: 2s")
+	becomes := func(state string) {
+		t.Helper()
+		e.inState(t, "r0", state, 20*time.Second)
 	}
-	within(t, 20*time.Second, "it is ready", inState("ready"))
+	becomes("ready")
 	ready, live := startProbe(t, e, "/-/replica/ready"), startProbe(t, e, "/-/replica/live")
 
 	questions := make([]question, 12) // Four run, the others wait.
 	for i := range questions {
 		questions[i] = ask(10, 60, i%2 == 0)
 	}
-	over := s.background(t, questions...)
+	over := s.begin(t, questions...)
 	within(t, 10*time.Second, "four run, eight wait, tokens come", func() bool {
 		p := e.page(t)
 		live := p.named("llm_server_generation_tokens_per_second")
 		return p.sum("llm_server_requests_running") == 4 && p.sum("llm_server_queue_depth") == 8 &&
 			p.sum("llm_server_requests_active") == 12 && len(live) == 1 && live[0].value > 0
 	})
-	require.NoError(t, <-over)
+	requireAnswered(t, over)
 	within(t, 10*time.Second, "all is counted", func() bool {
 		p := e.page(t)
 		return p.sum("llm_server_generation_tokens_total") == 722 && p.sum("llm_server_requests_total", "class", "ok") == 13
@@ -65,85 +54,93 @@ pools:
 	require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 1.0, "the server's own times say milliseconds")
 
 	began := time.Now()
-	stop := failing(t, s)
-	within(t, 20*time.Second, "it fails", inState("failing"))
+	stop := repeat(t, 300*time.Millisecond, func(ctx context.Context) { _, _ = s.send(ctx, ask(5, 5, true, "!boom")) })
+	becomes("failing")
 	ready.turns(t, http.StatusServiceUnavailable, "every request fails", began)
 	live.turns(t, http.StatusServiceUnavailable, "every request fails", began)
 	require.Greater(t, e.page(t).sum("llm_server_request_error_ratio", "class", "server"), 0.0)
 	stop()
 	s.sendAll(t, ask(5, 5, true))
-	within(t, 20*time.Second, "it serves again", inState("ready"))
+	becomes("ready")
 
 	ready.turns(t, http.StatusOK, "it serves again", began)
 
 	began = time.Now()
-	over = s.background(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
-	looks := 0
-	within(t, 12*time.Second, "it is stalled as requests come", func() bool {
-		looks++
-		if looks%10 == 0 {
-			s.background(t, ask(5, 2, true))
-		}
-		return inState("stalled")()
-	})
+	over = s.begin(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
+	stop = repeat(t, time.Second, func(context.Context) { s.begin(t, ask(5, 2, true)) }) //nolint:contextcheck // Requests live as long as the test.
+	becomes("stalled")
+	stop()
 	ready.turns(t, http.StatusServiceUnavailable, "its executor is frozen", began)
-	require.NoError(t, <-over)
-	within(t, 20*time.Second, "it goes on", inState("ready"))
+	requireAnswered(t, over)
+	becomes("ready")
 
 	began = time.Now()
 	s.unload(t, "tensorrt_llm")
-	within(t, 20*time.Second, "its LLM is not loaded", inState("unserved"))
+	becomes("unserved")
 	ready.turns(t, http.StatusServiceUnavailable, "its LLM is not loaded", began)
 	require.Empty(t, e.page(t).named("llm_server_requests_running"), "nothing frozen is left")
 	for _, series := range e.page(t).named("llm_server_info") {
 		require.Equal(t, "1.0.0+standin", series.labels.Get("trtllm_version"), "the server's software is the same without the model")
 	}
 	s.load(t, "tensorrt_llm")
-	within(t, 20*time.Second, "it is back", inState("ready"))
+	becomes("ready")
 }
 
-// missing returns the capabilities that doctor does not find.
-func missing(found findings) (names []string) {
-	_, table, _ := strings.Cut(found.stdout, "CAPABILITY")
-	for line := range strings.Lines(table) {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			return names
-		}
-		if len(words) > 1 && words[1] == "no" {
-			names = append(names, words[0])
-		}
-	}
-	return names
-}
-
-// failing sends requests that fail until it is stopped.
-func failing(t *testing.T, s *llmapiServer) (stop func()) {
-	t.Helper()
-	ended, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(over)
-		for {
-			select {
-			case <-ended:
-				return
-			case <-time.After(300 * time.Millisecond):
-				_, _ = s.sendEach(t.Context(), ask(5, 5, true, "!boom"))
-			}
-		}
-	}()
-	return func() {
-		close(ended)
-		<-over
-	}
-}
-
-// TestDoctorNamesTheMetricsModule requires the cure where the backend publishes
-// nothing.
 func TestDoctorNamesTheMetricsModule(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], false, nil)
 	s.start(t)
 	found := doctor(t, s.tritonServer)
 	require.Contains(t, found.stdout, "metric set C")
 	require.Contains(t, found.stdout, "deploy/triton/llmapi")
+}
+
+func TestVersionsOfAModelAreCountedApart(t *testing.T) {
+	for _, decoupled := range []string{"true", "false"} {
+		t.Run("decoupled: "+decoupled, func(t *testing.T) {
+			s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40", "decoupled": decoupled})
+			s.addVersion(t)
+			if decoupled == "false" {
+				edit(t, s.repository+"/tensorrt_llm/config.pbtxt", map[string]string{"decoupled: True": "decoupled: False"})
+			}
+			s.start(t)
+			e := startPool(t, "scrape_interval: 1s, scrape_timeout: 1s, window: 10s", s.metricsAddress(), "identity_interval: 2s")
+			counts := func(class, version string, want float64) func() bool {
+				return func() bool {
+					return e.page(t).sum("llm_server_requests_total", "class", class, "version", version, "model", "tensorrt_llm") == want
+				}
+			}
+			s.sendVersion(t, "1", 10)
+			s.sendVersion(t, "2", 30)
+			within(t, 10*time.Second, "the first version has 10", counts("ok", "1", 10))
+			within(t, 10*time.Second, "the second version has 30", counts("ok", "2", 30))
+			p := e.page(t)
+			require.Equal(t, 40.0, p.sum("llm_server_requests_total"), "none is counted twice")
+			require.Equal(t, 40.0, p.only(t, "llm_server_request_duration_seconds_count"))
+			require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 0.1, "the server's own times say milliseconds")
+
+			s.killStubs(t, 2)
+			require.Equal(t, 25, s.sendVersion(t, "2", 25), "clients are answered that the process is not there")
+			within(t, 10*time.Second, "all 25 failed", counts("server", "2", 25))
+			p = e.page(t)
+			require.Equal(t, 25.0, p.sum("llm_server_requests_failed_total", "class", "server"))
+			require.Equal(t, 65.0, p.sum("llm_server_requests_total"))
+			require.Equal(t, 25.0, p.only(t, "llm_server_requests_failed_total", "reason", "backend", "version", "2"))
+			within(t, longest, "nothing is made of gauges that are frozen", func() bool { return len(e.page(t).named("llm_server_requests_running")) == 0 })
+		})
+	}
+}
+
+func (s *llmapiServer) sendVersion(t *testing.T, version string, n int) (failed int) {
+	t.Helper()
+	questions := make([]question, n)
+	for i := range questions {
+		questions[i] = ask(5, 5, false)
+		questions[i].version = version
+	}
+	for _, status := range s.sendAll(t, questions...) {
+		if status != http.StatusOK {
+			failed++
+		}
+	}
+	return failed
 }

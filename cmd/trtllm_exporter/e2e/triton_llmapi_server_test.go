@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,8 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// llmapiServer is a Triton whose models have the interface of the LLM-API
-// backend's over an engine that writes down what it does.
+// llmapiServer is a Triton with the LLM-API backend's interface over an engine that logs what it does.
 type llmapiServer struct {
 	*tritonServer
 	repository string
@@ -24,9 +25,7 @@ type llmapiServer struct {
 // settings are what a test changes in model.yaml.
 type settings map[string]string
 
-// newLLMAPI prepares a server of the model tensorrt_llm. With the metrics
-// module its files are put around the stock file as their README says;
-// without, the stock file is the model.
+// newLLMAPI prepares a model, with the files of the metrics module around the stock file if module.
 func newLLMAPI(t *testing.T, r release, module bool, changed settings) *llmapiServer {
 	t.Helper()
 	s := &llmapiServer{tritonServer: newTriton(t, r), repository: t.TempDir()}
@@ -35,7 +34,6 @@ func newLLMAPI(t *testing.T, r release, module bool, changed settings) *llmapiSe
 	return s
 }
 
-// addModel lays out a model with a number of instances.
 func (s *llmapiServer) addModel(t *testing.T, name string, instances int, module bool, changed settings) {
 	t.Helper()
 	root := repositoryRoot(t)
@@ -67,7 +65,6 @@ func (s *llmapiServer) addVersion(t *testing.T) {
 	edit(t, filepath.Join(model, "config.pbtxt"), map[string]string{`backend: "python"`: "backend: \"python\"\nversion_policy: { all { } }"})
 }
 
-// copyFile copies a file into a folder.
 func copyFile(t *testing.T, file, folder string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -75,8 +72,7 @@ func copyFile(t *testing.T, file, folder string) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, filepath.Base(file)), text, 0o644))
 }
 
-// edit replaces what expressions find in a file, each of which must find
-// something.
+// edit replaces what expressions find in a file; each must find something.
 func edit(t *testing.T, file string, replaced map[string]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -89,19 +85,26 @@ func edit(t *testing.T, file string, replaced map[string]string) {
 	require.NoError(t, os.WriteFile(file, text, 0o644))
 }
 
-// truthFile returns where the engine of a model writes its iterations.
 func (s *llmapiServer) truthFile(model string) string {
 	return filepath.Join(s.repository, model+".truth")
 }
 
-// start starts the server with tensorrt_llm loaded.
+// iteration is what the engine wrote of its last iteration.
+type iteration struct{ Tokens, Iter float64 }
+
+func (s *llmapiServer) iteration(t *testing.T) (last iteration) {
+	t.Helper()
+	text, err := os.ReadFile(s.truthFile("tensorrt_llm"))
+	require.NoError(t, err)
+	whole := text[:bytes.LastIndexByte(text, '\n')] // The last line may be in writing.
+	require.NoError(t, json.Unmarshal(whole[bytes.LastIndexByte(whole, '\n')+1:], &last))
+	return last
+}
+
 func (s *llmapiServer) start(t *testing.T) {
 	t.Helper()
 	s.launch(t, "--model-control-mode=explicit", "--load-model=tensorrt_llm")
-	within(t, time.Minute, "Triton is ready", func() bool {
-		s.relaunch(t)
-		return s.status(t, "/v2/health/ready") == 200 && s.answers(t)
-	})
+	s.waitReady(t)
 }
 
 // load and unload ask for a model, and wait until the index says so.

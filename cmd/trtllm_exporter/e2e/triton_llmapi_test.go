@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -11,35 +13,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMetricsModuleOfTheLLMAPI holds the page of a Triton whose LLM-API model
-// has the metrics module to what clients saw and what the engine wrote down.
+// TestMetricsModuleOfTheLLMAPI compares the page of a Triton whose LLM-API model has the metrics module
+// with what clients saw; the module's own tests compare it with the engine.
 func TestMetricsModuleOfTheLLMAPI(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.addModel(t, "pair", 2, true, nil)
 	s.start(t)
-	steps := []struct {
-		name string
-		run  func(t *testing.T, s *llmapiServer)
-	}{
-		{"the families have their types", testLLMAPITypes},
-		{"every token and request is counted", testLLMAPICounts},
-		{"gauges are of an iteration of just now", testLLMAPIGauges},
-		{"first tokens are where the client saw them", testLLMAPIFirstTokens},
-		{"a frozen engine is distinguished from a frozen reader", testLLMAPIFrozen},
-		{"cancelled requests are no failures", testLLMAPICancelled},
-		{"unload and load leave nothing frozen", testLLMAPIReload},
-		{"two instances have series of their own", testLLMAPIInstances},
-		{"an engine that dies is seen", testLLMAPIDead},
-		{"a process that dies is seen", testLLMAPIKilled},
-	}
-	for _, step := range steps {
-		require.True(t, t.Run(step.name, func(t *testing.T) { step.run(t, s) }), "later steps would only fail with it")
-	}
+	play(t, []step{
+		{"the families have their types", s.requireTypes},
+		{"every token and request is counted", s.requireCounts},
+		{"cancelled requests are no failures", s.requireCancelled},
+		{"unload and load leave nothing frozen", s.requireReload},
+		{"two instances have series of their own", s.requireInstances},
+	})
 	require.Zero(t, s.said(t, ""), "nothing was missing, and nothing went wrong in the module")
 }
 
-// TestMetricsModuleWithoutHistograms is the same with a release that has no
-// custom histograms, streams over gRPC only, and does not see clients leave.
+// TestMetricsModuleWithoutHistograms has a release without custom histograms, which streams over gRPC only.
 func TestMetricsModuleWithoutHistograms(t *testing.T) {
 	s := newLLMAPI(t, releases()[1], true, settings{"iteration_ms": "20"})
 	s.start(t)
@@ -65,14 +55,10 @@ type counted struct {
 	ended  map[string]float64
 }
 
-// read reads them from a page.
 func (s *llmapiServer) counted(t *testing.T) counted {
 	t.Helper()
 	p := s.page(t)
-	c := counted{ended: map[string]float64{}}
-	for _, series := range p.named("nv_llmapi_generation_tokens_total", "model", "tensorrt_llm") {
-		c.tokens += series.value
-	}
+	c := counted{tokens: p.sum("nv_llmapi_generation_tokens_total", "model", "tensorrt_llm"), ended: map[string]float64{}}
 	for _, series := range p.named("nv_llmapi_requests_ended_total", "model", "tensorrt_llm") {
 		if series.value > 0 {
 			c.ended[series.labels.Get("class")] += series.value
@@ -81,25 +67,17 @@ func (s *llmapiServer) counted(t *testing.T) counted {
 	return c
 }
 
-// settled waits until no request is in flight, the last iteration is on the
-// page, and the counters are what they should be, and gives the page.
-func (s *llmapiServer) settled(t *testing.T, want counted) page {
+// settled waits until the last iteration is on the page, and the counters are as wanted.
+func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	t.Helper()
-	var p page
-	end := time.Now().Add(10 * time.Second)
-	for {
+	within(t, 10*time.Second, fmt.Sprintf("%+v is counted", want), func() bool {
 		p = s.page(t)
 		got := s.counted(t)
-		flight := p.named("nv_llmapi_requests_in_flight", "model", "tensorrt_llm")
-		if len(flight) == 1 && flight[0].value == 0 && got.tokens == want.tokens && maps.Equal(got.ended, want.ended) && s.upToDate(t, p) {
-			return p
-		}
-		require.True(t, time.Now().Before(end), "counted %+v, want %+v, in flight %v", got, want, flight)
-		pause(t.Context(), 100*time.Millisecond)
-	}
+		return p.is(0, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm") && got.tokens == want.tokens && maps.Equal(got.ended, want.ended) && s.upToDate(t, p)
+	})
+	return p
 }
 
-// more returns counters after further tokens and ended requests.
 func (c counted) more(tokens float64, ended map[string]float64) counted {
 	sum := counted{tokens: c.tokens + tokens, ended: map[string]float64{}}
 	for _, part := range []map[string]float64{c.ended, ended} {
@@ -110,15 +88,12 @@ func (c counted) more(tokens float64, ended map[string]float64) counted {
 	return sum
 }
 
-// upToDate reports whether a page shows the last iteration of the engine.
 func (s *llmapiServer) upToDate(t *testing.T, p page) bool {
 	t.Helper()
-	shown := p.named("nv_trt_llm_general_metrics", "general_type", "iteration_counter", "model", "tensorrt_llm")
-	done := s.truth(t, "tensorrt_llm")
-	return len(shown) == 1 && shown[0].value == done[len(done)-1].Iter
+	return p.is(s.iteration(t).Iter, "nv_trt_llm_general_metrics", "general_type", "iteration_counter", "model", "tensorrt_llm")
 }
 
-func testLLMAPITypes(t *testing.T, s *llmapiServer) {
+func (s *llmapiServer) requireTypes(t *testing.T) {
 	t.Helper()
 	s.sendAll(t, ask(3, 2, true))
 	p := s.settled(t, counted{tokens: 2, ended: map[string]float64{"ok": 1}})
@@ -133,4 +108,128 @@ func testLLMAPITypes(t *testing.T, s *llmapiServer) {
 		require.NotEmpty(t, p.help[family], family)
 	}
 	require.Len(t, p.named("nv_llmapi_info", "module_version", "1", "tensorrt_llm_version", "1.0.0+standin"), 1)
+}
+
+func (s *llmapiServer) requireCounts(t *testing.T) {
+	t.Helper()
+	before, page := s.counted(t), s.page(t)
+	questions := []question{
+		ask(5, 9, false, "!stop:4"), ask(5, 9, true, "!stop:4"), ask(5, 9, true, "!fail:3"), ask(5, 9, false, "!timeout:3"),
+		ask(5, 9, true, "!boom"), ask(600, 9, false), ask(5, 0, true), ask(5, 1, true),
+	}
+	tokens, prompts := 4+4+2+3+1, 4*6+5
+	for i := range 6 {
+		questions = append(questions, ask(10, 10+i, i%2 == 0))
+		tokens, prompts = tokens+10+i, prompts+10
+	}
+	s.sendAll(t, questions...)
+	after := s.settled(t, before.more(float64(tokens), map[string]float64{"ok": 9, "server": 2, "client": 2, "overload": 1}))
+	grown := func(name string, pairs ...string) float64 {
+		return after.only(t, name, pairs...) - page.only(t, name, pairs...)
+	}
+	require.Equal(t, float64(prompts), grown("nv_llmapi_prompt_tokens_total"))
+	require.Equal(t, float64(tokens), grown("nv_llm_output_token_len_sum"))
+	require.Equal(t, 11.0, grown("nv_llm_output_token_len_count"), "all that the engine took")
+	require.Equal(t, 11.0, grown("nv_llm_input_token_len_count"))
+	require.Equal(t, 2.0, grown("nv_llmapi_requests_ended_total", "class", "ok", "finish_reason", "stop"))
+	require.Equal(t, 7.0, grown("nv_llmapi_requests_ended_total", "class", "ok", "finish_reason", "length"))
+	require.Equal(t, 6.0, grown("nv_llmapi_time_to_first_token_seconds_count"), "of streams that had one")
+	require.Equal(t, 3.0+1+9+11+13, grown("nv_llmapi_inter_token_latency_seconds_count"))
+	require.Equal(t, 9.0, grown("nv_llmapi_request_duration_seconds_count"))
+	require.Equal(t, 0.0, after.only(t, "nv_llmapi_module_errors_total"))
+}
+
+func (s *llmapiServer) requireCancelled(t *testing.T) {
+	t.Helper()
+	// Another request stops one in the middle of its stream.
+	before, made := s.counted(t), s.tokensMade(t)
+	stopped := ask(5, 400, true)
+	stopped.id = "a"
+	over := s.begin(t, stopped)
+	within(t, 5*time.Second, "tokens come", func() bool { return s.tokensMade(t) > made+10 })
+	s.sendAll(t, question{id: "a", stop: true})
+	requireAnswered(t, over)
+	want := before.more(s.tokensMade(t)-made, map[string]float64{"canceled": 1})
+	require.Less(t, want.tokens, before.tokens+200)
+	s.settled(t, want)
+
+	// A client leaves. No token is on its way then: Triton of this release may
+	// die where one thread ends a stream and another sends, module or not.
+	made = s.tokensMade(t)
+	ctx, leave := context.WithTimeout(t.Context(), time.Second)
+	defer leave()
+	_, err := s.streamOf(ctx, "tensorrt_llm", ask(5, 400, true, "!freeze:2000"))
+	require.Error(t, err)
+	within(t, 5*time.Second, "the engine goes on", func() bool { return s.tokensMade(t) > made })
+	s.settled(t, want.more(1, map[string]float64{"canceled": 1}))
+	require.Equal(t, made+1, s.tokensMade(t), "the engine learned that the client left")
+}
+
+func (s *llmapiServer) tokensMade(t *testing.T) float64 {
+	t.Helper()
+	return s.iteration(t).Tokens
+}
+
+func (s *llmapiServer) requireReload(t *testing.T) {
+	t.Helper()
+	before := s.counted(t)
+	over := s.begin(t, ask(5, 40, true), ask(5, 40, false))
+	within(t, 5*time.Second, "the requests are in flight", func() bool {
+		return s.page(t).is(2, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm")
+	})
+	s.unload(t, "tensorrt_llm")
+	requireAnswered(t, over) // Requests in flight are served to their end.
+	want := before.more(80, map[string]float64{"ok": 2})
+	s.requireUnloaded(t, want)
+
+	s.load(t, "tensorrt_llm")
+	within(t, 5*time.Second, "the heartbeat is back", func() bool { return s.beats(t, "tensorrt_llm") })
+	require.Equal(t, want, s.counted(t), "counters go on from where they were")
+	s.sendAll(t, ask(5, 10, true))
+	s.settled(t, want.more(10, map[string]float64{"ok": 1}))
+	within(t, 5*time.Second, "gauges are back", func() bool {
+		return s.page(t).only(t, "nv_trt_llm_request_metrics", "request_type", "max") == 8
+	})
+}
+
+// beats reports whether a model has shown a sign of life in the last seconds.
+func (s *llmapiServer) beats(t *testing.T, name string, pairs ...string) bool {
+	t.Helper()
+	beat := s.page(t).only(t, "nv_llmapi_heartbeat_timestamp_seconds", append([]string{"model", name}, pairs...)...)
+	return beat > float64(time.Now().Add(-5*time.Second).Unix())
+}
+
+// requireUnloaded requires that an unloaded model keeps its counters and has no gauge.
+func (s *llmapiServer) requireUnloaded(t *testing.T, want counted) {
+	t.Helper()
+	p := s.page(t)
+	require.Equal(t, want, s.counted(t))
+	gauges := 0
+	for _, key := range p.order {
+		series := p.samples[key]
+		name := series.labels.Get(model.MetricNameLabel)
+		if p.types[name] == model.MetricTypeGauge && series.labels.Get("model") == "tensorrt_llm" {
+			require.Zero(t, series.value, key)
+			gauges++
+		}
+	}
+	require.Greater(t, gauges, 20)
+}
+
+func (s *llmapiServer) requireInstances(t *testing.T) {
+	t.Helper()
+	s.load(t, "pair")
+	for range 6 {
+		tokens, err := s.streamOf(t.Context(), "pair", ask(5, 10, true))
+		require.NoError(t, err)
+		require.Equal(t, 10, tokens)
+	}
+	within(t, 5*time.Second, "both instances' tokens are counted", func() bool {
+		return s.page(t).sum("nv_llmapi_generation_tokens_total", "model", "pair") == 60
+	})
+	for _, instance := range []string{"pair_0_0", "pair_0_1"} {
+		require.True(t, s.beats(t, "pair", "model_instance", instance))
+	}
+	require.Empty(t, s.page(t).named("nv_llmapi_info", "model", "tensorrt_llm", "model_instance", "tensorrt_llm_0_0"), "one instance needs no label")
+	s.unload(t, "pair")
 }

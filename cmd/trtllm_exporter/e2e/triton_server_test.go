@@ -19,7 +19,6 @@ import (
 // exitSkip is how tools/triton/triton.sh ends where the wheel cannot run.
 const exitSkip = 3
 
-// release is one Triton that the tests run against.
 type release struct {
 	triton string
 	// trtllm is what the compatibility table says of that Triton.
@@ -27,14 +26,11 @@ type release struct {
 	wheel  string
 	// env names the variable that may hold an installed copy.
 	env string
-	// histograms reports whether models can publish histograms, so whether
-	// tokens are counted; streams over HTTP came in between as well.
+	// histograms reports whether tokens are counted, and streams are served over HTTP.
 	histograms bool
-	// wrongPath is the reason of a failed scrape of any path but /metrics: the
-	// metrics port used to answer 400, and answers 200 without a body now.
+	// wrongPath is the reason of a failed scrape of any path but /metrics.
 	wrongPath string
-	// openStreams is how many streams of a load the server may leave open for
-	// ever, as 2.36's gRPC was seen to do, once in some thousands.
+	// openStreams is how many of some thousand streams the server may leave open, as 2.36 does with gRPC.
 	openStreams int
 }
 
@@ -46,14 +42,12 @@ func releases() []release {
 	}
 }
 
-// hanging returns a release in which requests hang forever once the processes of its models
-// are dead, and nothing is counted of them but that they wait.
+// hanging returns a release whose requests hang forever once the processes of its models are dead.
 func hanging() release {
 	return release{triton: "2.44.0", trtllm: "unknown", wheel: "0.5.5", env: "TRITON_DIR_2_44", wrongPath: "empty"}
 }
 
-// install returns the folder of an installed Triton; where this machine cannot
-// have one it skips, in CI it fails.
+// install returns the folder of an installed Triton; outside of CI it may skip the test.
 func (r release) install(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv(r.env); dir != "" {
@@ -85,13 +79,19 @@ type tritonServer struct {
 	port int
 	// models is a model repository other than the project's.
 	models string
-	// flags are those of the last launch; relaunched is true when it needed more
-	// than one.
+	// flags are those of the last launch, which needed a second try if relaunched is set.
 	flags      []string
 	relaunched bool
 }
 
-// startTriton starts a server on free ports and waits until it is ready.
+// newTriton prepares a server on free ports that is not started yet.
+func newTriton(t *testing.T, r release) *tritonServer {
+	t.Helper()
+	s := &tritonServer{release: r, dir: r.install(t), port: freePorts(t, 3)}
+	t.Cleanup(func() { s.forgetMemory(t) }) // Last of all, after the kill.
+	return s
+}
+
 func startTriton(t *testing.T, r release) *tritonServer {
 	t.Helper()
 	s := newTriton(t, r)
@@ -106,14 +106,12 @@ func (s *tritonServer) start(t *testing.T) {
 	s.waitReady(t)
 }
 
-// launch starts the server with flags of its own and does not wait for it.
 func (s *tritonServer) launch(t *testing.T, flags ...string) {
 	t.Helper()
 	s.flags, s.relaunched = flags, false
 	s.run(t)
 }
 
-// run runs the server with the flags of its launch.
 func (s *tritonServer) run(t *testing.T) {
 	t.Helper()
 	script := filepath.Join(repositoryRoot(t), "tools/triton/triton.sh")
@@ -142,19 +140,18 @@ func (s *tritonServer) relaunch(t *testing.T) {
 	s.run(t)
 }
 
-// waitReady waits until API and page answer.
-func (s *tritonServer) waitReady(t *testing.T) {
+// waitReady waits until API and page answer; the metrics port opens some 40 ms later.
+func (s *tritonServer) waitReady(t *testing.T) time.Time {
 	t.Helper()
-	within(t, time.Minute, "Triton is ready", func() bool {
+	return within(t, time.Minute, "Triton is ready", func() bool {
 		s.relaunch(t)
-		status, _, err := get(t.Context(), s.url("/v2/health/ready"))
-		if err != nil || status != http.StatusOK {
-			return false
-		}
-		// The metrics port opens some 40 ms later.
-		status, _, err = get(t.Context(), "http://"+s.metricsAddress()+"/metrics")
-		return err == nil && status == http.StatusOK
+		return answers(t.Context(), s.url("/v2/health/ready")) && s.answers(t)
 	})
+}
+
+func (s *tritonServer) answers(t *testing.T) bool {
+	t.Helper()
+	return answers(t.Context(), s.pageURL())
 }
 
 // forgetMemory removes the shared memory that a killed server leaves.
@@ -167,7 +164,6 @@ func (s *tritonServer) forgetMemory(t *testing.T) {
 	}
 }
 
-// url returns an address of the server's HTTP API.
 func (s *tritonServer) url(path string) string {
 	return fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path)
 }
@@ -175,10 +171,11 @@ func (s *tritonServer) url(path string) string {
 // metricsAddress returns host:port of the server's page.
 func (s *tritonServer) metricsAddress() string { return fmt.Sprintf("127.0.0.1:%d", s.port+2) }
 
-// page reads the server's own metrics.
+func (s *tritonServer) pageURL() string { return "http://" + s.metricsAddress() + "/metrics" }
+
 func (s *tritonServer) page(t *testing.T) page {
 	t.Helper()
-	status, body, err := get(t.Context(), "http://"+s.metricsAddress()+"/metrics")
+	status, body, err := get(t.Context(), s.pageURL())
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
 	return parsePage(t, body)

@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,34 +17,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newTriton prepares a server on free ports that is not started yet.
-func newTriton(t *testing.T, r release) *tritonServer {
-	t.Helper()
-	s := &tritonServer{release: r, dir: r.install(t), port: freePorts(t, 3)}
-	t.Cleanup(func() { s.forgetMemory(t) }) // Last of all, after the kill.
-	return s
-}
-
-// closedAtOnce is what net/http says of a connection that the server closed
-// before the question was written; it has no name outside of it.
-const closedAtOnce = "server closed idle connection"
-
-// status returns how an address of the server's API answers, 0 for refused, or
-// closed as that begins.
+// status returns how the API answers; 0 if it refuses or closes connections.
 func (s *tritonServer) status(t *testing.T, path string) int {
 	t.Helper()
 	status, _, err := get(t.Context(), s.url(path))
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !strings.HasSuffix(err.Error(), closedAtOnce) {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) &&
+		!strings.HasSuffix(err.Error(), "server closed idle connection") { // Of net/http, which has no name for it.
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	}
 	return status
-}
-
-// answers reports whether the server shows its page.
-func (s *tritonServer) answers(t *testing.T) bool {
-	t.Helper()
-	status, _, err := get(t.Context(), "http://"+s.metricsAddress()+"/metrics")
-	return err == nil && status == http.StatusOK
 }
 
 // post asks for something without a body and wants it done.
@@ -76,44 +54,18 @@ func (s *tritonServer) index(t *testing.T) map[string]string {
 	return said
 }
 
-// modelProcesses are those of the project's models: preprocessing,
-// tensorrt_llm, postprocessing, and two of tensorrt_llm_bls.
+// modelProcesses is the number of processes of the project's models, two of them of tensorrt_llm_bls.
 const modelProcesses = 5
 
-// killStubs kills the processes of the server's Python models, of which there
-// are so many.
+// killStubs kills the processes of the server's Python models, and requires that there are this many.
 func (s *tritonServer) killStubs(t *testing.T, processes int) {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	require.NoError(t, err)
-	region := fmt.Sprintf("triton_%d_", s.port+2)
-	killed := 0
-	for _, file := range files {
-		// A process may have ended meanwhile.
-		line, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(line), "triton_python_backend_stub") || !strings.Contains(string(line), region) {
-			continue
+	region, killed := fmt.Sprintf("triton_%d_", s.port+2), 0
+	for pid, line := range commandLines(t) {
+		if strings.Contains(line, "triton_python_backend_stub") && strings.Contains(line, region) {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+			killed++
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		require.NoError(t, err)
-		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-		killed++
 	}
 	require.Equal(t, processes, killed)
-}
-
-// terminate asks the server to end, as an orchestrator does.
-func (s *tritonServer) terminate(t *testing.T) {
-	t.Helper()
-	require.NoError(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGTERM))
-}
-
-// becomes polls until something is so and gives the moment at which it was seen.
-func becomes(t *testing.T, limit time.Duration, what string, check func() bool) time.Time {
-	t.Helper()
-	for end := time.Now().Add(limit); !check(); {
-		require.True(t, time.Now().Before(end), "%s: not within %s", what, limit)
-		pause(t.Context(), 20*time.Millisecond)
-	}
-	return time.Now()
 }

@@ -4,18 +4,20 @@ package e2e
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 )
 
-// TestStatesOfTriton takes servers through all that happens to one, and wants
-// the right state of it within one interval of the exporter's questions.
+// TestStatesOfTriton requires each state within one interval of the exporter's questions.
 func TestStatesOfTriton(t *testing.T) {
 	t.Parallel()
 	newest, oldest := releases()[0], releases()[1]
@@ -48,10 +50,7 @@ func TestStatesOfTriton(t *testing.T) {
 			require.False(t, s.answers(t))
 			r := w.turns(t, "unknown", started)
 			require.Equal(t, "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded", r.Reason)
-			ready := becomes(t, time.Minute, "API and page answer", func() bool {
-				s.relaunch(t)
-				return s.status(t, "/v2/health/ready") == http.StatusOK && s.answers(t)
-			})
+			ready := s.waitReady(t)
 			r = w.turns(t, "ready", ready)
 			require.Equal(t, "the API answers 200", r.Reason)
 			w.models(t, ready, map[string]string{
@@ -64,28 +63,20 @@ func TestStatesOfTriton(t *testing.T) {
 	}
 }
 
-// testStubsDie shows that a server is failing whose requests only fail, though
-// it says that all of it is ready.
+// testStubsDie shows that a server whose requests only fail is failing, though it reports ready.
 func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	t.Helper()
-	s.startLoad(t, &load{streams: 4, promptWords: 5, maxTokens: 20}).wait(t)
+	s.startLoad(t, 4, 5, 20).whole(t)
 	s.waitIdle(t)
-	s.startLoad(t, &load{streams: 1, promptWords: 5, maxTokens: 2000})
+	s.startLoad(t, 1, 5, 2000)
 	s.waitBusy(t, 1)
 	within(t, longest, "it runs", func() bool { return w.see(t).sum("llm_server_requests_running") == 1 })
 	s.killStubs(t, modelProcesses)
 	_, err := s.stream(t.Context(), "ensemble", 3, 2)
 	require.ErrorContains(t, err, "is not healthy")
 	failing := time.Now()
-	ctx, cancel := context.WithCancel(t.Context())
-	var clients sync.WaitGroup
-	defer clients.Wait()
-	defer cancel()
-	clients.Go(func() {
-		for ctx.Err() == nil {
-			_, _ = s.stream(ctx, "ensemble", 3, 2) // Each fails; the first was looked at.
-			pause(ctx, 100*time.Millisecond)
-		}
+	repeat(t, 100*time.Millisecond, func(ctx context.Context) {
+		_, _ = s.stream(ctx, "ensemble", 3, 2) // Each fails; the first was looked at.
 	})
 	r := w.turns(t, "failing", failing)
 	require.Equal(t, "all requests are failing, although its API reports ready", r.Reason)
@@ -105,30 +96,20 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	}
 }
 
-// executorFamilies begin the names of what only the executor's series show.
-func executorFamilies() []string {
-	return []string{
-		"batch_size", "disaggregated", "engine_", "generation_", "inter_token", "iteration_", "kv_cache_", "prompt_", "queue_depth",
-		"request_generation_tokens", "request_prompt_tokens", "requests_active", "requests_decode", "requests_fill", "requests_limit",
-		"requests_paused", "requests_prefill", "requests_running", "requests_waiting", "saturat", "tokens_",
-	}
-}
-
-// executors returns the names on a page that only the executor's series show.
 func executors(p page) []string {
-	var found []string
-	for name := range p.families() {
-		for _, begins := range executorFamilies() {
-			if strings.HasPrefix(name, "llm_server_"+begins) {
-				found = append(found, name)
-			}
+	begins := regexp.MustCompile("^llm_server_(batch_size|disaggregated|engine_|generation_|inter_token|iteration_|kv_cache_|prompt_|queue_depth|" +
+		"request_generation_tokens|request_prompt_tokens|requests_active|requests_decode|requests_fill|requests_limit|" +
+		"requests_paused|requests_prefill|requests_running|requests_waiting|saturat|tokens_)")
+	found := map[string]bool{}
+	for _, s := range p.samples {
+		if name := s.labels.Get(model.MetricNameLabel); begins.MatchString(name) {
+			found[name] = true
 		}
 	}
-	return found
+	return slices.Collect(maps.Keys(found))
 }
 
-// testReload shows what is made of a model that leaves half of its series on
-// the page, and of its two resets.
+// testReload unloads a model, which leaves half of its series on the page, and loads it again.
 func testReload(t *testing.T, s *tritonServer, w *watched) {
 	t.Helper()
 	const streams, tokens = 6, 50
@@ -136,14 +117,14 @@ func testReload(t *testing.T, s *tritonServer, w *watched) {
 		_, err := s.stream(t.Context(), "tensorrt_llm_bls", 3, 5)
 		require.NoError(t, err)
 	}
-	s.startLoad(t, &load{streams: streams, promptWords: 10, maxTokens: tokens}).wait(t)
+	s.startLoad(t, streams, 10, tokens).whole(t)
 	within(t, longest, "the tokens are counted", func() bool {
 		return w.see(t).only(t, "llm_server_generation_tokens_total") == streams*tokens+15
 	})
 	require.NotEmpty(t, executors(w.page(t)))
 
 	// A stream in flight keeps the model from going for three seconds.
-	l := s.startLoad(t, &load{streams: 1, promptWords: 10, maxTokens: 300})
+	l := s.startLoad(t, 1, 10, 300)
 	s.waitBusy(t, 1)
 	s.post(t, "/v2/repository/models/tensorrt_llm/unload")
 	going := time.Now()
@@ -152,8 +133,8 @@ func testReload(t *testing.T, s *tritonServer, w *watched) {
 	r := w.turns(t, "not_ready", going)
 	require.Contains(t, r.Reason, "tensorrt_llm (unloading)")
 	w.models(t, going, map[string]string{"tensorrt_llm": "unloading", "preprocessing": "ready"})
-	l.wait(t)
-	gone := becomes(t, longest, "the server is ready again", func() bool { return s.status(t, "/v2/health/ready") == http.StatusOK })
+	l.whole(t)
+	gone := within(t, longest, "the server is ready again", func() bool { return s.status(t, "/v2/health/ready") == http.StatusOK })
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["tensorrt_llm"])
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["ensemble"])
 	r = w.turns(t, "unserved", gone)
@@ -169,7 +150,6 @@ func testReload(t *testing.T, s *tritonServer, w *watched) {
 	requireBack(t, s, w, streams, tokens)
 }
 
-// requireFrozen requires nothing made of what an unloaded model leaves.
 func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
 	t.Helper()
 	own := s.page(t)
@@ -188,22 +168,17 @@ func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
 	}
 }
 
-// requireBack requires that the model which was loaded again counts as it should:
-// the server's own counters from 0, the model's histograms on from where they
-// were.
+// requireBack requires the server's counters from 0, and the model's histograms from where they were.
 func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int) {
 	t.Helper()
-	l := s.startLoad(t, &load{streams: streams, promptWords: 10, maxTokens: tokens})
+	l := s.startLoad(t, streams, 10, tokens)
 	for !l.over() {
 		w.see(t)
 		pause(t.Context(), scrapeInterval/4)
 	}
-	l.wait(t)
+	l.whole(t)
 	total := float64(2*streams*tokens + 300 + 15)
-	within(t, longest, "the tokens go on", func() bool {
-		found := w.see(t).named("llm_server_generation_tokens_total")
-		return len(found) == 1 && found[0].value == total
-	})
+	within(t, longest, "the tokens go on", func() bool { return w.see(t).is(total, "llm_server_generation_tokens_total") })
 	p := w.see(t)
 	own := s.page(t)
 	require.Equal(t, float64(streams), own.only(t, "nv_inference_request_success", "model", "ensemble"), "the server's own counters began again from 0")
@@ -218,22 +193,21 @@ func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int)
 	require.InDelta(t, 2*streams+1, increase(w.requests), 1, "what Prometheus makes of the reset: %v", w.requests)
 }
 
-// testDrain shows that a server which was asked to end is draining until its
-// streams have ended, and then down.
+// testDrain shows that a server which was asked to end drains until its streams have ended.
 func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	t.Helper()
-	s.startLoad(t, &load{streams: 4, promptWords: 5, maxTokens: 20}).wait(t)
+	s.startLoad(t, 4, 5, 20).whole(t)
 	s.waitIdle(t)
 	streams := 0
 	if s.release.histograms { // The streams of 2.36, which are gRPC's, never end when it does.
 		streams = 2
 	}
-	l := s.startLoad(t, &load{streams: streams, promptWords: 10, maxTokens: 400})
+	l := s.startLoad(t, streams, 10, 400)
 	s.waitBusy(t, streams)
 	full := len(w.see(t).raw())
-	s.terminate(t)
+	require.NoError(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGTERM))
 	asked := time.Now()
-	becomes(t, questionInterval, "the API is ready no longer", func() bool { return s.status(t, "/v2/health/ready") != http.StatusOK })
+	within(t, questionInterval, "the API is ready no longer", func() bool { return s.status(t, "/v2/health/ready") != http.StatusOK })
 	require.True(t, s.answers(t))
 	r := w.turns(t, "draining", asked)
 	// While streams are in flight 2.51 keeps listening and closes new connections
@@ -254,7 +228,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 		pause(t.Context(), scrapeInterval/5)
 	}
 	ended := time.Now()
-	l.wait(t) // The streams were whole.
+	l.whole(t) // The streams were whole.
 	// Four seconds of streams and five until its models are gone: nothing of the
 	// exporter's holds it up until its exit timeout of 30 s.
 	require.Less(t, ended.Sub(asked), longest)

@@ -7,17 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 )
 
 const (
-	// questionInterval is within which every state has to be known. Health is
-	// asked for once a scrape interval, all else once in this time.
+	// questionInterval is the time within which every state has to be detected. Health is asked for
+	// once a scrape interval, everything else once in this time.
 	questionInterval = 2 * time.Second
 	// slack is what a busy machine may add.
 	slack = 2 * time.Second
-	// longest is how long the end of a state may be waited for.
+	// longest is the longest wait for the end of a state.
 	longest = 20 * time.Second
 )
 
@@ -27,21 +26,13 @@ type watched struct {
 
 	// ready is its readiness by the verdict.
 	ready *probed
-	// requests are the values of llm_server_requests_total of the
-	// ensemble, in the order in which they were seen.
+	// requests are the values of llm_server_requests_total of the ensemble that were seen.
 	requests []float64
 }
 
-// watchStates starts an exporter whose questions have a known interval.
 func watchStates(t *testing.T, s *tritonServer) *watched {
 	t.Helper()
-	e := startConfigured(t, exporterBinary(t), fmt.Sprintf(`
-global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
-pools:
-  - pool_id: p
-    identity_interval: %[2]s
-    static_configs: [{ targets: [%[3]q], labels: { replica_id: r0 } }]
-`, scrapeInterval, questionInterval, s.metricsAddress()))
+	e := startPool(t, fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s", scrapeInterval), s.metricsAddress(), "identity_interval: "+questionInterval.String())
 	return &watched{exporter: e, ready: startProbe(t, e, "/-/replica/ready")}
 }
 
@@ -57,17 +48,15 @@ func (w *watched) see(t *testing.T) page {
 	return p
 }
 
-// turns waits until page and /targets show a state, and requires that it was
-// judged within one interval of the questions from the moment it began. The
-// exporter says itself when it judged, so that a late look does not count.
+// turns waits until page and /targets show a state, and requires that it was judged within one interval
+// of the questions after it began, by the exporter's own time of the verdict.
 func (w *watched) turns(t *testing.T, state string, began time.Time) replicaReport {
 	t.Helper()
 	var r replicaReport
 	within(t, longest, "state "+state, func() bool {
 		p := w.see(t)
 		r = w.report(t)
-		shown := p.named("llm_server_state", "state", state)
-		return r.State == state && len(shown) == 1 && shown[0].value == 1
+		return r.State == state && p.is(1, "llm_server_state", "state", state)
 	})
 	require.Len(t, w.shown(t), 1, "one state holds")
 	require.LessOrEqual(t, r.Since.Sub(began), questionInterval+slack, "from the moment it was so to the state %s", state)
@@ -76,7 +65,6 @@ func (w *watched) turns(t *testing.T, state string, began time.Time) replicaRepo
 	return r
 }
 
-// shown returns the states that hold on the page.
 func (w *watched) shown(t *testing.T) []string {
 	t.Helper()
 	var states []string
@@ -88,16 +76,14 @@ func (w *watched) shown(t *testing.T) []string {
 	return states
 }
 
-// models waits until the page shows these states of models, and wants it within
-// one interval from the moment they began.
+// models waits until the page shows these states of models, at most one interval after they began.
 func (w *watched) models(t *testing.T, began time.Time, want map[string]string) page {
 	t.Helper()
 	var p page
 	within(t, time.Until(began)+questionInterval+slack, fmt.Sprint("models ", want), func() bool {
 		p = w.see(t)
 		for name, state := range want {
-			found := p.named("llm_server_model_state", "model", name, "state", state)
-			if len(found) != 1 || found[0].value != 1 {
+			if !p.is(1, "llm_server_model_state", "model", name, "state", state) {
 				return false
 			}
 		}
@@ -113,24 +99,13 @@ func (w *watched) models(t *testing.T, began time.Time, want map[string]string) 
 	return p
 }
 
-// increase returns what Prometheus makes of the values of a counter: one that falls
-// has begun again from 0.
+// increase returns what Prometheus makes of the values of a counter.
 func increase(values []float64) (total float64) {
 	for i := 1; i < len(values); i++ {
-		if values[i] < values[i-1] {
-			total += values[i]
-			continue
+		total += values[i]
+		if values[i] >= values[i-1] { // A counter that falls has begun again from 0.
+			total -= values[i-1]
 		}
-		total += values[i] - values[i-1]
 	}
 	return total
-}
-
-// families returns the names of the families about the server's work.
-func (p page) families() map[string]bool {
-	names := make(map[string]bool)
-	for _, s := range p.samples {
-		names[s.labels.Get(model.MetricNameLabel)] = true
-	}
-	return names
 }

@@ -84,8 +84,7 @@ func (c *compare) generated() {
 	c.rows = append(c.rows, sum.row(c.level, "tokens/s, of all that came", "A", "tokens/s", digits(widest), "%"))
 }
 
-// unknown requires everything absent that a Triton of this release does not
-// expose of a streaming ensemble.
+// unknown requires everything absent that this release does not expose.
 func (c *compare) unknown() {
 	c.t.Helper()
 	for _, r := range c.readings {

@@ -7,23 +7,18 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestRequestsRefusedAtAFullQueue shows what of them can be known: inside an
-// ensemble each is one failure of the ensemble, though Triton counts two; a
-// model that is called itself has no count of them.
 func TestRequestsRefusedAtAFullQueue(t *testing.T) {
 	t.Setenv("MODELS", changedModels(t, map[string][2]string{
 		"preprocessing/config.pbtxt": {"max_batch_size: 8", "max_batch_size: 8\ndynamic_batching { default_queue_policy { max_queue_size: 1 } }"},
 		"preprocessing/1/model.py":   {"        return [self", "        __import__('time').sleep(0.2)\n        return [self"},
 	}))
 	s := startTriton(t, releases()[0])
-	e := startExporter(t, exporterBinary(t), "http://"+s.metricsAddress())
-	e.waitUp(t, true)
+	e := startExporter(t, s.metricsAddress())
 	const each = 20
 
 	served, refused := burst(t, each, func(ctx context.Context) error {
@@ -52,36 +47,21 @@ func TestRequestsRefusedAtAFullQueue(t *testing.T) {
 	require.InDelta(t, share, p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "class", "server"), 1e-9, "the entry had no more requests")
 }
 
-// burst makes n requests at the same time and counts those that were served
-// and those that found the queue full; there have to be both.
+// burst counts how many of n requests at once were served, and how many found the queue full.
 func burst(t *testing.T, n int, send func(context.Context) error) (served, refused float64) {
 	t.Helper()
-	var mu sync.Mutex
-	var under sync.WaitGroup
-	var others []error
-	for range n {
-		under.Go(func() {
-			err := send(t.Context())
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil:
-				served++
-			case strings.Contains(err.Error(), "Exceeds maximum queue size") || strings.Contains(err.Error(), "503"):
-				refused++
-			default:
-				others = append(others, err)
-			}
-		})
+	c := startCrowd(t, n, func(ctx context.Context, _ int) (struct{}, error) { return struct{}{}, send(ctx) })
+	c.wait()
+	for _, err := range c.errs {
+		require.True(t, strings.Contains(err.Error(), "Exceeds maximum queue size") || strings.Contains(err.Error(), "503"), err)
+		refused++
 	}
-	under.Wait()
-	require.Empty(t, others)
+	served = float64(n) - refused
 	require.Positive(t, served)
 	require.Positive(t, refused)
 	return served, refused
 }
 
-// preprocess calls the first step by itself.
 func (s *tritonServer) preprocess(ctx context.Context) error {
 	const body = `{"inputs":[{"name":"QUERY","datatype":"BYTES","shape":[1,1],"data":["a b"]},{"name":"REQUEST_OUTPUT_LEN","datatype":"INT32","shape":[1,1],"data":[2]}]}`
 	response, err := postJSON(ctx, s.url("/v2/models/preprocessing/infer"), body)

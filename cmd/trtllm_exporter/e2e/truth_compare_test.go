@@ -16,22 +16,18 @@ const (
 	// they count the same on a machine that is never late: the way over
 	// loopback and the reading of the page.
 	countedWithin = 200 * time.Millisecond
-	// gaugeAge is how old the executor's gauges may be on a page there: the
-	// period of its statistics, two iterations, and the reading of the page.
+	// gaugeAge is the age of the executor's gauges there: the period of its statistics, two iterations.
 	gaugeAge = 250 * time.Millisecond
-	// mostLate is from when on a machine is too busy for its client to tell
-	// the truth.
+	// mostLate is how late a machine may be whose client still tells the truth.
 	mostLate = time.Second
 	// fewestGauges is how many readings make a time average.
 	fewestGauges = 5
-	// mostStale is the share of readings whose gauges may be older than they
-	// should: one of ten, for an engine that got no processor.
+	// mostStale is the share of readings with older gauges, for an engine that got no processor.
 	mostStale = 0.1
 	// shortestWindow is the window from which on rates are compared.
 	shortestWindow = 30 * time.Second
 )
 
-// tallied adds up what was compared.
 type tallied struct {
 	n                       int
 	client, exporter, worst float64
@@ -43,7 +39,6 @@ func (a *tallied) add(client, exporter, err float64) {
 	a.client, a.exporter, a.worst = a.client+client, a.exporter+exporter, max(a.worst, err)
 }
 
-// row returns what the document says of it.
 func (a *tallied) row(level, metric, grade, unit, allowed, errorUnit string) comparison {
 	n := float64(a.n)
 	return comparison{level, metric, grade, a.client / n, a.exporter / n, unit, digits(a.worst), allowed, errorUnit}
@@ -56,9 +51,8 @@ func digits(v float64) string {
 		return "0"
 	case v < 100:
 		return fmt.Sprintf("%.2g", v)
-	default:
-		return fmt.Sprintf("%.0f", v)
 	}
+	return fmt.Sprintf("%.0f", v)
 }
 
 // compare is one level's readings against what its client knows.
@@ -68,8 +62,7 @@ type compare struct {
 	readings []reading
 	ledger   *ledger
 	rows     []comparison
-	// entry is how the keys of readings end that are of what clients call, failure
-	// the class of the requests that fail.
+	// entry ends the keys of readings of what clients call; failure is the class of failed requests.
 	entry, failure string
 	// edge is how far apart server and client may count, age how old gauges
 	// may be; underWay is the most that a request spends on its way to the
@@ -77,8 +70,31 @@ type compare struct {
 	edge, age, underWay time.Duration
 }
 
-// windows calls check with the first and the last reading of each window that
-// is long enough to be compared, and how many seconds it has.
+// newCompare compares the readings of a replica that were taken while its client sent requests. It also
+// returns the last reading, and how late the machine was.
+func newCompare(t *testing.T, w *watch, replica, level string, client *openLoop, ended time.Time) (c *compare, last reading, late time.Duration) {
+	t.Helper()
+	readings := w.of(t, replica, int(loadFor.Seconds()/2))
+	during := readings[:1:1]
+	for _, r := range readings[1:] { // The first has no window yet.
+		if r.scraped.Before(ended) {
+			during = append(during, r)
+		}
+	}
+	c = &compare{t: t, level: level, readings: during, ledger: newLedger(client.outcomes)}
+	late = c.ledger.late()
+	require.Less(t, late, mostLate, "the machine is too busy")
+	return c, readings[len(readings)-1], late
+}
+
+func (c *compare) logged() []comparison {
+	for _, r := range c.rows {
+		c.t.Log(r)
+	}
+	return c.rows
+}
+
+// windows calls check with the first and the last reading of each window of at least shortestWindow.
 func (c *compare) windows(check func(first, last reading, seconds float64)) {
 	c.t.Helper()
 	windows := 0
@@ -92,7 +108,6 @@ func (c *compare) windows(check func(first, last reading, seconds float64)) {
 	require.Positive(c.t, windows, "windows to compare")
 }
 
-// percent returns an error in per cent of the truth.
 func percent(client, exporter float64) float64 { return 100 * math.Abs(exporter-client) / client }
 
 // counted requires a rate to be what the client counted in the same window, but
@@ -137,22 +152,13 @@ func (c *compare) errors() {
 	c.rows = append(c.rows, sum.row(c.level, "error ratio", "C", "", digits(widest), "percentage points"))
 }
 
-// latency requires the mean duration to be that of the same requests.
 func (c *compare) latency() {
 	c.t.Helper()
-	c.mean("request_duration_average_seconds", "mean latency", c.ledger.lived, c.ledger.finished)
+	c.mean("request_duration_average_seconds", "mean latency", c.ledger.lived, c.ledger.finished, span{c.underWay.Seconds(), 0})
 }
 
-// mean requires a mean duration to be that of the same requests, but for their way
-// to the server and back.
-func (c *compare) mean(family, metric string, sum, count steps) {
-	c.t.Helper()
-	c.meanWithin(family, metric, sum, count, span{c.underWay.Seconds(), 0})
-}
-
-// meanWithin is mean, for a server whose mean may be less and more than the
-// client's by so many seconds.
-func (c *compare) meanWithin(family, metric string, sum, count steps, off span) {
+// mean requires a mean duration to be the client's, less or more by some seconds.
+func (c *compare) mean(family, metric string, sum, count steps, off span) {
 	c.t.Helper()
 	var all tallied
 	widest := 0.0

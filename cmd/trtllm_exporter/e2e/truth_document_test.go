@@ -21,8 +21,7 @@ type comparison struct {
 	error, allowed, errorUnit string
 }
 
-// documented returns docs/dev/accuracy.md, in parts: before, within and behind the table of
-// the errors measured against a server.
+// documented returns docs/dev/accuracy.md before, within and behind the table of a server.
 func documented(t *testing.T, server string) (file, head, table, tail string) {
 	t.Helper()
 	file = filepath.Join(repositoryRoot(t), "docs/dev/accuracy.md")
@@ -70,8 +69,7 @@ func tableOf(rows []comparison) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// requireDocumented requires a line in the document for all that was compared, and
-// with update writes them.
+// requireDocumented requires a line in the document for all that was compared; update writes them.
 func requireDocumented(t *testing.T, server string, rows []comparison, update bool) {
 	t.Helper()
 	file, head, table, tail := documented(t, server)

@@ -4,14 +4,14 @@ package e2e
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
 // span is what a number may be.
 type span struct{ least, most float64 }
 
-// holds reports whether a number is in the span, give or take what a rate loses
-// when it is written in fifteen digits.
+// holds reports whether a number is in the span, but for rounding to fifteen digits.
 func (s span) holds(v float64) bool {
 	const digits = 1e-9
 	return v >= s.least-digits && v <= s.most+digits
@@ -33,46 +33,44 @@ type ledger struct {
 	received, decoded, begun, waited, prompted, spaced steps
 }
 
-// steps is a number that grows: the moments at which it did, in order, and
-// what it was from each on.
+// steps is a number that grows: the moments at which it did, in order, and its value from each on.
 type steps struct {
-	at  []time.Time
-	sum []float64
+	times []time.Time
+	sum   []float64
 }
 
-// growth is one of them.
 type growth struct {
-	at time.Time
-	by float64
+	time time.Time
+	by   float64
 }
 
-// stepsOf adds up growths.
-func stepsOf(all []growth) steps {
-	slices.SortFunc(all, func(a, b growth) int { return a.at.Compare(b.at) })
+// stepsOf adds up what each sound, or each failed, outcome gives.
+func stepsOf(outcomes []outcome, failed bool, growths func(o *outcome) []growth) steps {
+	var all []growth
+	for i := range outcomes {
+		if o := &outcomes[i]; o.failed == failed {
+			all = append(all, growths(o)...)
+		}
+	}
+	slices.SortFunc(all, func(a, b growth) int { return a.time.Compare(b.time) })
 	var s steps
 	total := 0.0
 	for _, g := range all {
 		total += g.by
-		s.at, s.sum = append(s.at, g.at), append(s.sum, total)
+		s.times, s.sum = append(s.times, g.time), append(s.sum, total)
 	}
 	return s
 }
 
 // until returns the number at a moment.
 func (s steps) until(t time.Time) float64 {
-	n, _ := slices.BinarySearchFunc(s.at, t, func(at, t time.Time) int {
-		if at.After(t) {
-			return 1
-		}
-		return -1
-	})
+	n := sort.Search(len(s.times), func(i int) bool { return s.times[i].After(t) })
 	if n == 0 {
 		return 0
 	}
 	return s.sum[n-1]
 }
 
-// between returns how much the number grew.
 func (s steps) between(from, to time.Time) float64 { return s.until(to) - s.until(from) }
 
 // around returns how much the number may have grown between two readings for a server
@@ -85,38 +83,34 @@ func (s steps) around(from, to reading, slack time.Duration) span {
 	}
 }
 
-// newLedger enters what the client saw.
 func newLedger(outcomes []outcome) *ledger {
-	var finished, failed, answered, asked, lived, received, decoded, begun, waited, prompted, spaced []growth
-	for _, o := range outcomes {
-		if o.failed {
-			failed = append(failed, growth{o.ended, 1})
-			continue
-		}
-		finished = append(finished, growth{o.ended, 1})
-		answered = append(answered, growth{o.ended, float64(len(o.tokens))})
-		asked = append(asked, growth{o.ended, float64(o.plan.words)})
-		lived = append(lived, growth{o.ended, o.ended.Sub(o.sent).Seconds()})
-		begun = append(begun, growth{o.tokens[0], 1})
-		waited = append(waited, growth{o.tokens[0], o.tokens[0].Sub(o.sent).Seconds()})
-		prompted = append(prompted, growth{o.tokens[0], float64(o.plan.words)})
-		for _, at := range o.tokens {
-			received = append(received, growth{at, 1})
-		}
-		for n, at := range o.tokens[1:] {
-			decoded = append(decoded, growth{at, 1})
-			spaced = append(spaced, growth{at, at.Sub(o.tokens[n]).Seconds()})
-		}
+	ended := func(failed bool, by func(o *outcome) float64) steps {
+		return stepsOf(outcomes, failed, func(o *outcome) []growth { return []growth{{o.ended, by(o)}} })
 	}
+	first := func(by func(o *outcome) float64) steps {
+		return stepsOf(outcomes, false, func(o *outcome) []growth { return []growth{{o.tokens[0], by(o)}} })
+	}
+	// each is for the tokens from number n on; gap is the time since the one before.
+	each := func(n int, by func(gap time.Duration) float64) steps {
+		return stepsOf(outcomes, false, func(o *outcome) (all []growth) {
+			for i, token := range o.tokens[n:] {
+				all = append(all, growth{token, by(token.Sub(o.tokens[max(n+i-1, 0)]))})
+			}
+			return all
+		})
+	}
+	one, oneToken := func(*outcome) float64 { return 1 }, func(time.Duration) float64 { return 1 }
+	words := func(o *outcome) float64 { return float64(o.plan.words) }
 	return &ledger{
-		outcomes: outcomes, finished: stepsOf(finished), failed: stepsOf(failed), answered: stepsOf(answered),
-		asked: stepsOf(asked), lived: stepsOf(lived), received: stepsOf(received), decoded: stepsOf(decoded),
-		begun: stepsOf(begun), waited: stepsOf(waited), prompted: stepsOf(prompted), spaced: stepsOf(spaced),
+		outcomes: outcomes, finished: ended(false, one), failed: ended(true, one),
+		answered: ended(false, func(o *outcome) float64 { return float64(len(o.tokens)) }), asked: ended(false, words),
+		lived: ended(false, func(o *outcome) float64 { return o.ended.Sub(o.sent).Seconds() }),
+		begun: first(one), waited: first(func(o *outcome) float64 { return o.tokens[0].Sub(o.sent).Seconds() }), prompted: first(words),
+		received: each(0, oneToken), decoded: each(1, oneToken), spaced: each(1, time.Duration.Seconds),
 	}
 }
 
-// late returns how late the machine was at worst: the longest that a failing request
-// took, which passes the same steps as any other and waits for no slot.
+// late returns the longest that a failing request took: it waits for no slot.
 func (l *ledger) late() time.Duration {
 	worst := time.Duration(0)
 	for i := range l.outcomes {
@@ -159,7 +153,7 @@ func mean(sum, count steps, from, to time.Time, slack time.Duration) (v float64,
 // edges returns all moments within slack of one at which the number is another.
 func (s steps) edges(t time.Time, slack time.Duration) []time.Time {
 	moments := []time.Time{t.Add(-slack)}
-	for _, at := range s.at {
+	for _, at := range s.times {
 		if at.Sub(t).Abs() < slack {
 			moments = append(moments, at)
 		}

@@ -22,12 +22,17 @@ const slots = 4
 // warmUp is how long the load lasts before the exporter comes.
 const warmUp = 4 * time.Second
 
+// level is a load by its share of the capacity.
+type level struct {
+	name  string
+	share float64
+}
+
 // flaw is what is wrong with a request that is meant to fail; sound for nothing.
 type flaw int
 
 const sound flaw = 0
 
-// arrival is one request of the plan.
 type arrival struct {
 	at            time.Duration
 	words, tokens int
@@ -42,7 +47,6 @@ type mix struct {
 	failingPercent, flaws    int
 }
 
-// meanTokens returns the mean answer of a request that does not fail.
 func (m mix) meanTokens() float64 { return float64(m.fewestTokens+m.mostTokens) / 2 }
 
 // poisson plans independent arrivals at a mean rate of sound requests a

@@ -38,39 +38,52 @@ type watch struct {
 	exporter *exporter
 }
 
+// watchFromTheFirst starts exporters until one's first scrape, where windows begin, was seen.
+func watchFromTheFirst(t *testing.T, config string, replicas int) *watch {
+	t.Helper()
+	for range 5 {
+		e := launchExporter(t, nil, exporterBinary(t), "--config.file", configFile(t, config))
+		w := startWatch(t, e, replicas)
+		whole := false
+		within(t, 20*time.Second, "the exporter has scraped twice", func() bool {
+			require.False(t, e.ended(), "the exporter ended by itself")
+			seen, first := w.begun()
+			whole = first
+			return seen == replicas
+		})
+		if whole {
+			return w
+		}
+		w.stop()
+		e.kill(t)
+	}
+	require.FailNow(t, "the first scrapes were missed five times")
+	return nil
+}
+
 // Scrapes come once a second, the second one sooner; none may be missed.
 const (
 	readFirst = 20 * time.Millisecond
 	readEvery = 250 * time.Millisecond
 )
 
-// startWatch begins to read the page of an exporter that has just started.
 func startWatch(t *testing.T, e *exporter, replicas int) *watch {
 	t.Helper()
 	w := &watch{readings: map[string][]reading{}, exporter: e}
-	ctx, cancel := context.WithCancel(t.Context())
-	var reader sync.WaitGroup
-	reader.Go(func() {
-		for ctx.Err() == nil {
-			_, body, err := get(ctx, e.url("/metrics"))
-			if err == nil {
-				err = w.read(body)
-			}
-			every := readEvery
-			if seen, _ := w.begun(); seen < replicas {
-				every, err = readFirst, nil // It may not listen yet.
-			}
-			if err != nil && ctx.Err() == nil {
-				w.problem = err
-			}
-			pause(ctx, every)
+	w.stop = repeat(t, 0, func(ctx context.Context) {
+		_, body, err := get(ctx, e.url("/metrics"))
+		if err == nil {
+			err = w.read(body)
 		}
+		every := readEvery
+		if seen, _ := w.begun(); seen < replicas {
+			every, err = readFirst, nil // It may not listen yet.
+		}
+		if err != nil && ctx.Err() == nil {
+			w.problem = err
+		}
+		pause(ctx, every)
 	})
-	w.stop = func() {
-		cancel()
-		reader.Wait()
-	}
-	t.Cleanup(w.stop)
 	return w
 }
 
@@ -164,7 +177,6 @@ func (w *watch) of(t *testing.T, replica string, atLeast int) []reading {
 	return w.readings[replica]
 }
 
-// value returns a series of a reading that has to be there.
 func (r reading) value(t *testing.T, name string) float64 {
 	t.Helper()
 	v, there := r.values["llm_server_"+name]

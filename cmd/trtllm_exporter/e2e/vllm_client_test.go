@@ -62,7 +62,7 @@ func (s *engineServer) complete(ctx context.Context, number int, a arrival) (see
 	}
 	seen.plan, seen.sent = a, time.Now()
 	defer func() { seen.ended = time.Now() }()
-	response, err := postJSON(ctx, "http://"+s.address()+"/v1/completions", string(body))
+	response, err := postJSON(ctx, s.url("/v1/completions"), string(body))
 	if err != nil {
 		return seen, err
 	}
@@ -77,7 +77,6 @@ func (s *engineServer) complete(ctx context.Context, number int, a arrival) (see
 	return seen, err
 }
 
-// read follows a stream to its end.
 func (a *answered) read(stream io.Reader) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, 1<<20)
@@ -97,20 +96,14 @@ func (a *answered) read(stream io.Reader) error {
 		if len(c.Error) > 0 && string(c.Error) != "null" {
 			a.failed, a.failure = true, event
 		}
-		a.hear(&c, time.Now())
+		if c.Usage != nil {
+			a.prompt = c.Usage.Prompt
+			for now := time.Now(); len(a.tokens) < c.Usage.Completion; {
+				a.tokens = append(a.tokens, now)
+			}
+		}
 	}
 	return lines.Err()
-}
-
-// hear notes the tokens of an event.
-func (a *answered) hear(c *chunk, now time.Time) {
-	if c.Usage == nil {
-		return
-	}
-	a.prompt = c.Usage.Prompt
-	for len(a.tokens) < c.Usage.Completion {
-		a.tokens = append(a.tokens, now)
-	}
 }
 
 // send makes one request of a plan, and wants it to be as long as planned.
@@ -122,22 +115,17 @@ func (s *engineServer) send(ctx context.Context, a arrival) (outcome, error) {
 	return seen.outcome, err
 }
 
-// answers are requests under way whose answers are read.
-type answers struct{ *crowd[answered] }
+type completions struct{ *crowd[answered] }
 
-// startCrowd begins n equal requests; the test ends them.
-func (s *engineServer) startCrowd(t *testing.T, n int, a arrival) answers {
+func (s *engineServer) startCrowd(t *testing.T, n int, a arrival) completions {
 	t.Helper()
-	return answers{startCrowd(t, n, func(ctx context.Context, number int) (answered, error) { return s.complete(ctx, number, a) })}
+	return completions{startCrowd(t, n, func(ctx context.Context, number int) (answered, error) { return s.complete(ctx, number, a) })}
 }
 
-// whole waits for all of them and wants each to be answered to the last token.
-func (c answers) whole(t *testing.T) []answered {
+func (c completions) whole(t *testing.T) {
 	t.Helper()
-	all := c.wait()
-	require.Empty(t, c.errs)
-	for _, a := range all {
+	for _, a := range c.wait() {
 		require.True(t, a.done && !a.failed && len(a.tokens) == a.plan.tokens, "%d tokens of %d, %s", len(a.tokens), a.plan.tokens, a.failure)
 	}
-	return all
+	require.Empty(t, c.errs)
 }

@@ -18,8 +18,8 @@ import (
 func TestOneStoppedRankOfVLLM(t *testing.T) {
 	s := newEngine(t, "vllm")
 	s.start(t, "--data-parallel-size", "2")
-	l := watchLife(t, s, "")
-	l.turns(t, "ready", time.Now(), 2*engineInterval+questionsOfKind)
+	l := watchLife(t, s)
+	l.serves(t)
 	stated := 0.0 // What each rank states is its own.
 	for _, rank := range l.page(t).named("vllm:cache_config_info") {
 		each, err := strconv.ParseFloat(rank.labels.Get("kv_cache_size_tokens"), 64)

@@ -5,23 +5,22 @@ package e2e
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheFrontendInRust compares what is derived of a vLLM with its other frontend with
+// TestRustFrontendOfVLLM compares what is derived of a vLLM with its other frontend with
 // what clients did. The wheel that tools/vllm pins has none: VLLM_RUST_FRONTEND_PATH
 // names that of vLLM's own wheel of the same release.
-func TestTheFrontendInRust(t *testing.T) {
+func TestRustFrontendOfVLLM(t *testing.T) {
 	s := newEngine(t, "vllm")
 	if os.Getenv("VLLM_RUST_FRONTEND_PATH") == "" {
 		t.Skip("VLLM_RUST_FRONTEND_PATH names no vllm-rs")
 	}
 	t.Setenv("VLLM_USE_RUST_FRONTEND", "1")
 	s.start(t)
-	l := watchLife(t, s, "")
-	l.turns(t, "ready", time.Now(), 2*engineInterval+questionsOfKind)
+	l := watchLife(t, s)
+	l.serves(t)
 	require.Equal(t, "vllm", l.report(t).Engine)
 	l.shows(t, 0, "llm_server_requests_running")
 	l.shows(t, 0, "llm_server_capability", "capability", "tpot") // Families of requests come with the first.

@@ -23,7 +23,6 @@ const engineModel = "tiny-llama"
 // an idle machine.
 const startsWithin = 8 * time.Minute
 
-// engineServer is a vLLM or an SGLang that comes and goes.
 type engineServer struct {
 	*process
 
@@ -33,7 +32,6 @@ type engineServer struct {
 	begun time.Time
 }
 
-// newEngine finds a place for a server of a kind.
 func newEngine(t *testing.T, kind string) *engineServer {
 	t.Helper()
 	dir := os.Getenv("VLLM_DIR")
@@ -51,7 +49,6 @@ func (s *engineServer) launch(t *testing.T, flags ...string) {
 	s.process = startProcess(t, s.kind, []string{"VLLM_SERVER_DEV_MODE=1"}, s.script, args...)
 }
 
-// start starts it and waits until it serves.
 func (s *engineServer) start(t *testing.T, flags ...string) {
 	t.Helper()
 	s.launch(t, flags...)
@@ -67,52 +64,29 @@ func (s *engineServer) waitServes(t *testing.T) {
 		require.False(t, s.ended(), "%s ended by itself:\n%s", s.kind, s.tail(30))
 		return s.status(t, "/health") == http.StatusOK
 	})
-	_, models, err := get(t.Context(), "http://"+s.address()+"/v1/models")
+	_, models, err := get(t.Context(), s.url("/v1/models"))
 	require.NoError(t, err)
 	require.Contains(t, string(models), engineModel, "another server has port %d", s.port)
 	t.Logf("%s serves after %s", s.kind, time.Since(s.begun).Round(time.Second))
 }
 
-// address returns that of page and API.
 func (s *engineServer) address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
+
+func (s *engineServer) url(path string) string { return "http://" + s.address() + path }
 
 // status returns how the server answers a question, 0 when it does not.
 func (s *engineServer) status(t *testing.T, path string) int {
 	t.Helper()
-	status, _, err := get(t.Context(), "http://"+s.address()+path)
-	if err != nil {
-		return 0
-	}
+	status, _, _ := get(t.Context(), s.url(path))
 	return status
 }
 
-// post sends an empty request to the server's own administration.
 func (s *engineServer) post(t *testing.T, path string) {
 	t.Helper()
-	response, err := postJSON(t.Context(), "http://"+s.address()+path, "")
+	response, err := postJSON(t.Context(), s.url(path), "")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	require.Equal(t, http.StatusOK, response.StatusCode, path)
-}
-
-// parts returns the processes of the server whose title has a text.
-func (s *engineServer) parts(t *testing.T, title string) []int {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	require.NoError(t, err)
-	var found []int
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(text), title) {
-			continue // It has ended.
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		require.NoError(t, err)
-		if session, err := sessionOf(pid); err == nil && session == s.cmd.Process.Pid {
-			found = append(found, pid)
-		}
-	}
-	return found
 }
 
 // sessionOf returns the session of a process, the sixth field of its stat, counted
@@ -126,12 +100,16 @@ func sessionOf(pid int) (int, error) {
 	return strconv.Atoi(fields[3])
 }
 
-// part returns the only process with a title.
-func (s *engineServer) part(t *testing.T, title string) int {
+func (s *engineServer) part(t *testing.T, title string) (found int) {
 	t.Helper()
-	found := s.parts(t, title)
-	require.Len(t, found, 1, "processes of %s with %s in their title", s.kind, title)
-	return found[0]
+	for pid, line := range commandLines(t) {
+		if session, err := sessionOf(pid); err == nil && session == s.cmd.Process.Pid && strings.Contains(line, title) {
+			require.Zero(t, found, "processes of %s with %s in their title", s.kind, title)
+			found = pid
+		}
+	}
+	require.NotZero(t, found, "processes of %s with %s in their title", s.kind, title)
+	return found
 }
 
 // signalPart sends a signal to one process of the server and says when.
@@ -142,7 +120,6 @@ func signalPart(t *testing.T, pid int, signal syscall.Signal) time.Time {
 	return now
 }
 
-// version returns what tools/vllm pins.
 func (s *engineServer) version() string {
 	pins, _ := os.ReadFile(filepath.Join(filepath.Dir(s.script), s.kind+".txt")) // No version is found in nothing.
 	for line := range strings.Lines(string(pins)) {

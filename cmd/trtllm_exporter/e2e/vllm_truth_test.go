@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,17 +45,6 @@ func engineRequests() mix {
 	return mix{fewestWords: 5, mostWords: 40, fewestTokens: 10, mostTokens: 60, failingPercent: 8, flaws: 1}
 }
 
-// engineLevels returns loads by how much of what was measured to fit is asked for.
-func engineLevels() []struct {
-	name  string
-	share float64
-} {
-	return []struct {
-		name  string
-		share float64
-	}{{"light", 0.3}, {"above the limit", 1.5}}
-}
-
 // testTruth plays the levels one after the other, each on a new exporter.
 func testTruth(t *testing.T, kind *engineKind) {
 	t.Helper()
@@ -62,7 +52,7 @@ func testTruth(t *testing.T, kind *engineKind) {
 	s.start(t)
 	requests := engineRequests()
 	var rows []comparison
-	for n, level := range engineLevels() {
+	for n, level := range []level{{"light", 0.3}, {"above the limit", 1.5}} {
 		t.Run(level.name, func(t *testing.T) {
 			tokens, of := s.capacity(t), *kind // A busy machine has more of it at times.
 			of.gaugeAge += time.Duration(kind.gaugeSteps * slots / tokens * float64(time.Second))
@@ -85,51 +75,30 @@ func (s *engineServer) capacity(t *testing.T) float64 {
 	return slots * tokens / time.Since(began).Seconds()
 }
 
-// play loads the server, watches it and compares.
 func (k *engineKind) play(t *testing.T, level string, s *engineServer, client *openLoop) []comparison {
 	t.Helper()
 	before := s.counters(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3**loadFor+time.Minute)
 	defer cancel()
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		client.run(ctx)
-	}()
+	var sending sync.WaitGroup
+	sending.Go(func() { client.run(ctx) })
 	pause(ctx, warmUp)
-	w := watchFromTheFirst(t, exporterBinary(t), fmt.Sprintf(
+	w := watchFromTheFirst(t, fmt.Sprintf(
 		"global: { scrape_interval: 1s, scrape_timeout: 1s }\npools:\n  - pool_id: truth\n    static_configs: [{ targets: [%q], labels: { replica_id: r0 } }]\n", s.address()), 1)
-	<-sent
+	sending.Wait()
 	ended := time.Now()
 	client.under.Wait()
 	require.Empty(t, client.problems)
 	pause(ctx, 4*time.Second) // Its last requests come to the exporter's page.
-	readings := w.of(t, "r0", int(loadFor.Seconds()/2))
-	last := readings[len(readings)-1]
-	during := readings[:0:0]
-	for _, r := range readings[1:] { // The first has no window yet.
-		if r.scraped.Before(ended) {
-			during = append(during, r)
-		}
-	}
-	l := newLedger(client.outcomes)
-	late := l.late()
-	require.Less(t, late, mostLate, "the machine is too busy")
+	c, last, late := newCompare(t, w, "r0", level, client, ended)
 	// In longer gaps the engine did nothing.
-	counted := max(late, min(l.longestGap(), mostLate))
-	c := &compare{
-		t: t, level: level, failure: "client", readings: append(readings[:1:1], during...), ledger: l,
-		edge: countedWithin + counted, age: k.gaugeAge + 2*late, underWay: 100*time.Millisecond + late,
-	}
+	counted := max(late, min(c.ledger.longestGap(), mostLate))
+	c.failure, c.edge, c.age, c.underWay = "client", countedWithin+counted, k.gaugeAge+2*late, 100*time.Millisecond+late
 	k.compare(c)
-	requireTotals(t, l, before, last)
-	for _, r := range c.rows {
-		t.Log(r)
-	}
-	return c.rows
+	requireTotals(t, c.ledger, before, last)
+	return c.logged()
 }
 
-// compare compares what is derived while the load lasted.
 func (k *engineKind) compare(c *compare) {
 	c.t.Helper()
 	l := c.ledger
@@ -144,11 +113,11 @@ func (k *engineKind) compare(c *compare) {
 	c.counted("requests_per_second", "requests/s", "requests/s", l.finished, l.failed)
 	c.errors()
 	c.latency()
-	c.mean("time_to_first_token_average_seconds", "mean time to the first token", l.waited, l.begun)
+	c.mean("time_to_first_token_average_seconds", "mean time to the first token", l.waited, l.begun, span{c.underWay.Seconds(), 0})
 	// The first and the last token of a request may be late, each of them; the
 	// time between is that of all its tokens.
 	off := c.underWay.Seconds() / (engineRequests().meanTokens() - 1)
-	c.meanWithin("inter_token_latency_average_seconds", "mean time between tokens", l.spaced, l.decoded, span{off, off})
+	c.mean("inter_token_latency_average_seconds", "mean time between tokens", l.spaced, l.decoded, span{off, off})
 	k.gauges(c)
 }
 
@@ -190,8 +159,7 @@ func (k *engineKind) gauges(c *compare) {
 // from one level to the next; 0 for those that are not on the page yet.
 func (s *engineServer) counters(t *testing.T) map[string]float64 {
 	t.Helper()
-	e := startExporter(t, exporterBinary(t), "http://"+s.address())
-	e.waitUp(t, true)
+	e := startExporter(t, s.address())
 	pause(t.Context(), 4*scrapeInterval)
 	found, err := byReplica(e.body(t, "/metrics"))
 	require.NoError(t, err)

@@ -4,6 +4,9 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,65 +32,44 @@ type life struct {
 	*exporter
 
 	server *engineServer
-	// whole is the test that the server lives as long as.
+	// whole is the test that ends the server.
 	whole *testing.T
 }
 
-// watchLife starts an exporter for a server of which nothing is said but where
-// it is.
-func watchLife(t *testing.T, s *engineServer, more string) *life {
+// watchLife starts an exporter for a server that may not run yet.
+func watchLife(t *testing.T, s *engineServer, keys ...string) *life {
 	t.Helper()
-	return &life{server: s, whole: t, exporter: startConfigured(t, exporterBinary(t), fmt.Sprintf(`
-global: { scrape_interval: %[1]s, scrape_timeout: %[1]s, stall_after: %[2]s }
-pools:
-  - pool_id: p
-    identity_interval: 2s
-    %[4]s
-    static_configs: [{ targets: [%[3]q], labels: { replica_id: r0 } }]
-`, engineInterval, stallAfter, s.address(), more))}
+	global := fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s, stall_after: %[2]s", engineInterval, stallAfter)
+	return &life{server: s, whole: t, exporter: startPool(t, global, s.address(), append([]string{"identity_interval: 2s"}, keys...)...)}
 }
 
-// turns waits until page and /targets show a state, and requires that it was judged
-// within a time from the moment it began. The exporter says itself when it
-// judged, so that a late look does not count.
+// turns waits until page and /targets show a state, and requires that it was judged within a time from
+// the moment it began, by the exporter's own time of the verdict.
 func (l *life) turns(t *testing.T, state string, began time.Time, limit time.Duration) replicaReport {
 	t.Helper()
-	var r replicaReport
-	within(t, limit+engineLongest, "state "+state, func() bool {
-		r = l.report(t)
-		shown := l.page(t).named("llm_server_state", "state", state)
-		return r.State == state && len(shown) == 1 && shown[0].value == 1
-	})
+	r := l.inState(t, "r0", state, limit+engineLongest)
 	require.LessOrEqual(t, r.Since.Sub(began), limit+busyMachine, "from the moment it was so to the state %s", state)
 	t.Logf("%s after %s: %s", state, r.Since.Sub(began).Round(time.Millisecond), r.Reason)
 	return r
 }
 
-// shows waits until a series has a value.
-func (l *life) shows(t *testing.T, want float64, name string, pairs ...string) {
+// serves waits until a server that has just started is ready: its kind has to be found out.
+func (l *life) serves(t *testing.T) {
 	t.Helper()
-	last := fmt.Sprint(name, pairs, " is absent")
-	limit := time.Now().Add(engineLongest)
-	for {
-		found := l.page(t).named(name, pairs...)
-		if len(found) == 1 {
-			if found[0].value == want {
-				return
-			}
-			last = fmt.Sprint(name, pairs, " is ", found[0].value)
-		}
-		require.True(t, time.Now().Before(limit), "%s, and not %g", last, want)
-		pause(t.Context(), engineInterval/4)
-	}
+	l.turns(t, "ready", time.Now(), 2*engineInterval+3*time.Second)
 }
 
-// showsAtOnce waits for a page on which series have their values.
-func (l *life) showsAtOnce(t *testing.T, want map[string]float64) {
+func (l *life) shows(t *testing.T, want float64, name string, pairs ...string) {
 	t.Helper()
-	within(t, engineLongest, fmt.Sprint("one page has ", want), func() bool {
+	l.showsAtOnce(t, map[string]float64{name: want}, pairs...)
+}
+
+func (l *life) showsAtOnce(t *testing.T, want map[string]float64, pairs ...string) {
+	t.Helper()
+	within(t, engineLongest, fmt.Sprint("one page has ", want, pairs), func() bool {
 		p := l.page(t)
 		for name, value := range want {
-			if found := p.named(name); len(found) != 1 || found[0].value != value {
+			if !p.is(value, name, pairs...) {
 				return false
 			}
 		}
@@ -95,8 +77,101 @@ func (l *life) showsAtOnce(t *testing.T, want map[string]float64) {
 	})
 }
 
-// absent requires nothing of a name on the page.
 func (l *life) absent(t *testing.T, name string, pairs ...string) {
 	t.Helper()
 	require.Empty(t, l.page(t).named(name, pairs...), "%s %v", name, pairs)
+}
+
+// starts starts the server, whose state is unknown while its model loads.
+func (l *life) starts(t *testing.T, flags ...string) {
+	t.Helper()
+	l.server.launch(l.whole, flags...)
+	l.turns(t, "unknown", time.Now(), 2*engineInterval)
+	l.server.waitServes(t)
+	l.serves(t)
+}
+
+// identified requires that the server is identified by a name on its page.
+func (l *life) identified(t *testing.T, evidence string) {
+	t.Helper()
+	r := l.report(t)
+	require.Equal(t, l.server.kind, r.Engine)
+	require.Contains(t, r.Evidence, evidence)
+	l.shows(t, 1, "llm_server_info", "engine", l.server.kind, "engine_version", l.server.version(), "trtllm_version", "unknown")
+}
+
+// load has more requests than slots, of so many tokens that the first of them run for seconds.
+func (l *life) load(t *testing.T, tokens int) {
+	t.Helper()
+	const waiting, words = 8, 20
+	before := l.page(t)
+	grown := func(n int, name string, pairs ...string) {
+		t.Helper()
+		l.shows(t, before.sum(name, pairs...)+float64(n), name, pairs...)
+	}
+	c := l.server.startCrowd(t, slots+waiting, arrival{words: words, tokens: tokens})
+	l.showsAtOnce(t, map[string]float64{"llm_server_requests_running": slots, "llm_server_queue_depth": waiting})
+	c.whole(t)
+	l.shows(t, 0, "llm_server_requests_running")
+	grown((slots+waiting)*tokens, "llm_server_generation_tokens_total", "model_id", engineModel)
+	grown((slots+waiting)*words, "llm_server_prompt_tokens_total", "model_id", engineModel)
+	grown(slots+waiting, "llm_server_requests_total", "class", "ok")
+}
+
+// hangs stops a process of a server that works on requests of so many tokens, and lets it go on.
+func (l *life) hangs(t *testing.T, part, called string, tokens int) {
+	t.Helper()
+	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: tokens})
+	// The page may still be of requests before these, and what stops before an iteration of theirs is
+	// over is in none of the server's gauges.
+	pause(t.Context(), 2*engineInterval)
+	l.shows(t, slots, "llm_server_requests_running")
+	pid := l.server.part(t, part)
+	stopped := signalPart(t, pid, syscall.SIGSTOP)
+	within(t, engineLongest, "it is suspected", func() bool { return l.report(t).Suspected })
+	const allowed = stallAfter + firstToken + 2*engineInterval
+	r := l.turns(t, "stalled", stopped, allowed)
+	require.Contains(t, r.Reason, "nothing moves")
+	documentStall(t, l.server.kind, called, r.Since.Sub(stopped), allowed+busyMachine)
+	l.turns(t, "ready", signalPart(t, pid, syscall.SIGCONT), 2*engineInterval)
+	c.whole(t)
+}
+
+func (l *life) back(t *testing.T) {
+	t.Helper()
+	within(t, engineLongest, "the old server has ended", l.server.ended)
+	l.server.start(l.whole)
+	l.serves(t)
+}
+
+func (l *life) killed(t *testing.T, part string, tokens int) {
+	t.Helper()
+	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: tokens})
+	l.shows(t, slots, "llm_server_requests_running")
+	l.turns(t, "down", signalPart(t, l.server.part(t, part), syscall.SIGKILL), engineLongest)
+	for _, a := range c.wait() {
+		require.False(t, a.done && !a.failed, "a stream of a dead engine came to a good end")
+	}
+	l.absent(t, "llm_server_requests_running")
+}
+
+// documentStall requires a row of docs/dev/accuracy.md for how long it took until a
+// server was judged stalled, and with -update writes it.
+func documentStall(t *testing.T, server, stopped string, after, allowed time.Duration) {
+	t.Helper()
+	file, head, table, tail := documented(t, "stalls")
+	key := fmt.Sprintf("| %s | %s |", server, stopped)
+	if *updateTruth {
+		row := fmt.Sprintf("%s %.1f s | %.1f s |\n", key, after.Seconds(), allowed.Seconds())
+		var lines []string
+		for line := range strings.Lines(table) {
+			if strings.HasPrefix(line, key) {
+				line, row = row, ""
+			}
+			lines = append(lines, line)
+		}
+		table = strings.Join(lines, "") + row
+		require.NoError(t, os.WriteFile(file, []byte(head+table+tail), 0o600))
+	}
+	require.Contains(t, table, key, "%s: run this test with -update", file)
 }
