@@ -3,22 +3,35 @@ package probes
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// envoy is a running Envoy.
 type envoy struct {
 	*process
 	pool *pool
+}
+
+// balanced starts three servers, the exporters that a file of deploy/envoy wants, and Envoy with the file.
+func balanced(t *testing.T, file string, engine simulate.Engine, replace ...string) (*pool, *envoy) {
+	t.Helper()
+	p := startPool(t, 3, engine)
+	if file == "central.yaml" {
+		p.central(t)
+	} else {
+		p.sidecars(t)
+	}
+	return p, startEnvoy(t, p, file, replace...)
 }
 
 // startEnvoy starts it with a file of deploy/envoy of which the names of hosts are
@@ -61,8 +74,6 @@ func (e *envoy) servers(t *testing.T) []upstream {
 	response, err := http.Get(e.admin("/clusters?format=json"))
 	require.NoError(t, err)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
 	var answer struct {
 		Clusters []struct {
 			Hosts []struct {
@@ -78,7 +89,7 @@ func (e *envoy) servers(t *testing.T) []upstream {
 			} `json:"host_statuses"`
 		} `json:"cluster_statuses"`
 	}
-	require.NoError(t, json.Unmarshal(text, &answer), "%s", text)
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&answer))
 	require.Len(t, answer.Clusters, 1)
 	all := make([]upstream, len(e.pool.replicas))
 	for _, host := range answer.Clusters[0].Hosts {
@@ -97,7 +108,15 @@ func (e *envoy) servers(t *testing.T) []upstream {
 	return all
 }
 
-// out waits until Envoy takes a server out, or in again.
+// allIn returns a check whether all servers are in, or all out.
+func (e *envoy) allIn(t *testing.T, in bool) func() bool {
+	t.Helper()
+	return func() bool {
+		return !slices.ContainsFunc(e.servers(t), func(u upstream) bool { return u.out == in })
+	}
+}
+
+// turns waits until Envoy takes a server out, or in again.
 func (e *envoy) turns(t *testing.T, i int, out bool, limit time.Duration) time.Duration {
 	t.Helper()
 	return within(t, limit, fmt.Sprintf("server %d out: %v", i, out), func() bool { return e.servers(t)[i].out == out })

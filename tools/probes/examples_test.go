@@ -38,7 +38,6 @@ func examples(t *testing.T) []example {
 	}
 }
 
-// documented returns the container in docs/probes.md.
 func documented(t *testing.T) *corev1.Container {
 	t.Helper()
 	_, section, found := strings.Cut(read(t, "docs", "probes.md"), "\n## Kubernetes\n")
@@ -53,7 +52,6 @@ func documented(t *testing.T) *corev1.Container {
 	return &spec.Containers[0]
 }
 
-// ofOverlay returns the container of the overlay for sidecars.
 func ofOverlay(t *testing.T) *corev1.Container {
 	t.Helper()
 	var server appsv1.Deployment

@@ -31,7 +31,6 @@ type asked struct {
 	detail   string
 }
 
-// ask begins to ask a probe, which passes at first, until the test ends.
 func ask(t *testing.T, p *corev1.Probe, container *corev1.Container, host string) *asked {
 	t.Helper()
 	a := &asked{probe: p, container: container, host: host, passes: true}
@@ -93,7 +92,7 @@ func (a *asked) note(result probe.Result, detail string, err error) {
 	a.passes = a.passes && a.missed < int(cmp.Or(a.probe.FailureThreshold, 3))
 }
 
-func (a *asked) so() (passes bool, missed int) {
+func (a *asked) state() (passes bool, missed int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.passes, a.missed
@@ -104,7 +103,7 @@ func (a *asked) so() (passes bool, missed int) {
 func (a *asked) fails(t *testing.T, began time.Time, limit time.Duration) (first, last time.Duration) {
 	t.Helper()
 	within(t, limit, "the probe fails", func() bool {
-		passes, _ := a.so()
+		passes, _ := a.state()
 		return !passes
 	})
 	a.mu.Lock()
@@ -112,11 +111,10 @@ func (a *asked) fails(t *testing.T, began time.Time, limit time.Duration) (first
 	return a.first.Sub(began), time.Since(began)
 }
 
-// recovers waits until it passes again.
 func (a *asked) recovers(t *testing.T, limit time.Duration) time.Duration {
 	t.Helper()
 	return within(t, limit, "the probe passes", func() bool {
-		passes, _ := a.so()
+		passes, _ := a.state()
 		return passes
 	})
 }

@@ -35,7 +35,6 @@ const poolID = "llama-70b-prod"
 
 func replicaID(i int) string { return fmt.Sprintf("llama-70b-%d", i) }
 
-// pool is a simulated pool with its exporters.
 type pool struct {
 	net      string // The first three numbers of all its addresses.
 	replicas []*simulate.Replica
@@ -91,7 +90,6 @@ func (p *pool) central(t *testing.T, more ...string) *process {
 	return startExporter(t, p.exporter(), "--config.file", file)
 }
 
-// sidecars starts an exporter next to every server.
 func (p *pool) sidecars(t *testing.T) (all []*process) {
 	t.Helper()
 	for i := range p.replicas {
@@ -112,7 +110,6 @@ func startExporter(t *testing.T, host string, flags ...string) *process {
 	return e
 }
 
-// statusOf asks an address; 0 when nothing answers.
 func statusOf(ctx context.Context, url string) int {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -128,13 +125,12 @@ func statusOf(ctx context.Context, url string) int {
 	return response.StatusCode
 }
 
-// load is what clients of a host were answered.
 type load struct {
 	mu               sync.Mutex
 	ok, failed, open int
 }
 
-func (l *load) so() (ok, failed, open int) {
+func (l *load) counts() (ok, failed, open int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ok, l.failed, l.open

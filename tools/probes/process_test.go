@@ -12,14 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// process is a program whose output goes to a file.
 type process struct {
 	cmd    *exec.Cmd
 	output string
 	done   chan struct{}
 }
 
-// startProcess runs a program until the test ends.
 func startProcess(t *testing.T, name, program string, args ...string) *process {
 	t.Helper()
 	require.NotEmpty(t, program, "run by `make e2e-probes`")
