@@ -9,7 +9,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// cause is why a scrape failed.
 type cause struct {
 	reason scrape.Reason
 	class  string
@@ -52,7 +51,6 @@ func (c *cause) nobodyAnswers() bool {
 		c.reason == scrape.ReasonSelfScrape
 }
 
-// explain sets what happened and what to do.
 func (c *cause) explain(f *Finding, at *url.URL, here protocol) {
 	port := at.Port()
 	switch here {
@@ -89,7 +87,6 @@ func (c *cause) explain(f *Finding, at *url.URL, here protocol) {
 	}
 }
 
-// byReason explains the failures that are common in first runs.
 func (c *cause) byReason(at *url.URL) (what, do string) {
 	port := at.Port()
 	switch c.reason { //nolint:exhaustive // The error text explains the others.
@@ -131,7 +128,6 @@ func (c *cause) byReason(at *url.URL) (what, do string) {
 	return "", ""
 }
 
-// byClass explains TLS failures.
 func (c *cause) byClass(f *Finding, at *url.URL) {
 	switch c.class {
 	case scrape.ClassNotTLS:

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,8 +40,7 @@ type Port struct {
 	Page string `json:"page,omitempty"`
 }
 
-// Doctor diagnoses targets with the TLS settings and credentials of one pool. It is safe
-// for concurrent use.
+// Doctor diagnoses targets with the access of one pool. It is safe for concurrent use.
 type Doctor struct {
 	client  *scrape.Client
 	timeout time.Duration
@@ -50,8 +48,7 @@ type Doctor struct {
 	direct bool
 }
 
-// New returns a Doctor that waits for each answer at most for timeout. The caller must
-// call Close.
+// New returns a Doctor with a timeout for each answer. The caller must call Close.
 func New(cfg scrape.Config, timeout time.Duration) (*Doctor, error) {
 	client, err := scrape.NewResources().Client(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -107,7 +104,6 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 	return f
 }
 
-// missingPage returns why a server of a known kind may have no page.
 func missingPage(s *target.Status, c *cause) string {
 	e, ok := engine.ByName(s.DetectedEngine)
 	if !ok || c.reason != scrape.ReasonHTTPStatus || c.class != "404" {
@@ -116,8 +112,7 @@ func missingPage(s *target.Status, c *cause) string {
 	return e.MissingPageHint()
 }
 
-// apiAt describes the API of a known server at the address, whose page is on another
-// port.
+// apiAt describes the API of a known server at the address.
 func (d *Doctor) apiAt(ctx context.Context, at *url.URL, here protocol) string {
 	if here != plainHTTP && here != unknown {
 		return ""
@@ -136,8 +131,7 @@ func named(port, hint string) string {
 	return port + " " + strings.TrimPrefix(hint, "this ")
 }
 
-// elsewhere looks for the page at another path or scheme of the same port, then at other
-// ports.
+// elsewhere looks for the page at the usual path or the other scheme of the port, then at other ports.
 func (d *Doctor) elsewhere(ctx context.Context, f *Finding, at *url.URL, sameScheme bool) {
 	base := url.URL{Scheme: at.Scheme, Host: at.Host}
 	if !sameScheme {
@@ -158,7 +152,6 @@ func (d *Doctor) elsewhere(ctx context.Context, f *Finding, at *url.URL, sameSch
 	}
 }
 
-// setPage sets the URL of the page.
 func (f *Finding) setPage(page string) {
 	f.Page = page
 	u, err := url.Parse(page)
@@ -187,9 +180,4 @@ func (d *Doctor) pageAt(ctx context.Context, base string) string {
 		return ""
 	}
 	return base + found.Path
-}
-
-// hostPort returns the address of another port of the same host.
-func hostPort(at *url.URL, port int) string {
-	return net.JoinHostPort(at.Hostname(), strconv.Itoa(port))
 }

@@ -57,7 +57,7 @@ func failed(reason scrape.Reason, text string) *target.Status {
 	return &target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(reason), LastError: text}}
 }
 
-func TestWhatAPortSpeaksIsFoundOut(t *testing.T) {
+func TestProtocolOfAPortIsDetected(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[string]string{
 		"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + "\x00\x03\x00\x00\x00\x64": "is a gRPC port",
@@ -74,7 +74,7 @@ func TestWhatAPortSpeaksIsFoundOut(t *testing.T) {
 	}
 }
 
-func TestThePageAtTheSamePortIsFound(t *testing.T) {
+func TestPageAtTheSamePortIsFound(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -95,29 +95,29 @@ func TestThePageAtTheSamePortIsFound(t *testing.T) {
 	require.Empty(t, f.Ports, "no other port has to be tried")
 }
 
-func TestNothingIsSaidOfAPageThatIsThere(t *testing.T) {
+func TestNoFindingForAGoodPage(t *testing.T) {
 	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Server: target.Server{DetectedEngine: "triton"}}
 	require.Nil(t, doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://h:1"}, up))
 	require.Nil(t, doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://h:1", Silent: true}, failed(scrape.ReasonConnect, "connect: refused")))
 }
 
-func TestAHostThatCannotBeFoundIsNotKnockedAt(t *testing.T) {
+func TestUnknownHostIsNotProbed(t *testing.T) {
 	t.Parallel()
 	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://nowhere.invalid:8002"}, failed(scrape.ReasonDNS, "dns: no such host; check"))
 	require.Equal(t, "the name nowhere.invalid does not resolve", f.What)
 	require.Empty(t, f.Ports)
 }
 
-func TestTheScrapesOwnAdviceIsTheLastResort(t *testing.T) {
+func TestScrapeAdviceIsTheFallback(t *testing.T) {
 	t.Parallel()
 	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://" + accepting(t, "")}, failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"))
 	require.Equal(t, "2 samples", f.What)
 	require.Equal(t, "raise limits.samples", f.Do)
 }
 
-// TestParametersOfAPageAreNotShown is about those of __param_ labels, which may hold a
+// TestURLParametersAreHidden is about those of __param_ labels, which may hold a
 // secret.
-func TestParametersOfAPageAreNotShown(t *testing.T) {
+func TestURLParametersAreHidden(t *testing.T) {
 	t.Parallel()
 	at := "http://" + accepting(t, "") + "/metrics"
 	for _, c := range []struct {
@@ -142,7 +142,7 @@ func TestParametersOfAPageAreNotShown(t *testing.T) {
 	}
 }
 
-func TestAPageThatItsParametersKeepAwayIsFoundWithoutThem(t *testing.T) {
+func TestPageIsFoundWithoutURLParameters(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" || r.URL.RawQuery != "" {

@@ -22,7 +22,6 @@ const Closed = "nothing listens"
 // dialTimeout is how long a port may take to accept a connection.
 const dialTimeout = time.Second
 
-// siblings looks at other ports of an address.
 func (d *Doctor) siblings(ctx context.Context, at *url.URL) []Port {
 	numbers := candidates(at)
 	all := make([]Port, len(numbers))
@@ -57,14 +56,12 @@ func candidates(at *url.URL) []int {
 	return all
 }
 
-// port describes what answers at another port.
 func (d *Doctor) port(ctx context.Context, at *url.URL, number int) Port {
 	p := Port{Number: number}
-	host := hostPort(at, number)
+	host := net.JoinHostPort(at.Hostname(), strconv.Itoa(number))
 	if d.direct {
-		dialer := net.Dialer{Timeout: min(dialTimeout, d.timeout)}
-		conn, err := dialer.DialContext(ctx, "tcp", host)
-		if err != nil {
+		conn, ok := d.dial(ctx, host)
+		if !ok {
 			p.Is = Closed
 			return p
 		}

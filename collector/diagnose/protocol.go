@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// protocol is what a port speaks.
 type protocol int
 
 const (
@@ -60,8 +59,7 @@ func isSettings(b []byte) bool {
 	return len(b) >= 9 && b[0] == 0 && b[1] == 0 && b[3] == 4 && b[5]|b[6]|b[7]|b[8] == 0
 }
 
-// exchange sends a text and reads the beginning of the answer; ok is false if there is
-// no connection.
+// exchange sends a text and reads the beginning of the answer; ok is false without a connection.
 func (d *Doctor) exchange(ctx context.Context, host, text string) (first []byte, ok bool) {
 	conn, ok := d.dial(ctx, host)
 	if !ok {
@@ -76,8 +74,7 @@ func (d *Doctor) exchange(ctx context.Context, host, text string) (first []byte,
 	return buf[:n], true
 }
 
-// handshakes reports whether a port speaks TLS. It sends no data, so it does not verify
-// the certificate.
+// handshakes reports whether a port speaks TLS, with any certificate: it sends no data.
 func (d *Doctor) handshakes(ctx context.Context, host string) bool {
 	conn, ok := d.dial(ctx, host)
 	if !ok {
