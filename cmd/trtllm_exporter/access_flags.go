@@ -11,15 +11,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// accessFlags are TLS and credentials for servers that are named on the command line; in a
-// configuration file they are keys of a pool.
+// accessFlags are TLS and credentials for servers on the command line; files have them as keys of a pool.
 type accessFlags struct {
 	ca, cert, key, serverName string
 	insecure                  bool
 	user, password, token     string
 }
 
-// textFlag is a flag with a text as its value.
 type textFlag struct {
 	name, help, placeholder string
 	value                   *string
@@ -64,7 +62,6 @@ func (f *accessFlags) check() error {
 	return nil
 }
 
-// apply puts the flags into a pool.
 func (f *accessFlags) apply(pool *config.Pool) {
 	if f.tls() {
 		pool.Scheme = "https"

@@ -62,7 +62,6 @@ func readArrows(t *testing.T) arrows {
 	return table
 }
 
-// room is a package of the module: what it and its tests import of the others.
 type room struct{ imports, inTests []string }
 
 func TestRoomsImportOnlyWhatTheirArrowsAllow(t *testing.T) {
@@ -127,7 +126,6 @@ func listRooms(t *testing.T) map[string]room {
 	}
 }
 
-// ours returns the imports that are other packages of this module.
 func ours(room string, imports ...[]string) []string {
 	found := map[string]bool{}
 	for _, path := range slices.Concat(imports...) {

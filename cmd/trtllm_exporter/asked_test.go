@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fileOf writes a configuration file and returns its name.
 func fileOf(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yml")
@@ -22,7 +21,7 @@ func fileOf(t *testing.T, text string) string {
 }
 
 // What keeps an exporter from running is no reason for a command that asks servers once to fail.
-func TestCommandsAskServersAsTheFileAndTheFlagsSay(t *testing.T) {
+func TestCommandsUseTheFlagsAndTheFile(t *testing.T) {
 	server := staticServer(t)
 	quick := fileOf(t, `global: { scrape_interval: 1s }
 pools:
@@ -70,31 +69,20 @@ func TestTopShowsNoPasswordOfTheExportersURL(t *testing.T) {
 	}
 }
 
-func TestTopLooksAsRarelyAsItIsTold(t *testing.T) {
+func TestTopAsksServersDirectly(t *testing.T) {
 	rarely := topFlags{interval: 45 * time.Second, targets: []string{"http://a:8002"}}
 	_, err := rarely.load()
 	require.NoError(t, err)
-}
-
-func TestTopShowsTheServersOfAnyFile(t *testing.T) {
 	shared := topFlags{interval: time.Second, file: fileOf(t, `sharding: { total: 3 }
-pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ] } ]
+pools: [ { pool_id: p, iteration_stats: true, static_configs: [ { targets: ["a:8002"] } ] } ]
 `)}
 	file, err := shared.load()
 	require.NoError(t, err)
 	require.NoError(t, file.Sharding.Place(""), "all targets are of interest")
+	require.False(t, file.Pools[0].IterationStats, "servers hand out each iteration once, and it belongs to the exporter")
 }
 
-// Servers hand out each iteration once, and it belongs to the exporter.
-func TestTopTakesNoIterationsFromTheExporter(t *testing.T) {
-	looking := topFlags{interval: time.Second, file: fileOf(t, `pools: [ { pool_id: p, iteration_stats: true, static_configs: [ { targets: ["a:8002"] } ] } ]
-`)}
-	file, err := looking.load()
-	require.NoError(t, err)
-	require.False(t, file.Pools[0].IterationStats)
-}
-
-func TestDoctorsJSONHasListsWhereThereIsNothing(t *testing.T) {
+func TestDoctorJSONHasEmptyLists(t *testing.T) {
 	file := fileOf(t, `pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ], relabel_configs: [ { action: drop } ] } ]
 `)
 	var out, problems bytes.Buffer

@@ -21,8 +21,7 @@ func declareCheckConfig(app *kingpin.Application, out *output) (string, func() e
 	return cmd.FullCommand(), func() error { return checkConfig(out.stdout, *file) }
 }
 
-// checkConfig does what a start does without asking anybody, such as reading certificates,
-// and writes what the file contains.
+// checkConfig does what a start does without network, and writes what the file contains.
 func checkConfig(w io.Writer, file string) error {
 	f, err := config.Load(file)
 	if err != nil {

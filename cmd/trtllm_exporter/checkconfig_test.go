@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCheckConfigNamesWhatABuildWouldRefuseAndWhatMayNotBeMeant(t *testing.T) {
+func TestCheckConfigReportsErrorsAndWarnings(t *testing.T) {
 	const good = `static_configs: [ { targets: ["a:8002"] } ]`
 	for _, c := range []struct {
 		name, pool, more string
@@ -38,7 +38,7 @@ func TestCheckConfigNamesWhatABuildWouldRefuseAndWhatMayNotBeMeant(t *testing.T)
 	}
 }
 
-func TestCheckConfigDoesNotWantTheIndexOfAFileWithMistakes(t *testing.T) {
+func TestCheckConfigNeedsNoShardingIndex(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("config.yml", []byte(`sharding: { total: 3 }
 pools: [ { pool_id: p, engine: trition, static_configs: [ { targets: ["a:8002"] } ] } ]
@@ -47,20 +47,4 @@ pools: [ { pool_id: p, engine: trition, static_configs: [ { targets: ["a:8002"] 
 	require.Equal(t, exitFailure, run([]string{"check-config", "config.yml"}, &out, &problems))
 	require.Contains(t, problems.String(), "trition")
 	require.NotContains(t, problems.String(), "sharding")
-}
-
-func TestCheckConfigReportsAMistakeOnceAndWithItsLine(t *testing.T) {
-	for name, keys := range map[string]string{
-		"two kinds of credentials":               "basic_auth: { username: a, password: b }\n    authorization: { credentials: c }",
-		"a secret store":                         "basic_auth: { username: a, password_ref: vault }",
-		"a secret store for a source of targets": `http_sd_configs: [ { url: "http://inventory", basic_auth: { username: a, password_ref: vault } } ]`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			require.NoError(t, os.WriteFile("config.yml", []byte("pools:\n  - pool_id: llama\n    static_configs: [ { targets: [\"a:8002\"] } ]\n    "+keys+"\n"), 0o600))
-			var out, problems bytes.Buffer
-			require.Equal(t, exitFailure, run([]string{"check-config", "config.yml"}, &out, &problems))
-			require.Regexp(t, `^trtllm_exporter: config\.yml: line \d+: pools\[0\][^\n]+; [^\n]+\n$`, problems.String())
-		})
-	}
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// typed splits a line into arguments as a shell does.
 func typed(line string) []string {
 	for _, end := range []string{" #", " | ", " > ", " &"} {
 		line, _, _ = strings.Cut(line, end)
@@ -34,7 +33,6 @@ func typed(line string) []string {
 	return args
 }
 
-// placed replaces the names of servers and files in the documents.
 type placed struct {
 	// The pages of simulated servers, a file that names one, another by which four
 	// exporters share it, and the address of a running exporter.
@@ -42,7 +40,6 @@ type placed struct {
 	file, shared, exporter string
 }
 
-// put replaces the names of servers, files and addresses in arguments.
 func (p *placed) put(args []string) []string {
 	servers := regexp.MustCompile(`^(https?://)?(HOST:PORT|[\w.-]+:80\d\d|URL)(/metrics)?$`)
 	exporters := regexp.MustCompile(`^(http://)?[\w.-]*:9802(/-/ready)?$`)
@@ -77,10 +74,10 @@ func (p *placed) put(args []string) []string {
 	return args
 }
 
-// TestTheCommandsOfTheDocumentsRun runs every line of this program in the documents with a
+// TestDocumentedCommandsRun runs every line of this program in the documents with a
 // simulated server: commands must succeed, the exporter must serve, the demo must show its fleet,
 // and top the replicas.
-func TestTheCommandsOfTheDocumentsRun(t *testing.T) {
+func TestDocumentedCommandsRun(t *testing.T) {
 	t.Parallel()
 	fleet, err := simulate.StartFleet(t.Context(), demoFleet(2, 1))
 	require.NoError(t, err)
@@ -114,7 +111,6 @@ func TestTheCommandsOfTheDocumentsRun(t *testing.T) {
 	require.GreaterOrEqual(t, len(seen), 20, "the documents have commands")
 }
 
-// runLine runs one line.
 func runLine(t *testing.T, p *placed, given []string) {
 	t.Helper()
 	args := p.put(given)
@@ -188,12 +184,7 @@ type long struct {
 // startLong starts this program. Of flags that are given twice the last one counts.
 func startLong(t *testing.T, args []string) *long {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	// Under this name the test's binary is the program: see TestMain.
-	named := filepath.Join(t.TempDir(), program)
-	require.NoError(t, os.Symlink(self, named))
-	x := &long{cmd: exec.Command(named, args...), said: make(chan string, 1000)}
+	x := &long{cmd: exec.Command(programFile(t), args...), said: make(chan string, 1000)}
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	x.cmd.Stdout, x.cmd.Stderr = w, w
@@ -234,7 +225,6 @@ func (x *long) address(t *testing.T) string {
 	}
 }
 
-// serves waits until an address answers.
 func (*long) serves(t *testing.T, url, want string) {
 	t.Helper()
 	var got string
@@ -255,8 +245,7 @@ func (x *long) interrupt(t *testing.T) {
 	require.NoError(t, x.cmd.Wait(), strings.Join(x.seen, "\n"))
 }
 
-// TestTheMakeTargetsOfTheDocumentsExist has make plan each target.
-func TestTheMakeTargetsOfTheDocumentsExist(t *testing.T) {
+func TestDocumentedMakeTargetsExist(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("there is no make")
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,15 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAFileThatCannotBeReadForAMomentIsNoChange(t *testing.T) {
+// watched returns the reloads that are requested while a file is looked at every minute.
+func watched(t *testing.T, file string, before hash) chan os.Signal {
+	t.Helper()
+	reloads := make(chan os.Signal, 5)
+	go watch(t.Context(), file, before, time.Minute, reloads)
+	return reloads
+}
+
+func TestFileUnreadableOnceIsNotReloaded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "exporter.yml")
 	require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
 	before := hashOf(file)
 	synctest.Test(t, func(t *testing.T) {
-		asked := make(chan os.Signal, 5)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go watch(ctx, file, before, time.Minute, asked)
+		asked := watched(t, file, before)
 		require.NoError(t, os.Remove(file))
 		time.Sleep(90 * time.Second)
 		require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
@@ -35,7 +39,7 @@ func TestAFileThatCannotBeReadForAMomentIsNoChange(t *testing.T) {
 	})
 }
 
-func TestAFileThatIsWrittenWhileTheExporterStartsIsReadAgain(t *testing.T) {
+func TestFileWrittenDuringStartIsReloaded(t *testing.T) {
 	for says, c := range map[string]struct {
 		write func(file string) error
 		asks  int
@@ -50,10 +54,7 @@ func TestAFileThatIsWrittenWhileTheExporterStartsIsReadAgain(t *testing.T) {
 			before := hashOf(file)
 			require.NoError(t, c.write(file))
 			synctest.Test(t, func(t *testing.T) {
-				asked := make(chan os.Signal, 5)
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				go watch(ctx, file, before, time.Minute, asked)
+				asked := watched(t, file, before)
 				time.Sleep(3*time.Minute + time.Second)
 				require.Len(t, asked, c.asks)
 				if c.asks > 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,6 @@ import (
 // demoConfig begins the configuration of the demo; pools follow.
 const demoConfig = "global: { scrape_interval: 1s, scrape_timeout: 900ms, window: 15s, stall_after: 5s }\npools:\n"
 
-// demoFlags define what the demo shows.
 type demoFlags struct {
 	length   time.Duration
 	speed    float64
@@ -75,7 +75,6 @@ func (f *demoFlags) check() error {
 	return nil
 }
 
-// run runs the fleet, an exporter that scrapes it, and the story of its faults.
 func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error {
 	// The fleet outlives ctx, so that nothing fails while the exporter stops.
 	fleet, err := simulate.StartFleet(context.WithoutCancel(ctx), f.fleet())
@@ -84,23 +83,19 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 	}
 	defer fleet.Close()
 	text := demoText(fleet)
-	screen := newScreen(out.stdout, out.stderr)
-	onScreen := *out // The story replaces the log unless a level was given.
-	onScreen.log.Writer = screen
-	logger := onScreen.quietLogger()
+	logger := out.quietLogger() // The story replaces the log unless a level was given.
 	redirectStandardLog(logger)
 	e, err := newExporter(ctx, logger, flags.options(), func() (*config.File, error) { return config.Parse("demo", []byte(text)) })
 	if err != nil {
 		return err
 	}
-	screen.open(guide(e.server.Addr(), fleet, f), "Look: http://"+e.server.Addr()+"/   Ctrl-C stops")
-	defer screen.close()
+	_, _ = io.WriteString(out.stdout, guide(e.server.Addr(), fleet, f)+"\n") // The story goes on without a reader.
 	storyCtx, stop := context.WithCancel(ctx)
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	defer stop()
 	if !f.calm {
-		telling.Go(func() { newStory(fleet, e, screen).tell(storyCtx, f.faults) })
+		telling.Go(func() { newStory(fleet, e, out.stdout).tell(storyCtx, f.faults) })
 	}
 	return e.run(ctx, nil)
 }
@@ -128,8 +123,7 @@ func otherKinds(speed float64) simulate.PoolSpec {
 	return pool
 }
 
-// demoFleet returns simulate.DemoFleet with another number of replicas, all of the same release
-// and ready from the start.
+// demoFleet returns simulate.DemoFleet with this number of replicas, of one release and ready from the start.
 func demoFleet(replicas int, speed float64) simulate.FleetSpec {
 	fleet := simulate.DemoFleet(speed)
 	for p := range fleet.Pools {
@@ -177,7 +171,6 @@ func demoText(fleet *simulate.Fleet) string {
 	return b.String()
 }
 
-// guide returns the text that the demo begins with.
 func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	var b strings.Builder
 	replicas, pools := 0, 0
@@ -187,17 +180,14 @@ func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 		}
 	}
 	fmt.Fprintf(&b, "A simulated fleet of %s in %s is being scraped.\n\n", count(replicas, "replica"), count(pools, "pool"))
-	for _, line := range [][2]string{
-		{"fleet", "http://%s/"},
-		{"top", "trtllm_exporter top %s"},
-		{"JSON", "curl -sg 'http://%s/targets?format=json'"},
-		{"all", "curl -sg http://%s/metrics"},
-		{"queues", "curl -sg 'http://%s/metrics?name[]=llm_server_queue_depth'"},
-		{"SD", "http_sd_configs: [{url: 'http://%s/sd'}]"},
-	} {
-		// The longest line has 79 columns.
-		fmt.Fprintf(&b, "%-6s  "+line[1]+"\n", line[0], addr)
-	}
+	// The longest line has 79 columns.
+	fmt.Fprintf(&b, `fleet   http://%[1]s/
+top     trtllm_exporter top %[1]s
+JSON    curl -sg 'http://%[1]s/targets?format=json'
+all     curl -sg http://%[1]s/metrics
+queues  curl -sg 'http://%[1]s/metrics?name[]=llm_server_queue_depth'
+SD      http_sd_configs: [{url: 'http://%[1]s/sd'}]
+`, addr)
 	switch {
 	case f.calm:
 		b.WriteString("\nNothing will fail.\n")

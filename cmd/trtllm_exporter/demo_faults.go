@@ -8,7 +8,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// fault is something that goes wrong in the demo.
 type fault struct {
 	// name is the value of the flag, text describes what happens to the replica.
 	name, text string
@@ -72,7 +71,6 @@ func faultNames() []string {
 	return names
 }
 
-// faultNamed returns the fault with a name; nil for none.
 func faultNamed(name string) *fault {
 	for _, f := range faults() {
 		if f.name == name {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -21,17 +22,16 @@ const (
 	pollInterval = 200 * time.Millisecond
 )
 
-// story injects faults one after the other, and prints a line for what happened and one for
-// what the exporter reports.
+// story injects faults, and prints what happened and what the exporter reports.
 type story struct {
 	pools    []simulate.Pool
 	exporter *exporter
-	screen   *screen
+	out      io.Writer
 	start    time.Time
 }
 
-func newStory(fleet *simulate.Fleet, e *exporter, s *screen) *story {
-	return &story{pools: fleet.Pools(), exporter: e, screen: s, start: time.Now()}
+func newStory(fleet *simulate.Fleet, e *exporter, out io.Writer) *story {
+	return &story{pools: fleet.Pools(), exporter: e, out: out, start: time.Now()}
 }
 
 // victim returns the replica that a fault happens to; a small fleet has only one pool.
@@ -43,8 +43,7 @@ func (s *story) victim(f *fault) *simulate.Replica {
 	return replicas[f.replica%len(replicas)]
 }
 
-// tell injects the named faults and leaves them, or without names all faults in turn until
-// ctx ends.
+// tell injects the named faults and leaves them, or without names all in turn until ctx ends.
 func (s *story) tell(ctx context.Context, names []string) {
 	if len(names) > 0 {
 		wait(ctx, faultDelay)
@@ -73,7 +72,6 @@ func (s *story) tell(ctx context.Context, names []string) {
 	}
 }
 
-// inject begins a fault, and waits until the exporter reports it.
 func (s *story) inject(ctx context.Context, f *fault, r *simulate.Replica) {
 	s.printf("%s: %s.", r.Name(), f.text)
 	f.begin(r)
@@ -103,10 +101,9 @@ func (s *story) readiness(ctx context.Context, key string) string {
 	return "not ready"
 }
 
-// printf prints a line with the time since the start.
 func (s *story) printf(format string, args ...any) {
 	seconds := int(time.Since(s.start).Round(time.Second).Seconds())
-	s.screen.println(fmt.Sprintf("%d:%02d %s", seconds/60, seconds%60, fmt.Sprintf(format, args...)))
+	printFolded(s.out, fmt.Sprintf("%d:%02d %s", seconds/60, seconds%60, fmt.Sprintf(format, args...)))
 }
 
 // waitFor waits until a replica meets a condition; false when it does not in time.

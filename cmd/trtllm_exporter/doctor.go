@@ -88,7 +88,6 @@ func (f *doctorFlags) load() (*config.File, error) {
 // withoutFlags removes from an error the names of flags and keys that were not given.
 var withoutFlags = strings.NewReplacer("--target: ", "", "--target ", "", "pools[0].", "")
 
-// pool returns how the servers are asked.
 func (f *doctorFlags) pool() (config.Pool, error) {
 	pool := config.DefaultPool
 	if f.file != "" {
@@ -121,8 +120,7 @@ func poolWithoutTargets(file *config.File, id string) (config.Pool, error) {
 	return config.Pool{}, fmt.Errorf("--pool-id: the file has no pool %q; it has %s", id, strings.Join(ids, ", "))
 }
 
-// examine asks all servers once and prints the report. The servers of a whole file come from
-// its discovery.
+// examine asks all servers once and prints the report.
 func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.File) error {
 	c, store, err := out.newCollector(file)
 	if err != nil {
@@ -179,17 +177,14 @@ func (r *report) print(w io.Writer, asJSON bool) error {
 	if exit, ok := errors.AsType[exitError](wrong); ok {
 		r.ExitCode = exit.code
 	}
-	if !asJSON {
-		if _, err := io.WriteString(w, r.text(widthOf(w))); err != nil {
-			return err
-		}
-		return wrong
+	var err error
+	if asJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(r)
+	} else {
+		_, err = io.WriteString(w, r.text(widthOf(w)))
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(r); err != nil {
-		return err
-	}
-	return wrong
+	return cmp.Or(err, wrong)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// report is what doctor found.
 type report struct {
 	ExitCode int `json:"exit_code"`
 	// Pools are the results of discovery; nil when servers were named.
@@ -42,7 +41,6 @@ type server struct {
 	pageless bool
 }
 
-// nextURL returns the address to look at next.
 func (s *server) nextURL() string {
 	if s.Problem == nil {
 		return s.Target.MetricsURL
@@ -50,7 +48,6 @@ func (s *server) nextURL() string {
 	return cmp.Or(s.Problem.Page, s.Problem.Try, s.Target.MetricsURL)
 }
 
-// add takes one server into the report.
 func (r *report) add(slot *snapshot.Slot, problem *diagnose.Finding) {
 	s := server{Target: web.NewTargetState(slot), Problem: problem}
 	capabilities := target.FindChecks(s.Target.Checks, assess.Capabilities)
@@ -96,7 +93,6 @@ func (r *report) err() error {
 	return exitError{errors.New(text), code}
 }
 
-// conclude adds the commands to run next.
 func (r *report) conclude(f *doctorFlags) {
 	if len(f.urls) == 0 {
 		r.Next = []string{f.nextOfFile(r)}
@@ -133,8 +129,7 @@ func (r *report) conclude(f *doctorFlags) {
 	}
 }
 
-// nextOfFile returns the command to run after a whole file was examined: a closer look at the
-// first server with a problem, else the exporter.
+// nextOfFile returns a closer look at the first server with a problem, else the start of the exporter.
 func (f *doctorFlags) nextOfFile(r *report) string {
 	for i := range r.Servers {
 		if s := &r.Servers[i]; s.pageless || s.Problem != nil {

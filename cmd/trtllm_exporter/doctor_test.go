@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +28,6 @@ func ailing(t *testing.T, spec simulate.Spec) *simulate.Replica {
 	return r
 }
 
-// examined runs doctor and returns its exit code and output.
 func examined(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -46,7 +43,7 @@ func apiPort(t *testing.T, r *simulate.Replica) string {
 	return "--api-port=" + port
 }
 
-func TestDoctorMissesNothingOfTheMetricsModule(t *testing.T) {
+func TestDoctorFindsAllCapabilitiesOfTheMetricsModule(t *testing.T) {
 	r := ailing(t, simulate.Spec{Kind: simulate.KindTritonLLMAPIModule, Streaming: true, GPUs: 1})
 	code, text, errors := examined(t, apiPort(t, r), "http://"+r.MetricsAddr())
 	require.Equal(t, exitOK, code, errors)
@@ -58,13 +55,11 @@ func TestDoctorMissesNothingOfTheMetricsModule(t *testing.T) {
 	require.Regexp(t, `(?m)^TensorRT-LLM +1\.1\.0 \(source: metrics_page\)$`, text)
 }
 
-// TestDoctorShowsNoParametersOfAPage uses __param_ labels, which may hold a secret, and which the
+// TestDoctorHidesURLParameters uses __param_ labels, which may hold a secret, and which the
 // command line does not accept.
-func TestDoctorShowsNoParametersOfAPage(t *testing.T) {
+func TestDoctorHidesURLParameters(t *testing.T) {
 	const closed = "127.0.0.1:1" // Next to it are no servers of other tests, which would be found.
-	file := filepath.Join(t.TempDir(), "config.yml")
-	text := `pools: [{pool_id: a, static_configs: [{targets: ["` + closed + `"], labels: {__param_key: hunter2hunter2}}]}]`
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	file := fileOf(t, `pools: [{pool_id: a, static_configs: [{targets: ["`+closed+`"], labels: {__param_key: hunter2hunter2}}]}]`)
 	for _, format := range []string{"--no-json", "--json"} {
 		code, said, errors := examined(t, "--config.file", file, format)
 		require.Equal(t, exitNoPage, code, errors)
@@ -75,7 +70,7 @@ func TestDoctorShowsNoParametersOfAPage(t *testing.T) {
 	require.Equal(t, exitNoPage, code, errors)
 }
 
-func TestDoctorAsksTheAPIUnderThePathThatIsGiven(t *testing.T) {
+func TestDoctorUsesTheAPIPath(t *testing.T) {
 	answers := map[string]string{
 		"/b/metrics": "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n",
 		"/c/health":  "", "/c/version": `{"version":"0.12.0"}`, "/c/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`,
@@ -97,7 +92,7 @@ func TestDoctorAsksTheAPIUnderThePathThatIsGiven(t *testing.T) {
 }
 
 // Text from servers must not control the terminal.
-func TestDoctorLeavesTheTerminalAlone(t *testing.T) {
+func TestDoctorReplacesControlCharacters(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/metrics" {
 			_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\x1b[2J\",version=\"1\"} 1\n")

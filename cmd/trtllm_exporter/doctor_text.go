@@ -103,7 +103,6 @@ func printProblem(p *textTable, problem *diagnose.Finding) {
 // unknown stands for a value that is not known.
 const unknown = "unknown"
 
-// printFacts writes which server it is and what it is doing.
 func printFacts(p *textTable, t *web.TargetState) {
 	if t.PageURL != t.MetricsURL {
 		p.row("page", t.PageURL)

@@ -24,7 +24,6 @@ func loadUnsharded(name string) (*config.File, error) {
 	return file, err
 }
 
-// addPools takes the results of discovery into the report.
 func (r *report) addPools(pools []target.PoolDiscovery, warnings []string) {
 	r.Pools, r.Warnings = pools, warnings
 	for i := range r.Pools {
@@ -34,7 +33,6 @@ func (r *report) addPools(pools []target.PoolDiscovery, warnings []string) {
 	}
 }
 
-// printPools writes what discovery found for each pool, and a line for each target.
 func (r *report) printPools(p *textTable) {
 	for _, w := range r.Warnings {
 		p.line("warning: " + w)
@@ -65,7 +63,6 @@ func (r *report) printPools(p *textTable) {
 	}
 }
 
-// summary returns the problem of a server in one line, or its state.
 func (s *server) summary() string {
 	if s.Problem != nil {
 		return s.Problem.What + "; " + s.Problem.Do

@@ -56,7 +56,6 @@ func unassigned(line string) string {
 	return regexp.MustCompile(`^(?:[A-Z_]+=\S+ +)+`).ReplaceAllString(line, "")
 }
 
-// documents returns the documents for users.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files := []string{"../../README.md", "../../CONTRIBUTING.md"}
@@ -70,8 +69,8 @@ func documents(t *testing.T) []string {
 	return files
 }
 
-// TestTheLinksOfTheDocumentsLead looks for every file and section that they link to.
-func TestTheLinksOfTheDocumentsLead(t *testing.T) {
+// TestLinksInDocumentsResolve looks for every file and section that they link to.
+func TestLinksInDocumentsResolve(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"`)
 	for _, file := range documents(t) {
 		text, err := os.ReadFile(file)
@@ -95,7 +94,6 @@ func TestTheLinksOfTheDocumentsLead(t *testing.T) {
 	}
 }
 
-// anchors returns the anchors of a document's sections.
 func anchors(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -24,11 +24,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// stopTimeout bounds how long scrapes have to end after the last answer, in addition to the
-// server's own ten seconds.
+// stopTimeout bounds how long scrapes may last after the last answer.
 const stopTimeout = time.Second
 
-// exporter is a collector that scrapes and a server that answers.
 type exporter struct {
 	logger    *slog.Logger
 	load      func() (*config.File, error)
@@ -42,19 +40,17 @@ type exporter struct {
 	current atomic.Pointer[config.File]
 }
 
-// newExporter loads the configuration, builds everything and binds the addresses. Nothing is
-// scraped or answered before run.
+// newExporter binds the addresses; nothing is scraped or answered before run.
 func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, load func() (*config.File, error)) (*exporter, error) {
 	first, err := load()
 	if err != nil {
 		return nil, err
 	}
-	registry, reloads, err := newRegistry()
-	if err != nil {
-		return nil, err
-	}
+	registry, reloads := prometheus.NewRegistry(), newReloadMetrics()
+	registry.MustRegister(reloads.total, reloads.successful, reloads.last,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versioncollector.NewCollector(program))
 	if limit := limitMemory(); limit > 0 {
-		logger.Info("Memory limit taken from the control group", "bytes", limit, "room_for_targets", roomFor(limit))
+		logger.Info("Memory limit taken from the control group", "bytes", limit)
 	}
 	e := &exporter{logger: logger, load: load, store: snapshot.NewStore(), reloads: reloads}
 	e.collector, err = collector.New(collector.Options{Store: e.store, Logger: logger, Registerer: registry})
@@ -91,23 +87,7 @@ func (e *exporter) connected(opts web.Options) web.Options {
 	return opts
 }
 
-// newRegistry returns the registry of the process with its usual metrics.
-func newRegistry() (*prometheus.Registry, *reloadMetrics, error) {
-	registry := prometheus.NewRegistry()
-	reloads := newReloadMetrics()
-	for _, c := range []prometheus.Collector{
-		reloads.total, reloads.successful, reloads.last,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versioncollector.NewCollector(program),
-	} {
-		if err := registry.Register(c); err != nil {
-			return nil, nil, fmt.Errorf("own metrics: %w", err)
-		}
-	}
-	return registry, reloads, nil
-}
-
-// run scrapes and serves until ctx ends. Scraping stops after the last answer, so that none
-// misses a replica.
+// run scrapes and serves until ctx ends; scraping stops last, so that no answer misses a replica.
 func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	e.logger.Info("Starting", "version", version.Info(), "build", version.BuildContext())
 	limitHeapGrowth()
@@ -146,8 +126,7 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	}
 }
 
-// reload loads and applies the configuration again. The old one stays in force if anything
-// about the new one is wrong, which a log line and a metric report.
+// reload applies the configuration again. The old one stays in force if anything is wrong.
 func (e *exporter) reload() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -177,7 +156,6 @@ func (e *exporter) pools() map[string][]web.Objective {
 	return all
 }
 
-// apply makes a configuration the current one.
 func (e *exporter) apply(next *config.File) error {
 	if err := e.collector.ApplyConfig(next); err != nil {
 		return err
@@ -192,8 +170,7 @@ type reloadMetrics struct {
 	successful, last prometheus.Gauge
 }
 
-// newReloadMetrics returns metrics that report a successful load: without one the process
-// does not start.
+// newReloadMetrics reports a successful load: without one the process does not start.
 func newReloadMetrics() *reloadMetrics {
 	m := &reloadMetrics{
 		total: selfmetrics.ConfigReloads.NewCounterVec(), successful: selfmetrics.ConfigReloadSuccessful.NewGauge(), last: selfmetrics.ConfigReloadTime.NewGauge(),

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheDocumentOfFlagsIsThatOfTheProgram compares docs/flags.md with the flags of the program;
+// TestFlagsAreDocumented compares docs/flags.md with the flags of the program;
 // -update writes it.
-func TestTheDocumentOfFlagsIsThatOfTheProgram(t *testing.T) {
+func TestFlagsAreDocumented(t *testing.T) {
 	const file = "../../docs/flags.md"
 	app, _, _ := commandLine(io.Discard, io.Discard)
 	made := flagsDocument(app.Model())
@@ -67,7 +67,6 @@ func writeFlags(b *strings.Builder, flags []*kingpin.FlagModel, seen map[string]
 	}
 }
 
-// row returns a line of the table.
 func row(f *kingpin.FlagModel) string {
 	name, byDefault := "`--"+f.Name, ""
 	if !f.IsBoolFlag() && f.PlaceHolder != "" {

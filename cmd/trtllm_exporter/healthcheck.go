@@ -15,8 +15,7 @@ import (
 // healthyPath is requested when the URL has no path.
 const healthyPath = "/-/healthy"
 
-// declareHealthcheck declares the subcommand that container runtimes run: the image has no
-// shell and no curl.
+// declareHealthcheck is for container runtimes: the image has no shell and no curl.
 func declareHealthcheck(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("healthcheck", "Ask a running exporter whether it is healthy; exit code 0: yes, 1: no.")
 	address := cmd.Arg("url", "URL of the exporter; without a path "+healthyPath+" is asked.").
@@ -38,8 +37,7 @@ func declareHealthcheck(app *kingpin.Application, out *output) (string, func() e
 	})
 }
 
-// healthURL returns the URL to request. It may have a password, so no error quotes it:
-// container runtimes keep the output.
+// healthURL quotes the URL in no error: it may have a password, and container runtimes keep the output.
 func healthURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
@@ -54,8 +52,7 @@ func healthURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// healthcheck fails unless the answer is 200. Redirects and proxies are not followed: the
-// question is about this one process.
+// healthcheck fails unless the answer is 200. Redirects and proxies would ask another process.
 func healthcheck(ctx context.Context, w io.Writer, target *url.URL, insecure bool) error {
 	client := &http.Client{
 		Transport: &http.Transport{

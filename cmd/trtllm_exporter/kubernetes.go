@@ -9,8 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// redirectKubernetesLog sends the log of the client of kubernetes_sd_configs, which has one
-// for the process, to the exporter's, in its format and at its level.
+// redirectKubernetesLog sends the log of the Kubernetes client, one for the process, to the exporter's.
 func redirectKubernetesLog(logger *slog.Logger) {
 	klog.SetSlogLogger(logger.With("component", "kubernetes"))
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-func TestTheLogOfTheKubernetesClientHasTheExportersFormAndLevel(t *testing.T) {
+func TestKubernetesClientLogsLikeTheExporter(t *testing.T) {
 	t.Cleanup(klog.ClearLogger)
 	var lines bytes.Buffer
 	redirectKubernetesLog(slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelWarn})))

@@ -23,7 +23,6 @@ import (
 
 const program = "trtllm_exporter"
 
-// Exit codes.
 const (
 	exitOK      = 0
 	exitFailure = 1
@@ -43,7 +42,6 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// run runs the chosen command and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	app, actions, out := commandLine(stdout, stderr)
 	terminated := false
@@ -63,7 +61,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if format := out.log.Format; format != nil && format.String() == "json" {
 		promslog.New(&out.log).Error("Command failed", "err", strings.TrimRight(err.Error(), "\n"))
 	} else {
-		printError(stderr, err)
+		printFolded(stderr, program+": "+strings.TrimRight(err.Error(), "\n"))
 	}
 	if exit, ok := errors.AsType[exitError](err); ok {
 		return exit.code
@@ -94,16 +92,6 @@ func suggestion(app *kingpin.Application, err error) string {
 	return ""
 }
 
-// printError writes an error, folded to the width of the terminal.
-func printError(w io.Writer, err error) {
-	p := &textTable{width: widthOf(w)}
-	for line := range strings.Lines(program + ": " + strings.TrimRight(err.Error(), "\n")) {
-		p.hanging(strings.TrimSuffix(line, "\n"))
-	}
-	_, _ = io.WriteString(w, p.String())
-}
-
-// output holds the streams of a command.
 type output struct {
 	stdout, stderr io.Writer
 	log            promslog.Config

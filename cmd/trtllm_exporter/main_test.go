@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -13,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,6 +28,17 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){program: main})
+}
+
+// programFile returns the path of this program: under that name the test's binary is the program, see
+// TestMain.
+func programFile(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	named := filepath.Join(t.TempDir(), program)
+	require.NoError(t, os.Symlink(self, named))
+	return named
 }
 
 // TestScripts runs the whole program as users do. Besides the commands of testscript there
@@ -66,7 +77,6 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// freePort returns an address on loopback that is free at the moment.
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
 	// Below the ports that the system gives away: another test, or a connection,
 	// would take one of those while a script restarts the exporter.
@@ -84,7 +94,6 @@ func freePort(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no free port")
 }
 
-// startReplica starts a simulated server.
 func startReplica(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	fleet, err := simulate.StartFleet(ctx, simulate.FleetSpec{Pools: []simulate.PoolSpec{{
@@ -104,7 +113,6 @@ func startReplica(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0]+"_ADDR", r.MetricsAddr())
 }
 
-// startServer starts a server with one answer for every path.
 func startServer(ts *testscript.TestScript, _ bool, args []string) {
 	body := []byte(ts.ReadFile(args[2]))
 	contentType := args[1]
@@ -114,7 +122,6 @@ func startServer(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// startSecure starts a server that requires TLS and a password.
 func startSecure(ts *testscript.TestScript, _ bool, args []string) {
 	const text = "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n"
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +166,6 @@ func rude(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// jsonLines requires that every line is a JSON object.
 func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
 		var object map[string]any
@@ -174,7 +180,6 @@ func startHanging(ts *testscript.TestScript, _ bool, args []string) {
 	listen(ts, args[0], func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 }
 
-// listen serves until the script ends.
 func listen(ts *testscript.TestScript, name string, handler http.HandlerFunc) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
@@ -208,7 +213,6 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s said to the end:\n%s", args[0], last)
 }
 
-// fetch makes one request.
 func fetch(ts *testscript.TestScript, _ bool, args []string) {
 	method, header := http.MethodGet, http.Header{}
 	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
@@ -254,7 +258,6 @@ func ask(method, url string, header http.Header) (string, int, error) {
 	return string(body), response.StatusCode, err
 }
 
-// send signals every program in the background.
 func send(ts *testscript.TestScript, _ bool, args []string) {
 	sig, ok := map[string]os.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM}[args[0]]
 	if !ok {
@@ -265,7 +268,7 @@ func send(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func TestMemoryLimitLeavesATenthAndMoreOfLittle(t *testing.T) {
+func TestMemoryLimitLeavesAMargin(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1073741824\n": 966367642, "268435456\n": 218103808, "67108864\n": 50331648, "1000\n": 750, "max\n": 0, "": 0, "-5": 0, "9223372036854771712": 0,
 	} {
@@ -273,7 +276,7 @@ func TestMemoryLimitLeavesATenthAndMoreOfLittle(t *testing.T) {
 	}
 }
 
-func TestTheTightestOfTheControlGroupsCounts(t *testing.T) {
+func TestSmallestControlGroupLimitApplies(t *testing.T) {
 	for _, c := range []struct {
 		says  string
 		files map[string]string
@@ -290,18 +293,7 @@ func TestTheTightestOfTheControlGroupsCounts(t *testing.T) {
 	}
 }
 
-func TestMoreMemoryHasRoomForMoreTargets(t *testing.T) {
-	require.Zero(t, roomFor(10<<20))
-	require.InDelta(t, 815, roomFor(256<<20), 20)
-	require.Greater(t, roomFor(2<<30), 5*roomFor(512<<20)/2)
-}
-
-func TestCountSpeaksEnglish(t *testing.T) {
-	require.Equal(t, "1 pool", count(1, "pool"))
-	require.Equal(t, "0 pools", count(0, "pool"))
-}
-
-func TestSourcesThatContradictEachOther(t *testing.T) {
+func TestContradictingSourceFlagsAreRejected(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		source sourceFlags
@@ -316,16 +308,5 @@ func TestSourcesThatContradictEachOther(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			require.ErrorContains(t, c.source.check(), c.want)
 		})
-	}
-}
-
-func TestHelpNamesEveryCommandAndEndsWell(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-
-	code := run([]string{"--help"}, &stdout, &stderr)
-
-	require.Equal(t, exitOK, code, stderr.String())
-	for _, command := range []string{"serve", "check-config", "scrape", "demo"} {
-		require.Contains(t, stdout.String(), command)
 	}
 }

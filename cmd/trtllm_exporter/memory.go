@@ -11,15 +11,10 @@ import (
 const (
 	// procCgroup lists the control groups of the process, which are below cgroupRoot.
 	procCgroup, cgroupRoot = "/proc/self/cgroup", "/sys/fs/cgroup"
-	// baseMemory and targetMemory are the peak with a reader of gzip, without targets and for
-	// each target of 226 samples, plus a third: 78 MB were measured with 100 targets, 243 MB
-	// with 1000.
-	baseMemory, targetMemory = 52 << 20, 256 << 10
 	// memoryMargin is left in containers of less than half a gibibyte, but at most a quarter:
 	// with every fault at the same time, 30 MB were in use above the limit.
 	memoryMargin = 48 << 20
-	// gcPercent replaces Go's default of 100, which would double the memory of an exporter that
-	// makes little garbage.
+	// gcPercent is below Go's default of 100, which would double the memory of an exporter with little garbage.
 	gcPercent = 40
 	// unlimited is more than any machine has; cgroup v1 reports such a limit where none is set.
 	unlimited = 1 << 60
@@ -84,6 +79,3 @@ func memoryLimit(text string) int64 {
 	}
 	return bytes - max(bytes/10, min(bytes/4, memoryMargin))
 }
-
-// roomFor estimates how many targets of an ordinary size fit into the memory.
-func roomFor(bytes int64) int64 { return max(0, bytes-baseMemory) / targetMemory }

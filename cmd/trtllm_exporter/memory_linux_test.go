@@ -9,7 +9,7 @@ import (
 )
 
 // The program goes on with a small part of its file in memory; a start leaves half of it there.
-func TestWhatOnlyTheStartNeededIsNotInMemory(t *testing.T) {
+func TestStartupMemoryIsReleased(t *testing.T) {
 	name, err := os.Executable()
 	require.NoError(t, err)
 	file, err := os.Stat(name)

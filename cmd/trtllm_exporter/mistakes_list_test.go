@@ -15,7 +15,6 @@ const varyingPage = `(?s)page  .*?\n\n`
 // goodPool is a document to make mistakes in.
 const goodPool = "pools:\n  - pool_id: llama\n    static_configs: [ { targets: [\"HOST:8002\"] } ]\n"
 
-// mistakes lists those of first runs.
 func mistakes() []mistake {
 	return append(append(wrongAddresses(), wrongAccess()...), wrongLines()...)
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,15 +32,13 @@ func TestT09T11NamesThatMoveAndFail(t *testing.T) {
 	at("127.0.0.1 engine.test\n")
 	port, end := serverAt(t, "127.0.0.1:0", 1)
 	before := fmt.Sprintf(`exec unshare -m sh -c 'mount --bind %s /etc/hosts && mount --bind %s /etc/resolv.conf && exec "$0" "$@"' "$0" "$@"`, hosts, resolv)
-	p := started(t, freeAddress(t, "127.0.0.1"), before, "global: { scrape_interval: 1s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    api_port: 1\n    static_configs: [ { targets: [\"engine.test:"+port+"\"], labels: { replica_id: r } } ]\n")
+	p := started(t, freeAddress(t, "127.0.0.1"), before, tritonPool("scrape_interval: 1s", "engine.test:"+port))
 	p.healthy()
 	shows := func(what, line string) {
 		t.Helper()
-		for began := time.Now(); !strings.Contains(p.metrics(), line); time.Sleep(100 * time.Millisecond) {
-			require.Less(t, time.Since(began), 30*time.Second, "%s: %s\n%s", what, line, &p.log)
-		}
+		p.shows(what+": "+line, func(page string) bool { return strings.Contains(page, line) })
 	}
-	const up = "\ntrtllm_exporter_target_up{pool_id=\"p\",replica_id=\"r\"} "
+	const up = "\ntrtllm_exporter_target_up{pool_id=\"p\",replica_id=\"r0\"} "
 	server := func(n int) string { return fmt.Sprintf(`trtllm_version="unknown",version="1"} %d`+"\n", n) }
 	shows("the name is known", server(1))
 
@@ -53,7 +50,7 @@ func TestT09T11NamesThatMoveAndFail(t *testing.T) {
 
 	at("")
 	endSecond()
-	shows("there is no such name", `trtllm_exporter_target_scrape_failures_total{pool_id="p",reason="dns",replica_id="r"}`)
+	shows("there is no such name", `trtllm_exporter_target_scrape_failures_total{pool_id="p",reason="dns",replica_id="r0"}`)
 	require.Contains(t, p.metrics(), up+"0")
 
 	serverAt(t, "127.0.0.1:"+port, 3)

@@ -10,8 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// namingFlags name the pool and the target of a sidecar, so that all pods of a Deployment can
-// share one configuration file.
+// namingFlags name pool and target of a sidecar: all pods of a Deployment may share a file.
 type namingFlags struct{ poolID, replicaID string }
 
 // apply names the only pool and the only target of a configuration.
@@ -38,8 +37,7 @@ func (n namingFlags) apply(f *config.File) error {
 	return nil
 }
 
-// onlyTarget returns the group of the only static target of a configuration without other
-// kinds of discovery.
+// onlyTarget returns the group of the only static target; other kinds of discovery are an error.
 func onlyTarget(f *config.File) (only *targetgroup.Group, err error) {
 	targets, sources := 0, 0
 	for i := range f.Pools {

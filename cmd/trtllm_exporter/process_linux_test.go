@@ -8,18 +8,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// process is the whole program as users run it.
 type process struct {
 	t       *testing.T
 	address string
@@ -32,19 +30,14 @@ type process struct {
 }
 
 // started runs the program until the test ends, through a command that ends in exec "$0" "$@" if
-// one is given. It returns nil if that command cannot be run here.
+// one is given.
 func started(t *testing.T, address, before, config string, args ...string) *process {
 	t.Helper()
-	dir := t.TempDir()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, filepath.Join(dir, program)))
-	p := &process{t: t, address: address, config: filepath.Join(dir, "config.yml"), scheme: "http", client: &http.Client{Timeout: 10 * time.Second}}
-	require.NoError(t, os.WriteFile(p.config, []byte(config), 0o600))
+	p := &process{t: t, address: address, config: fileOf(t, config), scheme: "http", client: &http.Client{Timeout: 10 * time.Second}}
 	if before == "" {
 		before = `exec "$0" "$@"`
 	}
-	line := append([]string{"-c", before, filepath.Join(dir, program), "--config.file", p.config, "--web.listen-address", address}, args...)
+	line := append([]string{"-c", before, programFile(t), "--config.file", p.config, "--web.listen-address", address}, args...)
 	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", line...)
 	p.cmd.Stderr = &p.log
 	require.NoError(t, p.cmd.Start())
@@ -66,7 +59,6 @@ func (p *process) healthy() {
 	}
 }
 
-// get requests a path.
 func (p *process) get(path string) (body string, code int, err error) {
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.scheme+"://"+p.address+path, http.NoBody)
 	if err != nil {
@@ -88,6 +80,34 @@ func (p *process) metrics() string {
 	require.NoError(p.t, err)
 	require.Equal(p.t, http.StatusOK, code)
 	return body
+}
+
+// shows waits until the page fulfils a condition, and returns it.
+func (p *process) shows(what string, holds func(page string) bool) string {
+	p.t.Helper()
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		page := p.metrics()
+		if holds(page) {
+			return page
+		}
+		require.Less(p.t, time.Since(began), time.Minute, "%s\n%s", what, &p.log)
+	}
+}
+
+// upTargets returns how many targets are up on a page.
+func upTargets(page string) int {
+	return len(regexp.MustCompile(`(?m)^trtllm_exporter_target_up\{.*\} 1$`).FindAllString(page, -1))
+}
+
+// tritonPool returns a configuration with pool p of servers r0, r1 and so on, which have a page and
+// no API.
+func tritonPool(global string, addresses ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "global: { %s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    api_port: 1\n    static_configs:\n", global)
+	for i, address := range addresses {
+		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: r%d } }\n", address, i)
+	}
+	return b.String()
 }
 
 // number returns the value of the only series with a name on a page.

@@ -65,7 +65,6 @@ func singleScrape(servers []string, timeout time.Duration, pool config.Pool) (*c
 	return f, nil
 }
 
-// withScheme adds the scheme to addresses that are host:port.
 func withScheme(addresses []string, scheme string) []string {
 	urls := slices.Clone(addresses)
 	for i, address := range urls {
@@ -87,8 +86,7 @@ func (o *output) newCollector(f *config.File) (*collector.Collector, *snapshot.S
 	return c, store, err
 }
 
-// quietLogger returns the logger of commands that report the answers of servers themselves:
-// it discards everything unless a level was given.
+// quietLogger discards everything unless a level was given: the command reports answers itself.
 func (o *output) quietLogger() *slog.Logger {
 	log := o.log
 	if log.Level == nil || log.Level.String() == "info" {

@@ -25,7 +25,6 @@ import (
 // defaultAddress is on loopback: others can read the metrics only where that was asked for.
 const defaultAddress = "127.0.0.1:9802"
 
-// webFlags are the flags of the HTTP server.
 type webFlags struct {
 	web.Options
 
@@ -60,7 +59,6 @@ func (f *webFlags) check() error {
 	return nil
 }
 
-// options returns the options that the flags set.
 func (f *webFlags) options() web.Options {
 	opts := f.Options
 	opts.IgnoreCanary, opts.Grafana = !f.canary, strings.TrimRight(opts.Grafana, "/")
@@ -77,7 +75,6 @@ type sourceFlags struct {
 	names             namingFlags
 }
 
-// declareServe declares the default subcommand.
 func declareServe(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("serve", "Scrape and serve until a signal arrives. This is the default.").Default()
 	var source sourceFlags
@@ -91,7 +88,7 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 		PlaceHolder("4s").DurationVar(&source.timeout)
 	cmd.Flag("sharding.index", "Index of this exporter among those of sharding.total, from 0: a number, or a name that ends in one.").
 		PlaceHolder("N").StringVar(&source.shard)
-	cmd.Flag("pool-id", "Name of the only pool, for a sidecar.").PlaceHolder("NAME").StringVar(&source.names.poolID)
+	cmd.Flag("pool-id", "Name of the only pool; replaces the pool_id of a file that several sidecars share.").PlaceHolder("NAME").StringVar(&source.names.poolID)
 	cmd.Flag("replica-id", "Name of the only static target, usually that of the pod; also with a file.").
 		PlaceHolder("NAME").StringVar(&source.names.replicaID)
 	serving.declare(cmd)
@@ -123,8 +120,7 @@ func (s *sourceFlags) check() error {
 	return nil
 }
 
-// load reads the file, or makes a configuration of the targets, and applies the flags that
-// are only given on the command line.
+// load reads the file, or makes a configuration of the targets, and applies the naming flags.
 func (s *sourceFlags) load() (*config.File, error) {
 	if s.file == "" {
 		pool := config.DefaultPool
@@ -145,7 +141,6 @@ func (s *sourceFlags) load() (*config.File, error) {
 	return f, s.names.apply(f)
 }
 
-// serve runs the exporter until ctx ends.
 func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlags) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -170,15 +165,13 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	return e.run(ctx, hangups)
 }
 
-// redirectStandardLog sends the log of package log, where net/http complains about servers,
-// to the exporter's: its lines would break the JSON format.
+// redirectStandardLog sends what net/http logs about servers to the exporter's log, in its format.
 func redirectStandardLog(logger *slog.Logger) {
 	slog.SetLogLoggerLevel(slog.LevelDebug)
 	slog.SetDefault(logger.With("component", "net/http"))
 }
 
-// checked returns the action of a subcommand, which runs until a signal arrives if the check
-// of its flags passes.
+// checked returns the action of a subcommand that runs until a signal if its flags are valid.
 func checked(check func() error, work func(context.Context) error) func() error {
 	return func() error {
 		if err := check(); err != nil {
@@ -188,11 +181,9 @@ func checked(check func() error, work func(context.Context) error) func() error 
 	}
 }
 
-// errForced is returned after a second signal.
 var errForced = errors.New("stopped at once by a second signal")
 
-// untilSignal runs work with a context that the first SIGINT or SIGTERM ends. After the
-// second one it does not wait for work.
+// untilSignal ends the context of work at the first SIGINT or SIGTERM, and does not wait after a second.
 func untilSignal(work func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

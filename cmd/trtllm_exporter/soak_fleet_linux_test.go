@@ -49,7 +49,6 @@ func pageAt(t *testing.T, page http.HandlerFunc) string {
 	return s.Listener.Addr().String()
 }
 
-// newSoakFleet starts the servers.
 func newSoakFleet(t *testing.T) *soakFleet {
 	t.Helper()
 	f := &soakFleet{pools: make(map[string][]string)}
@@ -142,7 +141,6 @@ func soakFaults() []simulate.Fault {
 	}
 }
 
-// play sets the fault of each faulty server.
 func (f *soakFleet) play(moment int) {
 	faults := soakFaults()
 	for i, one := range f.faults {
@@ -150,7 +148,6 @@ func (f *soakFleet) play(moment int) {
 	}
 }
 
-// heal ends all faults.
 func (f *soakFleet) heal() {
 	for _, one := range f.faults {
 		one.Store(simulate.Fault(""))

@@ -26,7 +26,6 @@ const (
 	soakRest = 40 * time.Second
 )
 
-// soak is one run.
 type soak struct {
 	*process
 
@@ -102,12 +101,10 @@ func (s *soak) judge(group *memoryGroup, before, after string) {
 	require.LessOrEqual(t, least, s.heap*1.2+10e6)
 }
 
-// missed returns the failed scrapes of healthy targets.
 func missed(page string) []string {
 	return regexp.MustCompile(`(?m)^trtllm_exporter_target_scrape_failures_total\{pool_id="healthy".*$`).FindAllString(page, -1)
 }
 
-// every repeats something until the soak ends.
 func (s *soak) every(d time.Duration, do func(n int)) {
 	s.busy.Go(func() {
 		for n := 1; ; n++ {
@@ -121,7 +118,6 @@ func (s *soak) every(d time.Duration, do func(n int)) {
 	})
 }
 
-// begin starts all faults and all readers.
 func (s *soak) begin() {
 	s.every(200*time.Millisecond, func(int) { s.look() })
 	s.every(2*time.Second, func(int) { s.read() })
@@ -130,7 +126,6 @@ func (s *soak) begin() {
 	s.every(500*time.Millisecond, s.dawdle)
 }
 
-// look checks that the program is healthy.
 func (s *soak) look() {
 	began := time.Now()
 	if _, code, err := s.get("/-/healthy"); err != nil || code != http.StatusOK {
@@ -141,7 +136,6 @@ func (s *soak) look() {
 	s.slowest.Store(max(s.slowest.Load(), int64(time.Since(began))))
 }
 
-// read looks for the healthy replicas on the page.
 func (s *soak) read() {
 	body, code, err := s.get("/metrics?pool_id=healthy")
 	found := strings.Count(body, "\nnv_inference_request_success{")
@@ -161,27 +155,15 @@ func (s *soak) reload(n int) {
 	}
 }
 
-// readerForms returns the headers that ask for each form of the page.
-func readerForms() []string {
-	return []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"}
-}
-
 // dawdle is a reader that reads nothing of the page for ten seconds, in each of its forms in turn.
 func (s *soak) dawdle(n int) {
-	forms := readerForms()
-	if conn := s.lurk(forms[n%len(forms)]); conn != nil {
-		time.AfterFunc(10*time.Second, func() { _ = conn.Close() })
-	}
-}
-
-// lurk requests the page in a form and reads nothing of it; nil if it could not connect.
-func (s *soak) lurk(form string) net.Conn {
+	forms := []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"}
 	conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.address)
 	if err != nil {
-		return nil
+		return
 	}
-	_, _ = fmt.Fprintf(conn, "GET /metrics HTTP/1.1\r\nHost: soak\r\n%s\r\n", form)
-	return conn
+	_, _ = fmt.Fprintf(conn, "GET /metrics HTTP/1.1\r\nHost: soak\r\n%s\r\n", forms[n%len(forms)])
+	time.AfterFunc(10*time.Second, func() { _ = conn.Close() })
 }
 
 // leastHeap returns the smallest heap of half a minute in bytes, so that garbage is not counted.
@@ -196,15 +178,15 @@ func (s *soak) leastHeap() float64 {
 
 // peak returns the peak memory of the program in bytes, with and without the pages of its own file,
 // which the kernel may drop at any time.
-func (s *soak) peak() (all, own int) {
-	s.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	require.NoError(s.t, err, "the program is there still")
+func (p *process) peak() (all, own int) {
+	p.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	require.NoError(p.t, err, "the program is there still")
 	read := func(name string) int {
 		m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(status)
-		require.NotNil(s.t, m, "%s", status)
+		require.NotNil(p.t, m, "%s", status)
 		kib, err := strconv.Atoi(string(m[1]))
-		require.NoError(s.t, err)
+		require.NoError(p.t, err)
 		return kib << 10
 	}
 	return read("VmHWM"), read("VmHWM") - read("RssFile")

@@ -67,25 +67,13 @@ func TestSoakAFleetThatShrinks(t *testing.T) {
 // until waits until exactly this number of targets is up.
 func (p *process) until(targets int) {
 	p.t.Helper()
-	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		page := p.metrics()
-		up, all := strings.Count(page, "\ntrtllm_exporter_target_up{"), 0
-		for line := range strings.Lines(page) {
-			if strings.HasPrefix(line, "trtllm_exporter_target_up{") && strings.HasSuffix(line, " 1\n") {
-				all++
-			}
-		}
-		if up == targets && all == targets {
-			return
-		}
-		require.Less(p.t, time.Since(began), time.Minute, "%d of %d up", all, up)
-	}
+	p.shows(fmt.Sprint(targets, " are up"), func(page string) bool {
+		return strings.Count(page, "\ntrtllm_exporter_target_up{") == targets && upTargets(page) == targets
+	})
 }
 
-// holding is what a process holds.
 type holding struct{ heap, memory, goroutines, files float64 }
 
-// String implements [fmt.Stringer].
 func (h holding) String() string {
 	return fmt.Sprintf("heap %.1f MB of %.1f, %.0f goroutines, %.0f files", h.heap/1e6, h.memory/1e6, h.goroutines, h.files)
 }

@@ -38,7 +38,7 @@ func TestSoakSidecar(t *testing.T) {
 	})
 	answer.Store(&well)
 	address := pageAt(t, func(w http.ResponseWriter, r *http.Request) { (*answer.Load())(w, r) })
-	p := started(t, freeAddress(t, "127.0.0.1"), before, "global: { scrape_interval: 5s, scrape_timeout: 4s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    api_port: 1\n    static_configs: [ { targets: ["+strconv.Quote(address)+"], labels: { replica_id: r } } ]\n")
+	p := started(t, freeAddress(t, "127.0.0.1"), before, tritonPool("scrape_interval: 5s, scrape_timeout: 4s", address))
 	p.healthy()
 	s := &soak{process: p}
 	size := regexp.MustCompile(`(?m)^trtllm_exporter_target_body_bytes\{.*\} (.*)$`)
@@ -74,5 +74,5 @@ func TestSoakSidecar(t *testing.T) {
 		require.Zero(t, group.killed(t))
 	}
 	require.Zero(t, s.sick.Load(), "/-/healthy answers always")
-	require.Regexp(t, `\ntrtllm_exporter_target_up\{pool_id="p",replica_id="r"\} 1\n`, p.metrics())
+	require.Regexp(t, `\ntrtllm_exporter_target_up\{pool_id="p",replica_id="r0"\} 1\n`, p.metrics())
 }

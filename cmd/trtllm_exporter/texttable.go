@@ -15,8 +15,7 @@ import (
 // minWidth is the smallest width that text is folded to.
 const minWidth = 40
 
-// widthOf returns the width of environment variable COLUMNS or of the terminal. It is 0 for a
-// file or a pipe, whose lines are not folded, so that scripts can read them.
+// widthOf returns COLUMNS or the width of the terminal; 0 for a file or a pipe, which scripts read.
 func widthOf(w io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return max(columns, minWidth)
@@ -40,6 +39,15 @@ func terminalOf(w io.Writer) *os.File {
 	return nil
 }
 
+// printFolded writes lines, folded to the width of the terminal, and ignores errors.
+func printFolded(w io.Writer, text string) {
+	p := &textTable{width: widthOf(w)}
+	for line := range strings.Lines(text) {
+		p.hanging(strings.TrimSuffix(line, "\n"))
+	}
+	_, _ = io.WriteString(w, p.String())
+}
+
 // textTable formats text in aligned columns, the last of which is folded to the width.
 type textTable struct {
 	width int
@@ -47,8 +55,7 @@ type textTable struct {
 	block [][]string
 }
 
-// row adds a row to the current block, within which columns align. A row without cells ends
-// the block.
+// row adds a row to the current block of aligned columns; without cells it ends the block.
 func (p *textTable) row(cells ...string) {
 	if len(cells) == 0 {
 		p.end()
@@ -74,13 +81,11 @@ func (p *textTable) hanging(text string) {
 	p.text.WriteString(strings.Join(top.Hang("", text, max(p.width-2, 0)), "\n  ") + "\n")
 }
 
-// verbatim ends the block and writes text without folding it.
 func (p *textTable) verbatim(text string) {
 	p.end()
 	p.text.WriteString(text)
 }
 
-// end writes the block.
 func (p *textTable) end() {
 	const gap = 2
 	rows := p.block
@@ -106,8 +111,7 @@ func (p *textTable) end() {
 	}
 }
 
-// shrink narrows the widest columns until the last column has a third of the width, or a table
-// of many columns fits.
+// shrink narrows the widest columns until the last one has a third of the width, or all of many fit.
 func shrink(widths []int, width int) {
 	const narrowest = 8
 	available := width * 2 / 3
@@ -136,7 +140,6 @@ func (p *textTable) fold(front, text string) {
 	}
 }
 
-// String returns everything that was written.
 func (p *textTable) String() string {
 	p.end()
 	return p.text.String()

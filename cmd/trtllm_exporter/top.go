@@ -21,7 +21,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// topFlags define what top asks, and what it shows.
 type topFlags struct {
 	url      string
 	targets  []string
@@ -66,8 +65,7 @@ func (f *topFlags) check() error {
 // direct reports whether servers are asked instead of an exporter.
 func (f *topFlags) direct() bool { return len(f.targets) > 0 || f.file != "" }
 
-// run shows the fleet of an exporter. Where servers are named it runs that exporter itself, on
-// loopback.
+// run shows the fleet of an exporter, of its own on loopback if servers are named.
 func (f *topFlags) run(ctx context.Context, out *output) error {
 	if !f.direct() {
 		client, err := f.client()
@@ -113,8 +111,7 @@ func (f *topFlags) client() (*top.Client, error) {
 	return &top.Client{HTTP: client, URL: address}, nil
 }
 
-// exporterURL returns the URL of the exporter for display, and separately the user in it; nil
-// for none.
+// exporterURL returns the URL of the exporter for display, and the user in it; nil for none.
 func (f *topFlags) exporterURL() (address string, user *promconfig.BasicAuth, err error) {
 	scheme := "http"
 	if f.access.tls() {
@@ -151,8 +148,7 @@ func (f *topFlags) load() (*config.File, error) {
 	return file, nil
 }
 
-// waitForRates waits until every server was scraped often enough for rates, or should have
-// been.
+// waitForRates waits until every server was scraped often enough for rates, or should have been.
 func waitForRates(ctx context.Context, e *exporter) {
 	const scrapes, timeout = 3, 30 * time.Second
 	start := time.Now()
@@ -171,7 +167,6 @@ func waitForRates(ctx context.Context, e *exporter) {
 	}
 }
 
-// present prints the fleet once, or follows it on the terminal.
 func (f *topFlags) present(ctx context.Context, w io.Writer, client *top.Client) error {
 	if !f.once && !f.json {
 		return f.follow(ctx, w, client)
@@ -201,8 +196,7 @@ func (f *topFlags) fleet(ctx context.Context, client *top.Client) (fleet *web.Fl
 	return nil, nil, fmt.Errorf("top: %w; is an exporter running there? Name it (top http://host:9802), ask servers directly (top --target http://host:8002), or start one: %s demo", err, program)
 }
 
-// follow shows the fleet on the terminal until the user quits. It asks an exporter once before
-// it takes over the terminal.
+// follow shows the fleet on the terminal; an exporter has to answer before.
 func (f *topFlags) follow(ctx context.Context, w io.Writer, client *top.Client) error {
 	if terminalOf(w) == nil || terminalOf(os.Stdin) == nil {
 		return exitError{errors.New("top: standard input and output are no terminal; give --once or --json"), exitUsage}

@@ -51,7 +51,6 @@ func (c *Client) resolve(r *web.Replica) {
 	}
 }
 
-// get requests a path and decodes its JSON.
 func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+path, http.NoBody)
 	if err != nil {

@@ -18,7 +18,6 @@ type detailView struct {
 	offset int
 }
 
-// pressInDetail handles a key while details are shown.
 func (m *model) pressInDetail(name string) tea.Cmd {
 	switch name {
 	case "q":
@@ -31,7 +30,6 @@ func (m *model) pressInDetail(name string) tea.Cmd {
 	return nil
 }
 
-// detailScreen returns the lines of the details that fit the screen.
 func (m *model) detailScreen() []string {
 	d := m.detail
 	lines := d.lines(m.width)
@@ -80,7 +78,6 @@ type detailText struct {
 	lines []string
 }
 
-// head begins a section.
 func (t *detailText) head(text string) { t.lines = append(t.lines, "", style(bold, Plain(text))) }
 
 // text writes text after a front, unless it is empty.
@@ -90,7 +87,6 @@ func (t *detailText) text(front, text string) {
 	}
 }
 
-// verdict writes the state of the replica, and its numbers.
 func (t *detailText) verdict(r *web.Detail, err error) {
 	t.lines = append(t.lines, style(bold, Plain(nameOf(&r.Replica, true)))+"  "+colored(r.Severity, Plain(r.Word)))
 	t.text("", r.Reason)
@@ -106,7 +102,6 @@ func (t *detailText) verdict(r *web.Detail, err error) {
 	}
 }
 
-// history writes the last failed scrape, and the earlier states.
 func (t *detailText) history(r *web.Detail) {
 	if f := r.Failure; f != nil {
 		over := ""
@@ -124,7 +119,6 @@ func (t *detailText) history(r *web.Detail) {
 	}
 }
 
-// lists writes the checks that are not met.
 func (t *detailText) lists(lists []web.Checks) {
 	for _, list := range lists {
 		title := list.Title

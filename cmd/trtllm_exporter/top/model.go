@@ -44,8 +44,7 @@ type model struct {
 	width, height int
 }
 
-// The messages of the program: an answer about the fleet or about a replica, and the time for
-// the next request.
+// The messages of the program: an answer, or the time for the next request.
 type (
 	fleetAnswer struct {
 		fleet *web.Fleet
@@ -165,7 +164,6 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// edit edits the text of the filter.
 func (m *model) edit(name, text string) {
 	switch name {
 	case "enter":
@@ -183,13 +181,11 @@ func (m *model) edit(name, text string) {
 	}
 }
 
-// filter shows only replicas with a text.
 func (m *model) filter(text string) {
 	m.choice.Text = text
 	m.arrange()
 }
 
-// changeOrder switches to the next or the previous order.
 func (m *model) changeOrder(by int) {
 	orders := Orders()
 	i := max(slices.Index(orders, m.choice.Order), 0)
@@ -219,15 +215,12 @@ func (m *model) arrange() {
 	}
 }
 
-// grouped reports whether rows are grouped by pool.
 func (m *model) grouped() bool { return m.choice.order() == worstFirst }
 
-// cursor returns the index of the selected row.
 func (m *model) cursor() int {
 	return max(slices.IndexFunc(m.rows, func(r web.Replica) bool { return key(&r) == m.selected }), 0)
 }
 
-// selectRow moves the cursor to a row.
 func (m *model) selectRow(i int) {
 	m.selected = ""
 	if len(m.rows) > 0 {
@@ -235,8 +228,7 @@ func (m *model) selectRow(i int) {
 	}
 }
 
-// steps returns by how many of all lines a key moves, with so many lines on a page; 0 for other
-// keys.
+// steps returns by how many lines a key moves; 0 for other keys.
 func steps(name string, page, all int) int {
 	return map[string]int{
 		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "ctrl+b": -page, "pgdown": page, "ctrl+f": page, "space": page,

@@ -52,7 +52,6 @@ func (l *layout) rows(replicas []web.Replica, withPool bool) []string {
 	return lines
 }
 
-// ofPool returns the rows of a pool.
 func ofPool(rows []web.Replica, pool string) []web.Replica {
 	return slices.DeleteFunc(slices.Clone(rows), func(r web.Replica) bool { return r.PoolID != pool })
 }

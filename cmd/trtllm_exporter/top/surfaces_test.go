@@ -24,9 +24,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
-// TestEverySurfaceSaysTheSame takes a fleet of every kind of server through each trouble, and
+// TestAllSurfacesAgree takes a fleet of every kind of server through each trouble, and
 // compares pages, JSON, probes and terminal.
-func TestEverySurfaceSaysTheSame(t *testing.T) {
+func TestAllSurfacesAgree(t *testing.T) {
 	for _, trouble := range matrix.Troubles() {
 		t.Run(trouble.Name, func(t *testing.T) {
 			base := served(t, inTrouble(t, &trouble))

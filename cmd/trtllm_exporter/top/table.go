@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// column is a column of the table.
 type column struct {
 	// name is the value of --sort; empty if the table cannot be sorted by the column.
 	name, head string
@@ -104,7 +103,6 @@ func contains(r *web.Replica, word string) bool {
 	return false
 }
 
-// key names a replica as the exporter's paths do.
 func key(r *web.Replica) string { return r.PoolID + "/" + r.ReplicaID }
 
 // stateWidth is the width of the longest state, "canary failing".
@@ -116,8 +114,7 @@ type layout struct {
 	columns []column
 }
 
-// layoutFor drops columns until the others fit next to the longest name; 0 is an unlimited
-// width.
+// layoutFor drops columns until the others fit next to the longest name; width 0 is unlimited.
 func layoutFor(width int, rows []web.Replica, withPool bool) layout {
 	const minName = 12
 	l := layout{columns: columns(), name: minName}
@@ -156,7 +153,6 @@ func nameOf(r *web.Replica, withPool bool) string {
 	return r.ReplicaID
 }
 
-// head returns the line above the rows, with the column of the order marked.
 func (l *layout) head(order string) string {
 	cells := []string{Fit("STATE", stateWidth, false), Fit("REPLICA", l.name, false)}
 	for _, c := range l.columns {

@@ -9,8 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// Plain replaces control characters: names and reasons come from servers, and must not control
-// the terminal.
+// Plain replaces control characters: texts from servers must not control the terminal.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -33,8 +32,7 @@ func Fit(text string, width int, right bool) string {
 	return text + padding
 }
 
-// Hang folds a text after a front to a width, its further lines below the first; a width of 0
-// does not fold.
+// Hang folds a text after a front, its further lines below the first; width 0 does not fold.
 func Hang(front, text string, width int) []string {
 	indent := ansi.StringWidth(front)
 	if width > 0 {
@@ -84,7 +82,6 @@ func percent(v *float64) string { return compact(web.Percent(v)) }
 
 func compact(text string) string { return strings.NewReplacer(" ", "", "\u202f", "").Replace(text) }
 
-// ratio formats a number with its limit.
 func ratio(v, limit *float64) string {
 	if v == nil || limit == nil {
 		return count(v)
@@ -101,7 +98,6 @@ func colored(severity, text string) string {
 	return style(code, text)
 }
 
-// coloredLines gives each line the colour of a severity.
 func coloredLines(severity string, lines []string) []string {
 	for i, l := range lines {
 		lines[i] = colored(severity, l)
@@ -112,7 +108,6 @@ func coloredLines(severity string, lines []string) []string {
 // style wraps a text that has no style of its own.
 func style(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
 
-// The codes of styles.
 const (
 	bold    = "1"
 	faint   = "90"

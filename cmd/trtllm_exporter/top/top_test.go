@@ -2,7 +2,6 @@ package top
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -124,10 +123,9 @@ func keys(m *model, names ...string) {
 	}
 }
 
-// shown returns the screen without colours.
 func shown(m *model) string { return ansi.Strip(m.View().Content) }
 
-func TestTheScreenIsNeverLargerThanTheTerminal(t *testing.T) {
+func TestScreenFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{1, 20, 39, 40, 60, 80, 110, 250} {
 		for _, height := range []int{1, 3, 8, 24, 60} {
 			for _, pressed := range [][]string{nil, {"s"}, {"e"}, {"/", "x"}, {"end"}, {"enter"}} {
@@ -144,7 +142,7 @@ func TestTheScreenIsNeverLargerThanTheTerminal(t *testing.T) {
 	}
 }
 
-func TestTheCursorIsAlwaysOnTheScreen(t *testing.T) {
+func TestCursorIsVisible(t *testing.T) {
 	m := seated(80, 16)
 	for range 12 {
 		require.Contains(t, shown(m), "\n"+Fit(Plain(m.rows[m.cursor()].Word), stateWidth, false)+" "+Plain(m.rows[m.cursor()].ReplicaID)+" ")
@@ -155,7 +153,7 @@ func TestTheCursorIsAlwaysOnTheScreen(t *testing.T) {
 	require.Equal(t, "llama-70b-prod/llama-70b-0", m.selected)
 }
 
-func TestTheCursorStaysWithItsReplica(t *testing.T) {
+func TestCursorFollowsItsReplica(t *testing.T) {
 	m := seated(80, 24)
 	keys(m, "down", "down")
 	require.Equal(t, "llama-70b-prod/llama-70b-2", m.selected)
@@ -171,16 +169,7 @@ func TestTheCursorStaysWithItsReplica(t *testing.T) {
 	require.Equal(t, "llama-70b-prod/llama-70b-1", unmoved.selected, "a cursor that nobody moved is at what is worst")
 }
 
-func TestAnExporterThatEndsIsSaidToHave(t *testing.T) {
-	m := seated(80, 24)
-	m.Update(fleetAnswer{err: errors.New("connection refused")})
-	require.Contains(t, shown(m), "No answer since 00:00:00, showing the last one: connection refused")
-	require.Contains(t, shown(m), "llama-70b-0", "the last answer is kept")
-	m.Update(fleetAnswer{fleet: incident()})
-	require.NotContains(t, shown(m), "No answer")
-}
-
-func TestWhatIsNotKnownIsLastInEveryOrderAndNever0(t *testing.T) {
+func TestUnknownValuesSortLast(t *testing.T) {
 	for _, order := range Orders()[2:] {
 		choice := Choice{Order: order}
 		rows := choice.apply(incident().Replicas)
@@ -200,7 +189,7 @@ func TestWhatIsNotKnownIsLastInEveryOrderAndNever0(t *testing.T) {
 	}
 }
 
-func TestEveryKeyThatIsNamedDoesSomething(t *testing.T) {
+func TestKeysChangeTheScreen(t *testing.T) {
 	m := seated(80, 24)
 	before := shown(m)
 	for _, key := range []string{"s", "e", "/", "enter"} {
@@ -221,7 +210,7 @@ func TestEveryKeyThatIsNamedDoesSomething(t *testing.T) {
 	require.Empty(t, m.choice.Text)
 }
 
-func TestWhatIsNoExporterIsNamed(t *testing.T) {
+func TestClientRejectsOtherServers(t *testing.T) {
 	for body, want := range map[string]string{
 		"<html>":                   "is no trtllm_exporter: it answers no JSON",
 		"{}":                       "is no trtllm_exporter, or one without",
@@ -240,7 +229,7 @@ func TestWhatIsNoExporterIsNamed(t *testing.T) {
 	require.EqualError(t, err, refused.URL+" answers 404 Not Found: No replica is named")
 }
 
-func TestTheFleetIsReadAsItWasWritten(t *testing.T) {
+func TestFleetRoundTrips(t *testing.T) {
 	text, err := json.Marshal(incident())
 	require.NoError(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))

@@ -25,7 +25,6 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// screen returns the lines that fit the screen.
 func (m *model) screen() []string {
 	if m.detail != nil {
 		return m.detailScreen()
@@ -44,7 +43,6 @@ func (m *model) screen() []string {
 	return lines[:min(len(lines), m.height)]
 }
 
-// verdictLines returns the verdict on the fleet, and the error of the last request.
 func (m *model) verdictLines() []string {
 	if m.fleet == nil {
 		lines := []string{style(bold, cmp.Or(m.opts.Connecting, "Asking "+m.opts.Client.URL+" …"))}
@@ -85,7 +83,8 @@ func (m *model) tableLines(available int) []string {
 		r := &m.rows[i]
 		if m.grouped() && (i == 0 || r.PoolID != pool) {
 			pool = r.PoolID
-			all = append(all, style(bold, ansi.Truncate(m.poolLine(pool), m.width, "…")))
+			j := slices.IndexFunc(m.fleet.Pools, func(p web.Pool) bool { return p.PoolID == pool })
+			all = append(all, style(bold, ansi.Truncate(poolLine(&m.fleet.Pools[j]), m.width, "…")))
 		}
 		line := l.row(r, !m.grouped(), true)
 		if key(r) == m.selected {
@@ -103,7 +102,6 @@ func (m *model) tableLines(available int) []string {
 	return append([]string{style(faint, l.head(m.choice.Order))}, all[m.offset:end]...)
 }
 
-// emptyText explains a table without rows.
 func (m *model) emptyText() string {
 	switch {
 	case m.choice.Wrong && m.choice.Text == "":
@@ -114,14 +112,6 @@ func (m *model) emptyText() string {
 	return "There are no replicas."
 }
 
-// poolLine returns the line above the rows of a pool.
-func (m *model) poolLine(id string) string {
-	if i := slices.IndexFunc(m.fleet.Pools, func(p web.Pool) bool { return p.PoolID == id }); i >= 0 {
-		return poolLine(&m.fleet.Pools[i])
-	}
-	return Plain(id)
-}
-
 // scroll returns the first line to show so that the cursor is visible, with the line above it.
 func scroll(offset, cursor, available, total int) int {
 	offset = min(offset, max(cursor-1, 0))
@@ -129,7 +119,6 @@ func scroll(offset, cursor, available, total int) int {
 	return max(min(offset, total-available), 0)
 }
 
-// reasonLines returns the reason for the state of the selected replica.
 func (m *model) reasonLines() []string {
 	if len(m.rows) == 0 {
 		return nil
@@ -146,7 +135,6 @@ func (m *model) reasonLines() []string {
 	return append([]string{""}, text...)
 }
 
-// keysLine explains the keys, or shows the filter that is being typed.
 func (m *model) keysLine() string {
 	if m.typing {
 		return "/" + Plain(m.choice.Text) + style(reverse, " ") + style(faint, "  Enter applies it, Esc clears it")
