@@ -79,7 +79,10 @@ func writtenType(t reflect.Type) reflect.Type {
 	case reflect.TypeFor[targetgroup.Group]():
 		return reflect.TypeFor[group]()
 	case reflect.TypeFor[discovery.Kubernetes]():
-		return reflect.TypeOf(discovery.KubernetesBlock()).Elem()
+		if block := discovery.KubernetesBlock(); block != nil {
+			return reflect.TypeOf(block).Elem()
+		}
+		return reflect.TypeFor[any]()
 	}
 	return t
 }
@@ -98,32 +101,21 @@ func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// parentsOf returns the paths of the mappings that may have a key, without the indexes
-// of list entries, those nearest to the root first.
-func parentsOf(key string) []string {
-	var parents []string
-	type step struct {
-		t    reflect.Type
-		path string
+// parentsOf returns the paths of the mappings below one of type t that may have a key,
+// without the indexes of list entries.
+func parentsOf(key string, t reflect.Type, path string) (parents []string) {
+	for t = writtenType(t); t.Kind() == reflect.Slice; t = writtenType(t.Elem()) {
+		path += "[]"
 	}
-	queue := []step{{reflect.TypeFor[File](), ""}}
-	for len(queue) > 0 {
-		next := queue[0]
-		queue = queue[1:]
-		t := writtenType(next.t)
-		for t.Kind() == reflect.Slice {
-			t, next.path = writtenType(t.Elem()), next.path+"[]"
+	if t.Kind() != reflect.Struct || !hasKeys(t) {
+		return nil
+	}
+	keys := keysOf(t)
+	for _, name := range keys.order {
+		if name == key {
+			parents = append(parents, path)
 		}
-		if t.Kind() != reflect.Struct || !hasKeys(t) {
-			continue
-		}
-		keys := keysOf(t)
-		for _, name := range keys.order {
-			if name == key {
-				parents = append(parents, next.path)
-			}
-			queue = append(queue, step{keys.fields[name], join(next.path, name)})
-		}
+		parents = append(parents, parentsOf(key, keys.fields[name], join(path, name))...)
 	}
 	return parents
 }

@@ -39,9 +39,38 @@ type Pool struct {
 	// Engine is one of [Engines].
 	Engine string `yaml:"engine"`
 
-	Times    `yaml:",inline"`
-	Address  `yaml:",inline"`
-	Declared `yaml:",inline"`
+	// ScrapeInterval and ScrapeTimeout default to those of the global block.
+	ScrapeInterval model.Duration `yaml:"scrape_interval,omitempty"`
+	ScrapeTimeout  model.Duration `yaml:"scrape_timeout,omitempty"`
+	// IdentityInterval is the time between two queries for versions and models.
+	IdentityInterval model.Duration `yaml:"identity_interval"`
+	// StartBudget is how long a new replica may load its models: until then its state is
+	// unknown, afterwards down.
+	StartBudget model.Duration `yaml:"start_budget"`
+	// StallAfter and FailingMin are those of the global block.
+	StallAfter model.Duration `yaml:"-"`
+	FailingMin int            `yaml:"-"`
+
+	// Scheme is http or https.
+	Scheme string `yaml:"scheme"`
+	// MetricsPath is the path of the metrics; the engine's default if empty.
+	MetricsPath string `yaml:"metrics_path,omitempty"`
+	// APIProtocol is http or grpc; only Triton has the latter.
+	APIProtocol string `yaml:"api_protocol"`
+	// APIPort is the port of the server's API; the engine's default if 0.
+	APIPort int `yaml:"api_port,omitempty"`
+	// APIPath is the prefix of the paths of the server's API; that of the metrics if
+	// empty.
+	APIPath string `yaml:"api_path,omitempty"`
+	// APIScheme is http or https; that of the metrics if empty.
+	APIScheme string `yaml:"api_scheme,omitempty"`
+
+	// EngineVersion and TRTLLMVersion take precedence over what the server reports.
+	EngineVersion string `yaml:"engine_version,omitempty"`
+	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
+	// EngineDir is the folder of the TensorRT engine, if the exporter can read it; its
+	// config.json has the version that built it.
+	EngineDir string `yaml:"engine_dir,omitempty"`
 
 	// Silent marks replicas without a port, like the worker ranks of a server with several
 	// processes. They are listed, but never scraped.
@@ -62,7 +91,12 @@ type Pool struct {
 	// SLO has the objectives of the pool; none by default.
 	SLO derive.SLO `yaml:"slo,omitempty"`
 
-	Labelling `yaml:",inline"`
+	// HonorLabels keeps a target's own labels if they collide with those from discovery;
+	// identity labels are never replaced.
+	HonorLabels bool `yaml:"honor_labels"`
+	// RelabelConfigs are applied to targets, MetricRelabelConfigs to series.
+	RelabelConfigs       relabel.Rules `yaml:"relabel_configs,omitempty"`
+	MetricRelabelConfigs relabel.Rules `yaml:"metric_relabel_configs,omitempty"`
 
 	// HTTP configures requests to the replicas: credentials, TLS, proxy.
 	HTTP scrape.Config `yaml:",inline"`
@@ -70,65 +104,10 @@ type Pool struct {
 	Limits Limits `yaml:"limits"`
 }
 
-// Times are the intervals and timeouts of a pool.
-type Times struct {
-	// ScrapeInterval and ScrapeTimeout default to those of the global block.
-	ScrapeInterval model.Duration `yaml:"scrape_interval,omitempty"`
-	ScrapeTimeout  model.Duration `yaml:"scrape_timeout,omitempty"`
-	// IdentityInterval is the time between two queries for versions and models.
-	IdentityInterval model.Duration `yaml:"identity_interval"`
-	// StartBudget is how long a new replica may load its models: until then its state is
-	// unknown, afterwards down.
-	StartBudget model.Duration `yaml:"start_budget"`
-	// StallAfter and FailingMin are those of the global block.
-	StallAfter model.Duration `yaml:"-"`
-	FailingMin int            `yaml:"-"`
-}
-
-// Address locates metrics and API on the hosts of the targets.
-type Address struct {
-	// Scheme is http or https.
-	Scheme string `yaml:"scheme"`
-	// MetricsPath is the path of the metrics; the engine's default if empty.
-	MetricsPath string `yaml:"metrics_path,omitempty"`
-	// APIProtocol is http or grpc; only Triton has the latter.
-	APIProtocol string `yaml:"api_protocol"`
-	// APIPort is the port of the server's API; the engine's default if 0.
-	APIPort int `yaml:"api_port,omitempty"`
-	// APIPath is the prefix of the paths of the server's API; that of the metrics if
-	// empty.
-	APIPath string `yaml:"api_path,omitempty"`
-	// APIScheme is http or https; that of the metrics if empty.
-	APIScheme string `yaml:"api_scheme,omitempty"`
-}
-
-// Declared has facts that take precedence over what the server reports.
-type Declared struct {
-	EngineVersion string `yaml:"engine_version,omitempty"`
-	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
-	// EngineDir is the folder of the TensorRT engine, if the exporter can read it; its
-	// config.json has the version that built it.
-	EngineDir string `yaml:"engine_dir,omitempty"`
-}
-
-// Labelling configures the labels of targets and series.
-type Labelling struct {
-	// HonorLabels keeps a target's own labels if they collide with those from discovery;
-	// identity labels are never replaced.
-	HonorLabels bool `yaml:"honor_labels"`
-	// RelabelConfigs are applied to targets, MetricRelabelConfigs to series.
-	RelabelConfigs       relabel.Rules `yaml:"relabel_configs,omitempty"`
-	MetricRelabelConfigs relabel.Rules `yaml:"metric_relabel_configs,omitempty"`
-}
-
 // DefaultPool is a pool without keys.
 var DefaultPool = Pool{
-	Engine:  EngineAuto,
-	Times:   Times{IdentityInterval: model.Duration(30 * time.Second), StartBudget: model.Duration(20 * time.Minute)},
-	Address: Address{Scheme: "http", APIProtocol: ProtocolHTTP},
-	Canary:  canary.DefaultConfig,
-	HTTP:    scrape.DefaultConfig,
-	Limits:  DefaultLimits,
+	Engine: EngineAuto, IdentityInterval: model.Duration(30 * time.Second), StartBudget: model.Duration(20 * time.Minute),
+	Scheme: "http", APIProtocol: ProtocolHTTP, Canary: canary.DefaultConfig, HTTP: scrape.DefaultConfig, Limits: DefaultLimits,
 }
 
 // Expect is what the operator expects of a pool and its replicas; unset keys are not

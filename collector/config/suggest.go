@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -34,7 +35,10 @@ func hint(key, path string, keys *keySet) string {
 	if near := Nearest(key, keys.order); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
-	if parents := parentsOf(key); len(parents) > 0 && parents[0] != path {
+	parents := parentsOf(key, reflect.TypeFor[File](), "")
+	// The nearest to the root is the most likely.
+	slices.SortStableFunc(parents, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
+	if len(parents) > 0 && parents[0] != path {
 		for i, parent := range parents {
 			parents[i] = describe(parent)
 		}

@@ -6,7 +6,6 @@ package discovery
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"unicode/utf8"
 
 	"github.com/prometheus/common/model"
@@ -17,8 +16,8 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 )
 
-// Config has the sources of the targets of one pool, as Prometheus' own blocks. An empty
-// entry is nil, which [Config.Validate] refuses.
+// Config has the sources of the targets of one pool, as Prometheus' own blocks; no entry
+// is nil.
 type Config struct {
 	// StaticConfigs list targets.
 	StaticConfigs []*targetgroup.Group `yaml:"static_configs,omitempty"`
@@ -35,8 +34,7 @@ type Config struct {
 // block is one entry of the lists that find targets at run time.
 type block struct {
 	// key is the path of the entry, like "file_sd_configs[0]".
-	key string
-	// config is nil if the entry is empty.
+	key    string
 	config promdiscovery.Config
 	// refresh is the refresh interval; nil for a mechanism that only watches.
 	refresh *model.Duration
@@ -48,48 +46,23 @@ type block struct {
 // takes a field of [Config], a line here and one in mechanisms.
 func (c *Config) blocks() []block {
 	var all []block
-	all = appendBlocks(all, "file_sd_configs", c.FileSDConfigs, func(b *file.SDConfig) *model.Duration { return &b.RefreshInterval })
-	all = appendBlocks(all, "http_sd_configs", c.HTTPSDConfigs, func(b *http.SDConfig) *model.Duration { return &b.RefreshInterval })
-	all = appendBlocks(all, "dns_sd_configs", c.DNSSDConfigs, func(b *dns.SDConfig) *model.Duration { return &b.RefreshInterval })
-	for i, entry := range c.KubernetesSDConfigs {
-		b := block{key: fmt.Sprintf("kubernetes_sd_configs[%d]", i)}
-		if entry != nil {
-			b.config, b.inCluster = entry.config, entry.inCluster
-		}
-		all = append(all, b)
+	for i, b := range c.FileSDConfigs {
+		all = append(all, block{key: fmt.Sprintf("file_sd_configs[%d]", i), config: b, refresh: &b.RefreshInterval})
 	}
-	return all
-}
-
-func appendBlocks[T any, P interface {
-	*T
-	promdiscovery.Config
-}](all []block, key string, list []P, refresh func(P) *model.Duration,
-) []block {
-	for i, entry := range list {
-		b := block{key: fmt.Sprintf("%s[%d]", key, i)}
-		if entry != nil {
-			b.config, b.refresh = entry, refresh(entry)
-		}
-		all = append(all, b)
+	for i, b := range c.HTTPSDConfigs {
+		all = append(all, block{key: fmt.Sprintf("http_sd_configs[%d]", i), config: b, refresh: &b.RefreshInterval})
+	}
+	for i, b := range c.DNSSDConfigs {
+		all = append(all, block{key: fmt.Sprintf("dns_sd_configs[%d]", i), config: b, refresh: &b.RefreshInterval})
+	}
+	for i, b := range c.KubernetesSDConfigs {
+		all = append(all, block{key: fmt.Sprintf("kubernetes_sd_configs[%d]", i), config: b.config, inCluster: b.inCluster})
 	}
 	return all
 }
 
 // Empty reports whether there is no source of targets.
-func (c *Config) Empty() bool { return c.Sources() == 0 }
-
-// Sources returns the number of sources of targets; all static ones count as one.
-func (c *Config) Sources() int {
-	n := len(c.blocks())
-	if len(c.StaticConfigs) > 0 {
-		n++
-	}
-	return n
-}
-
-// Equal reports whether two configurations find the same targets in the same way.
-func (c *Config) Equal(other *Config) bool { return reflect.DeepEqual(c, other) }
+func (c *Config) Empty() bool { return len(c.blocks()) == 0 && len(c.StaticConfigs) == 0 }
 
 // SetDirectory prepends dir to the relative file names in the blocks.
 func (c *Config) SetDirectory(dir string) {
@@ -110,15 +83,12 @@ func (c *Config) Validate() error {
 		}
 	}
 	for _, b := range c.blocks() {
-		switch {
-		case b.config == nil:
-			errs = append(errs, fmt.Errorf("%s: is empty; fill it or remove the entry", b.key))
-		case b.refresh != nil && *b.refresh <= 0:
+		if b.refresh != nil && *b.refresh <= 0 {
 			errs = append(errs, fmt.Errorf("%s.refresh_interval: must be longer than 0; leave it out to take the default", b.key))
 		}
 	}
 	for i, dns := range c.DNSSDConfigs {
-		if dns != nil && (dns.Port < 0 || dns.Port > 65535) {
+		if dns.Port < 0 || dns.Port > 65535 {
 			errs = append(errs, fmt.Errorf("dns_sd_configs[%d].port: %d is not a port; use 1 to 65535", i, dns.Port))
 		}
 	}
@@ -128,9 +98,6 @@ func (c *Config) Validate() error {
 // validateGroup reports why a group of targets is invalid; the error begins with the
 // rest of the key.
 func validateGroup(g *targetgroup.Group) error {
-	if g == nil {
-		return errors.New(": is empty; give it targets or remove the entry")
-	}
 	for i, t := range g.Targets {
 		if t[model.AddressLabel] == "" {
 			return fmt.Errorf(".targets[%d]: is empty; write host:port", i)

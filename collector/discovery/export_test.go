@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
+	promdiscovery "github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 )
 
@@ -15,8 +16,8 @@ const (
 )
 
 // NewOf builds a Manager of any discoverers.
-func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...Discoverer) *Manager {
-	m := &Manager{logger: logger, internal: prometheus.NewRegistry(), static: staticGroups(static)}
+func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...promdiscovery.Discoverer) *Manager {
+	m := &Manager{logger: logger, reg: prometheus.NewRegistry(), internal: prometheus.NewRegistry(), static: staticGroups(static)}
 	for i, d := range discoverers {
 		m.reports.add(fmt.Sprintf("fake_sd_configs[%d]", i))
 		m.sources = append(m.sources, source{fmt.Sprintf("fake_sd_configs[%d]", i), d})

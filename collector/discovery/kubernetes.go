@@ -3,7 +3,6 @@ package discovery
 import (
 	"errors"
 
-	"github.com/prometheus/client_golang/prometheus"
 	promdiscovery "github.com/prometheus/prometheus/discovery"
 	"gopkg.in/yaml.v3"
 )
@@ -20,21 +19,24 @@ type Kubernetes struct {
 // registered has the blocks as types that packages of Prometheus have registered.
 type registered struct{ Blocks promdiscovery.Configs }
 
-// KubernetesBlock returns the registered type of a block, with its defaults.
+// KubernetesBlock returns the registered type of a block, with its defaults; nil in a
+// program without Kubernetes discovery.
 func KubernetesBlock() promdiscovery.Config {
 	var all registered
 	err := promdiscovery.UnmarshalYAMLWithInlineConfigs(&all, func(into any) error {
 		return yaml.Unmarshal([]byte("kubernetes_sd_configs: [{role: pod}]"), into)
 	})
 	if err != nil || len(all.Blocks) == 0 {
-		return &unsupported{}
+		return nil
 	}
 	return all.Blocks[0]
 }
 
 // UnmarshalYAML reads the block over its defaults.
 func (k *Kubernetes) UnmarshalYAML(unmarshal func(any) error) error {
-	k.config = KubernetesBlock()
+	if k.config = KubernetesBlock(); k.config == nil {
+		return errors.New("this program was built without Kubernetes discovery (build tag nokubernetes): use the standard build, file_sd_configs or http_sd_configs")
+	}
 	if err := unmarshal(k.config); err != nil {
 		return err
 	}
@@ -49,24 +51,3 @@ func (k *Kubernetes) UnmarshalYAML(unmarshal func(any) error) error {
 
 // MarshalYAML returns the block as it was read.
 func (k *Kubernetes) MarshalYAML() (any, error) { return k.config, nil }
-
-var errUnsupported = errors.New("this program was built without Kubernetes discovery (build tag nokubernetes): use the standard build, file_sd_configs or http_sd_configs")
-
-// unsupported is a block in a program without Kubernetes discovery; decoding it fails.
-type unsupported map[string]any
-
-// UnmarshalYAML fails.
-func (*unsupported) UnmarshalYAML(func(any) error) error { return errUnsupported }
-
-// Name implements [promdiscovery.Config].
-func (*unsupported) Name() string { return "kubernetes" }
-
-// NewDiscoverer implements [promdiscovery.Config].
-func (*unsupported) NewDiscoverer(promdiscovery.DiscovererOptions) (promdiscovery.Discoverer, error) {
-	return nil, errUnsupported
-}
-
-// NewDiscovererMetrics implements [promdiscovery.Config].
-func (*unsupported) NewDiscovererMetrics(prometheus.Registerer, promdiscovery.RefreshMetricsInstantiator) promdiscovery.DiscovererMetrics {
-	return &promdiscovery.NoopDiscovererMetrics{}
-}

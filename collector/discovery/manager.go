@@ -26,17 +26,10 @@ const (
 	restart = 10 * time.Second
 )
 
-// Discoverer sends all groups of targets to up, and later those that change, until ctx
-// ends. A group without targets removes the group of the same source. It is Prometheus'
-// interface of the same name.
-type Discoverer interface {
-	Run(ctx context.Context, up chan<- []*targetgroup.Group)
-}
-
 // source is one running entry of the configuration.
 type source struct {
 	key        string
-	discoverer Discoverer
+	discoverer promdiscovery.Discoverer
 }
 
 // Manager merges the targets that the sources of one pool find.
@@ -60,7 +53,7 @@ type status struct {
 // New builds the discovery of one pool from a validated configuration and reads the
 // files that it names, such as certificates; it starts nothing. The configuration must
 // not be changed afterwards. [Manager.Run] registers metrics in reg, which has to add a
-// label for the pool; reg may be nil.
+// label for the pool.
 func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, error) {
 	return build(cfg, logger, reg, func(*block) bool { return true })
 }
@@ -140,7 +133,12 @@ func staticGroups(groups []*targetgroup.Group) []*targetgroup.Group {
 // A query to a name server cannot be canceled, so with dns_sd_configs Run may return some
 // seconds after ctx ends.
 func (m *Manager) Run(ctx context.Context, update func([]*targetgroup.Group)) {
-	defer m.register()()
+	own := &metrics{m}
+	if err := m.reg.Register(own); err != nil {
+		m.logger.Warn("Discovery continues without metrics", "err", err)
+	} else {
+		defer m.reg.Unregister(own)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	updates := make(chan change)
 	var wg sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
+	promdiscovery "github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/require"
 
@@ -49,12 +50,12 @@ func group(source string, addresses ...string) *targetgroup.Group {
 }
 
 // running is a Manager over scripts inside a bubble of fake time.
-func running(t *testing.T, static []*targetgroup.Group, scripts ...discovery.Discoverer) *seen {
+func running(t *testing.T, static []*targetgroup.Group, scripts ...promdiscovery.Discoverer) *seen {
 	t.Helper()
 	return runningWith(t, promslog.NewNopLogger(), static, scripts...)
 }
 
-func runningWith(t *testing.T, logger *slog.Logger, static []*targetgroup.Group, scripts ...discovery.Discoverer) *seen {
+func runningWith(t *testing.T, logger *slog.Logger, static []*targetgroup.Group, scripts ...promdiscovery.Discoverer) *seen {
 	t.Helper()
 	m, s := discovery.NewOf(logger, static, scripts...), &seen{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,13 +81,6 @@ func TestStaticTargetsComeAtOnceAndOnce(t *testing.T) {
 		require.Equal(t, []string{"a:1{}", "b:1{}", `c:1{rack="r1"}`}, s.last())
 		time.Sleep(time.Hour)
 		require.Equal(t, 1, s.count())
-	})
-}
-
-func TestAPoolWithoutSourcesIsEmpty(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := running(t, nil)
-		require.Equal(t, []string{}, s.last())
 	})
 }
 

@@ -20,20 +20,6 @@ func mechanisms() map[string]string {
 // metrics collects the exporter's metrics about the discovery of a pool.
 type metrics struct{ manager *Manager }
 
-// register registers the metrics until unregister is called. If that fails, discovery
-// continues without them.
-func (m *Manager) register() (unregister func()) {
-	if m.reg == nil {
-		return func() {}
-	}
-	c := &metrics{m}
-	if err := m.reg.Register(c); err != nil {
-		m.logger.Warn("Discovery continues without metrics", "err", err)
-		return func() {}
-	}
-	return func() { m.reg.Unregister(c) }
-}
-
 // Describe implements prometheus.Collector.
 func (*metrics) Describe(ch chan<- *prometheus.Desc) {
 	selfmetrics.DiscoveryTargets.Describe(ch)

@@ -16,15 +16,13 @@ import (
 type reports struct {
 	mu  sync.Mutex
 	all []target.Source
-	// failing is true for each source that has failed since its last answer.
-	failing []bool
 }
 
 // add adds the report of a source and returns its index.
 func (r *reports) add(key string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all, r.failing = append(r.all, target.Source{Key: key}), append(r.failing, false)
+	r.all = append(r.all, target.Source{Key: key})
 	return len(r.all) - 1
 }
 
@@ -33,9 +31,14 @@ func (r *reports) add(key string) int {
 func (r *reports) answered(i, targets int) (recovered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	recovered = failing(&r.all[i])
 	r.all[i].Targets, r.all[i].LastSuccess = targets, time.Now()
-	recovered, r.failing[i] = r.failing[i], false
 	return recovered
+}
+
+// failing reports whether a source has failed since its last answer.
+func failing(s *target.Source) bool {
+	return !s.LastErrorAt.IsZero() && !s.LastErrorAt.Before(s.LastSuccess)
 }
 
 // failed records that a source failed, and reports whether to log it: not if it keeps
@@ -43,8 +46,9 @@ func (r *reports) answered(i, targets int) (recovered bool) {
 func (r *reports) failed(i int, text string) (log bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	log = !r.failing[i] || r.all[i].LastError != text
-	r.all[i].LastError, r.all[i].LastErrorAt, r.failing[i] = text, time.Now(), true
+	s := &r.all[i]
+	log = !failing(s) || s.LastError != text
+	s.LastError, s.LastErrorAt = text, time.Now()
 	return log
 }
 
