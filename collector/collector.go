@@ -173,26 +173,13 @@ func (c *Collector) Ready() bool {
 	return true
 }
 
-// ScrapeOnce scrapes every target of the configuration once, without Run, and joins the
-// errors. The snapshots stay in the store.
-func (c *Collector) ScrapeOnce(ctx context.Context) error {
-	_, err := c.scrapeAll(ctx, handover)
-	return err
-}
-
-// Walk discovers the targets of every pool, waiting for sources that do not answer at
-// most for timeout, and scrapes each target once. It returns what discovery found; the
-// snapshots stay in the store.
-func (c *Collector) Walk(ctx context.Context, timeout time.Duration) []target.PoolDiscovery {
-	searches, _ := c.scrapeAll(ctx, timeout)
-	return searches
-}
-
-// scrapeConcurrency is the number of targets that scrapeAll scrapes at once.
+// scrapeConcurrency is the number of targets that ScrapeOnce scrapes at once.
 const scrapeConcurrency = 16
 
-// scrapeAll is Walk that also returns the errors of the scrapes.
-func (c *Collector) scrapeAll(ctx context.Context, timeout time.Duration) ([]target.PoolDiscovery, error) {
+// ScrapeOnce discovers the targets of every pool, without Run, waiting for sources that
+// do not answer at most for timeout, and scrapes each target once. It returns what
+// discovery found and the errors of the scrapes; the snapshots stay in the store.
+func (c *Collector) ScrapeOnce(ctx context.Context, timeout time.Duration) ([]target.PoolDiscovery, error) {
 	c.mu.Lock()
 	pools := c.configured
 	c.mu.Unlock()

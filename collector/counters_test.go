@@ -107,7 +107,8 @@ func TestOneScrapeEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		require.ErrorIs(t, l.ScrapeOnce(ctx), context.DeadlineExceeded)
+		_, err := l.ScrapeOnce(ctx, time.Minute)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Second, time.Since(start))
 	})
 }
@@ -122,6 +123,7 @@ func once(t *testing.T, p config.Pool, change func(*config.File)) string {
 	cfg.Resolve()
 	change(&cfg)
 	require.NoError(t, l.ApplyConfig(&cfg))
-	require.NoError(t, l.ScrapeOnce(t.Context()))
+	_, err := l.ScrapeOnce(t.Context(), time.Minute)
+	require.NoError(t, err)
 	return l.page()
 }

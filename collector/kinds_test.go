@@ -120,7 +120,7 @@ func scrapedOnce(t *testing.T, p config.Pool) (target.Status, string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	// Whether it failed is in the status.
-	_ = c.ScrapeOnce(ctx)
+	_, _ = c.ScrapeOnce(ctx, time.Minute)
 	l := &line{t: t, store: store}
 	require.Len(t, store.Slots(), 1)
 	return store.Slots()[0].Status(), l.page()

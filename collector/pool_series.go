@@ -24,15 +24,16 @@ type poolSeries struct {
 	value                     float64
 }
 
-// configSeries returns the series about the configuration of the pools, even those
-// without replicas.
-func (c *Collector) configSeries() []poolSeries {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// allPoolSeries returns the series about the configuration of the pools, even those
+// without replicas, and about differences within pools, by family.
+func (c *Collector) allPoolSeries() []poolSeries {
 	var all []poolSeries
+	c.mu.Lock()
 	for _, id := range slices.Sorted(maps.Keys(c.running)) {
 		all = append(all, poolConfigSeries(&c.running[id].cfg)...)
 	}
+	c.mu.Unlock()
+	all = append(all, c.skewSeries()...)
 	slices.SortStableFunc(all, func(a, b poolSeries) int { return strings.Compare(a.family, b.family) })
 	return all
 }
@@ -74,8 +75,6 @@ func (c *Collector) skewSeries() []poolSeries {
 				all = append(all, poolSeries{"pool_skew", pool, "fact", fact, float64(n)})
 			}
 		}
-	}
-	for _, pool := range slices.Sorted(maps.Keys(facts)) {
 		if n, ok := assess.DistinctOutputs(answers[pool]); ok {
 			all = append(all, poolSeries{family: "pool_canary_outputs", pool: pool, value: float64(n)})
 		}
@@ -102,7 +101,7 @@ func (c *Collector) publishPoolSeries(ctx context.Context) {
 		nonEmpty := c.opts.Store.NonEmpty()
 		if current := c.opts.Store.Changes() + c.poolChanges.Load(); current != version {
 			version = current
-			if all := slices.Concat(c.configSeries(), c.skewSeries()); !slices.Equal(all, published) {
+			if all := c.allPoolSeries(); !slices.Equal(all, published) {
 				published = all
 				c.opts.Store.PublishFleet(renderPoolSeries(&values, all))
 			}

@@ -109,7 +109,7 @@ func fleetStates() Panel {
 	p := graph("Replicas by state", "Replicas of each pool by state. Not green for longer than a start takes: see the table on the right.",
 		"none", []query{{"pool_state:llm_server_replicas:count{" + poolMatchers + "}", "{{pool_id}} {{state}}"}}, stacked, stepLines)
 	for _, s := range states() {
-		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byRegexp", "/ "+s.Text+"$/", Property{"color", Color{Mode: "fixed", FixedColor: s.Color}}))
+		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byRegexp", "/ "+s.Text+"$/", Property{"color", Options{"mode": "fixed", "fixedColor": s.Color}}))
 	}
 	return p
 }

@@ -77,24 +77,24 @@ type Grid struct {
 	Y int `json:"y"`
 }
 
-// Options holds options that Grafana defines per type of panel.
+// Options holds what Grafana defines per type of panel, transformation or color.
 type Options map[string]any
 
 // Panel is a panel or the heading of a row.
 type Panel struct {
-	ID              int              `json:"id"`
-	Type            string           `json:"type"`
-	Title           string           `json:"title"`
-	Description     string           `json:"description,omitempty"`
-	GridPos         Grid             `json:"gridPos"`
-	Datasource      *Datasource      `json:"datasource,omitempty"`
-	Targets         []Target         `json:"targets,omitempty"`
-	FieldConfig     *FieldConfig     `json:"fieldConfig,omitempty"`
-	Options         Options          `json:"options,omitempty"`
-	Transformations []Transformation `json:"transformations,omitempty"`
-	Interval        string           `json:"interval,omitempty"`
-	Collapsed       *bool            `json:"collapsed,omitempty"`
-	Panels          []Panel          `json:"panels,omitempty"`
+	ID              int          `json:"id"`
+	Type            string       `json:"type"`
+	Title           string       `json:"title"`
+	Description     string       `json:"description,omitempty"`
+	GridPos         Grid         `json:"gridPos"`
+	Datasource      *Datasource  `json:"datasource,omitempty"`
+	Targets         []Target     `json:"targets,omitempty"`
+	FieldConfig     *FieldConfig `json:"fieldConfig,omitempty"`
+	Options         Options      `json:"options,omitempty"`
+	Transformations []Options    `json:"transformations,omitempty"`
+	Interval        string       `json:"interval,omitempty"`
+	Collapsed       *bool        `json:"collapsed,omitempty"`
+	Panels          []Panel      `json:"panels,omitempty"`
 }
 
 // Target is a query.
@@ -117,22 +117,17 @@ type FieldConfig struct {
 
 // Field defines how the values of a field look.
 type Field struct {
-	Unit       string         `json:"unit,omitempty"`
-	Decimals   *int           `json:"decimals,omitempty"`
-	Min        *float64       `json:"min,omitempty"`
-	Max        *float64       `json:"max,omitempty"`
-	NoValue    string         `json:"noValue,omitempty"`
-	Color      *Color         `json:"color,omitempty"`
-	Thresholds *Thresholds    `json:"thresholds,omitempty"`
-	Mappings   []Mapping      `json:"mappings,omitempty"`
-	Links      []Link         `json:"links,omitempty"`
-	Custom     *CustomOptions `json:"custom,omitempty"`
-}
-
-// Color defines how colors are chosen.
-type Color struct {
-	Mode       string `json:"mode"`
-	FixedColor string `json:"fixedColor,omitempty"`
+	Unit       string      `json:"unit,omitempty"`
+	Decimals   *int        `json:"decimals,omitempty"`
+	Min        *float64    `json:"min,omitempty"`
+	Max        *float64    `json:"max,omitempty"`
+	NoValue    string      `json:"noValue,omitempty"`
+	Color      Options     `json:"color,omitempty"`
+	Thresholds *Thresholds `json:"thresholds,omitempty"`
+	Mappings   []Mapping   `json:"mappings,omitempty"`
+	Links      []Link      `json:"links,omitempty"`
+	// Custom holds options that depend on the type of the panel.
+	Custom Options `json:"custom,omitempty"`
 }
 
 // Thresholds holds the colors of values; the first one has no value and is below all others.
@@ -160,25 +155,6 @@ type MappedValue struct {
 	Index int    `json:"index"`
 }
 
-// CustomOptions holds options of a field that depend on the type of the panel.
-type CustomOptions struct {
-	DrawStyle         string   `json:"drawStyle,omitempty"`
-	LineInterpolation string   `json:"lineInterpolation,omitempty"`
-	LineWidth         *int     `json:"lineWidth,omitempty"`
-	FillOpacity       *int     `json:"fillOpacity,omitempty"`
-	GradientMode      string   `json:"gradientMode,omitempty"`
-	ShowPoints        string   `json:"showPoints,omitempty"`
-	SpanNulls         *bool    `json:"spanNulls,omitempty"`
-	Stacking          Options  `json:"stacking,omitempty"`
-	ThresholdsStyle   Options  `json:"thresholdsStyle,omitempty"`
-	AxisSoftMin       *float64 `json:"axisSoftMin,omitempty"`
-	AxisSoftMax       *float64 `json:"axisSoftMax,omitempty"`
-	Align             string   `json:"align,omitempty"`
-	MinWidth          int      `json:"minWidth,omitempty"`
-	CellOptions       Options  `json:"cellOptions,omitempty"`
-	Filterable        *bool    `json:"filterable,omitempty"`
-}
-
 // Override overrides properties of some fields.
 type Override struct {
 	Matcher    Matcher    `json:"matcher"`
@@ -199,10 +175,4 @@ type Property struct {
 
 func override(matcher, field string, properties ...Property) Override {
 	return Override{Matcher{matcher, field}, properties}
-}
-
-// Transformation transforms the results of queries.
-type Transformation struct {
-	ID      string  `json:"id"`
-	Options Options `json:"options"`
 }

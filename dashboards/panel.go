@@ -38,10 +38,10 @@ func (p *Panel) apply(styles ...style) {
 func graph(title, description, unit string, queries []query, styles ...style) Panel {
 	p := panel("timeseries", title, description, unit, queries)
 	p.Options = Options{"legend": legend("table", "lastNotNull", "max"), "tooltip": Options{"mode": "multi", "sort": "desc"}}
-	p.FieldConfig.Defaults.Color = &Color{Mode: "palette-classic"}
+	p.FieldConfig.Defaults.Color = Options{"mode": "palette-classic"}
 	p.FieldConfig.Defaults.Min = new(0.0)
-	p.FieldConfig.Defaults.Custom = &CustomOptions{
-		DrawStyle: "line", LineInterpolation: "linear", LineWidth: new(1), FillOpacity: new(8), ShowPoints: "never", SpanNulls: new(false),
+	p.FieldConfig.Defaults.Custom = Options{
+		"drawStyle": "line", "lineInterpolation": "linear", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "spanNulls": false,
 	}
 	p.apply(styles...)
 	dashBounds(&p)
@@ -55,7 +55,7 @@ func stat(title, description, unit string, q query, styles ...style) Panel {
 		"reduceOptions": last(), "colorMode": "value", "graphMode": "none", "justifyMode": "auto",
 		"orientation": "auto", "textMode": "auto", "wideLayout": true,
 	}
-	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
+	p.FieldConfig.Defaults.Color = Options{"mode": "thresholds"}
 	p.Targets[0].Instant, p.Targets[0].Range = true, false
 	p.apply(styles...)
 	return p
@@ -69,7 +69,7 @@ func bars(title, description, unit string, q query, styles ...style) Panel {
 		"showUnfilled": true, "minVizHeight": 16, "maxVizHeight": 48, "minVizWidth": 8, "namePlacement": "auto", "sizing": "manual",
 		"text": Options{"titleSize": 13, "valueSize": 16},
 	}
-	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
+	p.FieldConfig.Defaults.Color = Options{"mode": "thresholds"}
 	p.FieldConfig.Defaults.Min = new(0.0)
 	p.Targets[0].Instant, p.Targets[0].Range = true, false
 	p.apply(styles...)
@@ -96,8 +96,8 @@ func timeline(title, description string, q query, states []MappedValue) Panel {
 		"mergeValues": true, "showValue": "auto", "alignValue": "left", "rowHeight": 0.85,
 		"legend": legend("list"), "tooltip": Options{"mode": "single", "sort": "none"},
 	}
-	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
-	p.FieldConfig.Defaults.Custom = &CustomOptions{FillOpacity: new(85), LineWidth: new(0), SpanNulls: new(false)}
+	p.FieldConfig.Defaults.Color = Options{"mode": "thresholds"}
+	p.FieldConfig.Defaults.Custom = Options{"fillOpacity": 85, "lineWidth": 0, "spanNulls": false}
 	thresholds(unknown)(&p)
 	valueMappings(states)(&p)
 	return p
@@ -151,24 +151,24 @@ func thresholds(base string, pairs ...any) style {
 
 // thresholdLines draws the thresholds of a graph as lines.
 func thresholdLines(p *Panel) {
-	p.FieldConfig.Defaults.Custom.ThresholdsStyle = Options{"mode": "dashed"}
+	p.FieldConfig.Defaults.Custom["thresholdsStyle"] = Options{"mode": "dashed"}
 }
 
 // stacked stacks the series of a graph.
 func stacked(p *Panel) {
-	p.FieldConfig.Defaults.Custom.Stacking = Options{"mode": "normal", "group": "A"}
-	p.FieldConfig.Defaults.Custom.FillOpacity = new(40)
+	p.FieldConfig.Defaults.Custom["stacking"] = Options{"mode": "normal", "group": "A"}
+	p.FieldConfig.Defaults.Custom["fillOpacity"] = 40
 }
 
 // stepLines draws values as steps, for values that hold until the next one.
-func stepLines(p *Panel) { p.FieldConfig.Defaults.Custom.LineInterpolation = "stepAfter" }
+func stepLines(p *Panel) { p.FieldConfig.Defaults.Custom["lineInterpolation"] = "stepAfter" }
 
 // atMost sets the maximum of the scale.
 func atMost(v float64) style { return func(p *Panel) { p.FieldConfig.Defaults.Max = &v } }
 
 // softMaxOnePercent makes the scale of a ratio at least one percent high. Grafana would
 // scale all zeros up to ten thousand percent.
-func softMaxOnePercent(p *Panel) { p.FieldConfig.Defaults.Custom.AxisSoftMax = new(0.01) }
+func softMaxOnePercent(p *Panel) { p.FieldConfig.Defaults.Custom["axisSoftMax"] = 0.01 }
 
 // namesOnTop places names above bars, where long ones fit.
 func namesOnTop(p *Panel) {

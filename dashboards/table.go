@@ -11,7 +11,7 @@ type column struct {
 func table(title, description string, keys [][2]string, columns []column) Panel {
 	p := panel("table", title, description, "none", nil)
 	p.Options = Options{"cellHeight": "sm", "showHeader": true}
-	p.FieldConfig.Defaults.Custom = &CustomOptions{Align: "auto", MinWidth: 75, Filterable: new(true), CellOptions: Options{"type": "auto"}}
+	p.FieldConfig.Defaults.Custom = Options{"align": "auto", "minWidth": 75, "filterable": true, "cellOptions": Options{"type": "auto"}}
 	keys = append([][2]string{{"cluster", "Cluster"}}, keys...)
 	// Most fleets have one cluster, and long names of pools.
 	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, columnWidth("Cluster", 65))
@@ -38,9 +38,9 @@ func table(title, description string, keys [][2]string, columns []column) Panel 
 		order[field], names[field] = len(keys)+i, c.title
 		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", c.title, append([]Property{{ID: "unit", Value: c.unit}}, c.styles...)...))
 	}
-	p.Transformations = []Transformation{
-		{ID: "merge", Options: Options{}},
-		{ID: "organize", Options: Options{"excludeByName": hidden, "indexByName": order, "renameByName": names}},
+	p.Transformations = []Options{
+		{"id": "merge", "options": Options{}},
+		{"id": "organize", "options": Options{"excludeByName": hidden, "indexByName": order, "renameByName": names}},
 	}
 	return p
 }

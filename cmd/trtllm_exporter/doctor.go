@@ -129,10 +129,11 @@ func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.Fil
 	const rounds = 5                 // Detection, page, answers, and the page again.
 	r := report{Servers: []server{}} // JSON has no list of what is nil.
 	if len(f.urls) == 0 {
-		r.addPools(c.Walk(ctx, rounds*f.timeout), warnings(f.file, file))
+		searches, _ := c.ScrapeOnce(ctx, rounds*f.timeout) // A target that fails is a finding.
+		r.addPools(searches, warnings(f.file, file))
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(f.urls)))
-		_ = c.ScrapeOnce(ctx) // A target that fails is a finding.
+		_, _ = c.ScrapeOnce(ctx, f.timeout)
 		cancel()
 	}
 	if err := f.diagnose(ctx, &r, file, store); err != nil {

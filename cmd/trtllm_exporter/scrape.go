@@ -40,9 +40,10 @@ func scrape(ctx context.Context, out *output, f *config.File) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Duration(f.Pools[0].ScrapeTimeout))
+	timeout := 2 * time.Duration(f.Pools[0].ScrapeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := c.ScrapeOnce(ctx); err != nil {
+	if _, err := c.ScrapeOnce(ctx, timeout); err != nil {
 		return fmt.Errorf("scrape failed: %w", err)
 	}
 	blocks := store.Blocks(nil)

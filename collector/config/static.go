@@ -22,7 +22,7 @@ func validateTargets(pools []Pool) error {
 	owners := map[[2]string]string{}
 	for i := range pools {
 		pool, path := &pools[i], fmt.Sprintf("pools[%d]", i)
-		errs.addIf(pool.Discovery.Empty(),
+		errs.addIf(pool.Discovery.Sources() == 0,
 			"%s: has no source of targets; add static_configs, file_sd_configs, http_sd_configs, dns_sd_configs or kubernetes_sd_configs", path)
 		for j, g := range pool.Discovery.StaticConfigs {
 			errs = append(errs, validateGroup(fmt.Sprintf("%s.static_configs[%d]", path, j), g, pool, owners))

@@ -61,8 +61,8 @@ func (c *Config) blocks() []block {
 	return all
 }
 
-// Empty reports whether there is no source of targets.
-func (c *Config) Empty() bool { return len(c.blocks()) == 0 && len(c.StaticConfigs) == 0 }
+// Sources returns the number of sources of targets; all static ones count as one.
+func (c *Config) Sources() int { return min(len(c.StaticConfigs), 1) + len(c.blocks()) }
 
 // SetDirectory prepends dir to the relative file names in the blocks.
 func (c *Config) SetDirectory(dir string) {

@@ -41,7 +41,7 @@ func TestAllBlocksOfPrometheusAreRead(t *testing.T) {
 	require.Equal(t, "1m", c.HTTPSDConfigs[0].RefreshInterval.String())
 	require.Equal(t, "SRV", c.DNSSDConfigs[0].Type)
 	require.Equal(t, 8002, c.DNSSDConfigs[1].Port)
-	require.False(t, c.Empty())
+	require.Equal(t, 5, c.Sources())
 }
 
 func TestAConfigurationSurvivesPrinting(t *testing.T) {
@@ -69,7 +69,7 @@ func TestNoSourceIsEmpty(t *testing.T) {
 		`file_sd_configs: [{files: ["a.json"]}]`: false,
 	} {
 		c := config(t, text)
-		require.Equal(t, want, c.Empty(), text)
+		require.Equal(t, want, c.Sources() == 0, text)
 	}
 }
 
