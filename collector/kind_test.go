@@ -2,7 +2,6 @@ package collector_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,53 +11,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
-
-// A target that is down when the exporter starts is recognised when it comes,
-// and one that another kind of server replaces is recognised again.
-func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
-	t.Parallel()
-	h, bystander := newStage(t), newStage(t)
-	h.leave()
-	l := startLine(t, pool("p", "r="+h.host()), staged("A00", "h="+bystander.host()))
-	page := l.until("It is down", nil, func(page string) string {
-		if value(page, reasoned("target_scrape_failures_total", "p", "reset", "r")) < 2 {
-			return "two failures"
-		}
-		return ""
-	})
-	check := steady(t, "A00", rawLines(l.whole(1, "A00"), "A00"))
-	requireSame(t, "", rawLines(page, "p"))
-	recognised := func(engine, absent string) {
-		l.until("It is recognised", check, func(page string) string {
-			raw := rawLines(page, "p")
-			if !strings.Contains(raw, `engine="`+engine+`"`) || strings.Contains(raw, `engine="`+absent+`"`) {
-				return engine
-			}
-			return ""
-		})
-	}
-	down := func() {
-		l.until("It is down", check, func(page string) string {
-			if value(page, own("target_up", "p", "r")) != 0 {
-				return "target_up 0"
-			}
-			return ""
-		})
-	}
-	h.triton()
-	recognised("triton", "trtllm-serve")
-	h.leave()
-	down()
-	h.serve()
-	recognised("trtllm-serve", "triton")
-	// The version is the new server's, nothing of the old one's stays.
-	l.eventually(`engine_version="1.1.0",model_id="llama",model_name="llama",pool_id="p"`)
-	h.leave()
-	down()
-	h.triton()
-	recognised("triton", "trtllm-serve")
-	requireNoText(t, rawLines(l.page(), "p"), `engine_version="1.1.0"`)
-}
 
 // The same file read again is the same configuration, whatever is in it.
 func TestTheSameFileReadTwiceChangesNothing(t *testing.T) {

@@ -14,27 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestScrapesKeepTheirPhase(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := &puppet{takes: func(string, int) time.Duration { return 700 * time.Millisecond }}
-		led(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2", "b=10.0.0.2:1|10.0.0.2:2"))
-		time.Sleep(100 * time.Second)
-		synctest.Wait()
-		phases := map[time.Duration]bool{}
-		for _, url := range []string{"http://10.0.0.1:1/metrics", "http://10.0.0.2:1/metrics"} {
-			at := p.times(url)
-			require.GreaterOrEqual(t, len(at), 20)
-			require.LessOrEqual(t, len(at), 22)
-			for i := 2; i < len(at); i++ {
-				require.Equal(t, 5*time.Second, at[i].Sub(at[i-1]), "scrape %d of %s", i, url)
-			}
-			phases[time.Duration(at[2].UnixNano())%(5*time.Second)] = true
-		}
-		require.Len(t, phases, 2, "targets are spread over the interval")
-	})
-}
-
 func TestAMomentThatPassesDuringAScrapeIsSkippedAndCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -42,29 +42,4 @@ func TestAPageOfManyModelsTakesNoMoreThanItMay(t *testing.T) {
 	}
 	require.Equal(t, []string{"the derived series of 3744 models: more models than limits.output_models"}, status("p"))
 	require.Empty(t, status("q"))
-
-	p.Limits.Output = config.Output{Series: 1500, Bytes: 1 << 20, Models: 500}
-	l.apply(p, staged("q", "r="+other.host()))
-	page = l.until("The page is cut", nil, func(page string) string {
-		if value(page, own("target_series_left_out", "p", "many")) < 1 {
-			return "target_series_left_out"
-		}
-		return ""
-	})
-	require.Less(t, len(page), 3<<20)
-	require.Positive(t, value(page, own("target_derived_left_out", "p", "many")))
-	require.Len(t, status("p"), 3)
-	require.Contains(t, status("p")[0], "nv_inference")
-	require.InDelta(t, 8000, value(page, own("target_scrape_samples", "p", "many")), 0)
-	requireSame(t, bystander, rawLines(page, "q"), "series of the bystander")
-
-	s.play(nil)
-	page = l.until("All is well", nil, func(page string) string {
-		if strings.Contains(page, "left_out") {
-			return "absence of what is left out"
-		}
-		return ""
-	})
-	require.Empty(t, status("p"))
-	require.NotEmpty(t, rawLines(page, "p"))
 }

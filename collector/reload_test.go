@@ -77,33 +77,6 @@ func TestTheSecondTargetOfOneNameIsRefused(t *testing.T) {
 	require.Positive(t, first.hits.Load())
 }
 
-// A name that relabeling gives to targets of two pools belongs to the one that
-// had it first, and goes to the other when the first leaves.
-func TestANameThatBecomesFreeGoesToTheTargetThatWasRefusedIt(t *testing.T) {
-	t.Parallel()
-	first, second := newStage(t), newStage(t)
-	taken := staged("q", "r="+second.host())
-	taken.Discovery.StaticConfigs[0].Labels["pool_id"] = "p"
-	l := startLine(t, staged("p", "r="+first.host()))
-	l.whole(1, "p")
-	l.apply(staged("p", "r="+first.host()), taken)
-	l.until("The second is refused", nil, func(string) string {
-		if !strings.Contains(l.self(), `trtllm_exporter_targets_refused{pool_id="p"} 1`) {
-			return "its count"
-		}
-		return ""
-	})
-	require.Zero(t, second.hits.Load())
-	l.apply(taken)
-	l.until("The second is scraped", nil, func(string) string {
-		if second.hits.Load() == 0 {
-			return "its scrape"
-		}
-		return ""
-	})
-	l.whole(1, "p")
-}
-
 // refusedIs waits until so many targets of a pool_id are counted as refused; 0 is
 // also no count at all.
 func (l *line) refusedIs(id string, n int) {
@@ -141,6 +114,7 @@ func TestATargetIsNoLongerCountedAsRefusedWhenItsNameIsFree(t *testing.T) {
 			l.refusedIs(pools.id, 1)
 			l.apply(pools.second)
 			l.refusedIs(pools.id, 0)
+			l.whole(1, pools.id)
 		})
 	}
 	t.Run("the one that waited leaves", func(t *testing.T) {

@@ -43,11 +43,6 @@ nv_inference_request_summary_us_sum{model="ensemble",version="1"} 700
 nv_inference_request_summary_us{model="ensemble",version="1",quantile="0.5"} 7
 `
 
-const servePage = `# HELP trtllm_request_success_total Count of successfully processed requests.
-# TYPE trtllm_request_success_total counter
-trtllm_request_success_total{model_name="llama",engine_type="undefined"} 4
-`
-
 // stage is an HTTP server whose answers a test changes. At first its page is
 // tritonPage, and all else 404.
 type stage struct {
@@ -87,24 +82,6 @@ func (s *stage) play(h http.HandlerFunc) {
 		h = body(tritonPage)
 	}
 	s.enter(map[string]http.HandlerFunc{"/metrics": h}, http.NotFound)
-}
-
-// leave has connections end without an answer.
-func (s *stage) leave() { s.enter(nil, wire("")) }
-
-// triton has Triton's metrics port there, which answers every path with 200.
-func (s *stage) triton() {
-	s.enter(map[string]http.HandlerFunc{"/metrics": body(tritonPage)}, status(http.StatusOK))
-}
-
-// serve has trtllm-serve there, which shows JSON under /metrics.
-func (s *stage) serve() {
-	s.enter(map[string]http.HandlerFunc{
-		"/prometheus/metrics": body(servePage),
-		"/metrics":            typed("application/json", "[]"),
-		"/version":            typed("application/json", `{"version":"1.1.0"}`),
-		"/health":             status(http.StatusOK),
-	}, http.NotFound)
 }
 
 // ServeHTTP implements http.Handler.

@@ -104,10 +104,10 @@ func isText(t reflect.Type) bool {
 // parentsOf returns the paths of the mappings below one of type t that may have a key,
 // without the indexes of list entries.
 func parentsOf(key string, t reflect.Type, path string) (parents []string) {
-	for t = writtenType(t); t.Kind() == reflect.Slice; t = writtenType(t.Elem()) {
-		path += "[]"
-	}
-	if t.Kind() != reflect.Struct || !hasKeys(t) {
+	switch t = writtenType(t); {
+	case t.Kind() == reflect.Slice:
+		return parentsOf(key, t.Elem(), path+"[]")
+	case t.Kind() != reflect.Struct || !hasKeys(t):
 		return nil
 	}
 	keys := keysOf(t)

@@ -3,7 +3,6 @@ package main
 import (
 	"compress/gzip"
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -27,19 +26,6 @@ func TestAReadCostsWhatIsUsedBeyondScraping(t *testing.T) {
 	} {
 		if got := readCost(c.used, c.elapsed, c.rate, c.reads); got < c.want-0.01 || got > c.want+0.01 {
 			t.Errorf("%v: %v", c, got)
-		}
-	}
-}
-
-func TestThe99thPercentileOfFewIsTheLongest(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int][2]time.Duration{1: {1, 1}, 2: {2, 2}, 10: {6, 10}, 99: {50, 99}, 1000: {501, 991}} {
-		var took []time.Duration
-		for i := range n {
-			took = append(took, time.Duration(n-i))
-		}
-		if p50, p99 := quantiles(took); p50 != want[0] || p99 != want[1] {
-			t.Errorf("of %d: %d and %d", n, p50, p99)
 		}
 	}
 }
@@ -99,22 +85,6 @@ func TestReadersReadEachOnceAnIntervalAndAtLeastOnce(t *testing.T) {
 	}
 }
 
-func TestReadersRefuseAPageThatIsNotWhole(t *testing.T) {
-	t.Parallel()
-	var reads atomic.Int64
-	url, p := served(t, &reads, samplesPerTarget-1), running(t)
-	r := result{Targets: 1, Interval: 50 * time.Millisecond}
-	if m, err := r.together(t.Context(), p, url, "gzip", 2, time.Millisecond, 0); err == nil || !strings.Contains(err.Error(), "225 samples") {
-		t.Errorf("%+v, %v", m, err)
-	}
-	if _, err := complete(t.Context(), url, 1, 300*time.Millisecond); err == nil || !strings.Contains(err.Error(), "225 samples") {
-		t.Error(err)
-	}
-	if at, err := complete(t.Context(), served(t, &reads, samplesPerTarget), 1, time.Minute); err != nil || at.IsZero() {
-		t.Error(at, err)
-	}
-}
-
 func TestReadersThatFailAreLeftOutWithTheReason(t *testing.T) {
 	t.Parallel()
 	var count atomic.Int64
@@ -133,27 +103,5 @@ func TestReadersThatFailAreLeftOutWithTheReason(t *testing.T) {
 	cancel()
 	if err := r.byMany(ctx, &on, served(t, &count, samplesPerTarget), &p, 0); err == nil {
 		t.Error("a peer that ended was measured")
-	}
-}
-
-func TestManyReadersAreLeftOutWhereTheyWouldTakeTooLong(t *testing.T) {
-	t.Parallel()
-	if tooMany(40, 1000, time.Second) || !tooMany(40, 1e9, time.Second) {
-		t.Error("40 reads of a millisecond take less than a second, of 1000 s more")
-	}
-}
-
-func TestAPeerThatEndsIsToldOf(t *testing.T) {
-	t.Parallel()
-	ctx, p, err := start(t.Context(), exec.CommandContext(t.Context(), "sh", "-c", "exit 3"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.stop()
-	<-ctx.Done()
-	on := run{process: p, fleet: &fleet{}, address: "127.0.0.1:1", begin: time.Now()}
-	way := peer{name: "a", path: "/metrics"}
-	if err := way.observe(ctx, &result{Targets: 1}, &on, &plan{}); err == nil || fmt.Sprint(err) == "" {
-		t.Error("it was measured")
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -39,59 +37,5 @@ func TestReportHasWhatWasMeasured(t *testing.T) {
 	}
 	if strings.Contains(text, "| d |") {
 		t.Error(text)
-	}
-}
-
-func TestEachRowHasAsManyCellsAsItsTableHasColumns(t *testing.T) {
-	t.Parallel()
-	for _, table := range tables() {
-		rows := 0
-		for _, r := range measured() {
-			row := table.row(&r)
-			if row != nil {
-				rows++
-			}
-			if row != nil && len(row) != len(table.columns) {
-				t.Errorf("%d of %v for %v", len(row), table.columns, row)
-			}
-		}
-		if rows == 0 {
-			t.Errorf("no row of %v", table.columns)
-		}
-	}
-}
-
-func TestResultsOfAllFilesAreInTheOrderOfTheNumberOfTargets(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	var names []string
-	for name, rows := range map[string]string{
-		"x": `{"Peer":"a","Targets":1000}` + "\n" + `{"Peer":"b","Targets":1000}`, "y": `{"Peer":"a","Targets":1}`,
-	} {
-		names = append(names, filepath.Join(dir, name))
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(rows), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := load(names)
-	if err != nil || len(all) != 3 || all[0].Targets != 1 || all[1].Peer != "a" || all[2].Peer != "b" {
-		t.Errorf("%+v, %v", all, err)
-	}
-}
-
-func TestARatioReadsAsASentence(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		one, other float64
-		says       string
-	}{
-		{1, 5, "5.0 times less than b"},
-		{1, 1.04, "as much as b"},
-		{1, 0.96, "as much as b"},
-		{3, 2, "1.5 times as much as b"},
-	} {
-		if says := ratio(&result{Scrape: c.one}, &result{Peer: "b", Scrape: c.other}); says != c.says {
-			t.Errorf("%g and %g: %q, not %q", c.one, c.other, says, c.says)
-		}
 	}
 }
