@@ -53,12 +53,12 @@ func TestClusterAdmitsExportersAsRestricted(t *testing.T) {
 	s.create(t, namespace("restricted", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}))
 	checked := 0
 	for name, manifest := range everyManifest(t) {
-		o, err := decode(t, manifest)
-		require.NoError(t, err)
+		o := decoded(t, manifest)
 		pods := o.pods()
 		for _, text := range sidecars(o) {
-			pods["the sidecar to copy"], err = sidecar(text)
+			copied, err := sidecar(text)
 			require.NoError(t, err)
+			pods["the sidecar to copy"] = copied
 		}
 		for workload, of := range pods {
 			if exporter(of) == nil {

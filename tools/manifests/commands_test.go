@@ -82,8 +82,7 @@ func TestCommandsOfTheDocumentsAreGood(t *testing.T) {
 			}
 			out, err := helm(t, append(args, "--kube-version=1.33.0")...)
 			require.NoError(t, err, "%s", out)
-			o, err := decode(t, out)
-			require.NoError(t, err)
+			o := decoded(t, out)
 			for _, s := range all[*corev1.Service](o) {
 				for _, port := range s.Spec.Ports {
 					services["svc/"+s.Name] = append(services["svc/"+s.Name], port.Port)
@@ -99,8 +98,7 @@ func TestCommandsOfTheDocumentsAreGood(t *testing.T) {
 			args := placed(t, line[strings.Index(line, "kubectl "):])
 			switch {
 			case slices.Contains(args, "-k"):
-				o, err := decode(t, kustomized(t, strings.Fields(line)[3]))
-				require.NoError(t, err)
+				o := decoded(t, kustomized(t, strings.Fields(line)[3]))
 				requireGoodConfig(t, o)
 			case slices.Contains(args, "port-forward"):
 				require.Contains(t, services[args[len(args)-2]], int32(9802), "the chart has that service")

@@ -33,8 +33,7 @@ func addGrafana(s *runtime.Scheme) {
 }
 
 func TestGrafanaOperatorGetsEveryDashboard(t *testing.T) {
-	o, err := decode(t, rendered(t, "--values=ci/openshift-values.yaml"))
-	require.NoError(t, err)
+	o := decoded(t, rendered(t, "--values=ci/openshift-values.yaml"))
 	dashboards := all[*grafanaDashboard](o)
 	require.Len(t, dashboards, 7)
 	for _, d := range dashboards {
@@ -46,8 +45,7 @@ func TestGrafanaOperatorGetsEveryDashboard(t *testing.T) {
 
 func TestOpenShiftChoosesTheUser(t *testing.T) {
 	for _, values := range []string{"openshift", "sidecar"} {
-		o, err := decode(t, rendered(t, "--values=ci/"+values+"-values.yaml", "--set=openshift=true"))
-		require.NoError(t, err)
+		o := decoded(t, rendered(t, "--values=ci/"+values+"-values.yaml", "--set=openshift=true"))
 		for _, text := range sidecars(o) {
 			pod, err := sidecar(text)
 			require.NoError(t, err)

@@ -114,8 +114,7 @@ func TestOverlaysAreGoodObjects(t *testing.T) {
 	for _, overlay := range overlays {
 		t.Run(overlay, func(t *testing.T) {
 			for _, manifest := range [][]byte{kustomized(t, "deploy/kubernetes/overlays/"+overlay), withComponents(t, overlay)} {
-				o, err := decode(t, manifest)
-				require.NoError(t, err)
+				o := decoded(t, manifest)
 				pods := o.pods()
 				require.NotEmpty(t, pods)
 				for name, pod := range pods {
@@ -132,8 +131,7 @@ func TestOverlaysAreGoodObjects(t *testing.T) {
 }
 
 func TestSidecarIsNative(t *testing.T) {
-	o, err := decode(t, kustomized(t, "deploy/kubernetes/overlays/sidecar"))
-	require.NoError(t, err)
+	o := decoded(t, kustomized(t, "deploy/kubernetes/overlays/sidecar"))
 	pod := one[*appsv1.Deployment](t, o).Spec.Template.Spec
 	require.Len(t, pod.InitContainers, 1)
 	require.Equal(t, corev1.ContainerRestartPolicyAlways, *pod.InitContainers[0].RestartPolicy)
@@ -142,8 +140,7 @@ func TestSidecarIsNative(t *testing.T) {
 }
 
 func TestShardsAreAsManyAsTheConfigurationSays(t *testing.T) {
-	o, err := decode(t, kustomized(t, "deploy/kubernetes/overlays/sharded"))
-	require.NoError(t, err)
+	o := decoded(t, kustomized(t, "deploy/kubernetes/overlays/sharded"))
 	set := one[*appsv1.StatefulSet](t, o)
 	config := one[*corev1.ConfigMap](t, o).Data["config.yml"]
 	require.Contains(t, config, "sharding: { total: "+strconv.Itoa(int(*set.Spec.Replicas))+" }")
@@ -156,8 +153,7 @@ func TestDiscoveryInKubernetesHasLeastRights(t *testing.T) {
 		"helm":      rendered(t, "--values=ci/kubernetes-values.yaml"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, err := decode(t, manifest)
-			require.NoError(t, err)
+			o := decoded(t, manifest)
 			pod := one[*appsv1.Deployment](t, o).Spec.Template.Spec
 			require.True(t, *pod.AutomountServiceAccountToken)
 			role, binding := one[*rbacv1.Role](t, o), one[*rbacv1.RoleBinding](t, o)
@@ -174,8 +170,7 @@ func TestDiscoveryInKubernetesHasLeastRights(t *testing.T) {
 			require.Contains(t, string(text), "6443")
 		})
 	}
-	o, err := decode(t, kustomized(t, "deploy/kubernetes/overlays/central"))
-	require.NoError(t, err)
+	o := decoded(t, kustomized(t, "deploy/kubernetes/overlays/central"))
 	require.Empty(t, all[*rbacv1.Role](o))
 	require.False(t, *one[*appsv1.Deployment](t, o).Spec.Template.Spec.AutomountServiceAccountToken)
 }

@@ -61,6 +61,14 @@ func decode(t *testing.T, manifest []byte) (objects, error) {
 	}
 }
 
+// decoded reads every document of a manifest that has no mistakes.
+func decoded(t *testing.T, manifest []byte) objects {
+	t.Helper()
+	o, err := decode(t, manifest)
+	require.NoError(t, err)
+	return o
+}
+
 // onlyComments reports whether a document holds nothing.
 func onlyComments(doc []byte) bool {
 	for line := range bytes.Lines(doc) {

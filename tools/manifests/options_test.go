@@ -26,8 +26,7 @@ func TestChartRulesHaveTheOptionsOfTheExporter(t *testing.T) {
 		{"no label of clusters", "clusterLabel=", "cluster_label: ''"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			o, err := decode(t, rendered(t, "--set=rules.enabled=true", "--set="+c.set))
-			require.NoError(t, err)
+			o := decoded(t, rendered(t, "--set=rules.enabled=true", "--set="+c.set))
 			requireRules(t, one[*monitoringv1.PrometheusRule](t, o), asMonitored(t, c.values))
 		})
 	}
@@ -54,8 +53,7 @@ func TestChartDashboardsHaveTheChoicesOfTheGenerator(t *testing.T) {
 			cmd.Dir = root
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
-			o, err := decode(t, rendered(t, "--set-json=dashboards="+c.choices, "--set=dashboards.enabled=true", "--set=clusterLabel="+c.label))
-			require.NoError(t, err)
+			o := decoded(t, rendered(t, "--set-json=dashboards="+c.choices, "--set=dashboards.enabled=true", "--set=clusterLabel="+c.label))
 			count := 0
 			for _, m := range all[*corev1.ConfigMap](o) {
 				for name, text := range m.Data {
