@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/tabwriter"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
@@ -99,21 +100,13 @@ func transposed(rows [][]string) [][][]string {
 // columnsOf writes tables.
 func columnsOf(tables [][][]string) string {
 	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, table := range tables {
-		widths := make([]int, len(table[0]))
 		for _, line := range table {
-			for n, cell := range line {
-				widths[n] = max(widths[n], len(cell)+2)
-			}
+			fmt.Fprintln(w, strings.Join(line, "\t"))
 		}
-		for _, line := range table {
-			var text strings.Builder
-			for n, cell := range line {
-				fmt.Fprintf(&text, "%-*s", widths[n], cell)
-			}
-			b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
-		}
-		b.WriteString("\n")
+		fmt.Fprintln(w)
 	}
+	_ = w.Flush()
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -117,17 +118,9 @@ func cell(v float64, ok bool) string {
 
 // write writes aligned columns.
 func write(b *strings.Builder, rows [][]string) {
-	widths := make([]int, len(columns()))
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
-		for i, c := range r {
-			widths[i] = max(widths[i], len(c))
-		}
+		fmt.Fprintln(w, strings.Join(r, "\t"))
 	}
-	for _, r := range rows {
-		last := len(r) - 1
-		for i, c := range r[:last] {
-			fmt.Fprintf(b, "%-*s", widths[i]+2, c)
-		}
-		fmt.Fprintln(b, r[last])
-	}
+	_ = w.Flush()
 }
