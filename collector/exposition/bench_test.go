@@ -217,14 +217,13 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 			all[tick] = append(all[tick], t.block)
 		}
 	}
-	hint := 0
 	perSample(b, n*226, func(i int) (err error) {
 		size = 0
 		blocks := all[i%ticks]
 		l := merger.Layout(blocks).WithFormat(format)
 		if coding != exposition.Identity {
-			page, _, err := l.Compress(coding, blocks, nil, hint)
-			hint, size = len(page)+len(page)/8, countingWriter(len(page))
+			page, _, err := l.Compress(coding, blocks, nil)
+			size = countingWriter(len(page))
 			return err
 		}
 		if l.TextLength(blocks, nil) == 0 {

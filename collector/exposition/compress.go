@@ -87,12 +87,12 @@ var compressors = map[Encoding]*sync.Pool{
 }
 
 // Compress returns the page that [Layout.WriteText] writes, compressed, and its length
-// before compression. The page is allocated with room for size bytes; 0 lets it grow.
-func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bool, size int) (page []byte, length int64, err error) {
+// before compression.
+func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bool) (page []byte, length int64, err error) {
 	c := compressors[e].Get().(compressor) //nolint:forcetypeassert // the pools have nothing else.
 	defer compressors[e].Put(c)
-	out := bytes.NewBuffer(make([]byte, 0, size))
-	c.Reset(out)
+	var out bytes.Buffer
+	c.Reset(&out)
 	text := lengthWriter{Writer: c}
 	if _, err = l.WriteText(&text, blocks, nil, only); err != nil {
 		return nil, 0, err

@@ -20,9 +20,6 @@ const (
 // Follow samples the history, as Run does.
 func (s *Server) Follow(ctx context.Context) { s.history.Follow(ctx) }
 
-// HeldOf returns how much slow clients may hold with a memory limit.
-func HeldOf(limit int64) int64 { return heldOf(limit) }
-
 // GRPCHealthAddr returns the address of the gRPC health protocol; empty if it is not served.
 func (s *Server) GRPCHealthAddr() string {
 	if s.health == nil {

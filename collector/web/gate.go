@@ -21,9 +21,9 @@ const (
 	// maxWait is how long a request waits for a slot: most of the timeout of a scrape at the
 	// shortest intervals in use.
 	maxWait = 3 * time.Second
-	// heldShare is the part of the memory limit that slow clients may hold, between minHeld and
-	// maxHeld bytes.
-	heldShare, maxHeld, minHeld = 8, 64 << 20, 4 << 20
+	// memoryShare is the part of the memory limit that slow clients may hold, between minMemory and
+	// maxMemory bytes.
+	memoryShare, maxMemory, minMemory = 8, 64 << 20, 4 << 20
 )
 
 // gate limits concurrent requests, each of which has a slot. An answer releases its slot at its
@@ -106,14 +106,14 @@ func (g *gate) trim() {
 		for _, w := range g.writers {
 			held += w.bytes
 		}
-		if held <= heldOf(debug.SetMemoryLimit(-1)) || !g.cutOldest(patience) {
+		if held <= sharedMemory() || !g.cutOldest(patience) {
 			return
 		}
 	}
 }
 
-// heldOf returns how many bytes slow clients may hold with a memory limit.
-func heldOf(limit int64) int64 { return min(max(limit/heldShare, minHeld), maxHeld) }
+// sharedMemory returns how many bytes answers to slow clients, and shared pages, may have each.
+func sharedMemory() int64 { return min(max(debug.SetMemoryLimit(-1)/memoryShare, minMemory), maxMemory) }
 
 // cutOldest cuts off the oldest answer if it has that age, and reports whether it has.
 func (g *gate) cutOldest(age time.Duration) bool {

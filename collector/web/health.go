@@ -38,13 +38,10 @@ type healthServer struct {
 	listener net.Listener
 	grpc     *grpc.Server
 	watches  atomic.Int64
-	ctx      context.Context //nolint:containedctx // It ends the watches, whose contexts are those of their clients.
-	cancel   context.CancelFunc
 }
 
 func newHealthServer(s *Server, l net.Listener) *healthServer {
 	h := &healthServer{web: s, listener: listener{l, s.connections}}
-	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(healthMessage), grpc.MaxHeaderListSize(maxHeaderBytes), grpc.MaxConcurrentStreams(healthStreams),
 		grpc.ConnectionTimeout(readHeaderTimeout), grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: healthIdle}),
@@ -55,15 +52,15 @@ func newHealthServer(s *Server, l net.Listener) *healthServer {
 
 // serve serves until close is called.
 func (h *healthServer) serve() error {
-	if err := h.grpc.Serve(h.listener); !errors.Is(err, grpc.ErrServerStopped) {
-		return err
+	err := h.grpc.Serve(h.listener)
+	if err == nil || errors.Is(err, grpc.ErrServerStopped) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("serve gRPC health at %s: %w", h.listener.Addr(), err)
 }
 
 // close ends every call, and closes the listener, which a server that never served leaves open.
 func (h *healthServer) close() {
-	h.cancel()
 	h.grpc.Stop()
 	_ = h.listener.Close()
 }
@@ -99,8 +96,6 @@ func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Hea
 		case <-tick.C:
 		case <-stream.Context().Done():
 			return nil
-		case <-h.ctx.Done():
-			return status.Error(codes.Unavailable, "the exporter is shutting down")
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -23,15 +21,15 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
-	selected := s.pages.selection(q)
 	o := s.pages.negotiate(r.Header)
 	if o.encoding == exposition.Identity {
-		s.stream(w, r, selected, &o)
+		s.stream(w, r, &q, &o)
 		return
 	}
-	pg, err := s.pages.encoded(r.Context(), selected, &o)
+	pg, err := s.pages.encoded(&q, &o)
 	if err != nil {
-		s.abort(w, err)
+		s.logger.Error("Page could not be built", "err", err)
+		http.Error(w, "The page could not be built", http.StatusInternalServerError)
 		return
 	}
 	h := w.Header()
@@ -45,35 +43,16 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 }
 
 // stream writes a page without compression directly from the blocks.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *selection, o *offer) {
-	plan := s.pages.lay(selected)
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *query, o *offer) {
+	plan := s.pages.plan(q)
 	format := o.format(plan.layout)
 	layout := plan.layout.WithFormat(format.Expfmt)
-	length := layout.TextLength(plan.blocks, plan.only)
-	if selected.all() {
-		s.metrics.pageBytes.Set(float64(length))
-	}
+	length := layout.TextLength(plan.blocks, q.only())
+	s.pages.observe(q, length)
 	w.Header().Set("Content-Type", format.ContentType)
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_ = s.pages.writeText(w, plan, layout)
+		_, _ = layout.WriteText(w, plan.blocks, nil, q.only())
 	}
 }
-
-// abort closes the connection of a request whose reader left while it waited, or whose page could
-// not be built.
-func (s *Server) abort(w http.ResponseWriter, err error) {
-	if a, ok := w.(*answer); ok {
-		a.err = err
-		a.status = statusClosed
-	}
-	if !errors.Is(err, context.Canceled) {
-		s.logger.Error("Page could not be built", "err", err)
-	}
-	panic(http.ErrAbortHandler)
-}
-
-// statusClosed is the status in nginx's log for a client that left before the answer. It is counted
-// and never sent.
-const statusClosed = 499

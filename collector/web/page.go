@@ -1,46 +1,39 @@
 package web
 
 import (
-	"context"
-	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// errUnfinished is returned to the readers of a page whose builder panicked.
-var errUnfinished = errors.New("the page could not be built")
-
-// pages builds and shares the pages of all selections.
+// pages builds the pages of all selections, and shares compressed ones.
 type pages struct {
 	store   *snapshot.Store
 	own     *ownPage
 	config  func() exposition.Config
 	metrics *metrics
 
-	scratch sync.Pool
-	// building limits the pages that are built at once, shared the bytes of those that are kept for
-	// other readers.
-	building chan struct{}
-	shared   *semaphore.Weighted
-	// plan is the planner of all replicas.
-	plan planner
+	// slots limits the pages that are built at once, flight lets equal readers wait for one.
+	slots  chan struct{}
+	flight singleflight.Group
 
-	mu    sync.Mutex
-	made  map[wanted]*page
-	sizes map[offer]int
-	// conflicts are those of the last whole page.
-	conflicts   exposition.MergeStats
+	// merging guards what belongs to the whole page.
+	merging     sync.Mutex
+	merger      exposition.Merger
 	differences differences
+
+	mu sync.Mutex
+	// shared are the pages that are young enough for other readers, bytes their size.
+	shared map[string]*page
+	bytes  int64
 }
 
 // offer is what a client accepts: one encoding, and a format that depends on the names on the page.
@@ -51,7 +44,6 @@ type offer struct {
 	encoding     exposition.Encoding
 }
 
-// format returns the format for a page.
 func (o *offer) format(l *exposition.Layout) *exposition.Format {
 	if l.NeedsUTF8() {
 		return &o.utf8
@@ -59,15 +51,17 @@ func (o *offer) format(l *exposition.Layout) *exposition.Format {
 	return &o.legacy
 }
 
-func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Config, m *metrics) *pages {
-	return &pages{
-		store: store, own: own, config: config, metrics: m,
-		building: make(chan struct{}, runtime.GOMAXPROCS(0)), shared: semaphore.NewWeighted(heldOf(debug.SetMemoryLimit(-1))),
-		made: make(map[wanted]*page), sizes: make(map[offer]int),
-	}
+// page is a compressed page. It is immutable.
+type page struct {
+	begin       time.Time
+	contentType string
+	body        []byte
 }
 
-// negotiate parses what a client accepts.
+func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Config, m *metrics) *pages {
+	return &pages{store: store, own: own, config: config, metrics: m, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), shared: make(map[string]*page)}
+}
+
 func (p *pages) negotiate(header http.Header) offer {
 	openMetrics := p.config().OpenMetrics
 	return offer{
@@ -79,51 +73,66 @@ func (p *pages) negotiate(header http.Header) offer {
 
 // encoded returns a page in the offered encoding. Readers share a page while it is being built, and
 // for a short time after that.
-func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, error) {
-	maxAge, w := time.Duration(p.config().PageMaxAge), wanted{s.key(), *o}
+func (p *pages) encoded(q *query, o *offer) (*page, error) {
+	maxAge, key := time.Duration(p.config().PageMaxAge), fmt.Sprintf("%q %q", *q, *o)
 	p.mu.Lock()
-	pg := p.made[w]
-	if pg == nil || pg.stale(maxAge) {
-		pg = &page{done: make(chan struct{}), err: errUnfinished}
-		p.made[w] = pg
-		p.mu.Unlock()
-		defer p.keep(w, pg, maxAge)
-		p.build(pg, s, o)
-		return pg, pg.err
-	}
+	pg := p.shared[key]
 	p.mu.Unlock()
-	select {
-	case <-pg.done:
-		return pg, pg.err
-	case <-ctx.Done():
-		return pg, ctx.Err()
+	if pg != nil && time.Since(pg.begin) < maxAge {
+		return pg, nil
 	}
+	built, err, _ := p.flight.Do(key, func() (any, error) {
+		pg, err := p.build(q, o)
+		if err == nil {
+			p.share(key, pg, maxAge)
+		}
+		return pg, err
+	})
+	pg, _ = built.(*page)
+	return pg, err
 }
 
-// build fills a page and releases its readers, even if it panics.
-func (p *pages) build(pg *page, s *selection, o *offer) {
-	defer close(pg.done)
-	p.building <- struct{}{}
-	defer func() { <-p.building }()
-	begin := time.Now()
-	plan := p.lay(s)
-	pg.pinned = begin
+func (p *pages) build(q *query, o *offer) (*page, error) {
+	p.slots <- struct{}{}
+	defer func() { <-p.slots }()
+	pg := &page{begin: time.Now()}
+	plan := p.plan(q)
 	format := o.format(plan.layout)
 	pg.contentType = format.ContentType
 	var length int64
-	pg.body, length, pg.err = plan.layout.WithFormat(format.Expfmt).Compress(o.encoding, plan.blocks, plan.only, p.size(s, o))
-	p.grew(s, o, len(pg.body), length)
-	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
+	var err error
+	pg.body, length, err = plan.layout.WithFormat(format.Expfmt).Compress(o.encoding, plan.blocks, q.only())
+	p.observe(q, length)
+	p.metrics.buildTime.Observe(time.Since(pg.begin).Seconds())
+	return pg, err
 }
 
-// writeText writes a page as plain text. It reuses buffers.
-func (p *pages) writeText(w io.Writer, s *pagePlan, l *exposition.Layout) error {
-	buf, ok := p.scratch.Get().(*[]byte)
-	if !ok {
-		buf = &[]byte{}
+// observe records the length of the whole page.
+func (p *pages) observe(q *query, length int64) {
+	if q.all() {
+		p.metrics.pageBytes.Set(float64(length))
 	}
-	var err error
-	*buf, err = l.WriteText(w, s.blocks, *buf, s.only)
-	p.scratch.Put(buf)
-	return err
+}
+
+// pageOverhead approximates the memory of a page besides its body.
+const pageOverhead = 1 << 10
+
+// share keeps a page until it is too old, if there is memory for it. After that only its readers
+// hold it.
+func (p *pages) share(key string, pg *page, maxAge time.Duration) {
+	size := int64(len(pg.body) + len(key) + pageOverhead)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if maxAge == 0 || p.bytes+size > sharedMemory() {
+		return
+	}
+	p.shared[key], p.bytes = pg, p.bytes+size
+	time.AfterFunc(maxAge, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.bytes -= size
+		if p.shared[key] == pg {
+			delete(p.shared, key)
+		}
+	})
 }

@@ -178,10 +178,10 @@ func (s *Server) unmet(r *replica) []Checks {
 	if texts := r.Status.LeftOut; len(texts) > 0 {
 		all = append(all, Checks{Title: "Left out of /metrics", NotOK: mapped(texts, func(text string) target.Check { return target.Failed("series", text, "") })})
 	}
-	if differs := s.pages.differences.ofTarget(r.Key()); len(differs) > 0 {
+	if differs := s.pages.differencesOf(r.Key()); len(differs) > 0 {
 		all = append(all, Checks{
 			Title: "Families that other targets describe differently",
-			NotOK: mapped(differs, func(d difference) target.Check { return target.Failed(d.Family, d.In+": "+d.Says, "") }),
+			NotOK: mapped(differs, func(d difference) target.Check { return target.Failed(d.Family, d.In+": "+d.Value, "") }),
 		})
 	}
 	return all

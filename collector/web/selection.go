@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -32,11 +31,6 @@ func tidy(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// key is equal for equal selections.
-func (q *query) key() string {
-	return fmt.Sprintf("%q", [][]string{q.targets, q.pools, q.names})
 }
 
 // whole reports whether all replicas are selected.

@@ -10,11 +10,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
@@ -149,39 +149,36 @@ func (s *Server) Close() {
 // refused, and answers that have begun may take ten seconds to finish, which Run waits for.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
-	file, handler := s.opts.WebConfigFile, s.requireUsers(s.Handler())
-	flags := &toolkit.FlagConfig{WebConfigFile: &file}
-	failed := make(chan error, len(s.listeners)+1)
-	servers := make([]*http.Server, len(s.listeners))
-	var running sync.WaitGroup
-	historyCtx, stopHistory := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopHistory()
-	running.Go(func() { s.history.Follow(historyCtx) })
-	if s.health != nil {
-		running.Go(func() {
-			if err := s.health.serve(); err != nil {
-				failed <- fmt.Errorf("serve gRPC health at %s: %w", s.health.listener.Addr(), err)
-			}
-		})
-	}
-	for i, l := range s.listeners {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		s.history.Follow(ctx)
+		return nil
+	})
+	handler := s.requireUsers(s.Handler())
+	for _, l := range s.listeners {
 		server := s.newHTTPServer(handler) // One per listener, as the toolkit wraps the handler in place.
-		servers[i] = server
-		running.Go(func() {
-			if err := toolkit.Serve(listener{l, s.connections}, server, flags, s.logger); !errors.Is(err, http.ErrServerClosed) {
-				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
+		group.Go(func() error {
+			err := toolkit.Serve(listener{l, s.connections}, server, &toolkit.FlagConfig{WebConfigFile: &s.opts.WebConfigFile}, s.logger)
+			if errors.Is(err, http.ErrServerClosed) {
+				return nil
 			}
+			return fmt.Errorf("serve %s: %w", l.Addr(), err)
+		})
+		group.Go(func() error {
+			<-ctx.Done()
+			s.drain(context.WithoutCancel(ctx), server)
+			return nil
 		})
 	}
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-failed:
+	if s.health != nil {
+		group.Go(s.health.serve)
+		group.Go(func() error {
+			<-ctx.Done()
+			s.health.close()
+			return nil
+		})
 	}
-	s.drain(ctx, servers)
-	stopHistory()
-	running.Wait()
-	return err
+	return group.Wait()
 }
 
 // newHTTPServer returns a server with all limits. Without TLS it speaks HTTP/1.1 only.
@@ -199,21 +196,12 @@ func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 }
 
 // drain lets answers finish, and closes the connections of those that do not in time.
-func (s *Server) drain(ctx context.Context, servers []*http.Server) {
+func (s *Server) drain(ctx context.Context, server *http.Server) {
 	s.draining.Store(true)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	var closing sync.WaitGroup
-	if s.health != nil {
-		s.health.close()
+	if err := server.Shutdown(ctx); err != nil {
+		s.logger.Warn("Answers did not finish in time and were cut off", "err", err)
+		_ = server.Close()
 	}
-	for _, server := range servers {
-		closing.Go(func() {
-			if err := server.Shutdown(ctx); err != nil {
-				s.logger.Warn("Answers did not finish in time and were cut off", "err", err)
-				_ = server.Close()
-			}
-		})
-	}
-	closing.Wait()
 }

@@ -75,7 +75,7 @@ func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request, f filter) 
 		doc.Summary[string(r.Status.Health)]++
 		if r.matches(&f) {
 			state := NewTargetState(slot)
-			state.Differs = s.pages.differences.ofTarget(r.Key())
+			state.Differs = s.pages.differencesOf(r.Key())
 			doc.Targets = append(doc.Targets, state)
 		}
 	}
