@@ -8,8 +8,7 @@ import (
 )
 
 // Answers are the last answers of the API of one server. Health and Facts are nil before the
-// first answer, and hold only what counts; see [Answers.Reconcile]. What they point to is
-// immutable.
+// first answer, and hold only what counts; see [Answers.Reconcile].
 type Answers struct {
 	Health     *Health
 	Facts      *engine.Facts
@@ -21,9 +20,9 @@ type Answers struct {
 	// was reconciled last.
 	allFacts            *engine.Facts
 	lastHealth, counted *Health
-	// agreement is whether page and answers are of one server, as far as they have shown,
-	// contradictions how often in a row answers have denied that since; uncompared is true
-	// while answers have not been compared with the page.
+	// agreement is whether page and answers are of one server, contradictions how often in a
+	// row answers have denied that since; uncompared is true while answers have not been
+	// compared with the page.
 	agreement      engine.Trust
 	contradictions int
 	uncompared     bool
@@ -41,9 +40,8 @@ func (a *Answers) Distrust() {
 	}
 }
 
-// KeepRounds is for how many rounds of requests the facts of a server are kept that may
-// have been replaced and does not answer.
-const KeepRounds = 10
+// keepRounds limits how long the facts of a distrusted server that does not answer are kept.
+const keepRounds = 10
 
 // AddFacts takes over the facts of a complete round, given the interval between two. Facts
 // that were not answered are kept from earlier rounds; once another server may have taken
@@ -53,7 +51,7 @@ func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
 	switch {
 	case facts.EngineVersion != "":
 		a.distrusted = time.Time{}
-	case !a.distrusted.IsZero() && time.Since(a.distrusted) > KeepRounds*interval:
+	case !a.distrusted.IsZero() && time.Since(a.distrusted) > keepRounds*interval:
 		previous = nil
 	}
 	a.uncompared = true
@@ -68,7 +66,6 @@ func (a *Answers) AddPartialFacts(facts engine.Facts) {
 	a.setFacts(facts.WithEarlier(a.allFacts))
 }
 
-// setFacts replaces the facts unless they are equal.
 func (a *Answers) setFacts(next *engine.Facts) {
 	if !next.Equal(a.allFacts) {
 		a.allFacts = next
@@ -139,12 +136,10 @@ func (a *Answers) Reconcile(p *Endpoint, page *engine.Page) {
 	}
 }
 
-// maxContradictions is how many rounds of answers in a row have to be of other models than
-// the page until an API that agreed with it is another server's: models are loaded and
-// unloaded between two requests.
+// maxContradictions is the number of rounds of answers in a row with other models than the page
+// that show another server: models are loaded and unloaded between two requests.
 const maxContradictions = 2
 
-// compare compares the answers with a page.
 func (a *Answers) compare(e engine.Engine, page *engine.Page) {
 	agreement := engine.Agree(e, page, a.allFacts)
 	switch {
@@ -161,7 +156,6 @@ func (a *Answers) compare(e engine.Engine, page *engine.Page) {
 	a.uncompared = false
 }
 
-// confirmed reports whether the address is the server's API.
 func (a *Answers) confirmed(p *Endpoint, page *engine.Page) bool {
 	return a.agreement == engine.TrustYes || a.agreement == engine.TrustUnknown &&
 		(p.Certain || page == nil && engine.Agree(p.Engine, nil, a.allFacts) == engine.TrustYes)
@@ -192,10 +186,8 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	}
 }
 
-// adviceLocation is the way out where an API is not where it is expected.
 const adviceLocation = "; set api_port or api_path"
 
-// whyUnconfirmed tells people why an answer about health does not count.
 func (a *Answers) whyUnconfirmed(p *Endpoint) string {
 	if a.agreement == engine.TrustNo {
 		return "what answers at " + p.Base + " is of another kind, or has other models than the page" + adviceLocation

@@ -40,7 +40,6 @@ func (p *Endpoint) URL() string {
 	return p.Base
 }
 
-// brief uses connections that are not kept.
 type brief struct{ scrape.Scraper }
 
 // Do implements engine.Client.
@@ -60,17 +59,16 @@ func (p *Endpoint) KeepAlive() bool {
 	return p.Base == root || strings.HasPrefix(p.Base, root+"/")
 }
 
-// asker returns what sends the requests.
-func (p *Endpoint) asker() engine.Client {
+func (p *Endpoint) client() engine.Client {
 	if p.KeepAlive() {
 		return p.Scraper
 	}
-	return p.briefAsker()
+	return p.briefClient()
 }
 
-// briefAsker returns what sends requests that are not made at each interval: connections
-// that are kept for them would be most of the memory of a target.
-func (p *Endpoint) briefAsker() engine.Client { return brief{p.Scraper} }
+// briefClient sends requests that are not made at each interval: connections that are kept for
+// them would be most of the memory of a target.
+func (p *Endpoint) briefClient() engine.Client { return brief{p.Scraper} }
 
 // Base returns the base URL of an API at an address, over gRPC or not; scheme is http or
 // https.

@@ -23,16 +23,15 @@ type Health struct {
 func (p *Endpoint) Health(ctx context.Context) Health {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
-	asker := p.asker()
+	client := p.client()
 	if p.ReadyURL() != "" {
-		asker = p.briefAsker()
+		client = p.briefClient()
 	}
-	return p.health(ctx, asker, time.Now())
+	return p.health(ctx, client, time.Now())
 }
 
-// health requests the whole health, as part of what began at start.
-func (p *Endpoint) health(ctx context.Context, asker engine.Client, start time.Time) Health {
-	h := Health{Health: p.Engine.Health(ctx, asker, p.Base)}
+func (p *Endpoint) health(ctx context.Context, client engine.Client, start time.Time) Health {
+	h := Health{Health: p.Engine.Health(ctx, client, p.Base)}
 	h.Duration = time.Since(start)
 	return h
 }
@@ -52,11 +51,11 @@ func (p *Endpoint) Recheck(ctx context.Context, previous *Health) Health {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	start := time.Now()
-	asker := engine.Memoize(p.asker())
-	if status, _, _, err := asker.Do(ctx, http.MethodGet, p.ReadyURL(), nil, maxReadyAnswer); err == nil && status == http.StatusOK {
+	client := engine.Memoize(p.client())
+	if status, _, _, err := client.Do(ctx, http.MethodGet, p.ReadyURL(), nil, maxReadyAnswer); err == nil && status == http.StatusOK {
 		return previous.Repeat(time.Since(start))
 	}
-	return p.health(ctx, asker, start)
+	return p.health(ctx, client, start)
 }
 
 // Repeat returns the same answer with another duration.
@@ -66,5 +65,4 @@ func (h *Health) Repeat(duration time.Duration) Health {
 	return repeated
 }
 
-// maxReadyAnswer limits the answer to whether a server is ready.
 const maxReadyAnswer = 1 << 20

@@ -27,7 +27,7 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	build := buildVersion(engineDir)
-	facts := p.Engine.Ask(ctx, p.briefAsker(), p.Base, func(facts engine.Facts) {
+	facts := p.Engine.Ask(ctx, p.briefClient(), p.Base, func(facts engine.Facts) {
 		facts.BuildVersion = build
 		early(facts)
 	})
@@ -41,19 +41,17 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 	return Identity{facts, from}
 }
 
-// answered reports whether an API of the kind answered.
 func answered(f *engine.Facts) bool { return f.Confirmed || f.Listed }
 
 // pageless requests versions and models unless the API has a page next to it: that would be
 // another server's.
 func (p *Endpoint) pageless(ctx context.Context) engine.Facts {
-	if engine.HasPage(ctx, p.briefAsker(), p.Engine, p.Base) {
+	if engine.HasPage(ctx, p.briefClient(), p.Engine, p.Base) {
 		return engine.Facts{}
 	}
-	return p.Engine.Ask(ctx, p.briefAsker(), p.Base, nil)
+	return p.Engine.Ask(ctx, p.briefClient(), p.Base, nil)
 }
 
-// maxBuildConfig limits an engine's config.json.
 const maxBuildConfig = 4 << 20
 
 // buildVersion returns the version of TensorRT-LLM that built the engine in a folder, from

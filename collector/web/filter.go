@@ -11,7 +11,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 )
 
-// filter selects replicas of the fleet.
 type filter struct {
 	// State is a state or a severity, Pool the id of a pool, Text a part of what is shown of a
 	// replica.
@@ -37,7 +36,6 @@ func readFilter(values url.Values) (filter, error) {
 	return f, nil
 }
 
-// filtered passes the filter of the query to a page.
 func filtered(serve func(http.ResponseWriter, *http.Request, filter)) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept")
@@ -64,7 +62,6 @@ func (filter) States() []string {
 // Active reports whether the filter selects or sorts.
 func (f filter) Active() bool { return f.State != "" || f.Pool != "" || f.Text != "" || f.Sort != "" }
 
-// apply returns the replicas that the filter selects.
 func (f *filter) apply(all []*replica) []*replica {
 	if !f.Active() {
 		return all
@@ -72,14 +69,12 @@ func (f *filter) apply(all []*replica) []*replica {
 	return slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(f) })
 }
 
-// sort sorts replicas by the column.
 func (f *filter) sort(all []*replica) {
 	if order := Largest(f.Sort); order != nil {
 		slices.SortStableFunc(all, func(a, b *replica) int { return order(&a.Replica, &b.Replica) })
 	}
 }
 
-// link returns the query of the filter, relative to the page.
 func (f filter) link() string {
 	values := url.Values{}
 	for name, value := range map[string]string{"state": f.State, "pool": f.Pool, "q": f.Text, "sort": f.Sort} {
@@ -99,7 +94,6 @@ func (f filter) SortLink(column string) string {
 	return f.link()
 }
 
-// pageLink returns the query of another page of rows.
 func (f filter) pageLink(from int) string {
 	f.From = from
 	return f.link()

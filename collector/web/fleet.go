@@ -20,7 +20,6 @@ const (
 	maxPoolRows     = 15
 	healthyPoolRows = 5
 	manyPools       = 8
-	maxListedPools  = 1000
 	// searchableReplicas is the number of replicas above which the page has a search form.
 	searchableReplicas = 15
 )
@@ -40,7 +39,6 @@ type Fleet struct {
 // Fleet returns the state of all replicas.
 func (s *Server) Fleet() *Fleet { return s.fleetView(filter{}, time.Now()).document() }
 
-// fleetView is the page of the fleet.
 type fleetView struct {
 	frame
 
@@ -58,20 +56,18 @@ type fleetView struct {
 	Total, Found int
 	// Pools are all pools with selected replicas, on HTML pages those that are shown with rows.
 	Pools []*poolView
-	// OtherPools are shown without rows, MoreOtherPools counts the pools that are left out.
-	OtherPools     []*poolView
-	MoreOtherPools int
+	// OtherPools are shown without rows.
+	OtherPools []*poolView
 	// Previous and Next link to the other rows.
 	Previous, Next string
 	Refresh        int
 	// Scrapes shows columns about scrapes, and Sources what discovery found, on /targets.
 	Scrapes bool
-	Sources []*target.PoolDiscovery
+	Sources []target.PoolDiscovery
 
 	selected []*replica
 }
 
-// serveFleet shows the verdict, the problems and all pools, as HTML or JSON.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request, f filter) {
 	v := s.fleetView(f, time.Now())
 	if wantsJSON(r) {
@@ -102,7 +98,6 @@ func (s *Server) readFleet(now time.Time) (all []*replica, byPool map[string][]*
 	return all, byPool
 }
 
-// fleetView returns the replicas that a filter selects, with the verdict on all of them.
 func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	all, byPool := s.readFleet(now)
 	v := &fleetView{
@@ -152,9 +147,6 @@ func (v *fleetView) layOut(past *history.History) {
 	var shown []*replica
 	for _, p := range v.Pools {
 		shown = append(shown, p.Rows...)
-	}
-	if more := len(v.OtherPools) - maxListedPools; more > 0 {
-		v.OtherPools, v.MoreOtherPools = v.OtherPools[:maxListedPools], more
 	}
 	drawSparks(shown, past)
 }

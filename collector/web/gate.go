@@ -14,10 +14,6 @@ const (
 	// patience is how long a client may take to read an answer before it counts as slow. When
 	// slow clients hold too much memory, the oldest answers are cut off.
 	patience = 250 * time.Millisecond
-	// grace is the minimum age of an answer that is cut off when too many are being written.
-	grace = patience / 5
-	// writersPerSlot limits the answers being written as a multiple of concurrent requests.
-	writersPerSlot = 8
 	// maxWait is how long a request waits for a slot: most of the timeout of a scrape at the
 	// shortest intervals in use.
 	maxWait = 3 * time.Second
@@ -35,66 +31,46 @@ type gate struct {
 
 	mu sync.Mutex
 	// writers are the answers being written, the oldest first.
-	writers []*admission
+	writers []*answer
 }
 
 func newGate(slots int) *gate { return &gate{slots: make(chan struct{}, slots)} }
 
-// admission is an admitted request.
-type admission struct {
-	gate *gate
-	// writing reports that the slot was released, at time since; cut makes writes of the answer,
-	// which has that many bytes, fail.
-	writing bool
-	since   time.Time
-	bytes   int64
-	cut     func()
-	slow    *time.Timer
-}
-
-// enter waits for a slot. It returns nil when none is free within maxWait, or when too many
-// requests wait or too many answers are being written.
-func (g *gate) enter(ctx context.Context) *admission {
-	g.mu.Lock()
-	full := len(g.writers) >= writersPerSlot*cap(g.slots) && !g.cutOldest(grace)
-	g.mu.Unlock()
+// enter waits for a slot. It returns false when none is free within maxWait, or when too many
+// requests wait.
+func (g *gate) enter(ctx context.Context) bool {
 	defer g.waiting.Add(-1)
-	if waiting := g.waiting.Add(1); full || waiting > int64(connectionsPerSlot*cap(g.slots)) {
-		return nil
+	if g.waiting.Add(1) > int64(connectionsPerSlot*cap(g.slots)) {
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	select {
 	case g.slots <- struct{}{}:
-		return &admission{gate: g}
+		return true
 	case <-ctx.Done():
-		return nil
+		return false
 	}
 }
 
-// write releases the slot when only writing the answer remains.
-func (a *admission) write(bytes int64, cut func()) {
-	if a.writing {
-		return
-	}
-	a.writing, a.since, a.bytes, a.cut = true, time.Now(), bytes, cut
-	g := a.gate
+// write releases the slot of an answer when only writing it remains.
+func (g *gate) write(a *answer) {
+	a.since, a.slow = time.Now(), time.AfterFunc(patience, g.trim)
 	g.mu.Lock()
 	g.writers = append(g.writers, a)
 	g.mu.Unlock()
-	a.slow = time.AfterFunc(patience, g.trim)
 	<-g.slots
 }
 
-func (a *admission) leave() {
-	if !a.writing {
-		<-a.gate.slots
+func (g *gate) leave(a *answer) {
+	if a.slow == nil {
+		<-g.slots
 		return
 	}
 	a.slow.Stop()
-	a.gate.mu.Lock()
-	defer a.gate.mu.Unlock()
-	a.gate.writers = slices.DeleteFunc(a.gate.writers, func(o *admission) bool { return o == a })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.writers = slices.DeleteFunc(g.writers, func(o *answer) bool { return o == a })
 }
 
 // trim cuts off the oldest answers to slow clients while all together hold too much memory.
@@ -106,34 +82,25 @@ func (g *gate) trim() {
 		for _, w := range g.writers {
 			held += w.bytes
 		}
-		if held <= sharedMemory() || !g.cutOldest(patience) {
+		if held <= sharedMemory() || time.Since(g.writers[0].since) < patience {
 			return
 		}
+		g.writers[0].cut()
+		g.writers = slices.Delete(g.writers, 0, 1)
 	}
 }
 
 // sharedMemory returns how many bytes answers to slow clients, and shared pages, may have each.
 func sharedMemory() int64 { return min(max(debug.SetMemoryLimit(-1)/memoryShare, minMemory), maxMemory) }
 
-// cutOldest cuts off the oldest answer if it has that age, and reports whether it has.
-func (g *gate) cutOldest(age time.Duration) bool {
-	if len(g.writers) == 0 || time.Since(g.writers[0].since) < age {
-		return false
-	}
-	g.writers[0].cut()
-	g.writers = slices.Delete(g.writers, 0, 1)
-	return true
-}
-
-// gated serves a route with a slot of the gate.
 func (s *Server) gated(w *answer, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
-	w.admission = s.gate.enter(r.Context())
-	if w.admission == nil {
+	if !s.gate.enter(r.Context()) {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "Too many requests at once; try again in a second", http.StatusServiceUnavailable)
 		return
 	}
-	defer w.admission.leave()
+	w.gate = s.gate
+	defer s.gate.leave(w)
 	serve(w, r)
 	if r.Method != http.MethodHead && w.Header().Get("Content-Length") != "" {
 		w.flush()

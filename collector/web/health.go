@@ -50,7 +50,6 @@ func newHealthServer(s *Server, l net.Listener) *healthServer {
 	return h
 }
 
-// serve serves until close is called.
 func (h *healthServer) serve() error {
 	err := h.grpc.Serve(h.listener)
 	if err == nil || errors.Is(err, grpc.ErrServerStopped) {
@@ -129,7 +128,6 @@ func (h *healthServer) judge(ctx context.Context, service string) (serving healt
 	return healthpb.HealthCheckResponse_NOT_SERVING, true, text
 }
 
-// authority returns the host that a call names.
 func authority(ctx context.Context) string {
 	sent, _ := metadata.FromIncomingContext(ctx)
 	if all := sent.Get(":authority"); len(all) > 0 {

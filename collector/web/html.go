@@ -12,7 +12,6 @@ import (
 //go:embed templates
 var assets embed.FS
 
-// frame is what every HTML page needs.
 type frame struct {
 	Title     string
 	Version   string
@@ -47,7 +46,6 @@ func (v *frame) Ago(t time.Time) string {
 	return age(d) + " ago"
 }
 
-// serveAsset serves an embedded file.
 func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		text, _ := assets.ReadFile("templates/" + name)

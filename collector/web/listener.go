@@ -39,7 +39,6 @@ type connection struct {
 // busy is longer than any process runs.
 const busy = int64(math.MaxInt64 / 2)
 
-// listener accepts limited connections.
 type listener struct {
 	net.Listener
 	*connections
@@ -75,7 +74,6 @@ func (a *connections) admit(conn net.Conn) *connection {
 	return admitted
 }
 
-// setRank records a read or a write.
 func (c *connection) setRank(offset int64) { c.rank.Store(int64(time.Since(c.all.start)) + offset) }
 
 func (c *connection) Read(into []byte) (int, error) {

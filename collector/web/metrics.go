@@ -9,7 +9,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
-// metrics are the server's own metrics.
 type metrics struct {
 	requests  *prometheus.CounterVec
 	aborted   prometheus.Counter
@@ -37,7 +36,6 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// merged records what the targets of the whole page disagree about.
 func (m *metrics) merged(s exposition.MergeStats) {
 	m.conflicts.WithLabelValues(exposition.ConflictHelp).Set(float64(s.HelpConflicts))
 	m.conflicts.WithLabelValues(exposition.ConflictType).Set(float64(s.TypeConflicts))

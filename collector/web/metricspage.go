@@ -42,7 +42,6 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream writes a page without compression directly from the blocks.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *query, o *offer) {
 	plan := s.pages.plan(q)
 	format := o.format(plan.layout)

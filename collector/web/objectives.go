@@ -23,7 +23,6 @@ type Objective struct {
 	Runbook  string `json:"runbook,omitempty"`
 }
 
-// objectives measures the objectives of a pool.
 func (s *Server) objectives(configured []Objective, all []*replica) []Objective {
 	return mapped(configured, func(o Objective) Objective {
 		counts, measured := poolCounts(all, o.Name)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// origins returns all labels that the exporter adds.
+// origins returns the labels that the exporter adds.
 func origins(r *replica) []Origin {
 	all := []Origin{
 		{"pool_id", r.PoolID, "pool_id of the pool in the configuration, or label pool_id of the target"},
@@ -39,17 +39,15 @@ func origins(r *replica) []Origin {
 
 func engineOrigin(r *replica) Origin {
 	detected := ifKnown(r.Status.DetectedEngine)
-	if !r.Target.Auto() {
-		from := "engine of the pool, or label engine of the target"
-		if detected != "" && detected != r.Target.Engine {
-			from += "; its page is that of " + detected
-		}
-		return Origin{"engine", r.Target.Engine, from}
-	}
-	if detected == "" {
+	switch {
+	case r.Target.Auto() && detected == "":
 		return Origin{"engine", unknown, "the server has not been recognised yet"}
+	case r.Target.Auto():
+		return Origin{"engine", detected, "recognised by the server's page and API"}
+	case detected != "" && detected != r.Target.Engine:
+		return Origin{"engine", r.Target.Engine, "engine of the pool, or label engine of the target; its page is that of " + detected}
 	}
-	return Origin{"engine", detected, "recognised by the server's page and API"}
+	return Origin{"engine", r.Target.Engine, "engine of the pool, or label engine of the target"}
 }
 
 func versionOrigin(r *replica) Origin {
@@ -63,17 +61,16 @@ func versionOrigin(r *replica) Origin {
 }
 
 func libraryOrigin(r *replica) Origin {
-	from := map[string]string{
+	if ifKnown(r.Status.TRTLLMVersion) == "" {
+		return Origin{"trtllm_version", unknown, "no source reports it: set trtllm_version"}
+	}
+	return Origin{"trtllm_version", r.Status.TRTLLMVersion, map[string]string{
 		"config":              "trtllm_version of the pool, or label of the target",
 		"version_endpoint":    "answer of the server's API",
 		"model_parameter":     "parameter of a model's configuration",
 		"metrics_page":        "its own page",
 		"compatibility_table": "the release of Triton, by the compatibility table of the exporter",
-	}[r.Status.VersionSource]
-	if ifKnown(r.Status.TRTLLMVersion) == "" {
-		return Origin{"trtllm_version", unknown, "no source reports it: set trtllm_version"}
-	}
-	return Origin{"trtllm_version", r.Status.TRTLLMVersion, cmp.Or(from, strings.ReplaceAll(r.Status.VersionSource, "_", " "))}
+	}[r.Status.VersionSource]}
 }
 
 // commands returns commands that repeat the scrape, without secrets.
@@ -103,7 +100,6 @@ func (s *Server) commands(r *replica) []Command {
 	}
 }
 
-// quoted quotes a word for a shell.
 func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

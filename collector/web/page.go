@@ -14,7 +14,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// pages builds the pages of all selections, and shares compressed ones.
 type pages struct {
 	store   *snapshot.Store
 	own     *ownPage
@@ -107,14 +106,12 @@ func (p *pages) build(q *query, o *offer) (*page, error) {
 	return pg, err
 }
 
-// observe records the length of the whole page.
 func (p *pages) observe(q *query, length int64) {
 	if q.all() {
 		p.metrics.pageBytes.Set(float64(length))
 	}
 }
 
-// pageOverhead approximates the memory of a page besides its body.
 const pageOverhead = 1 << 10
 
 // share keeps a page until it is too old, if there is memory for it. After that only its readers

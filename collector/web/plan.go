@@ -44,7 +44,7 @@ func (p *pages) merge(m *exposition.Merger, q *query, targets []*exposition.Bloc
 	return pl
 }
 
-// owner returns the target of a block; empty for the exporter's own block.
+// owner returns the target of a block; empty for the exporter itself.
 func (pl *pagePlan) owner(block int) (pool, replica string) {
 	lset := pl.blocks[block].Shape().Labels(0)
 	return lset.Get("pool_id"), lset.Get("replica_id")
@@ -66,7 +66,6 @@ func newDifference(c *exposition.Conflict) difference {
 	return difference{c.Family, c.Kind, c.Value}
 }
 
-// differences holds how targets differ from the last plan of the whole page, by their keys.
 type differences struct {
 	layout   *exposition.Layout
 	stats    exposition.MergeStats
@@ -94,7 +93,6 @@ func (d *differences) update(pl *pagePlan) bool {
 	return d.stats != before
 }
 
-// maxLoggedDifferences limits the differences that are logged for one page.
 const maxLoggedDifferences = 10
 
 // logDifferences logs which targets describe a family differently from the page.

@@ -80,7 +80,6 @@ func newPoolView(id string, all []*replica) *poolView {
 
 func waiting(f *history.Figures) *float64 { return f.Waiting }
 
-// poolSum adds a figure of the replicas of a pool.
 func poolSum(all []*replica, figure func(f *history.Figures) *float64) sum {
 	var s sum
 	for _, r := range tier(all, func(r *replica) bool { return figure(&r.Figures) != nil }) {

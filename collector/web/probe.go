@@ -42,7 +42,6 @@ const (
 // readinessTimeout bounds the server's own answer; it is shorter than the timeouts of probes.
 const readinessTimeout = time.Second
 
-// serveProbe answers a probe of a kubelet or a load balancer.
 func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request) {
 	status, text := s.probe(r.Context(), r.URL.EscapedPath(), r.Host)
 	writeLine(w, status, text)

@@ -14,10 +14,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// maxProblems limits the list of problems; filters lead to the others.
 const maxProblems = 12
 
-// problem is what is wrong with one replica, or with several in the same way.
 type problem struct {
 	*replica
 

@@ -9,7 +9,6 @@ import (
 // NoValue stands for an unknown number, which is never shown as 0.
 const NoValue = "–"
 
-// sum is the sum of a number of several replicas.
 type sum struct {
 	value *float64
 	// partial reports that some of the numbers are unknown.
@@ -98,7 +97,6 @@ func age(d time.Duration) string {
 	return strconv.Itoa(int(d.Hours()/24)) + " d"
 }
 
-// plural formats a count with its noun.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -114,10 +114,8 @@ func (r *replica) Kind() string {
 	return r.Engine
 }
 
-// release returns the versions of the replica as one text; empty if none is known.
 func (r *replica) release() string { return strings.TrimSpace(r.Version + " " + r.TRTLLM) }
 
-// ifKnown returns a version or a kind, empty for "unknown".
 func ifKnown(value string) string {
 	if value == unknown {
 		return ""
@@ -141,7 +139,6 @@ func (r *replica) matches(f *filter) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), word) })
 }
 
-// compareReplicas sorts the worst first, then by name.
 func compareReplicas(a, b *replica) int {
 	return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(stateRank(a.State), stateRank(b.State)),
 		strings.Compare(a.sortKey, b.sortKey))

@@ -162,29 +162,20 @@ func (s *Server) unmet(r *replica) []Checks {
 	var all []Checks
 	for _, list := range r.Status.Checks {
 		title := titles[list.Name]
-		c := Checks{Title: cmp.Or(title[0], list.Name)}
-		for _, check := range list.Checks {
-			if !check.OK {
-				c.NotOK = append(c.NotOK, check)
-			}
-		}
+		c := Checks{Title: cmp.Or(title[0], list.Name), NotOK: slices.DeleteFunc(slices.Clone(list.Checks), func(c target.Check) bool { return c.OK })}
 		if met := len(list.Checks) - len(c.NotOK); met > 0 {
 			c.Others = plural(met, title[1], title[2])
 		}
-		if len(c.NotOK) > 0 {
-			all = append(all, c)
-		}
+		all = append(all, c)
 	}
-	if texts := r.Status.LeftOut; len(texts) > 0 {
-		all = append(all, Checks{Title: "Left out of /metrics", NotOK: mapped(texts, func(text string) target.Check { return target.Failed("series", text, "") })})
-	}
-	if differs := s.pages.differencesOf(r.Key()); len(differs) > 0 {
-		all = append(all, Checks{
+	all = append(all,
+		Checks{Title: "Left out of /metrics", NotOK: mapped(r.Status.LeftOut, func(text string) target.Check { return target.Failed("series", text, "") })},
+		Checks{
 			Title: "Families that other targets describe differently",
-			NotOK: mapped(differs, func(d difference) target.Check { return target.Failed(d.Family, d.In+": "+d.Value, "") }),
-		})
-	}
-	return all
+			NotOK: mapped(s.pages.differencesOf(r.Key()), func(d difference) target.Check { return target.Failed(d.Family, d.In+": "+d.Value, "") }),
+		},
+	)
+	return slices.DeleteFunc(all, func(c Checks) bool { return len(c.NotOK) == 0 })
 }
 
 // kubectlExec and kubectl match commands of the runbook that need a pod.

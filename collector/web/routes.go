@@ -16,7 +16,6 @@ import (
 const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// route is one path.
 type route struct {
 	methods []string
 	// gated routes need a slot of the gate.
@@ -74,7 +73,6 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// dispatch serves a request if the route accepts it.
 func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 	if len(found.methods) > 0 && !slices.Contains(found.methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(found.methods, ", "))
@@ -122,13 +120,16 @@ func (s *Server) finish(w *answer, r *http.Request, path string) {
 type answer struct {
 	http.ResponseWriter
 
-	// admission is nil on routes that are not gated.
-	admission *admission
-	status    int
-	err       error
+	// gate is nil on routes that are not gated. The slot is released with the first byte, at time
+	// since; bytes is the length of the answer, 0 for small ones.
+	gate   *gate
+	since  time.Time
+	bytes  int64
+	slow   *time.Timer
+	status int
+	err    error
 }
 
-// cut makes writes fail at once.
 func (a *answer) cut() {
 	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now())
 }
@@ -144,10 +145,9 @@ func (a *answer) WriteHeader(status int) {
 
 // Write releases the slot of the gate, and records the first error.
 func (a *answer) Write(p []byte) (int, error) {
-	if a.admission != nil {
-		// Only small answers have no length.
-		length, _ := strconv.ParseInt(a.Header().Get("Content-Length"), 10, 64)
-		a.admission.write(length, a.cut)
+	if a.gate != nil && a.slow == nil {
+		a.bytes, _ = strconv.ParseInt(a.Header().Get("Content-Length"), 10, 64)
+		a.gate.write(a)
 	}
 	if a.status == 0 {
 		a.status = http.StatusOK
@@ -161,7 +161,6 @@ func (a *answer) Write(p []byte) (int, error) {
 // answer left. The answer must have a length.
 func (a *answer) flush() { a.record(http.NewResponseController(a.ResponseWriter).Flush()) }
 
-// record keeps the first error.
 func (a *answer) record(err error) {
 	if a.err == nil && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrNotSupported) {
 		a.err = err

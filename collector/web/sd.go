@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// group is an entry of Prometheus' HTTP service discovery.
 type group struct {
 	Targets []string          `json:"targets"`
 	Labels  map[string]string `json:"labels"`
@@ -34,7 +33,6 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, groups)
 }
 
-// baseURL returns the address at which the client reached this process.
 func (s *Server) baseURL(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + s.host(r)
@@ -59,7 +57,6 @@ func (s *Server) host(r *http.Request) string {
 	return s.Addr()
 }
 
-// targetLabels returns the labels by which Prometheus scrapes one part of /metrics.
 func targetLabels(scheme, key, instance string) map[string]string {
 	return map[string]string{
 		"__scheme__":       scheme,

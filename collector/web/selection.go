@@ -1,7 +1,6 @@
 package web
 
 import (
-	"maps"
 	"net/url"
 	"slices"
 
@@ -26,17 +25,14 @@ func readQuery(values url.Values) query {
 	}
 }
 
-// tidy returns a sorted copy without duplicates.
 func tidy(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// whole reports whether all replicas are selected.
 func (q *query) whole() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
 
-// all reports whether the whole page is selected.
 func (q *query) all() bool { return q.whole() && len(q.names) == 0 }
 
 // own reports whether the exporter's own series are selected. Pages of replicas or pools leave them
@@ -54,7 +50,6 @@ func (q *query) filter() func(*target.Target) bool {
 	}
 }
 
-// only returns a predicate of the selected families; nil selects all.
 func (q *query) only() func(name string) bool {
 	if len(q.names) == 0 {
 		return nil
@@ -73,14 +68,13 @@ func (q *query) unknownPool(store *snapshot.Store, configured func() map[string]
 	if len(q.pools) == 0 {
 		return "", false
 	}
-	pools := slices.Collect(maps.Keys(configured()))
-	for _, slot := range store.Slots() {
-		pools = append(pools, slot.Target().PoolID)
-	}
-	return firstFunc(q.pools, func(id string) bool { return !slices.Contains(pools, id) })
+	pools := configured()
+	return firstFunc(q.pools, func(id string) bool {
+		_, known := pools[id]
+		return !known && !slices.ContainsFunc(store.Slots(), func(s *snapshot.Slot) bool { return s.Target().PoolID == id })
+	})
 }
 
-// firstFunc returns the first element for which f is true.
 func firstFunc(list []string, f func(string) bool) (element string, some bool) {
 	i := slices.IndexFunc(list, f)
 	if i < 0 {

@@ -20,13 +20,10 @@ const (
 	healthy = string(assess.OK)
 )
 
-// stateReady is the state of a replica that serves.
 const stateReady = string(assess.Ready)
 
-// severities returns all severities, the worst first.
 func severities() []string { return []string{broken, look, unknown, healthy} }
 
-// severityRank sorts severities, the worst first.
 func severityRank(severity string) int { return slices.Index(severities(), severity) }
 
 // stateRank sorts the states of one severity, those that certainly serve nothing first.

@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// spark is a small graph of the last minutes of a number.
 type spark struct {
 	// Line is an SVG path in a box of Width by sparkHeight, which the page stretches.
 	Line  string

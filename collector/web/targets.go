@@ -53,7 +53,7 @@ func (t TargetState) MarshalJSON() ([]byte, error) {
 // scrape.
 type targetsDocument struct {
 	Summary  map[string]int          `json:"summary"`
-	Searches []*target.PoolDiscovery `json:"discovery,omitempty"`
+	Searches []target.PoolDiscovery `json:"discovery,omitempty"`
 	Targets  []TargetState           `json:"targets"`
 }
 

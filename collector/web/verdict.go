@@ -115,12 +115,10 @@ func newTally(all []*replica) *tally {
 	return t
 }
 
-// serves tells how many replicas serve.
 func (t *tally) serves(verb string) string {
 	return grouped(float64(t.serving)) + " of " + grouped(float64(t.total)) + " " + verb
 }
 
-// problems tells what the replicas with problems do, after a colon; empty if there are none.
 func (t *tally) problems() string {
 	if len(t.words) == 0 {
 		return ""
