@@ -19,7 +19,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-func TestTheFleetDuringAnIncident(t *testing.T) {
+func TestFleetDuringAnIncident(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.slot("new", "r0")
@@ -71,7 +71,7 @@ func TestTheFleetDuringAnIncident(t *testing.T) {
 	})
 }
 
-func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
+func TestVerdictIsOneSentence(t *testing.T) {
 	for _, c := range []struct {
 		want     string
 		tone     string
@@ -88,23 +88,15 @@ func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
 		{"3 of 3 replicas serve: 2 differ.", "look", []target.Status{mismatching(), serving(), mismatching()}},
 		{"1 of 2 replicas serve: 1 was not tried yet.", "unknown", []target.Status{{}, serving()}},
 	} {
-		t.Run(c.want, func(t *testing.T) {
-			f := newFleet(t)
-			for i, s := range c.replicas {
-				f.publish("a", strconv.Itoa(i), s, nil)
-			}
-			h := handler(t, f.options())
-
-			for _, path := range []string{"/", "/targets"} {
-				page := get(h, path, "Accept", "text/html").Body.String()
-				require.Contains(t, page, `class="tone `+c.tone+`"`, path)
-				require.Contains(t, plainText(page), c.want, path)
-			}
-		})
+		for _, path := range []string{"/", "/targets"} {
+			page := pageOf(t, path, c.replicas...)
+			require.Contains(t, page, `class="tone `+c.tone+`"`, "%s of %s", path, c.want)
+			require.Contains(t, plainText(page), c.want, path)
+		}
 	}
 }
 
-func TestWhatIsWrongIsNamedFirst(t *testing.T) {
+func TestProblemsComeFirst(t *testing.T) {
 	for _, c := range []struct {
 		name, word, runbook, reason string
 		status                      target.Status
@@ -122,30 +114,19 @@ func TestWhatIsWrongIsNamedFirst(t *testing.T) {
 		{"one that loads", "starting", "llmreplicanotup", "It loads its engine.", loading(), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFleet(t)
-			f.publish("llama", "good", serving(), busy(10))
-			f.publish("llama", "bad", c.status, busy(10))
-
-			page := get(handler(t, f.options()), "/").Body.String()
+			page := pageOf(t, "/", serving(), c.status)
 
 			problems := part(t, page, `<div id="problems">`, "</div>")
 			require.Equal(t, 1, strings.Count(problems, "<li>"))
 			require.Contains(t, problems, `>`+c.word+`</span>`)
-			require.Contains(t, problems, `<a href="replica?target=llama%2Fbad">llama / bad</a>`)
+			require.Contains(t, problems, `<a href="replica?target=a%2F1">a / 1</a>`)
 			require.Contains(t, problems, c.reason)
 			require.Contains(t, problems, `href="https://example.org/runbook.md#`+c.runbook+`"`)
-			if c.status.State != "ready" {
-				require.Contains(t, problems, "for 3 min")
-			} else {
-				require.NotContains(t, problems, "for 3 min", "it is ready for so long, not wrong")
-			}
-			if c.serves {
-				require.Contains(t, page, "2 of 2 serving: 1 ")
-			} else {
-				require.Contains(t, page, "1 of 2 serving: 1 ")
-			}
+			require.Equal(t, c.status.State != "ready", strings.Contains(problems, "for 3 min"), "one that is ready has the problem since later")
+			serve := map[bool]string{true: "2 of 2 serving: 1 ", false: "1 of 2 serving: 1 "}[c.serves]
+			require.Contains(t, page, serve)
 			require.Equal(t, 1, strings.Count(page, `"pill ok"`), "only the good one is green")
-			require.Less(t, strings.Index(page, ">bad<"), strings.Index(page, ">good<"), "the worst comes first")
+			require.Equal(t, []string{"1", "0"}, names(page), "the worst comes first")
 		})
 	}
 }
@@ -170,7 +151,7 @@ func TestUnknownNumbersAreNeitherZeroNorGreen(t *testing.T) {
 	require.NotContains(t, page, "<td><small>", "of one kind of server nobody needs the name")
 }
 
-func TestEqualErrorsAreOneProblem(t *testing.T) {
+func TestEqualProblemsAreListedOnce(t *testing.T) {
 	f := newFleet(t)
 	for i := range 30 {
 		slot, err := f.store.Add(&target.Target{
@@ -188,35 +169,26 @@ func TestEqualErrorsAreOneProblem(t *testing.T) {
 	require.Contains(t, problems, `<a href="?state=down">and 28 more</a>`)
 }
 
-func TestFurtherProblemsAreALinkAway(t *testing.T) {
+func TestMoreProblemsAreALinkAway(t *testing.T) {
 	for _, c := range []struct {
-		name         string
 		broken, look int
-		says, link   string
+		want         string
 	}{
-		{"all have room", 10, 2, "", ""},
-		{"of those that do not serve", 14, 1, "and 3 more with other reasons", "?state=broken"},
-		{"of those that need a look", 12, 2, "and 2 more with other reasons", "?state=look"},
+		{10, 2, ""},
+		{14, 1, `<a href="?state=broken">and 3 more with other reasons</a>`},
+		{12, 2, `<a href="?state=look">and 2 more with other reasons</a>`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := newFleet(t)
-			for i := range c.broken + c.look {
-				reason := strings.Repeat("x", i+1)
-				s := verdict("failing", "broken", "LLMReplicaBroken", reason)
-				if i >= c.broken {
-					s = verdict("blind", "look", "LLMReplicaUnreadable", reason)
-				}
-				f.publish("a", strconv.Itoa(i), s, nil)
+		var replicas []target.Status
+		for i := range c.broken + c.look {
+			s := verdict("failing", "broken", "LLMReplicaBroken", strings.Repeat("x", i+1))
+			if i >= c.broken {
+				s.State, s.Severity = "blind", "look"
 			}
-
-			problems := part(t, get(handler(t, f.options()), "/").Body.String(), `<div id="problems">`, "</div>")
-
-			if c.says == "" {
-				require.NotContains(t, problems, "with other reasons")
-				return
-			}
-			require.Contains(t, problems, `<a href="`+c.link+`">`+c.says+`</a>`)
-		})
+			replicas = append(replicas, s)
+		}
+		problems := part(t, pageOf(t, "/", replicas...), `<div id="problems">`, "</div>")
+		require.Contains(t, problems, c.want)
+		require.Equal(t, c.want != "", strings.Contains(problems, "with other reasons"))
 	}
 }
 
@@ -226,40 +198,29 @@ func TestVersionsThatDifferAreMarked(t *testing.T) {
 		versions []string
 		want     int
 	}{
-		{"all equal", []string{"1", "1", "1"}, 0},
-		{"one of three", []string{"1", "2", "1"}, 1},
-		{"none has a majority", []string{"1", "2"}, 2},
-		{"one that is not known differs from nothing", []string{"1", "unknown", "1"}, 0},
+		{"all equal", []string{"triton 1", "triton 1", "triton 1"}, 0},
+		{"one of three", []string{"triton 1", "triton 2", "triton 1"}, 1},
+		{"none has a majority", []string{"triton 1", "triton 2"}, 2},
+		{"an unknown one differs from nothing", []string{"triton 1", "triton unknown", "triton 1"}, 0},
+		{"the odd one of three vLLM, and of single servers none", []string{"triton 1", "vllm 2", "sglang 3", "vllm 2", "vllm 0.9"}, 1},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := newFleet(t)
-			for i, v := range c.versions {
-				s := serving()
-				s.EngineVersion, s.TRTLLMVersion = v, v
-				f.publish("a", strconv.Itoa(i), s, nil)
-			}
-			require.Equal(t, c.want, strings.Count(get(handler(t, f.options()), "/").Body.String(), ">differs<"))
-		})
-	}
-}
-
-func TestVersionsOfOtherKindsOfServersAreNotCompared(t *testing.T) {
-	f := newFleet(t)
-	for i, kind := range []string{"triton", "vllm", "sglang", "vllm", "vllm"} {
-		s := serving()
-		s.DetectedEngine, s.EngineVersion, s.TRTLLMVersion = kind, kind+"1", ""
-		if i == 4 {
-			s.EngineVersion = "0.9"
+		var replicas []target.Status
+		for _, v := range c.versions {
+			s := serving()
+			s.DetectedEngine, s.EngineVersion, _ = strings.Cut(v, " ")
+			s.TRTLLMVersion = s.EngineVersion
+			replicas = append(replicas, s)
 		}
-		f.publish("a", strconv.Itoa(i), s, nil)
+		page := pageOf(t, "/", replicas...)
+		require.Equal(t, c.want, strings.Count(page, ">differs<"), c.name)
+		if strings.Contains(page, "vllm") {
+			require.Contains(t, page, "<small>vllm</small> 0.9", "the kind of server, which the version alone does not tell")
+			require.Equal(t, 5, strings.Count(page, "<td><small>"))
+		}
 	}
-	page := get(handler(t, f.options()), "/").Body.String()
-	require.Equal(t, 1, strings.Count(page, ">differs<"), "of three vLLM the odd one, of single servers none")
-	require.Contains(t, page, "<small>vllm</small> 0.9", "a version alone does not say of what")
-	require.Equal(t, 5, strings.Count(page, "<td><small>"))
 }
 
-func TestReplicasAreSortedAsPeopleSortThem(t *testing.T) {
+func TestReplicasAreSortedByNumbersInNames(t *testing.T) {
 	f := newFleet(t)
 	for _, name := range []string{"r10", "r2", "r1", "r02", "a-3-1", "a-3-10", "a-3-9", "r"} {
 		f.publish("a", name, serving(), nil)
@@ -267,7 +228,7 @@ func TestReplicasAreSortedAsPeopleSortThem(t *testing.T) {
 	require.Equal(t, []string{"a-3-1", "a-3-9", "a-3-10", "r", "r1", "r02", "r2", "r10"}, names(get(handler(t, f.options()), "/").Body.String()))
 }
 
-func TestAFilterTakesAPartOfTheFleet(t *testing.T) {
+func TestFilterSelectsReplicas(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama", "r0", serving(), nil)
 	f.publish("llama", "r1", failing(), nil)
@@ -295,18 +256,16 @@ func TestAFilterTakesAPartOfTheFleet(t *testing.T) {
 		"from=99999999999999&state=ok":  nil,
 		"q=%3Cscript%3E&state=%22%3E%3": nil,
 	} {
-		t.Run(query, func(t *testing.T) {
-			w := get(h, "/?"+query)
-			require.Equal(t, http.StatusOK, w.Code)
-			page := w.Body.String()
-			require.Equal(t, want, names(page))
-			require.Contains(t, plainText(page), "2 of 5 replicas serve: ", "the verdict is on the whole fleet")
-			require.NotContains(t, page, "<script>")
-		})
+		w := get(h, "/?"+query)
+		require.Equal(t, http.StatusOK, w.Code, query)
+		page := w.Body.String()
+		require.Equal(t, want, names(page), query)
+		require.Contains(t, plainText(page), "2 of 5 replicas serve: ", "the verdict is on the whole fleet")
+		require.NotContains(t, page, "<script>")
 	}
 }
 
-func TestDataThatIsOldSaysSo(t *testing.T) {
+func TestOldDataIsMarked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.publish("a", "r0", serving(), nil)
@@ -321,7 +280,7 @@ func TestDataThatIsOldSaysSo(t *testing.T) {
 	})
 }
 
-func TestPagesLoadNothingFromElsewhere(t *testing.T) {
+func TestPagesLoadNothingFromOtherHosts(t *testing.T) {
 	f := newFleet(t)
 	f.publish("a", "r0", failing(), busy(1))
 	h := handler(t, f.options())
@@ -345,32 +304,23 @@ func TestPagesLoadNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-func TestAPoolWithARouterIsSummedOverOneTier(t *testing.T) {
+func TestSumsOfAPoolWithARouterAreThoseOfOneTier(t *testing.T) {
 	behind := serving()
 	behind.Worker = true
-	waits := func(n float64) *numbers { return &numbers{waiting: n, tokens: 10 * n} }
+	with := func(n float64) *numbers {
+		return &numbers{waiting: n, tokens: 10 * n, requests: 100 * n, slow: n, slowAtMost: n}
+	}
 	for _, c := range []struct {
-		says   string
 		router *numbers
 		want   float64
-	}{
-		{"what waits is what its router has", waits(8), 8},
-		{"a router that does not say so leaves it to its workers", nil, 9},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			f := newFleet(t)
-			f.publish("llama", "router", serving(), c.router)
-			f.publish("llama", "w0", behind, waits(5))
-			f.publish("llama", "w1", behind, waits(4))
-			var page struct {
-				Pools []struct {
-					Waiting *float64 `json:"waiting"`
-					Tokens  *float64 `json:"tokens_per_second"`
-				} `json:"pools"`
-			}
-			require.NoError(t, json.Unmarshal(get(handler(t, f.options()), "/?format=json").Body.Bytes(), &page))
-			require.Equal(t, c.want, *page.Pools[0].Waiting)
-			require.Equal(t, 10*c.want, *page.Pools[0].Tokens)
-		})
+	}{{with(8), 8}, {nil, 9}} { // A router without numbers leaves them to its workers.
+		f := newFleet(t)
+		f.publish("llama", "router", serving(), c.router)
+		f.publish("llama", "w0", behind, with(5))
+		f.publish("llama", "w1", behind, with(4))
+		var page web.Fleet
+		require.NoError(t, json.Unmarshal(get(handler(t, f.options()), "/?format=json").Body.Bytes(), &page))
+		require.Equal(t, c.want, *page.Pools[0].Waiting)
+		require.Equal(t, 10*c.want, *page.Pools[0].Tokens)
 	}
 }

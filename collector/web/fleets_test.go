@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -91,16 +92,14 @@ func (f *fleet) derived(key string, n *numbers) *exposition.Block {
 			family := exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}
 			series = append(series, exposition.ComputedSeries{Family: family, Labels: labels.FromStrings("model_id", "m")})
 		}
-		count := func(name string, l ...string) {
-			series = append(series, exposition.ComputedSeries{Family: exposition.Family{Name: "llm_server_slo_requests" + name, Type: model.MetricTypeCounter}, Labels: labels.FromStrings(l...)})
-		}
-		count("_total", "slo", "availability")
-		count("_total", "slo", "ttft")
-		for _, bound := range []string{"lower", "upper"} {
-			count("_bad_total", "slo", "availability", "bound", bound)
-		}
-		for _, bound := range []string{"lower", "upper"} {
-			count("_bad_total", "slo", "ttft", "bound", bound)
+		for _, l := range [][]string{
+			{"availability"}, {"ttft"}, {"availability", "bound", "lower"}, {"availability", "bound", "upper"}, {"ttft", "bound", "lower"}, {"ttft", "bound", "upper"},
+		} {
+			family := exposition.Family{Name: "llm_server_slo_requests_total", Type: model.MetricTypeCounter}
+			if len(l) > 1 {
+				family.Name = "llm_server_slo_requests_bad_total"
+			}
+			series = append(series, exposition.ComputedSeries{Family: family, Labels: labels.FromStrings(append([]string{"slo"}, l...)...)})
 		}
 		f.computed[key] = exposition.NewComputed(series, nil)
 	}
@@ -112,6 +111,16 @@ func (f *fleet) derived(key string, n *numbers) *exposition.Block {
 		b.Set(i, v)
 	}
 	return b
+}
+
+// pageOf returns the page at a path of a fleet with replicas 0, 1 and so on of pool a.
+func pageOf(t *testing.T, path string, replicas ...target.Status) string {
+	t.Helper()
+	f := newFleet(t)
+	for i, s := range replicas {
+		f.publish("a", strconv.Itoa(i), s, nil)
+	}
+	return get(handler(t, f.options()), path, "Accept", "text/html").Body.String()
 }
 
 // busy returns the numbers of a replica under load.

@@ -91,7 +91,9 @@ func (g *gate) trim() {
 }
 
 // sharedMemory returns how many bytes answers to slow clients, and shared pages, may have each.
-func sharedMemory() int64 { return min(max(debug.SetMemoryLimit(-1)/memoryShare, minMemory), maxMemory) }
+func sharedMemory() int64 {
+	return min(max(debug.SetMemoryLimit(-1)/memoryShare, minMemory), maxMemory)
+}
 
 func (s *Server) gated(w *answer, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
 	if !s.gate.enter(r.Context()) {

@@ -3,9 +3,13 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // serveMetrics answers with the page, or with the part that the query selects. The length is known
@@ -54,4 +58,84 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *query, o *off
 	if r.Method != http.MethodHead {
 		_, _ = layout.WriteText(w, plan.blocks, nil, q.only())
 	}
+}
+
+// selfTarget selects the exporter's own series. No replica has this key: keys contain a slash.
+const selfTarget = "self"
+
+// query selects a part of the page. Its lists are sorted, without duplicates.
+type query struct {
+	targets, pools, names []string
+}
+
+// readQuery parses target, pool_id and name[]; other parameters are ignored.
+func readQuery(values url.Values) query {
+	return query{
+		targets: tidy(values["target"]),
+		pools:   tidy(values["pool_id"]),
+		names:   tidy(values["name[]"]),
+	}
+}
+
+func tidy(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func (q *query) whole() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
+
+func (q *query) all() bool { return q.whole() && len(q.names) == 0 }
+
+// own reports whether the exporter's own series are selected. Pages of replicas or pools leave them
+// out, as each would repeat them.
+func (q *query) own() bool { return q.whole() || slices.Contains(q.targets, selfTarget) }
+
+// filter returns a predicate of the selected replicas; nil selects all.
+func (q *query) filter() func(*target.Target) bool {
+	if q.whole() {
+		return nil
+	}
+	return func(t *target.Target) bool {
+		return (len(q.targets) == 0 || contains(q.targets, t.Key())) &&
+			(len(q.pools) == 0 || contains(q.pools, t.PoolID))
+	}
+}
+
+func (q *query) only() func(name string) bool {
+	if len(q.names) == 0 {
+		return nil
+	}
+	return func(name string) bool { return contains(q.names, name) }
+}
+
+// unknown returns the first selected replica that does not exist; false if all do.
+func (q *query) unknown(store *snapshot.Store) (key string, some bool) {
+	return firstFunc(q.targets, func(key string) bool { return key != selfTarget && store.Slot(key) == nil })
+}
+
+// unknownPool returns the first selected pool that is neither configured nor has a replica; false
+// if there is none. A pool without replicas may get some.
+func (q *query) unknownPool(store *snapshot.Store, configured func() map[string][]Objective) (id string, some bool) {
+	if len(q.pools) == 0 {
+		return "", false
+	}
+	pools := configured()
+	return firstFunc(q.pools, func(id string) bool {
+		_, known := pools[id]
+		return !known && !slices.ContainsFunc(store.Slots(), func(s *snapshot.Slot) bool { return s.Target().PoolID == id })
+	})
+}
+
+func firstFunc(list []string, f func(string) bool) (element string, some bool) {
+	i := slices.IndexFunc(list, f)
+	if i < 0 {
+		return "", false
+	}
+	return list[i], true
+}
+
+func contains(sorted []string, s string) bool {
+	_, ok := slices.BinarySearch(sorted, s)
+	return ok
 }

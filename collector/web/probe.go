@@ -52,10 +52,14 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request) {
 func (s *Server) probe(ctx context.Context, path, host string) (status int, text string) {
 	slot, question, problem := s.probedReplica(path, host)
 	switch {
-	case problem != "" && !s.ready():
-		return s.undiscovered(path), "Not judged: not every target was tried yet."
-	case problem != "":
+	case problem != "" && s.ready():
 		return http.StatusNotFound, problem
+	case problem != "": // There may be such a replica soon.
+		status = http.StatusOK
+		if s.opts.Unjudged == UnjudgedUnready && !strings.HasSuffix(path, "/live") {
+			status = http.StatusServiceUnavailable
+		}
+		return status, "Not judged: not every target was tried yet."
 	}
 	r := s.readReplica(slot)
 	if reason := r.unjudged(time.Now()); reason != "" {
@@ -71,14 +75,6 @@ func (s *Server) probe(ctx context.Context, path, host string) (status int, text
 	return http.StatusOK, yes + sentence(r.Status.StateReason)
 }
 
-// undiscovered returns the status for a path that names no replica while there may be one soon.
-func (s *Server) undiscovered(path string) int {
-	if s.opts.Unjudged == UnjudgedUnready && !strings.HasSuffix(path, "/live") {
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusOK
-}
-
 // probeUnjudged returns the answer about a replica that is not judged. A server is not asked
 // whether it is live: one that hangs does not answer.
 func (s *Server) probeUnjudged(ctx context.Context, r *replica, question, reason string) (status int, text string) {
@@ -90,28 +86,20 @@ func (s *Server) probeUnjudged(ctx context.Context, r *replica, question, reason
 	case s.opts.Unjudged == UnjudgedReady || r.Target.Silent:
 		return http.StatusOK, reason
 	}
-	ready, known := s.readiness(ctx, r.Key())
-	switch {
-	case !known:
-		return http.StatusOK, reason
-	case ready:
-		return http.StatusOK, reason + " Its server answers that it is ready."
-	}
-	return http.StatusServiceUnavailable, reason + " Its server answers that it is not ready."
-}
-
-// readiness asks the server of a replica whether it is ready. Concurrent probes share one
-// request.
-func (s *Server) readiness(ctx context.Context, key string) (ready, known bool) {
-	type answer struct{ ready, known bool }
-	shared, _, _ := s.probing.Do(key, func() (any, error) {
+	// Concurrent probes share one request to the server.
+	shared, _, _ := s.probing.Do(r.Key(), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readinessTimeout)
 		defer cancel()
-		ready, known := s.opts.Readiness(ctx, key)
-		return answer{ready, known}, nil
+		ready, known := s.opts.Readiness(ctx, r.Key())
+		return [2]bool{ready, known}, nil
 	})
-	a, _ := shared.(answer)
-	return a.ready, a.known
+	switch shared {
+	case [2]bool{true, true}:
+		return http.StatusOK, reason + " Its server answers that it is ready."
+	case [2]bool{false, true}:
+		return http.StatusServiceUnavailable, reason + " Its server answers that it is not ready."
+	}
+	return http.StatusOK, reason
 }
 
 // probedReplica returns the replica that a path names, and the question: ready or live. A problem
@@ -137,14 +125,12 @@ func (s *Server) probedReplica(path, host string) (slot *snapshot.Slot, question
 func (s *Server) namedReplica(rest, host string) (slot *snapshot.Slot, question, problem string) {
 	parts := strings.Split(rest, "/")
 	question = parts[len(parts)-1]
-	pool, err := url.PathUnescape(parts[0])
 	var names []string
 	switch {
-	case err == nil && len(parts) == 3:
-		if name, err := url.PathUnescape(parts[1]); err == nil {
-			names = []string{name}
-		}
-	case err == nil && len(parts) == 2 && (question == "ready" || question == "live"):
+	case len(parts) == 3:
+		names = parts[1:2]
+		names[0], _ = url.PathUnescape(names[0]) // An invalid one names no replica.
+	case len(parts) == 2 && (question == "ready" || question == "live"):
 		names = []string{host}
 		if name, _, err := net.SplitHostPort(host); err == nil {
 			names = append(names, name)
@@ -152,6 +138,7 @@ func (s *Server) namedReplica(rest, host string) (slot *snapshot.Slot, question,
 	default:
 		return nil, "", "The path is " + probesPath + "POOL/REPLICA/ready or " + probesPath + "POOL/REPLICA/live; without REPLICA the host names it"
 	}
+	pool, _ := url.PathUnescape(parts[0])
 	for _, name := range names {
 		if slot := s.opts.Store.Slot(pool + "/" + name); slot != nil {
 			return slot, question, ""

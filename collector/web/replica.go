@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -148,24 +149,20 @@ func compareReplicas(a, b *replica) int {
 // kinds of servers, and whether most replicas of the same kind have other versions. Without a
 // majority, all that have a known version differ.
 func compareWithPool(pool []*replica) {
-	releases, known := map[string]map[string]int{}, map[string]int{}
-	kinds := map[string]bool{}
+	type server struct{ engine, release string }
+	equal, engines, known := map[server]int{}, map[string]bool{}, map[string]int{}
 	for _, r := range pool {
 		if r.Engine != "" {
-			kinds[r.Engine] = true
+			engines[r.Engine] = true
 		}
-		if v := r.release(); v != "" {
-			if releases[r.Engine] == nil {
-				releases[r.Engine] = map[string]int{}
-			}
-			releases[r.Engine][v]++
+		if r.release() != "" {
+			equal[server{r.Engine, r.release()}]++
 			known[r.Engine]++
 		}
 	}
 	for _, r := range pool {
-		n := releases[r.Engine][r.release()]
-		r.mixed = len(kinds) > 1
-		r.Differs = n > 0 && len(releases[r.Engine]) > 1 && 2*n <= known[r.Engine]
+		n := equal[server{r.Engine, r.release()}]
+		r.mixed, r.Differs = len(engines) > 1, n > 0 && 2*n <= known[r.Engine]
 	}
 }
 
@@ -186,4 +183,38 @@ func (r *replica) Samples() string {
 func (r *replica) overdue(now time.Time) bool {
 	last := r.Status.LastScrape
 	return !r.Target.Silent && !last.IsZero() && now.Sub(last) > 3*r.Target.Interval+r.Target.Timeout
+}
+
+// Column is a number that replicas can be sorted by.
+type Column struct {
+	// Name is that in addresses and flags, Head the title.
+	Name, Head string
+	value      func(r *Replica) *float64
+}
+
+// Columns returns all columns in the order in which they are shown.
+func Columns() []Column {
+	return []Column{
+		{"tokens", "Tokens/s", func(r *Replica) *float64 { return r.Tokens }},
+		{"waiting", "Waiting", func(r *Replica) *float64 { return r.Waiting }},
+		{"running", "Running", (*Replica).Occupied},
+		{"kv", "KV cache", func(r *Replica) *float64 { return r.Cache }},
+		{"first-token", "First token", func(r *Replica) *float64 { return r.FirstToken }},
+		{"request", "Request", func(r *Replica) *float64 { return r.Duration }},
+		{"failed", "Failed", func(r *Replica) *float64 { return r.Failed }},
+	}
+}
+
+// Largest returns a comparison by a column, the largest number first and unknown ones last; nil
+// if there is no such column.
+func Largest(name string) func(a, b *Replica) int {
+	all := Columns()
+	i := slices.IndexFunc(all, func(c Column) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	lowest := math.Inf(-1)
+	return func(a, b *Replica) int {
+		return cmp.Compare(*cmp.Or(all[i].value(b), &lowest), *cmp.Or(all[i].value(a), &lowest))
+	}
 }

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,9 +54,9 @@ func (t TargetState) MarshalJSON() ([]byte, error) {
 // targetsDocument is the JSON of /targets. Summary counts targets by the health of the last
 // scrape.
 type targetsDocument struct {
-	Summary  map[string]int          `json:"summary"`
+	Summary  map[string]int         `json:"summary"`
 	Searches []target.PoolDiscovery `json:"discovery,omitempty"`
-	Targets  []TargetState           `json:"targets"`
+	Targets  []TargetState          `json:"targets"`
 }
 
 // serveTargets shows the scrapes of every replica, as HTML or JSON; with ?dropped also the
@@ -93,3 +95,31 @@ func wantsJSON(r *http.Request) bool {
 
 // milliseconds rounds a time as JSON has it.
 func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+func noTargets(s *target.PoolDiscovery) string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
+
+// searches returns what discovery found for each pool, without secrets; with what relabeling
+// dropped only if asked for.
+func (s *Server) searches(dropped bool) []target.PoolDiscovery {
+	all := s.opts.Searches()
+	for i := range all {
+		search := &all[i]
+		if search.Error = target.Scrub(search.Error); !dropped {
+			search.Drops = nil
+		}
+		for j := range search.Sources {
+			search.Sources[j].LastError = target.Scrub(search.Sources[j].LastError)
+		}
+	}
+	return all
+}
+
+func (s *Server) describeSearches(text func(*target.PoolDiscovery) string) []string {
+	texts := mapped(s.searches(true), func(search target.PoolDiscovery) string { return text(&search) })
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+}
+
+func (s *Server) searchProblems() []string {
+	texts := s.describeSearches(func(search *target.PoolDiscovery) string { return shortened(noTargets(search)) })
+	return texts[:min(len(texts), maxProblems)]
+}

@@ -12,74 +12,55 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-func TestFiguresOfAReplica(t *testing.T) {
-	one, two := []string{"model_id", "one"}, []string{"model_id", "two"}
+func TestFigures(t *testing.T) {
+	type figures = history.Figures
+	of := func(model, name string, v float64) series { return series{name, []string{"model_id", model}, v} }
 	failed := func(model, reason, class string, v float64) series {
 		return series{"request_error_ratio", []string{"class", class, "model_id", model, "reason", reason}, v}
 	}
-	nan := math.NaN()
+	entry := func(model string, v float64) series {
+		return series{"request_error_ratio", []string{"class", "server", "model", model, "model_id", "one"}, v}
+	}
 	for _, c := range []struct {
 		name   string
 		series []series
-		of     func(f history.Figures) *float64
-		want   float64
+		want   figures
 	}{
-		{"what no series has is unknown and not 0", nil, func(f history.Figures) *float64 { return f.Tokens }, -1},
-		{"0 is 0", []series{{"queue_depth", one, 0}}, func(f history.Figures) *float64 { return f.Waiting }, 0},
+		{"a number without a series is unknown", nil, figures{}},
+		{"0 is a number", []series{of("one", "queue_depth", 0)}, figures{Waiting: new(0.0)}},
 		{
-			"tokens of all models add up",
-			[]series{{"generation_tokens_per_second", one, 5}, {"generation_tokens_per_second", two, 7}},
-			func(f history.Figures) *float64 { return f.Tokens }, 12,
-		},
-		{
-			"a model that has no value does not make the sum unknown",
-			[]series{{"requests_running", one, 5}, {"requests_running", two, nan}},
-			func(f history.Figures) *float64 { return f.Running }, 5,
-		},
-		{"limits add up", []series{{"requests_limit", one, 32}, {"requests_limit", two, 16}}, func(f history.Figures) *float64 { return f.Limit }, 48},
-		{
-			"of the caches the fullest counts",
-			[]series{{"kv_cache_utilization_ratio", one, 0.9}, {"kv_cache_utilization_ratio", two, 0.2}},
-			func(f history.Figures) *float64 { return f.Cache }, 0.9,
-		},
-		{
-			"the slowest first token counts",
-			[]series{{"time_to_first_token_average_seconds", one, 0.1}, {"time_to_first_token_average_seconds", two, 4}},
-			func(f history.Figures) *float64 { return f.FirstToken }, 4,
-		},
-		{
-			"requests that are not finite have no duration",
-			[]series{{"request_duration_average_seconds", one, math.Inf(1)}},
-			func(f history.Figures) *float64 { return f.Duration }, -1,
-		},
-		{
-			"reasons of one model add up, what clients canceled aside",
-			[]series{failed("one", "backend", "", 0.1), failed("one", "other", "", 0.2), failed("one", "canceled", "", 0.5)},
-			func(f history.Figures) *float64 { return f.Failed }, 0.3,
-		},
-		{
-			"of several models the worst counts",
-			[]series{failed("one", "backend", "", 0.1), failed("two", "backend", "", 0.4)},
-			func(f history.Figures) *float64 { return f.Failed }, 0.4,
-		},
-		{
-			"entry models of one deployment are models of their own",
+			"the sums of all models",
 			[]series{
-				{"request_error_ratio", []string{"class", "server", "model", "ensemble", "model_id", "one"}, 0.7},
-				{"request_error_ratio", []string{"class", "server", "model", "bls", "model_id", "one"}, 0.6},
+				of("one", "generation_tokens_per_second", 5), of("two", "generation_tokens_per_second", 7),
+				of("one", "requests_limit", 32), of("two", "requests_limit", 16),
 			},
-			func(f history.Figures) *float64 { return f.Failed }, 0.7,
+			figures{Tokens: new(12.0), Limit: new(48.0)},
 		},
 		{
-			"where series have a class only the server's failures count",
+			"a model without a value does not make the sum unknown",
+			[]series{of("one", "requests_running", 5), of("two", "requests_running", math.NaN())}, figures{Running: new(5.0)},
+		},
+		{
+			"the fullest cache and the slowest first token",
+			[]series{
+				of("one", "kv_cache_utilization_ratio", 0.9), of("two", "kv_cache_utilization_ratio", 0.2),
+				of("one", "time_to_first_token_average_seconds", 0.1), of("two", "time_to_first_token_average_seconds", 4),
+			},
+			figures{Cache: new(0.9), FirstToken: new(4.0)},
+		},
+		{"infinity is unknown", []series{of("one", "request_duration_average_seconds", math.Inf(1))}, figures{}},
+		{
+			"all reasons of one model except cancellations",
+			[]series{failed("one", "backend", "", 0.25), failed("one", "other", "", 0.5), failed("one", "canceled", "", 0.5)}, figures{Failed: new(0.75)},
+		},
+		{"the worst of several models", []series{failed("one", "backend", "", 0.1), failed("two", "backend", "", 0.4)}, figures{Failed: new(0.4)}},
+		{"the worst of several entry models of one deployment", []series{entry("ensemble", 0.7), entry("bls", 0.6)}, figures{Failed: new(0.7)}},
+		{
+			"failures of class server, if series have a class",
 			[]series{failed("one", "400", "client", 0.3), failed("one", "500", "server", 0.05), failed("one", "429", "overload", 0.2)},
-			func(f history.Figures) *float64 { return f.Failed }, 0.05,
+			figures{Failed: new(0.05)},
 		},
-		{
-			"failures of clients alone say nothing of the server",
-			[]series{failed("one", "400", "client", 0.3)},
-			func(f history.Figures) *float64 { return f.Failed }, -1,
-		},
+		{"failures of clients tell nothing about the server", []series{failed("one", "400", "client", 0.3)}, figures{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := snapshot.NewStore()
@@ -88,14 +69,13 @@ func TestFiguresOfAReplica(t *testing.T) {
 			h := history.New(store)
 
 			for range 2 {
-				require.InDelta(t, c.want, orElse(c.of(h.Figures(slot)), -1), 1e-9)
+				require.Equal(t, c.want, h.Figures(slot))
 			}
 		})
 	}
 }
 
-// TestFiguresAreReadOfSeriesThatAreOnNoPage has a gauge that the page leaves out.
-func TestFiguresAreReadOfSeriesThatAreOnNoPage(t *testing.T) {
+func TestFiguresOfHiddenSeries(t *testing.T) {
 	of := func(name string, aside bool) exposition.ComputedSeries {
 		return exposition.ComputedSeries{Family: exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}, Hidden: aside}
 	}
@@ -111,7 +91,7 @@ func TestFiguresAreReadOfSeriesThatAreOnNoPage(t *testing.T) {
 	f := history.New(store).Figures(slot)
 	require.InDelta(t, 5, *f.Tokens, 0)
 	require.InDelta(t, 3, *f.Running, 0)
-	require.Nil(t, f.FirstToken, "what is not known is not 0 there either")
+	require.Nil(t, f.FirstToken, "unknown is not 0")
 }
 
 func TestFiguresFollowAChangeOfShape(t *testing.T) {
@@ -129,12 +109,4 @@ func TestFiguresFollowAChangeOfShape(t *testing.T) {
 
 	slot.Publish(snapshot.Snapshot{})
 	require.Nil(t, h.Figures(slot).Tokens, "a page that fails leaves no number behind")
-}
-
-// orElse returns a number, or another one for nil.
-func orElse(v *float64, none float64) float64 {
-	if v == nil {
-		return none
-	}
-	return *v
 }

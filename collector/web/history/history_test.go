@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,105 +14,77 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// follow runs a history until the test ends.
-func follow(t *testing.T, h *history.History) {
+// followed runs a test with the history of one replica, whose first snapshot is first.
+func followed(t *testing.T, first snapshot.Snapshot, test func(t *testing.T, store *snapshot.Store, slot *snapshot.Slot, h *history.History)) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		h.Follow(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-}
-
-// sample publishes a snapshot for the next sample.
-func sample(slot *snapshot.Slot, next snapshot.Snapshot) {
-	slot.Publish(next)
-	time.Sleep(history.SampleInterval)
-	synctest.Wait()
-}
-
-func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := snapshot.NewStore()
 		slot := add(t, store, "r0")
+		slot.Publish(first)
 		h := history.New(store)
-		slot.Publish(tokens(10))
-		follow(t, h)
+		go h.Follow(t.Context())
 		synctest.Wait()
-		for _, next := range []snapshot.Snapshot{tokens(20), {}, tokens(40)} {
-			sample(slot, next)
+		test(t, store, slot, h)
+	})
+}
+
+// wait lets time pass, and the history read what is published.
+func wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// changes returns the states of the replica with their times since a moment.
+func changes(h *history.History, since time.Time) []string {
+	var all []string
+	for _, c := range h.Recent("a/r0").Changes {
+		all = append(all, fmt.Sprint(c.Time.Sub(since), " ", c.State, " ", c.Severity))
+	}
+	return all
+}
+
+func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
+	followed(t, tokens(10), func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
+		for _, next := range []snapshot.Snapshot{tokens(20), {}, tokens(1e38), tokens(1e39), tokens(-1e300), tokens(40)} {
+			slot.Publish(next)
+			wait(history.SampleInterval)
 		}
 
-		require.Equal(t, []float64{10, 20, -1, 40}, shown(h.Recent("a/r0").Tokens), "a number that is not known leaves a gap")
-		require.Equal(t, []float64{-1, -1, -1, -1}, shown(h.Recent("a/r0").Waiting))
+		samples := shown(h.Recent("a/r0").Tokens)
+		require.InEpsilon(t, 1e38, samples[3], 1e-6)
+		samples[3] = 1e38
+		require.Equal(t, []float64{10, 20, -1, 1e38, -1, -1, 40}, samples, "an unknown number leaves a gap, and one that is too large for a sample")
+		require.Equal(t, []float64{-1, -1, -1, -1, -1, -1, -1}, shown(h.Recent("a/r0").Waiting))
 		require.Empty(t, h.Recent("a/other").Tokens)
 	})
 }
 
-func TestANumberThatIsTooLargeForASampleIsNotKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := snapshot.NewStore()
-		slot := add(t, store, "r0")
-		h := history.New(store)
-		follow(t, h)
-		synctest.Wait()
-		for _, v := range []float64{1e38, 1e39, -1e300, 7} {
-			sample(slot, tokens(v))
-		}
-
-		kept := shown(h.Recent("a/r0").Tokens)
-		require.InEpsilon(t, 1e38, kept[1], 1e-6)
-		require.Equal(t, []float64{-1, -1, 7}, kept[2:])
-	})
-}
-
-func TestTenMinutesAreKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := snapshot.NewStore()
-		slot := add(t, store, "r0")
-		h := history.New(store)
-		follow(t, h)
-		synctest.Wait()
+func TestSamplesOfTenMinutes(t *testing.T) {
+	followed(t, snapshot.Snapshot{}, func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
 		for n := range 300 {
-			sample(slot, tokens(float64(n)))
+			slot.Publish(tokens(float64(n)))
+			wait(history.SampleInterval)
 		}
 
-		kept := h.Recent("a/r0").Tokens
-		require.Len(t, kept, int(10*time.Minute/history.SampleInterval))
-		require.InDelta(t, 299, kept[len(kept)-1], 0)
-		require.InDelta(t, 180, kept[0], 0)
+		samples := h.Recent("a/r0").Tokens
+		require.Len(t, samples, int(10*time.Minute/history.SampleInterval))
+		require.InDelta(t, 299, samples[len(samples)-1], 0)
+		require.InDelta(t, 180, samples[0], 0)
 	})
 }
 
-func TestReplicasThatAreGoneAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := snapshot.NewStore()
-		slot := add(t, store, "r0")
-		slot.Publish(tokens(1))
-		h := history.New(store)
-		follow(t, h)
-		synctest.Wait()
+func TestRemovedReplicasAreForgotten(t *testing.T) {
+	followed(t, tokens(1), func(t *testing.T, store *snapshot.Store, slot *snapshot.Slot, h *history.History) {
 		require.NotEmpty(t, h.Recent("a/r0").Changes)
 
 		store.Remove(slot)
-		time.Sleep(history.SampleInterval)
-		synctest.Wait()
+		wait(history.SampleInterval)
 		require.Equal(t, history.Recent{}, h.Recent("a/r0"))
 	})
 }
 
-func TestStatesAreKeptAsTheyChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := snapshot.NewStore()
-		slot := add(t, store, "r0")
-		h := history.New(store)
-		follow(t, h)
-		synctest.Wait()
+func TestChangesOfState(t *testing.T) {
+	followed(t, snapshot.Snapshot{}, func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
 		began := time.Now()
 		since := began
 		for _, step := range []struct {
@@ -133,132 +104,89 @@ func TestStatesAreKeptAsTheyChange(t *testing.T) {
 			slot.Publish(snapshot.Snapshot{Status: target.Status{
 				Verdict: target.Verdict{State: step.state, Severity: step.severity, StateReason: step.reason, StateSince: since}, Scraping: target.Scraping{LastScrape: time.Now()},
 			}})
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
+			wait(2 * time.Second)
 		}
 
-		var seen []string
-		for _, c := range h.Recent("a/r0").Changes {
-			seen = append(seen, fmt.Sprint(c.Time.Sub(began), " ", c.State, " ", c.Severity))
-		}
-		require.Equal(t, []string{"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken"}, seen)
+		require.Equal(t, []string{"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken"}, changes(h, began))
 		last := h.Recent("a/r0").Changes[4].Reason
 		require.LessOrEqual(t, len(last), 520, "a reason is bounded")
 		require.True(t, strings.HasSuffix(last, "é…"))
+
+		for n := range 50 {
+			slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: fmt.Sprint("s", n), StateSince: time.Now()}}})
+			wait(time.Second)
+		}
+		recent := h.Recent("a/r0").Changes
+		require.Len(t, recent, 20, "states are bounded")
+		require.Equal(t, "s49", recent[19].State)
+		require.Equal(t, "s30", recent[0].State)
 	})
 }
 
-// TestAChangeNeverCameBeforeTheOneThatItFollows changes the verdict between two scrapes, when a
-// status has only the time of the last scrape.
-func TestAChangeNeverCameBeforeTheOneThatItFollows(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		scraped time.Duration
-		want    []string
-	}{
-		{"a state that began after the last scrape", -time.Second, []string{"0s ready ok", "0s ready broken"}},
-		{"a scrape since then", time.Second, []string{"0s ready ok", "1s ready broken"}},
+// TestTimesOfChangesNeverDecrease changes the verdict between two scrapes, when a status has only
+// the time of the last scrape.
+func TestTimesOfChangesNeverDecrease(t *testing.T) {
+	for scraped, want := range map[time.Duration][]string{
+		-time.Second: {"0s ready ok", "0s ready broken"},
+		time.Second:  {"0s ready ok", "1s ready broken"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := snapshot.NewStore()
-				slot := add(t, store, "r0")
-				h := history.New(store)
-				follow(t, h)
-				synctest.Wait()
-				began := time.Now()
-				for _, severity := range []string{"ok", "broken"} {
-					slot.Publish(snapshot.Snapshot{Status: target.Status{
-						Verdict: target.Verdict{State: "ready", Severity: severity, StateSince: began}, Scraping: target.Scraping{LastScrape: began.Add(c.scraped)},
-					}})
-					time.Sleep(2 * time.Second)
-					synctest.Wait()
-				}
+		followed(t, snapshot.Snapshot{}, func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
+			began := time.Now()
+			for _, severity := range []string{"ok", "broken"} {
+				slot.Publish(snapshot.Snapshot{Status: target.Status{
+					Verdict: target.Verdict{State: "ready", Severity: severity, StateSince: began}, Scraping: target.Scraping{LastScrape: began.Add(scraped)},
+				}})
+				wait(2 * time.Second)
+			}
 
-				var seen []string
-				for _, change := range h.Recent("a/r0").Changes {
-					seen = append(seen, fmt.Sprint(change.Time.Sub(began), " ", change.State, " ", change.Severity))
-				}
-				require.Equal(t, c.want, seen)
-			})
+			require.Equal(t, want, changes(h, began))
 		})
 	}
 }
 
-func TestStatesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := snapshot.NewStore()
-		slot := add(t, store, "r0")
-		h := history.New(store)
-		follow(t, h)
-		for n := range 50 {
-			slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: fmt.Sprint("s", n), StateSince: time.Now()}}})
-			time.Sleep(time.Second)
-			synctest.Wait()
-		}
-
-		changes := h.Recent("a/r0").Changes
-		require.Len(t, changes, 20)
-		require.Equal(t, "s49", changes[19].State)
-		require.Equal(t, "s30", changes[0].State)
-	})
-}
-
-func TestTheLastFailureIsKeptWhenScrapesSucceedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := snapshot.NewStore()
-		slot := add(t, store, "r0")
-		h := history.New(store)
-		follow(t, h)
+func TestLastFailureStaysWhenScrapesSucceedAgain(t *testing.T) {
+	followed(t, snapshot.Snapshot{}, func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
 		failed := time.Now()
 		slot.Publish(snapshot.Snapshot{Status: target.Status{Scraping: target.Scraping{LastScrape: failed, LastReason: "timeout", LastError: "no answer in 4s"}}})
-		time.Sleep(2 * time.Second)
+		wait(2 * time.Second)
 		slot.Publish(tokens(1))
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
+		wait(2 * time.Second)
 
 		require.Equal(t, history.Failure{Time: failed, Reason: "timeout", Text: "no answer in 4s"}, h.Recent("a/r0").Failure)
 	})
 }
 
-// objectives publishes the counts of two objectives.
-func objectives(slot *snapshot.Slot, requests, late, latest float64) {
-	slot.Publish(snapshot.Snapshot{Derived: block([]series{
+// objectives returns a snapshot with the counts of two objectives.
+func objectives(requests, late, latest float64) snapshot.Snapshot {
+	bad := func(slo, bound string, v float64) series {
+		return series{"slo_requests_bad_total", []string{"slo", slo, "bound", bound}, v}
+	}
+	return snapshot.Snapshot{Derived: block([]series{
 		{"slo_requests_total", []string{"slo", "ttft"}, requests},
 		{"slo_requests_total", []string{"slo", "e2e"}, 2 * requests},
-		{"slo_requests_bad_total", []string{"slo", "ttft", "bound", "lower"}, late},
-		{"slo_requests_bad_total", []string{"slo", "ttft", "bound", "upper"}, latest},
-		{"slo_requests_bad_total", []string{"slo", "e2e", "bound", "lower"}, 0},
-		{"slo_requests_bad_total", []string{"slo", "e2e", "bound", "upper"}, 0},
-	})})
+		bad("ttft", "lower", late), bad("ttft", "upper", latest), bad("e2e", "lower", 0), bad("e2e", "upper", 0),
+	})}
 }
 
 func TestObjectivesCountTheLastTenMinutes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := snapshot.NewStore()
-		slot := add(t, store, "r0")
-		h := history.New(store)
-		objectives(slot, 5000, 400, 500)
-		require.Zero(t, h.Figures(slot).Objectives["ttft"], "counts from before the history")
-		follow(t, h)
-		synctest.Wait()
+	followed(t, objectives(5000, 400, 500), func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
 		ttft := func() history.Counts {
 			got := h.Figures(slot).Objectives
 			require.InDelta(t, 2*got["ttft"].Requests, got["e2e"].Requests, 0)
 			return got["ttft"]
 		}
+		require.Zero(t, ttft(), "counts from before the history")
 		for minute := range 60 {
 			now := float64(minute)
-			objectives(slot, 5000+10*now, 400+now, 500+2*now)
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			slot.Publish(objectives(5000+10*now, 400+now, 500+2*now))
+			wait(time.Minute)
 		}
 		require.Equal(t, history.Counts{Requests: 80, Bad: 8, BadAtMost: 16}, ttft(), "the oldest mark is eight to ten minutes old")
 
-		objectives(slot, 7, 3, 4)
+		slot.Publish(objectives(7, 3, 4))
 		require.Equal(t, history.Counts{Requests: 7, Bad: 3, BadAtMost: 4}, ttft(), "the server has just restarted")
-		time.Sleep(history.SampleInterval)
-		objectives(slot, 5100, 3, 4)
+		wait(history.SampleInterval)
+		slot.Publish(objectives(5100, 3, 4))
 		require.Equal(t, history.Counts{Requests: 5100, Bad: 3, BadAtMost: 4}, ttft())
 	})
 }
