@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
@@ -50,11 +47,7 @@ func BenchmarkPage(b *testing.B) {
 		} {
 			b.Run(fmt.Sprintf("targets=%d/encoding=%s/reader=%s", targets, c.encoding, c.reader), func(b *testing.B) {
 				opts := f.options()
-				opts.Exposition = func() exposition.Config {
-					config := exposition.DefaultConfig
-					config.PageMaxAge = model.Duration(c.maxAge)
-					return config
-				}
+				opts.Exposition = pageMaxAge(c.maxAge)
 				h := handler(b, opts)
 				r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
 				r.Header.Set("Accept-Encoding", c.encoding)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -104,8 +103,7 @@ func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Hea
 func (h *healthServer) judge(ctx context.Context, service string) (serving healthpb.HealthCheckResponse_ServingStatus, known bool, text string) {
 	defer func() {
 		if bug := recover(); bug != nil {
-			h.web.metrics.panics.Inc()
-			h.web.logger.Error("Request panicked", "path", "gRPC health", "err", fmt.Sprint(bug), "stack", string(debug.Stack()))
+			h.web.logPanic("gRPC health", bug)
 			serving, known = healthpb.HealthCheckResponse_UNKNOWN, true
 		}
 	}()

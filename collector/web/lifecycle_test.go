@@ -143,8 +143,7 @@ func TestEveryAddressIsServed(t *testing.T) {
 
 func TestDrainingLetsAnswersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t)
-		f.page("a", "r0", tritonPage(1))
+		f := oneReplica(t)
 		s, err := web.New(t.Context(), f.options())
 		require.NoError(t, err)
 		l := newWire()
@@ -171,8 +170,7 @@ func TestDrainingLetsAnswersFinish(t *testing.T) {
 
 func TestDrainingEndsInTenSecondsWhoeverHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t)
-		f.page("a", "r0", tritonPage(1))
+		f := oneReplica(t)
 		s, err := web.New(t.Context(), f.options())
 		require.NoError(t, err)
 		l := newWire()

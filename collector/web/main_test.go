@@ -111,6 +111,21 @@ func (f *fleet) options() web.Options {
 	}
 }
 
+// pageMaxAge returns a configuration with that page_max_age.
+func pageMaxAge(d time.Duration) func() exposition.Config {
+	config := exposition.DefaultConfig
+	config.PageMaxAge = model.Duration(d)
+	return func() exposition.Config { return config }
+}
+
+// oneReplica returns a fleet of replica r0 of pool a.
+func oneReplica(tb testing.TB) *fleet {
+	tb.Helper()
+	f := newFleet(tb)
+	f.page("a", "r0", tritonPage(1))
+	return f
+}
+
 // handler returns the handler of a server that does not listen.
 func handler(tb testing.TB, opts web.Options) http.Handler {
 	tb.Helper()

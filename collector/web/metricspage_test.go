@@ -21,10 +21,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
@@ -84,55 +82,37 @@ func TestHeadSaysTheLengthAndSendsNothing(t *testing.T) {
 
 func TestEveryEncodingGivesTheSamePage(t *testing.T) {
 	// X06.
-	plain := get(handler(t, threeReplicas(t).options()), "/metrics?name[]=nv_inference_request_success").Body.String()
-	for _, c := range []struct {
-		name, accept, want string
-	}{
-		{"nothing asked", "", ""},
-		{"gzip", "gzip", "gzip"},
-		{"gzip as Prometheus asks", "gzip, deflate", "gzip"},
-		{"zstd", "zstd", "zstd"},
-		{"zstd and gzip", "gzip, zstd", "zstd"},
-		{"gzip liked more than zstd", "gzip;q=1, zstd;q=0.5", "gzip"},
-		{"brotli only", "br", ""},
-		{"gzip refused", "gzip;q=0", ""},
-		{"anything", "*", "gzip"},
-		{"garbage", ";;q=,\x00gzip!,=", ""},
-		{"a quality that is no number", "gzip;q=abc", "gzip"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			h := handler(t, threeReplicas(t).options())
-
-			w := get(h, "/metrics?name[]=nv_inference_request_success", "Accept-Encoding", c.accept)
-
-			require.Equal(t, http.StatusOK, w.Code)
-			require.Equal(t, c.want, w.Header().Get("Content-Encoding"))
-			require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
-			require.Equal(t, plain, decode(t, c.want, w.Body))
-		})
-	}
-}
-
-func TestAHeaderOfSeveralLinesIsOneList(t *testing.T) {
+	h := handler(t, threeReplicas(t).options())
+	plain := get(h, "/metrics?name[]=nv_inference_request_success").Body.String()
 	for _, c := range []struct {
 		name   string
 		accept []string
 		want   string
 	}{
-		{"the second has what we know", []string{"br", "gzip"}, "gzip"},
-		{"the second refuses", []string{"*", "gzip;q=0"}, ""},
-		{"the second is liked more", []string{"gzip;q=0.5", "zstd"}, "zstd"},
+		{"no header", nil, ""},
+		{"gzip", []string{"gzip"}, "gzip"},
+		{"gzip as Prometheus accepts it", []string{"gzip, deflate"}, "gzip"},
+		{"zstd", []string{"zstd"}, "zstd"},
+		{"zstd and gzip", []string{"gzip, zstd"}, "zstd"},
+		{"gzip preferred to zstd", []string{"gzip;q=1, zstd;q=0.5"}, "gzip"},
+		{"brotli only", []string{"br"}, ""},
+		{"gzip refused", []string{"gzip;q=0"}, ""},
+		{"anything", []string{"*"}, "gzip"},
+		{"garbage", []string{";;q=,\x00gzip!,="}, ""},
+		{"a quality that is no number", []string{"gzip;q=abc"}, "gzip"},
+		{"two lines, of which the second is supported", []string{"br", "gzip"}, "gzip"},
+		{"two lines, of which the second refuses", []string{"*", "gzip;q=0"}, ""},
+		{"two lines, of which the second is preferred", []string{"gzip;q=0.5", "zstd"}, "zstd"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
-			r.Header["Accept-Encoding"] = c.accept
-			w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/metrics?name[]=nv_inference_request_success", http.NoBody)
+		r.Header["Accept-Encoding"] = c.accept
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
 
-			handler(t, threeReplicas(t).options()).ServeHTTP(w, r)
-
-			require.Equal(t, c.want, w.Header().Get("Content-Encoding"))
-			require.Contains(t, samples(t, decode(t, c.want, w.Body)), pending0)
-		})
+		require.Equal(t, http.StatusOK, w.Code, c.name)
+		require.Equal(t, c.want, w.Header().Get("Content-Encoding"), c.name)
+		require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"), c.name)
+		require.Equal(t, plain, decode(t, c.want, w.Body), c.name)
 	}
 }
 
@@ -163,13 +143,10 @@ func TestFormatsAreNegotiated(t *testing.T) {
 		{"OpenMetrics first, text too", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5", "text/plain; version=0.0.4"},
 		{"protobuf first", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5", "text/plain; version=0.0.4"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := get(h, "/metrics", "Accept", c.accept)
-
-			require.Equal(t, http.StatusOK, w.Code)
-			require.Contains(t, w.Header().Get("Content-Type"), c.want)
-			require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
-		})
+		w := get(h, "/metrics", "Accept", c.accept)
+		require.Equal(t, http.StatusOK, w.Code, c.name)
+		require.Contains(t, w.Header().Get("Content-Type"), c.want, c.name)
+		require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"), c.name)
 	}
 }
 
@@ -193,68 +170,35 @@ func TestSelectionsOfThePage(t *testing.T) {
 		{"a name of one replica", "?name[]=nv_inference_pending_request_count&target=a/r1", []string{pending1}, []string{pending0}},
 		{"an unknown name", "?name[]=nope", nil, []string{pending0, "trtllm_exporter_page_bytes"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := get(h, "/metrics"+c.query)
-
-			require.Equal(t, http.StatusOK, w.Code)
-			require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
-			got := samples(t, w.Body.String())
-			for _, series := range c.with {
-				require.Contains(t, got, series)
-			}
-			for _, series := range c.without {
-				require.NotContains(t, got, series)
-			}
-			if c.with == nil {
-				require.Zero(t, w.Body.Len())
-			}
-		})
+		w := get(h, "/metrics"+c.query)
+		require.Equal(t, http.StatusOK, w.Code, c.name)
+		require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"), c.name)
+		got := samples(t, w.Body.String())
+		for _, series := range c.with {
+			require.Contains(t, got, series, c.name)
+		}
+		for _, series := range c.without {
+			require.NotContains(t, got, series, c.name)
+		}
+		require.Equal(t, c.with == nil, w.Body.Len() == 0, c.name)
 	}
 }
 
-func TestUnknownReplicaIsNotFound(t *testing.T) {
-	h := handler(t, threeReplicas(t).options())
-	for _, c := range []struct{ name, query, says string }{
-		{"one of two", "?target=a/r0&target=a/r9", `"a/r9"`},
-		{"an empty name", "?target=", `No replica is named ""`},
-		{"an empty name next to another", "?target=&target=a/r0", `No replica is named ""`},
-		{"the exporter and an empty name", "?target=self&target=", `No replica is named ""`},
-		{"an empty pool", "?pool_id=", `No pool is named ""`},
-		{"an empty pool and a replica", "?pool_id=&target=a/r0", `No pool is named ""`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := get(h, "/metrics"+c.query)
-
-			require.Equal(t, http.StatusNotFound, w.Code)
-			require.Contains(t, w.Body.String(), c.says)
-		})
-	}
-}
-
-func TestAnUnknownPoolIsNotFound(t *testing.T) {
+func TestUnknownReplicasAndPoolsAreNotFound(t *testing.T) {
 	for _, configured := range []map[string][]web.Objective{nil, {"a": nil, "none": nil}} {
 		options := threeReplicas(t).options()
 		options.Pools = func() map[string][]web.Objective { return configured }
 		h := handler(t, options)
-		for _, query := range []string{"?pool_id=nope", "?pool_id=a&pool_id=nope", "?pool_id=nope&target=a/r0"} {
+		for query, want := range map[string]string{
+			"?target=a/r0&target=a/r9": `"a/r9"`, "?target=": `No replica is named ""`, "?target=&target=a/r0": `No replica is named ""`,
+			"?target=self&target=": `No replica is named ""`, "?pool_id=": `No pool is named ""`, "?pool_id=&target=a/r0": `No pool is named ""`,
+			"?pool_id=nope": `"nope"`, "?pool_id=a&pool_id=nope": `"nope"`, "?pool_id=nope&target=a/r0": `"nope"`,
+		} {
 			w := get(h, "/metrics"+query)
-
 			require.Equal(t, http.StatusNotFound, w.Code, query)
-			require.Contains(t, w.Body.String(), `"nope"`)
+			require.Contains(t, w.Body.String(), want, query)
 		}
 		require.Equal(t, http.StatusOK, get(h, "/metrics?pool_id=b").Code, "it has a replica")
-	}
-}
-
-func TestManySelectionsKeepWorking(t *testing.T) {
-	h := handler(t, threeReplicas(t).options())
-	for round := range 3 {
-		for i := range 40 {
-			w := get(h, "/metrics?name[]=nv_inference_request_success&name[]=x"+strconv.Itoa(i), "Accept-Encoding", "gzip")
-
-			require.Equal(t, http.StatusOK, w.Code, "round %d", round)
-			require.Len(t, samples(t, decode(t, "gzip", w.Body)), 3)
-		}
 	}
 }
 
@@ -266,11 +210,7 @@ func TestSelectionsKeepLittle(t *testing.T) {
 	defer debug.SetMemoryLimit(before)
 	f := newFleet(t)
 	opts := f.options()
-	opts.Exposition = func() exposition.Config {
-		c := exposition.DefaultConfig
-		c.PageMaxAge = model.Duration(time.Hour)
-		return c
-	}
+	opts.Exposition = pageMaxAge(time.Hour)
 	h := handler(t, opts)
 	random := rand.NewChaCha8([32]byte{})
 	inUse := func() uint64 {

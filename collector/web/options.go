@@ -20,11 +20,10 @@ type Options struct {
 	WebConfigFile string
 	// EnableLifecycle enables /-/reload and /config.
 	EnableLifecycle bool
-	// MaxInFlight limits concurrent requests; 0 is DefaultMaxInFlight.
-	MaxInFlight int
-	// MaxConnections further limits the connections that MaxInFlight allows; 0 does not.
-	MaxConnections int
-	Version        string
+	// MaxInFlight limits concurrent requests; 0 is DefaultMaxInFlight. MaxConnections further
+	// limits the connections that it allows; 0 does not.
+	MaxInFlight, MaxConnections int
+	Version                     string
 	// Runbook is the address of a runbook other than the one that is served, Grafana that of the
 	// dashboards; empty for none.
 	Runbook, Grafana string
@@ -48,11 +47,10 @@ type Configuration struct {
 	Exposition func() exposition.Config
 	// Pools returns the objectives of all pools by id, also of pools without replicas.
 	Pools func() map[string][]Objective
-	// ConfigText returns the configuration without secrets.
+	// ConfigText returns the configuration, and Reload applies it again. Clients see the text and
+	// the error, which must hold no secrets.
 	ConfigText func() string
-	// Reload applies the configuration again. The client sees its error, which must hold no
-	// secrets.
-	Reload func() error
+	Reload     func() error
 }
 
 // Probes configure the probes of replicas.

@@ -25,10 +25,13 @@ type pages struct {
 	slots  chan struct{}
 	flight singleflight.Group
 
-	// merging guards what belongs to the whole page.
+	// merging guards what belongs to the whole page: its last layout, and how its targets differ,
+	// by their keys.
 	merging     sync.Mutex
 	merger      exposition.Merger
-	differences differences
+	layout      *exposition.Layout
+	conflicts   exposition.MergeStats
+	differences map[string][]difference
 
 	mu sync.Mutex
 	// shared are the pages that are young enough for other readers, bytes their size.
@@ -113,7 +116,11 @@ func (p *pages) observe(q *query, length int64) {
 	}
 }
 
-const pageOverhead = 1 << 10
+const (
+	// pageOverhead approximates the memory of a page besides its body.
+	pageOverhead         = 1 << 10
+	maxLoggedDifferences = 10
+)
 
 // share keeps a page until it is too old, if there is memory for it. After that only its readers
 // hold it.
@@ -154,9 +161,7 @@ func (p *pages) plan(q *query) *pagePlan {
 	p.merging.Lock()
 	defer p.merging.Unlock()
 	pl := p.merge(&p.merger, q, targets)
-	if q.all() && p.differences.update(pl) {
-		p.metrics.merged(pl.layout.Stats())
-		p.logDifferences(pl)
+	if q.all() && p.compare(pl) {
 		pl = p.merge(&p.merger, q, targets)
 	}
 	return pl
@@ -173,63 +178,40 @@ func (p *pages) merge(m *exposition.Merger, q *query, targets []*exposition.Bloc
 	return pl
 }
 
-// owner returns the target of a block; empty for the exporter itself.
-func (pl *pagePlan) owner(block int) (pool, replica string) {
-	lset := pl.blocks[block].Shape().Labels(0)
-	return lset.Get("pool_id"), lset.Get("replica_id")
-}
-
 // difference is a family that one target describes differently from the page.
 type difference struct {
 	Family string `json:"family"`
 	// In is what differs: help, type or unit.
-	In string `json:"in"`
-	// Value is that of the target. HELP is left out: it may be long, and hold secrets.
+	In    string `json:"in"`
 	Value string `json:"says"`
-}
-
-func newDifference(c *exposition.Conflict) difference {
-	if c.Kind == exposition.ConflictHelp {
-		return difference{c.Family, c.Kind, "a different text"}
-	}
-	return difference{c.Family, c.Kind, c.Value}
-}
-
-type differences struct {
-	layout   *exposition.Layout
-	stats    exposition.MergeStats
-	byTarget map[string][]difference
 }
 
 func (p *pages) differencesOf(key string) []difference {
 	p.merging.Lock()
 	defer p.merging.Unlock()
-	return p.differences.byTarget[key]
+	return p.differences[key]
 }
 
-// update replaces the differences by those of a page, and reports whether their counts changed.
-func (d *differences) update(pl *pagePlan) bool {
-	if d.layout == pl.layout {
+// compare records how the targets of the whole page differ. It logs the first differences when
+// their counts changed, and reports whether they have.
+func (p *pages) compare(pl *pagePlan) bool {
+	if p.layout == pl.layout {
 		return false
 	}
-	before := d.stats
-	d.layout, d.stats, d.byTarget = pl.layout, pl.layout.Stats(), map[string][]difference{}
-	for _, c := range pl.layout.Conflicts() {
-		if pool, replica := pl.owner(c.Block); replica != "" {
-			d.byTarget[pool+"/"+replica] = append(d.byTarget[pool+"/"+replica], newDifference(&c))
+	stats := pl.layout.Stats()
+	changed := stats != p.conflicts
+	p.layout, p.conflicts, p.differences = pl.layout, stats, map[string][]difference{}
+	p.metrics.merged(stats)
+	for i, c := range pl.layout.Conflicts() {
+		if c.Kind == exposition.ConflictHelp {
+			c.Value = "a different text" // It may be long, and hold secrets.
 		}
+		lset := pl.blocks[c.Block].Shape().Labels(0)
+		pool, replica := lset.Get("pool_id"), lset.Get("replica_id")
+		if changed && i < maxLoggedDifferences {
+			p.own.logger.Info("Target differs from others", "pool_id", pool, "replica_id", replica, "family", c.Family, "in", c.Kind, "says", c.Value)
+		}
+		p.differences[pool+"/"+replica] = append(p.differences[pool+"/"+replica], difference{c.Family, c.Kind, c.Value})
 	}
-	return d.stats != before
-}
-
-const maxLoggedDifferences = 10
-
-// logDifferences logs which targets describe a family differently from the page.
-func (p *pages) logDifferences(pl *pagePlan) {
-	all := pl.layout.Conflicts()
-	for _, c := range all[:min(len(all), maxLoggedDifferences)] {
-		pool, replica := pl.owner(c.Block)
-		d := newDifference(&c)
-		p.own.logger.Info("Target differs from others", "pool_id", pool, "replica_id", replica, "family", d.Family, "in", d.In, "says", d.Value)
-	}
+	return changed
 }

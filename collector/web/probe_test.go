@@ -124,60 +124,42 @@ func TestTheHostNamesTheReplicaWhereThePathDoesNot(t *testing.T) {
 	}
 }
 
-func TestAProbeOfNoReplica(t *testing.T) {
+func TestProbesOfUnknownReplicas(t *testing.T) {
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
 	f.publish("a", "r1", serving(), nil)
-	opts := f.options()
-	known := false
-	opts.Ready = func() bool { return known }
-	h := handler(t, opts)
+	const usage = "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live; without REPLICA the host names it"
 	paths := map[string]string{
 		"/-/replicas/a/r2/ready":   `No replica is named "a/r2"; / lists them`,
-		"/-/replicas/a/r0":         "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live; without REPLICA the host names it",
-		"/-/replicas/a/b/r0/ready": "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live; without REPLICA the host names it",
+		"/-/replicas/a/r2/live":    `No replica is named "a/r2"; / lists them`,
+		"/-/replicas/a/r0":         usage,
+		"/-/replicas/a/b/r0/ready": usage,
 		"/-/replicas/a/ready":      `No replica is named "a/exporter.example:9802 or exporter.example"; / lists them`,
 		"/-/replicas/a/r0/healthy": "The path must end in /ready or /live",
 		"/-/replica/ready":         "/-/replica/ is for an exporter of one replica, this one has 2: ask /-/replicas/POOL/REPLICA/ready",
 	}
-	for path := range paths {
-		w := get(h, path)
-		require.Equal(t, http.StatusOK, w.Code, "an exporter that has just started says nothing against a replica: %s", path)
-		require.Equal(t, "Not judged: not every target was tried yet.\n", w.Body.String())
-	}
-	known = true
-	for path, want := range paths {
-		w := get(h, path)
-		require.Equal(t, http.StatusNotFound, w.Code, path)
-		require.Equal(t, want+"\n", w.Body.String())
-	}
-	require.Equal(t, http.StatusMethodNotAllowed, ask(h, http.MethodPost, "/-/replicas/a/r0/ready").Code)
-	count, err := testutil.GatherAndCount(opts.Registry, "trtllm_exporter_http_requests_total")
-	require.NoError(t, err)
-	require.LessOrEqual(t, count, 6, "paths of replicas make no series of their own")
-}
-
-func TestANameThatIsNotKnownYetIsNotJudged(t *testing.T) {
-	const ok, fails = http.StatusOK, http.StatusServiceUnavailable
-	for _, c := range []struct {
-		unjudged    web.Unjudged
-		ready, live int
-	}{
-		{web.UnjudgedServer, ok, ok},
-		{web.UnjudgedReady, ok, ok},
-		{web.UnjudgedUnready, fails, ok},
-	} {
-		t.Run(string(c.unjudged), func(t *testing.T) {
-			opts := newFleet(t).options()
-			opts.Unjudged, opts.Ready = c.unjudged, func() bool { return false }
-			h := handler(t, opts)
-			for _, of := range []string{"/-/replicas/a/r0", "/-/replicas/a", "/-/replica"} {
-				ready, live := get(h, of+"/ready"), get(h, of+"/live")
-				require.Equal(t, c.ready, ready.Code, of)
-				require.Equal(t, c.live, live.Code, of)
-				require.Equal(t, "Not judged: not every target was tried yet.\n", ready.Body.String())
-				require.Equal(t, "Not judged: not every target was tried yet.\n", live.Body.String())
+	for _, unjudged := range []web.Unjudged{web.UnjudgedServer, web.UnjudgedReady, web.UnjudgedUnready} {
+		opts := f.options()
+		known := false
+		opts.Unjudged, opts.Ready = unjudged, func() bool { return known }
+		h := handler(t, opts)
+		for path := range paths {
+			w, want := get(h, path), http.StatusOK // An exporter that has just started says nothing against a replica.
+			if unjudged == web.UnjudgedUnready && !strings.HasSuffix(path, "/live") {
+				want = http.StatusServiceUnavailable
 			}
-		})
+			require.Equal(t, want, w.Code, path)
+			require.Equal(t, "Not judged: not every target was tried yet.\n", w.Body.String())
+		}
+		known = true
+		for path, want := range paths {
+			w := get(h, path)
+			require.Equal(t, http.StatusNotFound, w.Code, path)
+			require.Equal(t, want+"\n", w.Body.String())
+		}
+		require.Equal(t, http.StatusMethodNotAllowed, ask(h, http.MethodPost, "/-/replicas/a/r0/ready").Code)
+		count, err := testutil.GatherAndCount(opts.Registry, "trtllm_exporter_http_requests_total")
+		require.NoError(t, err)
+		require.LessOrEqual(t, count, 7, "paths of replicas make no series of their own")
 	}
 }

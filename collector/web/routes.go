@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -91,20 +92,12 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 }
 
 // finish counts the answer. After a panic or a failed write it closes the connection, so that no
-// client takes a part of the answer for all of it. Panics are logged unless they are
-// http.ErrAbortHandler.
+// client takes a part of the answer for all of it.
 func (s *Server) finish(w *answer, r *http.Request, path string) {
-	bug := recover()
-	if bug != nil && bug != http.ErrAbortHandler { //nolint:errorlint // It is the panic value itself.
-		s.metrics.panics.Inc()
-		s.logger.Error("Request panicked", "path", path, "err", fmt.Sprint(bug), "stack", string(debug.Stack()))
-	}
-	status := w.status
-	if status == 0 {
-		status = http.StatusOK
-		if bug != nil {
-			status = http.StatusInternalServerError
-		}
+	status, bug := cmp.Or(w.status, http.StatusOK), recover()
+	if bug != nil {
+		status = cmp.Or(w.status, http.StatusInternalServerError)
+		s.logPanic(path, bug)
 	}
 	s.metrics.requests.WithLabelValues(path, strconv.Itoa(status)).Inc()
 	if w.err != nil {
@@ -114,6 +107,11 @@ func (s *Server) finish(w *answer, r *http.Request, path string) {
 	if bug != nil || w.err != nil {
 		panic(http.ErrAbortHandler)
 	}
+}
+
+func (s *Server) logPanic(path string, bug any) {
+	s.metrics.panics.Inc()
+	s.logger.Error("Request panicked", "path", path, "err", fmt.Sprint(bug), "stack", string(debug.Stack()))
 }
 
 // answer is a ResponseWriter that records the status and the first error of a write.

@@ -50,12 +50,16 @@ func (l *wire) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// client returns an HTTP client that uses the wire.
-func (l *wire) client(t *testing.T) *http.Client {
+// page requests /metrics over a connection of its own.
+func (l *wire) page(t *testing.T) string {
 	t.Helper()
 	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, DisableKeepAlives: true}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Get("http://exporter/metrics")
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	return read(t, response.Body)
 }
 
 // connect opens a connection and sends text.

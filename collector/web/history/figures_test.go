@@ -38,7 +38,8 @@ func TestFigures(t *testing.T) {
 		},
 		{
 			"a model without a value does not make the sum unknown",
-			[]series{of("one", "requests_running", 5), of("two", "requests_running", math.NaN())}, figures{Running: new(5.0)},
+			[]series{of("one", "requests_running", 5), of("two", "requests_running", math.NaN())},
+			figures{Running: new(5.0)},
 		},
 		{
 			"the fullest cache and the slowest first token",
@@ -51,7 +52,8 @@ func TestFigures(t *testing.T) {
 		{"infinity is unknown", []series{of("one", "request_duration_average_seconds", math.Inf(1))}, figures{}},
 		{
 			"all reasons of one model except cancellations",
-			[]series{failed("one", "backend", "", 0.25), failed("one", "other", "", 0.5), failed("one", "canceled", "", 0.5)}, figures{Failed: new(0.75)},
+			[]series{failed("one", "backend", "", 0.25), failed("one", "other", "", 0.5), failed("one", "canceled", "", 0.5)},
+			figures{Failed: new(0.75)},
 		},
 		{"the worst of several models", []series{failed("one", "backend", "", 0.1), failed("two", "backend", "", 0.4)}, figures{Failed: new(0.4)}},
 		{"the worst of several entry models of one deployment", []series{entry("ensemble", 0.7), entry("bls", 0.6)}, figures{Failed: new(0.7)}},

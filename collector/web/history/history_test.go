@@ -14,17 +14,24 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// followed runs a test with the history of one replica, whose first snapshot is first.
-func followed(t *testing.T, first snapshot.Snapshot, test func(t *testing.T, store *snapshot.Store, slot *snapshot.Slot, h *history.History)) {
+// replica is a replica with its history.
+type replica struct {
+	t     *testing.T
+	store *snapshot.Store
+	slot  *snapshot.Slot
+	h     *history.History
+}
+
+// followed runs a test with the history of a replica, whose first snapshot is first.
+func followed(t *testing.T, first snapshot.Snapshot, test func(r *replica)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		store := snapshot.NewStore()
-		slot := add(t, store, "r0")
-		slot.Publish(first)
-		h := history.New(store)
-		go h.Follow(t.Context())
+		r := &replica{t, store, add(t, store, "r0"), history.New(store)}
+		r.slot.Publish(first)
+		go r.h.Follow(t.Context())
 		synctest.Wait()
-		test(t, store, slot, h)
+		test(r)
 	})
 }
 
@@ -44,47 +51,47 @@ func changes(h *history.History, since time.Time) []string {
 }
 
 func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
-	followed(t, tokens(10), func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
+	followed(t, tokens(10), func(r *replica) {
 		for _, next := range []snapshot.Snapshot{tokens(20), {}, tokens(1e38), tokens(1e39), tokens(-1e300), tokens(40)} {
-			slot.Publish(next)
+			r.slot.Publish(next)
 			wait(history.SampleInterval)
 		}
 
-		samples := shown(h.Recent("a/r0").Tokens)
-		require.InEpsilon(t, 1e38, samples[3], 1e-6)
+		samples := shown(r.h.Recent("a/r0").Tokens)
+		require.InEpsilon(r.t, 1e38, samples[3], 1e-6)
 		samples[3] = 1e38
-		require.Equal(t, []float64{10, 20, -1, 1e38, -1, -1, 40}, samples, "an unknown number leaves a gap, and one that is too large for a sample")
-		require.Equal(t, []float64{-1, -1, -1, -1, -1, -1, -1}, shown(h.Recent("a/r0").Waiting))
-		require.Empty(t, h.Recent("a/other").Tokens)
+		require.Equal(r.t, []float64{10, 20, -1, 1e38, -1, -1, 40}, samples, "an unknown number leaves a gap, and one that is too large for a sample")
+		require.Equal(r.t, []float64{-1, -1, -1, -1, -1, -1, -1}, shown(r.h.Recent("a/r0").Waiting))
+		require.Empty(r.t, r.h.Recent("a/other").Tokens)
 	})
 }
 
 func TestSamplesOfTenMinutes(t *testing.T) {
-	followed(t, snapshot.Snapshot{}, func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
+	followed(t, snapshot.Snapshot{}, func(r *replica) {
 		for n := range 300 {
-			slot.Publish(tokens(float64(n)))
+			r.slot.Publish(tokens(float64(n)))
 			wait(history.SampleInterval)
 		}
 
-		samples := h.Recent("a/r0").Tokens
-		require.Len(t, samples, int(10*time.Minute/history.SampleInterval))
-		require.InDelta(t, 299, samples[len(samples)-1], 0)
-		require.InDelta(t, 180, samples[0], 0)
+		samples := r.h.Recent("a/r0").Tokens
+		require.Len(r.t, samples, int(10*time.Minute/history.SampleInterval))
+		require.InDelta(r.t, 299, samples[len(samples)-1], 0)
+		require.InDelta(r.t, 180, samples[0], 0)
 	})
 }
 
 func TestRemovedReplicasAreForgotten(t *testing.T) {
-	followed(t, tokens(1), func(t *testing.T, store *snapshot.Store, slot *snapshot.Slot, h *history.History) {
-		require.NotEmpty(t, h.Recent("a/r0").Changes)
+	followed(t, tokens(1), func(r *replica) {
+		require.NotEmpty(r.t, r.h.Recent("a/r0").Changes)
 
-		store.Remove(slot)
+		r.store.Remove(r.slot)
 		wait(history.SampleInterval)
-		require.Equal(t, history.Recent{}, h.Recent("a/r0"))
+		require.Equal(r.t, history.Recent{}, r.h.Recent("a/r0"))
 	})
 }
 
 func TestChangesOfState(t *testing.T) {
-	followed(t, snapshot.Snapshot{}, func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
+	followed(t, snapshot.Snapshot{}, func(r *replica) {
 		began := time.Now()
 		since := began
 		for _, step := range []struct {
@@ -101,25 +108,25 @@ func TestChangesOfState(t *testing.T) {
 			if !step.same {
 				since = time.Now()
 			}
-			slot.Publish(snapshot.Snapshot{Status: target.Status{
+			r.slot.Publish(snapshot.Snapshot{Status: target.Status{
 				Verdict: target.Verdict{State: step.state, Severity: step.severity, StateReason: step.reason, StateSince: since}, Scraping: target.Scraping{LastScrape: time.Now()},
 			}})
 			wait(2 * time.Second)
 		}
 
-		require.Equal(t, []string{"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken"}, changes(h, began))
-		last := h.Recent("a/r0").Changes[4].Reason
-		require.LessOrEqual(t, len(last), 520, "a reason is bounded")
-		require.True(t, strings.HasSuffix(last, "é…"))
+		require.Equal(r.t, []string{"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken"}, changes(r.h, began))
+		last := r.h.Recent("a/r0").Changes[4].Reason
+		require.LessOrEqual(r.t, len(last), 520, "a reason is bounded")
+		require.True(r.t, strings.HasSuffix(last, "é…"))
 
 		for n := range 50 {
-			slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: fmt.Sprint("s", n), StateSince: time.Now()}}})
+			r.slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: fmt.Sprint("s", n), StateSince: time.Now()}}})
 			wait(time.Second)
 		}
-		recent := h.Recent("a/r0").Changes
-		require.Len(t, recent, 20, "states are bounded")
-		require.Equal(t, "s49", recent[19].State)
-		require.Equal(t, "s30", recent[0].State)
+		recent := r.h.Recent("a/r0").Changes
+		require.Len(r.t, recent, 20, "states are bounded")
+		require.Equal(r.t, "s49", recent[19].State)
+		require.Equal(r.t, "s30", recent[0].State)
 	})
 }
 
@@ -130,29 +137,29 @@ func TestTimesOfChangesNeverDecrease(t *testing.T) {
 		-time.Second: {"0s ready ok", "0s ready broken"},
 		time.Second:  {"0s ready ok", "1s ready broken"},
 	} {
-		followed(t, snapshot.Snapshot{}, func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
+		followed(t, snapshot.Snapshot{}, func(r *replica) {
 			began := time.Now()
 			for _, severity := range []string{"ok", "broken"} {
-				slot.Publish(snapshot.Snapshot{Status: target.Status{
+				r.slot.Publish(snapshot.Snapshot{Status: target.Status{
 					Verdict: target.Verdict{State: "ready", Severity: severity, StateSince: began}, Scraping: target.Scraping{LastScrape: began.Add(scraped)},
 				}})
 				wait(2 * time.Second)
 			}
 
-			require.Equal(t, want, changes(h, began))
+			require.Equal(r.t, want, changes(r.h, began))
 		})
 	}
 }
 
 func TestLastFailureStaysWhenScrapesSucceedAgain(t *testing.T) {
-	followed(t, snapshot.Snapshot{}, func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
+	followed(t, snapshot.Snapshot{}, func(r *replica) {
 		failed := time.Now()
-		slot.Publish(snapshot.Snapshot{Status: target.Status{Scraping: target.Scraping{LastScrape: failed, LastReason: "timeout", LastError: "no answer in 4s"}}})
+		r.slot.Publish(snapshot.Snapshot{Status: target.Status{Scraping: target.Scraping{LastScrape: failed, LastReason: "timeout", LastError: "no answer in 4s"}}})
 		wait(2 * time.Second)
-		slot.Publish(tokens(1))
+		r.slot.Publish(tokens(1))
 		wait(2 * time.Second)
 
-		require.Equal(t, history.Failure{Time: failed, Reason: "timeout", Text: "no answer in 4s"}, h.Recent("a/r0").Failure)
+		require.Equal(r.t, history.Failure{Time: failed, Reason: "timeout", Text: "no answer in 4s"}, r.h.Recent("a/r0").Failure)
 	})
 }
 
@@ -169,24 +176,24 @@ func objectives(requests, late, latest float64) snapshot.Snapshot {
 }
 
 func TestObjectivesCountTheLastTenMinutes(t *testing.T) {
-	followed(t, objectives(5000, 400, 500), func(t *testing.T, _ *snapshot.Store, slot *snapshot.Slot, h *history.History) {
+	followed(t, objectives(5000, 400, 500), func(r *replica) {
 		ttft := func() history.Counts {
-			got := h.Figures(slot).Objectives
-			require.InDelta(t, 2*got["ttft"].Requests, got["e2e"].Requests, 0)
+			got := r.h.Figures(r.slot).Objectives
+			require.InDelta(r.t, 2*got["ttft"].Requests, got["e2e"].Requests, 0)
 			return got["ttft"]
 		}
-		require.Zero(t, ttft(), "counts from before the history")
+		require.Zero(r.t, ttft(), "counts from before the history")
 		for minute := range 60 {
 			now := float64(minute)
-			slot.Publish(objectives(5000+10*now, 400+now, 500+2*now))
+			r.slot.Publish(objectives(5000+10*now, 400+now, 500+2*now))
 			wait(time.Minute)
 		}
-		require.Equal(t, history.Counts{Requests: 80, Bad: 8, BadAtMost: 16}, ttft(), "the oldest mark is eight to ten minutes old")
+		require.Equal(r.t, history.Counts{Requests: 80, Bad: 8, BadAtMost: 16}, ttft(), "the oldest mark is eight to ten minutes old")
 
-		slot.Publish(objectives(7, 3, 4))
-		require.Equal(t, history.Counts{Requests: 7, Bad: 3, BadAtMost: 4}, ttft(), "the server has just restarted")
+		r.slot.Publish(objectives(7, 3, 4))
+		require.Equal(r.t, history.Counts{Requests: 7, Bad: 3, BadAtMost: 4}, ttft(), "the server has just restarted")
 		wait(history.SampleInterval)
-		slot.Publish(objectives(5100, 3, 4))
-		require.Equal(t, history.Counts{Requests: 5100, Bad: 3, BadAtMost: 4}, ttft())
+		r.slot.Publish(objectives(5100, 3, 4))
+		require.Equal(r.t, history.Counts{Requests: 5100, Bad: 3, BadAtMost: 4}, ttft())
 	})
 }
