@@ -45,8 +45,7 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 	for _, path := range []string{"/", "/metrics", "/targets", "/sd", "/-/ready"} {
-		code := login(t, client, base+path, "", "")
-		require.Equal(t, http.StatusUnauthorized, code, path)
+		require.Equal(t, http.StatusUnauthorized, login(t, client, base+path, "", ""), path)
 	}
 	for _, c := range []struct {
 		name, user, password string
@@ -60,8 +59,7 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 		{"the cache key of another pair", "alice:secret", "", http.StatusUnauthorized},
 		{"right again", "alice", "secret", http.StatusOK},
 	} {
-		code := login(t, client, base+"/metrics", c.user, c.password)
-		require.Equal(t, c.want, code, c.name)
+		require.Equal(t, c.want, login(t, client, base+"/metrics", c.user, c.password), c.name)
 	}
 }
 
@@ -89,14 +87,10 @@ func TestBrokenWebConfigurationIsRefusedAtStart(t *testing.T) {
 		"unknown file":    "tls_server_config:\n  cert_file: /nonexistent.pem\n  key_file: /nonexistent.key\n",
 		"not even a YAML": "{",
 	} {
-		t.Run(name, func(t *testing.T) {
-			opts := newFleet(t).options()
-			opts.WebConfigFile = webConfig(t, text)
-
-			_, err := web.New(t.Context(), opts)
-
-			require.ErrorContains(t, err, "web configuration ")
-			require.NotContains(t, err.Error(), "\n")
-		})
+		opts := newFleet(t).options()
+		opts.WebConfigFile = webConfig(t, text)
+		_, err := web.New(t.Context(), opts)
+		require.ErrorContains(t, err, "web configuration ", name)
+		require.NotContains(t, err.Error(), "\n", name)
 	}
 }

@@ -62,23 +62,3 @@ func BenchmarkPage(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkFleet makes the page of a thousand replicas: folded, of one pool, and
-// found by a search.
-//
-//	go test ./collector/web -run '^$' -bench Fleet -count 6
-func BenchmarkFleet(b *testing.B) {
-	h := handler(b, crowd(b, 4, mixed).options())
-	for name, path := range map[string]string{"whole": "/", "pool": "/?pool=pool-with-a-usual-name-1", "search": "/?q=llama"} {
-		b.Run(name, func(b *testing.B) {
-			r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
-			w := &sink{header: http.Header{}}
-			h.ServeHTTP(w, r)
-			b.SetBytes(w.bytes)
-			b.ReportAllocs()
-			for b.Loop() {
-				h.ServeHTTP(w, r)
-			}
-		})
-	}
-}

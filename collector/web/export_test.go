@@ -27,3 +27,8 @@ func (s *Server) GRPCHealthAddr() string {
 	}
 	return s.health.listener.Addr().String()
 }
+
+// Addrs returns the addresses of all listeners.
+func (s *Server) Addrs() []string {
+	return mapped(s.listeners, func(l net.Listener) string { return l.Addr().String() })
+}

@@ -21,46 +21,37 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// healthOf runs a server with the gRPC health protocol, and returns a client for it and the URL of
-// its other port.
-func healthOf(t *testing.T, f *fleet) (client healthpb.HealthClient, base string) {
+// healthClient runs a server with the gRPC health protocol, and returns its address and a client.
+func healthClient(t *testing.T, opts web.Options, settings ...grpc.DialOption) (address string, client healthpb.HealthClient) {
 	t.Helper()
-	opts := f.options()
 	opts.GRPCHealthAddress = "127.0.0.1:0"
 	s, err := web.New(t.Context(), opts)
 	require.NoError(t, err)
 	run(t, s)
-	conn, err := grpc.NewClient(s.GRPCHealthAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(s.GRPCHealthAddr(), append(settings, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	return healthpb.NewHealthClient(conn), "http://" + s.Addr()
+	return s.GRPCHealthAddr(), healthpb.NewHealthClient(conn)
 }
 
-func TestTheAuthorityOfACallNamesTheReplicaWhereTheServiceDoesNot(t *testing.T) {
+func TestAuthorityOfACallNamesTheReplica(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama", "r0", serving(), nil)
 	f.publish("llama", "r1", failing(), nil)
-	opts := f.options()
-	opts.GRPCHealthAddress = "127.0.0.1:0"
-	s, err := web.New(t.Context(), opts)
-	require.NoError(t, err)
-	run(t, s)
 	for name, want := range map[string]healthpb.HealthCheckResponse_ServingStatus{
 		"r0": healthpb.HealthCheckResponse_SERVING, "r1": healthpb.HealthCheckResponse_NOT_SERVING,
 	} {
-		conn, err := grpc.NewClient(s.GRPCHealthAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority(name))
-		require.NoError(t, err)
-		got, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: "replicas/llama/ready"})
+		_, client := healthClient(t, f.options(), grpc.WithAuthority(name))
+		got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "replicas/llama/ready"})
 		require.NoError(t, err)
 		require.Equal(t, want, got.GetStatus(), name)
-		require.NoError(t, conn.Close())
 	}
 }
 
-func TestTheGRPCHealthProtocolSaysWhatTheProbesSay(t *testing.T) {
+func TestGRPCHealthAgreesWithTheProbes(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama 70b", "r/0", serving(), nil)
-	client, _ := healthOf(t, f)
+	_, client := healthClient(t, f.options())
 	for _, name := range []string{"", "replica/ready", "replica/live", "replicas/llama%2070b/r%2F0/ready", "replicas/llama%2070b/r%2F0/live"} {
 		got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		require.NoError(t, err, name)
@@ -87,35 +78,30 @@ func TestTheGRPCHealthProtocolSaysWhatTheProbesSay(t *testing.T) {
 	require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus(), "of several replicas, the empty name is the exporter")
 }
 
-func TestIdleConnectionsShutNoProbeOut(t *testing.T) {
+func TestIdleConnectionsDoNotBlockProbes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
 	opts := f.options()
-	opts.GRPCHealthAddress, opts.MaxConnections = "127.0.0.1:0", 20
-	s, err := web.New(t.Context(), opts)
-	require.NoError(t, err)
-	run(t, s)
+	opts.MaxConnections = 20
+	address, client := healthClient(t, opts)
 	for range 5 * opts.MaxConnections {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.GRPCHealthAddr())
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 	}
-	conn, err := grpc.NewClient(s.GRPCHealthAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	got, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: "replica/ready"})
+	got, err := client.Check(ctx, &healthpb.HealthCheckRequest{Service: "replica/ready"})
 	require.NoError(t, err)
 	require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus())
 }
 
-func TestAWatchOfHealthSaysWhatChanges(t *testing.T) {
+func TestWatchSendsChangesOfHealth(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
-	client, _ := healthOf(t, f)
+	_, client := healthClient(t, f.options())
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	stream, err := client.Watch(ctx, &healthpb.HealthCheckRequest{Service: "replica/ready"})
@@ -133,7 +119,7 @@ func TestAWatchOfHealthSaysWhatChanges(t *testing.T) {
 	require.Equal(t, healthpb.HealthCheckResponse_SERVICE_UNKNOWN, got.GetStatus(), "a name may come to be known")
 }
 
-func TestHealthOverGRPCIsNotServedUnlessAskedFor(t *testing.T) {
+func TestGRPCHealthIsOffByDefault(t *testing.T) {
 	f := newFleet(t)
 	s, err := web.New(t.Context(), f.options())
 	require.NoError(t, err)
@@ -145,7 +131,7 @@ func TestHealthOverGRPCIsNotServedUnlessAskedFor(t *testing.T) {
 	require.ErrorContains(t, err, `cannot listen on "127.0.0.1:no"`)
 }
 
-func TestACanaryThatFailsMayBeLeftToAlerts(t *testing.T) {
+func TestProbesMayIgnoreTheCanary(t *testing.T) {
 	f := newFleet(t)
 	f.publish("a", "r0", canaryFailing(), nil)
 	opts := f.options()
@@ -157,7 +143,7 @@ func TestACanaryThatFailsMayBeLeftToAlerts(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/replica/ready").Code, "what else is wrong is not ignored")
 }
 
-func TestProbesOfAReplicaThatIsNotJudgedShareOneQuestion(t *testing.T) {
+func TestProbesOfAnUnjudgedReplicaShareOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		unread := verdict("blind", "look", "", "the API answers")
@@ -184,7 +170,7 @@ func TestProbesOfAReplicaThatIsNotJudgedShareOneQuestion(t *testing.T) {
 	})
 }
 
-func TestTheServerIsAskedAboutAReplicaThatIsNotJudged(t *testing.T) {
+func TestServerAnswersForAnUnjudgedReplica(t *testing.T) {
 	f := newFleet(t)
 	unread := verdict("blind", "look", "", "the API answers")
 	unread.Unread, unread.LastReason = true, "timeout"

@@ -110,85 +110,63 @@ func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 	}
 }
 
-func TestOptionsThatCannotWork(t *testing.T) {
-	opts := newFleet(t).options()
-	opts.ListenAddresses = nil
-	_, err := web.New(t.Context(), opts)
-	require.ErrorContains(t, err, "no address")
-
-	opts = newFleet(t).options()
-	opts.WebConfigFile = "testdata/missing.yml"
-	_, err = web.New(t.Context(), opts)
-	require.ErrorContains(t, err, "web configuration testdata/missing.yml")
-
-	opts = newFleet(t).options()
-	opts.Registry = prometheus.NewRegistry()
-	opts.Registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "trtllm_exporter_page_bytes", Help: "x"}))
-	_, err = web.New(t.Context(), opts)
-	require.ErrorContains(t, err, "metrics of the web server")
+func TestInvalidOptions(t *testing.T) {
+	for want, change := range map[string]func(o *web.Options){
+		"no address":                             func(o *web.Options) { o.ListenAddresses = nil },
+		"web configuration testdata/missing.yml": func(o *web.Options) { o.WebConfigFile = "testdata/missing.yml" },
+		"metrics of the web server": func(o *web.Options) {
+			o.Registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "trtllm_exporter_page_bytes", Help: "x"}))
+		},
+	} {
+		opts := newFleet(t).options()
+		change(&opts)
+		_, err := web.New(t.Context(), opts)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestEveryAddressIsServed(t *testing.T) {
 	opts := newFleet(t).options()
 	opts.ListenAddresses = []string{"127.0.0.1:0", "127.0.0.1:0"}
-	base := start(t, opts)
-
-	response, err := http.Get(base + "/-/healthy")
-
+	s, err := web.New(t.Context(), opts)
 	require.NoError(t, err)
-	require.Equal(t, "Healthy.\n", read(t, response.Body))
-	require.NoError(t, response.Body.Close())
+	run(t, s)
+	for _, address := range s.Addrs() {
+		require.Equal(t, http.StatusOK, login(t, http.DefaultClient, "http://"+address+"/-/healthy", "", ""))
+	}
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestDrainingLetsAnswersFinish(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := oneReplica(t)
-		s, err := web.New(t.Context(), f.options())
-		require.NoError(t, err)
-		l := newWire()
-		s.Listen(l)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- s.Run(ctx) }()
-		conn := l.connect(t, "GET /metrics HTTP/1.1\r\nHost: exporter\r\nConnection: close\r\n\r\n")
-		synctest.Wait()
+func TestDrainingLetsAnswersFinishForTenSeconds(t *testing.T) {
+	for _, hanging := range []int{0, 50} {
+		synctest.Test(t, func(t *testing.T) {
+			s, err := web.New(t.Context(), oneReplica(t).options())
+			require.NoError(t, err)
+			l := newWire()
+			s.Listen(l)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- s.Run(ctx) }()
+			conn := l.connect(t, "GET /metrics HTTP/1.1\r\nHost: exporter\r\nConnection: close\r\n\r\n")
+			for range hanging {
+				conn := l.connect(t, plainRequest)
+				t.Cleanup(func() { _ = conn.Close() })
+			}
+			synctest.Wait()
+			began := time.Now()
 
-		cancel()
-		synctest.Wait()
-		require.Equal(t, http.StatusServiceUnavailable, get(s.Handler(), "/-/ready").Code)
-		_, err = l.dial(t.Context(), "", "")
-		require.ErrorIs(t, err, net.ErrClosed)
-		time.Sleep(5 * time.Second)
-		body := read(t, conn)
-
-		require.Contains(t, body, "nv_inference_pending_request_count")
-		require.NoError(t, <-ended)
-		require.NoError(t, conn.Close())
-	})
-}
-
-func TestDrainingEndsInTenSecondsWhoeverHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := oneReplica(t)
-		s, err := web.New(t.Context(), f.options())
-		require.NoError(t, err)
-		l := newWire()
-		s.Listen(l)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- s.Run(ctx) }()
-		for range 50 {
-			conn := l.connect(t, plainRequest)
-			t.Cleanup(func() { _ = conn.Close() })
-		}
-		began := time.Now()
-
-		cancel()
-
-		require.NoError(t, <-ended)
-		require.LessOrEqual(t, time.Since(began), 10*time.Second)
-	})
+			cancel()
+			synctest.Wait()
+			require.Equal(t, http.StatusServiceUnavailable, get(s.Handler(), "/-/ready").Code)
+			_, err = l.dial(t.Context(), "", "")
+			require.ErrorIs(t, err, net.ErrClosed)
+			time.Sleep(5 * time.Second)
+			require.Contains(t, read(t, conn), "nv_inference_pending_request_count")
+			require.NoError(t, <-ended)
+			require.LessOrEqual(t, time.Since(began), 10*time.Second)
+			require.NoError(t, conn.Close())
+		})
+	}
 }
 
 func TestListenerThatFailsEndsTheServer(t *testing.T) {

@@ -52,21 +52,19 @@ func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 	cache := f.caches[slot.Target().Key()]
 	b, err := cache.Parse([]byte(body), "")
 	require.NoError(f.t, err)
-	slot.Publish(snapshot.Snapshot{Raw: b, Status: target.Status{
-		Scraping: target.Scraping{Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(), LastDuration: 12 * time.Millisecond, Samples: b.Shape().Lines(), BodyBytes: int64(len(body)), Scrapes: 3},
-		Verdict:  target.Verdict{State: "ready", StateReason: "the API answers 200", Severity: "ok", StateSince: time.Now().Add(-5 * time.Minute)},
-		Server:   target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility table"},
-	}})
+	status := serving()
+	status.Samples, status.BodyBytes = b.Shape().Lines(), int64(len(body))
+	slot.Publish(snapshot.Snapshot{Raw: b, Status: status})
 	return slot
 }
 
 // fail publishes a failed scrape.
 func (f *fleet) fail(pool, replica, reason, err string) {
 	f.t.Helper()
-	f.slot(pool, replica).Publish(snapshot.Snapshot{Status: target.Status{
-		Scraping: target.Scraping{Health: target.HealthDown, LastScrape: time.Now(), LastSuccess: time.Now().Add(-90 * time.Second), LastDuration: 4 * time.Second, LastReason: reason, LastError: err, Scrapes: 21, Failures: 18},
-		Verdict:  target.Verdict{State: "down", StateReason: "both ports refuse", Severity: "broken", Runbook: "LLMReplicaDown", StateSince: time.Now().Add(-85 * time.Second)},
-	}})
+	s := verdict("down", "broken", "LLMReplicaDown", "both ports refuse")
+	s.Health, s.LastReason, s.LastError = target.HealthDown, reason, err
+	s.LastSuccess, s.Scrapes, s.Failures = time.Now().Add(-90*time.Second), 21, 18
+	f.publish(pool, replica, s, nil)
 }
 
 func (f *fleet) slot(pool, replica string) *snapshot.Slot {

@@ -83,7 +83,7 @@ func TestProbesFollowTheVerdict(t *testing.T) {
 	}
 }
 
-func TestARankWithoutPortsIsReady(t *testing.T) {
+func TestRankWithoutPortIsReady(t *testing.T) {
 	f := newFleet(t)
 	slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "rank 1/2", Silent: true})
 	require.NoError(t, err)
@@ -95,9 +95,9 @@ func TestARankWithoutPortsIsReady(t *testing.T) {
 	require.Equal(t, "Ready: This rank binds no port.\n", w.Body.String())
 }
 
-// TestTheHostNamesTheReplicaWhereThePathDoesNot is about load balancers that probe all servers of a
+// TestHostNamesTheReplica is about load balancers that probe all servers of a
 // pool at one path.
-func TestTheHostNamesTheReplicaWhereThePathDoesNot(t *testing.T) {
+func TestHostNamesTheReplica(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama 70b", "r0", serving(), nil)
 	f.publish("llama 70b", "r1", failing(), nil)

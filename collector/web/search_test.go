@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -17,8 +16,7 @@ func searched(t *testing.T, all []target.PoolDiscovery, path string) (status int
 	opts := newFleet(t).options()
 	opts.Searches = func() []target.PoolDiscovery { return all }
 	opts.Ready = func() bool { return all[0].Answered }
-	w := httptest.NewRecorder()
-	handler(t, opts).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+	w := get(handler(t, opts), path)
 	return w.Code, w.Body.String()
 }
 
@@ -31,7 +29,7 @@ func dropping() []target.PoolDiscovery {
 	}}
 }
 
-func TestReadinessNamesTheSourceItWaitsFor(t *testing.T) {
+func TestReadinessNamesMissingSources(t *testing.T) {
 	all := []target.PoolDiscovery{{PoolID: "llama", Sources: []target.Source{{Key: "http_sd_configs[0]", LastErrorAt: time.Now(), LastError: "connection refused"}}}}
 	status, body := searched(t, all, "/-/ready")
 	require.Equal(t, http.StatusServiceUnavailable, status)
@@ -40,7 +38,7 @@ func TestReadinessNamesTheSourceItWaitsFor(t *testing.T) {
 	require.Contains(t, body, "Pool llama waits for http_sd_configs[0]")
 }
 
-func TestAPoolWithoutTargetsIsReadyAndSaysSo(t *testing.T) {
+func TestPoolWithoutTargetsIsReadyWithAReason(t *testing.T) {
 	status, body := searched(t, dropping(), "/-/ready")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "Ready.\nPool llama has no targets: relabeling dropped the one that was found, <b>:1: relabel_configs[0] drops every target.\n", body)
@@ -49,7 +47,7 @@ func TestAPoolWithoutTargetsIsReadyAndSaysSo(t *testing.T) {
 	require.Contains(t, body, "&lt;b&gt;:1", "names are shown as text")
 }
 
-func TestDroppedTargetsAreShownOnRequest(t *testing.T) {
+func TestDroppedTargets(t *testing.T) {
 	_, body := searched(t, dropping(), "/targets?dropped")
 	require.Contains(t, body, "&lt;b&gt;:1 (static_configs[0]): relabel_configs[0] drops every target")
 	require.Contains(t, body, "http_sd_configs[0]")

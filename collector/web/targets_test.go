@@ -21,7 +21,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -121,7 +120,7 @@ func TestEmptyFleetIsShownAsEmpty(t *testing.T) {
 	require.JSONEq(t, `{"summary":{"total":0,"up":0,"down":0,"unknown":0},"targets":[]}`, get(h, "/targets?format=json").Body.String())
 }
 
-func TestSecretsOfURLsAreNeverShown(t *testing.T) {
+func TestSecretsInURLsAreNeverShown(t *testing.T) {
 	// Z03.
 	opts := mixedFleet(t).options()
 	opts.EnableLifecycle = true
@@ -152,7 +151,7 @@ func TestUsersAndQueriesOfURLsInErrorsAreRemoved(t *testing.T) {
 	}
 }
 
-func TestASearchFindsNoSecretsThatAreNotShown(t *testing.T) {
+func TestSearchFindsNoSecrets(t *testing.T) {
 	f := newFleet(t)
 	f.publish("a", "r0", verdict("down", "broken", "", "Get http://bob:hunter2@gpu:8002/x?token=hunter2: refused"), nil)
 	h := handler(t, f.options())
@@ -186,7 +185,7 @@ func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
 	require.NotContains(t, get(h, "/targets?format=json").Body.String(), "<script>")
 }
 
-func TestDiscoveryNamesOnePagePerReplica(t *testing.T) {
+func TestServiceDiscoveryHasATargetForEachReplica(t *testing.T) {
 	h := handler(t, mixedFleet(t).options())
 
 	w := get(h, "/sd")
@@ -211,50 +210,41 @@ func TestDiscoveryNamesOnePagePerReplica(t *testing.T) {
 	require.Len(t, instances, 5)
 }
 
-func TestDiscoveryDoesNotBelieveTheHostHeader(t *testing.T) {
+func TestServiceDiscoveryDoesNotTrustTheHostHeader(t *testing.T) {
 	opts := newFleet(t).options()
+	opts.ListenAddresses = append(opts.ListenAddresses, "localhost:0")
 	h := handler(t, opts)
-	s, err := web.New(t.Context(), func() web.Options {
-		o := newFleet(t).options()
-		o.ListenAddresses = append(o.ListenAddresses, "localhost:0")
-		return o
-	}())
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
 	v6 := &net.TCPAddr{IP: net.ParseIP("2001:db8::1"), Port: 9802}
 	for _, c := range []struct {
-		says       string
-		h          http.Handler
+		name       string
 		host       string
-		at         net.Addr
+		address    net.Addr
 		servername string
 		want       string
 	}{
-		{"another's name", h, "evil.example", arrivedAt, "", "192.0.2.1:9802"},
-		{"another's name, over IPv6", h, "evil.example:80", v6, "", "[2001:db8::1]:9802"},
-		{"none", h, "", arrivedAt, "", "192.0.2.1:9802"},
-		{"a name that it listens on", s.Handler(), "localhost:0", arrivedAt, "", "localhost:0"},
-		{"the name of its certificate", h, "Exporter.example:9802", arrivedAt, "exporter.example", "Exporter.example:9802"},
-		{"not the name of its certificate", h, "evil.example:9802", arrivedAt, "exporter.example", "192.0.2.1:9802"},
+		{"another's name", "evil.example", arrivedAt, "", "192.0.2.1:9802"},
+		{"another's name, over IPv6", "evil.example:80", v6, "", "[2001:db8::1]:9802"},
+		{"none", "", arrivedAt, "", "192.0.2.1:9802"},
+		{"a name that it listens on", "localhost:0", arrivedAt, "", "localhost:0"},
+		{"the name of its certificate", "Exporter.example:9802", arrivedAt, "exporter.example", "Exporter.example:9802"},
+		{"not the name of its certificate", "evil.example:9802", arrivedAt, "exporter.example", "192.0.2.1:9802"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			r := httptest.NewRequest(http.MethodGet, "/sd", http.NoBody)
-			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, c.at))
-			r.Host = c.host
-			if c.servername != "" {
-				r.TLS = &tls.ConnectionState{ServerName: c.servername}
-			}
-			w := httptest.NewRecorder()
-			c.h.ServeHTTP(w, r)
-			var groups []struct{ Targets []string }
-			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &groups))
-			require.Equal(t, []string{c.want}, groups[0].Targets)
-			require.NotContains(t, w.Body.String(), "evil")
-		})
+		r := httptest.NewRequest(http.MethodGet, "/sd", http.NoBody)
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, c.address))
+		r.Host = c.host
+		if c.servername != "" {
+			r.TLS = &tls.ConnectionState{ServerName: c.servername}
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		var groups []struct{ Targets []string }
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &groups))
+		require.Equal(t, []string{c.want}, groups[0].Targets, c.name)
+		require.NotContains(t, w.Body.String(), "evil", c.name)
 	}
 }
 
-func TestEngineIsTheConfiguredOrTheDetectedOne(t *testing.T) {
+func TestEngineIsConfiguredOrDetected(t *testing.T) {
 	for _, c := range []struct {
 		configured, detected, want string
 	}{
@@ -264,21 +254,17 @@ func TestEngineIsTheConfiguredOrTheDetectedOne(t *testing.T) {
 		{"triton", "", "<td>triton</td>"},
 		{"triton", "dynamo", "<td>triton</td>"},
 	} {
-		t.Run(c.want, func(t *testing.T) {
-			f := newFleet(t)
-			slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "r0", Engine: c.configured})
-			require.NoError(t, err)
-			slot.Publish(snapshot.Snapshot{Status: target.Status{Server: target.Server{DetectedEngine: c.detected}, Scraping: target.Scraping{Samples: 1234567, Health: target.HealthUp}}})
-
-			page := get(handler(t, f.options()), "/targets").Body.String()
-
-			require.Contains(t, page, c.want)
-			require.Contains(t, page, "1\u202f234\u202f567")
-		})
+		f := newFleet(t)
+		slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "r0", Engine: c.configured})
+		require.NoError(t, err)
+		slot.Publish(snapshot.Snapshot{Status: target.Status{Server: target.Server{DetectedEngine: c.detected}, Scraping: target.Scraping{Samples: 1234567, Health: target.HealthUp}}})
+		page := get(handler(t, f.options()), "/targets").Body.String()
+		require.Contains(t, page, c.want)
+		require.Contains(t, page, "1\u202f234\u202f567")
 	}
 }
 
-func TestTimesAreShownInWords(t *testing.T) {
+func TestTimesInWords(t *testing.T) {
 	for after, want := range map[time.Duration]string{
 		500 * time.Millisecond: "just now",
 		9 * time.Second:        "9 s ago",
