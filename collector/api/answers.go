@@ -16,20 +16,17 @@ type Answers struct {
 	// Unconfirmed is true while the address is not known to be the server's API.
 	Unconfirmed bool
 
-	// allFacts and lastHealth are all that the address answered, counted the health that
-	// was reconciled last.
-	allFacts            *engine.Facts
-	lastHealth, counted *Health
+	// allFacts and lastHealth are all that the address answered.
+	allFacts   *engine.Facts
+	lastHealth *Health
 	// agreement is whether page and answers are of one server, contradictions how often in a
-	// row answers have denied that since; uncompared is true while answers have not been
-	// compared with the page.
+	// row answers have denied that since; uncompared is true until they are compared.
 	agreement      engine.Trust
 	contradictions int
 	uncompared     bool
 	// inherited is the server's health that another replica received, nil for none.
 	inherited *Health
-	// distrusted is since when the server may be another process than the one that gave
-	// the facts; zero when it is not.
+	// distrusted is since when the server may have been replaced; zero if it was not.
 	distrusted time.Time
 }
 
@@ -43,9 +40,8 @@ func (a *Answers) Distrust() {
 // keepRounds limits how long the facts of a distrusted server that does not answer are kept.
 const keepRounds = 10
 
-// AddFacts takes over the facts of a complete round, given the interval between two. Facts
-// that were not answered are kept from earlier rounds; once another server may have taken
-// the place, only for a limited time.
+// AddFacts takes over the facts of a complete round, given the interval between two. Facts that
+// were not answered are kept from earlier rounds, those of a distrusted server for a limited time.
 func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
 	previous := a.allFacts
 	switch {
@@ -91,8 +87,7 @@ func (a *Answers) Past(p *Endpoint, previous Past) Past {
 	return Past{a.Health, p.Engine.Kind(), p.Base}
 }
 
-// Inherit takes over the past of another replica if that is of the same server: of this
-// kind, and at this endpoint.
+// Inherit takes over the past of another replica if it is of the same kind, and at this endpoint.
 func (a *Answers) Inherit(past Past, p *Endpoint) {
 	if p != nil && past.kind == p.Engine.Kind() && past.base == p.Base {
 		a.inherited = past.health
@@ -181,9 +176,7 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	}
 	h.Found = previous.Found || h.API == engine.APIReady || h.API == engine.APINotReady && h.FromServer || a.agreement == engine.TrustYes && h.Status != 0
 	h.WasLive = h.Live || previous.WasLive
-	if now := a.Health; now == nil || a.counted != a.lastHealth || h.API != now.API || h.Detail != now.Detail || h.Found != now.Found {
-		a.Health, a.counted = &h, a.lastHealth
-	}
+	a.Health = &h
 }
 
 const adviceLocation = "; set api_port or api_path"

@@ -2,12 +2,18 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
@@ -169,4 +175,128 @@ func Ready(ctx context.Context, s scrape.Scraper, t *target.Target, kind, base s
 	}
 	h := server.Health(ctx)
 	return h.API == engine.APIReady, h.API == engine.APIReady || h.API == engine.APINotReady && (base != "" || h.FromServer)
+}
+
+// Health is an answer about the server's health. It is immutable.
+type Health struct {
+	engine.Health
+
+	// Found is true when an API that is the server's answered this time or before, WasLive
+	// when it has reported that the server is live.
+	Found, WasLive bool
+	Duration       time.Duration
+}
+
+// Health requests whether the server is there and ready. No answer in time is an answer as
+// well.
+func (p *Endpoint) Health(ctx context.Context) Health {
+	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
+	defer cancel()
+	client := p.client()
+	if p.ReadyURL() != "" {
+		client = p.briefClient()
+	}
+	return p.health(ctx, client, time.Now())
+}
+
+func (p *Endpoint) health(ctx context.Context, client engine.Client, start time.Time) Health {
+	h := Health{Health: p.Engine.Health(ctx, client, p.Base)}
+	h.Duration = time.Since(start)
+	return h
+}
+
+// ReadyURL returns the URL that shows whether a server that was ready still is; empty where
+// a single request cannot show that.
+func (p *Endpoint) ReadyURL() string {
+	if path := p.Engine.ReadyPath(); path != "" {
+		return p.Base + path
+	}
+	return ""
+}
+
+// Recheck requests whether a server that was ready still is. If so it repeats the previous
+// answer, otherwise it requests the whole health.
+func (p *Endpoint) Recheck(ctx context.Context, previous *Health) Health {
+	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
+	defer cancel()
+	start := time.Now()
+	client := engine.Memoize(p.client())
+	if status, _, _, err := client.Do(ctx, http.MethodGet, p.ReadyURL(), nil, maxReadyAnswer); err == nil && status == http.StatusOK {
+		return previous.Repeat(time.Since(start))
+	}
+	return p.health(ctx, client, start)
+}
+
+// Repeat returns the same answer with another duration.
+func (h *Health) Repeat(duration time.Duration) Health {
+	repeated := *h
+	repeated.Duration = duration
+	return repeated
+}
+
+const maxReadyAnswer = 1 << 20
+
+// Identity is the result of a round of requests for versions and models, and the endpoint
+// that gave it.
+type Identity struct {
+	engine.Facts
+
+	From *Endpoint
+}
+
+// Identity requests versions and models, and reads which version built the TensorRT engine
+// in a folder, if one is configured. Early is called, from any goroutine, with the facts
+// that are there while other requests are still open.
+func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(engine.Facts)) Identity {
+	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
+	defer cancel()
+	build := buildVersion(engineDir)
+	facts := p.Engine.Ask(ctx, p.briefClient(), p.Base, func(facts engine.Facts) {
+		facts.BuildVersion = build
+		early(facts)
+	})
+	from := p
+	if !answered(&facts) && p.Alternative != nil {
+		if found := p.Alternative.pageless(ctx); answered(&found) {
+			facts, from = found, p.Alternative
+		}
+	}
+	facts.BuildVersion = build
+	return Identity{facts, from}
+}
+
+func answered(f *engine.Facts) bool { return f.Confirmed || f.Listed }
+
+// pageless requests versions and models unless the API has a page next to it: that would be
+// another server's.
+func (p *Endpoint) pageless(ctx context.Context) engine.Facts {
+	if engine.HasPage(ctx, p.briefClient(), p.Engine, p.Base) {
+		return engine.Facts{}
+	}
+	return p.Engine.Ask(ctx, p.briefClient(), p.Base, nil)
+}
+
+const maxBuildConfig = 4 << 20
+
+// buildVersion returns the version of TensorRT-LLM that built the engine in a folder, from
+// its config.json (NVIDIA/TensorRT-LLM, runtime/gptJsonConfig.cpp, key "version"); empty
+// without a folder, and for what cannot be read. Engines of the old builder have no such
+// key.
+func buildVersion(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	f, err := os.Open(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // Nothing was written.
+	var config struct {
+		Version string `json:"version"`
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxBuildConfig))
+	if err != nil || json.Unmarshal(text, &config) != nil || len(config.Version) > 64 || strings.ContainsFunc(config.Version, unicode.IsControl) {
+		return ""
+	}
+	return config.Version
 }

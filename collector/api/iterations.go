@@ -30,9 +30,9 @@ type Iterations struct {
 	// an answer.
 	Read     bool
 	Failures uint64
-	// foreign is when another reader was last noticed.
-	foreign time.Time
-	// complete is false after a reading without an answer: the rows that it took are lost.
+	// foreign is when another reader was last noticed; complete is false after a reading
+	// without an answer, whose rows are lost.
+	foreign  time.Time
 	complete bool
 	book     *engine.Iterations
 }

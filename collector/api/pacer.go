@@ -7,11 +7,9 @@ import (
 )
 
 const (
-	// HealthRounds is the factor by which answers about health count longer while nothing
-	// shows a change.
-	HealthRounds = 4
-	// IdentityRounds is that factor for answers about identity.
-	IdentityRounds = 10
+	// HealthRounds and IdentityRounds are the factors by which answers count longer while
+	// nothing shows a change.
+	HealthRounds, IdentityRounds = 4, 10
 	// earlyRetries is how many rounds without all answers are repeated early, each after
 	// half of the time of the next.
 	earlyRetries = 3
@@ -27,10 +25,10 @@ type Signs struct {
 // Pacer decides how soon a server is called again. While its signs do not change, it is
 // called only for whether it is still ready. The zero value has called nothing.
 type Pacer struct {
-	// health and identity are the signs at the last requests for them.
+	// health and identity are the signs at the last requests for them, healthTime the time of
+	// the last for health.
 	health, identity Signs
-	// healthTime is when the whole health was last requested.
-	healthTime time.Time
+	healthTime       time.Time
 	// unanswered counts the rounds of identity since the last that had all answers, or
 	// since the server changed.
 	unanswered int
@@ -82,6 +80,5 @@ func (p *Pacer) IdentityInterval(last *engine.Facts, now Signs, interval time.Du
 	return p.RetryInterval(interval)
 }
 
-// HealthOutdated reports whether the server changed since its whole health was requested: a
-// model may have been loaded or unloaded.
+// HealthOutdated reports whether the server changed since its whole health was requested.
 func (p *Pacer) HealthOutdated(now Signs) bool { return !p.healthTime.IsZero() && p.health != now }

@@ -1,10 +1,16 @@
 package web
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
@@ -185,8 +191,7 @@ func (v *fleetView) fold() {
 	})
 }
 
-// drawSparks draws the last minutes of the rows that are shown, on one time scale, and returns
-// their history.
+// drawSparks draws the last minutes of rows on one time scale, and returns their history.
 func drawSparks(rows []*replica, past *history.History) []history.Recent {
 	recent, longest := make([]history.Recent, len(rows)), 0
 	for i, r := range rows {
@@ -198,4 +203,82 @@ func drawSparks(rows []*replica, past *history.History) []history.Recent {
 		r.WaitingSpark = newSpark("Waiting", recent[i].Waiting, longest)
 	}
 	return recent
+}
+
+type filter struct {
+	// State is a state or a severity, Text a part of what is shown of a replica.
+	State, Pool, Text string
+	// Sort is the name of a column; the largest numbers come first.
+	Sort string
+	// From is the index of the first row.
+	From int
+}
+
+// readFilter parses a query. A from that is no number counts as 0.
+func readFilter(values url.Values) (filter, error) {
+	f := filter{State: values.Get("state"), Pool: values.Get("pool"), Text: values.Get("q"), Sort: values.Get("sort")}
+	if from, err := strconv.Atoi(values.Get("from")); err == nil && from > 0 {
+		f.From = from
+	}
+	if f.State != "" && !slices.Contains(f.States(), f.State) {
+		return f, fmt.Errorf("state: there is no %q; use %s", f.State, strings.Join(f.States(), ", "))
+	}
+	if f.Sort != "" && Largest(f.Sort) == nil {
+		return f, fmt.Errorf("sort: there is no column %q", f.Sort)
+	}
+	return f, nil
+}
+
+func filtered(serve func(http.ResponseWriter, *http.Request, filter)) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Vary", "Accept")
+		f, err := readFilter(r.URL.Query())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		serve(w, r, f)
+	}
+}
+
+// States returns the values of State: severities, then states.
+func (filter) States() []string {
+	states := mapped(assess.States(), func(s assess.State) string { return string(s) })
+	return slices.Concat(severities(), slices.DeleteFunc(states, func(s string) bool { return s == unknown }))
+}
+
+// Active reports whether the filter selects or sorts.
+func (f filter) Active() bool { return f.State != "" || f.Pool != "" || f.Text != "" || f.Sort != "" }
+
+func (f *filter) apply(all []*replica) []*replica {
+	if !f.Active() {
+		return all
+	}
+	return slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(f) })
+}
+
+func (f *filter) sort(all []*replica) {
+	if order := Largest(f.Sort); order != nil {
+		slices.SortStableFunc(all, func(a, b *replica) int { return order(&a.Replica, &b.Replica) })
+	}
+}
+
+func (f filter) link() string {
+	values := url.Values{"state": {f.State}, "pool": {f.Pool}, "q": {f.Text}, "sort": {f.Sort}}
+	if f.From > 0 {
+		values.Set("from", strconv.Itoa(f.From))
+	}
+	maps.DeleteFunc(values, func(_ string, value []string) bool { return value[0] == "" })
+	return "?" + values.Encode()
+}
+
+// SortLink returns the query sorted by another column.
+func (f filter) SortLink(column string) string {
+	f.Sort, f.From = column, 0
+	return f.link()
+}
+
+func (f filter) pageLink(from int) string {
+	f.From = from
+	return f.link()
 }

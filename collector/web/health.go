@@ -65,8 +65,8 @@ func (h *healthServer) close() {
 
 // Check implements the health service.
 func (h *healthServer) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (answer *healthpb.HealthCheckResponse, err error) {
-	serving, known, text := h.judge(ctx, r.GetService())
-	if !known {
+	serving, text := h.judge(ctx, r.GetService())
+	if serving == healthpb.HealthCheckResponse_SERVICE_UNKNOWN {
 		return nil, status.Error(codes.NotFound, text)
 	}
 	return &healthpb.HealthCheckResponse{Status: serving}, nil
@@ -83,7 +83,7 @@ func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Hea
 	defer tick.Stop()
 	last := healthpb.HealthCheckResponse_ServingStatus(-1)
 	for {
-		now, _, _ := h.judge(stream.Context(), r.GetService())
+		now, _ := h.judge(stream.Context(), r.GetService())
 		if now != last {
 			if err := stream.Send(&healthpb.HealthCheckResponse{Status: now}); err != nil {
 				return fmt.Errorf("send health: %w", err)
@@ -98,18 +98,17 @@ func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Hea
 	}
 }
 
-// judge returns the answer of the probe with a name; known is false if there is none. A panic
-// costs one answer.
-func (h *healthServer) judge(ctx context.Context, service string) (serving healthpb.HealthCheckResponse_ServingStatus, known bool, text string) {
+// judge returns the answer of the probe with a name.
+func (h *healthServer) judge(ctx context.Context, service string) (serving healthpb.HealthCheckResponse_ServingStatus, text string) {
 	defer func() {
 		if bug := recover(); bug != nil {
 			h.web.logPanic("gRPC health", bug)
-			serving, known = healthpb.HealthCheckResponse_UNKNOWN, true
+			serving = healthpb.HealthCheckResponse_UNKNOWN
 		}
 	}()
 	if service == "" {
 		if len(h.web.opts.Store.Slots()) != 1 {
-			return healthpb.HealthCheckResponse_SERVING, true, ""
+			return healthpb.HealthCheckResponse_SERVING, ""
 		}
 		service = "replica/ready"
 	}
@@ -119,11 +118,11 @@ func (h *healthServer) judge(ctx context.Context, service string) (serving healt
 	}
 	switch code {
 	case http.StatusOK:
-		return healthpb.HealthCheckResponse_SERVING, true, text
+		return healthpb.HealthCheckResponse_SERVING, text
 	case http.StatusNotFound:
-		return healthpb.HealthCheckResponse_SERVICE_UNKNOWN, false, text
+		return healthpb.HealthCheckResponse_SERVICE_UNKNOWN, text
 	}
-	return healthpb.HealthCheckResponse_NOT_SERVING, true, text
+	return healthpb.HealthCheckResponse_NOT_SERVING, text
 }
 
 func authority(ctx context.Context) string {

@@ -55,8 +55,7 @@ func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Reques
 	}
 }
 
-// render writes a page once it is complete. The templates escape all values: names and errors
-// come from the targets.
+// render writes a page. The templates escape all values: names and errors come from the targets.
 func (s *Server) render(w http.ResponseWriter, status int, name string, view any) {
 	var out bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&out, name, view); err != nil {

@@ -54,8 +54,7 @@ func (s *Server) ready() bool {
 	return true
 }
 
-// serveReload applies the configuration again. It refuses requests that pages of other sites
-// make through a visitor's browser.
+// serveReload refuses requests that pages of other sites make through a visitor's browser.
 func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		writeLine(w, http.StatusForbidden, "Refused: the request comes from a page of another site.")
@@ -68,8 +67,7 @@ func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 	writeLine(w, http.StatusOK, "Reloaded.")
 }
 
-// serveConfig shows the configuration in force without secrets. It names hosts and files, so it
-// needs the lifecycle to be enabled.
+// serveConfig needs the lifecycle to be enabled, as the configuration names hosts and files.
 func (s *Server) serveConfig(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/yaml; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

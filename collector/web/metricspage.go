@@ -87,8 +87,7 @@ func (q *query) whole() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
 
 func (q *query) all() bool { return q.whole() && len(q.names) == 0 }
 
-// own reports whether the exporter's own series are selected. Pages of replicas or pools leave them
-// out, as each would repeat them.
+// own reports whether the exporter's own series are selected, which pages of replicas would repeat.
 func (q *query) own() bool { return q.whole() || slices.Contains(q.targets, selfTarget) }
 
 // filter returns a predicate of the selected replicas; nil selects all.

@@ -21,34 +21,28 @@ type ownPage struct {
 	gatherer prometheus.Gatherer
 	logger   *slog.Logger
 
-	mu     sync.Mutex
-	cache  *exposition.Cache
-	text   bytes.Buffer
-	failed bool
+	mu    sync.Mutex
+	cache *exposition.Cache
 }
 
 func newOwnPage(gatherer prometheus.Gatherer, logger *slog.Logger) *ownPage {
 	return &ownPage{gatherer: gatherer, logger: logger, cache: exposition.NewCache(exposition.Options{})}
 }
 
-// block returns the metrics of this moment; nil when they cannot be read, which is a bug and does
-// not affect the targets. The first of consecutive errors is logged.
+// block returns the current metrics; nil when they cannot be read, which is a bug and does not
+// affect the targets.
 func (o *ownPage) block() *exposition.Block {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	families, err := o.gatherer.Gather()
-	o.text.Reset()
+	var text bytes.Buffer
 	for _, family := range families {
-		_, e := expfmt.MetricFamilyToText(&o.text, family)
+		_, e := expfmt.MetricFamilyToText(&text, family)
 		err = cmp.Or(err, e)
 	}
-	b, e := o.cache.Parse(o.text.Bytes(), "")
-	if err = cmp.Or(e, err); err != nil && !o.failed {
+	b, e := o.cache.Parse(text.Bytes(), "")
+	if err = cmp.Or(e, err); err != nil {
 		o.logger.Error("Own metrics are incomplete", "err", err)
-	}
-	o.failed = err != nil
-	if e != nil {
-		return nil
 	}
 	return b
 }

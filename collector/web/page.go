@@ -142,17 +142,15 @@ func (p *pages) share(key string, pg *page, maxAge time.Duration) {
 	})
 }
 
-// pagePlan is the order of the blocks of one moment on a page. It holds no lock, so a slow client
-// delays no other.
+// pagePlan is the order of the blocks of one moment on a page.
 type pagePlan struct {
 	blocks []*exposition.Block
 	layout *exposition.Layout
 }
 
-// plan plans the page of a selection: the exporter's own block, which comes first, and those of the
-// targets. Only the merger of all replicas is kept: one of some replicas would keep their pages in
-// memory until the same part is requested again. When the conflicts of the whole page changed, the
-// exporter's own series are read again, so that the page shows them.
+// plan plans the page of a selection. Only the merger of all replicas is kept: others would keep
+// pages in memory until the same part is requested again. When the conflicts of the whole page
+// changed, the exporter's own series are read again, so that the page shows them.
 func (p *pages) plan(q *query) *pagePlan {
 	targets := p.store.Blocks(q.filter())
 	if !q.whole() {

@@ -23,7 +23,10 @@ const (
 func (s *Server) probeRoute(r *http.Request) (label string, found route, ok bool) {
 	for _, label := range []string{probesPath, probePath} {
 		if strings.HasPrefix(r.URL.EscapedPath(), label) {
-			return label, route{methods: []string{http.MethodGet, http.MethodHead}, serve: s.serveProbe}, true
+			return label, route{methods: []string{http.MethodGet, http.MethodHead}, serve: func(w http.ResponseWriter, r *http.Request) {
+				status, text := s.probe(r.Context(), r.URL.EscapedPath(), r.Host)
+				writeLine(w, status, text)
+			}}, true
 		}
 	}
 	return "", route{}, false
@@ -41,11 +44,6 @@ const (
 
 // readinessTimeout bounds the server's own answer; it is shorter than the timeouts of probes.
 const readinessTimeout = time.Second
-
-func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request) {
-	status, text := s.probe(r.Context(), r.URL.EscapedPath(), r.Host)
-	writeLine(w, status, text)
-}
 
 // probe returns the answer for a path as status and text. What the exporter cannot know is never
 // held against the replica: the probe passes, or the server is asked.
@@ -147,8 +145,7 @@ func (s *Server) namedReplica(rest, host string) (slot *snapshot.Slot, question,
 	return nil, "", fmt.Sprintf("No replica is named %q; / lists them", pool+"/"+strings.Join(names, " or "))
 }
 
-// unjudged explains why the exporter knows too little about a replica to judge it; empty if it
-// knows enough.
+// unjudged explains why too little is known about the replica; empty if enough is known.
 func (r *replica) unjudged(now time.Time) string {
 	s := &r.Status
 	switch {
@@ -164,8 +161,8 @@ func (r *replica) unjudged(now time.Time) string {
 	return ""
 }
 
-// unready reports whether requests should go elsewhere. A ready replica that is broken is one
-// whose canary fails.
+// unready reports whether requests should go elsewhere. If a ready replica is broken, its canary
+// fails.
 func (r *replica) unready(ignoreCanary bool) bool {
 	state := assess.State(r.State)
 	if ignoreCanary && state == assess.Ready {

@@ -57,8 +57,7 @@ func problems(all []*replica) (shown []*problem, more []*replica) {
 	return shown, more
 }
 
-// problemText returns the reason of a verdict without what is fine, and with the details of
-// unexpected facts.
+// problemText returns the reason of a verdict without what is fine, with details of unexpected facts.
 func problemText(s *target.Status) string {
 	var unexpected []string
 	for _, c := range target.FindChecks(s.Checks, assess.Expected) {
@@ -76,8 +75,7 @@ func problemText(s *target.Status) string {
 // ipv4 matches an IPv4 address with or without a port.
 var ipv4 = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+(:\d+)?\b`)
 
-// anonymousProblem returns the problem without the replica's own addresses, so that equal
-// problems have equal texts.
+// anonymousProblem returns the problem without addresses, so that equal problems have equal texts.
 func anonymousProblem(r *replica) string {
 	reason := problemText(&r.Status)
 	for _, raw := range []string{r.Target.MetricsURL, r.Target.APIURL} {
@@ -89,8 +87,7 @@ func anonymousProblem(r *replica) string {
 	return ipv4.ReplaceAllString(reason, "*")
 }
 
-// runbook returns the address of a runbook entry, relative for the exporter's own runbook; empty
-// for no entry.
+// runbook returns the address of a runbook entry, relative for the exporter's own runbook.
 func (s *Server) runbook(entry string) string {
 	if entry == "" {
 		return ""
@@ -105,12 +102,10 @@ func (s *Server) serveRunbook(w http.ResponseWriter, _ *http.Request) {
 	}{s.frame("Runbook – trtllm_exporter", time.Now()), alerts.Runbook()})
 }
 
-// spans matches code, emphasis and links in a line of Markdown. The files that links lead to are
-// not served.
+// spans matches code, emphasis and links, whose files are not served, in a line of Markdown.
 var spans = regexp.MustCompile("`([^`]*)`|\\*\\*?([^*]+)\\*\\*?|\\[([^\\]]*)\\]\\([^)]*\\)")
 
-// markdown renders a line of the runbook as HTML, with links from the names of alerts to their
-// sections.
+// markdown renders a line of the runbook; names of alerts are links to their sections.
 func markdown(text string) template.HTML {
 	out := spans.ReplaceAllStringFunc(template.HTMLEscapeString(text), func(span string) string {
 		m := spans.FindStringSubmatch(span)

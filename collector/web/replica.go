@@ -20,8 +20,7 @@ type Replica struct {
 	ReplicaID string `json:"replica_id"`
 	Severity  string `json:"severity"`
 	State     string `json:"state"`
-	// Word is the state for people: a replica that is ready but has a problem is not called
-	// ready.
+	// Word is the state for people: one with a problem is not called ready.
 	Word   string `json:"word"`
 	Reason string `json:"reason,omitempty"`
 	// Since is the time of the verdict, For the time since then, for people.
@@ -44,9 +43,8 @@ type replica struct {
 	Target *target.Target
 	// Status has no secrets.
 	Status target.Status
-	// mixed reports that the pool has several kinds of servers.
-	mixed bool
-	// sortKey sorts by pool and replica.
+	// Kind is the kind of server in a pool that has several, else empty.
+	Kind    string
 	sortKey string
 	// TokensSpark and WaitingSpark are set for rows that are shown.
 	TokensSpark, WaitingSpark *spark
@@ -71,8 +69,8 @@ func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 	return r
 }
 
-// since returns the time of the verdict on a replica, zero if unknown. Status.StateSince does
-// not change when a replica that is ready gets a problem.
+// since returns the time of the verdict, zero if unknown. Status.StateSince does not change when a
+// replica that is ready gets a problem.
 func (s *Server) since(r *replica) time.Time {
 	if r.Status.State != stateReady {
 		return r.Status.StateSince
@@ -106,14 +104,6 @@ func (r *Replica) Occupied() *float64 {
 
 // Fails reports whether so many requests fail that the page highlights it.
 func (r *replica) Fails() bool { return r.Failed != nil && *r.Failed >= 0.01 }
-
-// Kind returns the kind of server if its pool has several; a version alone is ambiguous there.
-func (r *replica) Kind() string {
-	if !r.mixed {
-		return ""
-	}
-	return r.Engine
-}
 
 func (r *replica) release() string { return strings.TrimSpace(r.Version + " " + r.TRTLLM) }
 
@@ -162,11 +152,12 @@ func compareWithPool(pool []*replica) {
 	}
 	for _, r := range pool {
 		n := equal[server{r.Engine, r.release()}]
-		r.mixed, r.Differs = len(engines) > 1, n > 0 && 2*n <= known[r.Engine]
+		if r.Differs = n > 0 && 2*n <= known[r.Engine]; len(engines) > 1 {
+			r.Kind = r.Engine
+		}
 	}
 }
 
-// MetricsURL returns the address of the metrics page, without secrets.
 func (r *replica) MetricsURL() string { return address(r.Target.MetricsURL) }
 
 func (r *replica) ScrapeTime() string { return Seconds(new(r.Status.LastDuration.Seconds())) }
@@ -179,7 +170,6 @@ func (r *replica) Samples() string {
 	return grouped(float64(r.Status.Samples))
 }
 
-// overdue reports whether the replica should have been scraped again by now.
 func (r *replica) overdue(now time.Time) bool {
 	last := r.Status.LastScrape
 	return !r.Target.Silent && !last.IsZero() && now.Sub(last) > 3*r.Target.Interval+r.Target.Timeout
@@ -217,4 +207,44 @@ func Largest(name string) func(a, b *Replica) int {
 	return func(a, b *Replica) int {
 		return cmp.Compare(*cmp.Or(all[i].value(b), &lowest), *cmp.Or(all[i].value(a), &lowest))
 	}
+}
+
+// address returns a URL without the parts that may hold secrets.
+func address(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return target.Scrub(raw)
+	}
+	u.User, u.RawQuery, u.Fragment, u.ForceQuery = nil, "", "", false
+	return u.String()
+}
+
+// scrubbed returns a status without secrets, which addresses in errors may hold.
+func scrubbed(s target.Status) target.Status {
+	s.Health = cmp.Or(s.Health, target.HealthUnknown)
+	s.StateReason, s.LastError = target.Scrub(s.StateReason), target.Scrub(s.LastError)
+	s.LastScrape, s.LastSuccess, s.StateSince = milliseconds(s.LastScrape), milliseconds(s.LastSuccess), milliseconds(s.StateSince)
+	s.LeftOut = mapped(s.LeftOut, target.Scrub)
+	s.Checks = mapped(s.Checks, func(l target.CheckList) target.CheckList {
+		l.Checks = mapped(l.Checks, func(c target.Check) target.Check {
+			c.Reason = target.Scrub(c.Reason)
+			return c
+		})
+		return l
+	})
+	if s.Canary != nil {
+		c := *s.Canary
+		c.Reason, c.CancelReason, c.At = target.Scrub(c.Reason), target.Scrub(c.CancelReason), milliseconds(c.At)
+		s.Canary = &c
+	}
+	return s
+}
+
+// mapped returns the results of f for each element.
+func mapped[E, F any](list []E, f func(E) F) []F {
+	out := make([]F, len(list))
+	for i, e := range list {
+		out[i] = f(e)
+	}
+	return out
 }

@@ -150,8 +150,7 @@ func (v *replicaView) lastFailure(recent *history.Recent) *Failure {
 	return nil
 }
 
-// unmet returns the lists of checks that are not met, the series that are left out, and the
-// metadata that differs from that of other targets.
+// unmet returns the checks that are not met, the series that are left out, and metadata that differs.
 func (s *Server) unmet(r *replica) []Checks {
 	titles := map[string][3]string{
 		assess.Expected:     {"Not as its pool expects", "other is as expected", "others are as expected"},

@@ -9,14 +9,20 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
+	"gopkg.in/yaml.v3"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
@@ -72,10 +78,6 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	functions := template.FuncMap{"count": Count, "seconds": Seconds, "percent": Percent, "noTargets": noTargets, "markdown": markdown, "shortened": shortened}
-	templates, err := template.New("pages").Funcs(functions).ParseFS(assets, "templates/*.html")
-	if err != nil {
-		return nil, fmt.Errorf("templates of the pages: %w", err)
-	}
 	maxConnections := connectionsPerSlot * opts.MaxInFlight
 	if opts.MaxConnections > 0 {
 		maxConnections = min(maxConnections, opts.MaxConnections)
@@ -90,7 +92,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		connections:   newConnections(maxConnections),
 		pages:         newPages(opts.Store, newOwnPage(opts.Registry, logger), opts.Exposition, m),
 		history:       history.New(opts.Store),
-		templates:     templates,
+		templates:     template.Must(template.New("pages").Funcs(functions).ParseFS(assets, "templates/*.html")),
 	}
 	if err := s.bind(ctx); err != nil {
 		s.Close()
@@ -204,4 +206,92 @@ func (s *Server) drain(ctx context.Context, server *http.Server) {
 		s.logger.Warn("Answers did not finish in time and were cut off", "err", err)
 		_ = server.Close()
 	}
+}
+
+// hasUsers reports whether a web configuration names users; the toolkit validates the rest.
+func hasUsers(file string) (bool, error) {
+	if file == "" {
+		return false, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	var config struct {
+		Users map[string]any `yaml:"basic_auth_users"`
+	}
+	err = yaml.Unmarshal(text, &config)
+	return len(config.Users) > 0, err
+}
+
+// requireUsers refuses requests while the file names no users, if it did at the start. The
+// toolkit reads the file for each request, and without users, such as while the file is being
+// written, it would serve everybody.
+func (s *Server) requireUsers(handler http.Handler) http.Handler {
+	if !s.authenticated {
+		return handler
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if some, err := hasUsers(s.opts.WebConfigFile); err != nil || !some {
+			http.Error(w, "The file of --web.config.file names no users any more; restart the exporter to serve everybody", http.StatusInternalServerError)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// Options configure a [Server]. Functions may be called concurrently.
+type Options struct {
+	// ListenAddresses are host:port; port 0 lets the system choose.
+	ListenAddresses []string
+	// WebConfigFile is a file of exporter-toolkit with TLS and users; empty serves plain HTTP to
+	// everybody.
+	WebConfigFile string
+	// EnableLifecycle enables /-/reload and /config.
+	EnableLifecycle bool
+	// MaxInFlight limits concurrent requests; 0 is DefaultMaxInFlight. MaxConnections further
+	// limits the connections that it allows; 0 does not.
+	MaxInFlight, MaxConnections int
+	Version                     string
+	// Runbook is the address of a runbook other than the one that is served, Grafana that of the
+	// dashboards; empty for none.
+	Runbook, Grafana string
+	// ConfigFile is the configuration file that commands on the pages name; empty for none.
+	ConfigFile string
+
+	Store *snapshot.Store
+	// Registry has the metrics of the exporter's process; the server adds its own.
+	Registry *prometheus.Registry
+	Configuration
+	Probes
+	// Searches returns what discovery found for each pool.
+	Searches func() []target.PoolDiscovery
+	// Ready reports whether all targets are known. The server itself waits until each was tried.
+	Ready  func() bool
+	Logger *slog.Logger
+}
+
+// Configuration gives access to the configuration that is in force when a function is called.
+type Configuration struct {
+	Exposition func() exposition.Config
+	// Pools returns the objectives of all pools by id, also of pools without replicas.
+	Pools func() map[string][]Objective
+	// ConfigText returns the configuration, and Reload applies it again. Clients see the text and
+	// the error, which must hold no secrets.
+	ConfigText func() string
+	Reload     func() error
+}
+
+// Probes configure the probes of replicas.
+type Probes struct {
+	// GRPCHealthAddress is a host:port that serves them in the gRPC health protocol too, without
+	// TLS; empty for none.
+	GRPCHealthAddress string
+	// Unjudged is the answer for replicas that are not judged; empty is UnjudgedServer.
+	Unjudged Unjudged
+	// IgnoreCanary keeps a replica ready if only its canary fails.
+	IgnoreCanary bool
+	// Readiness asks the server of the replica with a key whether it is ready; known is false if
+	// it does not answer.
+	Readiness func(ctx context.Context, key string) (ready, known bool)
 }

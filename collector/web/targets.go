@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,16 +53,14 @@ func (t TargetState) MarshalJSON() ([]byte, error) {
 	return text, err
 }
 
-// targetsDocument is the JSON of /targets. Summary counts targets by the health of the last
-// scrape.
+// targetsDocument is the JSON of /targets. Summary counts targets by the health of the last scrape.
 type targetsDocument struct {
 	Summary  map[string]int         `json:"summary"`
 	Searches []target.PoolDiscovery `json:"discovery,omitempty"`
 	Targets  []TargetState          `json:"targets"`
 }
 
-// serveTargets shows the scrapes of every replica, as HTML or JSON; with ?dropped also the
-// targets that relabeling dropped.
+// serveTargets shows every scrape; with ?dropped also the targets that relabeling dropped.
 func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request, f filter) {
 	searches := s.searches(r.URL.Query().Has("dropped"))
 	if !wantsJSON(r) {
@@ -98,8 +98,7 @@ func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisec
 
 func noTargets(s *target.PoolDiscovery) string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
 
-// searches returns what discovery found for each pool, without secrets; with what relabeling
-// dropped only if asked for.
+// searches returns what discovery found for each pool, without secrets.
 func (s *Server) searches(dropped bool) []target.PoolDiscovery {
 	all := s.opts.Searches()
 	for i := range all {
@@ -122,4 +121,69 @@ func (s *Server) describeSearches(text func(*target.PoolDiscovery) string) []str
 func (s *Server) searchProblems() []string {
 	texts := s.describeSearches(func(search *target.PoolDiscovery) string { return shortened(noTargets(search)) })
 	return texts[:min(len(texts), maxProblems)]
+}
+
+type group struct {
+	Targets []string          `json:"targets"`
+	Labels  map[string]string `json:"labels"`
+}
+
+// serveDiscovery lists a target for each replica and one for the exporter itself, so that a
+// Prometheus can scrape each on its own: up is then per replica, and no page is large. The
+// identity is in __meta labels because the series have pool_id and replica_id already.
+func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
+	scheme, host, _ := strings.Cut(s.baseURL(r), "://")
+	part := func(key, instance string) group {
+		return group{[]string{host}, map[string]string{"__scheme__": scheme, "__metrics_path__": "/metrics", "__param_target": key, "instance": instance}}
+	}
+	groups := []group{part(selfTarget, host)}
+	for _, slot := range s.opts.Store.Slots() {
+		t := slot.Target()
+		g := part(t.Key(), t.Key())
+		g.Labels["__meta_trtllm_exporter_pool_id"] = t.PoolID
+		g.Labels["__meta_trtllm_exporter_replica_id"] = t.ReplicaID
+		if engine := slot.Status().DetectedEngine; engine != "" {
+			g.Labels["__meta_trtllm_exporter_engine"] = engine
+		}
+		groups = append(groups, g)
+	}
+	writeJSON(w, groups)
+}
+
+func (s *Server) baseURL(r *http.Request) string {
+	if r.TLS != nil {
+		return "https://" + s.host(r)
+	}
+	return "http://" + s.host(r)
+}
+
+// host returns the address at which the request arrived. The Host header, which clients choose,
+// is used only if it is an address to listen on, or a name of our certificate that the client
+// asked for.
+func (s *Server) host(r *http.Request) string {
+	name, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		name = r.Host
+	}
+	if r.TLS != nil && r.TLS.ServerName != "" && strings.EqualFold(name, r.TLS.ServerName) || slices.Contains(s.opts.ListenAddresses, r.Host) {
+		return r.Host
+	}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		return local.String()
+	}
+	return s.Addr()
+}
+
+// writeJSON answers with v. The gate needs the length to limit slow readers.
+func writeJSON(w http.ResponseWriter, v any) {
+	body, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		http.Error(w, "The answer could not be encoded", http.StatusInternalServerError)
+		return
+	}
+	body = append(body, '\n')
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(body)
 }

@@ -100,7 +100,9 @@ func newTally(all []*replica) *tally {
 		if r.State == string(assess.Silent) {
 			continue
 		}
-		t.total++
+		if t.total++; t.total == 1 {
+			t.worst = r.Severity
+		}
 		if r.Serves() {
 			t.serving++
 		}
@@ -113,9 +115,6 @@ func newTally(all []*replica) *tally {
 		t.counts[r.Word]++
 		if t.counts[r.Word] == 1 {
 			t.words = append(t.words, r.Word)
-		}
-		if severityRank(r.Severity) < severityRank(t.worst) {
-			t.worst = r.Severity
 		}
 	}
 	return t
@@ -156,8 +155,7 @@ func severityOf(v *target.Verdict) string {
 	return unknown
 }
 
-// wordFor returns what a replica is doing in a word or two. One that is ready but has a problem is
-// not called ready.
+// wordFor returns what a replica is doing in a word or two.
 func wordFor(v *target.Verdict) string {
 	severity := severityOf(v)
 	switch {
