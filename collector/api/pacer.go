@@ -7,9 +7,10 @@ import (
 )
 
 const (
-	// HealthRounds and IdentityRounds are the factors by which answers count longer while
-	// nothing shows a change.
-	HealthRounds, IdentityRounds = 4, 10
+	// HealthRounds is the factor by which health counts longer while nothing shows a change.
+	HealthRounds = 4
+	// IdentityRounds is that factor for the identity.
+	IdentityRounds = 10
 	// earlyRetries is how many rounds without all answers are repeated early, each after
 	// half of the time of the next.
 	earlyRetries = 3

@@ -51,9 +51,8 @@ type fleetView struct {
 	Verdict Verdict
 	// LoadRunbook links to the runbook about full replicas.
 	LoadRunbook string
-	// Searches describe pools that have no targets, or wait for them.
-	Searches []string
-	Problems []*problem
+	Searches    []string
+	Problems    []*problem
 	// MoreProblems counts the problems that are only behind MoreLink.
 	MoreProblems int
 	MoreLink     string

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -159,21 +161,14 @@ func (l listener) Accept() (net.Conn, error) {
 func (a *connections) admit(conn net.Conn) *connection {
 	admitted := &connection{Conn: conn, all: a}
 	admitted.setRank(0)
-	var evicted *connection
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	if len(a.open) >= a.limit {
-		for c := range a.open {
-			if evicted == nil || c.rank.Load() < evicted.rank.Load() {
-				evicted = c
-			}
-		}
-		delete(a.open, evicted)
+		lowest := slices.MinFunc(slices.Collect(maps.Keys(a.open)), func(b, c *connection) int { return cmp.Compare(b.rank.Load(), c.rank.Load()) })
+		delete(a.open, lowest)
+		_ = lowest.Conn.Close()
 	}
 	a.open[admitted] = struct{}{}
-	a.mu.Unlock()
-	if evicted != nil {
-		_ = evicted.Conn.Close()
-	}
 	return admitted
 }
 

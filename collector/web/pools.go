@@ -14,15 +14,13 @@ type Pool struct {
 	PoolID string `json:"pool_id"`
 	// Severity is the worst of the replicas.
 	Severity string `json:"severity"`
-	// Tally tells how many replicas serve, and what is wrong with the others. A replica that
-	// serves may need attention all the same.
+	// Tally tells how many replicas serve, and how many have which problem.
 	Tally    string `json:"tally"`
 	Replicas int    `json:"replicas"`
 	Serving  int    `json:"serving"`
 	// Saturated counts the replicas that have as many requests as they accept.
 	Saturated int `json:"saturated"`
-	// Tokens are generated tokens per second, Waiting requests. Partly reports that the numbers of
-	// some replicas are unknown.
+	// Partly reports that the numbers of some replicas are unknown.
 	Tokens  *float64 `json:"tokens_per_second,omitempty"`
 	Waiting *float64 `json:"waiting,omitempty"`
 	Partly  bool     `json:"partly,omitempty"`
@@ -133,8 +131,7 @@ type Objective struct {
 	// Goal is the ratio of good requests, Within how long they may take; 0 for any time.
 	Goal   float64 `json:"goal_ratio"`
 	Within float64 `json:"within_seconds,omitempty"`
-	// Requests is how many were counted, Good the ratio of good ones, as alerts count it; nil if it
-	// is unknown.
+	// Good is the ratio of good requests, as alerts count it; nil if it is unknown.
 	Requests float64  `json:"requests"`
 	Good     *float64 `json:"good_ratio,omitempty"`
 	// Severity is ok for an objective that was met, look for one that was missed.

@@ -19,7 +19,7 @@ const maxProblems = 12
 type problem struct {
 	*replica
 
-	// Second is another replica with the problem; nil for none. More counts further ones, at Link.
+	// Second is another replica with the problem, or nil; More counts further ones, at Link.
 	Second *replica
 	More   int
 	Link   string

@@ -3,9 +3,12 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,13 +23,11 @@ type Detail struct {
 	Replica
 
 	// Scraped describes the scrapes of the replica, Page is the address of its metrics page.
-	Scraped string `json:"scraped"`
-	Page    string `json:"page"`
-	// Labels are those that the exporter adds to every series.
-	Labels []Origin `json:"labels"`
-	// Changes are the states that this exporter remembers, the newest first.
+	Scraped string   `json:"scraped"`
+	Page    string   `json:"page"`
+	Labels  []Origin `json:"labels"`
+	// Changes are the newest first; Failure is nil if no scrape failed.
 	Changes []Change `json:"changes,omitempty"`
-	// Failure is the last failed scrape; nil if none failed.
 	Failure *Failure `json:"last_failure,omitempty"`
 	Lists   []Checks `json:"lists,omitempty"`
 	// Steps are the first checks of the runbook, with the names of the replica.
@@ -77,8 +78,7 @@ type replicaView struct {
 	frame
 	Detail
 
-	Row *replica
-	// Grafana is the address of Grafana; empty if unknown.
+	Row     *replica
 	Grafana string
 	Refresh int
 }
@@ -110,7 +110,6 @@ func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 	s.render(w, http.StatusOK, "replica.html", v)
 }
 
-// replicaView returns the page of a replica. The exporter is reached at base.
 func (s *Server) replicaView(r *replica, base string, now time.Time) *replicaView {
 	r.Reason = sentence(r.Status.StateReason)
 	recent := drawSparks([]*replica{r}, s.history)[0]
@@ -124,7 +123,6 @@ func (s *Server) replicaView(r *replica, base string, now time.Time) *replicaVie
 	return v
 }
 
-// changes formats the history of states, the newest first.
 func changes(past []history.Change, now time.Time) []Change {
 	all := make([]Change, 0, len(past))
 	end := now
@@ -139,7 +137,6 @@ func changes(past []history.Change, now time.Time) []Change {
 	return all
 }
 
-// lastFailure returns the failed scrape of the status, or an earlier one; nil for none.
 func (v *replicaView) lastFailure(recent *history.Recent) *Failure {
 	if s := &v.Row.Status; s.LastError != "" {
 		return &Failure{Time: v.Ago(s.LastScrape), Reason: s.LastReason, Text: s.LastError}
@@ -177,7 +174,7 @@ func (s *Server) unmet(r *replica) []Checks {
 	return slices.DeleteFunc(all, func(c Checks) bool { return len(c.NotOK) == 0 })
 }
 
-// kubectlExec and kubectl match commands of the runbook that need a pod.
+// kubectlExec and kubectl match commands that need a pod.
 var (
 	kubectlExec = regexp.MustCompile("`kubectl exec REPLICA_ID -- ([^`]*)`")
 	kubectl     = regexp.MustCompile("(?: \\(|[:,]? )`kubectl [^`]*`\\)?(?:,? or)?")
@@ -219,4 +216,109 @@ func (v *replicaView) scraped() string {
 		texts = append(texts, plural(int(s.Scrapes), "scrape", "scrapes")+", none failed")
 	}
 	return strings.Join(texts, ", ")
+}
+
+// origins returns the labels that the exporter adds.
+func origins(r *replica) []Origin {
+	all := []Origin{
+		{"pool_id", r.PoolID, "pool_id of the pool in the configuration, or label pool_id of the target"},
+		{"replica_id", r.ReplicaID, "label replica_id of the target, or the name of its pod"},
+		engineOrigin(r),
+		versionOrigin(r),
+		libraryOrigin(r),
+	}
+	if u, err := url.Parse(r.Target.MetricsURL); err == nil && u.Host == r.ReplicaID {
+		all[1].From = "address of the target, as it has no other name: set label replica_id"
+	}
+	var models []string
+	for _, m := range r.Status.Models {
+		if !slices.Contains(models, m.ModelID) {
+			models = append(models, m.ModelID)
+		}
+	}
+	if len(models) > 0 {
+		all = append(all, Origin{"model_id", strings.Join(models, ", "), "models of the server, or model_ids of the pool"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Target.Labels)) {
+		all = append(all, Origin{name, r.Target.Labels[name], "label of the target, from discovery or relabel_configs"})
+	}
+	return all
+}
+
+func engineOrigin(r *replica) Origin {
+	detected := ifKnown(r.Status.DetectedEngine)
+	switch {
+	case r.Target.Auto() && detected == "":
+		return Origin{"engine", unknown, "the server has not been recognised yet"}
+	case r.Target.Auto():
+		return Origin{"engine", detected, "recognised by the server's page and API"}
+	case detected != "" && detected != r.Target.Engine:
+		return Origin{"engine", r.Target.Engine, "engine of the pool, or label engine of the target; its page is that of " + detected}
+	}
+	return Origin{"engine", r.Target.Engine, "engine of the pool, or label engine of the target"}
+}
+
+func versionOrigin(r *replica) Origin {
+	switch {
+	case r.Target.EngineVersion != "":
+		return Origin{"engine_version", r.Target.EngineVersion, "engine_version of the pool, or label of the target"}
+	case ifKnown(r.Status.EngineVersion) == "":
+		return Origin{"engine_version", unknown, "the server's API does not report it: set engine_version"}
+	}
+	return Origin{"engine_version", r.Status.EngineVersion, "answer of the server's API"}
+}
+
+func libraryOrigin(r *replica) Origin {
+	if ifKnown(r.Status.TRTLLMVersion) == "" {
+		return Origin{"trtllm_version", unknown, "no source reports it: set trtllm_version"}
+	}
+	return Origin{"trtllm_version", r.Status.TRTLLMVersion, map[string]string{
+		"config":              "trtllm_version of the pool, or label of the target",
+		"version_endpoint":    "answer of the server's API",
+		"model_parameter":     "parameter of a model's configuration",
+		"metrics_page":        "its own page",
+		"compatibility_table": "the release of Triton, by the compatibility table of the exporter",
+	}[r.Status.VersionSource]}
+}
+
+// commands returns commands that repeat the scrape, without secrets.
+func (s *Server) commands(r *replica) []Command {
+	if r.Target.Silent {
+		return nil
+	}
+	raw := cmp.Or(r.Status.PageURL, r.Target.MetricsURL)
+	page := address(raw)
+	what := "The same page"
+	if page != raw {
+		what += " (without the user or the query that the configuration adds)"
+	}
+	doctor := []string{"trtllm_exporter doctor"}
+	if s.opts.ConfigFile != "" {
+		doctor = append(doctor, "--config.file", quoted(s.opts.ConfigFile), "--pool-id", quoted(r.PoolID))
+	}
+	if api, err := url.Parse(cmp.Or(r.Status.APIURL, r.Target.APIURL)); err == nil && api.Port() != "" {
+		doctor = append(doctor, "--api-port", api.Port())
+		if api.Path != "" {
+			doctor = append(doctor, "--api-path", quoted(api.Path))
+		}
+	}
+	return []Command{
+		{what, "curl -sS --max-time " + strconv.FormatFloat(r.Target.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
+		{"What the server exposes, and which flags make it expose more", strings.Join(append(doctor, quoted(page)), " ")},
+	}
+}
+
+func quoted(word string) string {
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// plain matches words that have no special meaning to a shell.
+var plain = regexp.MustCompile(`^[\w.:/@-]*$`)
+
+// harmless escapes a word as in a URL if it has a special meaning to a shell.
+func harmless(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return url.QueryEscape(word)
 }

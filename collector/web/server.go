@@ -244,8 +244,7 @@ func (s *Server) requireUsers(handler http.Handler) http.Handler {
 type Options struct {
 	// ListenAddresses are host:port; port 0 lets the system choose.
 	ListenAddresses []string
-	// WebConfigFile is a file of exporter-toolkit with TLS and users; empty serves plain HTTP to
-	// everybody.
+	// WebConfigFile is a file of exporter-toolkit with TLS and users; empty for plain HTTP.
 	WebConfigFile string
 	// EnableLifecycle enables /-/reload and /config.
 	EnableLifecycle bool
@@ -284,14 +283,12 @@ type Configuration struct {
 
 // Probes configure the probes of replicas.
 type Probes struct {
-	// GRPCHealthAddress is a host:port that serves them in the gRPC health protocol too, without
-	// TLS; empty for none.
+	// GRPCHealthAddress is a host:port for the gRPC health protocol, without TLS; empty for none.
 	GRPCHealthAddress string
 	// Unjudged is the answer for replicas that are not judged; empty is UnjudgedServer.
 	Unjudged Unjudged
 	// IgnoreCanary keeps a replica ready if only its canary fails.
 	IgnoreCanary bool
-	// Readiness asks the server of the replica with a key whether it is ready; known is false if
-	// it does not answer.
+	// Readiness asks the server of a replica; known is false if it does not answer.
 	Readiness func(ctx context.Context, key string) (ready, known bool)
 }

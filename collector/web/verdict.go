@@ -100,9 +100,10 @@ func newTally(all []*replica) *tally {
 		if r.State == string(assess.Silent) {
 			continue
 		}
-		if t.total++; t.total == 1 {
+		if t.total == 0 {
 			t.worst = r.Severity
 		}
+		t.total++
 		if r.Serves() {
 			t.serving++
 		}
