@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -9,9 +10,8 @@ import (
 
 // answer is what has been read of an answer so far.
 type answer struct {
-	// texts are the texts of the frames that have any, frames their number.
-	texts  []string
-	frames int
+	// texts are the texts of the frames that have any.
+	texts []string
 	// first and last are when the first and the last of them arrived, gap is the longest
 	// time between two.
 	first, last time.Time
@@ -21,10 +21,10 @@ type answer struct {
 	// queued and engineFirst are the times from the request's arrival to its place in the
 	// batch and to its first token, as measured by the server; 0 for none.
 	queued, engineFirst time.Duration
-	// finished is true if a frame had the reason why the answer ended, done if the stream
-	// has ended, at end.
-	finished, done bool
-	end            time.Time
+	// finished is true if a frame had the reason why the answer ended; end is when the
+	// stream ended.
+	finished bool
+	end      time.Time
 	// progressed is true if the last event had text, ending while only the end of the
 	// stream is missing.
 	progressed, ending bool
@@ -36,27 +36,21 @@ func (a *answer) addText(text string, now time.Time) {
 	if text == "" {
 		return
 	}
-	a.frames++
-	a.texts = append(a.texts, text)
-	if a.frames == 1 {
-		a.first = now
-	} else {
-		a.gap = max(a.gap, now.Sub(a.last))
+	if len(a.texts) == 0 {
+		a.first, a.last = now, now
 	}
-	a.last, a.progressed = now, true
+	a.gap = max(a.gap, now.Sub(a.last))
+	a.texts, a.last, a.progressed = append(a.texts, text), now, true
 }
 
 // hasAll reports whether all tokens have arrived, so that only the end is missing.
 func (a *answer) hasAll(tokens int) bool {
-	return a.finished || a.frames >= tokens || a.usage >= tokens
+	return a.finished || len(a.texts) >= tokens || a.usage >= tokens
 }
 
 // tokens returns the number of tokens that the server reported, or else of frames.
 func (a *answer) tokens() int {
-	if a.usage > 0 {
-		return a.usage
-	}
-	return a.frames
+	return cmp.Or(a.usage, len(a.texts))
 }
 
 // output returns a hash of the text, whichever way it is split into frames. Frames

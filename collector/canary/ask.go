@@ -16,9 +16,8 @@ import (
 )
 
 // Opener sends one request and returns the answer with its body unread, whatever the
-// status. It adds credentials and TLS, and checks addresses. An error whose method
-// Short returns true, of reading the body too, means that the exporter has too few
-// connections.
+// status. An error whose method Short returns true, of reading the body too, means that
+// the exporter has too few connections.
 type Opener interface {
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
 }
@@ -30,12 +29,9 @@ type Question struct {
 	Base, Model string
 	// Generate selects Triton's generate_stream instead of OpenAI's API.
 	Generate bool
-	// Usage and Seed are set if a server with OpenAI's API accepts stream_options and
-	// seed; some servers refuse unknown keys.
-	Usage, Seed bool
-	// IgnoreEOS is set if the server accepts ignore_eos, which keeps an answer from
-	// ending before it has all tokens.
-	IgnoreEOS bool
+	// Usage, Seed and IgnoreEOS are set if a server with OpenAI's API accepts
+	// stream_options, seed and ignore_eos; some servers refuse unknown keys.
+	Usage, Seed, IgnoreEOS bool
 }
 
 // Ask sends one request and reads its answer to the end, within the configured
@@ -140,7 +136,7 @@ func (a *attempt) unanswered(ctx context.Context, err error) *failure {
 	return failed
 }
 
-// interrupted returns why the canary itself ended the request, nil if it did not.
+// interrupted returns why the exporter itself ended the request, nil if it did not.
 func interrupted(ctx context.Context, err error) *failure {
 	short, ok := errors.AsType[interface {
 		error
@@ -153,31 +149,27 @@ func interrupted(ctx context.Context, err error) *failure {
 	return cause
 }
 
-// report returns the report of the request.
 func (a *attempt) report(failed *failure) Report {
 	if failed != nil {
 		if a.life.Err() != nil || failed.result == noConnection {
 			return Report{}
 		}
-		return Report{Result: failed.result, Reason: plain(failed.reason), Frames: a.answer.frames}
+		return Report{Result: failed.result, Reason: plain(failed.reason), Frames: len(a.answer.texts)}
 	}
 	sent := *a.sent.Load()
 	answer := &a.answer
 	return Report{
-		Result: OK, Frames: answer.frames, Tokens: answer.tokens(), Output: answer.output(),
+		Result: OK, Frames: len(answer.texts), Tokens: answer.tokens(), Output: answer.output(),
 		FirstToken: answer.first.Sub(sent), Duration: answer.end.Sub(sent), LongestGap: answer.gap, Tail: answer.end.Sub(answer.last),
 		EngineQueue: answer.queued, EngineFirstToken: answer.engineFirst,
 	}
 }
 
-// modelPath returns the path of a model of Triton.
 func modelPath(name string) string { return "/v2/models/" + url.PathEscape(name) }
-
-// maxReason limits the length of a reason.
-const maxReason = 300
 
 // plain turns a server's text into one short line.
 func plain(text string) string {
+	const maxReason = 300
 	line, truncated := engine.OneLine(text, maxReason)
 	if truncated {
 		line += "..."

@@ -183,29 +183,25 @@ func TestEveryResult(t *testing.T) {
 }
 
 func TestNoConnection(t *testing.T) {
-	t.Run("refused", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			n := serve(t, http.NotFoundHandler())
-			require.NoError(t, n.Close())
-			r := config().Ask(t.Context(), n, openAI())
-			require.Equal(t, canary.Connect, r.Result)
-			require.Contains(t, r.Reason, net.ErrClosed.Error())
-			require.Equal(t, canary.Connect, config().Ask(t.Context(), n, triton()).Result)
-		})
-	})
-	t.Run("a dial that hangs", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			n := &network{conns: make(chan net.Conn), closed: make(chan struct{})}
-			n.rt = &http.Transport{DialContext: n.dial}
-			// Net/http lets a dial go on without its request; scrape.Client does not.
-			defer func() { require.NoError(t, n.Close()) }()
-			began := time.Now()
-			r := config().Ask(t.Context(), n, openAI())
-			require.Equal(t, canary.Connect, r.Result)
-			require.Equal(t, "no connection in time", r.Reason)
-			require.Equal(t, 10*time.Second, time.Since(began))
-		})
-	})
+	t.Run("refused", bubble(func(t *testing.T) {
+		n := serve(t, http.NotFoundHandler())
+		require.NoError(t, n.Close())
+		r := config().Ask(t.Context(), n, openAI())
+		require.Equal(t, canary.Connect, r.Result)
+		require.Contains(t, r.Reason, net.ErrClosed.Error())
+		require.Equal(t, canary.Connect, config().Ask(t.Context(), n, triton()).Result)
+	}))
+	t.Run("a dial that hangs", bubble(func(t *testing.T) {
+		n := &network{conns: make(chan net.Conn), closed: make(chan struct{})}
+		n.rt = &http.Transport{DialContext: n.dial}
+		// Net/http lets a dial go on without its request; scrape.Client does not.
+		defer func() { require.NoError(t, n.Close()) }()
+		began := time.Now()
+		r := config().Ask(t.Context(), n, openAI())
+		require.Equal(t, canary.Connect, r.Result)
+		require.Equal(t, "no connection in time", r.Reason)
+		require.Equal(t, 10*time.Second, time.Since(began))
+	}))
 }
 
 func TestTimesOfAGoodAnswer(t *testing.T) {
@@ -368,7 +364,6 @@ func (e tooFew) Open(context.Context, string, string, []byte) (*http.Response, e
 }
 
 func TestAnExporterWithTooFewConnectionsSaysNothingOfTheServer(t *testing.T) {
-	t.Parallel()
 	cfg := canary.DefaultConfig
 	for _, generate := range []bool{false, true} {
 		for _, reading := range []bool{false, true} {

@@ -11,15 +11,10 @@ type CancelResult string
 
 // The results of cancel checks.
 const (
-	// Freed: a page showed the request in flight, and a later one, in time and
-	// before the server can have ended it by itself, that nothing was.
-	Freed CancelResult = "freed"
-	// Held: the request was still in flight when the time was over.
-	Held CancelResult = "held"
-	// Busy: others had requests in flight, so the pages do not tell.
-	Busy CancelResult = "busy"
-	// Unclear: the pages do not tell for another reason.
-	Unclear CancelResult = "unclear"
+	Freed   CancelResult = "freed"   // A page showed the request in flight, and a later one, in time, that nothing was.
+	Held    CancelResult = "held"    // The request was still in flight when the time was over.
+	Busy    CancelResult = "busy"    // Others had requests in flight, so the pages do not tell.
+	Unclear CancelResult = "unclear" // The pages do not tell for another reason.
 )
 
 // CancelResults lists every result once.
@@ -47,19 +42,18 @@ const (
 	hungUp
 )
 
-// cancelCheck is the present cancel check of one replica and the results so far.
+// cancelCheck is the present check of one replica and the results so far.
 type cancelCheck struct {
-	phase  phase
-	within time.Duration
-	pace   time.Duration
+	phase        phase
+	within, pace time.Duration
+
 	// since is when the phase began, until when an unfinished check is given up.
 	since, until time.Time
-	// seen is closed, and inFlight set, once a page has shown the request; others is set
-	// once one has shown more than that.
-	seen         chan struct{}
-	inFlight     bool
-	others       bool
-	cancellation Cancellation
+	// seen is closed, and inFlight set, once a page has shown the request, others once one
+	// has shown more than that.
+	seen             chan struct{}
+	inFlight, others bool
+	cancellation     Cancellation
 
 	counts map[CancelResult]uint64
 	// last is the last result with its reason, freedAfter the time from the cancellation
@@ -71,7 +65,6 @@ type cancelCheck struct {
 	conclusive CancelResult
 }
 
-// begin starts a check after a good request.
 func (c *cancelCheck) begin(within time.Duration, r *Report) {
 	now := time.Now()
 	*c = cancelCheck{
@@ -80,7 +73,6 @@ func (c *cancelCheck) begin(within time.Duration, r *Report) {
 	}
 }
 
-// conclude ends a check.
 func (c *cancelCheck) conclude(result CancelResult, reason string) {
 	if c.counts == nil {
 		c.counts = make(map[CancelResult]uint64)
@@ -145,8 +137,7 @@ func (r *Record) Canceled(outcome Cancellation) {
 	}
 }
 
-// isIdle reports whether no check runs. One that no page has advanced in time is given
-// up.
+// isIdle reports whether no check runs. It gives up one that no page has advanced in time.
 func (c *cancelCheck) isIdle() bool {
 	if c.phase != idle && c.phase != sent && time.Now().After(c.until) {
 		c.conclude(Unclear, "no page showed the requests in flight in time")

@@ -44,7 +44,7 @@ func (c *Config) Cancel(ctx context.Context, open Opener, q Question, pace time.
 	case ctx.Err() != nil:
 		return Cancellation{Reason: "the exporter gave up the request"}
 	case failed == nil:
-		return Cancellation{Reason: fmt.Sprintf("the answer ended by itself after %d frames with text; raise cancel_tokens", a.answer.frames)}
+		return Cancellation{Reason: fmt.Sprintf("the answer ended by itself after %d frames with text; raise cancel_tokens", len(a.answer.texts))}
 	case failed.result != canceled:
 		return Cancellation{Reason: failed.Error()}
 	case a.timer == nil:
@@ -57,8 +57,8 @@ func (c *Config) Cancel(ctx context.Context, open Opener, q Question, pace time.
 // selfEnd returns when the server may have ended the request by itself: after half of
 // the time for all tokens, because it may speed up and a frame may hold several tokens.
 func (a *attempt) selfEnd(pace time.Duration) time.Time {
-	if answer := &a.answer; answer.frames > 1 {
-		pace = min(pace, answer.last.Sub(answer.first)/time.Duration(answer.frames-1))
+	if answer := &a.answer; len(answer.texts) > 1 {
+		pace = min(pace, answer.last.Sub(answer.first)/time.Duration(len(answer.texts)-1))
 	}
 	return a.sent.Load().Add(pace * time.Duration(a.tokens) / 2)
 }

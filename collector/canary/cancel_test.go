@@ -102,20 +102,24 @@ func TestWhatBecomesOfARequestWhoseClientLeaves(t *testing.T) {
 		}, canary.Unclear, canary.Unclear, "connect"},
 	} {
 		for name, s := range questions() {
-			t.Run(trouble.name+", "+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s.spec.Workload.MaxOutput = 5000
-					want := trouble.going
-					if stops[name] {
-						want = trouble.stopping
-					}
-					found, reason, _ := checked(t, s.spec, s.question, trouble.tokens, trouble.meanwhile)
-					require.Equal(t, string(want), found, reason)
-					require.Contains(t, reason, trouble.reason)
-				})
-			})
+			t.Run(trouble.name+", "+name, bubble(func(t *testing.T) {
+				s.spec.Workload.MaxOutput = 5000
+				want := trouble.going
+				if stops[name] {
+					want = trouble.stopping
+				}
+				found, reason, _ := checked(t, s.spec, s.question, trouble.tokens, trouble.meanwhile)
+				require.Equal(t, string(want), found, reason)
+				require.Contains(t, reason, trouble.reason)
+			}))
 		}
 	}
+}
+
+// observe shows a record a page after a while.
+func observe(r *canary.Record, after time.Duration, inFlight float64) {
+	time.Sleep(after)
+	r.Observe(canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: inFlight, Known: true})
 }
 
 func TestWhatACancelCheckShows(t *testing.T) {
@@ -130,23 +134,19 @@ func TestWhatACancelCheckShows(t *testing.T) {
 			}
 			return all
 		}
-		sight := func(after time.Duration, inFlight float64) {
-			time.Sleep(after)
-			r.Observe(canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: inFlight, Known: true})
-		}
 		check := func(left float64) {
 			r.Take(answered("a"), time.Minute)
 			r.WantCancel(cancelWithin)
-			sight(time.Second, 0)
+			observe(r, time.Second, 0)
 			order, pace, seen := r.NextCancel()
 			require.NotNil(t, order)
 			require.InDelta(t, 214*time.Millisecond, pace, float64(time.Millisecond), "1.5 s for 7 tokens")
 			again, _, _ := r.NextCancel()
 			require.Nil(t, again, "it is asked once")
-			sight(time.Second, 1)
+			observe(r, time.Second, 1)
 			<-seen
 			r.Canceled(canary.Cancellation{At: time.Now(), SelfEnd: time.Now().Add(time.Hour)})
-			sight(cancelWithin, left)
+			observe(r, cancelWithin, left)
 		}
 		require.Empty(t, rowsOf())
 		check(0)
@@ -160,9 +160,9 @@ func TestWhatACancelCheckShows(t *testing.T) {
 
 		r.Take(answered("a"), time.Minute)
 		r.WantCancel(cancelWithin)
-		sight(time.Second, 3)
+		observe(r, time.Second, 3)
 		require.Equal(t, "held", r.Status().Cancel, "its own request may still be counted")
-		sight(cancelWithin, 3)
+		observe(r, cancelWithin, 3)
 		require.Equal(t, append(held, "canary_cancel_checks_total{llama,busy} 1"), rowsOf(),
 			"what the last check that could tell showed stays")
 
@@ -181,16 +181,12 @@ func TestEveryFamilyOfTheCatalogueIsShown(t *testing.T) {
 		r.Take(report, time.Minute)
 		r.Take(report, time.Minute)
 		r.WantCancel(cancelWithin)
-		sight := func(inFlight float64) {
-			time.Sleep(time.Second)
-			r.Observe(canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: inFlight, Known: true})
-		}
-		sight(0)
+		observe(r, time.Second, 0)
 		order, _, _ := r.NextCancel()
 		require.NotNil(t, order)
-		sight(1)
+		observe(r, time.Second, 1)
 		r.Canceled(canary.Cancellation{At: time.Now(), SelfEnd: time.Now().Add(time.Hour)})
-		sight(0)
+		observe(r, time.Second, 0)
 		var shown, listed []string
 		r.Series(func(family, _, _ string, _ float64) { shown = append(shown, derive.Prefix+family) })
 		for _, f := range canary.Catalogue() {
@@ -205,8 +201,7 @@ func TestACancelCheckIsAskedForByAGoodRequestAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := ordered("v1")
 		begins := func() bool {
-			time.Sleep(time.Second)
-			r.Observe(canary.Load{Requested: time.Now(), Received: time.Now(), Known: true})
+			observe(r, time.Second, 0)
 			o, _, _ := r.NextCancel()
 			return o != nil
 		}

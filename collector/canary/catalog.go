@@ -9,9 +9,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// family is an entry of the catalogue about canary requests with its series: either
-// one, whose value is false while it is absent, or one per result that has occurred.
-// They are absent until the record has reached the extent.
+// family is an entry of the catalogue with its series: either one, whose value is false
+// while it is absent, or one per result that has occurred. They are absent until the
+// record has reached the extent.
 type family struct {
 	derive.Family
 
@@ -27,15 +27,10 @@ type family struct {
 type extent int
 
 const (
-	// hasOrder: there is an order.
-	hasOrder extent = iota
-	// hasReport: a request to the present server has ended; it also holds while no
-	// requests are sent.
-	hasReport
-	// isActive: requests are sent.
-	isActive
-	// isGood: the last of them succeeded.
-	isGood
+	hasOrder  extent = iota
+	hasReport        // A request to the present server has ended.
+	isActive         // Requests are sent.
+	isGood           // The last of them succeeded.
 )
 
 // extent returns the extent of a record with an order.
@@ -52,8 +47,7 @@ func (r *Record) extent() extent {
 }
 
 // Series calls add with each series of the canary: the family without the common
-// prefix, the public id of the model and the result, empty for none. It leaves out the
-// values of a failed request, and all values of requests while none are sent.
+// prefix, the public id of the model and the result, empty for none.
 func (r *Record) Series(add func(family, modelID, result string, v float64)) {
 	if r.order == nil {
 		return
@@ -101,7 +95,7 @@ var families = sync.OnceValue(func() []family {
 	return all
 })
 
-// entry returns a family about requests to the entry model of servers that stream.
+// entry returns a family about requests to the entry model.
 func entry(name string, needs extent, help, formula string, value func(r *Record) (float64, bool)) family {
 	return family{Family: derive.ReplicaFamily(name, derive.OfEntry, nil, help, formula, engine.AnswersStream), name: name, needs: needs, value: value}
 }
@@ -118,13 +112,11 @@ func byResult[R ~string](name, help, formula string, results []R, counts func(r 
 	return f
 }
 
-// graded sets the grade of a family whose values are not exact.
 func (f family) graded(grade derive.Grade) family {
 	f.Grade = grade
 	return f
 }
 
-// resultFamilies lists the families about the success of canary requests.
 func resultFamilies() []family {
 	return []family{
 		{
@@ -148,7 +140,6 @@ func resultFamilies() []family {
 	}
 }
 
-// timeFamilies lists the families about the times of the last good answer.
 func timeFamilies() []family {
 	return []family{
 		entry("canary_time_to_first_token_seconds", isGood,
@@ -189,7 +180,6 @@ func engineTime(value func(l *Report) time.Duration) func(r *Record) (float64, b
 	}
 }
 
-// outputFamilies lists the families that compare answers.
 func outputFamilies() []family {
 	return []family{
 		entry("canary_output_changes_total", hasReport,
@@ -203,7 +193,6 @@ func outputFamilies() []family {
 	}
 }
 
-// cancelFamilies lists the families about cancel checks.
 func cancelFamilies() []family {
 	return []family{
 		entry("canary_cancel_success", isActive,
@@ -221,7 +210,6 @@ func cancelFamilies() []family {
 	}
 }
 
-// flag returns 1 for true and 0 for false.
 func flag(on bool) float64 {
 	if on {
 		return 1

@@ -32,27 +32,25 @@ const (
 
 // Config configures the canary requests to the replicas of a pool.
 type Config struct {
-	// Enabled turns the canary on.
 	Enabled bool `yaml:"enabled"`
 	// Confirm sends a request for one token if a stall is suspected, even if the canary
 	// is not enabled, at most once per [ConfirmEvery].
 	Confirm bool `yaml:"confirm"`
-	// Interval is the time between two requests to one replica.
-	Interval model.Duration `yaml:"interval"`
-	// Timeout limits a whole request, FirstTokenTimeout the wait for the first token,
-	// GapTimeout the wait for the next, EndTimeout the wait for the end of the stream
-	// after all tokens.
+	// Interval is the time between two requests to one replica. Timeout limits a whole
+	// request, FirstTokenTimeout the wait for the first token, GapTimeout the wait for
+	// the next, EndTimeout the wait for the end of the stream after all tokens.
+	Interval          model.Duration `yaml:"interval"`
 	Timeout           model.Duration `yaml:"timeout"`
 	FirstTokenTimeout model.Duration `yaml:"first_token_timeout"`
 	GapTimeout        model.Duration `yaml:"gap_timeout"`
 	EndTimeout        model.Duration `yaml:"end_timeout"`
 	// Model is the server's name of the model to query; the entry model if empty.
 	Model string `yaml:"model,omitempty"`
-	// Prompt is the text of the request, MaxTokens limits its answer.
+	// Prompt is the text of the request, MaxTokens limits its answer, and Endpoint selects
+	// the endpoint of servers with OpenAI's API.
 	Prompt    string `yaml:"prompt"`
 	MaxTokens int    `yaml:"max_tokens"`
-	// Endpoint selects the endpoint of servers with OpenAI's API.
-	Endpoint string `yaml:"endpoint"`
+	Endpoint  string `yaml:"endpoint"`
 	// CancelWithin is the time within which a server has to stop a request whose client
 	// left. It turns on a cancel check after each good request; 0 turns it off.
 	// CancelTokens limits the answer to the request of such a check.
@@ -98,7 +96,6 @@ type stage struct {
 	standard model.Duration
 }
 
-// stages lists the stages of a request in order.
 func (c *Config) stages() []stage {
 	return []stage{
 		{"first_token_timeout", &c.FirstTokenTimeout, DefaultConfig.FirstTokenTimeout},
@@ -107,7 +104,7 @@ func (c *Config) stages() []stage {
 	}
 }
 
-// Validate reports every key that is wrong; each error begins with the key.
+// Validate returns all mistakes; each begins with its key.
 func (c *Config) Validate() error {
 	var errs []error
 	check := func(wrong bool, format string, args ...any) {

@@ -3,8 +3,7 @@
 // processes behind a ready API, and answers that change. It keeps the record of the
 // results and renders their series.
 //
-// A request has a deadline for each stage and for the whole, and a limit on what is
-// read. The caller decides whom to query and when. The package must not know pages,
-// scrapes or names of servers, only the two protocols in which answers are streamed.
+// The caller decides whom to query and when. The package must not know pages, scrapes or
+// names of servers, only the two protocols in which answers are streamed.
 // Begin reading at Ask in ask.go.
 package canary

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,13 +13,6 @@ import (
 	"strings"
 	"time"
 )
-
-// metadata is the part of the answer to Triton's GET /v2/models/{model} that is read.
-type metadata struct {
-	Inputs []struct {
-		Name string `json:"name"`
-	} `json:"inputs"`
-}
 
 // textInput is the input that a model must have.
 const textInput = "text_input"
@@ -61,11 +55,7 @@ func (a *attempt) knownInputs() map[string]any {
 
 // samplingParameters returns the input of Triton's vLLM backend, which is JSON as text.
 func (a *attempt) samplingParameters() string {
-	more := ""
-	if a.long {
-		more = `,"ignore_eos":true`
-	}
-	return fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d%s}`, a.tokens, seed, more)
+	return fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d,"ignore_eos":%t}`, a.tokens, seed, a.long)
 }
 
 // inputs queries the names of the model's inputs. A server that refuses to answer is
@@ -83,7 +73,11 @@ func (a *attempt) inputs(ctx context.Context, address string) (names []string, f
 	default:
 		return nil, &failure{HTTPError, fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, errorSummary(resp.Body))}
 	}
-	var m metadata
+	var m struct {
+		Inputs []struct {
+			Name string `json:"name"`
+		} `json:"inputs"`
+	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err == nil {
 		err = json.Unmarshal(text, &m)
@@ -142,11 +136,9 @@ func (a *attempt) addGenerate(text []byte, now time.Time) *failure {
 	var output string
 	if json.Unmarshal(r.Text, &output) != nil {
 		// A list of texts, or a model whose output has another name.
-		output = string(r.Text)
-		if output == "" {
-			output = string(text)
-		}
+		output = cmp.Or(string(r.Text), string(text))
 	}
+
 	a.answer.addText(output, now)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 )
@@ -79,6 +80,11 @@ func (n *network) Open(ctx context.Context, method, url string, body []byte) (*h
 		return nil, err
 	}
 	return n.rt.RoundTrip(req)
+}
+
+// bubble returns a test that runs by a fake clock.
+func bubble(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
 }
 
 // base is the address of the server.

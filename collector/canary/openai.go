@@ -59,7 +59,7 @@ func (a *attempt) addEvent(text []byte, name string, now time.Time) *failure {
 	case a.question.Generate:
 		return a.addGenerate(text, now)
 	case string(text) == "[DONE]":
-		a.answer.done, a.answer.end = true, now
+		a.answer.end = now
 		return nil
 	}
 	var c chunk
@@ -83,7 +83,7 @@ func isSet(value json.RawMessage) bool { return len(value) > 0 && string(value) 
 
 func (a *answer) addChunk(c *chunk, now time.Time) {
 	if c.Usage != nil {
-		a.usage = c.Usage.CompletionTokens
+		a.usage = max(0, c.Usage.CompletionTokens)
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]

@@ -13,16 +13,14 @@ import (
 	"time"
 )
 
+// The limits of what is read of an answer, of one line of it, and of an error. A frame
+// with its options is below 2 kB.
 const (
-	// maxAnswer limits what is read of one answer, maxLine one line of it. A frame with
-	// its options is below 2 kB.
 	maxAnswer = 1 << 20
 	maxLine   = 64 << 10
-	// maxError limits what is read of an error.
-	maxError = 2 << 10
+	maxError  = 2 << 10
 )
 
-// read reads the answer to its end.
 func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
@@ -43,7 +41,7 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 		if failed := a.addEvent(text, events.name, now); failed != nil {
 			return failed
 		}
-		if a.answer.done {
+		if !a.answer.end.IsZero() {
 			a.drain(events)
 			return a.checkText()
 		}
@@ -60,10 +58,8 @@ func notStreamed(text string) *failure {
 	return &failure{Malformed, "status 200 with JSON instead of a stream: " + plain(text)}
 }
 
-// errorSummary returns the message of an error in one short line.
 func errorSummary(body io.Reader) string { return plain(errorText(readSome(body))) }
 
-// readSome returns the beginning of a body, as far as it can be read.
 func readSome(body io.Reader) string {
 	text, _ := io.ReadAll(io.LimitReader(body, maxError))
 	return string(text)
@@ -74,10 +70,10 @@ func (a *attempt) awaitNext() {
 	answer := &a.answer
 	switch all := answer.hasAll(a.tokens); {
 	case all && (answer.progressed || !answer.ending):
-		a.await(a.cfg.EndTimeout, NeverEnded, fmt.Sprintf("%d frames with text came, and no end", answer.frames))
+		a.await(a.cfg.EndTimeout, NeverEnded, fmt.Sprintf("%d frames with text came, and no end", len(answer.texts)))
 		answer.ending = true
 	case !all && answer.progressed:
-		a.await(a.cfg.GapTimeout, Stalled, fmt.Sprintf("%d frames with text came, and no other", answer.frames))
+		a.await(a.cfg.GapTimeout, Stalled, fmt.Sprintf("%d frames with text came, and no other", len(answer.texts)))
 		answer.ending = false
 	}
 	answer.progressed = false
@@ -92,17 +88,16 @@ func (a *attempt) ended(ctx context.Context, err error, now time.Time) *failure 
 	case errors.Is(err, errTooLarge):
 		return &failure{Malformed, err.Error()}
 	case !errors.Is(err, io.EOF):
-		return &failure{Truncated, fmt.Sprintf("the connection ended after %d frames with text: %v", a.answer.frames, err)}
+		return &failure{Truncated, fmt.Sprintf("the connection ended after %d frames with text: %v", len(a.answer.texts), err)}
 	case !a.question.Generate:
-		return &failure{Truncated, fmt.Sprintf("the answer ended after %d frames with text and without [DONE]", a.answer.frames)}
+		return &failure{Truncated, fmt.Sprintf("the answer ended after %d frames with text and without [DONE]", len(a.answer.texts))}
 	}
 	a.answer.end = now
 	return a.checkText()
 }
 
-// checkText checks that a stream that ended regularly had text.
 func (a *attempt) checkText() *failure {
-	if a.answer.frames == 0 {
+	if len(a.answer.texts) == 0 {
 		return &failure{Empty, "the stream ended without any text; if the model ends at once, set another prompt"}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Order is what may be requested from a replica. It is immutable.
+// Order is what may be requested from a replica.
 type Order struct {
 	Question Question
 	// ModelID is the public id of the model.
@@ -20,17 +20,15 @@ type Order struct {
 	Hold string
 }
 
-// Record is what may be requested from one replica now, and the results so far. It is
-// not safe for concurrent use.
+// Record is what may be requested from one replica now, and the results so far.
 type Record struct {
 	// order is nil before the first page; sentOrder is that of the last request.
 	order, sentOrder *Order
 
 	// last sums up the requests, nil before the first; lastOrder is the order of the
 	// last, nil if another server has been detected since.
-	last      *Summary
-	lastOrder *Order
-	// due is true if a request is due that could not be sent yet.
+	last        *Summary
+	lastOrder   *Order
 	due         bool
 	unconfirmed *unconfirmed
 	cancel      cancelCheck
@@ -64,8 +62,8 @@ func (r *Record) Next() *Order {
 	return r.order
 }
 
-// Take takes a report. It returns false for one that has to wait, at most for
-// patience, until the server's identity was queried again: see Unconfirmed.
+// Take takes a report. It returns false for one that waits, at most for patience, until
+// the server's identity was queried again.
 func (r *Record) Take(report Report, patience time.Duration) bool {
 	if r.last.differs(&report) {
 		now := time.Now()
@@ -91,7 +89,6 @@ func (r *Record) Confirm() {
 	r.add(report, r.order)
 }
 
-// add adds a report under an order.
 func (r *Record) add(report Report, o *Order) {
 	if r.last == nil {
 		r.last = &Summary{Counts: make(map[Result]uint64)}
@@ -111,29 +108,24 @@ func (r *Record) Result() Result {
 	return r.last.Last.Result
 }
 
-// compared is the number of answers that are compared.
-const compared = 10
-
 // Summary is what the requests to one replica have shown.
 type Summary struct {
 	// Last is the last report, Counts counts the requests by result.
 	Last   Report
 	Counts map[Result]uint64
-	// Changes counts good answers that differed from the previous one of the same
-	// identity.
+	// Changes counts good answers that differed from the one before.
 	Changes uint64
 	// outputs are the last good answers of identity.
 	identity string
 	outputs  []string
 }
 
-// Answers returns the number of good answers that are compared, at most ten.
+// Answers returns how many good answers are compared, at most ten.
 func (s *Summary) Answers() int { return len(s.outputs) }
 
 // Alike reports whether they are all the same.
 func (s *Summary) Alike() bool { return len(slices.Compact(slices.Clone(s.outputs))) <= 1 }
 
-// differs reports whether a good answer differs from the previous one.
 func (s *Summary) differs(r *Report) bool {
 	return s != nil && r.Result == OK && len(s.outputs) > 0 && s.outputs[len(s.outputs)-1] != r.Output
 }
@@ -151,11 +143,10 @@ func (s *Summary) add(r Report, identity string) {
 		s.Changes++
 	}
 	s.outputs = append(s.outputs, r.Output)
-	s.outputs = s.outputs[max(0, len(s.outputs)-compared):]
+	s.outputs = s.outputs[max(0, len(s.outputs)-10):]
 }
 
-// Failing returns how the last request failed, if the replica should serve; empty if
-// it did not.
+// Failing returns how the last request failed, if the replica should serve.
 func (r *Record) Failing() string {
 	if r.last == nil || r.lastOrder == nil || r.order == nil || r.order.Hold != "" || r.last.Last.Result == OK {
 		return ""

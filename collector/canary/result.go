@@ -8,41 +8,27 @@ type Result string
 
 // The results of a request.
 const (
-	// OK: the first token, all others and the end arrived in time.
-	OK Result = "ok"
-	// Connect: no connection, or it ended before the server answered.
-	Connect Result = "connect"
-	// HTTPError: a status other than 200.
-	HTTPError Result = "http_error"
-	// ErrorFrame: status 200, and an error in the answer.
-	ErrorFrame Result = "error_frame"
-	// NoFirstToken: no text before first_token_timeout.
-	NoFirstToken Result = "no_first_token"
-	// Stalled: no further text before gap_timeout, with tokens still to come.
-	Stalled Result = "stalled"
-	// NeverEnded: all tokens arrived, and no end before end_timeout.
-	NeverEnded Result = "never_ended"
-	// Truncated: the connection ended before the stream did.
-	Truncated Result = "truncated"
-	// Empty: the stream ended regularly without any text.
-	Empty Result = "empty"
-	// Timeout: tokens still arrived when timeout was over.
-	Timeout Result = "timeout"
-	// Malformed: the answer is not an event stream, or it is too large.
-	Malformed Result = "malformed"
-	// Unsupported: the model takes no text, so it cannot be queried.
-	Unsupported Result = "unsupported"
+	OK           Result = "ok"             // The first token, all others and the end arrived in time.
+	Connect      Result = "connect"        // No connection, or it ended before the server answered.
+	HTTPError    Result = "http_error"     // A status other than 200.
+	ErrorFrame   Result = "error_frame"    // Status 200, and an error in the answer.
+	NoFirstToken Result = "no_first_token" // No text before first_token_timeout.
+	Stalled      Result = "stalled"        // No further text before gap_timeout, with tokens still to come.
+	NeverEnded   Result = "never_ended"    // All tokens arrived, and no end before end_timeout.
+	Truncated    Result = "truncated"      // The connection ended before the stream did.
+	Empty        Result = "empty"          // The stream ended regularly without any text.
+	Timeout      Result = "timeout"        // Tokens still arrived when timeout was over.
+	Malformed    Result = "malformed"      // The answer is not an event stream, or it is too large.
+	Unsupported  Result = "unsupported"    // The model takes no text, so it cannot be queried.
 )
 
 // Hangs reports whether the server accepted the request and then stopped sending.
-// Refusals and errors are answers.
 func (r Result) Hangs() bool { return r == NoFirstToken || r == Stalled || r == NeverEnded }
 
 // Late reports whether the answer took longer than it may.
 func (r Result) Late() bool { return r.Hangs() || r == Timeout }
 
-// noConnection is the result of a request for which the exporter had no connection to
-// spare. It tells nothing about the server and is not counted.
+// noConnection is the result of a request for which the exporter had no connection.
 const noConnection Result = "no_connection"
 
 // Results lists every result once.
@@ -62,12 +48,10 @@ type Report struct {
 	At time.Time
 	// FirstToken is the time from the request written to the first text, Duration to the
 	// end of the stream, LongestGap the longest time between two frames with text, Tail
-	// the time from the last of them to the end. They are set for good answers only,
-	// LongestGap for two frames or more.
+	// the time from the last of them to the end. They are set for good answers only.
 	FirstToken, Duration, LongestGap, Tail time.Duration
 	// EngineQueue and EngineFirstToken are the times from the request's arrival to its
-	// place in the batch and to its first token, as measured by the server; 0 if it
-	// reports none.
+	// place in the batch and to its first token, as measured by the server; 0 for none.
 	EngineQueue, EngineFirstToken time.Duration
 	// Frames is the number of frames with text, Tokens the number of tokens that the
 	// server reports, or else of frames.
