@@ -19,7 +19,7 @@ func Check(cfg *config.File) error {
 	}
 	for i := range cfg.Pools {
 		p := &cfg.Pools[i]
-		client, err := scrape.New(p.HTTP, slog.New(slog.DiscardHandler))
+		client, err := scrape.NewResources().Client(p.HTTP, slog.New(slog.DiscardHandler))
 		if err == nil {
 			client.Close()
 		}

@@ -94,9 +94,6 @@ func (*puppet) Open(context.Context, string, string, []byte) (*http.Response, er
 	return nil, errors.New("there is no stream")
 }
 
-// Disconnect implements scrape.Scraper.
-func (*puppet) Disconnect(string) {}
-
 // Close implements scrape.Scraper.
 func (*puppet) Close() {}
 

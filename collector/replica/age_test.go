@@ -15,7 +15,6 @@ import (
 
 // Nothing is due in these tests, as when the process is stopped.
 func TestAPageThatIsTooOldIsNotShown(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -40,7 +39,6 @@ func TestAPageThatIsTooOldIsNotShown(t *testing.T) {
 // While the machine sleeps, the clock of the process stands still and the server
 // goes on: no page of before is shown, and no rate has the whole growth in it.
 func TestC04AMachineThatSleptShowsNothingOld(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		count := 0
 		served := func(d time.Duration) func(now *answering) {
@@ -81,7 +79,6 @@ func TestC04AMachineThatSleptShowsNothingOld(t *testing.T) {
 }
 
 func TestThatATargetIsDownNeverGetsTooOld(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.failed = failed(scrape.ReasonConnect)

@@ -15,8 +15,7 @@ func (r *Replica) api() *api.Endpoint {
 	return r.locator.Locate(r.pool.Scraper, r.target, r.server.Engine, r.pool.GRPC)
 }
 
-// queryHealth queries whether the server is live and ready, unless a query is
-// running.
+// queryHealth queries whether the server is live and ready, unless a query is running.
 func (r *Replica) queryHealth(ctx context.Context) {
 	server := r.api()
 	if server == nil || r.jobs.health.running {
@@ -26,8 +25,7 @@ func (r *Replica) queryHealth(ctx context.Context) {
 	runJob(r.startJob(ctx, &r.jobs.health), "health", server.Health, func(h api.Health, failed error) { r.setHealth(server, h, failed) })
 }
 
-// setHealth applies an answer about health, unless the API was found at another
-// address meanwhile.
+// setHealth applies an answer, unless the API was found at another address meanwhile.
 func (r *Replica) setHealth(from *api.Endpoint, h api.Health, failed error) {
 	if failed == nil && from == r.api() {
 		r.answers.AddHealth(h)
@@ -54,8 +52,8 @@ func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 		runJob(run, "health", func(ctx context.Context) api.Health { return server.Recheck(ctx, before) },
 			func(h api.Health, failed error) { r.setHealth(server, h, failed) })
 	}
-	l := r.readyLane.get(server.ReadyURL(), func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.KeepAlive()) })
-	if b == nil || l == nil || !b.Add(l, func(answer lane.Answer, ok bool) {
+	build := func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.KeepAlive()) }
+	if !r.readyLane.add(b, server.ReadyURL(), build, func(answer lane.Answer, ok bool) {
 		if ok {
 			run.finish(func() { r.setHealth(server, before.Repeat(answer.Duration), nil) })
 			return
@@ -124,15 +122,12 @@ func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 	})
 }
 
-// signs returns the present signs that the server may have changed.
 func (r *Replica) signs() api.Signs {
 	return api.Signs{Epoch: r.server.Epoch, Reshaped: r.counters.reshaped, Restarts: r.deriver.Stats().Restarts}
 }
 
-// isReady reports whether the server is in state ready.
 func (r *Replica) isReady() bool { return r.status.State == string(assess.Ready) }
 
-// identityInterval returns the time between two queries for the identity.
 func (r *Replica) identityInterval() time.Duration {
 	if !r.isReady() {
 		return r.pacer.RetryInterval(r.pool.IdentityInterval)

@@ -25,7 +25,6 @@ type published struct {
 	about       assess.ReplicaSeries
 }
 
-// assess judges the replica and sets the verdict in its status.
 func (r *Replica) assess(failed error) {
 	if r.reader.identity == nil || failed != nil {
 		// No page has updated the identity since the API answered.
@@ -60,7 +59,6 @@ func (r *Replica) updateConclusions(failed error) {
 	s.FactsVersion++
 }
 
-// basis returns what conclusions are drawn from.
 func (r *Replica) basis(failed error) assess.Basis {
 	id, expect := r.reader.identity, &r.pool.Expect
 	b := assess.Basis{
@@ -84,7 +82,6 @@ func (r *Replica) basis(failed error) assess.Basis {
 	return b
 }
 
-// evidence returns what the verdict rests on.
 func (r *Replica) evidence(failed error) assess.Evidence {
 	e := assess.Evidence{
 		Silent: r.target.Silent, Companion: r.server.Companion, Previous: assess.State(r.status.State),
@@ -130,8 +127,7 @@ func pageMissing(err error) bool {
 }
 
 // reassess judges the replica again when its API or the canary has answered, and
-// publishes a verdict that changed. While a page is on its way, its own verdict will
-// follow, which rests on both.
+// publishes a verdict that changed. A page on its way will have its own.
 func (r *Replica) reassess() {
 	if r.status.Scrapes == 0 || r.jobs.page.running || r.pending != nil {
 		return
@@ -175,8 +171,7 @@ func shape(b *exposition.Block) *exposition.Shape {
 	return b.Shape()
 }
 
-// logChanges logs what changed, in one line, after it was published: no reader waits
-// for the log.
+// logChanges logs what changed, after it was published: no reader waits for the log.
 func (r *Replica) logChanges(before *target.Status) {
 	if s := &r.status; len(s.LeftOut) > 0 && len(before.LeftOut) == 0 {
 		r.log.Warn("Series are left off the page", "what", strings.Join(s.LeftOut, "; "))

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +22,8 @@ import (
 
 // canned are pages of one server a few seconds apart, given in turn.
 type canned struct {
+	scrape.Scraper // It is called for nothing else.
+
 	pages [][]byte
 	next  atomic.Uint64
 }
@@ -69,14 +70,6 @@ func (*canned) PageLane(string, time.Duration) *lane.Lane { return nil }
 
 // QuestionLane implements scrape.Scraper: there is none.
 func (*canned) QuestionLane(string, bool) *lane.Lane { return nil }
-
-// Open implements scrape.Scraper.
-func (*canned) Open(context.Context, string, string, []byte) (*http.Response, error) {
-	return nil, http.ErrNotSupported
-}
-
-// Disconnect implements scrape.Scraper.
-func (*canned) Disconnect(string) {}
 
 // Close implements scrape.Scraper.
 func (*canned) Close() {}
@@ -157,19 +150,4 @@ func (r *Replica) publishOne(ctx context.Context) {
 		raw, err := r.parse(page)
 		r.publishPage(page, raw, err)
 	})
-}
-
-// BenchmarkFirstPage measures the first page of a replica whose shape another one has.
-func BenchmarkFirstPage(b *testing.B) {
-	pages := newCanned()
-	other, _ := loneReplica(b, pages, pages.serve(b))
-	other.publishOne(b.Context())
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		r, _ := loneReplica(b, pages, "")
-		b.StartTimer()
-		r.publishOne(b.Context())
-	}
-	runtime.KeepAlive(other)
 }

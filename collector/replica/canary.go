@@ -19,7 +19,6 @@ func (r *Replica) canaryDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 	r.sendCanary(ctx)
 }
 
-// sendCanary sends a request if one is due and may be sent.
 func (r *Replica) sendCanary(ctx context.Context) {
 	if r.jobs.canary.running {
 		return
@@ -133,12 +132,10 @@ func (r *Replica) observeLoad(p *scrape.Fetched) {
 	r.canary.Observe(canary.Load{Requested: p.Start, Received: p.Received, InFlight: c.InFlight, Known: c.InFlightKnown})
 }
 
-// canaryOrder returns what the canary may send now.
 func (r *Replica) canaryOrder() *canary.Order {
 	return assess.CanaryOrder(r.server.Engine, r.reader.identity, r.answers.ConfirmedURL(r.api()), r.pool.Canary.Model, assess.State(r.status.State))
 }
 
-// updateCanaryOrder passes it to the canary.
 func (r *Replica) updateCanaryOrder() {
 	if !r.pool.Canary.Enabled || r.target.Silent {
 		return
@@ -147,7 +144,6 @@ func (r *Replica) updateCanaryOrder() {
 	r.status.Canary = r.canary.Status()
 }
 
-// logCanary logs the result of the last request if it is another than before.
 func (r *Replica) logCanary(before canary.Result) {
 	last, model := &r.canary.Last().Last, r.status.Canary.Model
 	switch good := before == "" || before == canary.OK; {

@@ -53,60 +53,49 @@ func (s *stepped) waits() bool {
 }
 
 func TestADifferentAnswerIsBelievedOnceTheServerSaidAgainWhoItIs(t *testing.T) {
-	t.Parallel()
-	t.Run("the same server is not deterministic", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			s := asked(t)
-			s.change(func(now *answering) { *now = serveAnswers("1.1.0", "two") })
-			s.send()
-			require.Equal(t, 2, s.count("/version"), "asked at once")
-			require.False(t, s.waits())
-			require.EqualValues(t, 1, s.canary.Last().Changes)
-			require.Equal(t, 3, s.canary.Last().Answers())
-			require.False(t, s.canary.Last().Alike())
-			s.due()
-			s.shows(`llm_server_canary_deterministic{engine="trtllm-serve",engine_version="1.1.0",model_id="llama",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 0`)
-		})
-	})
-	t.Run("another version may answer otherwise", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			s := asked(t)
-			s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
-			s.send()
-			require.True(t, s.waits(), "no page has shown the new version yet")
-			require.EqualValues(t, 2, s.canary.Last().Counts[canary.OK])
-			s.after(10 * time.Second)
-			s.send()
-			require.Equal(t, 3, s.count(chats), "nothing is sent meanwhile")
-			s.due()
-			require.False(t, s.waits())
-			require.Equal(t, 4, s.count(chats), "but then")
-			require.EqualValues(t, 4, s.canary.Last().Counts[canary.OK])
-			require.Zero(t, s.canary.Last().Changes)
-			require.Equal(t, 2, s.canary.Last().Answers(), "answers of the new version only")
-		})
-	})
-	t.Run("a page that shows it is not waited for for ever", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			s := asked(t)
-			s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
-			s.send()
-			s.after(2*(s.target.Timeout+s.target.Interval) - time.Second)
-			s.send()
-			require.True(t, s.waits())
-			s.after(2 * time.Second)
-			s.send()
-			require.False(t, s.waits())
-			require.GreaterOrEqual(t, s.canary.Last().Counts[canary.OK], uint64(3))
-		})
-	})
+	t.Run("the same server is not deterministic", bubble(func(t *testing.T) {
+		s := asked(t)
+		s.change(func(now *answering) { *now = serveAnswers("1.1.0", "two") })
+		s.send()
+		require.Equal(t, 2, s.count("/version"), "asked at once")
+		require.False(t, s.waits())
+		require.EqualValues(t, 1, s.canary.Last().Changes)
+		require.Equal(t, 3, s.canary.Last().Answers())
+		require.False(t, s.canary.Last().Alike())
+		s.due()
+		s.shows(`llm_server_canary_deterministic{engine="trtllm-serve",engine_version="1.1.0",model_id="llama",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 0`)
+	}))
+	t.Run("another version may answer otherwise", bubble(func(t *testing.T) {
+		s := asked(t)
+		s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
+		s.send()
+		require.True(t, s.waits(), "no page has shown the new version yet")
+		require.EqualValues(t, 2, s.canary.Last().Counts[canary.OK])
+		s.after(10 * time.Second)
+		s.send()
+		require.Equal(t, 3, s.count(chats), "nothing is sent meanwhile")
+		s.due()
+		require.False(t, s.waits())
+		require.Equal(t, 4, s.count(chats), "but then")
+		require.EqualValues(t, 4, s.canary.Last().Counts[canary.OK])
+		require.Zero(t, s.canary.Last().Changes)
+		require.Equal(t, 2, s.canary.Last().Answers(), "answers of the new version only")
+	}))
+	t.Run("a page that shows it is not waited for for ever", bubble(func(t *testing.T) {
+		s := asked(t)
+		s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
+		s.send()
+		s.after(2*(s.target.Timeout+s.target.Interval) - time.Second)
+		s.send()
+		require.True(t, s.waits())
+		s.after(2 * time.Second)
+		s.send()
+		require.False(t, s.waits())
+		require.GreaterOrEqual(t, s.canary.Last().Counts[canary.OK], uint64(3))
+	}))
 }
 
 func TestARequestThatIsDueWaitsUntilItMayBeSent(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := asked(t)
 		s.change(func(now *answering) { now.failed, now.refused = failed("connect"), true })
@@ -125,51 +114,9 @@ func TestARequestThatIsDueWaitsUntilItMayBeSent(t *testing.T) {
 	})
 }
 
-func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		says   string
-		now    answering
-		change func(*target.Target, *Pool)
-		hold   string
-	}{
-		{"an unknown server", answering{page: "x 1\n"}, func(t *target.Target, _ *Pool) { t.Engine, t.MetricsURL = target.Auto, "http://10.0.0.1:8000/x" }, "the server was not recognised yet"},
-		{"a Triton that may crash", func() answering {
-			now := tritonAnswers()
-			now.api["/v2"] = strings.Replace(now.api["/v2"], "2.51.0", "2.40.0", 1)
-			return now
-		}(), nil, "before 23.12 (2.41) an aborted stream may crash Triton"},
-		{"several models", func() answering {
-			now := tritonAnswers()
-			now.page = `nv_inference_request_success{model="a"} 5` + "\n" + `nv_inference_request_success{model="b"} 5` + "\n"
-			now.api["/v2/repository/index"] = `[{"name":"a","state":"READY"},{"name":"b","state":"READY"}]`
-			return now
-		}(), nil, "set canary.model"},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := step(t, c.now, func(of *target.Target, p *Pool) {
-					p.Canary = canary.DefaultConfig
-					p.Canary.Enabled = true
-					if c.change != nil {
-						c.change(of, p)
-					}
-				})
-				s.due()
-				s.send()
-				require.Contains(t, s.status.Canary.Hold, c.hold)
-				require.Nil(t, s.canary.Last())
-				require.Contains(t, s.page(), "llm_server_canary_active{")
-			})
-		})
-	}
-}
-
 // TestOneRequestTellsAServerThatHangsFromAStaleGauge has a vLLM whose gauges say that
 // requests are in flight while nothing moves.
 func TestOneRequestTellsAServerThatHangsFromAStaleGauge(t *testing.T) {
-	t.Parallel()
 	suspected := func(t *testing.T, confirm, hung bool) *stepped {
 		t.Helper()
 		now := serveAnswers("0.32.0", "one")
@@ -188,52 +135,43 @@ func TestOneRequestTellsAServerThatHangsFromAStaleGauge(t *testing.T) {
 		}
 		return s
 	}
-	t.Run("nobody asks", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			s := suspected(t, false, true)
-			now := s.after(0)
-			require.Equal(t, "ready", now.State)
-			require.Equal(t, "look", now.Severity)
-			require.True(t, now.Suspected)
-			require.Equal(t, "LLMReplicaSuspected", now.Runbook)
-			s.shows(`llm_server_suspected{engine="vllm"`)
-			require.Zero(t, s.count(chats))
-		})
-	})
-	t.Run("the server answers", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			s := suspected(t, true, false)
-			require.Equal(t, 1, s.count(chats))
-			for range 30 {
-				s.due()
-				require.Equal(t, "ok", s.after(5*time.Second).Severity)
-			}
-			require.Equal(t, 1, s.count(chats), "that gauge is stale")
-		})
-	})
-	t.Run("the server hangs", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			s := suspected(t, true, true)
-			now := s.after(11 * time.Second)
-			require.Equal(t, "stalled", now.State)
-			require.False(t, now.Suspected)
-			require.Equal(t, 1, s.count(chats))
-			for range 12 {
-				s.due()
-				require.Equal(t, "stalled", s.after(5*time.Second).State)
-			}
-			require.Equal(t, 2, s.count(chats), "no more than one a minute")
-			s.change(func(now *answering) {
-				now.hung = false
-				now.page = strings.Replace(now.page, " 9", " 10", 1)
-			})
+	t.Run("nobody asks", bubble(func(t *testing.T) {
+		s := suspected(t, false, true)
+		now := s.after(0)
+		require.Equal(t, "ready", now.State)
+		require.Equal(t, "look", now.Severity)
+		require.True(t, now.Suspected)
+		require.Equal(t, "LLMReplicaSuspected", now.Runbook)
+		s.shows(`llm_server_suspected{engine="vllm"`)
+		require.Zero(t, s.count(chats))
+	}))
+	t.Run("the server answers", bubble(func(t *testing.T) {
+		s := suspected(t, true, false)
+		require.Equal(t, 1, s.count(chats))
+		for range 30 {
 			s.due()
-			require.Equal(t, "ready", s.after(0).State)
+			require.Equal(t, "ok", s.after(5*time.Second).Severity)
+		}
+		require.Equal(t, 1, s.count(chats), "that gauge is stale")
+	}))
+	t.Run("the server hangs", bubble(func(t *testing.T) {
+		s := suspected(t, true, true)
+		now := s.after(11 * time.Second)
+		require.Equal(t, "stalled", now.State)
+		require.False(t, now.Suspected)
+		require.Equal(t, 1, s.count(chats))
+		for range 12 {
+			s.due()
+			require.Equal(t, "stalled", s.after(5*time.Second).State)
+		}
+		require.Equal(t, 2, s.count(chats), "no more than one a minute")
+		s.change(func(now *answering) {
+			now.hung = false
+			now.page = strings.Replace(now.page, " 9", " 10", 1)
 		})
-	})
+		s.due()
+		require.Equal(t, "ready", s.after(0).State)
+	}))
 }
 
 // anotherKind replaces the server by one of another kind.
@@ -286,7 +224,6 @@ func TestWhatIsKnownOfAnotherKindOfServerIsShownBeforeTheCanaryAskedIt(t *testin
 }
 
 func TestTheLogReportsACanaryThatFailsAndItsRecovery(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := asked(t)
 		var log bytes.Buffer

@@ -23,7 +23,6 @@ func vllmAt(path, model, version string) map[string]string {
 }
 
 func TestAnAPIIsThatOfItsPageOrNobodys(t *testing.T) {
-	t.Parallel()
 	const (
 		tritonPage = "nv_inference_request_success{model=\"m\",version=\"1\"} 5\n"
 		vllmPage   = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n"
@@ -75,34 +74,30 @@ func TestAnAPIIsThatOfItsPageOrNobodys(t *testing.T) {
 		{"an engine of the same models at the root", "vllm", "/b/metrics", "", map[string]string{"/health": "", "/version": `{"version":"1"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`}, 404, "", "unknown", "", "ready"},
 		{"a vLLM under a path that is given", "vllm", "/b/metrics", "http://10.0.0.1:8002/api", vllmAt("/api", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				page := map[string]string{"triton": tritonPage, "vllm": vllmPage}[c.engine]
-				s := step(t, answering{page: page, api: c.answers, status: c.status, body: c.body}, func(t *target.Target, _ *Pool) {
-					t.Engine, t.MetricsURL, t.APIURL = c.engine, "http://10.0.0.1:8002"+c.url, c.api
-				})
-				for range 4 {
-					s.due()
-					s.after(5 * time.Second)
-				}
-				status := s.slot.Status()
-				require.Equal(t, c.version, status.EngineVersion)
-				require.Equal(t, c.state, status.State, status.StateReason)
-				if c.ready != "" {
-					require.Regexp(t, `llm_server_ready\{.*\} `+c.ready+"\n", s.page())
-				} else {
-					require.NotContains(t, s.page(), "llm_server_ready{")
-					require.NotContains(t, s.page(), "llm_server_live{")
-					require.Contains(t, s.page(), `llm_server_capability{capability="health",`)
-				}
+		t.Run(c.says, bubble(func(t *testing.T) {
+			page := map[string]string{"triton": tritonPage, "vllm": vllmPage}[c.engine]
+			s := step(t, answering{page: page, api: c.answers, status: c.status, body: c.body}, func(t *target.Target, _ *Pool) {
+				t.Engine, t.MetricsURL, t.APIURL = c.engine, "http://10.0.0.1:8002"+c.url, c.api
 			})
-		})
+			for range 4 {
+				s.due()
+				s.after(5 * time.Second)
+			}
+			status := s.slot.Status()
+			require.Equal(t, c.version, status.EngineVersion)
+			require.Equal(t, c.state, status.State, status.StateReason)
+			if c.ready != "" {
+				require.Regexp(t, `llm_server_ready\{.*\} `+c.ready+"\n", s.page())
+			} else {
+				require.NotContains(t, s.page(), "llm_server_ready{")
+				require.NotContains(t, s.page(), "llm_server_live{")
+				require.Contains(t, s.page(), `llm_server_capability{capability="health",`)
+			}
+		}))
 	}
 }
 
 func TestAPortThatRefusesSaysThatAServerEndsOnlyWhereItsAPIWas(t *testing.T) {
-	t.Parallel()
 	for index, state := range map[string]string{
 		`[{"name":"tensorrt_llm","version":"1","state":"READY"}]`: "draining",
 		`[{"name":"other","version":"1","state":"READY"}]`:        "ready",
@@ -124,7 +119,6 @@ func TestAPortThatRefusesSaysThatAServerEndsOnlyWhereItsAPIWas(t *testing.T) {
 }
 
 func TestAnAPIStaysThatOfItsPageWhileModelsComeAndGo(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", "" })
 		lists := func(model string) {
@@ -151,7 +145,6 @@ func TestAnAPIStaysThatOfItsPageWhileModelsComeAndGo(t *testing.T) {
 }
 
 func TestAnAPIThatDoesNotAnswerForAWhileIsNotLookedForElsewhere(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := answering{page: "vllm:num_requests_running{model_name=\"m\"} 0\n", api: vllmAt("/b", "m", "0.12.0")}
 		s := step(t, now, func(t *target.Target, _ *Pool) {
@@ -171,7 +164,6 @@ func TestAnAPIThatDoesNotAnswerForAWhileIsNotLookedForElsewhere(t *testing.T) {
 }
 
 func TestAnAddressThatIsNotTheServersIsAskedSeldom(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.api, now.status, now.body = nil, http.StatusServiceUnavailable, "no backend"

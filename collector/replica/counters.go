@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -33,9 +32,6 @@ type counters struct {
 
 	labels labels.Labels
 	values exposition.Values
-	// status and stats are those being rendered.
-	status *target.Status
-	stats  derive.Stats
 }
 
 // newCounters returns counters whose series are labelled by label; it may be nil.
@@ -58,78 +54,61 @@ func (c *counters) addPage(d exposition.Drops) {
 
 // render renders the series; stats is what interrupted the windows of the derived
 // series. Series that blocks of the shapes in before have are left out.
-func (c *counters) render(status *target.Status, stats derive.Stats, before ...*exposition.Shape) *exposition.Block {
-	c.status, c.stats = status, stats
-	for _, s := range ownSeries() {
-		if v, ok := s.value(c); ok {
-			c.values.Add(&s.metric.Family, v, c.labels, labels.Label{Name: "reason", Value: s.reason})
-		}
+func (c *counters) render(s *target.Status, stats derive.Stats, before ...*exposition.Shape) *exposition.Block {
+	up := 0.0
+	if s.Health == target.HealthUp {
+		up = 1
 	}
+	c.add(selfmetrics.TargetUp, up)
+	c.add(selfmetrics.TargetScrapeDuration, s.LastDuration.Seconds())
+	if up == 1 {
+		c.add(selfmetrics.TargetSamples, float64(s.Samples))
+	}
+	if s.BodyBytes != 0 {
+		c.add(selfmetrics.TargetBodyBytes, float64(s.BodyBytes))
+	}
+	if !s.LastSuccess.IsZero() {
+		c.add(selfmetrics.TargetLastSuccess, float64(s.LastSuccess.UnixNano())/float64(time.Second))
+	}
+	c.add(selfmetrics.TargetScrapes, float64(s.Scrapes))
+	c.add(selfmetrics.TargetScrapesSkipped, float64(c.skipped))
+	c.add(selfmetrics.TargetLabelCollisions, float64(c.collisions))
+	c.add(selfmetrics.TargetTimestampsStripped, float64(c.timestamps))
+	c.add(selfmetrics.TargetTypeConflicts, float64(c.conflicts))
+	c.add(selfmetrics.TargetShapeChanges, float64(c.reshaped))
+	c.add(selfmetrics.TargetCounterResets, float64(stats.Resets))
+	c.add(selfmetrics.TargetRestarts, float64(stats.Restarts))
+	c.addOccurred(stats)
 	return c.values.Block(before...)
 }
 
-// ownSample is one of the exporter's series about a target. The value is false while the
-// series is absent.
-type ownSample struct {
-	metric *selfmetrics.Metric
-	reason string
-	value  func(c *counters) (float64, bool)
-}
-
-// ownSeries lists the exporter's series about a target. They stay if the target
-// fails. Counters by reason are absent until their reason occurs.
-//
-//nolint:gochecknoglobals // constant data, built on first use.
-var ownSeries = sync.OnceValue(func() []ownSample {
-	count := func(m *selfmetrics.Metric, value func(c *counters) uint64) ownSample {
-		return ownSample{m, "", func(c *counters) (float64, bool) { return float64(value(c)), true }}
-	}
-	all := []ownSample{
-		{selfmetrics.TargetUp, "", func(c *counters) (float64, bool) {
-			if c.status.Health == target.HealthUp {
-				return 1, true
-			}
-			return 0, true
-		}},
-		{selfmetrics.TargetScrapeDuration, "", func(c *counters) (float64, bool) { return c.status.LastDuration.Seconds(), true }},
-		{selfmetrics.TargetSamples, "", func(c *counters) (float64, bool) {
-			return float64(c.status.Samples), c.status.Health == target.HealthUp
-		}},
-		{selfmetrics.TargetBodyBytes, "", func(c *counters) (float64, bool) { return float64(c.status.BodyBytes), c.status.BodyBytes != 0 }},
-		{selfmetrics.TargetLastSuccess, "", func(c *counters) (float64, bool) {
-			last := c.status.LastSuccess
-			return float64(last.UnixNano()) / float64(time.Second), !last.IsZero()
-		}},
-		count(selfmetrics.TargetScrapes, func(c *counters) uint64 { return c.status.Scrapes }),
-		count(selfmetrics.TargetScrapesSkipped, func(c *counters) uint64 { return c.skipped }),
-		count(selfmetrics.TargetLabelCollisions, func(c *counters) uint64 { return c.collisions }),
-		count(selfmetrics.TargetTimestampsStripped, func(c *counters) uint64 { return c.timestamps }),
-		count(selfmetrics.TargetTypeConflicts, func(c *counters) uint64 { return c.conflicts }),
-		count(selfmetrics.TargetShapeChanges, func(c *counters) uint64 { return c.reshaped }),
-		count(selfmetrics.TargetCounterResets, func(c *counters) uint64 { return c.stats.Resets }),
-		count(selfmetrics.TargetRestarts, func(c *counters) uint64 { return c.stats.Restarts }),
-	}
-	positive := func(m *selfmetrics.Metric, reason string, value func(c *counters) uint64) {
-		all = append(all, ownSample{m, reason, func(c *counters) (float64, bool) {
-			n := value(c)
-			return float64(n), n > 0
-		}})
-	}
-	positive(selfmetrics.TargetSeriesLeftOut, "", func(c *counters) uint64 { return uint64(c.leftOut.Series) })
-	positive(selfmetrics.TargetDerivedLeftOut, "", func(c *counters) uint64 { return uint64(c.derivedLeftOut.Series) })
-	positive(selfmetrics.TargetModelsLeftOut, "", func(c *counters) uint64 { return uint64(c.derivedLeftOut.Models) })
-	for _, reason := range scrape.Reasons() {
-		positive(selfmetrics.TargetScrapeFailures, string(reason), func(c *counters) uint64 { return c.failures[reason] })
+// addOccurred adds the series that are absent until what they count has occurred.
+func (c *counters) addOccurred(stats derive.Stats) {
+	c.count(selfmetrics.TargetSeriesLeftOut, "", uint64(c.leftOut.Series))
+	c.count(selfmetrics.TargetDerivedLeftOut, "", uint64(c.derivedLeftOut.Series))
+	c.count(selfmetrics.TargetModelsLeftOut, "", uint64(c.derivedLeftOut.Models))
+	if len(c.failures) > 0 {
+		for _, reason := range scrape.Reasons() {
+			c.count(selfmetrics.TargetScrapeFailures, string(reason), c.failures[reason])
+		}
 	}
 	for i, reason := range exposition.DropReasons() {
-		positive(selfmetrics.TargetSeriesDropped, reason, func(c *counters) uint64 { return c.drops[i] })
+		c.count(selfmetrics.TargetSeriesDropped, reason, c.drops[i])
 	}
-	positive(selfmetrics.TargetDerivedSkipped, "clock", func(c *counters) uint64 { return c.stats.ClockJumps })
-	positive(selfmetrics.TargetDerivedSkipped, "gap", func(c *counters) uint64 { return c.stats.Gaps })
-	positive(selfmetrics.TargetDerivedSkipped, "histogram", func(c *counters) uint64 { return c.stats.BrokenHistograms })
-	positive(selfmetrics.TargetDerivedSkipped, "negative", func(c *counters) uint64 { return c.stats.Negative })
-	positive(selfmetrics.TargetDerivedSkipped, "nonfinite", func(c *counters) uint64 { return c.stats.NonFinite })
-	positive(selfmetrics.TargetDerivedSkipped, "reset", func(c *counters) uint64 { return c.stats.Resets })
-	positive(selfmetrics.TargetDerivedSkipped, "restart", func(c *counters) uint64 { return c.stats.Restarts })
-	return all
-})
+	c.count(selfmetrics.TargetDerivedSkipped, "clock", stats.ClockJumps)
+	c.count(selfmetrics.TargetDerivedSkipped, "gap", stats.Gaps)
+	c.count(selfmetrics.TargetDerivedSkipped, "histogram", stats.BrokenHistograms)
+	c.count(selfmetrics.TargetDerivedSkipped, "negative", stats.Negative)
+	c.count(selfmetrics.TargetDerivedSkipped, "nonfinite", stats.NonFinite)
+	c.count(selfmetrics.TargetDerivedSkipped, "reset", stats.Resets)
+	c.count(selfmetrics.TargetDerivedSkipped, "restart", stats.Restarts)
+}
+
+func (c *counters) add(m *selfmetrics.Metric, v float64) { c.values.Add(&m.Family, v, c.labels) }
+
+// count adds a series with a reason, unless n is 0.
+func (c *counters) count(m *selfmetrics.Metric, reason string, n uint64) {
+	if n > 0 {
+		c.values.Add(&m.Family, float64(n), c.labels, labels.Label{Name: "reason", Value: reason})
+	}
+}

@@ -8,60 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// published is the snapshot that readers see.
-func (s *stepped) published() snapshot.Snapshot { return s.Replica.published.snapshot }
-
-func TestAnAnswerAboutHealthChangesTheVerdictWithoutAPage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := step(t, tritonAnswers(), nil)
-		s.due()
-		before := s.after(0)
-		require.Equal(t, "ready", before.State)
-		s.change(func(now *answering) {
-			now.apiTakes = 300 * time.Millisecond
-			delete(now.api, "/v2/health/live")
-			delete(now.api, "/v2/health/ready")
-			now.refused = true
-		})
-		s.after(5 * time.Second)
-		s.due()
-		page := s.after(0)
-		require.EqualValues(t, 2, page.Scrapes)
-		require.Equal(t, "ready", page.State, "the answer of before counts until there is another")
-		s.shows(`llm_server_state{engine="triton",engine_version="2.51.0",pool_id="llama-70b-prod",replica_id="r0",state="ready",trtllm_version="0.14.0"} 1`)
-
-		verdict := s.after(time.Second)
-		require.Equal(t, "draining", verdict.State)
-		require.EqualValues(t, 2, verdict.Scrapes, "without another page")
-		require.Equal(t, page.LastScrape, verdict.LastScrape)
-		s.shows(`llm_server_state{engine="triton",engine_version="2.51.0",pool_id="llama-70b-prod",replica_id="r0",state="draining",trtllm_version="0.14.0"} 1`)
-		s.shows(`nv_inference_request_success{`)
-		require.NotContains(t, s.page(), "llm_server_ready{", "nobody says that it is not")
-	})
-}
-
-func TestAnAnswerAboutHealthThatChangesNothingPublishesNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := step(t, tritonAnswers(), nil)
-		s.due()
-		s.change(func(now *answering) { now.apiTakes = 300 * time.Millisecond })
-		s.after(5 * time.Second)
-		s.due()
-		before := s.published()
-		s.after(time.Second)
-		require.False(t, s.jobs.health.running)
-		require.Same(t, before.About, s.published().About)
-	})
-}
-
 func TestWhileAPageIsUnderWayItsVerdictIsAwaited(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -79,7 +29,6 @@ func TestWhileAPageIsUnderWayItsVerdictIsAwaited(t *testing.T) {
 }
 
 func TestWhileAPageIsHeldItsVerdictIsAwaited(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -99,7 +48,6 @@ func TestWhileAPageIsHeldItsVerdictIsAwaited(t *testing.T) {
 }
 
 func TestAQuestionThatIsOlderThanWhatHappenedIsPutAgain(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IdentityInterval = 5 * time.Second })
 		s.due()
@@ -117,7 +65,6 @@ func TestAQuestionThatIsOlderThanWhatHappenedIsPutAgain(t *testing.T) {
 }
 
 func TestAnAnswerAboutHealthBeforeTheFirstPageSaysNothing(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes = time.Second

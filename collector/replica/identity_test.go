@@ -13,39 +13,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestIdentityIsAskedForOnceAnInterval(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		identity time.Duration
-		rounds   int
-	}{
-		{5 * time.Second, 61},
-		// This server leaves questions open, so that the first rounds are repeated
-		// sooner.
-		{30 * time.Second, 13},
-		{time.Hour, 1},
-	} {
-		t.Run(c.identity.String(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IdentityInterval = c.identity })
-				for range 60 {
-					s.due()
-					s.after(5 * time.Second)
-				}
-				s.due()
-				require.Equal(t, c.rounds, s.count("/v2"))
-				require.Equal(t, 61, s.count("/v2/health/ready"), "health is asked for with every page")
-			})
-		})
-	}
-}
-
 // indexOfM is an index that names the model of the pages.
 const indexOfM = `[{"name":"m","version":"1","state":"READY"}]`
 
 func TestAServerThatStartedAgainIsAskedWhoItIs(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		counters := func(n int) string {
 			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n", n, n, n)
@@ -75,7 +46,6 @@ func TestAServerThatStartedAgainIsAskedWhoItIs(t *testing.T) {
 }
 
 func TestProcessesInTurnAreAskedNoMoreAndHoldNoPage(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		counters := func(n int, more string) string {
 			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n%s", n, n, n, more)
@@ -111,7 +81,6 @@ func TestProcessesInTurnAreAskedNoMoreAndHoldNoPage(t *testing.T) {
 
 // The restart is over before the next page, which is the first sign of it.
 func TestNoSampleOfANewProcessHasTheVersionOfTheOldOne(t *testing.T) {
-	t.Parallel()
 	const (
 		many  = "nv_inference_request_success{model=\"m\"} 100\nnv_inference_count{model=\"m\"} 200\nnv_inference_exec_count{model=\"m\"} 300\n"
 		other = "nv_inference_request_failure{model=\"m\"} 0\n"
@@ -130,40 +99,36 @@ func TestNoSampleOfANewProcessHasTheVersionOfTheOldOne(t *testing.T) {
 		{"a counter is new", many, many + other, false},
 		{"none counted anything before", lower.Replace(strings.NewReplacer("1", "0", "2", "0", "3", "0").Replace(many)), many, false},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				now := tritonAnswers()
-				now.page, now.api["/v2/repository/index"] = c.before, indexOfM
-				s := step(t, now, func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
-				s.due()
-				s.after(5 * time.Second)
-				s.shows(`engine_version="2.51.0"`)
-				s.change(func(now *answering) {
-					now.page, now.apiTakes = c.page, 200*time.Millisecond
-					now.api["/v2"] = `{"name":"triton","version":"2.60.0","extensions":["statistics"]}`
-				})
-				s.due()
-				status := s.after(0)
-				if !c.another {
-					require.EqualValues(t, 2, status.Scrapes, "such a page waits for nothing")
-					require.Equal(t, 1, s.count("/v2"))
-					return
-				}
-				require.EqualValues(t, 1, status.Scrapes, "the page waits for whose it is")
-				status = s.after(time.Second)
-				require.EqualValues(t, 2, status.Scrapes)
-				require.Equal(t, target.HealthUp, status.Health)
-				require.Equal(t, "2.60.0", status.EngineVersion)
-				require.NotContains(t, s.page(), "2.51.0")
-				require.Equal(t, 2, s.count("/v2"), "asked once for it")
+		t.Run(c.says, bubble(func(t *testing.T) {
+			now := tritonAnswers()
+			now.page, now.api["/v2/repository/index"] = c.before, indexOfM
+			s := step(t, now, func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
+			s.due()
+			s.after(5 * time.Second)
+			s.shows(`engine_version="2.51.0"`)
+			s.change(func(now *answering) {
+				now.page, now.apiTakes = c.page, 200*time.Millisecond
+				now.api["/v2"] = `{"name":"triton","version":"2.60.0","extensions":["statistics"]}`
 			})
-		})
+			s.due()
+			status := s.after(0)
+			if !c.another {
+				require.EqualValues(t, 2, status.Scrapes, "such a page waits for nothing")
+				require.Equal(t, 1, s.count("/v2"))
+				return
+			}
+			require.EqualValues(t, 1, status.Scrapes, "the page waits for whose it is")
+			status = s.after(time.Second)
+			require.EqualValues(t, 2, status.Scrapes)
+			require.Equal(t, target.HealthUp, status.Health)
+			require.Equal(t, "2.60.0", status.EngineVersion)
+			require.NotContains(t, s.page(), "2.51.0")
+			require.Equal(t, 2, s.count("/v2"), "asked once for it")
+		}))
 	}
 }
 
 func TestACounterThatAlwaysFallsHoldsUpNoMoreThanEverySecondPage(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.apiTakes = never
@@ -179,7 +144,6 @@ func TestACounterThatAlwaysFallsHoldsUpNoMoreThanEverySecondPage(t *testing.T) {
 }
 
 func TestAServerThatMayBeAnotherKeepsItsVersionForAWhileOnly(t *testing.T) {
-	t.Parallel()
 	const counters = "nv_inference_request_success{model=\"m\"} %[1]d\nnv_inference_count{model=\"m\"} %[1]d\nnv_inference_exec_count{model=\"m\"} %[1]d\n"
 	for _, c := range []struct {
 		says    string
@@ -196,28 +160,25 @@ func TestAServerThatMayBeAnotherKeepsItsVersionForAWhileOnly(t *testing.T) {
 			s.change(func(now *answering) { now.page = fmt.Sprintf(counters, 1) })
 		}, false},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				now := tritonAnswers()
-				now.page, now.api["/v2/repository/index"] = fmt.Sprintf(counters, 100), indexOfM
-				s := step(t, now, nil)
-				pages := func(during time.Duration) {
-					for end := time.Now().Add(during); time.Now().Before(end); s.due() {
-						s.after(5 * time.Second)
-					}
+		t.Run(c.says, bubble(func(t *testing.T) {
+			now := tritonAnswers()
+			now.page, now.api["/v2/repository/index"] = fmt.Sprintf(counters, 100), indexOfM
+			s := step(t, now, nil)
+			pages := func(during time.Duration) {
+				for end := time.Now().Add(during); time.Now().Before(end); s.due() {
+					s.after(5 * time.Second)
 				}
-				s.due()
-				pages(time.Minute)
-				s.change(func(now *answering) { now.api = nil })
-				c.happens(s)
-				const kept = 10 * 30 * time.Second // As many rounds as facts are kept for.
-				pages(kept - 10*time.Second)
-				s.shows(`nv_inference_count{engine="triton",engine_version="2.51.0"`)
-				pages(2 * time.Minute)
-				version := map[bool]string{true: "2.51.0", false: "unknown"}[c.keeps]
-				s.shows(`nv_inference_count{engine="triton",engine_version="` + version + `"`)
-			})
-		})
+			}
+			s.due()
+			pages(time.Minute)
+			s.change(func(now *answering) { now.api = nil })
+			c.happens(s)
+			const kept = 10 * 30 * time.Second // As many rounds as facts are kept for.
+			pages(kept - 10*time.Second)
+			s.shows(`nv_inference_count{engine="triton",engine_version="2.51.0"`)
+			pages(2 * time.Minute)
+			version := map[bool]string{true: "2.51.0", false: "unknown"}[c.keeps]
+			s.shows(`nv_inference_count{engine="triton",engine_version="` + version + `"`)
+		}))
 	}
 }

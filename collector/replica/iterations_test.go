@@ -41,7 +41,6 @@ func (s *stepped) reads(answer string) api.Iterations {
 }
 
 func TestIterationsAreReadAndSummed(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := iterating(t)
 		require.False(t, s.reads("[]").Read, "an idle server has none")
@@ -61,7 +60,6 @@ func TestIterationsAreReadAndSummed(t *testing.T) {
 }
 
 func TestAnotherReaderShowsForAWhile(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const foreign = `llm_server_iteration_stats_foreign_reader{engine="trtllm-serve",engine_version="1.1.0",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} `
 		s := iterating(t)
@@ -81,7 +79,6 @@ func TestAnotherReaderShowsForAWhile(t *testing.T) {
 }
 
 func TestALostReadingIsNoOtherReader(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := iterating(t)
 		s.reads(rows(1, 2))
@@ -99,7 +96,6 @@ func TestALostReadingIsNoOtherReader(t *testing.T) {
 }
 
 func TestOneReadingAtATime(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := iterating(t)
 		before := s.count("/metrics")
@@ -117,7 +113,6 @@ func TestOneReadingAtATime(t *testing.T) {
 }
 
 func TestNoIterationsAreReadWhereThereAreNone(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IterationStats = true })
 		s.due()

@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// job is one kind of work that runs without the replica's lock, one run at a time.
+// job is work that runs without the replica's lock, one run at a time.
 type job struct {
 	running bool
 	// rerun is true if an answer newer than that of the present run is needed.
@@ -43,7 +43,6 @@ type jobRun struct {
 	epoch int
 }
 
-// startJob starts a run of a job.
 func (r *Replica) startJob(ctx context.Context, j *job) jobRun {
 	j.running, j.rerun, j.started = true, false, time.Now()
 	r.jobRuns.Add(1)
@@ -85,22 +84,23 @@ func runJob[A any](run jobRun, name string, work func(ctx context.Context) A, ap
 // update runs work under the lock, unless the replica is closed.
 func (r *Replica) update(work func()) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.closed {
-		_ = r.guard("work", work)
-	}
+	r.runLocked(work)
 }
 
 // tryUpdate is update that returns false instead of waiting for the lock.
 func (r *Replica) tryUpdate(work func()) bool {
-	if !r.mu.TryLock() {
-		return false
+	locked := r.mu.TryLock()
+	if locked {
+		r.runLocked(work)
 	}
+	return locked
+}
+
+func (r *Replica) runLocked(work func()) {
 	defer r.mu.Unlock()
 	if !r.closed {
 		_ = r.guard("work", work)
 	}
-	return true
 }
 
 // guard runs one step and turns a panic in it into an error.

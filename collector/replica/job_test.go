@@ -23,7 +23,6 @@ func another(t *testing.T, before scrape.Server, kind engine.Kind) scrape.Server
 }
 
 func TestAnswersOfAnotherKindOfServerAreDropped(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -59,7 +58,6 @@ func TestAnswersOfAnotherKindOfServerAreDropped(t *testing.T) {
 func (s *stepped) server0() scrape.Server { return s.Replica.server }
 
 func TestAReplicaIsClosedOnceAndForAll(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes = never
@@ -81,7 +79,6 @@ func TestAReplicaIsClosedOnceAndForAll(t *testing.T) {
 }
 
 func TestAPanicEndsOnePieceOfWorkOnly(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.update(func() { panic("work") })
@@ -104,7 +101,6 @@ func TestAPanicEndsOnePieceOfWorkOnly(t *testing.T) {
 }
 
 func TestAFewStartAtATime(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		starts := NewStartLimiter(1)
 		slow := tritonAnswers()

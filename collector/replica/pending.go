@@ -23,7 +23,6 @@ type pendingPage struct {
 	timer    *time.Timer
 }
 
-// ready reports whether the answers have arrived.
 func (p *pendingPage) ready(j *jobs) bool {
 	return j.health.answeredSince(p.page.Start) && (!p.identity || j.identity.answeredSince(p.page.Start))
 }
@@ -83,7 +82,6 @@ func (r *Replica) waitForAPI(ctx context.Context, page *scrape.Fetched, identity
 	r.pending = p
 }
 
-// publishPending publishes the pending page.
 func (r *Replica) publishPending() {
 	p := r.pending
 	r.pending = nil
@@ -92,7 +90,6 @@ func (r *Replica) publishPending() {
 	r.publishPage(p.page, raw, err)
 }
 
-// dropPending drops the pending page, if there is one.
 func (r *Replica) dropPending() {
 	if r.pending != nil {
 		r.pending.timer.Stop()

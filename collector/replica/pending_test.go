@@ -14,7 +14,6 @@ import (
 )
 
 func TestTheFirstPageWaitsForWhoItsServerIs(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes, now.apiTakes = 200*time.Millisecond, 100*time.Millisecond
@@ -34,7 +33,6 @@ func TestTheFirstPageWaitsForWhoItsServerIs(t *testing.T) {
 }
 
 func TestHowLongTheFirstPageWaits(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		says    string
 		timeout time.Duration
@@ -43,27 +41,23 @@ func TestHowLongTheFirstPageWaits(t *testing.T) {
 		{"a second", 4 * time.Second, time.Second},
 		{"half of a timeout that is shorter", time.Second, 500 * time.Millisecond},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				now := tritonAnswers()
-				now.apiTakes = never
-				s := step(t, now, func(target *target.Target, _ *Pool) { target.Timeout = c.timeout })
-				s.due()
-				require.Zero(t, s.after(c.waits-1).Scrapes)
-				status := s.after(1)
-				require.EqualValues(t, 1, status.Scrapes)
-				require.Equal(t, target.HealthUp, status.Health)
-				require.Equal(t, "ready", status.State)
-				require.Zero(t, status.LastDuration, "an API that hangs costs the scrape nothing")
-				s.shows(`nv_inference_request_success{engine="triton",engine_version="unknown"`)
-			})
-		})
+		t.Run(c.says, bubble(func(t *testing.T) {
+			now := tritonAnswers()
+			now.apiTakes = never
+			s := step(t, now, func(target *target.Target, _ *Pool) { target.Timeout = c.timeout })
+			s.due()
+			require.Zero(t, s.after(c.waits-1).Scrapes)
+			status := s.after(1)
+			require.EqualValues(t, 1, status.Scrapes)
+			require.Equal(t, target.HealthUp, status.Health)
+			require.Equal(t, "ready", status.State)
+			require.Zero(t, status.LastDuration, "an API that hangs costs the scrape nothing")
+			s.shows(`nv_inference_request_success{engine="triton",engine_version="unknown"`)
+		}))
 	}
 }
 
 func TestTheFirstPageWaitsUntilTheNextMomentAtTheMost(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.apiTakes = never
@@ -77,7 +71,6 @@ func TestTheFirstPageWaitsUntilTheNextMomentAtTheMost(t *testing.T) {
 }
 
 func TestOtherPagesWaitForNothing(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -93,7 +86,6 @@ func TestOtherPagesWaitForNothing(t *testing.T) {
 }
 
 func TestTheFirstPageAfterAFaultWaitsForWhoItsServerIsNow(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -116,7 +108,6 @@ func TestTheFirstPageAfterAFaultWaitsForWhoItsServerIsNow(t *testing.T) {
 }
 
 func TestAPageBeginsToBeRefused(t *testing.T) {
-	t.Parallel()
 	ready := &api.Health{Health: engine.Health{API: engine.APIReady}}
 	for _, c := range []struct {
 		says   string
@@ -138,7 +129,6 @@ func TestAPageBeginsToBeRefused(t *testing.T) {
 		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
 			r := &Replica{status: c.was, answers: api.Answers{Health: c.health}}
 			require.Equal(t, c.begins, r.newlyRefused(c.failed))
 		})
@@ -146,7 +136,6 @@ func TestAPageBeginsToBeRefused(t *testing.T) {
 }
 
 func TestAPageThatBeginsToBeRefusedWaitsForTheAPI(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()

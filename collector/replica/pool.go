@@ -10,17 +10,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// Pool is what the replicas of one pool have in common. They share it and only read
-// it.
+// Pool is what the replicas of one pool have in common. They only read it.
 type Pool struct {
-	// Scraper sends the requests to the servers.
 	Scraper scrape.Scraper
 	// Starts limits how many replicas of all pools start at once; nil is no limit. If a
 	// thousand started together, each would hold several connections while none made
 	// progress, and pages would not wait for the answers that their labels need.
 	Starts *StartLimiter
-	// Resources accounts for what all pools share of the process; nil sets no limit on
-	// the memory of pages.
+	// Resources sets a limit on the memory of pages; nil is no limit.
 	Resources *scrape.Resources
 	// Origin is the zero of page times on the monotonic clock.
 	Origin time.Time
@@ -35,33 +32,26 @@ type Pool struct {
 	// FailingMin is the number of requests in a row that must fail for a replica to be
 	// failing.
 	FailingMin int
-	// Page selects the published vocabularies.
-	Page exposition.Config
-	// Limits limit the series of one page.
+	// Page selects the published vocabularies, Limits limit the series of one page, and
+	// Output what one replica may add to /metrics.
+	Page   exposition.Config
 	Limits exposition.Limits
-	// Output limits what one replica may add to /metrics.
 	Output derive.Budget
-	// Labels configures how series are labelled.
 	Labels assess.Labels
 
 	// StartBudget is how long a replica that never had a page may take to start.
 	StartBudget time.Duration
-	// Expect is what every replica is expected to be.
-	Expect assess.Expectations
-	// Objectives are the service level objectives of the pool.
-	Objectives []derive.Objective
+	Expect      assess.Expectations
+	Objectives  []derive.Objective
 
 	// IdentityInterval is the time between two queries for versions and models.
 	IdentityInterval time.Duration
-	// EngineDir is the folder of the TensorRT engine, empty if the exporter cannot read
-	// it.
+	// EngineDir is the folder of the TensorRT engine, if the exporter can read it.
 	EngineDir string
-	// GRPC uses the API over gRPC if the server has one.
-	GRPC bool
-	// IterationStats reads the statistics of iterations if the server has them.
-	IterationStats bool
-	// Canary configures the canary requests.
-	Canary canary.Config
+	// GRPC and IterationStats use the API over gRPC and the statistics of iterations, if
+	// the server has them.
+	GRPC, IterationStats bool
+	Canary               canary.Config
 }
 
 // limits returns the limits of the page. If it is published, it may use three

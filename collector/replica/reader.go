@@ -27,11 +27,11 @@ type pageReader struct {
 	truncated truncated
 	// identity is what the labels are made from; nil before the first page.
 	identity *assess.Identity
-	// restarted is true if the previous page waited because its process had restarted.
+	// restarted is true if the last page waited because its process had restarted.
 	restarted bool
 }
 
-// reset makes a new cache and new windows for the replica's kind of server.
+// reset begins with a new cache and new windows.
 func (r *Replica) reset() {
 	r.deriver = derive.NewDeriver(derive.Options{
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
@@ -49,8 +49,7 @@ func (r *Replica) reset() {
 	r.published.conclusions = nil
 }
 
-// reserve accounts for the memory of the replica's page and fails if the exporter
-// has too little.
+// reserve accounts for the memory of the replica's page.
 func (r *Replica) reserve(c exposition.Cost) error {
 	if err := r.pageMemory.Reserve(c.Bytes()); err != nil {
 		return fmt.Errorf("%w; it has %d series of %d names", err, c.Series, c.Names)
@@ -58,8 +57,8 @@ func (r *Replica) reserve(c exposition.Cost) error {
 	return nil
 }
 
-// setServer sets the server that was detected. If it is of another kind, all that
-// was known about the previous one is dropped.
+// setServer sets the server that was detected, and forgets the one before if that was of
+// another kind.
 func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 	changed := s.Epoch != r.server.Epoch
 	r.server = s
@@ -102,7 +101,6 @@ func (r *Replica) updateIdentity(page *engine.Page) bool {
 // read parses a page with the current labels, and reads what it tells about its
 // server once per shape. A first page is read before its series are labelled, and a
 // page that changes the identity is parsed again, so that no page has mixed labels.
-// Errors are of type [scrape.Error].
 func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 	reader := &r.reader
 	if err := reader.checkTruncated(&p.Page, r.status.LastReason == string(scrape.ReasonConnect)); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Replica is one target with everything the exporter knows about its server. Its
-// exported methods are safe for concurrent use.
+// Replica is one target with everything the exporter knows about its server. It is safe
+// for concurrent use.
 type Replica struct {
 	target *target.Target
 	pool   *Pool
@@ -32,8 +32,7 @@ type Replica struct {
 	server scrape.Server
 	jobs   jobs
 	// locator caches the address of the server's API.
-	locator api.Locator
-	// pageLane and readyLane batch the requests for the page and for readiness.
+	locator             api.Locator
 	pageLane, readyLane laneCache
 	pacer               api.Pacer
 	answers             api.Answers
@@ -50,8 +49,8 @@ type Replica struct {
 	history   History
 	counters  counters
 	canary    canary.Record
-	// stallCheck is the report of the last request that was sent to confirm a suspected
-	// stall, and stallCheckedAt when it was sent.
+	// stallCheck is the report of the last request that was sent because a stall was
+	// suspected, stallCheckedAt when it was sent.
 	stallCheck     canary.Report
 	stallCheckedAt time.Time
 }
@@ -59,9 +58,9 @@ type Replica struct {
 // jobs are the jobs of one replica.
 type jobs struct {
 	page, health, identity, iterations, canary, cancelCheck job
-	// start waits until the replica may start; releaseStart lets the next one start
-	// and is set while this one starts.
-	start        job
+	// start waits until the replica may start, releaseStart is set while it starts.
+	start job
+
 	releaseStart func()
 	// onChange, if set, is called after each change.
 	onChange func()
@@ -94,8 +93,8 @@ type Schedule struct {
 	Key string
 	// Interval is the time between two runs, Soon the longest time until the first.
 	Interval, Soon time.Duration
-	// Due starts the work; missed is the number of times that have passed since the last
-	// without a call. It never blocks: requests go into the batch, which runs after it.
+	// Due starts the work without blocking: requests go into the batch, which runs after
+	// it. Missed is the number of times that have passed since the last without a call.
 	Due func(ctx context.Context, missed uint64, b *lane.Batch)
 }
 
@@ -125,8 +124,7 @@ func (r *Replica) Schedules() []Schedule {
 	return all
 }
 
-// scheduled wraps work so that it runs under the lock, without blocking the caller,
-// while the context lasts.
+// scheduled wraps work so that it runs under the lock without blocking the caller.
 func (r *Replica) scheduled(work func(ctx context.Context, missed uint64, b *lane.Batch)) func(context.Context, uint64, *lane.Batch) {
 	return func(ctx context.Context, missed uint64, b *lane.Batch) {
 		run := func() {
@@ -142,8 +140,7 @@ func (r *Replica) scheduled(work func(ctx context.Context, missed uint64, b *lan
 	}
 }
 
-// PublishSilent publishes a replica that is never scraped because its target is
-// silent.
+// PublishSilent publishes a replica that is never scraped because its target is silent.
 func (r *Replica) PublishSilent() {
 	r.update(func() {
 		before := r.status
@@ -154,9 +151,8 @@ func (r *Replica) PublishSilent() {
 }
 
 // Close drops what is running and waits until it has ended; the contexts passed to
-// Due must have ended before. What was published stays.
+// Due must have ended before.
 func (r *Replica) Close() {
-	var base string
 	r.update(func() {
 		r.dropPending()
 		r.endStart()
@@ -164,12 +160,8 @@ func (r *Replica) Close() {
 		r.pageLane.close()
 		r.readyLane.close()
 		r.pageMemory.Release()
-		base = r.api().URL()
 	})
 	r.jobRuns.Wait()
-	if base != "" && !r.target.Silent {
-		r.pool.Scraper.Disconnect(base)
-	}
 }
 
 // scrapeDue runs what is due. The first time it waits until the replica may start.

@@ -15,22 +15,18 @@ import (
 // otherwise, or if the lane fails, in a goroutine of its own.
 func (r *Replica) scrape(ctx context.Context, b *lane.Batch) {
 	run, f := r.startJob(ctx, &r.jobs.page), r.fetcher()
-	if b != nil && f.Settled() {
-		l := r.pageLane.get(f.Server.URL, func() *lane.Lane { return r.pool.Scraper.PageLane(f.Server.URL, r.target.Timeout) })
-		if l != nil && b.Add(l, func(answer lane.Answer, ok bool) {
-			if ok {
-				run.scrapeAndPublish(f, &answer)
-				return
-			}
-			go run.scrapeAndPublish(f, nil)
-		}) {
+	build := func() *lane.Lane { return r.pool.Scraper.PageLane(f.Server.URL, r.target.Timeout) }
+	if !f.Settled() || !r.pageLane.add(b, f.Server.URL, build, func(answer lane.Answer, ok bool) {
+		if ok {
+			run.scrapeAndPublish(f, &answer)
 			return
 		}
+		go run.scrapeAndPublish(f, nil)
+	}) {
+		go run.scrapeAndPublish(f, nil)
 	}
-	go run.scrapeAndPublish(f, nil)
 }
 
-// fetcher returns the fetcher of the next page.
 func (r *Replica) fetcher() *scrape.Fetcher {
 	return &scrape.Fetcher{
 		Scraper: r.pool.Scraper, Target: r.target, Marker: r.pool.Marker, Patience: r.pool.IdentityInterval,
@@ -66,7 +62,6 @@ func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 	}
 }
 
-// parse parses a page and gives its series the labels of the replica.
 func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
 	r.status.BodyBytes = int64(len(p.Page.Body))
 	if p.Err != nil {
@@ -132,7 +127,6 @@ func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, suspended tim
 	return raw, derived, nil
 }
 
-// recordScrape updates the status after a scrape; failed is why there is no page.
 func (r *Replica) recordScrape(p *scrape.Fetched, failed error) {
 	s := &r.status
 	s.PageURL, s.Companion = r.server.URL, r.server.Companion
@@ -164,13 +158,14 @@ type laneCache struct {
 	url  string
 }
 
-// get returns the lane to a URL, or nil if it has none.
-func (c *laneCache) get(url string, build func() *lane.Lane) *lane.Lane {
+// add puts the request of the lane to a URL into a batch. It reports false where either is
+// missing or cannot be used now.
+func (c *laneCache) add(b *lane.Batch, url string, build func() *lane.Lane, done func(lane.Answer, bool)) bool {
 	if c.url != url {
 		c.close()
 		c.url, c.lane = url, build()
 	}
-	return c.lane
+	return b != nil && c.lane != nil && b.Add(c.lane, done)
 }
 
 func (c *laneCache) close() {

@@ -13,7 +13,6 @@ import (
 )
 
 func TestScrapingOnce(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		says    string
 		change  func(now *answering)
@@ -60,29 +59,25 @@ func TestScrapingOnce(t *testing.T) {
 			health: target.HealthUnknown, version: "unknown", state: "silent",
 		},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				now := tritonAnswers()
-				if c.change != nil {
-					c.change(&now)
-				}
-				s := step(t, now, c.target)
-				begun := time.Now()
-				status := s.ScrapeOnce(s.ctx)
-				require.Equal(t, c.takes, time.Since(begun))
-				require.EqualValues(t, c.scrapes, status.Scrapes)
-				require.Equal(t, c.health, status.Health, status.LastError)
-				require.Equal(t, c.reason, status.LastReason)
-				require.Equal(t, c.version, status.EngineVersion)
-				require.Equal(t, c.state, status.State, status.StateReason)
-			})
-		})
+		t.Run(c.says, bubble(func(t *testing.T) {
+			now := tritonAnswers()
+			if c.change != nil {
+				c.change(&now)
+			}
+			s := step(t, now, c.target)
+			begun := time.Now()
+			status := s.ScrapeOnce(s.ctx)
+			require.Equal(t, c.takes, time.Since(begun))
+			require.EqualValues(t, c.scrapes, status.Scrapes)
+			require.Equal(t, c.health, status.Health, status.LastError)
+			require.Equal(t, c.reason, status.LastReason)
+			require.Equal(t, c.version, status.EngineVersion)
+			require.Equal(t, c.state, status.State, status.StateReason)
+		}))
 	}
 }
 
 func TestScrapingOnceWaitsForTheAnswerAboutHealth(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := serveAnswers("1.1.0", "")
 		s := step(t, now, nil)
@@ -95,7 +90,6 @@ func TestScrapingOnceWaitsForTheAnswerAboutHealth(t *testing.T) {
 }
 
 func TestScrapingOnceEndsWithItsContext(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes = never

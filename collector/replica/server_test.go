@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -62,6 +61,11 @@ type answering struct {
 	// stream has the frames of an answer to a client; hung is true if there is none.
 	stream string
 	hung   bool
+}
+
+// bubble returns a test that runs by a fake clock.
+func bubble(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
 }
 
 // never is longer than anything waits.
@@ -166,12 +170,6 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 func (s *server) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	return s.Do(ctx, method, address, body, limit)
 }
-
-// PageLane implements Scraper: there is none.
-func (*server) PageLane(string, time.Duration) *lane.Lane { return nil }
-
-// QuestionLane implements Scraper: there is none.
-func (*server) QuestionLane(string, bool) *lane.Lane { return nil }
 
 // Open implements Scraper.
 func (s *server) Open(ctx context.Context, _, address string, _ []byte) (*http.Response, error) {

@@ -22,7 +22,7 @@ type StartLimiter struct {
 	waitingSince time.Time
 }
 
-// NewStartLimiter returns a limiter that lets up to limit replicas start at once.
+// NewStartLimiter returns a limiter for up to limit replicas at once.
 func NewStartLimiter(limit int) *StartLimiter {
 	return &StartLimiter{limit: limit, slots: semaphore.NewWeighted(int64(limit))}
 }

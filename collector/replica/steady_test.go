@@ -39,7 +39,6 @@ func (s *stepped) rounds(n int) (asked [4]int) {
 }
 
 func TestAServerOfWhichNothingChangesIsAskedOnlyWhetherItIsReady(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, complete(), nil)
 		s.due()
@@ -53,7 +52,6 @@ func TestAServerOfWhichNothingChangesIsAskedOnlyWhetherItIsReady(t *testing.T) {
 }
 
 func TestWhatShowsAChangeHasAllBeAsked(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		says   string
 		change func(now *answering)
@@ -70,24 +68,20 @@ func TestWhatShowsAChangeHasAllBeAsked(t *testing.T) {
 			now.api["/v2/repository/index"] = `[{"name":"tensorrt_llm","version":"1","state":"READY"},{"name":"b","version":"1","state":"LOADING"}]`
 		}, 5, "ready"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := step(t, complete(), nil)
-				s.due()
-				s.rounds(5)
-				s.change(c.change)
-				require.Equal(t, c.index, s.rounds(3)[1])
-				if c.state != "" {
-					require.Equal(t, c.state, s.after(0).State)
-				}
-			})
-		})
+		t.Run(c.says, bubble(func(t *testing.T) {
+			s := step(t, complete(), nil)
+			s.due()
+			s.rounds(5)
+			s.change(c.change)
+			require.Equal(t, c.index, s.rounds(3)[1])
+			if c.state != "" {
+				require.Equal(t, c.state, s.after(0).State)
+			}
+		}))
 	}
 }
 
 func TestAnAnswerThatStandsIsAnAnswerOfNow(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, complete(), nil)
 		s.due()

@@ -35,7 +35,6 @@ func (s *stepped) dueWith(how func(*answering)) target.Status {
 }
 
 func TestAPageThatMayBeCutIsRefused(t *testing.T) {
-	t.Parallel()
 	unloaded := strings.NewReplacer(
 		"nv_inference_request_success{model=\"b\",version=\"1\"} 5\n", "", "nv_inference_count{model=\"b\",version=\"1\"} 5\n", "",
 	).Replace(wholePage)
@@ -55,32 +54,28 @@ func TestAPageThatMayBeCutIsRefused(t *testing.T) {
 		{says: "the same page", page: wholePage},
 		{says: "a longer page", page: wholePage + "nv_energy_consumption{gpu_uuid=\"GPU-2\"} 7\n"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				now := tritonAnswers()
-				now.page, now.unframed = wholePage, true
-				s := step(t, now, nil)
-				s.due()
-				require.Equal(t, target.HealthUp, s.after(2*time.Second).Health)
-				if c.refusing {
-					s.dueWith(func(now *answering) { now.failed = failed(scrape.ReasonConnect) })
-				}
-				status := s.dueWith(func(now *answering) { now.page, now.unframed, now.failed = c.page, !c.framed, nil })
-				require.Equal(t, c.reason, status.LastReason, status.LastError)
-				if c.reason != "" {
-					require.Equal(t, "truncated: the page ends after the first 3 samples of the one before, and has no length that proves its end, so it may be truncated; make the server send Content-Length or chunks", status.LastError)
-					require.NotContains(t, s.page(), "nv_inference_count{")
-				}
-				status = s.dueWith(func(now *answering) { now.page, now.unframed = wholePage, true })
-				require.Equal(t, target.HealthUp, status.Health, "a whole page heals it")
-			})
-		})
+		t.Run(c.says, bubble(func(t *testing.T) {
+			now := tritonAnswers()
+			now.page, now.unframed = wholePage, true
+			s := step(t, now, nil)
+			s.due()
+			require.Equal(t, target.HealthUp, s.after(2*time.Second).Health)
+			if c.refusing {
+				s.dueWith(func(now *answering) { now.failed = failed(scrape.ReasonConnect) })
+			}
+			status := s.dueWith(func(now *answering) { now.page, now.unframed, now.failed = c.page, !c.framed, nil })
+			require.Equal(t, c.reason, status.LastReason, status.LastError)
+			if c.reason != "" {
+				require.Equal(t, "truncated: the page ends after the first 3 samples of the one before, and has no length that proves its end, so it may be truncated; make the server send Content-Length or chunks", status.LastError)
+				require.NotContains(t, s.page(), "nv_inference_count{")
+			}
+			status = s.dueWith(func(now *answering) { now.page, now.unframed = wholePage, true })
+			require.Equal(t, target.HealthUp, status.Health, "a whole page heals it")
+		}))
 	}
 }
 
 func TestAPageThatEndsAtTheSameLineForLongIsBelieved(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.page, now.unframed = wholePage, true

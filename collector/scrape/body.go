@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,18 +16,12 @@ import (
 )
 
 const (
-	// minBuffer is the size of the smallest buffer that a body is read into.
 	minBuffer = 4 << 10
-	// maxTrustedLength is how much of an announced length is allocated at once; a wrong
-	// announcement costs no more.
+	// maxTrustedLength is how much of an announced length is allocated at once.
 	maxTrustedLength = 1 << 20
 )
 
-// errLimit ends the reading of a body that exceeds a limit.
-var errLimit = errors.New("limit")
-
-// maxBody returns the smaller of a limit, 0 for none, and the largest body that the
-// memory of the process allows.
+// maxBody returns the smaller of a limit, 0 for none, and that of the process.
 func (c *Client) maxBody(limit int64) int64 {
 	if ceiling := c.resources.maxBody; ceiling > 0 && (limit <= 0 || ceiling < limit) {
 		return ceiling
@@ -36,8 +29,7 @@ func (c *Client) maxBody(limit int64) int64 {
 	return limit
 }
 
-// readBody appends the body of a response to buf. It returns the buffer with every
-// failure too, since it may have grown.
+// readBody appends the body of a response to buf, which it returns with a failure too.
 func (c *Client) readBody(s *scope, resp *http.Response, memory *reservation, buf []byte, limit int64) ([]byte, *Error) {
 	limit = c.maxBody(limit)
 	memory.maxSize = limit
@@ -75,14 +67,14 @@ func (c *Client) readPlain(ctx context.Context, resp *http.Response, memory *res
 		}
 		buf = slices.Grow(buf, size)
 	}
-	buf, err := appendAll(ctx, memory, buf, resp.Body, limit)
+	buf, err := appendAll(ctx, memory, buf, limited(resp.Body, limit))
 	switch {
-	case errors.Is(err, errLimit):
+	case err == nil:
+		return buf, nil
+	case isOverLimit(err):
 		return buf, c.tooLarge("is", limit)
-	case err != nil:
-		return buf, classify(ctx, stageBody, err)
 	}
-	return buf, nil
+	return buf, classify(ctx, stageBody, err)
 }
 
 // tooLarge returns the failure of a body over its limit.
@@ -93,29 +85,29 @@ func (c *Client) tooLarge(what string, limit int64) *Error {
 	return failf(ReasonBodyTooLarge, "", "the body %s over the limit of %s; raise limits.body or reduce the metrics that the server exposes", what, Size(limit))
 }
 
-// appendAll appends everything that r has to buf, without allocating while its capacity
-// lasts and as far as the reservation goes. More than limit bytes give errLimit; 0 is no
-// limit.
-func appendAll(ctx context.Context, memory *reservation, buf []byte, r io.Reader, limit int64) ([]byte, error) {
+// limited returns r with a limit, 0 for none.
+func limited(r io.Reader, limit int64) io.Reader {
 	if limit <= 0 {
-		limit = math.MaxInt64 - 1
+		return r
 	}
-	start := len(buf)
+	return http.MaxBytesReader(nil, io.NopCloser(r), limit)
+}
+
+func isOverLimit(err error) bool { return hasType[*http.MaxBytesError](err) }
+
+// appendAll appends everything that r has to buf, as far as the reservation goes.
+func appendAll(ctx context.Context, memory *reservation, buf []byte, r io.Reader) ([]byte, error) {
 	for {
-		remaining := limit - int64(len(buf)-start) + 1 // One more shows that the limit is exceeded.
 		if len(buf) == cap(buf) {
 			var failure *Error
-			if buf, failure = grow(ctx, memory, buf, remaining); failure != nil {
+			if buf, failure = grow(ctx, memory, buf); failure != nil {
 				return buf, failure
 			}
 		}
-		free := buf[len(buf):cap(buf)]
-		n, err := r.Read(free[:min(int64(len(free)), remaining)])
+		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		memory.advance(n)
 		switch {
-		case int64(n) == remaining:
-			return buf, errLimit
 		case errors.Is(err, io.EOF):
 			return buf, nil
 		case err != nil:
@@ -124,15 +116,13 @@ func appendAll(ctx context.Context, memory *reservation, buf []byte, r io.Reader
 	}
 }
 
-// grow returns a buffer with more capacity, by up to maxGrowth bytes, as far as the
-// reservation goes.
-func grow(ctx context.Context, memory *reservation, buf []byte, maxGrowth int64) ([]byte, *Error) {
+// grow returns a buffer with more capacity.
+func grow(ctx context.Context, memory *reservation, buf []byte) ([]byte, *Error) {
 	more := max(minBuffer, cap(buf))
 	if cap(buf) >= largeBody {
 		// Old and new memory are there at the same time.
 		more = cap(buf) / 4
 	}
-	more = int(min(int64(more), maxGrowth))
 	if cap(buf) < freeBody {
 		more = min(more, freeBody-cap(buf))
 	}
@@ -152,25 +142,16 @@ type inflater struct {
 //nolint:gochecknoglobals // memory only; it holds no state of a target.
 var inflaters = sync.Pool{New: func() any { return &inflater{buffer: bufio.NewReader(nil)} }}
 
-// wireReader counts and limits the compressed bytes, and distinguishes errors of the
-// connection from those of the compression.
+// wireReader distinguishes errors of the connection from those of the compression.
 type wireReader struct {
-	body  io.Reader
-	err   error
-	count int64
-	limit int64
+	io.Reader
+
+	err error
 }
 
-// Read returns errLimit in place of bytes over the limit.
+// Read implements io.Reader.
 func (w *wireReader) Read(p []byte) (int, error) {
-	if w.limit > 0 {
-		p = p[:min(int64(len(p)), w.limit-w.count+1)]
-	}
-	n, err := w.body.Read(p)
-	w.count += int64(n)
-	if w.limit > 0 && w.count > w.limit {
-		err = errLimit
-	}
+	n, err := w.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		w.err = err
 	}
@@ -186,21 +167,21 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *rese
 		in.buffer.Reset(nil)
 		inflaters.Put(in)
 	}()
-	in.wire = wireReader{body: resp.Body, limit: int64(c.config.Limits.CompressedBody)}
+	in.wire.Reader = limited(resp.Body, int64(c.config.Limits.CompressedBody))
 	in.buffer.Reset(&in.wire)
 	err := in.gzip.Reset(in.buffer)
 	if err == nil {
-		buf, err = appendAll(ctx, memory, buf, &in.gzip, limit)
+		buf, err = appendAll(ctx, memory, buf, limited(&in.gzip, limit))
 	}
 	failure, failed := errors.AsType[*Error](err)
 	switch {
 	case err == nil:
 		return buf, nil
-	case errors.Is(in.wire.err, errLimit):
+	case isOverLimit(in.wire.err):
 		return buf, failf(ReasonBodyTooLarge, "", "the compressed body is over limits.compressed_body %s; raise it or reduce the metrics that the server exposes", c.config.Limits.CompressedBody)
 	case in.wire.err != nil:
 		return buf, classify(ctx, stageBody, in.wire.err)
-	case errors.Is(err, errLimit):
+	case isOverLimit(err):
 		return buf, c.tooLarge("is", limit)
 	case failed:
 		return buf, failure
@@ -208,12 +189,9 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *rese
 	return buf, failf(ReasonDecompress, "", "the body is not the gzip that Content-Encoding announces: %w; check the server or a proxy in between", err)
 }
 
-// checkEnd refuses a body that may be truncated: it ends with its connection, as in
-// HTTP/1.0, where a complete body looks like one that was cut, and does not end as a page
-// does. One that ends with a line is compared with the previous page, by package replica.
-// Whether a page may be empty depends on the kind of server, which this package
-// does not know: Triton's is empty on a wrong path, trtllm-serve's before the first
-// request.
+// checkEnd refuses a body that may be truncated: it ends with its connection, and not as
+// a page does. One that ends with a line is compared with the previous page, by package
+// replica, which also knows which servers may have an empty page.
 func checkEnd(page *Page) *Error {
 	body := page.Body
 	if page.Unframed && len(body) == 0 {
@@ -225,8 +203,8 @@ func checkEnd(page *Page) *Error {
 	return failf(ReasonTruncated, "", "the body of %d bytes has no length and does not end with a newline, so it may be truncated; have the server send Content-Length or chunks", len(body))
 }
 
-// unframed reports whether only the end of the connection ends a body. A compressed
-// one has an end of its own, with a checksum.
+// unframed reports whether only the end of the connection ends a body; a compressed one
+// has a checksum.
 func unframed(resp *http.Response) bool {
 	return resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 && encodingOf(resp) == ""
 }

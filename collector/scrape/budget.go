@@ -15,19 +15,26 @@ import (
 const reclaimInterval = 100 * time.Millisecond
 
 // budget limits how much of a resource all pools use at one time. Requests that need
-// more than is free wait, first come, first served. While any of them waits, leases that
-// are overdue are reclaimed, the oldest first. Safe for concurrent use.
+// more than is free wait, first come, first served. While any of them waits, what is idle
+// is closed and leases that are overdue are reclaimed, the oldest first. Safe for
+// concurrent use.
 type budget struct {
-	limit   int64
+	limit int64
+	// closeIdle frees what no request uses, reclaimed is the failure of a request that
+	// loses its lease.
+	closeIdle func()
+	reclaimed *Error
+
 	free    *semaphore.Weighted
 	used    atomic.Int64
 	waiting atomic.Int64
 	waits   atomic.Uint64
 
-	mu        sync.Mutex
-	leases    map[*lease]struct{}
-	checked   time.Time
-	reclaimed uint64
+	mu     sync.Mutex
+	leases map[*lease]struct{}
+	losses uint64
+	// reclaiming is true while relieve runs.
+	reclaiming bool
 }
 
 // lease is what one request has of a budget, or of several.
@@ -36,9 +43,8 @@ type lease struct {
 	// be reclaimed.
 	since atomic.Pointer[time.Time]
 	// grace is how long after that the request keeps it in any case.
-	grace     time.Duration
-	reclaimed atomic.Bool
-	cancel    context.CancelCauseFunc
+	grace  time.Duration
+	cancel context.CancelCauseFunc
 }
 
 // renew notes that the request made progress; it does nothing on nil.
@@ -56,15 +62,17 @@ func (l *lease) suspend() {
 	}
 }
 
-func newBudget(limit int64) *budget {
-	return &budget{limit: limit, free: semaphore.NewWeighted(limit), leases: make(map[*lease]struct{})}
+func newBudget(limit int64, reclaimed *Error, closeIdle func()) *budget {
+	return &budget{
+		limit: limit, closeIdle: closeIdle, reclaimed: reclaimed, free: semaphore.NewWeighted(limit), leases: make(map[*lease]struct{}),
+	}
 }
 
 // usage returns what is in use at the moment.
 func (b *budget) usage() Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return Usage{Used: b.used.Load(), Limit: b.limit, Waits: b.waits.Load(), Reclaimed: b.reclaimed}
+	return Usage{Used: b.used.Load(), Limit: b.limit, Waits: b.waits.Load(), Reclaimed: b.losses}
 }
 
 // try takes n and reports whether that was free.
@@ -77,14 +85,16 @@ func (b *budget) try(n int64) bool {
 	return true
 }
 
-// wait takes n, waiting for it until ctx ends, and reports whether it did. Meanwhile
-// overdue requests end with failure, and closeIdle frees what is unused.
-func (b *budget) wait(ctx context.Context, n int64, failure *Error, closeIdle func()) bool {
+// wait takes n, waiting for it until ctx ends, and reports whether it did.
+func (b *budget) wait(ctx context.Context, n int64) bool {
 	b.waiting.Add(1)
 	defer b.waiting.Add(-1)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go b.reclaimUntil(ctx, failure, closeIdle)
+	b.mu.Lock()
+	if !b.reclaiming {
+		b.reclaiming = true
+		go b.relieve()
+	}
+	b.mu.Unlock()
 	if b.free.Acquire(ctx, n) != nil {
 		return false
 	}
@@ -111,49 +121,37 @@ func (b *budget) leave(l *lease) {
 	delete(b.leases, l)
 }
 
-// reclaimUntil frees what is idle or overdue until ctx ends.
-func (b *budget) reclaimUntil(ctx context.Context, failure *Error, closeIdle func()) {
+// relieve frees what is idle or overdue while requests wait.
+func (b *budget) relieve() {
 	ticker := time.NewTicker(reclaimInterval)
 	defer ticker.Stop()
-	closeIdle()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if b.reclaim(failure) {
-				closeIdle()
-			}
-		}
+	for again := true; again; again = b.reclaim() {
+		b.closeIdle()
+		<-ticker.C
 	}
 }
 
-// reclaim ends as many overdue requests as there are waiting ones. It reports whether it
-// looked, which it does once for all that wait.
-func (b *budget) reclaim(failure *Error) bool {
+// reclaim ends as many overdue requests as there are waiting ones; it reports whether
+// there are any.
+func (b *budget) reclaim() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
-	if now.Sub(b.checked) < reclaimInterval/2 {
+	waiting := int(b.waiting.Load())
+	if waiting == 0 {
+		b.reclaiming = false
 		return false
 	}
-	b.checked = now
-	wanted := b.waiting.Load()
 	overdue := make(map[*lease]time.Time)
 	for l := range b.leases {
-		since := l.since.Load()
-		switch {
-		case l.reclaimed.Load():
-			wanted-- // It has not ended yet.
-		case since != nil && now.Sub(*since) >= l.grace:
+		if since := l.since.Load(); since != nil && time.Since(*since) >= l.grace {
 			overdue[l] = *since
 		}
 	}
 	oldest := slices.SortedFunc(maps.Keys(overdue), func(a, b *lease) int { return overdue[a].Compare(overdue[b]) })
-	for _, l := range oldest[:max(0, min(len(oldest), int(wanted)))] {
-		l.reclaimed.Store(true)
-		b.reclaimed++
-		l.cancel(failure)
+	for _, l := range oldest[:min(len(oldest), waiting)] {
+		delete(b.leases, l)
+		b.losses++
+		l.cancel(b.reclaimed)
 	}
 	return true
 }

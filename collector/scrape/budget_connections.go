@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -17,8 +15,7 @@ import (
 
 const (
 	// reservedShare is the fraction of the open files that connections to targets leave
-	// to the listener, to name resolution and to files, minReserved the least of it;
-	// minConnections is what they have in any case.
+	// to others, minReserved the least of it; minConnections they have in any case.
 	reservedShare  = 4
 	minReserved    = 64
 	minConnections = 16
@@ -31,18 +28,19 @@ const (
 )
 
 // connections limits the connections to targets by the open files that the process may
-// have. When all are in use, idle ones are closed. While requests still wait, those that have
-// had their connections for long lose them, so that targets that hang do not keep the others
-// from being scraped. Safe for concurrent use.
+// have, so that targets that hang do not keep the others from being scraped. Safe for
+// concurrent use.
 type connections struct {
 	*budget
 
-	mu      sync.Mutex
-	holders map[lane.IdleCloser]struct{}
+	// holders are the keys, of type [lane.IdleCloser].
+	holders sync.Map
 }
 
 func newConnections(limit int) *connections {
-	return &connections{budget: newBudget(int64(limit)), holders: make(map[lane.IdleCloser]struct{})}
+	c := new(connections)
+	c.budget = newBudget(int64(limit), shortage("the response took long while others waited for one of the %d connections to targets", int64(limit)), c.closeIdle)
+	return c
 }
 
 // maxConnections returns how many of the open files connections to targets may use.
@@ -50,31 +48,12 @@ func maxConnections(openFiles int) int {
 	return max(openFiles-max(openFiles/reservedShare, minReserved), minConnections)
 }
 
-// MaxReaderConnections returns how many connections readers may have: half of the open
-// files that those to targets leave.
+// MaxReaderConnections returns half of the open files that connections to targets leave.
 func MaxReaderConnections() int {
 	limit := openFiles()
 	return max(limit-maxConnections(limit), minConnections) / 2
 }
 
-// begin gives a request a lease of its connection; when that is reclaimed the context of
-// s ends. The caller calls end when the request is over.
-func (c *connections) begin(s *scope) (end func()) {
-	l := &lease{grace: connectionGrace}
-	if deadline, ok := s.Deadline(); ok {
-		l.grace = min(l.grace, time.Until(deadline)/graceShare)
-	}
-	l.renew()
-	s.Context, l.cancel = context.WithCancelCause(s.Context)
-	s.lease = l
-	c.join(l)
-	return func() {
-		l.cancel(nil)
-		c.leave(l)
-	}
-}
-
-// limitDial returns a dial function that counts and limits the connections of dial.
 func (c *connections) limitDial(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if err := c.acquire(ctx); err != nil {
@@ -109,8 +88,7 @@ func (c *connections) acquire(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	reclaimed := shortage("the response took long while others waited for one of the %d connections to targets", c.limit)
-	if !c.wait(ctx, 1, reclaimed, c.closeIdle) {
+	if !c.wait(ctx, 1) {
 		return c.exhausted()
 	}
 	if s != nil {
@@ -121,35 +99,25 @@ func (c *connections) acquire(ctx context.Context) error {
 
 // closeIdle closes the connections that no request uses.
 func (c *connections) closeIdle() {
-	c.mu.Lock()
-	holders := slices.Collect(maps.Keys(c.holders))
-	c.mu.Unlock()
-	for _, holder := range holders {
-		holder.CloseIdle()
-	}
+	c.holders.Range(func(holder, _ any) bool {
+		holder.(lane.IdleCloser).CloseIdle() // There is nothing else.
+		return true
+	})
 }
 
-// Add registers a holder of connections that may be idle.
-func (c *connections) Add(holder lane.IdleCloser) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.holders[holder] = struct{}{}
-}
+// Add implements lane.Connections.
+func (c *connections) Add(holder lane.IdleCloser) { c.holders.Store(holder, nil) }
 
-// Remove undoes Add.
-func (c *connections) Remove(holder lane.IdleCloser) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.holders, holder)
-}
+// Remove implements lane.Connections.
+func (c *connections) Remove(holder lane.IdleCloser) { c.holders.Delete(holder) }
 
-// TryAcquire takes one connection and reports whether there was one.
+// TryAcquire implements lane.Connections.
 func (c *connections) TryAcquire() bool { return c.try(1) }
 
-// Release gives one connection back.
+// Release implements lane.Connections.
 func (c *connections) Release() { c.release(1) }
 
-// Contended reports whether a request waits for a connection.
+// Contended implements lane.Connections.
 func (c *connections) Contended() bool { return c.waiting.Load() > 0 }
 
 // exhausted returns the failure of a request that got no connection in time.
@@ -157,26 +125,22 @@ func (c *connections) exhausted() *Error {
 	return shortage("all %d connections to targets are in use", c.limit)
 }
 
-// shortageError is a failure for which the server is not to blame.
 type shortageError struct{ error }
 
-// Short reports that the exporter ran out of a resource.
+// Short reports that the exporter, not the server, is to blame.
 func (shortageError) Short() bool { return true }
 
-// shortage returns the failure of a request without a connection; format follows
-// fmt.Errorf.
+// shortage returns the failure of a request without a connection.
 func shortage(format string, limit int64) *Error {
 	return failf(ReasonResource, "", "%w", shortageError{fmt.Errorf(format+"; raise the limit of open files (ulimit -n) of the exporter", limit)})
 }
 
-// reclaimedFrom returns the failure of a request whose lease was reclaimed, nil for any
-// other.
+// reclaimedFrom returns the failure of a request whose lease was reclaimed, else nil.
 func reclaimedFrom(ctx context.Context) *Error {
 	failure, _ := errors.AsType[*Error](context.Cause(ctx))
 	return failure
 }
 
-// countedConn is a connection that counts until it is closed.
 type countedConn struct {
 	net.Conn
 
@@ -189,8 +153,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// streamBody is the body of a response that may take any time while no other request needs
-// its connection.
+// streamBody is the body of a response that may take any time until its lease is reclaimed.
 type streamBody struct {
 	io.ReadCloser
 

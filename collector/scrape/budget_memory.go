@@ -35,8 +35,13 @@ const (
 	progressTime  = 200 * time.Millisecond
 )
 
-// bodyMemory returns the limit for large bodies, a fraction of the memory limit of the
-// process.
+// newBodyBudget returns a budget for bodies.
+func newBodyBudget(limit int64) *budget {
+	stalled := failf(ReasonMemory, "", "the body stalled while others waited and large responses used the whole %s budget; check why the server stops sending", Size(limit))
+	return newBudget(limit, stalled, func() {})
+}
+
+// bodyMemory returns the limit for large bodies.
 func bodyMemory() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
@@ -45,8 +50,7 @@ func bodyMemory() int64 {
 	return max(limit/bodyShare, largeBody)
 }
 
-// memoryBeyondBase returns a fraction of the memory limit beyond baseMemory; 0 without
-// a limit.
+// memoryBeyondBase returns a share of the limit beyond baseMemory, 0 without a limit.
 func memoryBeyondBase(share int64) int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
@@ -94,11 +98,8 @@ func (r *reservation) take(ctx context.Context, from *budget, taken *int64, n in
 	}
 	n = min(n, from.limit)
 	r.lease.suspend()
-	if !from.try(n) {
-		stalled := failf(ReasonMemory, "", "the body stalled while others waited and large responses used the whole %s budget; check why the server stops sending", Size(from.limit))
-		if !from.wait(ctx, n, stalled, func() {}) {
-			return failf(ReasonMemory, "", "large responses already use the whole %s budget; raise the memory limit of the exporter, or find targets with huge pages by trtllm_exporter_target_body_bytes", Size(from.limit))
-		}
+	if !from.try(n) && !from.wait(ctx, n) {
+		return failf(ReasonMemory, "", "large responses already use the whole %s budget; raise the memory limit of the exporter, or find targets with huge pages by trtllm_exporter_target_body_bytes", Size(from.limit))
 	}
 	*taken = n
 	if s := scopeOf(ctx); s != nil && s.lease != nil {
@@ -139,8 +140,7 @@ func (r *reservation) release() {
 // ErrNoMemory is the failure of a page for which there is not enough memory.
 var ErrNoMemory = errors.New("not enough memory for the page")
 
-// PageMemory is what is retained of the pages of one target. It is not safe for
-// concurrent use; its zero value is unlimited.
+// PageMemory is what is retained of the pages of one target. Its zero value is unlimited.
 type PageMemory struct {
 	budget   *budget
 	reserved int64

@@ -70,21 +70,6 @@ func talk(ctx context.Context, conn net.Conn, begin, again string) {
 	}
 }
 
-func TestIdleGRPCConnectionsAreReclaimed(t *testing.T) {
-	t.Parallel()
-	shared, client := fewConnections(t, 3)
-	for range 2 {
-		for range 4 {
-			status, _, _, err := client.Do(t.Context(), http.MethodGet, "grpc://"+startGRPC(t).address+"/v2/health/ready", nil, 0)
-			require.NoError(t, err)
-			require.Equal(t, http.StatusOK, status)
-		}
-		pageWhileShort(t, client)
-	}
-	require.Positive(t, shared.Connections().Waits)
-	require.Zero(t, shared.Connections().Reclaimed)
-}
-
 func TestAGRPCCallThatHangsLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	shared, client := fewConnections(t, 1)

@@ -9,14 +9,14 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/oauth2"
 )
 
-// stage tells how far a scrape got, because the same error of the connection means
-// something else before and within the body.
+// stage tells how far a scrape got: an error means something else within the body.
 type stage int
 
 const (
@@ -39,7 +39,7 @@ func classify(ctx context.Context, s stage, err error) *Error {
 	}
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
 		// The response is left out, as it may repeat the client secret.
-		code := statusText(refused.Response.StatusCode)
+		code := strconv.Itoa(refused.Response.StatusCode)
 		return failf(ReasonHTTPStatus, code, "oauth2.token_url answered %s, error %.60q; check client_id, client_secret and scopes", code, refused.ErrorCode)
 	}
 	if strings.HasSuffix(err.Error(), "readLoopPeekFailLocked: %!w(<nil>)") {
@@ -71,8 +71,7 @@ func classifyContext(ctx context.Context, s stage, err error) *Error {
 	return failf(ReasonTimeout, "", "timed out %s: %w; raise scrape_timeout or check the load of the server", before, cause)
 }
 
-// isTimeout reports whether err is a deadline of the dialer, the resolver or the
-// handshake.
+// isTimeout reports whether err is a deadline of dialer, resolver or handshake.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
@@ -128,20 +127,17 @@ func causes(ctx context.Context, s stage) []cause {
 	}
 }
 
-// hasType reports whether err is or wraps an error of type E.
 func hasType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-// isAny returns a function that reports whether an error is one of the targets.
 func isAny(targets ...error) func(error) bool {
 	return func(err error) bool {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
 }
 
-// hasText returns a function that reports whether an error has one of the texts.
 func hasText(texts ...string) func(error) bool {
 	return func(err error) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) })
@@ -153,14 +149,12 @@ func isExpired(err error) bool {
 	return ok && invalid.Reason == x509.Expired
 }
 
-// isDial reports whether the connection could not be opened.
 func isDial(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && (op.Op == "dial" || op.Op == "proxyconnect" || op.Op == "socks connect")
 }
 
-// alertOf returns what crypto/tls reports, empty for other errors. Alerts have no
-// exported type.
+// alertOf returns what crypto/tls reports, whose alerts have no exported type.
 func alertOf(err error) string {
 	_, alert, _ := strings.Cut(err.Error(), "tls: ")
 	return alert

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,19 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-func TestReasonsAreListedOnce(t *testing.T) {
-	t.Parallel()
-	reasons := scrape.Reasons()
-	require.Len(t, reasons, 23)
-	slices.Sort(reasons)
-	require.Len(t, slices.Compact(reasons), 23)
-	for _, reason := range reasons {
-		require.Regexp(t, `^[a-z_]+$`, string(reason))
-	}
-}
-
 func TestReasonOfAnError(t *testing.T) {
-	t.Parallel()
 	failure := &scrape.Error{Reason: scrape.ReasonParse, Err: errors.New("line 3")}
 	require.Equal(t, scrape.ReasonParse, scrape.ReasonOf(fmt.Errorf("scrape: %w", failure)))
 	require.Equal(t, scrape.ReasonProtocol, scrape.ReasonOf(errors.New("strange")))
@@ -38,7 +25,6 @@ func TestReasonOfAnError(t *testing.T) {
 }
 
 func TestErrorsOfTheSystemHaveTheirReason(t *testing.T) {
-	t.Parallel()
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	cases := []struct {
 		err    error
@@ -73,7 +59,6 @@ func TestErrorsOfTheSystemHaveTheirReason(t *testing.T) {
 }
 
 func TestAnEndedScrapeIsTheCauseOfEveryError(t *testing.T) {
-	t.Parallel()
 	late, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	given, giveUp := context.WithCancel(t.Context())

@@ -26,30 +26,23 @@ type Scraper interface {
 	DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
 	// Open returns a response that is streamed; see [Client.Open].
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
-	// PageLane and QuestionLane return fast ways to repeat the same request, nil where
-	// there is none. See [Client.PageLane].
+	// PageLane and QuestionLane return lanes, nil where there is none; see [Client.PageLane].
 	PageLane(url string, timeout time.Duration) *lane.Lane
 	QuestionLane(url string, keepAlive bool) *lane.Lane
-	// Disconnect closes what is kept open to an API that will not be called again.
-	Disconnect(base string)
 	// Close closes idle connections; scrapes that run go on.
 	Close()
 }
 
 // Page is the response to one scrape.
 type Page struct {
-	// Body is the decompressed page. It is in the buffer that was passed to Scrape, or
-	// in a larger one. The caller owns it, and calls Release when done. After a failure
-	// it is empty, and keeps the capacity of an ordinary page only.
+	// Body is the decompressed page, in the buffer that was passed to Scrape or in a
+	// larger one; the caller calls Release when done. After a failure it is empty.
 	Body []byte
 	// ContentType is the header as the server sent it; empty when it sent none.
 	ContentType string
-	// Unframed is true when only the end of the connection ends the body, so that a
-	// part of a page which ends with a line looks like a whole one: HTTP/1 without
-	// Content-Length, chunks or compression.
+	// Unframed is true when only the end of the connection ends the body, so that a part
+	// may look like the whole: HTTP/1 without Content-Length, chunks or compression.
 	Unframed bool
-	// Received is when the last byte arrived.
-	Received time.Time
 
 	memory reservation
 	sent   sent
@@ -64,22 +57,20 @@ type Client struct {
 	// brief is rt with connections that close soon after a request.
 	brief      http.RoundTripper
 	transports []http.RoundTripper
-	grpc       *grpcConns
-	guard      *guard
-	config     Config
-	resources  *Resources
-	public     map[string]bool
-	proxied    bool
+	dial       dialFunc
+	// signer notes in a scope what a request would leave with.
+	signer    http.RoundTripper
+	guard     *guard
+	config    Config
+	resources *Resources
+	public    map[string]bool
+	proxied   bool
 	// plain is true when requests are sent as they are, without credentials.
 	plain bool
 }
 
-// New is [Resources.Client] with resources of its own.
-func New(cfg Config, logger *slog.Logger) (*Client, error) { return NewResources().Client(cfg, logger) }
-
-// Client builds the client of a pool. Connections are kept between scrapes, and
-// configured files are read again when they change. It reads certificate files, and
-// fails when one cannot be used.
+// Client builds the client of a pool. It fails when a certificate file cannot be used;
+// configured files are read again when they change.
 func (r *Resources) Client(cfg Config, logger *slog.Logger) (*Client, error) {
 	return r.client(cfg, logger, func(control controlFunc) dialFunc {
 		dialer := net.Dialer{ControlContext: control}
@@ -100,23 +91,23 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 		guard: guard, config: cfg, resources: r, public: publicHeaders(&cfg), proxied: proxied,
 		plain: !proxied && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
 	}
-	dial := r.connections.limitDial(dialer(guard.control))
+	c.dial = r.connections.limitDial(dialer(guard.control))
 	var token *tokenSource
 	if cfg.OAuth2 != nil {
-		login, err := newTransport(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, dial, idleTimeout)
+		login, err := newTransport(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, c.dial, idleTimeout)
 		if err != nil {
 			return nil, fmt.Errorf("oauth2: %w", err)
 		}
 		c.transports = append(c.transports, login)
 		token = newTokenSource(cfg.OAuth2, login)
 	}
-	if c.rt, err = c.roundTripper(&cfg, dial, idleTimeout, token); err != nil {
+	if c.rt, err = c.roundTripper(&cfg, idleTimeout, token); err != nil {
 		return nil, err
 	}
-	if c.brief, err = c.roundTripper(&cfg, dial, briefIdleTimeout, token); err != nil {
+	if c.brief, err = c.roundTripper(&cfg, briefIdleTimeout, token); err != nil {
 		return nil, err
 	}
-	c.grpc = newGRPCConns(&cfg, c.public, dial, token)
+	c.signer = credentials(&cfg, recorder{unsent{}, c.public}, token)
 	r.connections.Add(c)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
@@ -125,8 +116,8 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 }
 
 // roundTripper returns a transport with the configured credentials on top.
-func (c *Client) roundTripper(cfg *Config, dial dialFunc, idle time.Duration, token *tokenSource) (http.RoundTripper, error) {
-	base, err := newTransport(cfg, &cfg.TLS, &cfg.Proxy, dial, idle)
+func (c *Client) roundTripper(cfg *Config, idle time.Duration, token *tokenSource) (http.RoundTripper, error) {
+	base, err := newTransport(cfg, &cfg.TLS, &cfg.Proxy, c.dial, idle)
 	if err != nil {
 		return nil, err
 	}
@@ -134,13 +125,8 @@ func (c *Client) roundTripper(cfg *Config, dial dialFunc, idle time.Duration, to
 	return credentials(cfg, recorder{base, c.public}, token), nil
 }
 
-// Disconnect closes the connection to an API that is called over gRPC and will not be
-// called again.
-func (c *Client) Disconnect(base string) { c.grpc.disconnect(base) }
-
-// Close closes the idle connections and those to APIs; scrapes that run go on.
+// Close closes the idle connections; scrapes that run go on.
 func (c *Client) Close() {
-	c.grpc.close()
 	c.CloseIdle()
 	c.resources.connections.Remove(c)
 }
@@ -150,17 +136,14 @@ func (c *Client) CloseIdle() {
 	for _, t := range c.transports {
 		(&http.Client{Transport: t}).CloseIdleConnections()
 	}
-	c.grpc.closeIdle()
 }
 
 // Scrape requests one page. The deadline of ctx bounds it all, from the dial to the last
-// byte. The body is written over buf, which needs no allocation while its capacity
-// lasts. Every error is an *Error; the rest of the page then holds what was known when
-// it failed.
+// byte. The body is written over buf. Every error is an *Error; the rest of the page then
+// holds what was known when it failed.
 func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
 	page := Page{Body: buf[:0], memory: reservation{resources: c.resources}}
 	failure := c.scrape(ctx, url, &page)
-	page.Received = time.Now()
 	if failure == nil {
 		return page, nil
 	}
@@ -188,14 +171,22 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	return s.sent.redactFailure(c.readPage(s, resp, page)) //nolint:contextcheck // A scope is a context.
 }
 
-// begin starts a request, whose scope ends when its connection is reclaimed; the caller
-// calls end when the request is over.
+// begin starts a request with a lease of its connection; when that is reclaimed the scope
+// ends. The caller calls end when the request is over.
 func (c *Client) begin(ctx context.Context) (s *scope, end func()) {
-	s = &scope{Context: ctx}
-	leave := c.resources.connections.begin(s)
+	connections := c.resources.connections
+	l := &lease{grace: connectionGrace}
+	if deadline, ok := ctx.Deadline(); ok {
+		l.grace = min(l.grace, time.Until(deadline)/graceShare)
+	}
+	l.renew()
+	s = &scope{lease: l}
+	s.Context, l.cancel = context.WithCancelCause(ctx)
+	connections.join(l)
 	return s, func() {
-		leave()
-		if c.resources.connections.Contended() {
+		l.cancel(nil)
+		connections.leave(l)
+		if connections.Contended() {
 			c.CloseIdle()
 		}
 	}
@@ -218,14 +209,13 @@ func (c *Client) readPage(s *scope, resp *http.Response, page *Page) (failure *E
 	return checkEnd(page)
 }
 
-// closeBody ends a response. A body that was not read to its end takes the
-// connection with it; an error of that is of no interest.
+// closeBody ends a response, with its connection unless the body was read to its end.
 func closeBody(resp *http.Response) { _ = resp.Body.Close() }
 
 // Do sends one of the small requests for identity and health. Every status is an answer;
-// an error is an *Error and means that there was none. A body that is not nil is sent as
-// JSON. The response is bounded by limit bytes, by limits.body when that is 0. A URL of
-// scheme grpc or grpcs is called over gRPC, which has no headers and sends no body.
+// an error is an *Error. A body that is not nil is sent as JSON. The response is bounded
+// by limit bytes, by limits.body when that is 0. A URL of scheme grpc or grpcs is called
+// over gRPC, which has no headers and sends no body.
 func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
 	return c.do(ctx, c.rt, method, url, body, limit)
 }
@@ -247,7 +237,7 @@ func (c *Client) do(ctx context.Context, rt http.RoundTripper, method, url strin
 	}
 	var failure *Error
 	if isGRPC(url) {
-		status, answer, failure = c.grpc.do(s, method, url, c.maxBody(limit)) //nolint:contextcheck // A scope is a context.
+		status, answer, failure = c.doGRPC(s, method, url, c.maxBody(limit)) //nolint:contextcheck // A scope is a context.
 		header = http.Header{}
 	} else {
 		status, header, answer, failure = c.doHTTP(s, rt, method, url, body, limit) //nolint:contextcheck // A scope is a context.
@@ -277,14 +267,11 @@ func (c *Client) doHTTP(s *scope, rt http.RoundTripper, method, url string, body
 	return resp.StatusCode, resp.Header, answer, failure
 }
 
-// Open sends a request and returns the response with its body unread, for answers that
-// are streamed; the caller closes the body. Every status is an answer; an error is an
-// *Error and means that there was none. A body that is not nil is sent as JSON. Only ctx
-// and the limit of headers bound the response. Unless the status is 200 the body is what
-// may be shown of it: its beginning, quoted, without the secrets of the request.
-// Connections are those of [Client.DoBrief]. A URL of scheme grpc or grpcs is called
-// over gRPC: a GET, whose answer comes in one part and is bounded by limits.body, or
-// what is posted to a generate_stream of Triton.
+// Open is [Client.DoBrief] for answers that are streamed: it returns the response with its
+// body unread, bounded by ctx alone. Unless the status is 200 the body is what may be
+// shown of it: its beginning, quoted, without the secrets of the request. Over gRPC it is
+// a GET, whose answer comes in one part and is bounded by limits.body, or what is posted
+// to a generate_stream of Triton.
 func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
 	s, end := c.begin(ctx)
 	resp, failure := c.open(s, method, url, body) //nolint:contextcheck // A scope is a context.
@@ -306,7 +293,7 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 
 func (c *Client) open(s *scope, method, url string, body []byte) (*http.Response, *Error) {
 	if isGRPC(url) {
-		resp, failure := c.grpc.open(s, method, url, body, c.maxBody(int64(c.config.Limits.Body)))
+		resp, failure := c.openGRPC(s, method, url, body, c.maxBody(int64(c.config.Limits.Body)))
 		return resp, s.sent.redactFailure(failure)
 	}
 	req, failure := newRequest(s, method, url, acceptStream, body)

@@ -8,30 +8,23 @@ import (
 )
 
 // Config configures the requests to the targets of a pool. Its keys are in the block of
-// the pool itself, except limits: that key also bounds series, and the pool copies its
-// values into Limits.
+// the pool itself, except limits, which also bounds series.
 type Config struct {
 	// BasicAuth, Authorization and OAuth2 are the credentials; one at most.
 	BasicAuth     *promconfig.BasicAuth     `yaml:"basic_auth,omitempty"`
 	Authorization *promconfig.Authorization `yaml:"authorization,omitempty"`
 	OAuth2        *promconfig.OAuth2        `yaml:"oauth2,omitempty"`
-	// TLS names the authority of the servers and the exporter's own certificate; the
-	// files are read again when they change.
-	TLS promconfig.TLSConfig `yaml:"tls_config,omitempty"`
-	// Headers are further request headers.
-	Headers *promconfig.Headers `yaml:"http_headers,omitempty"`
+	TLS           promconfig.TLSConfig      `yaml:"tls_config,omitempty"`
+	Headers       *promconfig.Headers       `yaml:"http_headers,omitempty"`
 	// Proxy holds proxy_url, no_proxy, proxy_connect_header and
 	// proxy_from_environment; without it no proxy is used.
 	Proxy promconfig.ProxyConfig `yaml:",inline"`
 	// FollowRedirects follows up to three redirects on the same scheme, host
 	// and port.
-	FollowRedirects bool `yaml:"follow_redirects"`
-	// EnableHTTP2 offers HTTP/2 in the TLS handshake.
-	EnableHTTP2 bool `yaml:"enable_http2"`
-	// Dial restricts the addresses that may be connected to.
-	Dial DialConfig `yaml:"dial"`
-	// Limits bound one answer.
-	Limits Limits `yaml:"-"`
+	FollowRedirects bool       `yaml:"follow_redirects"`
+	EnableHTTP2     bool       `yaml:"enable_http2"`
+	Dial            DialConfig `yaml:"dial"`
+	Limits          Limits     `yaml:"-"`
 }
 
 // DialConfig restricts the addresses that may be connected to. They are checked after
@@ -49,8 +42,7 @@ type Limits struct {
 	// the wire when it is compressed; 0 is no bound.
 	Body           Size `yaml:"body"`
 	CompressedBody Size `yaml:"compressed_body"`
-	// Headers bounds the response headers; it has to be set.
-	Headers Size `yaml:"headers"`
+	Headers        Size `yaml:"headers"`
 }
 
 // DefaultLimits are the limits of a pool that sets none.
@@ -89,7 +81,6 @@ const (
 	mebibyte Size = 1 << 20
 )
 
-// String returns the size with its unit.
 func (s Size) String() string { return units.Base2Bytes(s).String() }
 
 // UnmarshalYAML reads a number with a unit; 0 needs none.

@@ -9,10 +9,8 @@ import (
 	"syscall"
 )
 
-// dialFunc opens a connection, as net.Dialer.DialContext does.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// controlFunc is called before a connection is made, as net.Dialer.ControlContext is.
 type controlFunc = func(ctx context.Context, network, address string, conn syscall.RawConn) error
 
 // guard decides which addresses may be connected to. It is immutable.
@@ -82,8 +80,7 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 	return g.check(resolved.Addr())
 }
 
-// checkHost checks a host that is an address. More cannot be checked of a target behind
-// a proxy, which resolves names itself.
+// checkHost checks a host that is an address; a proxy resolves names itself.
 func (g *guard) checkHost(host string) error {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return g.check(address)

@@ -14,14 +14,12 @@ import (
 
 func TestAddressesAreDeniedHoweverTheyAreWritten(t *testing.T) {
 	// Z01.
-	t.Parallel()
 	client := newClient(t)
 	for _, host := range []string{
 		"169.254.169.254", "169.254.0.1:8002", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]:80",
 		"[fe80::1]", "[fe80::1%25lo]:8002", "[fd00:ec2::254]", "[64:ff9b::a9fe:a9fe]",
 	} {
 		t.Run(host, func(t *testing.T) {
-			t.Parallel()
 			_, err := scrapeWithin(t, client, "http://"+host+"/metrics", ample)
 			requireFailure(t, err, scrape.ReasonConnect, scrape.ClassDenied, "add it to dial.allow if the target is intended")
 		})
@@ -29,7 +27,6 @@ func TestAddressesAreDeniedHoweverTheyAreWritten(t *testing.T) {
 }
 
 func TestDenyAndAllowOfTheUser(t *testing.T) {
-	t.Parallel()
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
 	cases := []struct {
 		name   string
@@ -47,7 +44,6 @@ func TestDenyAndAllowOfTheUser(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			_, err := scrapeWithin(t, newClient(t, func(cfg *scrape.Config) { cfg.Dial = c.dial }), server.url, ample)
 			if c.denied == "" {
 				require.NoError(t, err)
@@ -66,7 +62,6 @@ func proxied(t *testing.T, address string) func(*scrape.Config) {
 }
 
 func TestProxyIsUsedAndGetsNoDeniedAddress(t *testing.T) {
-	t.Parallel()
 	proxy := serve(t, nil, replies(answer("200 OK", "", page)))
 	client := newClient(t, proxied(t, proxy.url))
 	got, err := scrapeWithin(t, client, "http://triton.invalid:8002/metrics", ample)
@@ -80,7 +75,6 @@ func TestProxyIsUsedAndGetsNoDeniedAddress(t *testing.T) {
 }
 
 func TestProxyThatIsDownIsConnect(t *testing.T) {
-	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())

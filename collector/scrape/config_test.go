@@ -28,7 +28,6 @@ func decode(text string, into any) error {
 }
 
 func TestEmptyConfigIsTheDefault(t *testing.T) {
-	t.Parallel()
 	cfg, err := readConfig("{}")
 	require.NoError(t, err)
 	require.Equal(t, scrape.DefaultConfig, cfg)
@@ -38,57 +37,24 @@ func TestEmptyConfigIsTheDefault(t *testing.T) {
 	require.Equal(t, scrape.Limits{Body: 16 << 20, CompressedBody: 4 << 20, Headers: 64 << 10}, cfg.Limits)
 }
 
-func TestGoodConfigs(t *testing.T) {
-	t.Parallel()
-	cases := map[string]func(scrape.Config) (got, want any){
-		"follow_redirects: true\nenable_http2: true": func(c scrape.Config) (got, want any) {
-			return []bool{c.FollowRedirects, c.EnableHTTP2}, []bool{true, true}
-		},
-		"basic_auth: {username: a, password_file: /run/secret}": func(c scrape.Config) (got, want any) {
-			return c.BasicAuth.PasswordFile, "/run/secret"
-		},
-		"authorization: {credentials: a}": func(c scrape.Config) (got, want any) {
-			return c.Authorization.Type, "Bearer"
-		},
-		"oauth2: {client_id: a, client_secret: b, token_url: https://login/token, grant_type: client_credentials}": func(c scrape.Config) (got, want any) {
-			return c.OAuth2.TokenURL, "https://login/token"
-		},
-		"tls_config: {ca_file: /ca.pem, server_name: x, min_version: TLS13}": func(c scrape.Config) (got, want any) {
-			return c.TLS.CAFile, "/ca.pem"
-		},
-		"http_headers: {X-Tenant: {values: [a]}}": func(c scrape.Config) (got, want any) {
-			return c.Headers.Headers["X-Tenant"].Values, []string{"a"}
-		},
-		"proxy_url: socks5://proxy:1080": func(c scrape.Config) (got, want any) {
-			return c.Proxy.ProxyURL.Host, "proxy:1080"
-		},
-		"limits: {body: 1MiB, compressed_body: 0}": func(c scrape.Config) (got, want any) {
-			return c.Limits, scrape.Limits{Body: 1 << 20, Headers: 64 << 10}
-		},
-		"dial: {allow: [169.254.20.10]}": func(c scrape.Config) (got, want any) {
-			return c.Dial, scrape.DialConfig{Deny: scrape.DefaultDialConfig.Deny, Allow: []string{"169.254.20.10"}}
-		},
-		"dial: {deny: []}": func(c scrape.Config) (got, want any) {
-			return c.Dial, scrape.DialConfig{Deny: []string{}}
-		},
-		"dial: {deny: [10.0.0.0/8, 2001:db8::/32]}": func(c scrape.Config) (got, want any) {
-			return c.Dial.Deny, []string{"10.0.0.0/8", "2001:db8::/32"}
-		},
-	}
-	for text, check := range cases {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			cfg, err := readConfig(text)
-			require.NoError(t, err)
-			require.NoError(t, cfg.Validate())
-			got, want := check(cfg)
-			require.Equal(t, want, got)
-		})
+func TestConfigsAreReadOverTheDefaults(t *testing.T) {
+	for text, want := range map[string]func(*scrape.Config){
+		"follow_redirects: true\nenable_http2: true":    func(c *scrape.Config) { c.FollowRedirects, c.EnableHTTP2 = true, true },
+		"limits: {body: 1MiB, compressed_body: 0}":      func(c *scrape.Config) { c.Limits.Body, c.Limits.CompressedBody = 1<<20, 0 },
+		"dial: {allow: [169.254.20.10]}":                func(c *scrape.Config) { c.Dial.Allow = []string{"169.254.20.10"} },
+		"dial: {deny: []}":                              func(c *scrape.Config) { c.Dial.Deny = []string{} },
+		"dial: {deny: [10.0.0.0/8, \"2001:db8::/32\"]}": func(c *scrape.Config) { c.Dial.Deny = []string{"10.0.0.0/8", "2001:db8::/32"} },
+	} {
+		got, err := readConfig(text)
+		require.NoError(t, err, text)
+		require.NoError(t, got.Validate(), text)
+		expected := scrape.DefaultConfig
+		want(&expected)
+		require.Equal(t, expected, got, text)
 	}
 }
 
 func TestBadConfigsSayWhatToDo(t *testing.T) {
-	t.Parallel()
 	cases := map[string]string{
 		"basic_auth: {username: a}\nauthorization: {credentials: b}":                                           "http client: at most one of basic_auth, oauth2 & authorization must be configured",
 		"basic_auth: {password: a, password_file: b}":                                                          "http client: at most one of basic_auth password, password_file & password_ref must be configured",
@@ -103,7 +69,6 @@ func TestBadConfigsSayWhatToDo(t *testing.T) {
 		"tls_config: {cert: a}":                                                                                "exactly one of key or key_file must be configured when a client certificate is configured",
 		"tls_config: {min_version: SSL3}":                                                                      "unknown TLS version: SSL3",
 		"http_headers: {accept: {values: [a]}}":                                                                "http_headers.accept: is set by the exporter; remove it",
-		"http_headers: {x-trtllm-exporter-hop: {values: [a]}}":                                                 "http_headers.x-trtllm-exporter-hop: is set by the exporter; remove it",
 		"http_headers: {X Tenant: {values: [a]}}":                                                              `http_headers: "X Tenant" is not a valid header name; write it like X-Tenant`,
 		"http_headers:\n  X-A:\n    values:\n    - |\n      a\n":                                               "http_headers.X-A: a value has a line break or another control character; write it on one line",
 		"http_headers: {X-A: {secrets: [a, \"b\\r\\n\"]}}":                                                     "http_headers.X-A: a value has a line break or another control character; write it on one line",
@@ -123,7 +88,6 @@ func TestBadConfigsSayWhatToDo(t *testing.T) {
 	}
 	for text, want := range cases {
 		t.Run(text, func(t *testing.T) {
-			t.Parallel()
 			cfg, err := readConfig(text)
 			if err == nil {
 				err = cfg.Validate()
@@ -136,7 +100,6 @@ func TestBadConfigsSayWhatToDo(t *testing.T) {
 }
 
 func TestInlinedConfigLeavesLimitsToThePool(t *testing.T) {
-	t.Parallel()
 	type limits struct {
 		Page    scrape.Limits `yaml:",inline"`
 		Samples int           `yaml:"samples"`
@@ -155,7 +118,6 @@ func TestInlinedConfigLeavesLimitsToThePool(t *testing.T) {
 }
 
 func TestFileNamesAreRelativeToTheConfiguration(t *testing.T) {
-	t.Parallel()
 	cfg, err := readConfig(`
 basic_auth: {username: a, password_file: p}
 authorization: {credentials_file: c}

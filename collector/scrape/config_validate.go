@@ -74,7 +74,7 @@ func (c *Config) validateHeaders() error {
 			values = append(values, string(secret))
 		}
 		switch key := http.CanonicalHeaderKey(name); {
-		case key == "Accept", key == HopHeader:
+		case key == "Accept":
 			errs = append(errs, fmt.Errorf("http_headers.%s: is set by the exporter; remove it", name))
 		case !httpguts.ValidHeaderFieldName(name):
 			errs = append(errs, fmt.Errorf("http_headers: %q is not a valid header name; write it like X-Tenant", name))

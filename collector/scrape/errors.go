@@ -32,8 +32,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReasonOf returns the reason of a failed scrape, ReasonProtocol for an error that
-// is not an *Error.
+// ReasonOf returns the reason of a failed scrape, ReasonProtocol for other errors.
 func ReasonOf(err error) Reason {
 	if failure, ok := errors.AsType[*Error](err); ok {
 		return failure.Reason
@@ -41,7 +40,6 @@ func ReasonOf(err error) Reason {
 	return ReasonProtocol
 }
 
-// failf builds a failure; format follows fmt.Errorf.
 func failf(reason Reason, class, format string, args ...any) *Error {
 	return &Error{Reason: reason, Class: class, Err: fmt.Errorf(format, args...)}
 }
@@ -51,8 +49,7 @@ func advise(reason Reason, class string, cause error, advice string) *Error {
 	return failf(reason, class, "%w; %s", cause, advice)
 }
 
-// Reason tells in one word why a scrape failed. The list is closed, so that it can be
-// the value of a metric label.
+// Reason tells in one word why a scrape failed. It is the value of a metric label.
 type Reason string
 
 // The reasons that this package finds.
@@ -86,7 +83,7 @@ const (
 	ReasonPanic       Reason = "panic"        // The page exposed a bug of the exporter.
 )
 
-// Reasons lists every reason once, so that a counter can start at 0 for each.
+// Reasons lists every reason once.
 func Reasons() []Reason {
 	return []Reason{
 		ReasonTimeout, ReasonConnect, ReasonReset, ReasonDNS, ReasonTLS, ReasonProtocol,

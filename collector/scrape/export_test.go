@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// BriefIdleTimeout is how long a connection is kept for the next request of a round.
-const BriefIdleTimeout = briefIdleTimeout
+// New builds a client with resources of its own.
+func New(cfg Config, logger *slog.Logger) (*Client, error) { return NewResources().Client(cfg, logger) }
 
 // NewWithDial builds a client over a dialer of the test.
 func NewWithDial(cfg Config, logger *slog.Logger, dialer func(control func(context.Context, string, string, syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error)) (*Client, error) {

@@ -29,13 +29,10 @@ type Fetched struct {
 	buffer *buffer
 }
 
-// Retain makes the body last until Release; that of a lane's answer lasts only until the
-// function that got it returns.
+// Retain makes the body last until Release, also that of a lane's answer.
 func (p *Fetched) Retain() {
-	if p.buffer == nil && p.Page.Body != nil {
-		p.buffer = borrow()
-		p.buffer.memory = append(p.buffer.memory[:0], p.Page.Body...)
-		p.Page.Body = p.buffer.memory
+	if p.buffer == nil {
+		p.Page.Body = bytes.Clone(p.Page.Body)
 	}
 }
 
@@ -48,12 +45,9 @@ func (p *Fetched) Release() {
 	}
 }
 
-// Fetcher requests one page of a server. It finds out where the page is and which kind
-// of server shows it.
+// Fetcher requests one page of a server, and finds out where it is and whose.
 type Fetcher struct {
-	// Fetched is the result. Server is what is known before, Start when the fetch
-	// begins.
-	Fetched
+	Fetched // The result. Server is what is known before, Start when the fetch begins.
 
 	Scraper Scraper
 	Target  *target.Target
@@ -78,7 +72,7 @@ func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 	}
 	ctx, cancel := context.WithDeadline(ctx, f.Start.Add(f.Target.Timeout))
 	defer cancel()
-	f.buffer = borrow()
+	f.buffer = buffers.Get().(*buffer) // The pool makes nothing else.
 	if f.Page, f.Err = f.fetch(ctx); f.Received.IsZero() {
 		f.Received = time.Now() // No page was requested.
 	}
@@ -108,22 +102,18 @@ func (f *Fetcher) fetch(ctx context.Context) (Page, error) {
 	return page, err
 }
 
-// scrape requests one page. What is requested afterwards counts neither for the duration
-// nor for the age of the page.
+// scrape requests one page. Later requests count neither for its duration nor its age.
 func (f *Fetcher) scrape(ctx context.Context, address string) (Page, error) {
 	start := time.Now()
 	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)
-	if f.Received = page.Received; f.Received.IsZero() {
-		f.Received = time.Now()
-	}
+	f.Received = time.Now()
 	f.Duration = f.Received.Sub(start)
 	f.buffer.adopt(page.Body)
 	return page, err
 }
 
 // locate finds out where the page is and which kind of server shows it, unless the
-// target defines that. An unrecognized server is expected to have its page where most
-// servers have it.
+// target defines that. An unrecognized server is expected to have it where most have it.
 func (f *Fetcher) locate(ctx context.Context) error {
 	if f.Server.URL != "" {
 		return nil
@@ -179,8 +169,7 @@ func withHint(scrapeErr error, hint string) error {
 	return advise(failure.Reason, failure.Class, failure.Err, hint)
 }
 
-// buffers are lent to the scrapes that are under way. A page is needed only until it is
-// parsed, and few replicas read one at the same moment, so all share them.
+// buffers are lent to the scrapes that are under way: a page is needed until it is parsed.
 //
 //nolint:gochecknoglobals // memory only; it holds no state of a replica.
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
@@ -188,14 +177,8 @@ var buffers = sync.Pool{New: func() any { return new(buffer) }}
 // buffer is memory for the body of one page.
 type buffer struct{ memory []byte }
 
-func borrow() *buffer {
-	b, _ := buffers.Get().(*buffer)
-	return b
-}
-
-// maxPooled is the capacity of the largest buffer that is kept for the next page. The
-// memory of larger bodies is limited over all targets, and has to be free when they are
-// done with.
+// maxPooled is the capacity of the largest buffer that is kept for the next page: the
+// memory of larger bodies is limited over all targets.
 const maxPooled = 256 << 10
 
 // adopt keeps the memory that a page was read into.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -36,8 +37,6 @@ type server struct {
 	failed error
 	// takes is how long each answer takes.
 	takes time.Duration
-	// waits is how long a page waits to be parsed.
-	waits time.Duration
 	// scraped are the paths whose page was requested, asked all others.
 	scraped, asked []string
 }
@@ -61,9 +60,7 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (Page, 
 	case body != "" && strings.ContainsRune("<[{", rune(body[0])):
 		return Page{}, &Error{Reason: ReasonContentType, Err: errors.New("no text page")}
 	}
-	received := time.Now()
-	time.Sleep(s.waits)
-	return Page{Body: append(buf[:0], body...), Received: received}, nil
+	return Page{Body: append(buf[:0], body...)}, nil
 }
 
 // Do implements engine.Client.
@@ -91,6 +88,11 @@ func (s *server) answer(path string) (body string, ok bool) {
 		body, ok = s.answers["*"]
 	}
 	return body, ok
+}
+
+// bubble returns a test that runs by a fake clock.
+func bubble(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
 }
 
 func pathOf(address string) string {

@@ -31,7 +31,6 @@ func at(path, body string) map[string]string { return map[string]string{path: bo
 // different forms of their address, and servers that resemble them: a wrong identity is
 // worse than none.
 func TestEveryServerIsWhatItIs(t *testing.T) {
-	t.Parallel()
 	const (
 		serve11   = "# TYPE e2e_request_latency_seconds histogram\nrequest_success_total{engine_type=\"undefined\",finished_reason=\"stop\",model_name=\"undefined\"} 1.0\n"
 		serveNow  = "trtllm_model_config_info{engine_type=\"pytorch\"} 1.0\n"
@@ -106,7 +105,6 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 	} {
 		for _, form := range []string{"http://a:1", "http://a:1/", "http://a:1" + c.page} {
 			t.Run(c.name+" at "+form, func(t *testing.T) {
-				t.Parallel()
 				p := fetcher(&server{answers: c.answers}, target.Auto, form).Fetch(t.Context(), nil)
 				defer p.Release()
 				require.Equal(t, c.kind, p.Server.Engine.Kind(), p.Server.Evidence)
@@ -120,7 +118,6 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 }
 
 func TestTheEvidenceOfAKindIsReported(t *testing.T) {
-	t.Parallel()
 	nim := api(at("/v1/version", `{"release":"2.0.0"}`), at("/v1/metrics", "vllm:num_requests_running 1\n"))
 	for _, c := range []struct {
 		answers map[string]string
@@ -141,7 +138,6 @@ func TestTheEvidenceOfAKindIsReported(t *testing.T) {
 // Behind an ingress each server has a path of its own, and another may be at the
 // root of the host.
 func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
-	t.Parallel()
 	const vllmPage, silent = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n", "python_info 1\n"
 	under := func(path string, answers map[string]string) map[string]string {
 		all := make(map[string]string)
@@ -164,7 +160,6 @@ func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
 		{"a Triton, its OpenAI frontend at the root", "/b/metrics", api(lists("Triton Inference Server"), at("/b/metrics", "nv_inference_count 1\n")), engine.Triton},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1"+c.page).Fetch(t.Context(), nil)
 			defer p.Release()
 			require.Equal(t, c.kind, p.Server.Engine.Kind(), p.Server.Evidence)
@@ -173,11 +168,9 @@ func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
 }
 
 func TestARouterIsNoServerWhateverIsConfigured(t *testing.T) {
-	t.Parallel()
 	const router, engineOf = "vllm:num_requests_running{server=\"http://a:1\"} 5\nrouter_cpu_usage_percent 3\n", "vllm:num_requests_running{engine=\"0\"} 5\n"
 	for _, kind := range []string{target.Auto, "vllm"} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
 			s := &server{answers: api(lists("vllm"), at("/metrics", router))}
 			f := fetcher(s, kind, "http://a:1")
 			f.Fetch(t.Context(), nil).Release()

@@ -13,10 +13,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// moved detects again a server that failed before and answers now, with a page or
-// without one. It reports whether another kind of server is there, or its page elsewhere,
-// so that the page has to be requested again. The server is called no more often than
-// for its identity.
+// moved detects again a server that failed before and answers now, but no more often than
+// its identity is requested. It reports whether another kind of server is there, or its
+// page elsewhere, so that the page has to be requested again.
 func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool {
 	if !f.Server.Uncertain || !answering(scrapeErr) || scrapeErr == nil && !f.Server.Known() {
 		return false
@@ -48,16 +47,15 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool 
 	return true
 }
 
-// misplaced reports whether a failure shows that the server has no page at the URL. A
-// server that is not ready may fail where its page is.
+// misplaced reports whether a failure shows that the server has no page at the URL,
+// rather than that it is not ready.
 func misplaced(scrapeErr error) bool {
 	failure, ok := errors.AsType[*Error](scrapeErr)
 	return ok && (failure.Reason != ReasonHTTPStatus || failure.Class == strconv.Itoa(http.StatusNotFound))
 }
 
-// recognize determines the kind of a server by its page, else by its API, and notes when
-// the page is of another kind than the configured one. It does so for a page that is new,
-// or back after a failure, and again while the kind is provisional.
+// recognize determines the kind of a server by its page, else by its API. It does so for
+// a page that is new, or back after a failure, and again while the kind is provisional.
 func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 	again := f.Server.Provisional && time.Since(f.Server.detected) >= f.Patience
 	if f.Server.Known() && f.Up && !again || !answering(scrapeErr) {
@@ -85,8 +83,7 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 	f.Server.pageKind = kind
 }
 
-// kindByAPI determines the kind of a server whose page shows none. The server is called no
-// more often than for its identity.
+// kindByAPI determines the kind of a server whose page shows none.
 func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) engine.Kind {
 	if time.Since(f.Server.detected) < f.Patience {
 		return engine.Unknown
@@ -102,7 +99,7 @@ func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) e
 }
 
 // base returns the URL under which the server has both its page and its API: another
-// server may be at the root of the host of a page under a longer path.
+// server may be at the root of the host.
 func (f *Fetcher) base() string {
 	u, err := url.Parse(f.Server.URL)
 	if err != nil {

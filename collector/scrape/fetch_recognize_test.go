@@ -3,7 +3,6 @@ package scrape
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +12,6 @@ import (
 )
 
 func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
-	t.Parallel()
 	serve := map[string]string{"/prometheus/metrics": servePage}
 	failed := func(r Reason) error { return &Error{Reason: r, Err: errors.New("x")} }
 	for _, c := range []struct {
@@ -54,7 +52,6 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 		{name: "it was asked long ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.detected = time.Now().Add(-f.Patience) }, asks: true, moved: true, certain: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			s := &server{answers: c.answers}
 			f := fetcher(s, target.Auto, "http://a:1")
 			f.Server = found(t, engine.Triton, "http://a:1/metrics")
@@ -87,7 +84,6 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 }
 
 func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
-	t.Parallel()
 	api := map[string]string{"/v1/models": models}
 	serveAPI := map[string]string{"/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`, "/version": `{"version":"1.1.0"}`}
 	missing := &Error{Reason: ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
@@ -123,7 +119,6 @@ func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
 		{name: "what is configured may have such a page", configured: "triton-openai", page: tritonPage, kind: engine.TritonOpenAI},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			f := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1/metrics")
 			if c.configured != "" {
 				f.Target.Engine, f.Server = c.configured, NewServer(c.configured)
@@ -149,53 +144,30 @@ func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
 // TestAKindIsProvisionalUntilTheAPIAnswers has two kinds with the same page, of which the
 // API alone shows which one it is.
 func TestAKindIsProvisionalUntilTheAPIAnswers(t *testing.T) {
-	t.Parallel()
 	for name, address := range map[string]string{"the path of the page is configured": "http://a:1/metrics", "the page is located": "http://a:1"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &server{answers: map[string]string{"/metrics": tritonPage, "/v1/models": models}, silent: "/v1/models"}
-				f := fetcher(s, target.Auto, address)
-				fetch := func(kind engine.Kind, settled bool) {
-					t.Helper()
-					p := f.Fetch(t.Context(), nil)
-					require.NoError(t, p.Err)
-					p.Release()
-					now := p.Server
-					f = next(f, &now, true)
-					require.Equal(t, kind, f.Server.Engine.Kind())
-					require.Equal(t, settled, f.Settled())
-				}
-				fetch(engine.Triton, false)
-				s.asked = nil
-				fetch(engine.Triton, false)
-				require.Empty(t, s.asked, "it is not asked with every page")
-				time.Sleep(f.Patience)
-				fetch(engine.Triton, false)
-				s.silent = ""
-				time.Sleep(f.Patience)
-				fetch(engine.TritonOpenAI, true)
-				require.Equal(t, 2, f.Server.Epoch, "another kind")
-			})
-		})
+		t.Run(name, bubble(func(t *testing.T) {
+			s := &server{answers: map[string]string{"/metrics": tritonPage, "/v1/models": models}, silent: "/v1/models"}
+			f := fetcher(s, target.Auto, address)
+			fetch := func(kind engine.Kind, settled bool) {
+				t.Helper()
+				p := f.Fetch(t.Context(), nil)
+				require.NoError(t, p.Err)
+				p.Release()
+				now := p.Server
+				f = next(f, &now, true)
+				require.Equal(t, kind, f.Server.Engine.Kind())
+				require.Equal(t, settled, f.Settled())
+			}
+			fetch(engine.Triton, false)
+			s.asked = nil
+			fetch(engine.Triton, false)
+			require.Empty(t, s.asked, "it is not asked with every page")
+			time.Sleep(f.Patience)
+			fetch(engine.Triton, false)
+			s.silent = ""
+			time.Sleep(f.Patience)
+			fetch(engine.TritonOpenAI, true)
+			require.Equal(t, 2, f.Server.Epoch, "another kind")
+		}))
 	}
-}
-
-func TestAServerOfNoKnownKind(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{target.Auto, "", "something else"} {
-		s := NewServer(kind)
-		require.False(t, s.Known())
-		require.Equal(t, engine.Unknown, s.PageKind())
-		require.Empty(t, s.Mismatch())
-		require.False(t, s.setKind(engine.Detection{Kind: "something else", Evidence: "x"}))
-		require.Empty(t, s.Evidence)
-		require.Zero(t, s.Epoch)
-	}
-	s := NewServer("triton")
-	require.True(t, s.Known())
-	require.False(t, s.setKind(engine.Detection{Kind: engine.Triton, Evidence: "its page"}), "it is that already")
-	require.Equal(t, "its page", s.Evidence)
-	require.True(t, s.setKind(engine.Detection{Kind: engine.NIM}))
-	require.Equal(t, 1, s.Epoch)
 }

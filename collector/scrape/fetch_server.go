@@ -26,8 +26,6 @@ type Server struct {
 	detected time.Time
 	// pageKind is the kind of the last page, Unknown where none was recognized.
 	pageKind engine.Kind
-	// redacted is the URL redactedFor without its secrets.
-	redacted, redactedFor string
 }
 
 // NewServer returns a server with the configured kind, which is "auto" for one that is to be
@@ -42,14 +40,12 @@ func NewServer(kind string) Server {
 
 // RedactedURL returns the URL of the page without what may be secret, user and query.
 func (s *Server) RedactedURL() string {
-	if s.redactedFor != s.URL {
-		s.redacted, s.redactedFor = "", s.URL
-		if u, err := url.Parse(s.URL); err == nil {
-			u.User, u.RawQuery = nil, ""
-			s.redacted = u.String()
-		}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return ""
 	}
-	return s.redacted
+	u.User, u.RawQuery = nil, ""
+	return u.String()
 }
 
 // Known reports whether the kind of the server is known.
@@ -82,8 +78,7 @@ func (s *Server) Mismatch() string {
 	return "the page looks like that of " + string(s.pageKind) + ", engine says " + string(s.Engine.Kind())
 }
 
-// PageKind returns the kind that the page shows when that is another than the configured
-// one, else the server's.
+// PageKind returns the kind that the page shows where that is a mismatch, else the server's.
 func (s *Server) PageKind() engine.Kind {
 	if s.Mismatch() != "" {
 		return s.pageKind

@@ -14,7 +14,6 @@ import (
 )
 
 func TestWhereThePageIs(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		kind    string
@@ -39,7 +38,6 @@ func TestWhereThePageIs(t *testing.T) {
 		{"and where its page is", target.Auto, "http://a:1", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			s := &server{answers: c.answers}
 			f := fetcher(s, c.kind, c.address)
 			require.NoError(t, f.locate(t.Context()))
@@ -56,14 +54,7 @@ func TestWhereThePageIs(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsNoURLFails(t *testing.T) {
-	t.Parallel()
-	f := fetcher(&server{}, target.Auto, "http://[::1")
-	require.Equal(t, ReasonProtocol, ReasonOf(f.locate(t.Context())))
-}
-
 func TestFailuresOfUnrecognizedServers(t *testing.T) {
-	t.Parallel()
 	refused := &Error{Reason: ReasonConnect, Err: errors.New("nobody listens")}
 	for _, c := range []struct {
 		name    string
@@ -80,7 +71,6 @@ func TestFailuresOfUnrecognizedServers(t *testing.T) {
 		{"the port of an API with a page of its own", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, ReasonEmpty, "8002"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			s := &server{answers: c.answers, failed: c.failed}
 			f := fetcher(s, target.Auto, "http://user:secret@a:1")
 			p := f.Fetch(t.Context(), nil)
@@ -97,13 +87,11 @@ func TestFailuresOfUnrecognizedServers(t *testing.T) {
 }
 
 func TestThePageOfAnUnrecognizedServerIsFetched(t *testing.T) {
-	t.Parallel()
 	for name, page := range map[string]string{
 		"a page of something else":          "node_load1 1\n",
 		"our own page, which no line takes": "x 1\n" + marker,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := &server{answers: map[string]string{"/metrics": page, "/version": `{"version":"0.32.0"}`}}
 			f := fetcher(s, target.Auto, "http://a:1")
 			p := f.Fetch(t.Context(), nil)
@@ -126,7 +114,6 @@ func TestThePageOfAnUnrecognizedServerIsFetched(t *testing.T) {
 }
 
 func TestAPageIsFetched(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: 100 * time.Millisecond}
 		f := fetcher(s, target.Auto, "http://a:1")
@@ -147,37 +134,7 @@ func TestAPageIsFetched(t *testing.T) {
 	})
 }
 
-func TestAPageIsReceivedBeforeItsServerIsRecognized(t *testing.T) {
-	t.Parallel()
-	for name, page := range map[string]string{"by its API alone": "x 1\n", "by its page and its API": tritonPage} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &server{answers: map[string]string{"/metrics": page}, takes: time.Second}
-				p := fetcher(s, target.Auto, "http://a:1/metrics").Fetch(t.Context(), nil)
-				defer p.Release()
-				require.NoError(t, p.Err)
-				require.NotEmpty(t, s.asked)
-				require.Greater(t, time.Since(p.Start), time.Second)
-				require.Equal(t, time.Second, p.Received.Sub(p.Start))
-			})
-		})
-	}
-}
-
-func TestWaitingToBeParsedDoesNotCountInTheDuration(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Second, waits: 3 * time.Second}
-		p := fetcher(s, "triton", "http://a:1").Fetch(t.Context(), nil)
-		defer p.Release()
-		require.Equal(t, time.Second, p.Duration)
-		require.Equal(t, time.Second, p.Received.Sub(p.Start))
-	})
-}
-
 func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name, kind string
 		took       time.Duration
@@ -185,22 +142,18 @@ func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
 		{"while the page is asked for", "triton", time.Minute},
 		{"while the server is looked for, which leaves no time for a page", target.Auto, 0},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Hour}
-				p := fetcher(s, c.kind, "http://a:1").Fetch(t.Context(), nil)
-				defer p.Release()
-				require.Equal(t, ReasonTimeout, ReasonOf(p.Err))
-				require.Equal(t, time.Minute, p.Received.Sub(p.Start))
-				require.Equal(t, c.took, p.Duration)
-			})
-		})
+		t.Run(c.name, bubble(func(t *testing.T) {
+			s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Hour}
+			p := fetcher(s, c.kind, "http://a:1").Fetch(t.Context(), nil)
+			defer p.Release()
+			require.Equal(t, ReasonTimeout, ReasonOf(p.Err))
+			require.Equal(t, time.Minute, p.Received.Sub(p.Start))
+			require.Equal(t, c.took, p.Duration)
+		}))
 	}
 }
 
 func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
-	t.Parallel()
 	s := &server{answers: map[string]string{"/prometheus/metrics": servePage}}
 	f := fetcher(s, target.Auto, "http://a:1")
 	f.Server = found(t, engine.Triton, "http://a:1/metrics")
@@ -216,7 +169,6 @@ func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
 }
 
 func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name, kind, address string
 	}{
@@ -226,7 +178,6 @@ func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
 		{"both are configured", "triton", "http://a:1/metrics"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			s := &server{answers: map[string]string{"/metrics": tritonPage}}
 			f := fetcher(s, c.kind, c.address)
 			fetch := func(uncertain, up bool) {
@@ -247,7 +198,6 @@ func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
 }
 
 func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
-	t.Parallel()
 	failed := func(class string) error {
 		return &Error{Reason: ReasonHTTPStatus, Class: class, Err: errors.New(class)}
 	}
@@ -261,7 +211,6 @@ func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
 		{"it is not ready", failed("503"), []string{"/v1/metrics"}, "http://a:1/v1/metrics"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			s := &server{answers: map[string]string{"/metrics": nimPage}, failed: c.failed}
 			f := fetcher(s, target.Auto, "http://a:1")
 			f.Server = found(t, engine.NIM, "http://a:1/v1/metrics")

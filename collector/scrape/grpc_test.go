@@ -120,7 +120,6 @@ func TestAnAPIOverGRPCHasThePoolsCredentials(t *testing.T) {
 				"Triton-Grpc-Protocol-Key": {Values: []string{"value"}},
 			}}
 		}, "triton-grpc-protocol-key", "value"},
-		{"the mark of an exporter", func(*scrape.Config) {}, strings.ToLower(scrape.HopHeader), "1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := startGRPC(t)
@@ -204,37 +203,34 @@ func TestAnOpenAnswerOverGRPCThatIsAnErrorShowsNoSecret(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOverGRPCIsBoundedByTheMemoryOfTheProcess(t *testing.T) {
+func TestAnAnswerOverGRPCIsBounded(t *testing.T) {
 	s := startGRPC(t)
 	name := strings.Repeat("x", 100)
 	s.answer(append([]byte{0x0a, byte(len(name))}, name...))
-	for most, ok := range map[int64]bool{0: true, 1024: true, 64: false} {
+	for _, c := range []struct {
+		process int64
+		pool    scrape.Size
+		ok      bool
+	}{{0, 0, true}, {1024, 0, true}, {64, 0, false}, {0, 1024, true}, {0, 64, false}} {
 		shared := scrape.Bounded(1<<20, 10)
-		scrape.BoundOne(shared, most)
+		scrape.BoundOne(shared, c.process)
 		cfg := scrape.DefaultConfig
-		cfg.Limits.Body = 0
+		cfg.Limits.Body = c.pool
 		client, err := shared.Client(cfg, quiet())
 		require.NoError(t, err)
 		t.Cleanup(client.Close)
-		_, _, body, err := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2", nil, 0)
-		require.Equal(t, ok, err == nil)
-		require.Equal(t, ok, strings.Contains(string(body), name))
-	}
-}
-
-func TestAnOpenAnswerOverGRPCThatComesInOnePartIsBounded(t *testing.T) {
-	s := startGRPC(t)
-	name := strings.Repeat("x", 100)
-	s.answer(append([]byte{0x0a, byte(len(name))}, name...))
-	for limit, ok := range map[scrape.Size]bool{0: true, 1024: true, 64: false} {
-		client := newClient(t, func(c *scrape.Config) { c.Limits.Body = limit })
-		resp, err := client.Open(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2", nil)
-		if !ok {
-			requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over its limit")
-			continue
+		_, _, _, called := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2", nil, 0)
+		resp, opened := client.Open(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2", nil)
+		for _, err := range []error{called, opened} {
+			if !c.ok {
+				requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over its limit")
+				continue
+			}
+			require.NoError(t, err)
 		}
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
+		if opened == nil {
+			require.NoError(t, resp.Body.Close())
+		}
 	}
 }
 
@@ -274,6 +270,7 @@ func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
 		{"credentials that cannot be read", missing, "grpc://" + plain.address, scrape.ReasonResource},
 		{"a reply that is cut", scrape.DefaultConfig, "grpc://" + cut.address, scrape.ReasonProtocol},
 		{"no port", scrape.DefaultConfig, "grpc://127.0.0.1", scrape.ReasonProtocol},
+		{"an HTTP server", scrape.DefaultConfig, strings.NewReplacer("http:", "grpc:", "/metrics", "").Replace(serve(t, nil, replies(answer("200 OK", "", ""))).url), scrape.ReasonProtocol},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := askReady(t, c.cfg, c.base)
@@ -283,51 +280,6 @@ func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
 	}
 	_, err = askReady(t, scrape.DefaultConfig, "grpc://"+nobody)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
-}
-
-func TestAnHTTPServerIsNotTakenForGRPC(t *testing.T) {
-	web := serve(t, nil, replies(answer("200 OK", "", "")))
-	_, err := askReady(t, scrape.DefaultConfig, "grpc://"+strings.TrimSuffix(strings.TrimPrefix(web.url, "http://"), "/metrics"))
-	require.Equal(t, scrape.ReasonProtocol, scrape.ReasonOf(err), "%v", err)
-	require.ErrorContains(t, err, "api_port")
-}
-
-func TestADisconnectedAPIIsConnectedAgain(t *testing.T) {
-	s := startGRPC(t)
-	client, err := scrape.New(scrape.DefaultConfig, quiet())
-	require.NoError(t, err)
-	ask := func() (int, error) {
-		status, _, _, err := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2/health/ready", nil, 0)
-		return status, err
-	}
-	for range 2 {
-		status, err := ask()
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, status)
-		client.Disconnect("grpc://" + s.address)
-	}
-	client.Close()
-	_, err = ask()
-	require.ErrorIs(t, err, net.ErrClosed)
-}
-
-func TestAConnectionInUseIsNotDisconnected(t *testing.T) {
-	asked, left := make(chan struct{}), make(chan struct{})
-	s := startGRPC(t, grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		close(asked)
-		<-left
-		return handler(srv, stream)
-	}))
-	client := newClient(t)
-	answered := make(chan error)
-	go func() {
-		_, _, _, err := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2/health/ready", nil, 0)
-		answered <- err
-	}()
-	<-asked
-	client.Disconnect("grpc://" + s.address) // By a target of another name that is gone.
-	close(left)
-	require.NoError(t, <-answered)
 }
 
 func TestAuthoritiesOfAnAPIOverGRPCAreReadForEachConnection(t *testing.T) {

@@ -24,9 +24,7 @@ const (
 // pool or the address needs more than a lane supports: names, TLS, proxies, credentials.
 // The caller closes it.
 func (c *Client) PageLane(rawURL string, timeout time.Duration) *lane.Lane {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	req, failure := newPageRequest(ctx, rawURL)
+	req, failure := newPageRequest(context.Background(), rawURL)
 	if failure != nil || timeout < minLaneTimeout {
 		return nil
 	}
@@ -89,10 +87,10 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 // lanePage returns the page of an answer of a lane to rawURL. Its body is valid as long
 // as the answer's.
 func lanePage(answer lane.Answer, rawURL string) (Page, error) {
-	page := Page{Body: answer.Body, ContentType: answer.ContentType, Received: answer.Received}
+	page := Page{Body: answer.Body, ContentType: answer.ContentType}
 	_, page.sent.query, _ = strings.Cut(rawURL, "?")
 	if failure := checkContentType(page.ContentType); failure != nil {
-		return Page{Received: answer.Received}, failure
+		return Page{}, failure
 	}
 	return page, nil
 }

@@ -120,12 +120,14 @@ func TestALaneAcceptsOnlyThePlainestAnswers(t *testing.T) {
 		{"an end within the head", cut[:30], false},
 		{"an end at once", "", false},
 		{"a head without end", "HTTP/1.1 200 OK\r\n" + strings.Repeat("A: b\r\n", 10000), false},
-		{"a page over the limit", answer("200 OK", "", strings.Repeat("a 1\n", 1<<18)), false},
+		{"a page over the limit", answer("200 OK", "", strings.Repeat(page, 10)), false},
 		{"no HTTP", "SSH-2.0-OpenSSH_9.6\r\n", false},
+		{"headers within the limit", answer("200 OK", "A: "+strings.Repeat("x", 900)+"\r\n", page), true},
+		{"headers over the limit", answer("200 OK", "A: "+strings.Repeat("x", 1100)+"\r\n", page), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			client := newClient(t)
+			client := newClient(t, func(c *scrape.Config) { c.Limits.Headers, c.Limits.Body = 1024, 1024 })
 			server := serve(t, nil, once(c.text))
 			l := pageLane(t, client, server.url, 5*time.Second)
 			got, used := ask(l)
@@ -143,32 +145,6 @@ func TestALaneAcceptsOnlyThePlainestAnswers(t *testing.T) {
 			_, used = ask(l)
 			require.False(t, used, "it rests")
 			require.EqualValues(t, 1, server.conns.Load())
-		})
-	}
-}
-
-// What net/http refuses a lane refuses too.
-func TestALaneHasTheLimitsOfItsPool(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, text string
-		reason     scrape.Reason
-	}{
-		{"a page within them", answer("200 OK", "A: "+strings.Repeat("x", 900)+"\r\n", page), ""},
-		{"headers over theirs", answer("200 OK", "A: "+strings.Repeat("x", 1100)+"\r\n", page), scrape.ReasonHeadersTooLarge},
-		{"a page over its own", answer("200 OK", "", strings.Repeat(page, 10)), scrape.ReasonBodyTooLarge},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			client := newClient(t, func(c *scrape.Config) { c.Limits.Headers, c.Limits.Body = 1024, 1024 })
-			server := serve(t, nil, replies(c.text))
-			got, used := ask(pageLane(t, client, server.url, ample))
-			require.True(t, used)
-			_, err := scrapeWithin(t, client, server.url, ample)
-			if c.reason != "" {
-				requireFailure(t, err, c.reason, "", "")
-			}
-			require.Equal(t, err == nil, got.ok)
 		})
 	}
 }
@@ -333,26 +309,4 @@ func TestALaneSpeaksToIPv6(t *testing.T) {
 	require.True(t, used && got.ok)
 	require.Equal(t, page, got.body)
 	require.Equal(t, http.MethodGet, server.requests()[0].Method)
-}
-
-// A batch is used again and again: no answer of one run appears in the next.
-func TestABatchIsUsedAgain(t *testing.T) {
-	t.Parallel()
-	client := newClient(t)
-	b := lane.Batch{Timeout: ample}
-	for round := range 3 {
-		var want, got []string
-		for n := range 2 + round {
-			body := fmt.Sprintf("a %d\nb %d\n", round, n)
-			want = append(want, body)
-			server := serve(t, nil, replies(answer("200 OK", "", body)))
-			require.True(t, b.Add(pageLane(t, client, server.url, ample), func(a lane.Answer, ok bool) {
-				require.True(t, ok)
-				got = append(got, string(a.Body))
-			}))
-		}
-		b.Run()
-		require.ElementsMatch(t, want, got)
-	}
-	b.Run()
 }

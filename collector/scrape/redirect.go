@@ -4,15 +4,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
-const (
-	// maxHops is how many redirects one scrape follows.
-	maxHops = 3
-	// maxDrained is how much of a redirect's body is read to keep its connection.
-	maxDrained = 2048
-)
+// maxHops is how many redirects one scrape follows, maxDrained how much of the body of one
+// is read to keep its connection.
+const maxHops, maxDrained = 3, 2048
 
 // send sends a request and follows redirects if the pool allows them, on the same
 // scheme, host and port only: neither credentials nor requests ever go to another
@@ -31,11 +29,11 @@ func (c *Client) send(s *scope, rt http.RoundTripper, req *http.Request) (*http.
 		if !c.config.FollowRedirects || req.Method != http.MethodGet || !isRedirect(resp.StatusCode) {
 			return resp, nil
 		}
-		next, failure := nextURL(resp)
+		next, failure := s.nextURL(resp)
 		io.CopyN(io.Discard, resp.Body, maxDrained) //nolint:errcheck // Only the connection is at stake.
 		closeBody(resp)
 		if failure == nil && hop == maxHops {
-			failure = failf(ReasonRedirect, statusText(resp.StatusCode), "stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops, redactedURL(next))
+			failure = failf(ReasonRedirect, strconv.Itoa(resp.StatusCode), "stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops, s.sent.redactURL(next))
 		}
 		if failure != nil {
 			return nil, s.sent.redactFailure(failure)
@@ -63,14 +61,13 @@ func location(resp *http.Response) *url.URL {
 	return next
 }
 
-// nextURL returns the URL of a redirect that may be followed.
-func nextURL(resp *http.Response) (*url.URL, *Error) {
-	class, from, next := statusText(resp.StatusCode), resp.Request.URL, location(resp)
+func (s *scope) nextURL(resp *http.Response) (*url.URL, *Error) {
+	class, from, next := strconv.Itoa(resp.StatusCode), resp.Request.URL, location(resp)
 	if next == nil {
 		return nil, failf(ReasonRedirect, class, "the server redirects without a valid Location; set the address of the page itself")
 	}
 	if next.Scheme != from.Scheme || !strings.EqualFold(hostPort(next), hostPort(from)) {
-		return nil, failf(ReasonRedirect, class, "the server redirects to %s, and follow_redirects stays on the same scheme, host and port; set the target to that address if it is right", redactedURL(next))
+		return nil, failf(ReasonRedirect, class, "the server redirects to %s, and follow_redirects stays on the same scheme, host and port; set the target to that address if it is right", s.sent.redactURL(next))
 	}
 	next.User = nil
 	return next, nil
@@ -89,21 +86,20 @@ func hostPort(u *url.URL) string {
 	return u.Hostname() + ":" + port
 }
 
-// redactedURL returns an address without what may be secret, user and query.
-func redactedURL(u *url.URL) string {
+// redactURL returns an address without what may be secret, user and query.
+func (s *sent) redactURL(u *url.URL) string {
 	const maxLength = 200
-	text := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	text := s.redact((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
 	if len(text) > maxLength {
 		text = text[:maxLength] + "..."
 	}
 	return text
 }
 
-// redirectFailure returns the failure of a redirect that is not followed.
-func redirectFailure(resp *http.Response) *Error {
+func (s *scope) redirectFailure(resp *http.Response) *Error {
 	where := "elsewhere"
 	if next := location(resp); next != nil {
-		where = redactedURL(next)
+		where = s.sent.redactURL(next)
 	}
-	return failf(ReasonRedirect, statusText(resp.StatusCode), "the server redirects to %s; set the target to that address, or follow_redirects: true for the same host", where)
+	return failf(ReasonRedirect, strconv.Itoa(resp.StatusCode), "the server redirects to %s; set the target to that address, or follow_redirects: true for the same host", where)
 }

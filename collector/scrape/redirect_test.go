@@ -21,7 +21,6 @@ func token(c *scrape.Config) {
 }
 
 func TestRedirectIsNotFollowedByDefault(t *testing.T) {
-	t.Parallel()
 	other := serve(t, nil, replies(answer("200 OK", "", page)))
 	server := serve(t, nil, replies(answer("302 Found", "Location: http://user:hunter2@"+strings.TrimPrefix(other.url, "http://")+"?key=hunter2\r\n", "")))
 	_, err := scrapeWithin(t, newClient(t), server.url, ample) // T19.
@@ -31,7 +30,6 @@ func TestRedirectIsNotFollowedByDefault(t *testing.T) {
 }
 
 func TestRedirectLoopStopsAfterThree(t *testing.T) {
-	t.Parallel()
 	server := serve(t, nil, replies(answer("302 Found", "Location: /metrics\r\n", "moved")))
 	_, err := scrapeWithin(t, newClient(t, following), server.url, ample) // T20.
 	requireFailure(t, err, scrape.ReasonRedirect, "302", "stopped after 3 redirects")
@@ -40,10 +38,8 @@ func TestRedirectLoopStopsAfterThree(t *testing.T) {
 }
 
 func TestRedirectOnTheSameHostIsFollowed(t *testing.T) {
-	t.Parallel()
 	for _, status := range []string{"301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"} {
 		t.Run(status, func(t *testing.T) {
-			t.Parallel()
 			server := serve(t, nil, func(p *peer) {
 				for req := p.request(); req != nil; req = p.request() {
 					if req.URL.Path == "/metrics" {
@@ -65,7 +61,6 @@ func TestRedirectOnTheSameHostIsFollowed(t *testing.T) {
 }
 
 func TestRedirectToAnotherServerGetsNoRequest(t *testing.T) {
-	t.Parallel()
 	other := serve(t, nil, replies(answer("200 OK", "", page)))
 	target, err := url.Parse(other.url)
 	require.NoError(t, err)
@@ -78,7 +73,6 @@ func TestRedirectToAnotherServerGetsNoRequest(t *testing.T) {
 	}
 	for name, location := range locations {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			server := serve(t, nil, replies(answer("302 Found", "Location: "+location+"\r\n", "")))
 			_, err := scrapeWithin(t, newClient(t, following, token), server.url, ample) // T21.
 			requireFailure(t, err, scrape.ReasonRedirect, "302", "follow_redirects stays on the same scheme, host and port")
@@ -89,10 +83,8 @@ func TestRedirectToAnotherServerGetsNoRequest(t *testing.T) {
 }
 
 func TestRedirectWithoutALocationIsRefused(t *testing.T) {
-	t.Parallel()
 	for i, location := range []string{"", "Location: http://a b/\r\n", "Location:\r\n"} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			t.Parallel()
 			server := serve(t, nil, replies(answer("302 Found", location, "")))
 			_, err := scrapeWithin(t, newClient(t, following), server.url, ample)
 			requireFailure(t, err, scrape.ReasonRedirect, "302", "without a valid Location")
@@ -103,7 +95,6 @@ func TestRedirectWithoutALocationIsRefused(t *testing.T) {
 }
 
 func TestQuestionsGiveRedirectsAsAnswers(t *testing.T) {
-	t.Parallel()
 	server := serve(t, nil, replies(answer("302 Found", "Location: /v2\r\n", "")))
 	status, header, _, err := newClient(t).Do(t.Context(), http.MethodGet, server.url, nil, 0)
 	require.NoError(t, err)

@@ -5,15 +5,9 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/prometheus/common/version"
 )
-
-// HopHeader marks a request as coming from an exporter, which lets another one
-// detect that it is scraped by its own kind.
-const HopHeader = "X-Trtllm-Exporter-Hop"
 
 const (
 	// acceptPage names the text format alone: prometheus_client (0.26, as in vLLM and
@@ -21,13 +15,9 @@ const (
 	// sglang:x over samples of sglang_x there. In the text format names arrive
 	// unchanged, with UTF-8 characters where a server can write them. A server that has
 	// OpenMetrics only is free to send it.
-	acceptPage    = "text/plain;version=0.0.4;escaping=allow-utf-8,*/*;q=0.1"
-	acceptJSON    = "application/json,*/*;q=0.1"
-	acceptStream  = "text/event-stream,application/json;q=0.9,*/*;q=0.1"
-	timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
-	// timeoutStep is what the timeout in the header is rounded up to, so that all
-	// scrapes of a target send the same headers.
-	timeoutStep = 100 * time.Millisecond
+	acceptPage   = "text/plain;version=0.0.4;escaping=allow-utf-8,*/*;q=0.1"
+	acceptJSON   = "application/json,*/*;q=0.1"
+	acceptStream = "text/event-stream,application/json;q=0.9,*/*;q=0.1"
 )
 
 func userAgent() string { return "trtllm_exporter/" + cmp.Or(version.Version, "devel") }
@@ -39,12 +29,6 @@ func newPageRequest(ctx context.Context, rawURL string) (*http.Request, *Error) 
 		return nil, failure
 	}
 	req.Header.Set("Accept-Encoding", "gzip")
-	if deadline, ok := ctx.Deadline(); ok {
-		timeout := max(0, time.Until(deadline)+timeoutStep-1).Truncate(timeoutStep)
-		if timeout > 0 {
-			req.Header.Set(timeoutHeader, strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64))
-		}
-	}
 	return req, nil
 }
 
@@ -58,7 +42,6 @@ func newRequest(ctx context.Context, method, rawURL, accept string, body []byte)
 	}
 	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", userAgent())
-	req.Header.Set(HopHeader, "1")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

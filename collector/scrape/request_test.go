@@ -32,7 +32,6 @@ func (n negotiator) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 func TestNamesComeAsTheServersTextPageHasThem(t *testing.T) {
 	const text = "text/plain; version=0.0.4; charset=utf-8"
-	t.Parallel()
 	for _, c := range []struct {
 		name string
 		n    negotiator
@@ -58,7 +57,6 @@ func TestNamesComeAsTheServersTextPageHasThem(t *testing.T) {
 		}, openMetricsPage},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			server := httptest.NewServer(c.n)
 			t.Cleanup(server.Close)
 			page, err := newClient(t).Scrape(t.Context(), server.URL+"/metrics", nil)

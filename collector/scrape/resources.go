@@ -16,13 +16,13 @@ type Resources struct {
 func NewResources() *Resources {
 	r := newResources(bodyMemory(), memoryBeyondBase(singleShare), maxConnections(openFiles()))
 	if limit := memoryBeyondBase(pageShare); limit > 0 {
-		r.pages = newBudget(limit)
+		r.pages = newBudget(limit, nil, nil)
 	}
 	return r
 }
 
 func newResources(memory, maxBody int64, connections int) *Resources {
-	return &Resources{large: newBudget(memory), huge: newBudget(memory), connections: newConnections(connections), maxBody: maxBody}
+	return &Resources{large: newBodyBudget(memory), huge: newBodyBudget(memory), connections: newConnections(connections), maxBody: maxBody}
 }
 
 // Usage is how much of a resource is in use.

@@ -246,7 +246,7 @@ func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return held.Load() == 2 }, 10*time.Second, time.Millisecond)
 	require.Positive(t, shared.Connections().Waits)
-	_, err := scrapeWithin(t, idle, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), 400*time.Millisecond)
+	_, err := scrapeWithin(t, idle, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), 800*time.Millisecond)
 	requireFailure(t, err, scrape.ReasonResource, "", "all 2 connections to targets are in use")
 	require.EqualValues(t, 2, shared.Connections().Used)
 	close(hangs)

@@ -7,26 +7,19 @@ import (
 	"strings"
 )
 
-const (
-	// maxQuoted is how much of an error's body its message repeats.
-	maxQuoted = 200
-	// maxInspected is how much of it is read, so that a secret that crosses the
-	// end of the quote is found.
-	maxInspected = 2048
-)
+// maxQuoted is how much of an error's body its message repeats, maxInspected how much is
+// read, so that a secret that crosses the end of the quote is found.
+const maxQuoted, maxInspected = 200, 2048
 
-func statusText(code int) string { return strconv.Itoa(code) }
-
-// checkStatus returns a failure unless the status is 200.
 func checkStatus(s *scope, resp *http.Response) *Error {
 	code := resp.StatusCode
 	switch {
 	case code == http.StatusOK:
 		return nil
 	case isRedirect(code):
-		return redirectFailure(resp)
+		return s.redirectFailure(resp)
 	}
-	return failf(ReasonHTTPStatus, statusText(code), "the server answered %d %s, body %s; %s",
+	return failf(ReasonHTTPStatus, strconv.Itoa(code), "the server answered %d %s, body %s; %s",
 		code, http.StatusText(code), quoteBody(s, resp), statusAdvice(code))
 }
 
@@ -62,8 +55,8 @@ func quoteBody(s *scope, resp *http.Response) string {
 	return strconv.Quote(text)
 }
 
-// checkContentType refuses what cannot be a text page. Everything else passes,
-// a missing type included: servers often get it wrong, and the parser decides.
+// checkContentType refuses what cannot be a text page. Everything else passes, since
+// servers often get it wrong, and the parser decides.
 func checkContentType(contentType string) *Error {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))

@@ -23,8 +23,7 @@ const (
 	wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:.-/"
 )
 
-// sent is what a request left with that a server might repeat. The zero value is
-// nothing.
+// sent is what a request left with that a server might repeat.
 type sent struct {
 	header http.Header
 	query  string
@@ -32,8 +31,7 @@ type sent struct {
 	public map[string]bool
 }
 
-// recorder notes what each request leaves with, credentials included, in the scope of
-// the request.
+// recorder notes in the scope of each request what it leaves with.
 type recorder struct {
 	http.RoundTripper
 
@@ -74,7 +72,7 @@ func (s *sent) secrets(minLength int, public map[string]bool) []string {
 	add(querySecrets(s.query)...)
 	for name, values := range s.header {
 		switch name {
-		case "Accept", "Accept-Encoding", "Content-Type", "User-Agent", HopHeader, timeoutHeader:
+		case "Accept", "Accept-Encoding", "Content-Type", "User-Agent":
 			continue
 		}
 		if public[name] {
@@ -110,19 +108,19 @@ func querySecrets(query string) []string {
 	return secrets
 }
 
-// spellings lists the ways in which a text is written: as it is, and within the quotes
-// of a label, of an error and of JSON.
+// spellings lists the ways in which a text is written: as it is, within the quotes of a
+// label, of an error and of JSON, and in the path of a URL.
 func spellings(text string) []string {
 	quoted := strconv.Quote(text)
-	all := []string{text, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text), quoted[1 : len(quoted)-1]}
+	all := []string{text, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text), quoted[1 : len(quoted)-1], url.PathEscape(text)}
 	if encoded, err := json.Marshal(text); err == nil {
 		all = append(all, string(encoded[1:len(encoded)-1]))
 	}
 	return slices.Compact(all)
 }
 
-// redact returns a text that a server chose without the secrets. Texts that are
-// shown in part or in lower case have to be redacted before.
+// redact returns a text that a server chose without the secrets. It comes before the text
+// is cut or put into lower case.
 func (s *sent) redact(text string) string {
 	for _, secret := range s.secrets(minRedacted, nil) {
 		text = strings.ReplaceAll(text, secret, "<secret>")
@@ -130,8 +128,7 @@ func (s *sent) redact(text string) string {
 	return text
 }
 
-// redactFailure redacts a failure: some errors, those of net/http too, quote what the
-// server sent.
+// redactFailure redacts a failure: errors of net/http quote what the server sent.
 func (s *sent) redactFailure(failure *Error) *Error {
 	if failure == nil || failure.Err == nil {
 		return failure
@@ -152,8 +149,7 @@ func (s *sent) refuse(body []byte) *Error {
 	return failf(ReasonSecret, "", "the response repeats the credentials of the request, so nothing of it is shown; change them, and check what answers there")
 }
 
-// Secret returns the failure of a page that repeats a secret of its request, nil for any
-// other. It is called for each page whose text is new.
+// Secret returns the failure of a page that repeats a secret of its request, else nil.
 func (p *Page) Secret() error {
 	failure := p.sent.refuse(p.Body)
 	if failure == nil {

@@ -78,14 +78,12 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	return token, nil
 }
 
-// sent returns what the request for a token leaves with.
 func (s *tokenSource) sent() *sent {
 	req := http.Request{Header: http.Header{}}
 	req.SetBasicAuth(s.request.ClientID, s.request.ClientSecret)
 	return &sent{header: req.Header}
 }
 
-// tokenTransport adds the token to each request.
 type tokenTransport struct {
 	source *tokenSource
 	next   http.RoundTripper

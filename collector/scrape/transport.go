@@ -20,11 +20,10 @@ const (
 	// briefIdleTimeout is long enough for the next request of a round, and shorter than
 	// any reasonable interval between rounds.
 	briefIdleTimeout = 50 * time.Millisecond
-	// handshakeTimeout ends handshakes whose scrape is over; net/http does not end them
-	// with the request.
+	// handshakeTimeout ends handshakes whose scrape is over, as net/http does not, and
+	// dialTimeout dials that no scrape bounds.
 	handshakeTimeout = 10 * time.Second
-	// dialTimeout ends dials that no scrape bounds.
-	dialTimeout = 30 * time.Second
+	dialTimeout      = 30 * time.Second
 	// http2PingTimeout detects HTTP/2 connections that died silently.
 	http2PingTimeout = time.Minute
 )
@@ -39,14 +38,13 @@ type scope struct {
 	lease *lease
 	// certificateRequested is set when the server requested a client certificate.
 	certificateRequested atomic.Bool
-	// sent is what the request left with, empty before.
-	sent sent
+	sent                 sent
 }
 
 // scopeKey finds the scope of a request inside the context of its dial.
 type scopeKey struct{}
 
-// Value returns the scope itself under its key.
+// Value implements context.Context.
 func (s *scope) Value(key any) any {
 	if key == (scopeKey{}) {
 		return s
@@ -74,10 +72,9 @@ func scoped(dial dialFunc) dialFunc {
 	}
 }
 
-// newTransport returns the transport below the credentials. It does not use
-// Prometheus' NewRoundTripperFromConfig, which cannot limit response headers and counts
-// dials in the default registry. It reads the files of the TLS configuration again when they
-// change, and closes connections that are not used for the idle time.
+// newTransport returns the transport below the credentials, which reads the files of the
+// TLS configuration again when they change. Prometheus' NewRoundTripperFromConfig cannot
+// limit response headers and counts dials in the default registry.
 func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc, idle time.Duration) (http.RoundTripper, error) {
 	build := func(tlsClient *tls.Config) (http.RoundTripper, error) {
 		protocols := new(http.Protocols)

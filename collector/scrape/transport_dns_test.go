@@ -85,14 +85,12 @@ func reply(query []byte, address *string) []byte {
 }
 
 func TestUnknownNameIsDNS(t *testing.T) {
-	t.Parallel()
 	client := resolving(t, nameServer(t, new(atomic.Pointer[string]))) // T09.
 	_, err := scrapeWithin(t, client, "http://triton.invalid.:8002/metrics", ample)
 	requireFailure(t, err, scrape.ReasonDNS, "", "no such host; check the host name of the target")
 }
 
 func TestSilentResolverEndsWithTheDeadline(t *testing.T) {
-	t.Parallel()
 	client := resolving(t, func(ctx context.Context, _, _ string) (net.Conn, error) { // T10.
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -102,7 +100,6 @@ func TestSilentResolverEndsWithTheDeadline(t *testing.T) {
 }
 
 func TestNameThatMovesIsFollowedOnceTheOldServerIsGone(t *testing.T) {
-	t.Parallel()
 	first, err := net.Listen("tcp", "127.0.0.2:0")
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(first.Addr().String())
@@ -127,7 +124,6 @@ func TestNameThatMovesIsFollowedOnceTheOldServerIsGone(t *testing.T) {
 }
 
 func TestNameThatResolvesToADeniedAddressIsNotAsked(t *testing.T) {
-	t.Parallel()
 	metadata := "169.254.169.254"
 	held := new(atomic.Pointer[string])
 	held.Store(&metadata)

@@ -1,17 +1,17 @@
 package kserve
 
-import "google.golang.org/protobuf/proto"
+import (
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
 
 // DecodeConfig reads a ModelConfigResponse.
 func DecodeConfig(raw []byte) ([]byte, error) {
-	r, name, _ := find("GET", "/v2/models/m/config")
-	call, err := r.call(name)
-	if err != nil {
+	r, _, _ := find("GET", "/v2/models/m/config")
+	reply := dynamicpb.NewMessage(method(r.rpc).Output())
+	if err := proto.Unmarshal(raw, reply); err != nil {
 		return nil, err
 	}
-	if err := proto.Unmarshal(raw, call.reply); err != nil {
-		return nil, err
-	}
-	_, text, err := r.answer(call.reply)
+	_, text, err := r.answer(reply)
 	return text, err
 }

@@ -11,7 +11,7 @@ import (
 
 // FuzzConfig decodes any bytes as a model's config: the result is JSON, or an error.
 func FuzzConfig(f *testing.F) {
-	f.Add(someConfig())
+	f.Add(everyConfig())
 	f.Add([]byte{0x0a, 0x7f})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		text, err := kserve.DecodeConfig(raw)

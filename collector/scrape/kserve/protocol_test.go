@@ -1,6 +1,7 @@
 package kserve_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -9,11 +10,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
 )
 
-func TestEveryFieldOfAConfigHasItsNumberNameAndType(t *testing.T) {
+// everyConfig returns a ModelConfigResponse with every field that is read, a field of a
+// later release among them.
+func everyConfig() []byte {
 	const large = 1 << 40
 	pair := func(n, k, v string) []byte { return join(str(1, n+k), str(2, n+v)) }
 	policy := join(num(1, 1), num(2, large), num(3, 1), num(4, 7))
-	text, err := kserve.DecodeConfig(msg(1,
+	return msg(1,
 		str(1, "n"), str(2, "p"), num(4, 1), str(8, "d"), str(17, "b"), str(25, "r"),
 		msg(3, msg(1, num(1, 2)), msg(2), msg(3, packed(1, large, -1))),
 		msg(5, str(1, "i"), num(2, 14), num(3, 2), packed(4, large), msg(5, packed(1, large)), num(6, 1), num(7, 1), num(8, 1), num(9, 1)),
@@ -22,11 +25,13 @@ func TestEveryFieldOfAConfigHasItsNumberNameAndType(t *testing.T) {
 		msg(9, pair("cc", "k", "v")), msg(10, pair("tag", "k", "v")), msg(14, str(1, "k"), msg(2, str(1, "v"))),
 		msg(11, packed(1, 4, 8), num(2, large), num(3, 1), num(4, large), num(5, large), msg(6, policy), msg(7, num(1, large), msg(2, policy))),
 		msg(15, msg(1, str(1, "m"), num(2, large), msg(3, pair("in", "k", "v")), msg(4, pair("out", "k", "v")), str(5, "s"))),
-		msg(19, num(1, 1)), msg(24, num(1, 1)),
-	))
-	require.NoError(t, err)
-	const queue = `{"timeout_action": "DELAY", "default_timeout_microseconds": 1099511627776, "allow_timeout_override": true, "max_queue_size": 7}`
-	require.JSONEq(t, `{
+		msg(19, num(1, 1)), msg(24, num(1, 1)), num(99, 7), str(100, "a field of a later release"),
+	)
+}
+
+const (
+	queuePolicy     = `{"timeout_action": "DELAY", "default_timeout_microseconds": 1099511627776, "allow_timeout_override": true, "max_queue_size": 7}`
+	everyConfigJSON = `{
 		"name": "n", "platform": "p", "max_batch_size": 1, "default_model_filename": "d", "backend": "b", "runtime": "r",
 		"version_policy": {"latest": {"num_versions": 2}, "all": {}, "specific": {"versions": [1099511627776, -1]}},
 		"input": [{"name": "i", "data_type": "TYPE_BF16", "format": "FORMAT_NCHW", "dims": [1099511627776],
@@ -38,14 +43,14 @@ func TestEveryFieldOfAConfigHasItsNumberNameAndType(t *testing.T) {
 		"cc_model_filenames": {"cck": "ccv"}, "metric_tags": {"tagk": "tagv"}, "parameters": {"k": {"string_value": "v"}},
 		"dynamic_batching": {"preferred_batch_size": [4, 8], "max_queue_delay_microseconds": 1099511627776, "preserve_ordering": true,
 			"priority_levels": 1099511627776, "default_priority_level": 1099511627776,
-			"default_queue_policy": `+queue+`, "priority_queue_policy": {"1099511627776": `+queue+`}},
+			"default_queue_policy": ` + queuePolicy + `, "priority_queue_policy": {"1099511627776": ` + queuePolicy + `}},
 		"ensemble_scheduling": {"step": [{"model_name": "m", "model_version": 1099511627776, "input_map": {"ink": "inv"},
 			"output_map": {"outk": "outv"}, "model_namespace": "s"}]},
 		"model_transaction_policy": {"decoupled": true}, "response_cache": {"enable": true}
-	}`, string(text))
-}
+	}`
+)
 
-func TestEveryEnumValueHasItsNumber(t *testing.T) {
+func TestEnumValuesHaveTheirNumbers(t *testing.T) {
 	for _, c := range []struct {
 		field string
 		words string
@@ -65,7 +70,7 @@ func TestEveryEnumValueHasItsNumber(t *testing.T) {
 	}
 }
 
-func TestUnusualConfigsAreReadAsFarAsTheyAreConfigs(t *testing.T) {
+func TestUnusualConfigsAreRead(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		raw  []byte
@@ -74,14 +79,7 @@ func TestUnusualConfigsAreReadAsFarAsTheyAreConfigs(t *testing.T) {
 		{"zeros and blanks that are sent", join(str(1, ""), num(4, 0), msg(19, num(1, 0)), msg(24)), `{"max_batch_size":0,"model_transaction_policy":{"decoupled":false},"name":"","response_cache":{}}`},
 		{"enums that are not sent", join(msg(5), msg(6), msg(7)), `{"input":[{"data_type":"TYPE_INVALID","format":"FORMAT_NONE"}],"instance_group":[{"kind":"KIND_AUTO"}],"output":[{"data_type":"TYPE_INVALID"}]}`},
 		{"an enum of a later release", msg(7, num(4, 9)), `{"instance_group":[{"kind":9}]}`},
-		{"a field that is sent twice", join(str(1, "a"), str(1, "b")), `{"name":"b"}`},
-		{"a key that is sent twice", join(msg(10, str(1, "k"), str(2, "a")), msg(10, str(1, "k"), str(2, "b"))), `{"metric_tags":{"k":"b"}}`},
-		{"an entry without key and value", msg(10), `{"metric_tags":{"":""}}`},
-		{"a list in every way of packing", msg(7, packed(3), num(3, 1), packed(3, 2, 3), num(3, 4)), `{"instance_group":[{"gpus":[1,2,3,4],"kind":"KIND_AUTO"}]}`},
-		{"a list without elements", msg(7, packed(3)), `{"instance_group":[{"kind":"KIND_AUTO"}]}`},
-		{"negative numbers", join(num(4, -1), msg(7, packed(3, -2))), `{"instance_group":[{"gpus":[-2],"kind":"KIND_AUTO"}],"max_batch_size":-1}`},
 		{"letters that HTML escapes", str(1, "<a&b>"), `{"name":"\u003ca\u0026b\u003e"}`},
-		{"unknown fields of every type", []byte{0xf8, 0x07, 1, 0xfa, 0x07, 1, 0, 0xfb, 0x07, 0xfc, 0x07, 0xfd, 0x07, 0, 0, 0, 0, 0xf9, 0x07, 0, 0, 0, 0, 0, 0, 0, 0}, `{}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := kserve.DecodeConfig(msg(1, c.raw))
@@ -91,34 +89,17 @@ func TestUnusualConfigsAreReadAsFarAsTheyAreConfigs(t *testing.T) {
 	}
 }
 
-func TestInvalidConfigsAreRefused(t *testing.T) {
-	for name, raw := range map[string][]byte{
-		"a number for a message":          num(1, 1),
-		"a message for a number":          msg(1, msg(4, num(1, 1))),
-		"text for an enum":                msg(1, msg(7, str(4, "KIND_GPU"))),
-		"a number for text in a list":     msg(1, msg(7, num(5, 1))),
-		"a number for an entry":           msg(1, num(14, 1)),
-		"a number for text in an entry":   msg(1, msg(14, str(1, "k"), msg(2, num(1, 1)))),
-		"a number of eight bytes":         msg(1, []byte{0x21, 0, 0, 0, 0, 0, 0, 0, 0}),
-		"text that is no UTF-8":           msg(1, msg(15, msg(1, str(1, "\xff")))),
-		"a key that is no UTF-8":          msg(1, msg(10, str(1, "\xff"))),
-		"a length beyond the end":         {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f},
-		"a length beyond every message":   {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f},
-		"a number longer than ten bytes":  msg(1, []byte("\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")),
-		"field number 0":                  msg(1, []byte{0x00, 0x00}),
-		"the end of a group that is none": msg(1, []byte{0x0c}),
-		"groups that are nested too deep": msg(1, []byte(strings.Repeat("\xfb\x07", 20000)+strings.Repeat("\xfc\x07", 20000))),
+func TestInvalidRepliesAreErrors(t *testing.T) {
+	for name, reply := range map[string][]byte{
+		"cut": {0x0a, 0x7f, 'x'}, "no tag": {0xff}, "not UTF-8": str(1, "\xff\xfe"),
+		"groups that are nested too deep": []byte(strings.Repeat("\xfb\x07", 20000) + strings.Repeat("\xfc\x07", 20000)),
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := kserve.DecodeConfig(raw)
-			require.Error(t, err)
-		})
+		_, _, err := ask(t, calling(serve(t, same(reply)).address), http.MethodGet, "/v2", 0)
+		require.ErrorContains(t, err, "ServerMetadata: ", name)
 	}
-	t.Run("a config that is cut anywhere", func(t *testing.T) {
-		whole := someConfig()
-		for end := 1; end < len(whole); end++ {
-			_, err := kserve.DecodeConfig(whole[:end])
-			require.Error(t, err, "%d bytes", end)
-		}
-	})
+	whole := everyConfig()
+	for end := 1; end < len(whole); end++ {
+		_, err := kserve.DecodeConfig(whole[:end])
+		require.Error(t, err, "%d bytes", end)
+	}
 }

@@ -2,7 +2,6 @@ package kserve
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // route is a request of the HTTP API and the method that answers it in gRPC.
@@ -22,10 +20,9 @@ type route struct {
 	field protoreflect.Name
 }
 
-// model is the placeholder of a name in the path of a route.
+// model is the placeholder of a name in a path.
 const model = "{model}"
 
-// routes lists the requests that have a method in gRPC. No others are needed.
 func routes() []route {
 	return []route{
 		{http.MethodGet, "/v2/health/live", "ServerLive", "live"},
@@ -54,32 +51,12 @@ func find(method, path string) (found route, name string, ok bool) {
 	return route{}, "", false
 }
 
-// invocation is a request to a method, and the message that its answer is read into.
-type invocation struct {
-	rpc            protoreflect.Name
-	request, reply *dynamicpb.Message
-}
-
-// call prepares a request, about a model if one is named: requests have no other field.
-func (r *route) call(name string) (invocation, error) {
-	all, err := methods()
-	if err != nil {
-		return invocation{}, err
-	}
-	method := all.ByName(r.rpc)
-	request := dynamicpb.NewMessage(method.Input())
-	if name != "" {
-		request.Set(method.Input().Fields().ByName("name"), protoreflect.ValueOfString(name))
-	}
-	return invocation{r.rpc, request, dynamicpb.NewMessage(method.Output())}, nil
-}
-
 // answer encodes a reply as the HTTP API does: as JSON, and a boolean as 200 or 400
-// without a body.
+// without a body. A field that was not sent is empty.
 func (r *route) answer(reply protoreflect.Message) (code int, body []byte, err error) {
-	v, err := r.value(reply)
-	if err != nil {
-		return 0, nil, fmt.Errorf("%s: %w", r.rpc, err)
+	var v any = object(reply)
+	if field := reply.Descriptor().Fields().ByName(r.field); field != nil {
+		v = fieldValue(field, reply.Get(field))
 	}
 	switch v {
 	case true:
@@ -89,18 +66,6 @@ func (r *route) answer(reply protoreflect.Message) (code int, body []byte, err e
 	}
 	body, err = json.Marshal(v)
 	return http.StatusOK, body, err
-}
-
-// value returns the answer in a reply; a field that was not sent is empty.
-func (r *route) value(reply protoreflect.Message) (any, error) {
-	field := reply.Descriptor().Fields().ByName(r.field)
-	if field == nil {
-		return object(reply)
-	}
-	if err := checkTypes(reply); err != nil {
-		return nil, err
-	}
-	return fieldValue(field, reply.Get(field))
 }
 
 // restricted begins Triton's refusal of a protocol whose header is missing; its
@@ -129,6 +94,9 @@ func refusal(err error) (code int, text string, ok bool) {
 	}
 	return code, s.Message(), true
 }
+
+// noMethod is the error for a request that has no method in gRPC.
+const noMethod = "this request has no gRPC method"
 
 // errorBody returns an error as Triton's HTTP API reports it.
 func errorBody(text string) []byte {

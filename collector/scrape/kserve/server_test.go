@@ -2,168 +2,166 @@ package kserve_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"io"
 	"net"
-	"sync"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/grpc/status"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
 )
 
-const prefix = "/inference.GRPCInferenceService/"
-
-// call is a call that a server received.
-type call struct {
-	rpc     string
-	request []byte
-	md      metadata.MD
+func TestCallsAnswerLikeTheHTTPAPI(t *testing.T) {
+	for _, c := range []struct {
+		name, method, path string
+		rpc                string
+		request, reply     []byte
+		code               int
+		json               string
+	}{
+		{"a live server", "GET", "/v2/health/live", "ServerLive", nil, num(1, 1), 200, ""},
+		{"a server that is not live", "GET", "/v2/health/live", "ServerLive", nil, nil, 400, ""},
+		{"a ready server", "GET", "/v2/health/ready", "ServerReady", nil, num(1, 1), 200, ""},
+		{"a server that is not ready", "GET", "/v2/health/ready", "ServerReady", nil, num(1, 0), 400, ""},
+		{"a ready model", "GET", "/v2/models/tensorrt_llm/ready", "ModelReady", str(1, "tensorrt_llm"), num(1, 1), 200, ""},
+		{
+			"metadata", "GET", "/v2", "ServerMetadata", nil,
+			join(str(1, "triton"), str(2, "2.51.0"), str(3, "statistics"), str(3, "model_repository")),
+			200, `{"name":"triton","version":"2.51.0","extensions":["statistics","model_repository"]}`,
+		},
+		{
+			"the repository index", "POST", "/v2/repository/index", "RepositoryIndex", nil,
+			join(msg(1, str(1, "a"), str(2, "1"), str(3, "READY")), msg(1, str(1, "b"), str(2, "1"), str(3, "UNAVAILABLE"), str(4, "unloaded"))),
+			200, `[{"name":"a","version":"1","state":"READY"},{"name":"b","version":"1","state":"UNAVAILABLE","reason":"unloaded"}]`,
+		},
+		{"an empty repository", "POST", "/v2/repository/index", "RepositoryIndex", nil, nil, 200, `[]`},
+		{"a model's config", "GET", "/v2/models/a%20b/config", "ModelConfig", str(1, "a b"), everyConfig(), 200, everyConfigJSON},
+		{"no config", "GET", "/v2/models/a/config", "ModelConfig", str(1, "a"), nil, 200, `{}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, same(join(c.reply)))
+			code, body, err := ask(t, calling(s.address), c.method, c.path, 0)
+			require.NoError(t, err)
+			require.Equal(t, c.code, code)
+			if c.json == "" {
+				require.Empty(t, body)
+			} else {
+				require.JSONEq(t, c.json, body)
+			}
+			require.Len(t, s.asked(), 1)
+			require.Equal(t, prefix+c.rpc, s.asked()[0].rpc)
+			require.Equal(t, join(c.request), join(s.asked()[0].request))
+		})
+	}
 }
 
-// server is a gRPC server in this process that answers bytes with bytes.
-type server struct {
-	address string
-	grpc    *grpc.Server
-
-	mu    sync.Mutex
-	calls []call
-}
-
-// raw passes messages on as they are.
-type raw struct{}
-
-func (raw) Name() string { return "proto" }
-
-func (raw) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
-
-func (raw) Unmarshal(data []byte, v any) error {
-	*v.(*[]byte) = append([]byte{}, data...)
-	return nil
-}
-
-// serve starts a server whose answers to a method are its bytes or an error.
-func serve(t *testing.T, address string, answer func(ctx context.Context, rpc string, request []byte) ([]byte, error), options ...grpc.ServerOption) *server {
-	t.Helper()
-	return serveCalls(t, address, func(stream grpc.ServerStream, rpc string, request []byte) error {
-		reply, err := answer(stream.Context(), rpc, request)
-		if err != nil {
-			return err
-		}
-		return stream.SendMsg(reply)
-	}, options...)
-}
-
-// serveStreams starts a server that has the metadata of a model, and answers with a
-// stream.
-func serveStreams(t *testing.T, about []byte, answer func(stream grpc.ServerStream) error) *server {
-	t.Helper()
-	return serveCalls(t, "127.0.0.1:0", func(stream grpc.ServerStream, rpc string, _ []byte) error {
-		if rpc == "ModelMetadata" {
-			return stream.SendMsg(about)
-		}
-		return answer(stream)
-	})
-}
-
-// serveCalls starts a server that answers each call with a function.
-func serveCalls(t *testing.T, address string, answer func(stream grpc.ServerStream, rpc string, request []byte) error, options ...grpc.ServerOption) *server {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+// A server that sends frames without end that answer nothing is disconnected.
+func TestAServerThatSendsWithoutEndIsCutOff(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &server{address: listener.Addr().String()}
-	options = append(options, grpc.ForceServerCodec(raw{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-		var request []byte
-		if err := stream.RecvMsg(&request); err != nil {
-			return err
+	sent := make(chan int, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
 		}
-		method, _ := grpc.MethodFromServerStream(stream)
-		md, _ := metadata.FromIncomingContext(stream.Context())
-		s.mu.Lock()
-		s.calls = append(s.calls, call{method, request, md})
-		s.mu.Unlock()
-		return answer(stream, method[len(prefix):], request)
-	}))
-	s.grpc = grpc.NewServer(options...)
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = s.grpc.Serve(listener) })
-	t.Cleanup(func() {
-		s.grpc.Stop()
-		serving.Wait()
-	})
-	return s
-}
-
-// asked returns the calls so far.
-func (s *server) asked() []call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]call{}, s.calls...)
-}
-
-// open opens a connection that the test closes.
-func open(t *testing.T, o kserve.Options) *kserve.Conn {
-	t.Helper()
-	if o.Dial == nil {
-		o.Dial = (&net.Dialer{}).DialContext
-	}
-	o.MaxHeader = 64 << 10
-	conn := kserve.Open(o)
-	t.Cleanup(conn.Close)
-	return conn
-}
-
-// ask sends a request with a deadline.
-func ask(t *testing.T, conn *kserve.Conn, method, path string, limit int64) (int, string, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer conn.Close()
+		const settings, pong = "\x00\x00\x00\x04\x00\x00\x00\x00\x00", "\x00\x00\x08\x06\x01\x00\x00\x00\x0012345678"
+		_, err = io.WriteString(conn, settings)
+		pongs, n := strings.Repeat(pong, 1000), 0
+		for err == nil {
+			n += len(pongs)
+			_, err = io.WriteString(conn, pongs)
+		}
+		sent <- n
+	}()
+	t.Cleanup(func() { _ = listener.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	code, body, err := conn.Do(ctx, method, path, limit)
-	return code, string(body), err
+	_, _, err = calling(listener.Addr().String()).Do(ctx, http.MethodGet, "/v2/health/ready", 1<<20)
+	require.ErrorIs(t, err, kserve.ErrLost)
+	require.Less(t, <-sent, 64<<20)
 }
 
-// The messages of the tests, built by hand.
-
-func str(n protowire.Number, s string) []byte {
-	return protowire.AppendString(protowire.AppendTag(nil, n, protowire.BytesType), s)
-}
-
-func num(n protowire.Number, v int64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), uint64(v))
-}
-
-func msg(n protowire.Number, parts ...[]byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), join(parts...))
-}
-
-func packed(n protowire.Number, vs ...int64) []byte {
-	var body []byte
-	for _, v := range vs {
-		body = protowire.AppendVarint(body, uint64(v))
+func TestRequestsWithoutAMethodAreNotFound(t *testing.T) {
+	s := &kserve.Server{Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("no server may be called")
+	}}
+	for _, path := range []string{"/", "/v1/models", "/v2/models//config", "/v2/models/a/b/config", "/v2/models/%zz/config", "/v2/models/%ff/config", "/metrics"} {
+		code, body, err := ask(t, s, http.MethodGet, path, 0)
+		require.NoError(t, err, path)
+		require.Equal(t, http.StatusNotFound, code, path)
+		require.Contains(t, body, "no gRPC method", path)
 	}
-	return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), body)
 }
 
-func join(parts ...[]byte) []byte {
-	out := []byte{}
-	for _, p := range parts {
-		out = append(out, p...)
+func TestRefusalsHaveTheStatusOfTheHTTPAPI(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		code int
+	}{
+		{"restricted protocol", status.Error(codes.Unavailable, "This protocol is restricted, expecting header 'triton-grpc-protocol-key'"), 403},
+		{"shutting down", status.Error(codes.Unavailable, "GRPC server is shutting down and has stopped accepting new requests."), 503},
+		{"unknown model", status.Error(codes.NotFound, "Request for unknown model: 'x' is not found"), 404},
+		{"no such service", status.Error(codes.Unimplemented, "unknown service"), 404},
+		{"bad request", status.Error(codes.InvalidArgument, "no"), 400},
+		{"no credentials", status.Error(codes.Unauthenticated, "no"), 401},
+		{"wrong credentials", status.Error(codes.PermissionDenied, "no"), 403},
+		{"too many", status.Error(codes.ResourceExhausted, "no"), 429},
+		{"broken", status.Error(codes.Internal, "no"), 500},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, fails(c.err))
+			code, body, err := ask(t, calling(s.address), http.MethodGet, "/v2", 0)
+			require.NoError(t, err)
+			require.Equal(t, c.code, code)
+			require.Contains(t, body, status.Convert(c.err).Message()[:2])
+		})
 	}
-	return out
 }
 
-// same answers every method with the same bytes.
-func same(reply []byte) func(context.Context, string, []byte) ([]byte, error) {
-	return func(context.Context, string, []byte) ([]byte, error) { return reply, nil }
+func TestAnswersOverTheLimitAreRefused(t *testing.T) {
+	s := calling(serve(t, same(str(1, strings.Repeat("x", 2048)))).address)
+	_, _, err := ask(t, s, http.MethodGet, "/v2", 1024)
+	require.ErrorIs(t, err, kserve.ErrTooLarge)
+	code, _, err := ask(t, s, http.MethodGet, "/v2", 4096)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code)
 }
 
-// fails answers every method with an error.
-func fails(err error) func(context.Context, string, []byte) ([]byte, error) {
-	return func(context.Context, string, []byte) ([]byte, error) { return nil, err }
+func TestTheDeadlineBoundsACall(t *testing.T) {
+	s := serve(t, func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, _, err := calling(s.address).Do(ctx, http.MethodGet, "/v2", 0)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-func (c call) String() string { return fmt.Sprintf("%s %x", c.rpc, c.request) }
+func TestAServerWithoutGRPCIsReported(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	_, _, err := ask(t, calling(web.Listener.Addr().String()), http.MethodGet, "/v2", 0)
+	require.ErrorIs(t, err, kserve.ErrNotGRPC)
+}
+
+func TestMetadataIsSentWithEveryCall(t *testing.T) {
+	server := serve(t, same(num(1, 1)))
+	s := calling(server.address)
+	s.UserAgent, s.Metadata = "exporter/1", metadata.Pairs("triton-grpc-protocol-key", "secret")
+	_, _, err := ask(t, s, http.MethodGet, "/v2/health/live", 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"secret"}, server.asked()[0].md.Get("triton-grpc-protocol-key"))
+	require.Contains(t, server.asked()[0].md.Get("user-agent")[0], "exporter/1")
+}

@@ -9,12 +9,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"strings"
-	"sync"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
@@ -32,126 +31,109 @@ const (
 // outputs of text only. As there, it returns when the first part of the answer arrives.
 // The trace of ctx is called for the connection and when the request was sent. The server
 // is told to cancel when ctx ends, and when the body is closed before its end.
-func (c *Conn) Stream(ctx context.Context, path string, body []byte) (code int, contentType string, answer io.ReadCloser, err error) {
-	modelPath, found := strings.CutSuffix(path, streamSuffix)
-	if !found {
-		return http.StatusNotFound, "", errorReader("this request has no gRPC method"), nil
+func (s *Server) Stream(ctx context.Context, path string, body []byte) (code int, contentType string, answer io.ReadCloser, err error) {
+	modelPath, streams := strings.CutSuffix(path, streamSuffix)
+	r, model, found := find(http.MethodGet, modelPath)
+	if !streams || !found {
+		return http.StatusNotFound, "", errorReader(noMethod), nil
 	}
-	code, metadata, err := c.Do(ctx, http.MethodGet, modelPath, maxMessage)
-	if err != nil || code != http.StatusOK {
-		return code, "", io.NopCloser(bytes.NewReader(metadata)), err
-	}
-	name, _ := url.PathUnescape(modelPath[strings.LastIndexByte(modelPath, '/')+1:]) // Do found the model by it.
-	all, err := methods()
+	c, err := s.connect(ctx)
 	if err != nil {
 		return 0, "", nil, err
 	}
-	method := all.ByName(streamRPC)
-	request, err := inferRequest(method.Input(), name, metadata, body)
+	code, contentType, answer, err = c.stream(metadata.NewOutgoingContext(ctx, s.Metadata), r, model, body)
+	if code != http.StatusOK {
+		c.close()
+	}
+	return code, contentType, answer, err
+}
+
+// stream requests the metadata of a model, sends the request that it makes of body, and
+// waits for the first part of its answer.
+func (c *conn) stream(ctx context.Context, r route, model string, body []byte) (code int, contentType string, answer io.ReadCloser, err error) {
+	code, about, err := c.do(ctx, r, model, maxMessage)
+	if err != nil || code != http.StatusOK {
+		return code, "", io.NopCloser(bytes.NewReader(about)), err
+	}
+	request, err := inferRequest(model, about, body)
 	if err != nil {
 		return http.StatusBadRequest, "", errorReader(err.Error()), nil
 	}
-	return c.follow(ctx, method, request)
-}
-
-// errorReader returns a body with an error.
-func errorReader(text string) io.ReadCloser {
-	return io.NopCloser(bytes.NewReader(errorBody(text)))
-}
-
-// inferRequest builds a request to a model, given the metadata of the model and the values
-// of its inputs by name.
-func inferRequest(desc protoreflect.MessageDescriptor, model string, metadata, body []byte) (*dynamicpb.Message, error) {
-	var about struct {
-		Inputs []tensor `json:"inputs"`
-	}
-	values := make(map[string]json.RawMessage)
-	if err := errors.Join(json.Unmarshal(metadata, &about), json.Unmarshal(body, &values)); err != nil {
-		return nil, fmt.Errorf("the request cannot be read: %w", err)
-	}
-	m := dynamicpb.NewMessage(desc)
-	fields := desc.Fields()
-	m.Set(fields.ByName("model_name"), protoreflect.ValueOfString(model))
-	inputs, contents := m.Mutable(fields.ByName("inputs")).List(), m.Mutable(fields.ByName("raw_input_contents")).List()
-	for i := range about.Inputs {
-		t := &about.Inputs[i]
-		value, ok := values[t.Name]
-		if !ok {
-			continue
-		}
-		raw, err := t.encode(value)
-		if err != nil {
-			return nil, err
-		}
-		input := inputs.NewElement().Message()
-		names := input.Descriptor().Fields()
-		input.Set(names.ByName("name"), protoreflect.ValueOfString(t.Name))
-		input.Set(names.ByName("datatype"), protoreflect.ValueOfString(t.Datatype))
-		shape := input.Mutable(names.ByName("shape")).List()
-		for range t.Shape {
-			shape.Append(protoreflect.ValueOfInt64(1)) // The tensor has one element.
-		}
-		inputs.Append(protoreflect.ValueOfMessage(input))
-		contents.Append(protoreflect.ValueOfBytes(raw))
-		delete(values, t.Name)
-	}
-	for name := range values {
-		return nil, fmt.Errorf("model %s has no input %s", model, name)
-	}
-	return m, nil
-}
-
-// follow sends a request and waits for the first part of its answer.
-func (c *Conn) follow(ctx context.Context, method protoreflect.MethodDescriptor, request *dynamicpb.Message) (code int, contentType string, answer io.ReadCloser, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	s := &stream{conn: c, reply: method.Output(), cancel: cancel, ctxErr: ctx.Err, finish: func() {}}
-	if err = s.open(ctx, request); err == nil {
+	s := &stream{conn: c, ctx: ctx}
+	if err = s.send(request); err == nil {
 		err = s.receive()
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		return http.StatusOK, "text/event-stream; charset=utf-8", s, nil
 	}
-	_ = s.Close()
 	if code, text, ok := refusal(err); ok {
 		return code, "", errorReader(text), nil
 	}
 	return 0, "", nil, err
 }
 
+func errorReader(text string) io.ReadCloser {
+	return io.NopCloser(bytes.NewReader(errorBody(text)))
+}
+
+// inferRequest builds a request to a model, given the metadata of the model and the values
+// of its inputs by name.
+func inferRequest(model string, about, body []byte) (*dynamicpb.Message, error) {
+	var described, request struct {
+		Model  string   `json:"model_name"`
+		Inputs []tensor `json:"inputs"`
+		Raw    [][]byte `json:"raw_input_contents"`
+	}
+	values := make(map[string]json.RawMessage)
+	if err := errors.Join(json.Unmarshal(about, &described), json.Unmarshal(body, &values)); err != nil {
+		return nil, fmt.Errorf("the request cannot be read: %w", err)
+	}
+	request.Model = model
+	for _, input := range described.Inputs {
+		value, ok := values[input.Name]
+		if !ok {
+			continue
+		}
+		raw, err := input.encode(value)
+		if err != nil {
+			return nil, err
+		}
+		for i := range input.Shape {
+			input.Shape[i] = 1 // The tensor has one element.
+		}
+		request.Inputs, request.Raw = append(request.Inputs, input), append(request.Raw, raw)
+		delete(values, input.Name)
+	}
+	for name := range values {
+		return nil, fmt.Errorf("model %s has no input %s", model, name)
+	}
+	m := dynamicpb.NewMessage(method(streamRPC).Input())
+	text, _ := json.Marshal(request) // Texts and numbers never fail.
+	return m, protojson.Unmarshal(text, m)
+}
+
 // stream is the body of an answer that comes in parts. It belongs to one goroutine.
 type stream struct {
-	conn   *Conn
-	client *grpc.ClientConn
-	grpc   grpc.ClientStream
-	reply  protoreflect.MessageDescriptor
-	cancel context.CancelFunc
-	// ctxErr returns why the caller's context ended, nil before.
-	ctxErr func() error
-	// finish ends the use of the connection.
-	finish func()
+	conn *conn
+	grpc grpc.ClientStream
+	ctx  context.Context //nolint:containedctx // It is the life of the stream.
 	// unread are events that were received and not read yet, err is why no more come.
 	unread []byte
 	err    error
 }
 
-// open sends the request, the only one of its stream.
-func (s *stream) open(ctx context.Context, request *dynamicpb.Message) (err error) {
-	if ctx, s.client, err = s.conn.begin(ctx); err != nil {
-		return err
-	}
-	s.finish = sync.OnceFunc(s.conn.finish)
-	s.conn.allow(maxMessage)
-	s.grpc, err = s.client.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
+func (s *stream) send(request *dynamicpb.Message) (err error) {
+	s.grpc, err = s.conn.client.NewStream(s.ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
 		rpcPath(streamRPC), grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
-		return s.explain(err)
+		return explain(s.ctx, streamRPC, err)
 	}
-	trace := httptrace.ContextClientTrace(ctx)
+	trace := httptrace.ContextClientTrace(s.ctx)
 	if trace != nil && trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{})
 	}
 	if err = errors.Join(s.grpc.SendMsg(request), s.grpc.CloseSend()); err != nil && !errors.Is(err, io.EOF) {
-		return s.explain(err)
+		return explain(s.ctx, streamRPC, err)
 	}
 	// After io.EOF the answer holds the reason.
 	if trace != nil && trace.WroteRequest != nil {
@@ -160,24 +142,16 @@ func (s *stream) open(ctx context.Context, request *dynamicpb.Message) (err erro
 	return nil
 }
 
-// explain returns the cause of a failure.
-func (s *stream) explain(err error) error {
-	if ended := s.ctxErr(); ended != nil {
-		return ended
-	}
-	return s.conn.explain(s.client, streamRPC, err)
-}
-
 // receive waits for the next event; the end of the answer is [io.EOF].
 func (s *stream) receive() error {
 	for len(s.unread) == 0 && s.err == nil {
 		s.conn.allow(maxMessage)
-		m := dynamicpb.NewMessage(s.reply)
+		m := dynamicpb.NewMessage(method(streamRPC).Output())
 		switch err := s.grpc.RecvMsg(m); {
 		case errors.Is(err, io.EOF):
 			s.err = err
 		case err != nil:
-			s.err = s.explain(err)
+			s.err = explain(s.ctx, streamRPC, err)
 		default:
 			if s.unread, err = encodeEvent(m); err != nil {
 				s.err = fmt.Errorf("%s: %w", streamRPC, err)
@@ -202,73 +176,74 @@ func (s *stream) Read(into []byte) (n int, err error) {
 
 // Close implements io.Closer. It cancels the request at the server.
 func (s *stream) Close() error {
-	s.cancel()
-	s.finish()
+	s.conn.close()
 	return nil
 }
 
+// part is a part of an answer.
+type part struct {
+	Error    string `json:"error_message"`
+	Response struct {
+		Model   string `json:"model_name"`
+		Version string `json:"model_version"`
+		Outputs []struct {
+			Name     string `json:"name"`
+			Datatype string `json:"datatype"`
+			Contents struct {
+				Texts [][]byte `json:"bytes_contents"`
+			} `json:"contents"`
+		} `json:"outputs"`
+		Raw [][]byte `json:"raw_output_contents"`
+	} `json:"infer_response"`
+}
+
 // encodeEvent returns a part of an answer as an event; nothing for one without outputs,
-// which only marks the end of the answer.
+// which only marks the end of the answer. The texts of an output are in it or in the raw
+// contents next to it, and a list where there are several.
 func encodeEvent(m *dynamicpb.Message) ([]byte, error) {
-	if err := checkTypes(m); err != nil {
+	var p part
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil {
 		return nil, err
 	}
-	fields := m.Descriptor().Fields()
-	if text := m.Get(fields.ByName("error_message")).String(); text != "" {
-		return event(errorBody(text)), nil
+	if p.Error != "" {
+		return event(errorBody(p.Error)), nil
 	}
-	response := m.Get(fields.ByName("infer_response")).Message()
-	data, err := outputs(response)
-	if err != nil || len(data) == 0 {
-		return nil, err
+	data := make(map[string]any)
+	for i, output := range p.Response.Outputs {
+		if output.Datatype != "BYTES" {
+			continue
+		}
+		texts := output.Contents.Texts
+		if i < len(p.Response.Raw) {
+			var ok bool
+			if texts, ok = decodeTexts(p.Response.Raw[i]); !ok {
+				return nil, fmt.Errorf("%w: output %d is truncated", errReply, i)
+			}
+		}
+		data[output.Name] = shown(texts)
 	}
-	names := response.Descriptor().Fields()
-	for _, name := range []protoreflect.Name{"model_name", "model_version"} {
-		data[string(name)] = response.Get(names.ByName(name)).String()
+	if len(data) == 0 {
+		return nil, nil
 	}
-	text, err := json.Marshal(data)
+	data["model_name"], data["model_version"] = p.Response.Model, p.Response.Version
+	text, err = json.Marshal(data)
 	return event(text), err
 }
 
-// event returns a server-sent event.
+// shown returns one text, or a list of several.
+func shown(texts [][]byte) any {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = string(text)
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return all
+}
+
 func event(text []byte) []byte { return fmt.Appendf(nil, "data: %s\n\n", text) }
-
-// outputs returns the texts of a response by name, a list where there are several.
-func outputs(response protoreflect.Message) (map[string]any, error) {
-	if err := checkTypes(response); err != nil {
-		return nil, err
-	}
-	fields := response.Descriptor().Fields()
-	all, raws := response.Get(fields.ByName("outputs")).List(), response.Get(fields.ByName("raw_output_contents")).List()
-	data := make(map[string]any)
-	for i := range all.Len() {
-		output := all.Get(i).Message()
-		names := output.Descriptor().Fields()
-		if output.Get(names.ByName("datatype")).String() != "BYTES" {
-			continue
-		}
-		elements, ok := outputTexts(output, raws, i)
-		if !ok {
-			return nil, fmt.Errorf("%w: output %d is truncated", errReply, i)
-		}
-		name := output.Get(names.ByName("name")).String()
-		if data[name] = elements; len(elements) == 1 {
-			data[name] = elements[0]
-		}
-	}
-	return data, nil
-}
-
-// outputTexts returns the texts of an output, which are in it or in the raw contents next
-// to it.
-func outputTexts(output protoreflect.Message, raws protoreflect.List, i int) (texts []string, ok bool) {
-	if i < raws.Len() {
-		return decodeTexts(raws.Get(i).Bytes())
-	}
-	contents := output.Get(output.Descriptor().Fields().ByName("contents")).Message()
-	list := contents.Get(contents.Descriptor().Fields().ByName("bytes_contents")).List()
-	for n := range list.Len() {
-		texts = append(texts, string(list.Get(n).Bytes()))
-	}
-	return texts, true
-}

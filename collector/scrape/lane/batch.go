@@ -9,7 +9,7 @@ const (
 	// Timeout is how long a batch waits for its answers.
 	Timeout = 200 * time.Millisecond
 	// pause is how long a batch sleeps between two looks at the sockets, briefPause while
-	// a request is partly sent or an answer partly received.
+	// a request or an answer is incomplete.
 	pause      = 10 * time.Millisecond
 	briefPause = time.Millisecond
 )
@@ -25,7 +25,6 @@ type Batch struct {
 	buffers  [][]byte
 	poller   poller
 	inbox    inbox
-	timer    *time.Timer
 }
 
 // Answer is an answer that a lane accepts.
@@ -39,8 +38,7 @@ type Answer struct {
 }
 
 // Add puts the request of a lane into the batch. It reports false when the lane cannot be
-// used now. Otherwise Run calls done once, not ok when there is no answer and the request
-// has to be sent in another way.
+// used now. Otherwise Run calls done once, not ok when there is no answer.
 func (b *Batch) Add(l *Lane, done func(answer Answer, ok bool)) bool {
 	fd, fresh, ok := l.acquire()
 	if ok {
@@ -58,7 +56,7 @@ func (b *Batch) Run() {
 	for start := time.Now(); len(b.pending) > 0; {
 		remaining := timeout - time.Since(start)
 		if remaining > 0 {
-			b.sleep(min(remaining, b.pause()))
+			<-time.After(min(remaining, b.pause()))
 		}
 		b.receive(remaining <= 0)
 	}
@@ -66,7 +64,6 @@ func (b *Batch) Run() {
 	b.requests = b.requests[:0]
 }
 
-// pause returns how long the batch sleeps before its next look.
 func (b *Batch) pause() time.Duration {
 	for _, r := range b.pending {
 		if len(r.unsent) > 0 || len(r.buf) > 0 {
@@ -74,15 +71,6 @@ func (b *Batch) pause() time.Duration {
 		}
 	}
 	return pause
-}
-
-func (b *Batch) sleep(d time.Duration) {
-	if b.timer == nil {
-		b.timer = time.NewTimer(d)
-	} else {
-		b.timer.Reset(d)
-	}
-	<-b.timer.C
 }
 
 // send sends the requests. Connections on which something happened since the previous
@@ -135,11 +123,10 @@ func (b *Batch) receive(last bool) {
 	b.pending = pending
 }
 
-// complete passes on an answer.
 func (b *Batch) complete(r *request, now time.Time) {
-	d := r.duration(now)
+	d := durationOf(now.Sub(r.start), r.start.UnixNano(), r.received, now.UnixNano())
 	answer := Answer{
-		Body: r.buf[r.head.size : r.head.size+r.head.length], ContentType: r.lane.intern(r.head.contentType),
+		Body: r.buf[r.head.size : r.head.size+r.head.length], ContentType: r.head.contentType,
 		Duration: d, Received: r.start.Add(d),
 	}
 	r.lane.release(!r.head.closes)
@@ -147,7 +134,6 @@ func (b *Batch) complete(r *request, now time.Time) {
 	b.buffers = append(b.buffers, r.buf[:0])
 }
 
-// fail reports that there is no answer.
 func (b *Batch) fail(r *request, rest time.Duration) {
 	if r.buf != nil {
 		b.buffers = append(b.buffers, r.buf[:0])
@@ -156,7 +142,6 @@ func (b *Batch) fail(r *request, rest time.Duration) {
 	r.done(Answer{}, false)
 }
 
-// buffer returns memory for an answer.
 func (b *Batch) buffer() []byte {
 	last := len(b.buffers) - 1
 	if last < 0 {

@@ -33,7 +33,6 @@ func serving(t *testing.T, handle http.HandlerFunc) *Lane {
 
 // A batch sleeps between two looks, which does not count in the duration of an answer.
 func TestAPauseMakesNoAnswerLonger(t *testing.T) {
-	t.Parallel()
 	var said atomic.Pointer[time.Time]
 	l := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		now := time.Now()
@@ -57,7 +56,6 @@ func TestAPauseMakesNoAnswerLonger(t *testing.T) {
 }
 
 func TestDurationOfAnAnswer(t *testing.T) {
-	t.Parallel()
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name string

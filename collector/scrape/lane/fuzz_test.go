@@ -3,10 +3,9 @@
 package lane
 
 import (
-	"context"
+	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -42,45 +41,9 @@ func over(fd int) *Lane {
 	}, fd: fd}
 }
 
-// recorded is a connection that answers with fixed bytes after the request.
-type recorded struct {
-	net.Conn
-
-	asked sync.Once
-	ready chan struct{}
-	text  *strings.Reader
-}
-
-// Write implements net.Conn.
-func (r *recorded) Write(p []byte) (int, error) {
-	r.asked.Do(func() { close(r.ready) })
-	return len(p), nil
-}
-
-// Read implements net.Conn.
-func (r *recorded) Read(p []byte) (int, error) {
-	<-r.ready
-	return r.text.Read(p)
-}
-
-// Close and the others implement net.Conn.
-func (r *recorded) Close() error                   { r.asked.Do(func() { close(r.ready) }); return nil }
-func (*recorded) SetDeadline(time.Time) error      { return nil }
-func (*recorded) SetReadDeadline(time.Time) error  { return nil }
-func (*recorded) SetWriteDeadline(time.Time) error { return nil }
-
 // asNetHTTP reads the bytes of an answer with net/http.
-func asNetHTTP(t *testing.T, text string) (body, contentType string, err error) {
-	t.Helper()
-	transport := &http.Transport{
-		DisableCompression: true, DisableKeepAlives: true,
-		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return &recorded{ready: make(chan struct{}), text: strings.NewReader(text)}, nil
-		},
-	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a/metrics", http.NoBody)
-	require.NoError(t, err)
-	resp, err := transport.RoundTrip(req)
+func asNetHTTP(text string) (body, contentType string, err error) {
+	resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(text)), nil)
 	if err != nil {
 		return "", "", err
 	}
@@ -106,15 +69,10 @@ func waitReadable(fd int) {
 // another way is never accepted. Cut is where the answer is split in two parts.
 func FuzzLane(f *testing.F) {
 	for _, text := range []string{
-		answer("200 OK", "Content-Type: text/plain\r\n", page),
-		answer("200 OK", "Connection: close\r\n", page), answer("200 OK", "Connection: keep-alive\r\n", ""),
-		answer("200 OK", "", page) + "a 1\n", answer("200 OK", "Content-Length: 3\r\n", page),
-		"HTTP/1.1 100 Continue\r\n\r\n" + answer("200 OK", "", page),
+		answer("200 OK", "Content-Type: text/plain\r\n", page), answer("200 OK", "Connection: close\r\n", page),
+		answer("200 OK", "", page) + "a 1\n", "HTTP/1.1 200\r\nContent-Length:\t2 \r\n\r\na\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
-		answer("200 OK", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n"),
-		"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + page, "HTTP/1.1 200 OK\r\n\r\n" + page,
-		"HTTP/1.1 200\r\nContent-Length:\t2 \r\n\r\na\n", "HTTP/1.1 2000 OK\r\nContent-Length: 2\r\n\r\na\n",
-		answer("204 No Content", "", ""), answer("200 OK", "A: b\r\n c\r\n", page), answer("200 OK", "Content-Type: a\r\nContent-Type: b\r\n", page),
+		"HTTP/1.1 100 Continue\r\n\r\n" + answer("200 OK", "A: b\r\n c\r\n", page),
 	} {
 		f.Add(text, 20)
 	}
@@ -154,7 +112,7 @@ func FuzzLane(f *testing.F) {
 			require.Negative(t, l.fd, "what was not accepted is closed")
 			return
 		}
-		body, contentType, err := asNetHTTP(t, text)
+		body, contentType, err := asNetHTTP(text)
 		require.NoError(t, err)
 		require.Equal(t, contentType, got.ContentType)
 		require.Equal(t, body, string(got.Body))

@@ -16,7 +16,7 @@ const (
 type head struct {
 	// size is the length of the head, length that of the body.
 	size, length int
-	contentType  []byte
+	contentType  string
 	// closes is true when the server closes the connection after the answer.
 	closes bool
 }
@@ -86,10 +86,10 @@ func (h *head) field(line []byte) bool {
 		h.length = int(length)
 		return err == nil
 	case bytes.EqualFold(name, []byte("content-type")):
-		if h.contentType != nil || len(value) == 0 {
+		if h.contentType != "" || len(value) == 0 {
 			return false
 		}
-		h.contentType = value
+		h.contentType = string(value)
 	case bytes.EqualFold(name, []byte("connection")):
 		if h.closes = bytes.EqualFold(value, []byte("close")); !h.closes && !bytes.EqualFold(value, []byte("keep-alive")) {
 			return false

@@ -10,9 +10,8 @@ const (
 	// restRefused is how long a lane rests after an answer that it does not accept:
 	// servers that compress their pages always do so.
 	restRefused = 5 * time.Minute
-	// restLate is how long it rests after the second late answer in a row: the server may
-	// be as slow the next time, and would get each request twice. A single late answer is
-	// ignored, because the exporter's machine may be busy.
+	// restLate is how long it rests after the second late answer in a row. A single one
+	// is ignored, because the exporter's machine may be busy.
 	restLate = time.Minute
 )
 
@@ -40,14 +39,10 @@ type Connections interface {
 	Remove(holder IdleCloser)
 }
 
-// IdleCloser is a holder of connections that may be idle.
-type IdleCloser interface {
-	// CloseIdle closes the connections that no request uses.
-	CloseIdle()
-}
+// IdleCloser closes its connections that no request uses.
+type IdleCloser interface{ CloseIdle() }
 
-// Lane repeats one request to one address; see the package. It is safe for concurrent
-// use.
+// Lane repeats one request to one address. It is safe for concurrent use.
 type Lane struct {
 	opts Options
 
@@ -55,11 +50,9 @@ type Lane struct {
 	// fd is the connection, -1 for none.
 	fd           int
 	busy, closed bool
-	// restUntil is when the lane can be used again; late is true after a late answer.
+	// restUntil is when the lane can be used again, late is true after a late answer.
 	restUntil time.Time
 	late      bool
-	// contentType is that of the previous answer.
-	contentType string
 }
 
 // New returns a lane; nil where the operating system is not supported. The caller closes
@@ -89,7 +82,6 @@ func (l *Lane) CloseIdle() {
 	l.drop()
 }
 
-// drop closes the connection unless it is in use or there is none.
 func (l *Lane) drop() {
 	if l.busy || l.fd < 0 {
 		return
@@ -104,7 +96,7 @@ func (l *Lane) drop() {
 func (l *Lane) acquire() (fd int, fresh, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.busy || l.closed || !l.restUntil.IsZero() && time.Now().Before(l.restUntil) {
+	if l.busy || l.closed || time.Now().Before(l.restUntil) {
 		return -1, false, false
 	}
 	if fresh = l.fd < 0; fresh {
@@ -115,11 +107,11 @@ func (l *Lane) acquire() (fd int, fresh, ok bool) {
 			return -1, false, false
 		}
 	}
+
 	l.busy = true
 	return l.fd, fresh, true
 }
 
-// dial opens the connection that was taken; -1 when that fails.
 func (l *Lane) dial() int {
 	fd, err := connect(l.opts.Address)
 	if err != nil {
@@ -161,13 +153,4 @@ func (l *Lane) fail(rest time.Duration) {
 	if rest > 0 {
 		l.restUntil = time.Now().Add(rest)
 	}
-}
-
-// intern returns the content type as text, that of the previous answer where they are
-// equal.
-func (l *Lane) intern(contentType []byte) string {
-	if string(contentType) != l.contentType {
-		l.contentType = string(contentType)
-	}
-	return l.contentType
 }

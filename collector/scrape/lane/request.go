@@ -1,6 +1,9 @@
 package lane
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // request is one request under way.
 type request struct {
@@ -17,17 +20,13 @@ type request struct {
 	done     func(Answer, bool)
 }
 
-// minGrowth is the least by which the buffer of an answer grows.
-const minGrowth = 4 << 10
-
-// maxClockDrift is how far the wall clock and the monotonic clock may diverge during one
-// request without the former having been set.
-const maxClockDrift = time.Millisecond
-
-// duration returns the time from the request to the last byte of its answer.
-func (r *request) duration(now time.Time) time.Duration {
-	return durationOf(now.Sub(r.start), r.start.UnixNano(), r.received, now.UnixNano())
-}
+const (
+	// minGrowth is the least by which the buffer of an answer grows.
+	minGrowth = 4 << 10
+	// maxClockDrift is how far wall clock and monotonic clock may diverge during one
+	// request without the former having been set.
+	maxClockDrift = time.Millisecond
+)
 
 // durationOf returns the time until an answer was received, as noted by the kernel, or
 // elapsed, the time until it was read, where the note is missing or implausible. Elapsed is
@@ -40,7 +39,6 @@ func durationOf(elapsed time.Duration, start, received, now int64) time.Duration
 	return noted
 }
 
-// proceed writes and reads as much as possible without waiting.
 func (r *request) proceed(b *Batch) verdict {
 	if len(r.unsent) > 0 && !r.send() {
 		return unusual
@@ -64,7 +62,6 @@ func (r *request) proceed(b *Batch) verdict {
 	}
 }
 
-// judge returns the verdict on what was received so far.
 func (r *request) judge() verdict {
 	if r.head.size == 0 {
 		h, v := readHead(r.buf)
@@ -107,10 +104,5 @@ func (r *request) grow(b *Batch) {
 	if len(r.buf) < cap(r.buf) {
 		return
 	}
-	larger := make([]byte, len(r.buf), max(len(r.buf)+minGrowth, r.head.size+r.head.length+1))
-	copy(larger, r.buf)
-	r.buf = larger
-	if r.head.size > 0 {
-		r.head, _ = readHead(r.buf) // The content type is a part of the buffer.
-	}
+	r.buf = slices.Grow(r.buf, max(minGrowth, r.head.size+r.head.length+1-len(r.buf)))
 }

@@ -49,29 +49,31 @@ type inbox struct {
 
 // receive reads what arrived; blocked is true when nothing is there yet. Received is when
 // the last of it arrived, as noted by the kernel in nanoseconds of the wall clock; 0 where
-// that is not known. Into must not be empty.
+// that is not known. A connected socket fills no address.
 func (b *inbox) receive(fd int, into []byte) (n int, received int64, blocked bool, err error) {
 	b.into.Base = unsafe.SliceData(into)
 	b.into.SetLen(len(into))
-	n, blocked, err = retry(func() (int, error) { return b.recvmsg(fd) })
+	b.message = unix.Msghdr{Iov: &b.into, Control: &b.control[0]}
+	b.message.SetIovlen(1)
+	b.message.SetControllen(len(b.control))
+	size, _, failed := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.message)), 0)
 	b.into.Base = nil
-	if blocked || err != nil {
+	if n, blocked, err = result(size, failed); blocked || err != nil {
 		return n, 0, blocked, err
 	}
 	return n, timestampOf(b.control[:b.message.Controllen]), false, nil
 }
 
-// recvmsg is unix.RecvmsgBuffers, raw and without memory for an address, which a connected
-// socket does not fill.
-func (b *inbox) recvmsg(fd int) (int, error) {
-	b.message = unix.Msghdr{Iov: &b.into, Control: &b.control[0]}
-	b.message.SetIovlen(1)
-	b.message.SetControllen(len(b.control))
-	n, _, failed := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.message)), 0)
-	if failed != 0 {
-		return 0, failed
+// result returns the result of a system call that does not wait; one that a signal
+// interrupts is made again with the next look.
+func result(n uintptr, failed unix.Errno) (size int, blocked bool, err error) {
+	if failed == unix.EAGAIN || failed == unix.EINTR {
+		return 0, true, nil
 	}
-	return int(n), nil
+	if failed != 0 {
+		return 0, false, failed
+	}
+	return int(n), false, nil
 }
 
 // timestampOf returns when something was received, in nanoseconds since 1970; 0 where that
@@ -94,30 +96,8 @@ func timestampOf(control []byte) int64 {
 
 // transmit writes as much as possible; blocked is true when that is nothing yet.
 func transmit(fd int, text []byte) (n int, blocked bool, err error) {
-	return retry(func() (int, error) { return write(fd, text) })
-}
-
-// write is unix.Write, raw.
-func write(fd int, text []byte) (int, error) {
-	n, _, failed := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(text))), uintptr(len(text)))
-	if failed != 0 {
-		return 0, failed
-	}
-	return int(n), nil
-}
-
-// retry repeats a system call that a signal interrupts.
-func retry(do func() (int, error)) (n int, blocked bool, err error) {
-	for {
-		switch n, err = do(); {
-		case err == nil:
-			return n, false, nil
-		case errors.Is(err, unix.EAGAIN):
-			return 0, true, nil
-		case !errors.Is(err, unix.EINTR):
-			return 0, false, err
-		}
-	}
+	size, _, failed := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(text))), uintptr(len(text)))
+	return result(size, failed)
 }
 
 // poller is memory for the arguments and results of ppoll.
