@@ -1,6 +1,7 @@
 package kserve_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -111,11 +112,9 @@ func TestInputsAreWrittenInTheirTypes(t *testing.T) {
 	require.Equal(t, prefix+"ModelMetadata", calls[0].rpc)
 	require.Equal(t, str(1, "llm"), calls[0].request)
 	require.Equal(t, prefix+"ModelStreamInfer", calls[1].rpc)
-	raw := [][]byte{
-		{2, 0, 0, 0, 'h', 'i'}, {1}, {0xff}, {0xff}, {0xfe, 0xff}, {0xff, 0xff}, {0xfd, 0xff, 0xff, 0xff}, {0xff, 0xff, 0xff, 0xff},
-		{0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, {5, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0x3f}, {0, 0, 0, 0, 0, 0, 0xe0, 0xbf},
-	}
-	require.Equal(t, raw, fields(calls[1].request, 7))
+	require.Equal(t, "\x02\x00\x00\x00hi|\x01|\xff|\xff|\xfe\xff|\xff\xff|\xfd\xff\xff\xff|\xff\xff\xff\xff|\xfc\xff\xff\xff\xff\xff\xff\xff|"+
+		"\x05\x00\x00\x00\x00\x00\x00\x00|\x00\x00\x00\x3f|\x00\x00\x00\x00\x00\x00\xe0\xbf",
+		string(bytes.Join(fields(calls[1].request, 7), []byte("|"))))
 	require.Equal(t, [][]byte{[]byte("llm")}, fields(calls[1].request, 1))
 	inputs := fields(calls[1].request, 5)
 	require.Len(t, inputs, 12)
