@@ -54,7 +54,7 @@ func TestTheExporterReadsTheMetricsModule(t *testing.T) {
 	require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 1.0, "the server's own times say milliseconds")
 
 	began := time.Now()
-	stop := repeat(t, 300*time.Millisecond, func(ctx context.Context) { _, _ = s.send(ctx, ask(5, 5, true, "!boom")) })
+	stop := repeat(t, 300*time.Millisecond, func(context.Context) { s.begin(t, ask(5, 5, true, "!boom")).wait() }) //nolint:contextcheck // A client that leaves may crash Triton.
 	becomes("failing")
 	ready.turns(t, http.StatusServiceUnavailable, "every request fails", began)
 	live.turns(t, http.StatusServiceUnavailable, "every request fails", began)
