@@ -10,6 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // Catalogue returns all families about servers: those derived from pages, those made from
@@ -41,11 +42,6 @@ type family struct {
 // no labels.
 type adder func(v float64, pairs ...string)
 
-// hashDigits is how much of a hash is in a label; /targets has the whole.
-const hashDigits = 12
-
-// families are made once for all replicas.
-//
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var families = sync.OnceValue(func() []family {
 	about := derive.ReplicaFamily
@@ -66,7 +62,7 @@ var families = sync.OnceValue(func() []family {
 			"1 with the first 12 digits of the SHA-256 of the model's config, without instance names, GPUs, host policies, metric tags and parameters that name devices or processes.",
 			"GET /v2/models/{model}/config as canonical JSON", engine.AnswersConfig), eachConfig(func(m *target.Model, add adder) {
 			if m.ConfigHash != "" {
-				add(1, "sha256", m.ConfigHash[:hashDigits])
+				add(1, "sha256", m.ConfigHash[:12]) // /targets has all of it.
 			}
 		})},
 		{about("engine_build_info", derive.OfReplica, []string{"version"},
@@ -91,7 +87,6 @@ var families = sync.OnceValue(func() []family {
 	}
 })
 
-// checksOf returns the series of a list of checks.
 func checksOf(name string) func(*Findings, adder) {
 	return func(f *Findings, add adder) {
 		list := Lists()[slices.IndexFunc(Lists(), func(l List) bool { return l.Name == name })]
@@ -106,14 +101,17 @@ func checksOf(name string) func(*Findings, adder) {
 func (f *Findings) modelsReady(add adder) {
 	seen := make(map[[2]string]bool)
 	for _, m := range f.Health.Models[:min(len(f.Health.Models), maxModels)] {
-		if row := [2]string{m.Name, m.Version}; !seen[row] {
+		row, id := [2]string{m.Name, m.Version}, relabel.Unknown
+		if f.Topology != nil {
+			id = f.Topology.ModelID(m.Name)
+		}
+		if !seen[row] {
 			seen[row] = true
-			add(flag(m.State == engine.ModelReady), "model", m.Name, "version", m.Version, "model_id", f.modelID(m.Name))
+			add(flag(m.State == engine.ModelReady), "model", m.Name, "version", m.Version, "model_id", id)
 		}
 	}
 }
 
-// eachModel returns series of every known version of a model.
 func eachModel(series func(m *target.Model, add adder)) func(*Findings, adder) {
 	return func(f *Findings, add adder) {
 		for i := range f.Models {
@@ -169,8 +167,6 @@ type moment struct {
 	value func(now *Situation) (float64, bool)
 }
 
-// moments are made once for all replicas.
-//
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var moments = sync.OnceValue(func() []moment {
 	return []moment{
@@ -243,7 +239,6 @@ func replicaMoment(name string, grade derive.Grade, help, formula string, value 
 	return m
 }
 
-// healthMoment returns a gauge of what the API reports about the server's health.
 func healthMoment(name, help, formula string, answer engine.Signal, value func(*api.Health) (float64, bool)) moment {
 	return replicaMoment(name, derive.Exact, help, formula, func(now *Situation) (float64, bool) {
 		if now.Answers.Health == nil {

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -83,9 +84,4 @@ func (f *Findings) Unobservable() string {
 
 // BuildVersion returns the version that built the TensorRT engine, from its folder, or
 // an empty string.
-func (f *Findings) BuildVersion() string {
-	if f == nil || f.Facts == nil {
-		return ""
-	}
-	return f.Facts.BuildVersion
-}
+func (f *Findings) BuildVersion() string { return cmp.Or(f.Facts, &engine.Facts{}).BuildVersion }

@@ -52,7 +52,6 @@ func determinism(f *Findings) []target.Check {
 	return engine.Determinism(f.Engine, f.Facts, f.Page, f.Declared)
 }
 
-// cureVersion is what to do if the stock image has no known TensorRT-LLM.
 const cureVersion = "trtllm_version in the pool, or an image of your own with the metrics module of deploy/triton/llmapi, which reports it; Dynamo and trtllm-serve are NVIDIA's other ways to serve TensorRT-LLM"
 
 // unanswered returns the questions that the server did not answer, and which

@@ -105,14 +105,6 @@ func (f *Findings) series(add func(family string, v float64, pairs []labels.Labe
 	}
 }
 
-// modelID returns the public id of one of the server's models.
-func (f *Findings) modelID(name string) string {
-	if f.Topology == nil {
-		return relabel.Unknown
-	}
-	return f.Topology.ModelID(name)
-}
-
 // text formats a value that may be nil as a label, which is empty then.
 func text[T any](v *T) string {
 	if v == nil {

@@ -9,19 +9,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// The facts in which the replicas of a pool should be alike.
-const (
-	skewEngineVersion = "engine_version"
-	skewTRTLLMVersion = "trtllm_version"
-	skewConfigHash    = "config_hash"
-	skewBlockTokens   = "kv_block_tokens"
-	skewBuckets       = "histogram_buckets"
-	skewGPU           = "gpu"
-)
-
 // SkewFacts lists the facts in which replicas of a pool should be alike.
 func SkewFacts() []string {
-	return []string{skewEngineVersion, skewTRTLLMVersion, skewConfigHash, skewBlockTokens, skewBuckets, skewGPU}
+	return []string{"engine_version", "trtllm_version", "config_hash", "kv_block_tokens", "histogram_buckets", "gpu"}
 }
 
 // distinct holds the distinct values of items.
@@ -51,19 +41,19 @@ func (f *Findings) Skew() target.SkewFacts {
 		}
 		facts[fact][strings.TrimSpace(string(f.Engine.Kind())+" "+item)] = value
 	}
-	set(skewEngineVersion, "", f.EngineVersion)
-	set(skewTRTLLMVersion, "", f.TRTLLMVersion)
+	set("engine_version", "", f.EngineVersion)
+	set("trtllm_version", "", f.TRTLLMVersion)
 	for i := range f.Models {
-		set(skewConfigHash, f.Models[i].Name, f.Models[i].ConfigHash)
+		set("config_hash", f.Models[i].Name, f.Models[i].ConfigHash)
 	}
 	if n, ok := f.Page.Value(engine.KVBlockTokens); ok {
-		set(skewBlockTokens, "", strconv.FormatFloat(n, 'f', -1, 64))
+		set("kv_block_tokens", "", strconv.FormatFloat(n, 'f', -1, 64))
 	}
 	for family, bounds := range f.Page.Buckets() {
-		set(skewBuckets, family, bounds)
+		set("histogram_buckets", family, bounds)
 	}
 	if gpu, ok := f.Page.GPU(); ok {
-		set(skewGPU, "", gpu)
+		set("gpu", "", gpu)
 	}
 	return facts
 }

@@ -89,8 +89,8 @@ func consequenceOf(s State) consequence {
 
 // Evidence is what is known of a replica at one moment.
 type Evidence struct {
-	// Silent is true for a rank that is declared to bind no port. Companion is the name
-	// of a program that is not an LLM server, and empty for servers.
+	// Silent marks a rank that is declared to bind no port. Companion is the name of a
+	// program that is not an LLM server.
 	Silent    bool
 	Companion string
 	// Previous is the state before.
@@ -107,15 +107,11 @@ type Evidence struct {
 	Unanswered bool
 	// RefusedFailed reports that the page counts rejected requests as failed.
 	RefusedFailed bool
-	// Processes is how many processes answer in turn, or 0 if no more than one is known
-	// to.
+	// Processes is how many processes answer in turn, or 0 if only one is known to.
 	Processes int
-	// Unserved explains why a ready server serves none of its models; empty if it
-	// serves one.
-	Unserved string
-	// Unobservable explains why failing requests would go unnoticed: the server does
-	// not count them, and no canary asks; empty if they would be seen.
-	Unobservable string
+	// Unserved explains why a ready server serves none of its models, Unobservable why
+	// failing requests would go unnoticed; empty if that is not so.
+	Unserved, Unobservable string
 	// CanaryLate reports that the canary's request failed because it took too long,
 	// Queued that requests wait while others make progress.
 	CanaryLate, Queued bool

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"context"
 	"log/slog"
 	"strconv"
 
@@ -11,10 +12,9 @@ import (
 // Severity is how much a verdict matters.
 type Severity string
 
-// The severities of verdicts.
+// The severities of verdicts: nothing is wrong, somebody should have a look, and the
+// replica does not serve.
 const (
-	// OK means that nothing is wrong, Look that somebody should have a look, Broken
-	// that the replica does not serve.
 	OK     Severity = "ok"
 	Look   Severity = "look"
 	Broken Severity = "broken"
@@ -37,11 +37,7 @@ type Verdict struct {
 }
 
 // The entries of the runbook for what is wrong besides the state.
-const (
-	unmetRunbook     = "LLMExpectationMismatch"
-	canaryRunbook    = "LLMCanaryFailing"
-	suspectedRunbook = "LLMReplicaSuspected"
-)
+const unmetRunbook, canaryRunbook, suspectedRunbook = "LLMExpectationMismatch", "LLMCanaryFailing", "LLMReplicaSuspected"
 
 // Judge returns the verdict on a replica. What is wrong besides its state is added to
 // the reason, and raises the severity of a replica that serves.
@@ -105,22 +101,11 @@ func Announce(log *slog.Logger, before, now *target.Status, page string, kind en
 		} else if now.LastReason != "" {
 			attrs = append(attrs, "failure", now.LastReason)
 		}
-		Severity(now.Severity).logger(log)("Replica changed state", attrs...)
+		level := map[Severity]slog.Level{Look: slog.LevelWarn, Broken: slog.LevelError}[Severity(now.Severity)]
+		log.Log(context.Background(), level, "Replica changed state", attrs...)
 	case up && before.Health != target.HealthUp:
 		log.Info("Target is up", "url", page, "engine", string(kind), "samples", now.Samples)
 	case now.Health == target.HealthDown && (before.Health != target.HealthDown || before.LastReason != now.LastReason):
 		log.Warn("Target is down", "url", page, "failure", now.LastReason, "err", now.LastError)
 	}
-}
-
-// logger returns the log function for the level of the severity.
-func (s Severity) logger(log *slog.Logger) func(message string, attrs ...any) {
-	switch s {
-	case Broken:
-		return log.Error
-	case Look:
-		return log.Warn
-	case OK:
-	}
-	return log.Info
 }

@@ -173,7 +173,7 @@ func (l *ledger) run(seed uint64) {
 	} else {
 		spec.Workload.Rate /= 10
 	}
-	r := newRig(l.t, spec, scrapeEvery)
+	r := newRig(l.t, spec)
 	var past []simulate.Truth
 	for n := range pagesRun {
 		l.advance(r, scrapeEvery-lookBack)
@@ -192,6 +192,10 @@ func (l *ledger) run(seed uint64) {
 		past = append(past, truth)
 		if n < warmUp || values == nil {
 			continue
+		}
+		for series, v := range values {
+			known := v == 0 || strings.Contains(series, "decoupled_durations")
+			require.True(l.t, known || !strings.HasPrefix(series, "source_anomaly"), "%s: a false anomaly", series)
 		}
 		before := past[len(past)-1-windowPages]
 		l.rates(r, values, before, truth)

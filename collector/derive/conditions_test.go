@@ -2,8 +2,6 @@ package derive_test
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +14,7 @@ import (
 // busy is a page of an executor with so many active requests and iterations, and empty
 // queues before it.
 func busy(active, iterations int) []string {
-	page := slices.DeleteFunc(trtllm(active, active, 0, 8, 1, 100, 500), func(line string) bool { return strings.Contains(line, "pending") })
-	return with(page,
+	return with(without(trtllm(active, active, 0, 8, 1, 100, 500), "pending"),
 		fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, iterations))
 }
 
@@ -146,16 +143,11 @@ func TestWhatShowsOnlyEndsOfRequestsStandsStillAfterTwiceTheLongest(t *testing.T
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			b := newBench(t, engine.TRTLLMServe, "m")
-			require.Equal(t, c.want, b.stallsAfter(
+			require.Equal(t, c.want, b.stallsAfter(append(
+				histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, 5*c.ever, "10.0 40.0 +Inf", c.within10, c.within40, c.ever),
 				fmt.Sprintf(`trtllm_num_requests_running{model_name="m"} %d`, c.running),
 				fmt.Sprintf(`trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, c.ever),
-				`# TYPE trtllm_e2e_request_latency_seconds histogram`,
-				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="10.0"} %d`, c.within10),
-				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="40.0"} %d`, c.within40),
-				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="+Inf"} %d`, c.ever),
-				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_sum{model_name="m"} %d`, 5*c.ever),
-				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_count{model_name="m"} %d`, c.ever),
-			))
+			)...))
 		})
 	}
 }
@@ -220,19 +212,13 @@ func TestRequestsInFlightAreKnownWhereGaugesAreReadWhileTheyRun(t *testing.T) {
 func TestAProcessThatIsGoneHasNothingInFlight(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m")
 	page := func(ended, running int) values {
-		lines := []string{
+		return b.page(append(
+			histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, ended, "10.0 +Inf", ended, ended),
 			`trtllm_num_requests_running{model_name="m",pid="10"} 3`,
 			fmt.Sprintf(`trtllm_num_requests_running{model_name="m",pid="20"} %d`, running),
 			fmt.Sprintf(`trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, ended),
 			fmt.Sprintf(`trtllm_generation_tokens_total{model_name="m"} %d`, 10*ended),
-			"# TYPE trtllm_e2e_request_latency_seconds histogram",
-			fmt.Sprintf(`trtllm_e2e_request_latency_seconds_sum{model_name="m"} %d`, ended),
-			fmt.Sprintf(`trtllm_e2e_request_latency_seconds_count{model_name="m"} %d`, ended),
-		}
-		for _, le := range []string{"10.0", "+Inf"} {
-			lines = append(lines, fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le=%q} %d`, le, ended))
-		}
-		return b.page(lines...)
+		)...)
 	}
 	for n := range 5 {
 		page(10+n, 2-n%2)

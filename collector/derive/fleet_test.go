@@ -1,14 +1,13 @@
 package derive_test
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
@@ -18,40 +17,152 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// rig is a simulated replica with a deriver behind it.
-type rig struct {
+// bench reads pages of one target and derives from them.
+type bench struct {
 	tb      testing.TB
-	replica *simulate.Replica
+	engine  engine.Engine
 	cache   *exposition.Cache
+	opts    derive.Options
 	deriver *derive.Deriver
-	id      string
-	shown   shown
+	now     time.Duration
+	// out holds the series of the newest page, shape and names the names of series.
+	out   *exposition.Block
+	shape *exposition.Shape
+	names []string
 }
 
-// newRig returns a simulated replica and a deriver for its pages, once per interval.
-func newRig(tb testing.TB, spec simulate.Spec, interval time.Duration) *rig {
+// newBench returns a target of a kind that is scraped every five seconds. Model ids are
+// the server's own names.
+func newBench(tb testing.TB, kind engine.Kind, models ...string) *bench {
+	tb.Helper()
+	e, ok := engine.ByName(string(kind))
+	require.True(tb, ok)
+	b := &bench{tb: tb, engine: e, cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})}
+	return b.with(func(o *derive.Options) {
+		o.Window, o.Interval, o.Engine = time.Minute, scrapeEvery, e
+		o.Identity = derive.Identity{
+			Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
+			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
+			Topology: engine.NewTopology(e, engine.NamedModels{Names: models}, nil, nil),
+		}
+	})
+}
+
+// with changes the options and begins again.
+func (b *bench) with(change func(*derive.Options)) *bench {
+	change(&b.opts)
+	b.deriver = derive.NewDeriver(b.opts)
+	return b
+}
+
+// facts gives a bench the server's answers about its models.
+func (b *bench) facts(models ...engine.ModelFacts) *bench {
+	return b.with(func(o *derive.Options) {
+		var names []string
+		for _, m := range models {
+			names = append(names, m.Name)
+		}
+		o.Identity.EngineVersion = ""
+		o.Identity.Topology = engine.NewTopology(b.engine, engine.NamedModels{Names: names}, models, nil)
+	})
+}
+
+// configured returns a model with a known config.
+func configured(name, backend string, decoupled bool) engine.ModelFacts {
+	return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled}
+}
+
+// page derives from one page and returns the derived values by series, without identity
+// labels.
+func (b *bench) page(lines ...string) values {
+	b.tb.Helper()
+	return b.read([]byte(strings.Join(lines, "\n") + "\n"))
+}
+
+// read derives from the text of a page, five seconds before the next one.
+func (b *bench) read(page []byte) values {
+	b.tb.Helper()
+	raw, err := b.cache.Parse(page, "")
+	require.NoError(b.tb, err)
+	b.out = b.deriver.Derive(b.now, raw)
+	b.now += scrapeEvery
+	return b.values()
+}
+
+// values returns the derived values by series, without identity labels.
+func (b *bench) values() values {
+	if shape := b.out.Shape(); shape != b.shape {
+		b.shape, b.names = shape, nil
+		for n := range shape.Lines() {
+			lset := shape.Labels(n)
+			own := labels.NewBuilder(lset).Del("pool_id", "replica_id", model.MetricNameLabel).Labels()
+			b.names = append(b.names, strings.TrimPrefix(lset.Get(model.MetricNameLabel), derive.Prefix)+own.String())
+		}
+	}
+	all := make(values, len(b.names))
+	for n, series := range b.names {
+		if v, ok := b.out.Value(n); ok {
+			all[series] = v
+		}
+	}
+	return all
+}
+
+// labels returns the labels of the derived series.
+func (b *bench) labels() (all []labels.Labels) {
+	for n := range b.out.Shape().Lines() {
+		if _, ok := b.out.Value(n); ok {
+			all = append(all, b.out.Shape().Labels(n))
+		}
+	}
+	return all
+}
+
+// with replaces the values of series in lines, and adds those that are not there.
+func with(lines []string, changed ...string) []string {
+	out := slices.Clone(lines)
+	for _, c := range changed {
+		series := c[:strings.LastIndexByte(c, ' ')+1]
+		if i := slices.IndexFunc(out, func(l string) bool { return strings.HasPrefix(l, series) }); i >= 0 {
+			out[i] = c
+		} else {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// without returns the lines that do not contain a text.
+func without(lines []string, text string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.Contains(l, text) })
+}
+
+// histogram returns the lines of a histogram: its labels and sum, and for each bound how
+// many observations it has, of which the last are all.
+func histogram[T any](name, lset string, sum any, bounds string, counts ...T) (lines []string) {
+	for i, le := range strings.Fields(bounds) {
+		lines = append(lines, fmt.Sprintf("%s_bucket{%s,le=%q} %v", name, lset, le, counts[i]))
+	}
+	return append(lines, fmt.Sprintf("%s_sum{%s} %v", name, lset, sum), fmt.Sprintf("%s_count{%s} %v", name, lset, counts[len(counts)-1]))
+}
+
+// rig is a simulated replica with a deriver behind it.
+type rig struct {
+	*bench
+
+	replica *simulate.Replica
+	id      string
+}
+
+// newRig returns a simulated replica and a deriver for its pages.
+func newRig(tb testing.TB, spec simulate.Spec) *rig {
 	tb.Helper()
 	replica, err := simulate.NewReplica(spec)
 	require.NoError(tb, err)
 	spec = replica.Spec()
 	kind, facts := described(spec)
-	e, ok := engine.ByName(string(kind))
-	require.True(tb, ok)
-	var names []string
-	for _, f := range facts {
-		names = append(names, f.Name)
-	}
-	topology := engine.NewTopology(e, engine.NamedModels{Names: names}, facts, nil)
-	r := &rig{tb: tb, replica: replica, id: topology.ModelID(facts[0].Name)}
-	r.deriver = derive.NewDeriver(derive.Options{
-		Window: time.Minute, Interval: interval, Engine: e,
-		Identity: derive.Identity{
-			Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), EngineVersion: spec.EngineVersion,
-			TRTLLMVersion: spec.TRTLLMVersion, Source: engine.SourceConfig, Topology: topology,
-		},
-	})
-	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	return r
+	b := newBench(tb, kind).facts(facts...).with(func(o *derive.Options) { o.Identity.EngineVersion = spec.EngineVersion })
+	return &rig{b, replica, b.opts.Identity.Topology.ModelID(facts[0].Name)}
 }
 
 // described returns the kind of server that a replica is, and what it would answer
@@ -99,42 +210,20 @@ func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
 func (r *rig) scrape() (values, simulate.Truth) {
 	r.tb.Helper()
 	page, truth := r.replica.Observe()
-	return r.page(truth.At, page), truth
+	if r.now = truth.At; page == nil {
+		return nil, truth
+	}
+	return r.read(page), truth
 }
 
-// page derives from a page at a given time.
-func (r *rig) page(at time.Duration, page []byte) values {
+// serve lets some pages go by and returns the values of the last.
+func (r *rig) serve(pages int) (got values) {
 	r.tb.Helper()
-	if page == nil {
-		return nil
+	for range pages {
+		r.replica.Advance(scrapeEvery)
+		got, _ = r.scrape()
 	}
-	raw, err := r.cache.Parse(page, "")
-	require.NoError(r.tb, err)
-	out := r.deriver.Derive(at, raw)
-	return r.shown.values(out)
-}
-
-// shown reads the values of blocks and caches the names of their series.
-type shown struct {
-	shape *exposition.Shape
-	names []string
-}
-
-// values are the values of a block by series, identity labels left out.
-func (s *shown) values(out *exposition.Block) values {
-	if shape := out.Shape(); shape != s.shape {
-		s.shape, s.names = shape, nil
-		for n := range shape.Lines() {
-			s.names = append(s.names, name(shape.Labels(n)))
-		}
-	}
-	shown := make(values, len(s.names))
-	for n, series := range s.names {
-		if v, ok := out.Value(n); ok {
-			shown[series] = v
-		}
-	}
-	return shown
+	return got
 }
 
 // values holds the values of a block by series, without identity labels.
@@ -159,20 +248,25 @@ func (v values) lacks(t *testing.T, series string, why ...any) {
 	}
 }
 
-// near returns the series whose names are most similar.
-func (v values) near(series string) []string {
-	const most = 5
-	alike := func(s string) int {
-		n := 0
-		for n < min(len(s), len(series)) && s[n] == series[n] {
+// count returns how many series begin with a text.
+func (v values) count(prefix string) (n int) {
+	for series := range v {
+		if strings.HasPrefix(series, prefix) {
 			n++
 		}
-		return n
 	}
-	all := slices.SortedFunc(maps.Keys(v), func(a, b string) int {
-		return cmp.Or(cmp.Compare(alike(b), alike(a)), cmp.Compare(a, b))
-	})
-	return all[:min(most, len(all))]
+	return n
+}
+
+// near returns the series of the same family.
+func (v values) near(series string) (all []string) {
+	family, _, _ := strings.Cut(series, "{")
+	for other := range v {
+		if strings.HasPrefix(other, family) {
+			all = append(all, other)
+		}
+	}
+	return all
 }
 
 // of is the value of a family of the entry model.

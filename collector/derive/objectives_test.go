@@ -1,8 +1,6 @@
 package derive_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,23 +13,13 @@ import (
 
 // promises gives the pool of a target objectives, before its first page.
 func (b *bench) promises(objectives ...derive.Objective) *bench {
-	b.opts.Objectives = objectives
-	b.deriver = derive.NewDeriver(b.opts)
-	return b
+	return b.with(func(o *derive.Options) { o.Objectives = objectives })
 }
 
 // firstTokens returns a page of a vLLM with that many first tokens up to 1 s, 2 s, 5 s
 // and in total.
-func firstTokens(one, two, five, all int) []string {
-	lines := []string{"# TYPE vllm:time_to_first_token_seconds histogram"}
-	for i, le := range []string{"1.0", "2.0", "5.0", "+Inf"} {
-		lines = append(lines, fmt.Sprintf(`vllm:time_to_first_token_seconds_bucket{engine="0",model_name="m",le=%q} %d`, le, []int{one, two, five, all}[i]))
-	}
-	return append(
-		lines,
-		fmt.Sprintf(`vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} %d`, all),
-		`vllm:time_to_first_token_seconds_sum{engine="0",model_name="m"} 9`,
-	)
+func firstTokens(counts ...int) []string {
+	return histogram("vllm:time_to_first_token_seconds", `engine="0",model_name="m"`, 9, "1.0 2.0 5.0 +Inf", counts...)
 }
 
 func TestRequestsAreCountedByTheTargetOfAnObjective(t *testing.T) {
@@ -57,60 +45,39 @@ func TestRequestsAreCountedByTheTargetOfAnObjective(t *testing.T) {
 	}
 }
 
-func TestATargetAboveAllBucketsIsNotMeasured(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: 6 * time.Second, Share: 0.95})
-	requireNoObjective(t, b.page(firstTokens(40, 70, 90, 100)...))
-	require.Equal(t, []target.Check{{
-		Name: "ttft", Reason: "the largest bucket of vllm:time_to_first_token_seconds ends at 5 s: slower requests cannot be told apart",
-	}}, b.deriver.Objectives())
-}
-
-// requireNoObjective wants no requests counted by objectives.
-func requireNoObjective(t *testing.T, got values) {
-	t.Helper()
-	for series := range got {
-		require.False(t, strings.HasPrefix(series, "slo_"), series)
+// requireNoObjective requires that objectives count no requests, for a reason.
+func (b *bench) requireNoObjective(page []string, name, reason string) {
+	b.tb.Helper()
+	require.Zero(b.tb, b.page(page...).count("slo_"))
+	var want []target.Check
+	if reason != "" {
+		want = []target.Check{{Name: name, Reason: reason}}
 	}
+	require.Equal(b.tb, want, b.deriver.Objectives())
 }
 
-func TestObjectivesOfWhichThePageSaysNothing(t *testing.T) {
-	ttft := derive.Objective{Name: derive.TTFT, Within: time.Second, Share: 0.95}
-	nothing := []target.Check{{Name: "ttft", Reason: "the page shows neither how long requests took nor how they ended"}}
+func TestObjectivesThatThePageCannotShow(t *testing.T) {
+	const nothing = "the page shows neither how long requests took nor how they ended"
 	for _, c := range []struct {
-		says string
-		kind engine.Kind
-		page []string
-		want []target.Check
+		says   string
+		kind   engine.Kind
+		within time.Duration
+		page   []string
+		want   string
 	}{
-		{"a Triton without histograms", engine.Triton, []string{`nv_inference_request_success{model="m",version="1"} 5`}, nothing},
-		{"a trtllm-serve whose series come with the first request", engine.TRTLLMServe, []string{`trtllm_prompt_cached_tokens_total{model_name="m"} 0`}, nil},
-		{
-			"a trtllm-serve that served requests without histogram", engine.TRTLLMServe,
-			[]string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`},
-			nothing,
-		},
-		{
-			"a histogram without its last bucket", engine.VLLM, firstTokens(1, 2, 3, 4)[:3],
-			[]target.Check{{Name: "ttft", Reason: "vllm:time_to_first_token_seconds has no buckets"}},
-		},
+		{"a Triton without histograms", engine.Triton, time.Second, []string{`nv_inference_request_success{model="m",version="1"} 5`}, nothing},
+		{"a trtllm-serve whose series come with the first request", engine.TRTLLMServe, time.Second, []string{`trtllm_prompt_cached_tokens_total{model_name="m"} 0`}, ""},
+		{"a trtllm-serve that served requests without histogram", engine.TRTLLMServe, time.Second, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, nothing},
+		{"a histogram without its last bucket", engine.VLLM, time.Second, firstTokens(1, 2, 3, 4)[:3], "vllm:time_to_first_token_seconds has no buckets"},
+		{"a target above all buckets", engine.VLLM, 6 * time.Second, firstTokens(40, 70, 90, 100), "the largest bucket of vllm:time_to_first_token_seconds ends at 5 s: slower requests cannot be told apart"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			b := newBench(t, c.kind, "m").promises(ttft)
-			requireNoObjective(t, b.page(c.page...))
-			require.Equal(t, c.want, b.deriver.Objectives())
+			newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.TTFT, Within: c.within, Share: 0.95}).requireNoObjective(c.page, "ttft", c.want)
 		})
 	}
-}
-
-func TestNothingIsCountedWithoutObjectives(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m")
-	requireNoObjective(t, b.page(firstTokens(40, 70, 90, 100)...))
-	require.Empty(t, b.deriver.Objectives())
-}
-
-func TestBucketsThatFallAreNotCounted(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: 2 * time.Second, Share: 0.95})
-	requireNoObjective(t, b.page(firstTokens(40, 170, 90, 100)...))
+	newBench(t, engine.VLLM, "m").requireNoObjective(firstTokens(40, 70, 90, 100), "", "")
+	falling := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: 2 * time.Second, Share: 0.95})
+	require.Zero(t, falling.page(firstTokens(40, 170, 90, 100)...).count("slo_"), "buckets that fall are not counted")
 }
 
 func TestAvailabilityCountsWhatTheServerIsToBlameFor(t *testing.T) {
@@ -141,11 +108,6 @@ func TestAvailabilityCountsWhatTheServerIsToBlameFor(t *testing.T) {
 			require.Equal(t, []target.Check{{Name: "availability", OK: true, Reason: "requests are counted by how they ended"}}, b.deriver.Objectives())
 		})
 	}
-	t.Run("of a model that hands its requests over it is not known", func(t *testing.T) {
-		b := newBench(t, engine.Triton, "m").promises(available).facts(configured("m", "python", true))
-		requireNoObjective(t, b.page(page...))
-		require.Equal(t, []target.Check{{Name: "availability", Reason: "the server does not count all failures, or it is unknown whether it does"}}, b.deriver.Objectives())
-	})
 }
 
 func TestWhyAvailabilityIsNotMeasured(t *testing.T) {
@@ -172,9 +134,7 @@ func TestWhyAvailabilityIsNotMeasured(t *testing.T) {
 		{"a release that counts no errors", engine.TRTLLMServe, engine.ModelFacts{Name: "m"}, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, unknown},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			b := newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995}).facts(c.m)
-			requireNoObjective(t, b.page(c.page...))
-			require.Equal(t, []target.Check{{Name: "availability", Reason: c.want}}, b.deriver.Objectives())
+			newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995}).facts(c.m).requireNoObjective(c.page, "availability", c.want)
 		})
 	}
 }

@@ -16,59 +16,41 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// address is an address where several processes of vLLM may answer.
+// address is an address where several processes may answer.
 type address struct {
-	t       *testing.T
-	cache   *exposition.Cache
-	read    *engine.Page
-	deriver *derive.Deriver
-	now     time.Duration
+	*bench
+
+	read *engine.Page
 	// fastest is the highest rate of tokens that was shown, rates on how many pages
 	// there was one, began how many seemed to be of a process that began again.
 	fastest      float64
 	rates, began int
-	shown        shown
 }
 
 // newAddress returns an address that is scraped every second, over windows of a minute.
 func newAddress(t *testing.T, kind engine.Kind) *address {
 	t.Helper()
-	b := newBench(t, kind, "m")
-	b.opts.Interval = time.Second
-	return &address{t: t, cache: b.cache, deriver: derive.NewDeriver(b.opts)}
+	return &address{bench: newBench(t, kind, "m").with(func(o *derive.Options) { o.Interval = time.Second })}
 }
 
 // page takes one page a second after the one before.
-func (a *address) page(text string) values {
-	a.t.Helper()
+func (a *address) page(text string) {
+	a.tb.Helper()
 	raw, err := a.cache.Parse([]byte(text), "")
-	require.NoError(a.t, err)
+	require.NoError(a.tb, err)
 	if a.read == nil || a.read.Shape() != raw.Shape() {
-		e, _ := engine.ByName(kindOf(text))
-		a.read = engine.ReadPage(e, raw)
+		a.read = engine.ReadPage(a.engine, raw)
 	}
 	a.now += time.Second
 	if a.deriver.Restarted(a.now, raw, a.read) {
 		a.began++
 	}
 	a.deriver.Observe(a.now, raw, a.read)
-	out := a.deriver.Render(raw)
-	v := a.shown.values(out)
-	for series, rate := range v {
-		if strings.HasPrefix(series, "generation_tokens_per_second{") {
-			a.fastest = max(a.fastest, rate)
-			a.rates++
-		}
+	a.out = a.deriver.Render(raw)
+	if rate, ok := a.values()[`generation_tokens_per_second{model_id="m"}`]; ok {
+		a.fastest = max(a.fastest, rate)
+		a.rates++
 	}
-	return v
-}
-
-// kindOf is the kind that a page of these tests is of.
-func kindOf(text string) string {
-	if strings.Contains(text, "dynamo_") {
-		return "dynamo"
-	}
-	return "vllm"
 }
 
 // worker is a process: when it started, what it had counted when the test began; it

@@ -35,41 +35,12 @@ func TestQuantilesOfStudentsDistribution(t *testing.T) {
 	}
 }
 
-// Of so many pairs of equal versions, in how many at least the interval holds the
-// true difference, which is 0: 95 % of them but for chance and what is left out.
-const (
-	trials = 2000
-	holds  = 0.93
-)
-
-func TestTheDifferenceOfSharesHoldsTheTruth(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2))
-	failed := func(n int, share float64) (x float64) {
-		for range n {
-			if random.Float64() < share {
-				x++
-			}
-		}
-		return x
-	}
-	for _, share := range []float64{0.002, 0.02, 0.3} {
-		for _, n := range []int{20, 200, 2000} {
-			in := 0
-			for range trials {
-				if d := sharesDiffer(failed(n, share), float64(n), failed(n/4, share), float64(n/4)); d.lower <= 0 && d.upper >= 0 {
-					in++
-				}
-			}
-			require.Greater(t, float64(in)/trials, holds, "%v of %d", share, n)
-		}
-	}
-}
-
 // TestTheDifferenceOfMeansHoldsTheTruth has a random number of requests with
-// exponential durations on each page.
+// exponential durations on each page: of 95 % of pairs of equal versions, but for chance,
+// the interval holds the true difference, which is 0.
 func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
 	t.Parallel()
+	const trials, holds = 2000, 0.91
 	random := rand.New(rand.NewPCG(3, 4))
 	window := func(most int) *Window {
 		w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
@@ -96,28 +67,19 @@ func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
 			}
 		}
 		require.Greater(t, tried, trials*9/10)
-		require.Greater(t, float64(in)/float64(tried), holds-0.02, "up to %d requests a page", most)
+		require.Greater(t, float64(in)/float64(tried), holds, "up to %d requests a page", most)
 	}
-}
-
-// sums returns a window of one counter that grows by each number, and of one that grows
-// by one per page.
-func sums(grows ...float64) *Window {
-	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
-	sum := 0.0
-	w.push(0, []float64{0, 0}, continues)
-	for i, by := range grows {
-		sum += by
-		w.push(int64(i+1)*int64(5*time.Second), []float64{sum, float64(i + 1)}, continues)
-	}
-	return w
 }
 
 // TestTheErrorOfAMeanIsThatOfItsPages alternates means of 1 and 3: a variance of
 // n/(n-1), divided by the count.
 func TestTheErrorOfAMeanIsThatOfItsPages(t *testing.T) {
 	t.Parallel()
-	got, ok := sums(1, 3, 1, 3, 1, 3, 1, 3).sampled([]int{0}, []int{1})
+	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
+	for i, sum := range []float64{0, 1, 4, 5, 8, 9, 12, 13, 16} {
+		w.push(int64(i)*int64(5*time.Second), []float64{sum, float64(i)}, continues)
+	}
+	got, ok := w.sampled([]int{0}, []int{1})
 	require.True(t, ok)
 	require.InDelta(t, 2, got.mean, 1e-9)
 	require.InDelta(t, 8.0/7/8, got.variance, 1e-9)
