@@ -55,14 +55,8 @@ func TestTheStateOfAReplicaHasASeriesForEach(t *testing.T) {
 	now.Suspected = false
 	now.Labels = labels.FromStrings("pool_id", "q")
 	require.Equal(t, states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)), "its labels are others")
-}
-
-func TestProcessesAreShownWhereSeveralAnswer(t *testing.T) {
-	var k assess.ReplicaSeries
-	now := facts()
-	require.NotContains(t, shownText(k.Block(now)), "processes", "no more than one is known to")
 	now.Processes = 3
-	require.Equal(t, "llm_server_processes 3\n"+states("", assess.Ready), shownText(k.Block(now)))
+	require.Equal(t, "llm_server_processes{pool_id=\"q\"} 3\n"+states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)))
 }
 
 func TestSeriesOfAnswersAboutHealth(t *testing.T) {
@@ -77,10 +71,9 @@ func TestSeriesOfAnswersAboutHealth(t *testing.T) {
 		{"it is not live", engine.Health{API: engine.APINotReady, LiveKnown: true}, "llm_server_health_check_duration_seconds 0.25\nllm_server_live 0\nllm_server_ready 0\n"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			var k assess.ReplicaSeries
 			now := facts()
 			now.Answers.Health = &api.Health{Health: c.health, Duration: 250 * time.Millisecond}
-			require.Equal(t, c.want+states("", assess.Ready), shownText(k.Block(now)))
+			require.Equal(t, c.want+states("", assess.Ready), shownText(new(assess.ReplicaSeries).Block(now)))
 		})
 	}
 }
@@ -153,11 +146,6 @@ func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
 	require.NotSame(t, shape, third.Shape())
 }
 
-func TestEveryFamilyIsInTheCatalogue(t *testing.T) {
-	require.Len(t, assess.Metadata(), len(assess.Catalogue()))
-	require.NotEmpty(t, assess.Metadata()["llm_server_state"].Help)
-}
-
 // dropping returns a labeler that drops the series that have a label, and names all
 // others x.
 func dropping(name string) exposition.Labeler {
@@ -166,20 +154,13 @@ func dropping(name string) exposition.Labeler {
 	}
 }
 
-// shown is the shape of a page.
-func shown(t *testing.T, page string) *exposition.Shape {
-	t.Helper()
-	cache := exposition.NewCache(exposition.Options{})
-	b, err := cache.Parse([]byte(page), "")
-	require.NoError(t, err)
-	return b.Shape()
-}
-
 func TestRulesActOnWhatIsKnownAndGiveWayToThePage(t *testing.T) {
 	k := assess.NewReplicaSeries(dropping("state"))
 	now := facts("pool_id", "p")
 	now.Answers.Health = &api.Health{Health: engine.Health{LiveKnown: true, Live: true}}
 	require.Equal(t, "x{pool_id=\"p\"} 0\n", shownText(k.Block(now)), "the first of those that are left")
-	require.Empty(t, shownText(k.Block(now, nil, shown(t, "x{pool_id=\"p\"} 7\n"))))
+	page, err := exposition.NewCache(exposition.Options{}).Parse([]byte("x{pool_id=\"p\"} 7\n"), "")
+	require.NoError(t, err)
+	require.Empty(t, shownText(k.Block(now, nil, page.Shape())))
 	require.Equal(t, "x{pool_id=\"p\"} 0\n", shownText(k.Block(now)), "the first of those that are left")
 }

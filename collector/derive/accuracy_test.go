@@ -7,13 +7,16 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
@@ -471,33 +474,20 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 		return
 	}
 	window = window[len(window)-n:]
-	long := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
-	first := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
-	each := []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
-	short := []float64{1, 2.5, 5, 10, 15, 20, 30, 40, 50, 60}
 	e2e := func(l simulate.Latency) time.Duration { return l.E2E }
 	ttft := func(l simulate.Latency) time.Duration { return l.TTFT }
 	tpot := func(l simulate.Latency) time.Duration { return l.TPOT }
 	switch l.subject.spec.Kind {
-	case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld, simulate.KindDynamo, simulate.KindVLLM:
-		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, long)
-		l.buckets(bucketsTTFT, r, values, "time_to_first_token_percentile_seconds", window, ttft, first)
-		l.buckets(bucketsTPOT, r, values, "time_per_output_token_percentile_seconds", window, tpot, each)
-	case simulate.KindNIM, simulate.KindTritonVLLM:
-		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, short)
-	case simulate.KindTritonLLMAPIModule:
-		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, long)
-	case simulate.KindSGLang:
-		long = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200, 1800, 2400}
-		first = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400}
-		each = []float64{0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8}
-		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, long)
-		l.buckets(bucketsTTFT, r, values, "time_to_first_token_percentile_seconds", window, ttft, first)
-		l.buckets(bucketsTPOT, r, values, "time_per_output_token_percentile_seconds", window, tpot, each)
+	case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld, simulate.KindDynamo, simulate.KindVLLM, simulate.KindSGLang:
+		l.buckets(bucketsE2E, r, values, "request_duration", window, e2e)
+		l.buckets(bucketsTTFT, r, values, "time_to_first_token", window, ttft)
+		l.buckets(bucketsTPOT, r, values, "time_per_output_token", window, tpot)
+	case simulate.KindNIM, simulate.KindTritonVLLM, simulate.KindTritonLLMAPIModule:
+		l.buckets(bucketsE2E, r, values, "request_duration", window, e2e)
 	case simulate.KindTritonLLMAPI, simulate.KindTritonCore:
 	default:
 		if l.load.name != "idle" {
-			l.buckets(bucketsTTFT, r, values, "time_to_first_token_percentile_seconds", window, ttft, []float64{0.1, 0.5, 2, 5})
+			l.buckets(bucketsTTFT, r, values, "time_to_first_token", window, ttft)
 		}
 		if all := observed(window, e2e); l.load.name == "half" && len(all) > 0 {
 			for _, p := range []float64{0.5, 0.95} {
@@ -510,10 +500,17 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 }
 
 // buckets compares percentiles by the buckets they fall into.
-func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, family string, window []simulate.Latency, of func(simulate.Latency) time.Duration, bounds []float64) {
+func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, name string, window []simulate.Latency, of func(simulate.Latency) time.Duration) {
+	var bounds []float64
+	for _, lset := range r.labels() {
+		if le, err := strconv.ParseFloat(lset.Get("le"), 64); err == nil && lset.Get(model.MetricNameLabel) == derive.Prefix+name+"_seconds_bucket" && !slices.Contains(bounds, le) {
+			bounds = append(bounds, le)
+		}
+	}
+	slices.Sort(bounds)
 	all := observed(window, of)
 	for _, p := range []float64{0.5, 0.95, 0.99} {
-		got, ok := values[r.percentile(values, family, p)]
+		got, ok := values[r.percentile(values, name+"_percentile_seconds", p)]
 		if !ok || len(all) == 0 {
 			continue
 		}
