@@ -7,9 +7,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// CanaryOrder returns what the canary may ask of a replica in a state, given its
-// identity (nil if unknown), the base of its API (empty if unknown), and the server's
-// name of the model to ask (its entry model if empty).
+// CanaryOrder returns what the canary may ask of a replica in a state. Without a model
+// it asks the entry model.
 func CanaryOrder(e engine.Engine, id *Identity, base, model string, state State) *canary.Order {
 	o := &canary.Order{}
 	if o.Hold = compose(o, e, id, base, model); o.Hold == "" && consequenceOf(state).rests {

@@ -13,8 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// Catalogue returns all families about servers: those derived from pages, those made from
-// findings, those that change with each answer of the API, and those of the canary.
+// Catalogue returns all families about servers.
 func Catalogue() []derive.Family {
 	all := slices.Clone(derive.Catalogue())
 	for i := range families() {
@@ -159,8 +158,7 @@ func parameterSeries(m *target.Model, add adder) {
 	}
 }
 
-// moment is an entry of the catalogue whose one series may change with each answer of the
-// API. Its value is false while it is absent.
+// moment is an entry whose one series may change with each answer of the API.
 type moment struct {
 	derive.Family
 
@@ -248,8 +246,7 @@ func healthMoment(name, help, formula string, answer engine.Signal, value func(*
 	}, answer)
 }
 
-// iterationMoment returns a family made from the JSON statistics of a trtllm-serve, if
-// iteration_stats is on.
+// iterationMoment returns a family of the JSON statistics of a trtllm-serve.
 func iterationMoment(name string, grade derive.Grade, help, formula string, value func(*api.Iterations) (float64, bool)) moment {
 	m := replicaMoment(name, grade, help, formula, func(now *Situation) (float64, bool) {
 		if now.Answers.Iterations == nil {

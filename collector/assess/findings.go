@@ -29,8 +29,7 @@ type Findings struct {
 	Basis
 
 	Generation, GenerationReason string
-	// Unserved explains why a ready server serves none of its models; empty if it
-	// serves one.
+	// Unserved explains why a ready server serves none of its models.
 	Unserved string
 	Models   []target.Model
 	// Checks are in the order of [Lists].
@@ -82,6 +81,5 @@ func (f *Findings) Unobservable() string {
 	return ""
 }
 
-// BuildVersion returns the version that built the TensorRT engine, from its folder, or
-// an empty string.
+// BuildVersion returns the version that built the TensorRT engine, or an empty string.
 func (f *Findings) BuildVersion() string { return cmp.Or(f.Facts, &engine.Facts{}).BuildVersion }

@@ -377,7 +377,7 @@ func TestOutputsAreComparedWithinAGroupOfTwoOrMore(t *testing.T) {
 		"v1=x v1=x": 1, "v1=x v1=y": 2, "v1=x v2=y": 0, "v1=x v1=x v2=x v2=y": 2, "v1=x v1=x v2=y": 1, "": 0,
 	} {
 		var all []*target.Canary
-		for _, answer := range strings.Fields(answers) {
+		for answer := range strings.FieldsSeq(answers) {
 			group, output, _ := strings.Cut(answer, "=")
 			all = append(all, &target.Canary{Group: group, Output: output})
 		}

@@ -29,8 +29,7 @@ const (
 	Objectives   = "objectives"
 )
 
-// Lists returns the lists in the order in which they are presented, what matters most
-// first.
+// Lists returns the lists in the order in which they are presented.
 func Lists() []List {
 	return []List{
 		{Name: Expected, Title: "EXPECTED", Question: "MET", Clause: "not as expected", Label: "fact", Negated: true, checks: expected},
@@ -43,8 +42,7 @@ func Lists() []List {
 	}
 }
 
-// determinism returns the conditions of equal answers to equal requests, and none while
-// the page fails.
+// determinism returns the conditions of equal answers, and none while the page fails.
 func determinism(f *Findings) []target.Check {
 	if f.Page == nil {
 		return nil

@@ -15,9 +15,8 @@ const maxModels = 256
 // modelStates lists the states of a model, as series name them.
 func modelStates() []string { return []string{"ready", "loading", "unloading", "unavailable"} }
 
-// modelState combines the state of a model in the repository index with whether the page
-// shows it as loaded. A model without counters of success on the page is not loaded,
-// whatever else the page has. It returns an empty string if nothing is known.
+// modelState combines the state in the repository index with whether the page shows
+// counters of success. It returns an empty string if nothing is known.
 func modelState(index string, loaded, known bool) string {
 	switch {
 	case index == engine.ModelLoading:

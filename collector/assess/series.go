@@ -37,8 +37,7 @@ type Situation struct {
 	Findings *Findings
 	Answers  *api.Answers
 	Canary   *canary.Record
-	// Processes is how many processes answer in turn, or 0 if no more than one is known
-	// to.
+	// Processes is how many processes answer in turn, or 0 if only one is known to.
 	Processes int
 }
 
@@ -52,8 +51,7 @@ type ReplicaSeries struct {
 	findings *Findings
 }
 
-// NewReplicaSeries returns the series of one replica, which a labeler labels if it is
-// not nil.
+// NewReplicaSeries returns the series of one replica; the labeler may be nil.
 func NewReplicaSeries(label exposition.Labeler) ReplicaSeries {
 	return ReplicaSeries{values: exposition.NewValues(label)}
 }

@@ -31,8 +31,7 @@ const (
 	Down     State = "down"
 )
 
-// States returns all states, the worst first. The slice is shared and must not be
-// modified.
+// States returns all states, the worst first, in a slice that must not be modified.
 func States() []State { return states() }
 
 // states lists the states of replicas with a port.
@@ -76,8 +75,7 @@ func consequences() []consequence {
 	}
 }
 
-// consequenceOf returns the consequence of a state, which is empty before the first
-// verdict.
+// consequenceOf returns the consequence of a state, which is empty at first.
 func consequenceOf(s State) consequence {
 	for _, c := range consequences() {
 		if c.state == s {
@@ -213,8 +211,7 @@ func (e *Evidence) suspected() string {
 		e.Stall.InFlight, e.PageTime.Add(-e.Stall.Duration).UTC().Format("15:04 UTC"))
 }
 
-// unread reports whether the page is all that is known to fail: something answers at
-// the address, or the exporter could not ask.
+// unread reports whether the page is all that is known to fail.
 func (e *Evidence) unread() bool {
 	return !e.Silent && e.Companion == "" && !e.Scrape.OK && !e.API.Starting && (e.API.answers() || !e.Scrape.Unanswered)
 }

@@ -26,8 +26,7 @@ type Verdict struct {
 	// Reason is one sentence for people.
 	Reason   string
 	Severity Severity
-	// Suspected reports that one sign speaks against the replica that a healthy server
-	// may give too.
+	// Suspected reports that one sign speaks against the replica.
 	Suspected bool
 	// Unread reports that its page cannot be read, which does not mean that its
 	// requests fail.
@@ -72,8 +71,7 @@ func Judge(e *Evidence) Verdict {
 	return v
 }
 
-// remark is what is wrong with a replica besides its state; nothing if the text is
-// empty.
+// remark is what is wrong with a replica besides its state; an empty text is nothing.
 type remark struct {
 	wrong    string
 	severity Severity

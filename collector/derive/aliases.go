@@ -177,8 +177,7 @@ func CacheConfig() (name string, from map[string]string) {
 	return cacheConfig, map[string]string{"block_size": Prefix + "kv_cache_block_tokens", "num_gpu_blocks": Prefix + "kv_cache_blocks_limit"}
 }
 
-// cacheSize is how many tokens a block of a KV cache holds, and how many blocks there are,
-// as labels.
+// cacheSize is the size of a KV cache in labels.
 type cacheSize struct{ tokens, blocks string }
 
 // sizedCache computes the size of the KV cache of a model id.
@@ -187,8 +186,7 @@ type sizedCache struct {
 	tokens, blocks Eval
 }
 
-// addCacheConfig adds the series of the caches with a known size, and what tells the
-// size: it is in labels, which a program cannot change.
+// addCacheConfig adds the series of the caches with a known size, and what tells it.
 func (p *Plan) addCacheConfig(sizes map[string]cacheSize) {
 	blocks, tokens := cacheLimit(), blockTokens()
 	for _, id := range p.ids(blocks.inputs.and(tokens.inputs)) {

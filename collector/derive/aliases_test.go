@@ -67,7 +67,9 @@ func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
 	var all []labels.Labels
 	for _, spec := range []simulate.Spec{
 		{Kind: simulate.KindTriton, Streaming: true, Setup: simulate.Setup{Histograms: true}},
-		{Kind: simulate.KindServeOld}, {Kind: simulate.KindNIM}, {Kind: simulate.KindServe},
+		{Kind: simulate.KindServeOld},
+		{Kind: simulate.KindNIM},
+		{Kind: simulate.KindServe},
 	} {
 		all = append(all, newLlama(t, spec, every).labels()...)
 	}

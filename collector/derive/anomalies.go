@@ -126,8 +126,7 @@ func (p *Plan) zero(id string) Eval {
 	}
 }
 
-// singleColumn returns the one column of a signal of a model id, or -1 if there are
-// none or several.
+// singleColumn returns the one column of a signal of a model id, or -1.
 func (p *Plan) singleColumn(signal engine.Signal, id string) int {
 	if groups := p.groupsOf(signal, id); len(groups) == 1 && len(groups[0].members) == 1 {
 		return p.column(groups[0].members[0])

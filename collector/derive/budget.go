@@ -70,8 +70,7 @@ func (p *Plan) dropModels(limit int, block *exposition.Block) int {
 	return len(ids) - limit
 }
 
-// dropSeries drops all series of the models that do not fit next to the series without
-// a model, and returns how many series those are.
+// dropSeries drops all series of the models that do not fit, and returns how many.
 func dropSeries(all []exposition.ComputedSeries, served map[string]bool, limit exposition.Budget) int {
 	if limit == (exposition.Budget{}) {
 		return 0

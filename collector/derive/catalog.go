@@ -59,8 +59,7 @@ type Family struct {
 	Engines []engine.Kind
 	// Section is its part of the metric reference.
 	Section string
-	// InPromQL tells whether a query has the same values; [Options.NoWindowGauges]
-	// hides families for which one does.
+	// InPromQL tells whether a query has the same values.
 	InPromQL InPromQL
 
 	rule Rule

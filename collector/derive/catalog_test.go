@@ -141,7 +141,7 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n i
 	case engine.Summary:
 		fmt.Fprintf(b, "# TYPE %s summary\n", m.Name)
 		for _, q := range percentages() {
-			write("", unit, fmt.Sprintf(`quantile="%v"`, q.quantile))
+			write("", unit, fmt.Sprintf(`quantile="%v"`, q/100))
 		}
 	}
 	mean := map[engine.Signal]float64{engine.RequestDuration: 2, engine.RequestOutputTokens: 50}[m.Signal]

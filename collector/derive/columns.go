@@ -100,8 +100,7 @@ func (r *program) readRow(page *exposition.Block, row []float64, stats *Stats) {
 	}
 }
 
-// countInvalid counts the invalid values of a page and removes negative counters from
-// the row.
+// countInvalid counts invalid values and removes negative counters from the row.
 func (r *program) countInvalid(page *exposition.Block, row []float64, stats *Stats) {
 	for i := range r.samples {
 		s := &r.samples[i]

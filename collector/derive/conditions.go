@@ -9,12 +9,9 @@ import (
 // DefaultStallAfter leaves time for one long prefill in one iteration.
 const DefaultStallAfter = 30 * time.Second
 
-// DefaultFailingMin is how many requests must fail in a row for a replica to count
-// as failing: two failures a day on a quiet one are no outage.
-const DefaultFailingMin = 5
-
-// failingPages is on how many pages requests must fail.
-const failingPages = 2
+// DefaultFailingMin is how many requests must fail in a row, on failingPages pages or more,
+// for a replica to count as failing: two failures a day on a quiet one are no outage.
+const DefaultFailingMin, failingPages = 5, 2
 
 // Conditions is what the numbers of a page show about a replica as a whole.
 type Conditions struct {
@@ -24,11 +21,9 @@ type Conditions struct {
 	Failing bool
 	// Stall is work that stands still; its duration is 0 while none does.
 	Stall Stall
-	// Queued reports that requests wait while others make progress, so that one more
-	// has to wait too.
+	// Queued reports that requests wait while others make progress.
 	Queued bool
-	// InFlight is how many requests the server has, running or waiting. InFlightKnown is
-	// false if the page does not show them while they run.
+	// InFlight is how many requests the server has, if the page shows them while they run.
 	InFlight      float64
 	InFlightKnown bool
 }
@@ -37,8 +32,7 @@ type Conditions struct {
 // [Options.StallAfter], or longer if requests are known to take longer. Pages that were
 // missed in between do not matter: a counter with an unchanged value did not move.
 type Stall struct {
-	// Duration is how long nothing has moved, InFlight how many requests the gauges
-	// show.
+	// Duration is how long nothing has moved, InFlight the requests that gauges show.
 	Duration time.Duration
 	InFlight float64
 	// Witnessed reports that requests arrived meanwhile. Without that the gauge of
@@ -63,9 +57,6 @@ type watch struct {
 
 // Conditions judges the page that was observed last.
 func (d *Deriver) Conditions() (c Conditions) {
-	if d.program == nil {
-		return c
-	}
 	c.Failing = d.failing.pages >= failingPages && d.failing.requests >= float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
 	c.Stall, c.Queued = d.stall(), d.queued()
 	c.InFlight, c.InFlightKnown = valueOf(d.program.watch.inFlight, d.window)
@@ -177,9 +168,6 @@ func (d *Deriver) queued() bool {
 // NoteAnswer notes that a request which was sent while work stood still was answered:
 // the requests that the gauges show are not in flight.
 func (d *Deriver) NoteAnswer() {
-	if d.program == nil {
-		return
-	}
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]
 		if s := d.works[k.key]; s != nil && s.active && !k.bypassable {

@@ -16,11 +16,9 @@ import (
 type Options struct {
 	// Window is how far back rules look, Interval the time between scrapes.
 	Window, Interval time.Duration
-	// StallAfter is how long work may be in flight without progress; 0 means
-	// [DefaultStallAfter].
+	// StallAfter is how long work may stand still; 0 means [DefaultStallAfter].
 	StallAfter time.Duration
-	// FailingMin is how many requests must fail in a row before the replica counts
-	// as failing; 0 means [DefaultFailingMin].
+	// FailingMin is how many requests must fail in a row; 0 means [DefaultFailingMin].
 	FailingMin int
 	// Engine is the kind of the server, Identity what its series carry.
 	Engine   engine.Engine
@@ -31,14 +29,11 @@ type Options struct {
 	// names values are repeated. AliasesOnly hides the llm_server_* names.
 	Aliases     []string
 	AliasesOnly bool
-	// NoWindowGauges hides the families that PromQL can compute from others, see
-	// [InPromQL].
+	// NoWindowGauges hides the families that PromQL can compute, see [InPromQL].
 	NoWindowGauges bool
-	// RawHidden reports that the server's own series are not exposed, so that
-	// aliases may take their names.
+	// RawHidden reports that the server's own series are not exposed.
 	RawHidden bool
-	// Stats counts what interrupts the target's windows, across derivers; nil
-	// starts at 0.
+	// Stats counts what interrupts the target's windows; nil starts at 0.
 	Stats *Stats
 	// caches holds the known sizes of KV caches by model id.
 	caches map[string]cacheSize
@@ -64,8 +59,7 @@ type Deriver struct {
 	failing   failures
 	// works holds what was observed of each work, by its key.
 	works map[string]*workState
-	// appeared holds the counters that appeared, for servers that expose a counter
-	// only after its first event.
+	// appeared holds the counters that appeared on a page.
 	appeared map[column]struct{}
 }
 
@@ -79,7 +73,7 @@ type failures struct {
 func NewDeriver(opts Options) *Deriver {
 	opts.Stats = cmp.Or(opts.Stats, &Stats{})
 	return &Deriver{
-		opts: opts, processes: processTracker{window: int64(opts.Window)},
+		opts: opts, program: &program{}, window: newWindow(opts.Window, opts.Interval, nil), processes: processTracker{window: int64(opts.Window)},
 		works: make(map[string]*workState), appeared: make(map[column]struct{}),
 	}
 }
@@ -95,12 +89,7 @@ func (d *Deriver) Stats() Stats { return *d.opts.Stats }
 
 // Objectives reports which objectives of the pool the newest page measures. The
 // slice is shared and must not be modified.
-func (d *Deriver) Objectives() []target.Check {
-	if d.program == nil {
-		return nil
-	}
-	return d.program.objectives
-}
+func (d *Deriver) Objectives() []target.Check { return d.program.objectives }
 
 // Observe adds the values of one page to the window. The time of the scrape is
 // relative to any fixed moment of the monotonic clock; page is what package engine
@@ -130,21 +119,14 @@ func (d *Deriver) Render(block *exposition.Block) *exposition.Block {
 // Restarted reports whether a page that has not been observed yet is the first one
 // of a process that started since the last page.
 func (d *Deriver) Restarted(now time.Duration, block *exposition.Block, page *engine.Page) bool {
-	return d.window != nil && d.processes.identify(int64(now), block, page).transition == restarts
+	return d.processes.identify(int64(now), block, page).transition == restarts
 }
 
-// Processes returns how many processes answer in turn, or 0 if no more than one is
-// known to.
-func (d *Deriver) Processes() int {
-	if d.window == nil {
-		return 0
-	}
-	return d.processes.count(d.window.now)
-}
+// Processes returns how many processes answer in turn, or 0 if only one is known to.
+func (d *Deriver) Processes() int { return d.processes.count(d.window.now) }
 
 // compile switches to the program for pages of another shape, which targets with an
-// equal shape share, and gives its series the labels of the target. Columns that the
-// previous program had as well keep their values.
+// equal shape share. Columns that the previous program had as well keep their values.
 func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	old, oldGPUs, window := d.program, d.gpus, d.window
 	d.page, d.ranks, d.gpus = page, page.Ranks(), page.Shape().GPUs()
@@ -159,9 +141,7 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	d.out = exposition.NewComputed(series, d.opts.Identity.Relabel, page.Shape())
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats
-	if window != nil {
-		d.window.adopt(window, d.program.mapColumns(old, d.gpus, oldGPUs))
-	}
+	d.window.adopt(window, d.program.mapColumns(old, d.gpus, oldGPUs))
 	d.window.startAtZero(d.newCounters())
 	maps.DeleteFunc(d.works, func(key string, _ *workState) bool {
 		return !slices.ContainsFunc(d.program.watch.works, func(k work) bool { return k.key == key })
@@ -172,9 +152,8 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 // maxAppeared limits the counters whose appearance is remembered.
 const maxAppeared = 4096
 
-// newCounters returns the columns of counters that no page had before, of servers
-// that expose a counter only after its first event. A counter that was missing from
-// some pages and is back is not new.
+// newCounters returns the columns of counters that no page had before, of servers that
+// expose a counter only after its first event.
 func (d *Deriver) newCounters() []int {
 	var columns []int
 	for i, key := range d.program.keys {

@@ -168,9 +168,6 @@ func newRig(tb testing.TB, spec simulate.Spec) *rig {
 // described returns the kind of server that a replica is, and what it would answer
 // about its models, the one that clients call first.
 func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
-	model := func(name, backend string, decoupled bool) engine.ModelFacts {
-		return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled}
-	}
 	served := []engine.ModelFacts{{Name: spec.Model, State: "READY"}}
 	switch spec.Kind {
 	case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld:
@@ -184,24 +181,24 @@ func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
 	case simulate.KindSGLang:
 		return engine.SGLang, served
 	case simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule:
-		return engine.Triton, []engine.ModelFacts{model("tensorrt_llm", "python", true)}
+		return engine.Triton, []engine.ModelFacts{configured("tensorrt_llm", "python", true)}
 	case simulate.KindTritonVLLM:
-		return engine.Triton, []engine.ModelFacts{model("vllm_model", "vllm", true)}
+		return engine.Triton, []engine.ModelFacts{configured("vllm_model", "vllm", true)}
 	case simulate.KindTritonCore:
-		return engine.Triton, []engine.ModelFacts{model("resnet50", "onnxruntime", false), model("densenet_onnx", "onnxruntime", false)}
+		return engine.Triton, []engine.ModelFacts{configured("resnet50", "onnxruntime", false), configured("densenet_onnx", "onnxruntime", false)}
 	default:
 	}
 	backend := "tensorrtllm"
 	if spec.Kind == simulate.KindTritonPython {
 		backend = "python"
 	}
-	ensemble := model("ensemble", "", spec.Streaming)
+	ensemble := configured("ensemble", "", spec.Streaming)
 	ensemble.Platform, ensemble.Steps = "ensemble", []string{"preprocessing", "tensorrt_llm", "postprocessing"}
-	bls := model("tensorrt_llm_bls", "python", spec.Streaming)
+	bls := configured("tensorrt_llm_bls", "python", spec.Streaming)
 	bls.Calls = []string{"tensorrt_llm"}
 	return engine.Triton, []engine.ModelFacts{
-		ensemble, model("postprocessing", "python", false), model("preprocessing", "python", false),
-		model("tensorrt_llm", backend, spec.Streaming), bls,
+		ensemble, configured("postprocessing", "python", false), configured("preprocessing", "python", false),
+		configured("tensorrt_llm", backend, spec.Streaming), bls,
 	}
 }
 

@@ -15,8 +15,7 @@ func (g Gate) open(w *Window) bool { return g == nil || g(w) }
 // executorRuns has [Plan.gate] include [Plan.executorGate].
 const executorRuns = "executor_runs"
 
-// gate returns a gate that is closed while one of the checks finds its anomaly in a
-// model id or model.
+// gate returns a gate that is closed while one of the checks finds its anomaly.
 func (p *Plan) gate(id string, checks ...string) Gate {
 	var gates []Gate
 	for _, name := range checks {
@@ -31,9 +30,8 @@ func (p *Plan) gate(id string, checks ...string) Gate {
 
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// gateOf returns the gate of a group's value. It holds back gauges of an executor that
-// has not started or is several, impossible durations, and what Triton counts together
-// with durations and so not at all if these are off.
+// gateOf returns the gate of a group's value. What Triton counts together with
+// durations it does not count if these are off.
 func (p *Plan) gateOf(g *group) Gate {
 	switch g.signal {
 	case engine.SpecDraft, engine.SpecAccepted:
@@ -62,10 +60,9 @@ func (p *Plan) gateOf(g *group) Gate {
 	}
 }
 
-// executorGate holds back an engine's gauges until its first iteration: TensorRT-LLM
-// shows all of them as 0, the limit of requests too, from load until then. It also
-// holds them back while what measures the engine stands still, or while they belong to
-// a process that has ended.
+// executorGate holds back an engine's gauges until its first iteration, for TensorRT-
+// LLM shows 0 until then, and while they stand still or belong to a process that has
+// ended.
 func (p *Plan) executorGate(id string) Gate {
 	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
 	limit, heartbeats := p.total(engine.RequestsLimit, id), p.groupColumns(p.groupsOf(engine.EngineHeartbeat, id))
@@ -122,8 +119,7 @@ func wrong(check Eval, w *Window) bool {
 	return ok && v > 0
 }
 
-// endsEarly reports whether the times of a group may end when a model hands the
-// request over.
+// endsEarly reports whether times may end when a model hands the request over.
 func (p *Plan) endsEarly(g *group) bool { return durationSignal(g.signal) && !p.trusted(g.model) }
 
 // durationSignal reports whether a signal is a time that ends with the hand-over of the

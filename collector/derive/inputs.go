@@ -79,8 +79,7 @@ var servers = sync.OnceValue(func() []server {
 	return all
 })
 
-// insides returns the kinds of engines whose metrics a server may pass on, or the empty
-// kind alone.
+// insides returns the engines whose metrics a server may pass on, or the empty kind.
 func insides(e engine.Engine) []engine.Kind {
 	kinds := []engine.Kind{""}
 	for _, m := range e.Meanings() {
@@ -94,8 +93,7 @@ func insides(e engine.Engine) []engine.Kind {
 	return kinds
 }
 
-// labelsOf returns the scope and labels that the series of a signal have, whichever
-// server they come from.
+// labelsOf returns the scope and labels of the series of a signal of any server.
 func labelsOf(signal engine.Signal) (Scope, []string) {
 	scope, labels := OfReplica, []string(nil)
 	for _, s := range servers() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,65 +108,44 @@ func tritonCounts(versions map[string][4]int) (lines []string) {
 // succeeded once the model was given them, decoupled or not (seen on 2.51), and as
 // failed if it could not give them.
 func TestWhatBecameOfRequestsThatAModuleCounts(t *testing.T) {
-	const total, rate, failed = `requests_total{class="%s", model="m", model_id="m", version="%s"}`, `requests_per_second{model="m", model_id="m", version="1"}`,
-		`requests_failed_total{class="server", model="m", model_id="m", reason="%s", version="1"}`
+	series := func(key string) string {
+		kind, value, _ := strings.Cut(key, " ")
+		switch kind {
+		case "rate":
+			return `requests_per_second{model="m", model_id="m", version="1"}`
+		case "failed":
+			return fmt.Sprintf(`requests_failed_total{class="server", model="m", model_id="m", reason=%q, version="1"}`, value)
+		}
+		return fmt.Sprintf(`requests_total{class=%q, model="m", model_id="m", version=%q}`, kind, value)
+	}
 	for _, c := range []struct {
 		says    string
 		counts  map[string][4]int
 		handles bool // The model is decoupled.
 		want    map[string]float64
-		lacks   []string
+		lacks   string
 	}{
-		{
-			"the module's counts, and not the core's successes", map[string][4]int{"1": {10, 0, 8, 2}}, true,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 2, rate: 2},
-			[]string{fmt.Sprintf(total, "unknown", "1"), `requests_per_second{model_id="m"}`},
-		},
-		{
-			"so too of a model that is not decoupled", map[string][4]int{"1": {10, 0, 8, 2}}, false,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 2, rate: 2},
-			nil,
-		},
-		{
-			"a dead process: what it was never given", map[string][4]int{"1": {10, 25, 8, 2}}, true,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 27, fmt.Sprintf(failed, "backend"): 25, fmt.Sprintf(failed, "error"): 2, rate: 7},
-			nil,
-		},
-		{
-			"two versions are apart", map[string][4]int{"1": {10, 0, 10, 0}, "2": {30, 0, 29, 1}}, true,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 10, fmt.Sprintf(total, "ok", "2"): 29, fmt.Sprintf(total, "server", "2"): 1, fmt.Sprintf(total, "server", "1"): 0, rate: 2},
-			nil,
-		},
-		{
-			"without the module, requests that were taken on", map[string][4]int{"1": {10, 0, -1, 0}}, true,
-			map[string]float64{fmt.Sprintf(total, "unknown", "1"): 10, rate: 2},
-			nil,
-		},
-		{
-			"without the module, whole requests", map[string][4]int{"1": {10, 5, -1, 0}}, false,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 10, fmt.Sprintf(total, "server", "1"): 5, rate: 3},
-			nil,
-		},
-		{
-			"one version has the module, the other not", map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}}, true,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "unknown", "2"): 30, fmt.Sprintf(total, "server", "2"): 4},
-			[]string{fmt.Sprintf(total, "client", "2")},
-		},
+		{"the module's counts, and not the core's successes", map[string][4]int{"1": {10, 0, 8, 2}}, true, map[string]float64{"ok 1": 8, "server 1": 2, "rate": 2}, "unknown 1"},
+		{"so too of a model that is not decoupled", map[string][4]int{"1": {10, 0, 8, 2}}, false, map[string]float64{"ok 1": 8, "server 1": 2, "rate": 2}, "unknown 1"},
+		{"a dead process: what it was never given", map[string][4]int{"1": {10, 25, 8, 2}}, true, map[string]float64{"ok 1": 8, "server 1": 27, "failed backend": 25, "failed error": 2, "rate": 7}, "unknown 1"},
+		{"two versions are apart", map[string][4]int{"1": {10, 0, 10, 0}, "2": {30, 0, 29, 1}}, true, map[string]float64{"ok 1": 10, "ok 2": 29, "server 2": 1, "server 1": 0, "rate": 2}, "unknown 1"},
+		{"without the module, requests that were taken on", map[string][4]int{"1": {10, 0, -1, 0}}, true, map[string]float64{"unknown 1": 10, "rate": 2}, "ok 1"},
+		{"without the module, whole requests", map[string][4]int{"1": {10, 5, -1, 0}}, false, map[string]float64{"ok 1": 10, "server 1": 5, "rate": 3}, "unknown 1"},
+		{"one version has the module, the other not", map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}}, true, map[string]float64{"ok 1": 8, "unknown 2": 30, "server 2": 4}, "client 2"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			b := newBench(t, engine.Triton, "m").facts(configured("m", "python", c.handles))
+			b := newBench(t, engine.Triton).facts(configured("m", "python", c.handles))
 			none := make(map[string][4]int)
 			for v, n := range c.counts {
 				none[v] = [4]int{0, 0, min(n[2], 0), 0}
 			}
 			b.page(tritonCounts(none)...)
 			got := b.page(tritonCounts(c.counts)...)
-			for series, want := range c.want {
-				require.InDelta(t, want, got.at(t, series), 1e-9, series)
+			for key, want := range c.want {
+				require.InDelta(t, want, got.at(t, series(key)), 1e-9, key)
 			}
-			for _, series := range c.lacks {
-				got.lacks(t, series)
-			}
+			got.lacks(t, series(c.lacks))
+			got.lacks(t, `requests_per_second{model_id="m"}`)
 		})
 	}
 }

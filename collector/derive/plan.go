@@ -24,8 +24,7 @@ type Identity struct {
 	Relabel exposition.Labeler
 }
 
-// Plan compiles the rules for one shape of a target's page. It is discarded when its
-// program is complete.
+// Plan compiles the rules for one shape of a page, and is discarded then.
 type Plan struct {
 	quirks engine.Quirks
 	// ranksSeen tells whose requests the batches of the page's ranks are.
@@ -57,8 +56,7 @@ type signalOf struct {
 	id     string
 }
 
-// newPlan returns a plan for a page. The values of block, if there is one, tell which
-// models have most of the traffic.
+// newPlan returns a plan for a page, given its values, if there are any.
 func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 	p := &Plan{
 		quirks: opts.Engine.Quirks(page), ranksSeen: page.Ranks(), countsFailures: opts.Engine.CountsFailures(page), countedClasses: countedClasses(opts.Engine, page),

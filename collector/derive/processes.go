@@ -2,6 +2,7 @@ package derive
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -10,9 +11,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// processTracker tells which of the processes behind an address a page belongs to,
-// before the page is published. Several may answer in turn or at random: the workers
-// of one server, or servers behind a load balancer. It is not safe for concurrent use.
+// processTracker tells which of the processes behind an address a page belongs to.
+// Several may answer in turn or at random: the workers of one server, or servers behind
+// a load balancer. It is not safe for concurrent use.
 type processTracker struct {
 	// window is how long observations count.
 	window    int64
@@ -22,8 +23,7 @@ type processTracker struct {
 	// certain, jitters those of them whose start time differs a little from the page
 	// before.
 	run, jitters int
-	// votes is how much evidence there is for several processes, votedAt when the last
-	// came in.
+	// votes is how much evidence there is for several processes, votedAt its time.
 	votes   int
 	votedAt int64
 }
@@ -169,8 +169,7 @@ func (t *processTracker) classifyReturn(s *sighting, m *match) {
 }
 
 // outlives reports whether a process cannot have ended for a new one: that started
-// before it, or, if it answered only once, later after it than the time between the
-// pages allows.
+// before it, or later after its one page than the time between the pages allows.
 func (p *process) outlives(next engine.Process, now int64) bool {
 	if p.id.Started <= 0 || next.Started <= 0 {
 		return false
@@ -208,14 +207,13 @@ func (t *processTracker) record(now int64, s *sighting, block *exposition.Block,
 		t.jitters++
 	}
 	t.run++
-	p.marks.update(block, page, &cmp.Or(t.current, p).marks)
+	p.marks.update(block, page)
 	t.current, p.id, p.last = p, s.id, now
 	p.pages++
 }
 
-// prune drops the counters of processes that have not answered since a time, those
-// that only their counters identify with them, and the oldest one if there are too
-// many.
+// prune drops the counters of processes that have not answered since a time, and the
+// oldest process if there are too many.
 func (t *processTracker) prune(since int64) {
 	t.processes = slices.DeleteFunc(t.processes, func(p *process) bool {
 		if p != t.current && p.last < since {
@@ -245,4 +243,138 @@ func (t *processTracker) count(now int64) int {
 		}
 	}
 	return max(n, 2)
+}
+
+// maxMarks limits the counters by which a process is recognized.
+const maxMarks = 64
+
+// marks holds counters of the newest page of a process.
+type marks struct {
+	page   *engine.Page
+	places []exposition.ValueIndex
+	values []float64
+}
+
+// update stores the counters of a page.
+func (m *marks) update(block *exposition.Block, page *engine.Page) {
+	if page != m.page {
+		m.page, m.places = page, nil
+		for _, i := range markedCounters(page) {
+			m.places = append(m.places, page.Shape().WatchedIndex(i))
+		}
+		m.values = make([]float64, len(m.places))
+	}
+	block.Numbers(m.places, m.values)
+}
+
+// markedCounters returns the numbers of up to maxMarks counters from all over a page.
+func markedCounters(page *engine.Page) []int {
+	all := page.Counters()
+	if len(all) <= maxMarks {
+		return all
+	}
+	for i := range maxMarks {
+		all[i] = all[i*len(all)/maxMarks]
+	}
+	return all[:maxMarks]
+}
+
+// changes describes what became of the counters of a process on another page.
+type changes struct {
+	// present counts those that the page has. Of those that were above 0, which
+	// positive counts, some are missing and some decreased.
+	present, positive, missing, decreased int
+	// grown is the mean share of the present values that is new, retained the mean
+	// share that is left of those that decreased.
+	grown, retained float64
+}
+
+// compare returns how a page differs from the marks, given the places of its series
+// by the hash of their labels.
+func (m *marks) compare(block *exposition.Block, page *engine.Page, places func() map[uint64]exposition.ValueIndex) (c changes) {
+	here := m.places
+	if page != m.page && m.page != nil {
+		here = m.placesIn(places())
+	}
+	for i, before := range m.values {
+		v := math.NaN()
+		if here[i] != nowhere {
+			v = block.Number(here[i])
+		}
+		if finite(v) {
+			c.present++
+		}
+		switch {
+		case !(before > 0):
+			if c.positive == 0 && v > 0 {
+				c.grown = 1 // All is new for a process that had counted nothing yet.
+			}
+			continue
+		case c.positive == 0:
+			c.grown = 0
+		}
+		c.positive++
+		switch {
+		case !finite(v):
+			c.missing++
+		case v < before:
+			c.decreased++
+			c.grown++
+			c.retained += v / before
+		default:
+			c.grown += (v - before) / v
+		}
+	}
+	c.grown /= float64(max(c.positive-c.missing, 1))
+	c.retained /= float64(max(c.decreased, 1))
+	return c
+}
+
+const (
+	// minDecreased is how many counters must decrease, or all if there are fewer, for
+	// a page to belong to another process: resets of single counters come one by one.
+	minDecreased = 3
+	// leap is the share of new counts from which on a page hardly belongs to the same
+	// process: its counters are five times what they were.
+	leap = 0.8
+)
+
+// otherProcess reports whether too many counters decreased for the same process.
+func (c *changes) otherProcess() bool {
+	return c.decreased > 0 && c.decreased+c.missing >= min(minDecreased, c.positive) || c.missing > 0 && c.present == 0
+}
+
+// restarted reports whether nearly all counters decreased, and far, as when a process
+// restarts. Those of a young process may be as high again already. A server that ends
+// unloads its models, whose counters vanish without decreasing.
+func (c *changes) restarted() bool {
+	return (c.decreased > 0 || c.present == 0) && 3*(c.decreased+c.missing) >= 2*c.positive && !c.barelyDecreased()
+}
+
+// barelyDecreased reports whether counters decreased to values that a process hardly reaches
+// between its start and its first page: they belong to another running process.
+func (c *changes) barelyDecreased() bool { return c.positive >= minDecreased && c.retained > 0.5 }
+
+// leaps reports whether nearly all counts are new.
+func (c *changes) leaps() bool { return c.positive >= minDecreased && c.grown >= leap }
+
+// continues reports whether counters alone show the same process.
+func (c *changes) continues() bool {
+	return 10*(c.decreased+c.missing) <= c.positive && c.grown < leap
+}
+
+// nowhere is the place of a counter that a page lacks.
+const nowhere = exposition.ValueIndex(math.MaxUint32)
+
+// placesIn returns the places of the marks on a page of another shape.
+func (m *marks) placesIn(index map[uint64]exposition.ValueIndex) []exposition.ValueIndex {
+	var places []exposition.ValueIndex
+	for _, i := range markedCounters(m.page) {
+		place, ok := index[m.page.Shape().WatchedLabels(i).Hash()]
+		if !ok {
+			place = nowhere
+		}
+		places = append(places, place)
+	}
+	return places
 }

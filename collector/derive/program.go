@@ -15,8 +15,7 @@ import (
 type program struct {
 	layout
 
-	// series has the labels that rules made, for a page with these GPUs; see
-	// [program.seriesOf].
+	// series has the labels that rules made, for a page with these GPUs.
 	series []exposition.ComputedSeries
 	gpus   []string
 

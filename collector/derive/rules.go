@@ -18,8 +18,7 @@ type Rule struct {
 	scope  Scope
 	labels []string
 	like   engine.Signal
-	// query is a PromQL query with the same result, see [InPromQL]; why explains why
-	// there is none.
+	// query is a PromQL query with the same result; why explains why there is none.
 	query, why string
 	// formula is how it computes a value if the catalogue does not tell.
 	formula string
@@ -35,13 +34,11 @@ func (r Rule) by(names ...string) Rule {
 	return r
 }
 
-// queried sets the PromQL query that has the same result.
 func (r Rule) queried(query string) Rule {
 	r.query, r.why = query, ""
 	return r
 }
 
-// because sets why no query has the same result.
 func (r Rule) because(why string) Rule {
 	r.query, r.why = "", why
 	return r
@@ -91,8 +88,7 @@ func copyOf(signal engine.Signal) Rule {
 	}}
 }
 
-// inFlight passes on requests in flight, with 0 instead of the last request of an idle
-// server.
+// inFlight passes on requests in flight, with 0 for an idle server.
 func inFlight(signal engine.Signal) Rule {
 	exposed := copyOf(signal)
 	return Rule{inputs: exposed.inputs, like: signal, why: whyShown, compile: func(p *Plan, f *Family) {

@@ -74,8 +74,7 @@ func wholeRequests() histograms {
 	return h
 }
 
-// orFirstResponse returns the histograms of a signal, or else the first responses of
-// models that stream, or of those that do not.
+// orFirstResponse returns the histograms of a signal, or the first responses of models.
 func orFirstResponse(signal engine.Signal, streaming bool) histograms {
 	return histograms{signal, anyOf(signal, engine.ModelFirstResponse), true, func(p *Plan, id string, mv modelVersion) []*group {
 		if len(p.groupsOf(signal, id)) > 0 {

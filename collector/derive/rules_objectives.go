@@ -146,8 +146,7 @@ func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64)
 	return o, ""
 }
 
-// atLeast reports whether a bound is not below a time, but for rounding errors of
-// units.
+// atLeast reports whether a bound is not below a time, but for rounding.
 func atLeast(bound, seconds float64) bool { return bound >= seconds*(1-1e-9) }
 
 // secondsOf formats the bound of a bucket for humans.

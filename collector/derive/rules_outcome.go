@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -164,8 +165,7 @@ func (p *Plan) newOutcome(id string, mv modelVersion) *outcome {
 	return o
 }
 
-// repeatedBy returns the counters of other models whose requests a group without a
-// model counts once more.
+// repeatedBy returns the counters of models whose requests a group counts once more.
 func (p *Plan) repeatedBy(g *group) (columns []int) {
 	for _, other := range p.groups[g.signal] {
 		if other.class == g.class && slices.Contains(g.meaning.Outcome.Repeats, other.labels.Get("reason")) {
@@ -232,8 +232,7 @@ func (o *outcome) addStreamed(p *Plan, id string) {
 	o.all = slices.Concat(o.all, streamed, whole)
 }
 
-// recounted returns the counters of requests that other counters count once more, by
-// the reason under which those do.
+// recounted returns the counters of requests that others count once more, by reason.
 func (p *Plan) recounted(id string, mv modelVersion) map[string][]int {
 	columns := make(map[string][]int)
 	for _, signal := range []engine.Signal{engine.RequestsFailed, engine.RequestsAborted} {
@@ -294,8 +293,7 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	return n
 }
 
-// count returns how many requests ended over the longest stretch in which no counter is
-// interrupted, or false if there is none.
+// count returns how many requests ended over the longest uninterrupted stretch.
 func (o *outcome) count(w *Window) (ended endedRequests, ok bool) {
 	if ended.row, ended.seconds, ok = w.stretch(o.all); ok {
 		ended.total = o.total(w, ended.row)
@@ -414,4 +412,65 @@ func requestsFailed() Rule {
 			p.emit(f, p.forModelVersion(id, mv, "reason", reason, labelClass, class), p.gate(id, checkFrozen), e)
 		}
 	}).by(labelClass, "reason").because(whyShown)
+}
+
+// netCounter is a column that no page has: what some counters count, less what others
+// count of the same requests. The others may count a request earlier, or one that the
+// first never count, as a vLLM does that refuses a stream within an answer of 200. A
+// decrease would look like a reset, and all that was ever counted like new: the
+// column keeps its highest value instead.
+type netCounter struct {
+	reason      string
+	key         columnKey
+	column      int
+	plus, minus []int
+	// atLeast holds counters of requests that all belong to the column, atMost those of
+	// requests that include all of the column.
+	atLeast, atMost []int
+}
+
+// addNet adds a column, whose key is the same on pages of all shapes.
+func (p *Plan) addNet(id string, mv modelVersion, class string, n *netCounter) {
+	n.key = columnKey{series: unique.Make("net\x00" + id + "\x00" + mv.model + "\x00" + mv.version + "\x00" + class + "\x00" + n.reason)}
+	// The number at the place is replaced.
+	n.column = p.program.addColumn(p.program.places[n.plus[0]], n.key, false, false)
+	p.program.net = append(p.program.net, n)
+}
+
+// setNet sets the net counters in the row of the next page.
+func (w *Window) setNet(all []*netCounter, row []float64) {
+	for _, n := range all {
+		v, before := n.value(row), w.current[n.column]
+		if before != before {
+			before = n.value(w.current)
+		}
+		if before > v && !w.resets(row) {
+			v = before
+		}
+		row[n.column] = v
+	}
+}
+
+// value returns the net count of a row, or NaN if a counter is absent.
+func (n *netCounter) value(row []float64) float64 {
+	return n.compute(func(columns []int) float64 { return sumOf(row, columns) })
+}
+
+func (n *netCounter) compute(sum func(columns []int) float64) float64 {
+	v := max(sum(n.plus)-sum(n.minus), sum(n.atLeast))
+	if len(n.atMost) > 0 {
+		v = min(v, sum(n.atMost))
+	}
+	return v
+}
+
+// resets reports whether any counter of the next row is lower than on the page before:
+// its process restarted, and may show requests of a path that nobody used until then.
+func (w *Window) resets(row []float64) bool {
+	for c, v := range row {
+		if w.counter[c] && v < w.current[c] {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -8,13 +9,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// percentile is a percentage and its quantile.
-type percentile struct {
-	label    string
-	quantile float64
-}
-
-func percentages() []percentile { return []percentile{{"50", 0.5}, {"95", 0.95}, {"99", 0.99}} }
+// percentages returns the percentages of percentiles in rising order.
+func percentages() []float64 { return []float64{50, 95, 99} }
 
 // percentiles exposes percentiles of a histogram over the window, or of a summary as
 // the server gives them. There is none in the last bucket, which has no upper bound,
@@ -24,14 +20,12 @@ func percentiles(h histograms, summaries ...engine.Signal) Rule {
 	rule := h.rule(anyOf(summaries...), func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels) {
 		if window := p.windowHistogram(groups); window != nil {
 			mean := p.meanOver(groups)
-			highest := percentages()[len(percentages())-1]
-			for _, q := range percentages() {
-				p.emit(f, withLabel(lset, "percentile", q.label), p.gatesOf(groups), func(w *Window) (float64, bool) {
-					v, ok := window.quantile(w, q.quantile)
-					if average, known := mean(w); ok && known && q == highest && v < average {
-						return 0, false
-					}
-					return v, ok
+			for _, percentage := range percentages() {
+				p.emit(f, withLabel(lset, "percentile", fmt.Sprint(percentage)), p.gatesOf(groups), func(w *Window) (float64, bool) {
+					v, ok := window.quantile(w, percentage/100)
+					average, known := mean(w)
+					tail := known && percentage == slices.Max(percentages()) && v < average
+					return v, ok && !tail
 				})
 			}
 			return
@@ -70,13 +64,13 @@ func aboveBound(h histograms) Rule {
 
 // passQuantiles passes on the quantiles of a summary.
 func (p *Plan) passQuantiles(f *Family, id string, mv modelVersion, groups []*group) {
-	for _, q := range percentages() {
+	for _, percentage := range percentages() {
 		for _, g := range groups {
-			i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.bound == q.quantile })
+			i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.bound == percentage/100 })
 			if i < 0 || p.endsEarly(g) {
 				continue
 			}
-			p.emit(f, p.forModelVersion(id, mv, "percentile", q.label), p.gateOf(g), combine(p.columnsOf(g.quantiles[i].members), engine.Max))
+			p.emit(f, p.forModelVersion(id, mv, "percentile", fmt.Sprint(percentage)), p.gateOf(g), combine(p.columnsOf(g.quantiles[i].members), engine.Max))
 		}
 	}
 }
@@ -88,8 +82,7 @@ type windowHistogram struct {
 	growth func(w *Window) ([]float64, bool)
 }
 
-// windowHistogram returns the one histogram of groups, or nil if there is none or
-// several, or it is not complete.
+// windowHistogram returns the one complete histogram of groups, or nil.
 func (p *Plan) windowHistogram(groups []*group) *windowHistogram {
 	if len(groups) != 1 || len(groups[0].buckets) < 2 || !groups[0].complete() || p.meanOver(groups) == nil {
 		return nil

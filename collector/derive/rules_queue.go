@@ -31,8 +31,7 @@ func queueDepth() Rule {
 	})
 }
 
-// queuedByCore reports whether all models of an id are known to take their requests
-// from Triton's queue one batch at a time.
+// queuedByCore reports whether all models of an id are known to be queued by Triton.
 func (p *Plan) queuedByCore(id string) bool {
 	return !slices.ContainsFunc(p.groupsOf(engine.ModelPending, id), func(g *group) bool {
 		return !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model)
@@ -104,8 +103,7 @@ func saturation() Rule {
 	})
 }
 
-// unlimited returns the signals of an engine that exposes what runs and what waits in
-// it, if not its limit.
+// unlimited returns the signals of an engine that does not expose its limit.
 func unlimited() inputs { return allOf(engine.RequestsRunning, engine.RequestsWaiting) }
 
 // runsFull returns the limit of an engine that does not expose it: as many requests as run
@@ -123,8 +121,7 @@ func (p *Plan) runsFull(id string) Eval {
 	}
 }
 
-// demand returns how many requests are known to be in flight or waiting. Active requests of
-// some servers include the waiting ones.
+// demand returns how many requests are known to be in flight or waiting.
 func (p *Plan) demand(id string) Eval {
 	admitted := admitted().eval(p, id)
 	if p.quirks.ActiveHoldsWaiting {

@@ -430,7 +430,8 @@ func TestTheTimesOfRequestsThatTritonWillShow(t *testing.T) {
 			`request_duration_percentile_seconds{model="m", model_id="m", percentile="50", version="1"}`: 1,
 			`request_duration_above_bound_ratio{model="m", model_id="m", version="1"}`:                   0,
 		} {
-			if require.Equal(t, shown, has(got, series), series); shown {
+			require.Equal(t, shown, has(got, series), series)
+			if shown {
 				require.InDelta(t, want, got[series], 1e-9, series)
 			}
 		}

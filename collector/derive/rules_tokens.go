@@ -23,8 +23,7 @@ func estimate(gauges ...engine.Signal) Rule {
 	}}, executorRuns).because(whyPages)
 }
 
-// tokensOfAll returns the counters of tokens that all models of the replica generate,
-// or none if any engine of it does not count them.
+// tokensOfAll returns the token counters of the replica, or none if an engine has none.
 func (p *Plan) tokensOfAll() []int {
 	for _, g := range p.groups[engine.EngineIterations] {
 		if len(p.groupsOf(engine.GenerationTokens, g.id)) == 0 {

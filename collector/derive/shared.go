@@ -51,8 +51,7 @@ func sortOrder(names []string) string {
 	return fmt.Sprint(positions)
 }
 
-// takenAliases reports which names of aliases are the server's own because its page has
-// them and is exposed.
+// takenAliases reports which names of aliases the server's own exposed page has.
 func (o *Options) takenAliases(page *exposition.Shape) map[string]bool {
 	if o.RawHidden || len(o.Aliases) == 0 {
 		return nil
@@ -88,8 +87,7 @@ var ruleLabelNames = sync.OnceValue(func() []string {
 	return slices.Compact(names)
 })
 
-// ruleLabels returns the labels of the target whose names rules use: they may change
-// the order of series, and what rules read from labels.
+// ruleLabels returns the labels of the target whose names rules use or read.
 func (id *Identity) ruleLabels() labels.Labels {
 	return id.Labels.MatchLabels(true, ruleLabelNames()...)
 }

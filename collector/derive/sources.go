@@ -27,8 +27,7 @@ type source struct {
 	class engine.Class
 }
 
-// classOf returns what became of the requests that a source counts, by the first label
-// that its meaning keeps.
+// classOf returns the class of a source by the first label that its meaning keeps.
 func classOf(s *engine.Source) engine.Class {
 	if s.Meaning.Outcome == nil {
 		return ""
@@ -95,8 +94,7 @@ type point struct {
 	members []int
 }
 
-// groupSources groups the sources by the series that they become, and sorts the groups
-// so that the order of the server does not matter.
+// groupSources groups the sources by the series that they become, in a fixed order.
 func (p *Plan) groupSources() {
 	byKey := make(map[string]*group)
 	for i := range p.sources {
@@ -141,8 +139,7 @@ func (g *group) add(i int, part engine.Part, lset labels.Labels) {
 	}
 }
 
-// addPoint adds a source to the point with its bound, whose decimal point it moves. It
-// ignores bounds that are not numbers.
+// addPoint adds a source to the point with its bound, unless that is not a number.
 func addPoint(points []point, text string, shift, i int) []point {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v != v {

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// maxRows limits the rows that a window stores. Pages that arrive faster than a
-// 120th of the window are thinned out for looking back; resets are still detected
-// between any two of them.
+// maxRows limits the rows that a window stores: pages that arrive faster are thinned
+// out for looking back.
 const maxRows = 120
 
 // Window stores the values of a target's inputs over its length. A column is one
@@ -59,8 +58,7 @@ const lateAfter = 2.5
 
 const never = math.MaxInt64
 
-// newWindow returns an empty window for pages that arrive once per interval; counter
-// reports which of its columns are counters.
+// newWindow returns an empty window; counter reports which of its columns are counters.
 func newWindow(length, interval time.Duration, counter []bool) *Window {
 	n := len(counter)
 	return &Window{
@@ -70,8 +68,7 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 	}
 }
 
-// adopt takes over the columns of an older window; from maps each column to the old
-// one, or to -1 if it is new.
+// adopt takes over the columns of an older window; from is -1 for a new one.
 func (w *Window) adopt(old *Window, from []int) {
 	w.times, w.now, w.unbroken = old.times, old.now, old.unbroken
 	for range old.rows {
@@ -103,9 +100,8 @@ func (w *Window) startAtZero(columns []int) {
 	}
 }
 
-// push adds a copy of the values of one page. It returns false, and leaves the window
-// unchanged, if the page is not younger than the last one. Nothing is computed across
-// a page that does not continue the one before.
+// push adds a copy of the values of one page. It returns false, and changes nothing, if
+// the page is not younger than the last one.
 func (w *Window) push(now int64, row []float64, t transition) bool {
 	first := len(w.rows) == 0
 	if !first && now <= w.now {
@@ -135,8 +131,7 @@ func (w *Window) push(now int64, row []float64, t transition) bool {
 	return true
 }
 
-// step moves one column to the next page, and reports whether it is a counter that
-// decreased.
+// step moves one column to the next page, and reports whether a counter decreased.
 func (w *Window) step(i int, v float64, now int64, contiguous bool) (decreased bool) {
 	before := w.current[i]
 	decreased = w.counter[i] && v < before
@@ -177,8 +172,7 @@ func (w *Window) Last(column int) (float64, bool) {
 	return v, !math.IsNaN(v)
 }
 
-// Before returns the value that a column had on the page before, or on the last one
-// that was stored, and NaN if it had none.
+// Before returns the value of a column on the page before, or the last stored one.
 func (w *Window) Before(column int) float64 {
 	rows := w.earlier(0)
 	if len(rows) == 0 {
@@ -196,9 +190,8 @@ func (w *Window) earlier(row int) [][]float64 {
 	return w.rows[row:max(last, 0)]
 }
 
-// Increase returns how much counters grew together and over how many seconds: over
-// the longest stretch of the window without a reset, restart, gap or absence of any
-// of them. It needs at least two pages.
+// Increase returns how much counters grew together, and in how many seconds, over the
+// longest stretch of the window in which none is interrupted.
 func (w *Window) Increase(columns ...int) (increase, seconds float64, ok bool) {
 	row, seconds, ok := w.stretch(columns)
 	if !ok {
@@ -207,8 +200,7 @@ func (w *Window) Increase(columns ...int) (increase, seconds float64, ok bool) {
 	return w.increaseFrom(row, columns), seconds, true
 }
 
-// stretch returns the first row of the longest stretch of the window in which no
-// column is interrupted, and how many seconds ago that was.
+// stretch returns the first row since which no column is interrupted, and its age.
 func (w *Window) stretch(columns []int) (row int, seconds float64, ok bool) {
 	since := int64(math.MinInt64)
 	for _, c := range columns {
@@ -218,8 +210,7 @@ func (w *Window) stretch(columns []int) (row int, seconds float64, ok bool) {
 	return row, float64(w.now-start) / float64(time.Second), start < w.now
 }
 
-// increaseFrom returns how much counters grew together since the first row of a
-// stretch.
+// increaseFrom returns how much counters grew together since a row.
 func (w *Window) increaseFrom(row int, columns []int) float64 {
 	first, sum := w.rows[row], 0.0
 	for _, c := range columns {
@@ -247,9 +238,8 @@ func (w *Window) meanFrom(row int, columns []int) float64 {
 	return sum / float64(n)
 }
 
-// Product integrates a gauge over a counter, as tokens per iteration over
-// iterations, and returns over how many seconds. Between two pages it takes the mean
-// of the gauge.
+// Product integrates a gauge over a counter, as tokens per iteration over iterations,
+// with the mean of the gauge between two pages.
 func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	row, start := w.firstRow(max(w.since[gauge], w.since[counter]))
 	if start >= w.now || math.IsNaN(w.current[gauge]) {
@@ -269,8 +259,7 @@ func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	return total, float64(w.now-start) / float64(time.Second), true
 }
 
-// firstRow returns the first stored row since a time, no further back than the
-// window, and its time, which is never if there is none.
+// firstRow returns the first row since a time, and its time, which is never for none.
 func (w *Window) firstRow(since int64) (row int, start int64) {
 	row, _ = slices.BinarySearch(w.times, max(since, w.now-w.length))
 	if row == len(w.times) {
