@@ -37,62 +37,51 @@ func describe(b *Basis) []target.Model {
 	if b.Topology == nil {
 		return nil
 	}
-	d := &description{Basis: b, versions: make(map[[2]string]bool), names: make(map[string]bool)}
+	var all []target.Model
+	versions, names := make(map[[2]string]bool), make(map[string]bool)
+	add := func(name, version, index string) {
+		key := [2]string{name, version}
+		if name == engine.UnnamedModel || len(all) == maxModels || versions[key] || names[name] && version == "" {
+			return
+		}
+		versions[key], names[name] = true, true
+		all = append(all, b.model(name, version, index))
+	}
 	for _, row := range b.Health.Models {
-		d.add(row.Name, row.Version, row.State)
+		add(row.Name, row.Version, row.State)
 	}
 	if b.Facts != nil && b.Health.Models == nil { // The index of a health check is newer than the facts.
 		for i := range b.Facts.Models {
 			if f := &b.Facts.Models[i]; f.State != "" {
-				d.add(f.Name, f.Version, f.State)
+				add(f.Name, f.Version, f.State)
 			}
 		}
 	}
 	for _, name := range b.Page.Models() {
-		d.add(name, "", "")
+		add(name, "", "")
 	}
-	slices.SortFunc(d.models, func(x, y target.Model) int {
+	slices.SortFunc(all, func(x, y target.Model) int {
 		return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Version, y.Version))
 	})
-	return d.models
+	return all
 }
 
-// description builds the list of models.
-type description struct {
-	*Basis
-
-	models   []target.Model
-	versions map[[2]string]bool
-	names    map[string]bool
-}
-
-// add adds a model, or one version of it, once.
-func (d *description) add(name, version, index string) {
-	key := [2]string{name, version}
-	if name == engine.UnnamedModel || len(d.models) == maxModels || d.versions[key] || d.names[name] && version == "" {
-		return
-	}
-	d.versions[key], d.names[name] = true, true
-	loaded, known := d.Page.Loaded(name)
+func (b *Basis) model(name, version, index string) target.Model {
+	loaded, known := b.Page.Loaded(name)
 	m := target.Model{
-		Name: name, Version: version, ModelID: d.Topology.ModelID(name), Role: string(d.Topology.Role(name)),
+		Name: name, Version: version, ModelID: b.Topology.ModelID(name), Role: string(b.Topology.Role(name)),
 		State: modelState(index, loaded, known),
 	}
-	if d.Facts != nil {
-		if f := d.Facts.Model(name); f != nil && f.Configured {
-			addConfig(&m, f)
+	if b.Facts == nil {
+		return m
+	}
+	if f := b.Facts.Model(name); f != nil && f.Configured {
+		m.Backend, m.Platform = f.Backend, f.Platform
+		m.MaxBatchSize, m.Decoupled, m.Batching = new(f.MaxBatchSize), new(f.Decoupled), new(f.Batching != nil)
+		if n := f.InstanceCount(); n > 0 {
+			m.Instances = new(n)
 		}
+		m.Parameters, m.ConfigHash = f.Parameters, f.ConfigHash
 	}
-	d.models = append(d.models, m)
-}
-
-// addConfig copies what the config of a model states.
-func addConfig(m *target.Model, f *engine.ModelFacts) {
-	m.Backend, m.Platform = f.Backend, f.Platform
-	m.MaxBatchSize, m.Decoupled = new(f.MaxBatchSize), new(f.Decoupled)
-	m.Batching = new(f.Batching != nil)
-	if n := f.InstanceCount(); n > 0 {
-		m.Instances = new(n)
-	}
-	m.Parameters, m.ConfigHash = f.Parameters, f.ConfigHash
+	return m
 }

@@ -15,6 +15,9 @@ import (
 
 func TestStateOfAReplica(t *testing.T) {
 	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
+	page := func(s engine.APIState) assess.Evidence {
+		return assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(s)}}
+	}
 	refuses := assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, Error: "connect: refused"}, API: assess.API{Health: api(engine.APIRefused)}}
 	for _, c := range []struct {
 		says   string
@@ -25,29 +28,17 @@ func TestStateOfAReplica(t *testing.T) {
 		{"both refuse, never answered", with(refuses, func(e *assess.Evidence) { e.Scrape.MayStart = true }), assess.Unknown, "models are loaded"},
 		{"both refuse, never answered, for long", refuses, assess.Down, "connect: refused"},
 		{"both refuse, was up", with(refuses, func(e *assess.Evidence) { e.Scrape.Seen, e.Scrape.MayStart = true, true }), assess.Down, "nothing listens any more"},
-		{
-			"a server says that it loads",
-			assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, Starting: true, Detail: "the server loads its engine"}}},
-			assess.Starting, "loads its engine",
-		},
-		{"ready and a page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}}, assess.Ready, "the API said so"},
+		{"a server says that it loads", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, Starting: true, Detail: "the server loads its engine"}}}, assess.Starting, "loads its engine"},
+		{"ready and a page", page(engine.APIReady), assess.Ready, "the API said so"},
 		{"a page and no API that is known", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
-		{"a page and an API that is restricted", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Ready, "all that is known of its API"},
-		{
-			"ready, and its page says that nobody works for it",
-			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unrouted: true, Unserved: "its LLM is gone"},
-			assess.NotReady, "the page shows no worker for any of its models",
-		},
-		{
-			"ready, and the LLM is not loaded",
-			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unserved: "its LLM is gone"},
-			assess.Unserved, "its LLM is gone",
-		},
-		{"not ready and a page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APINotReady)}}, assess.NotReady, "the API said so"},
+		{"a page and an API that is restricted", page(engine.APIFailed), assess.Ready, "all that is known of its API"},
+		{"ready, and its page says that nobody works for it", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unrouted: true, Unserved: "its LLM is gone"}, assess.NotReady, "the page shows no worker for any of its models"},
+		{"ready, and the LLM is not loaded", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unserved: "its LLM is gone"}, assess.Unserved, "its LLM is gone"},
+		{"not ready and a page", page(engine.APINotReady), assess.NotReady, "the API said so"},
 		{"it says that it drains", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{SamePort: true, Health: engine.Health{API: engine.APINotReady, Draining: true, Detail: "it drains"}}, Unrouted: true}, assess.Draining, "it drains"},
 		{"requests fail since it was not ready", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, Previous: assess.NotReady}, assess.NotReady, "since the server was not ready"},
 		{"the API refuses, the page goes on", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}}, assess.Draining, "the API said so while the page still answers: the server is shutting down"},
-		{"the API never answered", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Ready, "all that is known of its API"},
+		{"the API never answered", page(engine.APIRefused), assess.Ready, "all that is known of its API"},
 		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true, SamePort: true}}, assess.Ready, "all that is known of its API"},
 		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, RefusedFailed: true}, assess.Failing, "or all are rejected for lack of capacity"},
 		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "all requests are failing, although its API reports ready"},
@@ -57,21 +48,9 @@ func TestStateOfAReplica(t *testing.T) {
 		{"the canary got nothing, but may wait behind others", with(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Unanswered = time.Minute, true }), assess.Ready, "may be stale"},
 		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true, Previous: assess.Failing}, assess.Failing, "all requests are failing"},
 		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true}, assess.Stalled, "nothing moves"},
-		{
-			"alive before, and no longer", // Triton 2.36 while it ends, whose API listens until the end.
-			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}},
-			assess.Draining, "no longer live",
-		},
-		{
-			"never alive", // With --exit-on-error=false a server that failed to start answers.
-			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "the API answers Bad Request"}, Seen: true}},
-			assess.NotReady, "Bad Request",
-		},
-		{
-			"no longer alive on one port",
-			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, Seen: true, Lived: true, SamePort: true}},
-			assess.NotReady, "no",
-		},
+		{"alive before, and no longer, as Triton 2.36 while it ends", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}}, assess.Draining, "no longer live"},
+		{"never alive, as after a failed start with --exit-on-error=false", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "the API answers Bad Request"}, Seen: true}}, assess.NotReady, "Bad Request"},
+		{"no longer alive on one port", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, Seen: true, Lived: true, SamePort: true}}, assess.NotReady, "no"},
 		{"draining says more than failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is shutting down"},
 		{"the API answers, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "empty", Hint: "check the path"}, API: assess.API{Health: api(engine.APIReady)}}, assess.Blind, "empty; check the path"},
 		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Blind, "timeout"},

@@ -28,7 +28,65 @@ type Alias struct {
 // Aliases returns all aliases, by set. Series keep their labels and gain the one that
 // names the model in the vocabulary, see [AliasModelLabel].
 func Aliases() []Alias {
-	return slices.Concat(vllmAliases(), trtllmAliases(), otelAliases())
+	return slices.Concat(
+		// vLLM's names are what inference gateways and autoscalers read by default.
+		aliases("vllm", "vllm:", [][4]string{
+			{"num_requests_running", "requests_running"},
+			{"num_requests_waiting", "queue_depth"},
+			{"lora_requests_info", "adapters_info"},
+			{"num_preemptions_total", "requests_preempted_total"},
+			{"prompt_tokens_cached_total", "prompt_tokens_cached_total"},
+			{"kv_cache_usage_perc", "kv_cache_utilization_ratio"},
+			{"gpu_cache_usage_perc", "kv_cache_utilization_ratio"},
+			{"prompt_tokens_total", "prompt_tokens_total"},
+			{"generation_tokens_total", "generation_tokens_total"},
+			{"request_prompt_tokens", "request_prompt_tokens"},
+			{"request_generation_tokens", "request_generation_tokens"},
+			{"time_to_first_token_seconds", "time_to_first_token_seconds"},
+			{"request_time_per_output_token_seconds", "time_per_output_token_seconds"},
+			{"time_per_output_token_seconds", "inter_token_latency_seconds"},
+			{"inter_token_latency_seconds", "inter_token_latency_seconds"},
+			{"e2e_request_latency_seconds", "request_duration_seconds"},
+			{"request_queue_time_seconds", "request_queue_seconds"},
+			{"request_prefill_time_seconds", "request_prefill_seconds"},
+			{"request_decode_time_seconds", "request_decode_seconds"},
+			{"request_inference_time_seconds", "request_inference_seconds"},
+			{"request_success_total", "requests_finished_total"},
+		}),
+		aliases("trtllm", "trtllm_", [][4]string{
+			{"num_requests_running", "requests_active"},
+			{"num_requests_waiting", "queue_depth"},
+			{"num_scheduled_requests", "requests_running"},
+			{"num_context_requests", "requests_prefill"},
+			{"num_generation_requests", "requests_decode"},
+			{"num_paused_requests", "requests_paused"},
+			{"max_num_active_requests", "requests_limit"},
+			{"total_context_tokens", "iteration_context_tokens"},
+			{"kv_cache_utilization", "kv_cache_utilization_ratio"},
+			{"kv_cache_max_blocks", "kv_cache_blocks_limit"},
+			{"kv_cache_used_blocks", "kv_cache_blocks", "state", "used"},
+			{"kv_cache_free_blocks", "kv_cache_blocks", "state", "free"},
+			{"kv_cache_tokens_per_block", "kv_cache_block_tokens"},
+			{"kv_cache_reused_blocks_total", "kv_cache_blocks_reused_total"},
+			{"gpu_memory_usage_bytes", "engine_memory_bytes", "memory", "gpu"},
+			{"cpu_memory_usage_bytes", "engine_memory_bytes", "memory", "cpu"},
+			{"pinned_memory_usage_bytes", "engine_memory_bytes", "memory", "pinned"},
+			{"prompt_tokens_total", "prompt_tokens_total"},
+			{"generation_tokens_total", "generation_tokens_total"},
+			{"time_to_first_token_seconds", "time_to_first_token_seconds"},
+			{"time_per_output_token_seconds", "time_per_output_token_seconds"},
+			{"e2e_request_latency_seconds", "request_duration_seconds"},
+			{"request_queue_time_seconds", "request_queue_seconds"},
+			{"request_success_total", "requests_finished_total"},
+		}),
+		// The server metrics of OpenTelemetry's semantic conventions for generative AI, as
+		// its Prometheus exporter writes them.
+		aliases("otel", "gen_ai_server_", [][4]string{
+			{"request_duration_seconds", "request_duration_seconds"},
+			{"time_to_first_token_seconds", "time_to_first_token_seconds"},
+			{"time_per_output_token_seconds", "time_per_output_token_seconds"},
+		}),
+	)
 }
 
 // AliasModelLabel returns the label that names the model in a vocabulary.
@@ -53,76 +111,9 @@ func aliases(set, prefix string, rows [][4]string) []Alias {
 	return all
 }
 
-// vllmAliases returns the names of vLLM, which inference gateways and autoscalers read
-// by default.
-func vllmAliases() []Alias {
-	return aliases("vllm", "vllm:", [][4]string{
-		{"num_requests_running", "requests_running"},
-		{"num_requests_waiting", "queue_depth"},
-		{"lora_requests_info", "adapters_info"},
-		{"num_preemptions_total", "requests_preempted_total"},
-		{"prompt_tokens_cached_total", "prompt_tokens_cached_total"},
-		{"kv_cache_usage_perc", "kv_cache_utilization_ratio"},
-		{"gpu_cache_usage_perc", "kv_cache_utilization_ratio"},
-		{"prompt_tokens_total", "prompt_tokens_total"},
-		{"generation_tokens_total", "generation_tokens_total"},
-		{"request_prompt_tokens", "request_prompt_tokens"},
-		{"request_generation_tokens", "request_generation_tokens"},
-		{"time_to_first_token_seconds", "time_to_first_token_seconds"},
-		{"request_time_per_output_token_seconds", "time_per_output_token_seconds"},
-		{"time_per_output_token_seconds", "inter_token_latency_seconds"},
-		{"inter_token_latency_seconds", "inter_token_latency_seconds"},
-		{"e2e_request_latency_seconds", "request_duration_seconds"},
-		{"request_queue_time_seconds", "request_queue_seconds"},
-		{"request_prefill_time_seconds", "request_prefill_seconds"},
-		{"request_decode_time_seconds", "request_decode_seconds"},
-		{"request_inference_time_seconds", "request_inference_seconds"},
-		{"request_success_total", "requests_finished_total"},
-	})
-}
-
 // cacheConfig is vLLM's name for the size of its KV cache, which is in labels:
 // inference gateways read how many tokens a block holds and how many blocks there are.
 const cacheConfigSet, cacheConfig = "vllm", "vllm:cache_config_info"
-
-func trtllmAliases() []Alias {
-	return aliases("trtllm", "trtllm_", [][4]string{
-		{"num_requests_running", "requests_active"},
-		{"num_requests_waiting", "queue_depth"},
-		{"num_scheduled_requests", "requests_running"},
-		{"num_context_requests", "requests_prefill"},
-		{"num_generation_requests", "requests_decode"},
-		{"num_paused_requests", "requests_paused"},
-		{"max_num_active_requests", "requests_limit"},
-		{"total_context_tokens", "iteration_context_tokens"},
-		{"kv_cache_utilization", "kv_cache_utilization_ratio"},
-		{"kv_cache_max_blocks", "kv_cache_blocks_limit"},
-		{"kv_cache_used_blocks", "kv_cache_blocks", "state", "used"},
-		{"kv_cache_free_blocks", "kv_cache_blocks", "state", "free"},
-		{"kv_cache_tokens_per_block", "kv_cache_block_tokens"},
-		{"kv_cache_reused_blocks_total", "kv_cache_blocks_reused_total"},
-		{"gpu_memory_usage_bytes", "engine_memory_bytes", "memory", "gpu"},
-		{"cpu_memory_usage_bytes", "engine_memory_bytes", "memory", "cpu"},
-		{"pinned_memory_usage_bytes", "engine_memory_bytes", "memory", "pinned"},
-		{"prompt_tokens_total", "prompt_tokens_total"},
-		{"generation_tokens_total", "generation_tokens_total"},
-		{"time_to_first_token_seconds", "time_to_first_token_seconds"},
-		{"time_per_output_token_seconds", "time_per_output_token_seconds"},
-		{"e2e_request_latency_seconds", "request_duration_seconds"},
-		{"request_queue_time_seconds", "request_queue_seconds"},
-		{"request_success_total", "requests_finished_total"},
-	})
-}
-
-// otelAliases returns the server metrics of OpenTelemetry's semantic conventions for
-// generative AI, as its Prometheus exporter writes them.
-func otelAliases() []Alias {
-	return aliases("otel", "gen_ai_server_", [][4]string{
-		{"request_duration_seconds", "request_duration_seconds"},
-		{"time_to_first_token_seconds", "time_to_first_token_seconds"},
-		{"time_per_output_token_seconds", "time_per_output_token_seconds"},
-	})
-}
 
 // addAliases repeats series under the names of the requested vocabularies. Names on the
 // server's own page stay the server's if that is exposed.

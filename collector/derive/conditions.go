@@ -106,10 +106,6 @@ func (d *Deriver) watchWork() {
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]
 		s := d.works[k.key]
-		if s == nil {
-			s = &workState{}
-			d.works[k.key] = s
-		}
 		v, ok := k.inFlight(d.window)
 		if ok {
 			s.stale = min(v, s.stale)
@@ -132,13 +128,10 @@ func (d *Deriver) stall() (worst Stall) {
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]
 		s := d.works[k.key]
-		if s == nil || !s.active {
-			continue
-		}
 		patience, known := k.patience(d.window, minimum)
 		last, moves := k.lastProgress(d.window, s.began)
 		duration := time.Duration(d.window.now - last)
-		if !known || !moves || duration < patience {
+		if !s.active || !known || !moves || duration < patience {
 			continue
 		}
 		free, _ := valueOf(k.free, d.window)
@@ -170,7 +163,7 @@ func (d *Deriver) queued() bool {
 func (d *Deriver) NoteAnswer() {
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]
-		if s := d.works[k.key]; s != nil && s.active && !k.bypassable {
+		if s := d.works[k.key]; s.active && !k.bypassable {
 			s.stale = s.inFlight
 		}
 	}

@@ -28,11 +28,7 @@ func TestAnExecutorStandsStillWhenNothingMovesWithWork(t *testing.T) {
 	}{
 		{"frozen for as long as is allowed", func(b *bench) { b.frozen(pages) }, true},
 		{"frozen for less", func(b *bench) { b.frozen(pages - 1) }, false},
-		{"frozen without work", func(b *bench) {
-			for range pages {
-				b.page(busy(0, 100)...)
-			}
-		}, false},
+		{"frozen without work", func(b *bench) { b.repeat(pages, busy(0, 100)) }, false},
 		{"an iteration in between", func(b *bench) {
 			b.frozen(pages - 1)
 			b.page(busy(3, 101)...)
@@ -43,9 +39,7 @@ func TestAnExecutorStandsStillWhenNothingMovesWithWork(t *testing.T) {
 			b.frozen(1)
 		}, true},
 		{"work that has just come to an idle executor", func(b *bench) {
-			for range 2 * pages {
-				b.page(busy(0, 100)...)
-			}
+			b.repeat(2*pages, busy(0, 100))
 			b.frozen(1)
 		}, false},
 		{"a new process that has just begun", func(b *bench) {
@@ -69,12 +63,16 @@ func TestAnExecutorStandsStillWhenNothingMovesWithWork(t *testing.T) {
 	}
 }
 
-// frozen are pages of an executor with work that does nothing.
-func (b *bench) frozen(pages int) {
+// repeat shows a page several times and returns the values of the last.
+func (b *bench) repeat(pages int, page []string) (got values) {
 	for range pages {
-		b.page(busy(3, 100)...)
+		got = b.page(page...)
 	}
+	return got
 }
+
+// frozen are pages of an executor with work that does nothing.
+func (b *bench) frozen(pages int) { b.repeat(pages, busy(3, 100)) }
 
 func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 	ended := func(b *bench, succeeded, failed, cancelled int) {

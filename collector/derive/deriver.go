@@ -2,9 +2,7 @@ package derive
 
 import (
 	"cmp"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -73,8 +71,8 @@ type failures struct {
 func NewDeriver(opts Options) *Deriver {
 	opts.Stats = cmp.Or(opts.Stats, &Stats{})
 	return &Deriver{
-		opts: opts, program: &program{}, window: newWindow(opts.Window, opts.Interval, nil), processes: processTracker{window: int64(opts.Window)},
-		works: make(map[string]*workState), appeared: make(map[column]struct{}),
+		opts: opts, program: &program{}, window: newWindow(opts.Window, opts.Interval, nil),
+		processes: processTracker{window: int64(opts.Window)}, appeared: make(map[column]struct{}),
 	}
 }
 
@@ -143,9 +141,11 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats
 	d.window.adopt(window, d.program.mapColumns(old, d.gpus, oldGPUs))
 	d.window.startAtZero(d.newCounters())
-	maps.DeleteFunc(d.works, func(key string, _ *workState) bool {
-		return !slices.ContainsFunc(d.program.watch.works, func(k work) bool { return k.key == key })
-	})
+	states := d.works
+	d.works = make(map[string]*workState, len(states))
+	for _, k := range d.program.watch.works {
+		d.works[k.key] = cmp.Or(states[k.key], &workState{})
+	}
 	d.row = make([]float64, len(d.program.places))
 }
 

@@ -63,6 +63,12 @@ type sighting struct {
 	// process is nil for a new one. overtaken is one that ended and whose counters the
 	// current one has reached.
 	process, overtaken *process
+	// grown is the share of the counts of the process that is new on the page.
+	grown float64
+	// now is how the page differs from the current process. It fits if the page may
+	// belong to that, and is replaced if the page names another one.
+	now            changes
+	fits, replaced bool
 	// votes is how much the page speaks for several processes.
 	votes int
 }
@@ -73,17 +79,16 @@ func (t *processTracker) identify(now int64, block *exposition.Block, page *engi
 	if t.current == nil {
 		return s
 	}
-	t.classify(&s, now, block, page)
+	t.match(&s, now-t.window, block, page)
+	t.classify(&s, now)
 	if t.recentVotes(now)+s.votes >= proof {
 		s.transition = breaks
 	}
 	return s
 }
 
-// classify assigns a page to the process whose counters are nearest.
-func (t *processTracker) classify(s *sighting, now int64, block *exposition.Block, page *engine.Page) {
-	m := t.match(s.id, now-t.window, block, page)
-	s.process = m.process
+// classify judges how a page follows the one before.
+func (t *processTracker) classify(s *sighting, now int64) {
 	switch {
 	case s.process == t.current:
 		if t.startDiffers(s.id) && t.jitters < maxJitters {
@@ -91,60 +96,48 @@ func (t *processTracker) classify(s *sighting, now int64, block *exposition.Bloc
 		}
 	case s.process != nil:
 		s.transition = breaks
-		t.classifyReturn(s, &m)
-	case m.replaced || m.now.restarted():
+		t.classifyReturn(s)
+	case s.replaced || s.now.restarted():
 		s.transition = restarts
-		if m.replaced && t.current.outlives(s.id, now) {
+		if s.replaced && t.current.outlives(s.id, now) {
 			s.votes = 1
 		}
 	default:
 		s.transition = breaks
-		if m.now.barelyDecreased() {
+		if s.now.barelyDecreased() {
 			s.votes = 1
 		}
 	}
 }
 
-// match is the process that a page continues; nil if there is none.
-type match struct {
-	process *process
-	// grown is the share of its counts that is new on the page.
-	grown float64
-	// now is how the page differs from the current process. It fits if the page may
-	// belong to that, and is replaced if the page names another one.
-	now            changes
-	fits, replaced bool
-}
-
-// match compares a page with each process that answered since a time.
-func (t *processTracker) match(id engine.Process, since int64, block *exposition.Block, page *engine.Page) (m match) {
+// match assigns a page to the process since a time whose counters are nearest.
+func (t *processTracker) match(s *sighting, since int64, block *exposition.Block, page *engine.Page) {
 	places := sync.OnceValue(func() map[uint64]exposition.ValueIndex {
 		all := make(map[uint64]exposition.ValueIndex)
-		for _, s := range page.Sources() {
-			all[s.Labels.Hash()] = s.Place
+		for _, source := range page.Sources() {
+			all[source.Labels.Hash()] = source.Place
 		}
 		return all
 	})
 	for _, p := range t.processes {
-		same, named := p.id.SameAs(id)
+		same, named := p.id.SameAs(s.id)
 		switch {
 		case named && !same:
-			m.replaced = m.replaced || p == t.current
+			s.replaced = s.replaced || p == t.current
 			continue
-		case !same && p != t.current && p.last < since && (p.id != id || id == engine.Process{}):
+		case !same && p != t.current && p.last < since && (p.id != s.id || s.id == engine.Process{}):
 			continue // It has not answered for long, and the page does not name it.
 		}
 		c := p.marks.compare(block, page, places)
 		fits := same || c.continues()
 		if p == t.current {
-			fits = same || !c.otherProcess() && (p.id.Started > 0 && p.id == id || !c.leaps())
-			m.now, m.fits = c, fits
+			fits = same || !c.otherProcess() && (p.id.Started > 0 && p.id == s.id || !c.leaps())
+			s.now, s.fits = c, fits
 		}
-		if fits && (same || m.process == nil || c.grown < m.grown) {
-			m.process, m.grown = p, c.grown
+		if fits && (same || s.process == nil || c.grown < s.grown) {
+			s.process, s.grown = p, c.grown
 		}
 	}
-	return m
 }
 
 // startDiffers reports whether the start time on a page differs a little from the one
@@ -157,13 +150,13 @@ func (t *processTracker) startDiffers(id engine.Process) bool {
 // names its process is proof. By counters alone it may be a young process that has
 // reached what an earlier one had counted: that takes as many pages as the earlier one
 // had, and does not hit its counters closely.
-func (t *processTracker) classifyReturn(s *sighting, m *match) {
+func (t *processTracker) classifyReturn(s *sighting) {
 	switch {
-	case m.replaced, 4*m.grown <= m.now.grown && s.process.pages >= 8*t.run:
+	case s.replaced, 4*s.grown <= s.now.grown && s.process.pages >= 8*t.run:
 		s.votes = proof
-	case m.now.otherProcess():
+	case s.now.otherProcess():
 		s.votes = 1
-	case m.fits && 2*t.run > s.process.pages:
+	case s.fits && 2*t.run > s.process.pages:
 		s.process, s.overtaken = t.current, s.process
 	}
 }

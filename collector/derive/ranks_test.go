@@ -2,6 +2,7 @@ package derive_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,13 +24,7 @@ func TestARankThatStandsStillIsAStall(t *testing.T) {
 		}
 		return append(lines, fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`, steps[0]+steps[1]))
 	}
-	vllmWithoutSteps := func(steps [2]int) (lines []string) {
-		for rank, n := range steps {
-			l := fmt.Sprintf(`engine="%d",model_name="m"`, rank)
-			lines = append(lines, fmt.Sprintf(`vllm:num_requests_running{%s} 4`, l), fmt.Sprintf(`vllm:generation_tokens_total{%s} %d`, l, 4*n))
-		}
-		return lines
-	}
+	vllmWithoutSteps := func(steps [2]int) []string { return without(vllm(steps), "iteration_tokens") }
 	sglang := func(steps [2]int) (lines []string) {
 		for rank, n := range steps {
 			l := fmt.Sprintf(`dp_rank="%d",engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"`, rank)
@@ -102,51 +97,27 @@ func serveRanks(stages, ended int, batches ...int) []string {
 func TestTheRanksOfTRTLLMServeShareTheirRequestsOrDoNot(t *testing.T) {
 	const id = `{model_id="m"}`
 	shared := map[string]float64{"requests_running": 3, "queue_depth": 0, "requests_limit": 8, "kv_cache_capacity_tokens": 16384, "headroom_requests": 5, "kv_cache_utilization_ratio": 0.25}
+	apart := map[string]float64{
+		"requests_running": 21, "requests_limit": 32, "headroom_requests": 11, "requests_fill_ratio": 21. / 32, "saturated": 0,
+		"kv_cache_blocks_limit": 2048, "kv_cache_capacity_tokens": 65536, "kv_cache_utilization_ratio": 0.25, "spec_decode_acceptance_ratio": 0.25,
+	}
 	for _, c := range []struct {
 		says   string
 		stages int
 		pages  [][]int
 		want   map[string]float64
-		lacks  []string
+		lacks  string
 	}{
-		{
-			"each has requests of its own: they are added up, and so are the limits", 1,
-			[][]int{{5, 7, 6, 4}, {5, 6, 6, 4}, {5, 7, 6, 4}, {5, 7, 6, 3}},
-			map[string]float64{
-				"requests_running": 21, "requests_limit": 32, "headroom_requests": 11, "requests_fill_ratio": 21. / 32, "saturated": 0,
-				"kv_cache_blocks_limit": 2048, "kv_cache_capacity_tokens": 65536, "kv_cache_utilization_ratio": 0.25, "spec_decode_acceptance_ratio": 0.25,
-			},
-			[]string{"queue_depth", "requests_active", "requests_decode", "requests_waiting", "kv_cache_free_tokens", "spec_decode_draft_tokens_total"},
-		},
-		{
-			"that stays known while all are full", 1,
-			[][]int{{5, 7}, {5, 6}, {5, 7}, {8, 8}, {8, 8}, {8, 8}},
-			map[string]float64{"requests_running": 16, "requests_limit": 16, "saturated": 1},
-			[]string{"queue_depth"},
-		},
-		{
-			"seldom do all change alike, if each has its own", 1,
-			[][]int{{8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}},
-			map[string]float64{"requests_running": 15},
-			nil,
-		},
-		{
-			"the mean batch is of all of them", 1,
-			[][]int{{6, 4}, {4, 6}, {7, 3}, {6, 4}, {4, 6}, {7, 3}},
-			map[string]float64{"requests_running": 10, "batch_size_average": 10},
-			nil,
-		},
-		{"tensor-parallel ranks show the same over and over", 1, [][]int{{1, 1}, {2, 2}, {1, 1}, {4, 4}, {3, 3}}, shared, nil},
-		{"and are seldom seen on both sides of a change", 1, [][]int{{1, 1}, {2, 1}, {2, 2}, {1, 1}, {2, 2}, {4, 4}, {3, 3}, {2, 2}, {4, 4}, {5, 5}, {3, 3}}, shared, nil},
-		{
-			"what was seen once may be either", 1,
-			[][]int{{8, 8}, {8, 8}, {8, 8}},
-			map[string]float64{"kv_cache_utilization_ratio": 0.25},
-			[]string{"requests_running", "queue_depth", "requests_limit", "headroom_requests", "saturated", "spec_decode_draft_tokens_total"},
-		},
-		{"nothing runs on any", 1, [][]int{{0, 0}, {0, 0}}, map[string]float64{"requests_running": 0}, []string{"queue_depth", "requests_limit"}},
-		{"stages of a pipeline show microbatches", 2, [][]int{{3, 2}, {1, 4}, {3, 2}, {1, 4}, {3, 3}}, shared, nil},
-		{"there is one rank", 1, [][]int{{3}}, shared, nil},
+		{"each has requests of its own: they are added up, and so are the limits", 1, [][]int{{5, 7, 6, 4}, {5, 6, 6, 4}, {5, 7, 6, 4}, {5, 7, 6, 3}}, apart, "queue_depth requests_active requests_decode requests_waiting kv_cache_free_tokens spec_decode_draft_tokens_total"},
+		{"that stays known while all are full", 1, [][]int{{5, 7}, {5, 6}, {5, 7}, {8, 8}, {8, 8}, {8, 8}}, map[string]float64{"requests_running": 16, "requests_limit": 16, "saturated": 1}, "queue_depth"},
+		{"seldom do all change alike, if each has its own", 1, [][]int{{8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}}, map[string]float64{"requests_running": 15}, ""},
+		{"the mean batch is of all of them", 1, [][]int{{6, 4}, {4, 6}, {7, 3}, {6, 4}, {4, 6}, {7, 3}}, map[string]float64{"requests_running": 10, "batch_size_average": 10}, ""},
+		{"tensor-parallel ranks show the same over and over", 1, [][]int{{1, 1}, {2, 2}, {1, 1}, {4, 4}, {3, 3}}, shared, ""},
+		{"and are seldom seen on both sides of a change", 1, [][]int{{1, 1}, {2, 1}, {2, 2}, {1, 1}, {2, 2}, {4, 4}, {3, 3}, {2, 2}, {4, 4}, {5, 5}, {3, 3}}, shared, ""},
+		{"what was seen once may be either", 1, [][]int{{8, 8}, {8, 8}, {8, 8}}, map[string]float64{"kv_cache_utilization_ratio": 0.25}, "requests_running queue_depth requests_limit headroom_requests saturated spec_decode_draft_tokens_total"},
+		{"nothing runs on any", 1, [][]int{{0, 0}, {0, 0}}, map[string]float64{"requests_running": 0}, "queue_depth requests_limit"},
+		{"stages of a pipeline show microbatches", 2, [][]int{{3, 2}, {1, 4}, {3, 2}, {1, 4}, {3, 3}}, shared, ""},
+		{"there is one rank", 1, [][]int{{3}}, shared, ""},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			b := newBench(t, engine.TRTLLMServe, "m")
@@ -157,7 +128,7 @@ func TestTheRanksOfTRTLLMServeShareTheirRequestsOrDoNot(t *testing.T) {
 			for name, v := range c.want {
 				require.InDelta(t, v, got.at(t, name+id), 1e-9, name)
 			}
-			for _, name := range c.lacks {
+			for name := range strings.FieldsSeq(c.lacks) {
 				got.lacks(t, name+id)
 			}
 		})
@@ -202,13 +173,11 @@ func TestAnIdleTRTLLMServeRunsNothing(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			b := newBench(t, engine.TRTLLMServe, "m")
 			b.page(append(stale(4, c.running), c.more...)...)
-			var got values
-			for range c.pages {
-				got = b.page(append(stale(5, c.running), c.more...)...)
-			}
+			got := b.repeat(c.pages, append(stale(5, c.running), c.more...))
 			for i, name := range []string{"requests_running", "requests_active", "headroom_requests"} {
 				require.InDelta(t, c.want[i], got.at(t, name+`{model_id="m"}`), 1e-9, name)
 			}
+			require.InDelta(t, c.want[1]/8, got.at(t, `saturation_ratio{model_id="m"}`), 1e-9)
 		})
 	}
 }

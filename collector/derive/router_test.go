@@ -118,16 +118,3 @@ func TestErrorsOfWhichNoClassIsKnownFailNoReplica(t *testing.T) {
 		}
 	}
 }
-
-// TestMigrationsSayWhatBecameOfThem covers a release that only counts attempts, and one
-// that reports their outcome.
-func TestMigrationsSayWhatBecameOfThem(t *testing.T) {
-	tries := `dynamo_frontend_model_migration_total{migration_type="new_request",model="m"} 9`
-	got := newBench(t, engine.Dynamo, "m").page(tries)
-	require.InDelta(t, 9, got.at(t, `requests_migrated_total{model_id="m", type="new_request"}`), 1e-9)
-	got = newBench(t, engine.Dynamo, "m").page(tries,
-		`dynamo_frontend_model_migration_duration_seconds_count{migration_type="new_request",model="m",outcome="failure"} 6`,
-	)
-	require.InDelta(t, 6, got.at(t, `requests_migrated_total{model_id="m", outcome="failure", type="new_request"}`), 1e-9)
-	got.lacks(t, `requests_migrated_total{model_id="m", type="new_request"}`, "it is the same")
-}

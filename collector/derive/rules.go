@@ -208,12 +208,10 @@ func adapters() Rule {
 // InPromQL tells whether a PromQL query has the values of a family; one of its fields
 // is set.
 type InPromQL struct {
-	// Query has the same result from other series of the page over a window of one
-	// minute, for percentiles the 95th. It has a value where the family has one; for a
-	// quantile beyond the last bound it returns that bound, and the family has no
-	// value.
+	// Query has the same result over a window of one minute, for percentiles the 95th.
+	// For a quantile beyond the last bound it returns that, and the family has no value.
 	Query string
-	// Why explains why there is no such query, or none that holds for every server.
+	// Why explains why there is no such query for every server.
 	Why string
 }
 

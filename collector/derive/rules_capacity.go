@@ -68,58 +68,44 @@ func headroom() Rule {
 	})
 }
 
-// limits holds the values that tell what limits an engine.
-type limits struct {
-	admitted, limit, waits, core, cache, paused, prefill Eval
-}
-
-// by returns the resource that requests wait for, or false if that is unknown. A KV
-// cache that is full, or for which requests were paused, comes before the batch that it
-// keeps from filling; then prefills, which make others wait although both have capacity
-// left; then the server's own queue in front of an engine with free slots.
-func (l *limits) by(w *Window) (string, bool) {
-	const full = 0.95
-	now, okNow := valueOf(l.admitted, w)
-	limit, okLimit := valueOf(l.limit, w)
-	waits, okWaits := valueOf(l.waits, w)
-	if !okWaits || !okNow {
-		return "", false
-	}
-	core, okCore := valueOf(l.core, w)
-	cache, _ := valueOf(l.cache, w)
-	paused, _ := valueOf(l.paused, w)
-	prefill, _ := valueOf(l.prefill, w)
-	saturated := okLimit && limit > 0 && now >= limit
-	switch {
-	case paused > 0 || cache >= full && waits > 0:
-		return "kv_cache", true
-	case saturated:
-		return "slots", true
-	case waits > 0 && prefill > 0:
-		return "prefill", true
-	case waits > 0:
-		return "unknown", true
-	case l.core != nil && !okCore:
-		return "", false
-	case core > 0:
-		return "core_queue", true
-	}
-	return "none", true
-}
-
+// limitedBy exposes the resource that requests wait for. A KV cache that is full, or for
+// which requests were paused, comes before the batch that it keeps from filling; then
+// prefills, which make others wait although both have capacity left; then the server's
+// own queue in front of an engine with free slots.
 func limitedBy() Rule {
 	waits, cache := waiting(), cacheUse()
 	return eachEntry(admitted().inputs.and(waits.inputs), func(p *Plan, f *Family, id string) {
-		l := &limits{
-			admitted: admitted().eval(p, id), limit: requestsLimit().eval(p, id), waits: waits.eval(p, id), core: p.pending(id),
-			cache: cache.eval(p, id), paused: p.sum(slices.Concat(p.groupsOf(engine.RequestsPaused, id), p.groupsOf(engine.RequestsPreempted, id))),
-			prefill: p.total(engine.RequestsPrefill, id),
-		}
-		limit := oncePerPage(p, l.by)
+		const full = 0.95
+		busy, limit, waits, core, cache := admitted().eval(p, id), requestsLimit().eval(p, id), waits.eval(p, id), p.pending(id), cache.eval(p, id)
+		paused := p.sum(slices.Concat(p.groupsOf(engine.RequestsPaused, id), p.groupsOf(engine.RequestsPreempted, id)))
+		prefill := p.total(engine.RequestsPrefill, id)
+		by := oncePerPage(p, func(w *Window) (string, bool) {
+			now, okNow := valueOf(busy, w)
+			most, limited := valueOf(limit, w)
+			wait, okWaits := valueOf(waits, w)
+			queue, okQueue := valueOf(core, w)
+			used, _ := valueOf(cache, w)
+			pauses, _ := valueOf(paused, w)
+			prefills, _ := valueOf(prefill, w)
+			known := okWaits && okNow
+			switch {
+			case pauses > 0 || used >= full && wait > 0:
+				return "kv_cache", known
+			case limited && most > 0 && now >= most:
+				return "slots", known
+			case wait > 0 && prefills > 0:
+				return "prefill", known
+			case wait > 0:
+				return "unknown", known
+			case queue > 0:
+				return "core_queue", known && okQueue
+			}
+			return "none", known && (okQueue || core == nil)
+		})
 		for _, resource := range []string{"slots", "kv_cache", "prefill", "core_queue", "none", "unknown"} {
 			p.emit(f, p.forModel(id, "resource", resource), p.gate(id, executorRuns, checkBlocks, checkFraction), func(w *Window) (float64, bool) {
-				by, ok := limit(w)
-				return flag(by == resource), ok
+				v, ok := by(w)
+				return flag(v == resource), ok
 			})
 		}
 	}).by("resource")

@@ -16,18 +16,6 @@ import (
 // pair is two versions of one model that clients can call side by side.
 type pair struct{ newer, older modelVersion }
 
-// pairs returns each version of each entry model of an id with the one before it.
-func (p *Plan) pairs(id string) []pair {
-	versions := p.modelVersions(id)
-	var all []pair
-	for i := 1; i < len(versions); i++ {
-		if versions[i].model == versions[i-1].model {
-			all = append(all, pair{versions[i], versions[i-1]})
-		}
-	}
-	return all
-}
-
 // compare orders the versions of models, which Triton takes from the names of folders:
 // numbers by value, before others.
 func (mv modelVersion) compare(other modelVersion) int {
@@ -45,19 +33,19 @@ type intervalEval func(w *Window) (interval, bool)
 
 // comparison compares versions in something of which less is better.
 type comparison struct {
+	by     string
 	inputs inputs
 	// compare returns the difference of a pair, or nil if it cannot be known, and its
 	// gate.
 	compare func(p *Plan, id string, both pair) (intervalEval, Gate)
 }
 
-// comparisons returns all comparisons by their value of label by.
-func comparisons() map[string]comparison {
-	return map[string]comparison{"errors": compareErrors(), "duration": compareDurations(), "first_token": compareFirstTokens()}
+func comparisons() []comparison {
+	return []comparison{compareDurations(), compareErrors(), compareFirstTokens()}
 }
 
 func compareErrors() comparison {
-	return comparison{allOf(engine.ModelSuccess, engine.ModelFailed), func(p *Plan, id string, both pair) (intervalEval, Gate) {
+	return comparison{"errors", allOf(engine.ModelSuccess, engine.ModelFailed), func(p *Plan, id string, both pair) (intervalEval, Gate) {
 		a, b := p.outcome(id, both.newer), p.outcome(id, both.older)
 		if a == nil || b == nil || !a.complete || !b.complete {
 			return nil, nil
@@ -75,7 +63,7 @@ func compareErrors() comparison {
 
 // compareDurations compares the mean times of requests that succeeded.
 func compareDurations() comparison {
-	return comparison{allOf(engine.ModelSuccess, engine.ModelRequestSeconds), func(p *Plan, id string, both pair) (intervalEval, Gate) {
+	return comparison{"duration", allOf(engine.ModelSuccess, engine.ModelRequestSeconds), func(p *Plan, id string, both pair) (intervalEval, Gate) {
 		if !p.trusted(both.newer.model) {
 			return nil, nil
 		}
@@ -87,7 +75,7 @@ func compareDurations() comparison {
 }
 
 func compareFirstTokens() comparison {
-	return comparison{allOf(engine.ModelFirstResponse), func(p *Plan, id string, both pair) (intervalEval, Gate) {
+	return comparison{"first_token", allOf(engine.ModelFirstResponse), func(p *Plan, id string, both pair) (intervalEval, Gate) {
 		return means(both, func(mv modelVersion) (sums, counts []int) {
 			return p.observations(filter(firstTokens().groups(p, id, mv), func(g *group) bool { return g.meaning.Scope == engine.OfModel }))
 		}), nil
@@ -112,8 +100,10 @@ func means(both pair, columns func(mv modelVersion) (sums, counts []int)) interv
 func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, lset labels.Labels)) Rule {
 	return Rule{inputs: in, scope: OfModel, labels: []string{"version", "than"}, why: whyPages, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
-			for _, both := range p.pairs(id) {
-				add(p, f, id, both, p.forModelVersion(id, both.newer, "than", both.older.version))
+			for i, newer := range p.modelVersions(id)[1:] {
+				if older := p.modelVersions(id)[i]; older.model == newer.model {
+					add(p, f, id, pair{newer, older}, p.forModelVersion(id, newer, "than", older.version))
+				}
 			}
 		}
 	}}
@@ -142,13 +132,13 @@ func bounds(c comparison) Rule {
 // worse reports in what the newer of two versions is certainly worse.
 func worse() Rule {
 	var in inputs
-	for _, name := range sorted(comparisons()) {
-		in = in.or(comparisons()[name].inputs)
+	for _, c := range comparisons() {
+		in = in.or(c.inputs)
 	}
 	return compared(in, func(p *Plan, f *Family, id string, both pair, lset labels.Labels) {
-		for _, name := range sorted(comparisons()) {
-			if d, gate := comparisons()[name].compare(p, id, both); d != nil {
-				p.emit(f, withLabel(lset, "by", name), gate, func(w *Window) (float64, bool) {
+		for _, c := range comparisons() {
+			if d, gate := c.compare(p, id, both); d != nil {
+				p.emit(f, withLabel(lset, "by", c.by), gate, func(w *Window) (float64, bool) {
 					v, ok := d(w)
 					return flag(v.lower > 0), ok
 				})

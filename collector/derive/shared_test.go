@@ -2,6 +2,7 @@ package derive
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -70,9 +71,7 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 	return f
 }
 
-func asUsual(*Options) {}
-
-// follow gives all derivers a page, and compare the series of each pair.
+// follow gives all derivers a page, and compare what each pair shows.
 func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compare func(n int, shared, alone string) bool) {
 	tb.Helper()
 	raw, err := f.cache.Parse(body, "")
@@ -81,31 +80,18 @@ func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compa
 		f.last = engine.ReadPage(f.kind, raw)
 	}
 	for n, p := range f.pairs {
-		if shared, alone := p.follow(at, raw, f.last); !compare(n, shared, alone) {
+		if !compare(n, p.shares.shows(at, raw, f.last), p.alone.shows(at, raw, f.last)) {
 			return
 		}
 	}
 }
 
-// follow gives both derivers a page and returns the series of each.
-func (p *twins) follow(at time.Duration, raw *exposition.Block, page *engine.Page) (shared, alone string) {
-	show := func(d *Deriver) string {
-		d.Observe(at, raw, page)
-		return shows(d.Render(raw), d)
-	}
-	return show(p.shares), show(p.alone)
-}
-
-// first returns the first deriver that may share, after a page.
-func (f *fleetTarget) first(tb testing.TB, page []byte) *Deriver {
-	tb.Helper()
-	f.follow(tb, time.Second, page, func(int, string, string) bool { return true })
-	return f.pairs[0].shares
-}
-
-// shows returns all that a page of derived series shows and its deriver reports.
-func shows(b *exposition.Block, d *Deriver) string {
+// shows observes a page and returns all that its derived series show and the deriver
+// reports.
+func (d *Deriver) shows(at time.Duration, raw *exposition.Block, page *engine.Page) string {
 	var text []byte
+	d.Observe(at, raw, page)
+	b := d.Render(raw)
 	for i := range b.Shape().Families() {
 		text = b.AppendFamily(text, i)
 	}
@@ -119,13 +105,7 @@ func shows(b *exposition.Block, d *Deriver) string {
 
 // another returns a page with another shape: a model is missing.
 func another(page []byte) []byte {
-	return slices.Concat(slices.DeleteFunc(slices.Collect(func(yield func([]byte) bool) {
-		for line := range strings.Lines(string(page)) {
-			if !yield([]byte(line)) {
-				return
-			}
-		}
-	}), func(line []byte) bool { return strings.Contains(string(line), `model="postprocessing"`) })...)
+	return regexp.MustCompile(`(?m)^.*model="postprocessing".*\n`).ReplaceAll(page, nil)
 }
 
 // ways are configurations that change what is derived, or how it is shown.
@@ -133,7 +113,7 @@ var ways = []struct {
 	name   string
 	change func(*Options)
 }{
-	{"as configured by default", asUsual},
+	{"as configured by default", func(*Options) {}},
 	{"with all aliases", func(o *Options) { o.Aliases = exposition.AliasSets() }},
 	{"aliases only", func(o *Options) { o.Aliases, o.AliasesOnly, o.RawHidden = exposition.AliasSets(), true, true }},
 	{"without window gauges", func(o *Options) { o.NoWindowGauges = true }},
@@ -216,7 +196,8 @@ func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
 		var held []*fleetTarget
 		for n := range 3 {
 			f := newFleetTarget(t, fmt.Sprint("replica-", n), nil, only)
-			held, all = append(held, f), append(all, weak.Make(f.first(t, simulate.BenchPage(simulate.BenchTRTLLM, n, 3)).program))
+			f.follow(t, time.Second, simulate.BenchPage(simulate.BenchTRTLLM, n, 3), func(int, string, string) bool { return true })
+			held, all = append(held, f), append(all, weak.Make(f.pairs[0].shares.program))
 		}
 		require.Same(t, held[0].pairs[0].shares.program, held[2].pairs[0].shares.program)
 		held = held[2:]

@@ -139,9 +139,15 @@ func TestTokensAreOfEachVersionToo(t *testing.T) {
 	require.Equal(t, 1250.0, got.at(t, `generation_tokens_total{model_id="llm"}`))
 }
 
-// TestVersionsThatCannotBeJudgedAreNotCompared has a sole version, and versions
-// that hand every request over at once.
+// TestVersionsThatCannotBeJudgedAreNotCompared has a sole version, versions that hand
+// every request over at once, and versions without requests.
 func TestVersionsThatCannotBeJudgedAreNotCompared(t *testing.T) {
+	idle, busy := served{"1", 0, 0, 0, 0}, served{"2", 100, 50, 1000, 900}
+	for _, each := range [][]served{{idle, busy}, {idle, {"2", 0, 0, 0, 0}}, {{"1", 100, 50, 1000, 900}, {"2", 0, 0, 0, 0}}} {
+		v := newVersions(t, false)
+		v.serve(0, each...)
+		none(t, v.serve(1, each...))
+	}
 	sole := newVersions(t, false)
 	sole.serve(0, served{"1", 100, 0, 1000, 900})
 	none(t, sole.serve(1, served{"1", 100, 50, 1000, 900}))

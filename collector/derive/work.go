@@ -138,20 +138,14 @@ func (p *Plan) requestsInFlight() Eval {
 	}
 	var all []Eval
 	for _, id := range p.ids(anyOf(engine.RequestsActive, engine.RequestsRunning)) {
-		admitted, waiting := p.total(engine.RequestsActive, id), p.total(engine.RequestsWaiting, id)
-		if admitted == nil {
-			admitted = p.total(engine.RequestsRunning, id)
+		requests, gate := admitted().eval(p, id), p.executorGate(id)
+		if !p.quirks.ActiveHoldsWaiting {
+			requests = p.demand(id)
 		}
-		if p.quirks.ActiveHoldsWaiting {
-			waiting = nil
-		}
-		if one := add(admitted, waiting); one != nil {
-			gate := p.executorGate(id)
-			all = append(all, func(w *Window) (float64, bool) {
-				v, ok := one(w)
-				return v, ok && gate.open(w)
-			})
-		}
+		all = append(all, func(w *Window) (float64, bool) {
+			v, ok := requests(w)
+			return v, ok && gate.open(w)
+		})
 	}
 	return add(all...)
 }
