@@ -122,30 +122,19 @@ func loads() []load {
 	}
 }
 
-type tally struct {
-	worst, sum float64
-	n          int
-}
-
-// ledger holds errors by server, load and quantity.
+// ledger holds the worst errors of a server under a load.
 type ledger struct {
 	t       *testing.T
 	subject subject
 	load    load
-	errors  map[quantity]*tally
+	worst   map[quantity]float64
 }
 
 // note enters one error.
 func (l *ledger) note(q quantity, err float64) {
-	if math.IsNaN(err) {
-		return
+	if !math.IsNaN(err) {
+		l.worst[q] = max(l.worst[q], err)
 	}
-	one := l.errors[q]
-	if one == nil {
-		one = &tally{}
-		l.errors[q] = one
-	}
-	one.worst, one.sum, one.n = max(one.worst, err), one.sum+err, one.n+1
 }
 
 // relative enters an error in per cent of the truth, where that is not 0.
@@ -267,16 +256,16 @@ func (s subject) measure(t *testing.T) map[[2]string]largest {
 	t.Helper()
 	worst := make(map[[2]string]largest)
 	for _, ld := range loads() {
-		l := &ledger{t: t, subject: s, load: ld, errors: make(map[quantity]*tally)}
+		l := &ledger{t: t, subject: s, load: ld, worst: make(map[quantity]float64)}
 		for seed := range uint64(2) {
 			l.run(seed + 1)
 		}
-		for q, e := range l.errors {
+		for q, e := range l.worst {
 			key := [2]string{s.name, q.name + " | " + measured(q.bound) + " " + q.unit}
-			if e.worst > worst[key].err {
-				worst[key] = largest{e.worst, ld.name}
+			if e > worst[key].err {
+				worst[key] = largest{e, ld.name}
 			}
-			require.LessOrEqual(t, e.worst, q.bound+1e-9, "%s, %s", key[1], ld.name) // Rates are written in fifteen digits.
+			require.LessOrEqual(t, e, q.bound+1e-9, "%s, %s", key[1], ld.name) // Rates are written in fifteen digits.
 		}
 	}
 	return worst

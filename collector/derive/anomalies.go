@@ -264,7 +264,7 @@ func (p *Plan) ensembleOver(g *group) Eval {
 		return nil
 	}
 	for _, e := range p.groupsOf(engine.ModelRequestSeconds, g.id) {
-		if e.role == engine.RoleEntry && p.ensemble(e.model) {
+		if e.role == engine.RoleEntry && p.identity.Topology.Ensemble(e.model) {
 			return p.meanOf(e)
 		}
 	}

@@ -15,19 +15,19 @@ type layout struct {
 	keys    []columnKey
 	scaled  []scaledColumn
 	notZero []int32
-	// counter reports which columns only grow, appears which appear with their first
-	// event; counters holds all such series of the page.
-	counter, appears []bool
-	counters         []columnKey
+	// counter reports which columns only grow, countersAppear that those appear with their
+	// first event; counters holds all such series of the page then.
+	counter        []bool
+	countersAppear bool
+	counters       []columnKey
 	// samples holds those that are checked for invalid values.
 	samples []checkedSample
 	// net holds the columns that are computed from others.
 	net []*netCounter
 }
 
-func (l *layout) addColumn(place exposition.ValueIndex, key columnKey, counter, appears bool) int {
-	l.places, l.keys = append(l.places, place), append(l.keys, key)
-	l.counter, l.appears = append(l.counter, counter), append(l.appears, appears)
+func (l *layout) addColumn(place exposition.ValueIndex, key columnKey, counter bool) int {
+	l.places, l.keys, l.counter = append(l.places, place), append(l.keys, key), append(l.counter, counter)
 	return len(l.places) - 1
 }
 

@@ -159,7 +159,7 @@ func (d *Deriver) newCounters() []int {
 	for i, key := range d.program.keys {
 		c := key.resolve(d.gpus)
 		_, seen := d.appeared[c]
-		if !d.program.appears[i] || seen || len(d.appeared) >= maxAppeared {
+		if !d.program.countersAppear || !d.program.counter[i] || seen || len(d.appeared) >= maxAppeared {
 			continue
 		}
 		d.appeared[c] = struct{}{}

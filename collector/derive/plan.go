@@ -98,7 +98,7 @@ func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
 			rule.compile(p, &catalogue[i])
 		}
 	}
-	p.program.objectives = p.measurable()
+	p.program.objectives, p.program.countersAppear = p.measurable(), p.quirks.CountersAppear
 	for i := range p.sources {
 		// A counter that no rule reads yet is not new when one does.
 		if in := &p.sources[i]; p.quirks.CountersAppear && in.meaning.Counter {
@@ -171,8 +171,6 @@ func (p *Plan) handsOver(model string) bool {
 func (p *Plan) trusted(model string) bool {
 	return p.identity.Topology.HandsOver(model) == engine.TrustNo
 }
-
-func (p *Plan) ensemble(model string) bool { return p.identity.Topology.Ensemble(model) }
 
 // executor reports whether a model batches in flight, so that its executions are not
 // its batches: one that shows iterations does.

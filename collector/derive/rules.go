@@ -186,20 +186,12 @@ func info() Rule {
 // it was written.
 func adapters() Rule {
 	return Rule{inputs: allOf(engine.AdaptersWritten), like: engine.AdaptersWritten, why: whyShown, compile: func(p *Plan, f *Family) {
-		groups := p.groups[engine.AdaptersWritten]
-		latest := make([]Eval, len(groups))
-		for i, g := range groups {
-			latest[i] = p.value(g)
-		}
-		for i, g := range groups {
+		for _, g := range p.groups[engine.AdaptersWritten] {
+			own, newest := p.value(g), largest(p.groupColumns(p.groupsOf(engine.AdaptersWritten, g.id)))
 			p.emit(f, g.labels, nil, func(w *Window) (float64, bool) {
-				own, ok := latest[i](w)
-				for n, other := range latest {
-					if v, there := other(w); there && g.id == groups[n].id && v > own {
-						return 0, false
-					}
-				}
-				return 1, ok
+				v, ok := own(w)
+				most, _ := newest(w)
+				return 1, ok && v >= most
 			})
 		}
 	}}

@@ -256,7 +256,7 @@ func (o *outcome) add(p *Plan, g *group, minus []int) {
 	// A model that counts its own requests has what the server misses.
 	t.partial = t.partial || g.meaning.Outcome.Misses(g.class) && (!o.own || g.signal != engine.ModelFailed)
 	switch {
-	case reason == "other" && p.ensemble(g.model):
+	case reason == "other" && p.identity.Topology.Ensemble(g.model):
 		t.double = append(t.double, columns...)
 	case len(minus) > 0:
 		n := t.netOf(reason)
@@ -309,11 +309,6 @@ func (o *outcome) total(w *Window, row int) (sum float64) {
 	return sum
 }
 
-// counted reports whether a request of a class was ever counted.
-func (o *outcome) counted(w *Window, class engine.Class) bool {
-	return slices.ContainsFunc(o.tally(class).columns(), func(column int) bool { return w.current[column] > 0 })
-}
-
 func requestRate() Rule {
 	return eachModelVersion(ended(), func(p *Plan, f *Family, id string, mv modelVersion) {
 		if o := p.outcome(id, mv); o != nil {
@@ -345,10 +340,10 @@ func errorRatio() Rule {
 			if class == engine.ClassOK {
 				continue
 			}
-			partial := o.tally(class).partial
+			columns, partial := o.tally(class).columns(), o.tally(class).partial
 			p.emit(f, p.forModelVersion(id, mv, labelClass, string(class)), p.gate(id, checkFrozen), func(w *Window) (float64, bool) {
 				ended, ok := o.ended(w)
-				if !ok || ended.total <= 0 || partial && !o.counted(w, class) {
+				if !ok || ended.total <= 0 || partial && !slices.ContainsFunc(columns, func(c int) bool { return w.current[c] > 0 }) {
 					return 0, false
 				}
 				return o.since(w, ended.row, class) / ended.total, true
@@ -421,7 +416,6 @@ func requestsFailed() Rule {
 // column keeps its highest value instead.
 type netCounter struct {
 	reason      string
-	key         columnKey
 	column      int
 	plus, minus []int
 	// atLeast holds counters of requests that all belong to the column, atMost those of
@@ -431,9 +425,9 @@ type netCounter struct {
 
 // addNet adds a column, whose key is the same on pages of all shapes.
 func (p *Plan) addNet(id string, mv modelVersion, class string, n *netCounter) {
-	n.key = columnKey{series: unique.Make("net\x00" + id + "\x00" + mv.model + "\x00" + mv.version + "\x00" + class + "\x00" + n.reason)}
+	key := columnKey{series: unique.Make("net\x00" + id + "\x00" + mv.model + "\x00" + mv.version + "\x00" + class + "\x00" + n.reason)}
 	// The number at the place is replaced.
-	n.column = p.program.addColumn(p.program.places[n.plus[0]], n.key, false, false)
+	n.column = p.program.addColumn(p.program.places[n.plus[0]], key, false)
 	p.program.net = append(p.program.net, n)
 }
 

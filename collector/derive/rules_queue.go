@@ -164,7 +164,7 @@ func executedBatch() Rule {
 	in := allOf(engine.ModelInferences, engine.ModelExecutions)
 	return Rule{inputs: in, like: engine.ModelInferences, why: whyModels, compile: func(p *Plan, f *Family) {
 		for _, n := range p.groups[engine.ModelInferences] {
-			if executions := p.sameModel(engine.ModelExecutions, n); !p.executor(n.model) && !p.ensemble(n.model) {
+			if executions := p.sameModel(engine.ModelExecutions, n); !p.executor(n.model) && !p.identity.Topology.Ensemble(n.model) {
 				p.emit(f, n.labels, p.gate(n.id, checkFrozen), growthRatio(p.columnsOf(n.members), p.groupColumns(executions)))
 			}
 		}
@@ -175,7 +175,7 @@ func queueCompute() Rule {
 	in := allOf(engine.ModelQueueSeconds, engine.ModelComputeSeconds)
 	return Rule{inputs: in, like: engine.ModelQueueSeconds, why: whyModels, compile: func(p *Plan, f *Family) {
 		for _, q := range p.groups[engine.ModelQueueSeconds] {
-			if phases := p.sameModel(engine.ModelComputeSeconds, q); !p.ensemble(q.model) && !p.handsOver(q.model) {
+			if phases := p.sameModel(engine.ModelComputeSeconds, q); !p.identity.Topology.Ensemble(q.model) && !p.handsOver(q.model) {
 				p.emit(f, q.labels, p.gate(q.model, checkDurations), growthRatio(p.columnsOf(q.members), p.groupColumns(phases)))
 			}
 		}

@@ -199,7 +199,7 @@ func (p *Plan) column(i int) int {
 		return c
 	}
 	in, out := &p.sources[i], &p.program.layout
-	c := out.addColumn(in.Place, in.key(p.gpus), in.meaning.Counter, p.quirks.CountersAppear && in.meaning.Counter)
+	c := out.addColumn(in.Place, in.key(p.gpus), in.meaning.Counter)
 	p.columnOf[i] = c
 	switch shift := in.meaning.Shift; {
 	case in.meaning.NotZero:
