@@ -20,7 +20,7 @@ const (
 	CanTPOT       = "tpot"
 	CanE2E        = "e2e"
 	CanQuantiles  = "quantiles"
-	// These are: requests succeed, those in flight stall, they end after their client has left.
+	// These are whether requests succeed, stall in flight, and end after their client has left.
 	CanOutcomes = "outcomes"
 	CanStall    = "stall"
 	CanCancel   = "cancel"
@@ -46,8 +46,7 @@ type Knowledge struct {
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
-	// These are true if canary requests are sent, or when it seems to hang, and iterations are
-	// read.
+	// Canary requests are sent, one is sent to confirm a suspicion, iterations are read.
 	Canary, Confirms, Iterations bool
 }
 

@@ -73,7 +73,7 @@ type Meaning struct {
 	Inside Kind
 	// Rank is the label of data-parallel ranks, which have requests of their own.
 	Rank string
-	// Signal is the signal, Shift the power of 10 by which values become base units: 6 for us.
+	// Signal is the signal. Values move by Shift decimal places to base units: 6 for microseconds.
 	Signal Signal
 	Shift  int
 
@@ -163,7 +163,7 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 	return all
 }
 
-// Holds reports whether the meaning is right in a version of the server, "" for any.
+// Holds reports whether the meaning is right in a version of the server, or that is unknown.
 func (m *Meaning) Holds(version string) bool {
 	return !slices.ContainsFunc(m.Unless, func(unless string) bool {
 		prefix, ok := strings.CutPrefix(unless, inVersion)

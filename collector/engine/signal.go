@@ -82,7 +82,7 @@ const (
 	EngineMemory     Signal = "engine_memory_bytes"
 	EngineIterations Signal = "engine_iterations_total"
 	EngineLastIter   Signal = "engine_last_iteration_timestamp_seconds"
-	// EngineHeartbeat is when the engine was last measured, StatedVersion has TensorRT-LLM's.
+	// EngineHeartbeat is when the engine was last measured; StatedVersion has a version as label.
 	EngineHeartbeat   Signal = "engine_heartbeat_timestamp_seconds"
 	StatedVersion     Signal = "stated_version_info"
 	IterationDuration Signal = "engine_iteration_duration_seconds"

@@ -96,13 +96,9 @@ func (t *triton) Health(ctx context.Context, client Client, address string) Heal
 	q := &questions{client: client, base: address}
 	var index []ModelState
 	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
-		h.Models = make([]ModelState, 0, min(len(index), modelsLimit))
-		for _, row := range index {
-			// Models that were never loaded have no state.
-			if row.State != "" && plainText(row.Name) != "" && len(h.Models) < modelsLimit {
-				h.Models = append(h.Models, row)
-			}
-		}
+		// Models that were never loaded have no state.
+		index = slices.DeleteFunc(index, func(m ModelState) bool { return m.State == "" || plainText(m.Name) == "" })
+		h.Models = index[:min(len(index), modelsLimit)]
 	}
 	h.Detail += notLoaded(h.Models)
 	return h

@@ -323,7 +323,7 @@ func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
 	}
 }
 
-// tritonWorkers returns the models with a known config that run the LLM; others always agree.
+// tritonWorkers returns the models with a known config that run the LLM, not tokenizers and such.
 func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
 	llm := tritonLLM(f, p)
 	if llm != nil && !llm.Configured {

@@ -44,7 +44,7 @@ var _ = register(&trtllmServe{base{
 
 type trtllmServe struct{ base }
 
-// Ask implements Engine, without GET /health, over which newer servers may exit.
+// Ask implements Engine without GET /health, over which newer servers may exit (openai_server.py).
 func (t *trtllmServe) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
 	f := t.base.Ask(ctx, client, address, early)
 	if f.EngineVersion != "" {

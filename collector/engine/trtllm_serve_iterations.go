@@ -122,7 +122,7 @@ func (b *Iterations) isNew(r *iterationRow, excused bool) bool {
 	return true
 }
 
-// count adds a row. Each rank has tokens of its own; others show copies or zeros else.
+// count adds a row. Each rank has tokens of its own; of all else, only rank 0 counts.
 func (b *Iterations) count(r *iterationRow) {
 	add := func(sum *float64, v float64) {
 		if v > 0 && !math.IsInf(v, 1) {
