@@ -23,47 +23,96 @@ func (t *tritonPage) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case name == CanConfig:
-		return k.config(t.noConfig(k))
+		return k.config(noTritonConfig(k))
 	case p == nil:
 		return no("the page answers 404", "metrics_path: /metrics")
 	case hasModule(p) && name != CanGPU:
 		return judgeModule(name, p)
+	}
+	v := t.view(k)
+	switch {
 	case p.noneLoaded() && name != CanGPU:
-		return noModel(k)
+		return v.noModel()
+	case name == CanE2E:
+		return v.duration()
+	case name == CanOutcomes:
+		return v.outcomes()
 	}
-	switch name {
-	case CanE2E:
-		return t.judgeDuration(k)
-	case CanOutcomes:
-		return t.judgeOutcomes(k)
-	}
-	if c, ok := p.firstOf(name, tritonSources(k)); ok {
+	if c, ok := p.firstOf(name, v.sources()); ok {
 		return c
 	}
-	return t.missing(name, k)
+	return v.missing(name)
+}
+
+// tritonView is what Triton's capabilities are judged by.
+type tritonView struct {
+	*Page
+
+	set      Generation
+	llm      *ModelFacts
+	executor string
+	// minor is the release, released whether it is known.
+	minor    int
+	released bool
+	// whole, early and unknown are the loaded models that clients call, by whether a request counts
+	// when it has ended.
+	whole, early, unknown []string
+	// pending is true if the release counts pending requests right, queues if Triton itself queues
+	// those of a model that clients call.
+	pending, queues bool
+	// cureEarly is the remedy for early models, cureConfig that for unknown ones.
+	cureEarly, cureConfig string
+}
+
+func (t *tritonPage) view(k *Knowledge) *tritonView {
+	p, f := k.Page, k.Facts
+	v := &tritonView{Page: p, llm: tritonLLM(f, p), executor: tritonExecutor(p), cureEarly: cureCanary, cureConfig: noTritonConfig(k).Cure}
+	v.set, _ = tritonSet(p, f)
+	v.minor, v.released = tritonMinor(f.get().EngineVersion)
+	v.pending = (&Meaning{Unless: pendingLeaks()}).Holds(f.get().EngineVersion)
+	if v.set == setLLMAPI {
+		v.cureEarly = cureModule
+	}
+	if t.SamePort() {
+		v.cureConfig = cureKServe
+	}
+	topology := NewTopology(t, p.NamedModels(), f.get().Models, nil)
+	for _, name := range p.Models() {
+		if !topology.Role(name).Front() {
+			continue
+		}
+		v.queues = v.queues || !topology.Ensemble(name) && topology.QueuedByCore(name)
+		if list := map[Trust]*[]string{TrustNo: &v.whole, TrustYes: &v.early, TrustUnknown: &v.unknown}[topology.HandsOver(name)]; p.loaded[name] {
+			*list = append(*list, name)
+		}
+	}
+	if v.set == setLLMAPI && t.SamePort() && len(v.unknown) > 0 && v.unknown[0] == llmName {
+		v.cureConfig = cureModule // Its config would show that it is decoupled.
+	}
+	return v
 }
 
 // noModel names the LLM that is not loaded, if it is known.
-func noModel(k *Knowledge) target.Check {
+func (v *tritonView) noModel() target.Check {
 	which := "no model is loaded"
-	if llm := tritonLLM(k.Facts, k.Page); llm != nil {
-		which = "model " + llm.Name + " is not loaded"
+	if v.llm != nil {
+		which = "model " + v.llm.Name + " is not loaded"
 	}
 	return no(which, "load the model")
 }
 
-// tritonSources returns the sources that need no further judgment.
-func tritonSources(k *Knowledge) []source {
+// sources returns the sources that need no further judgment.
+func (v *tritonView) sources() []source {
 	const (
 		blocks = "used and all blocks of the KV cache"
 		live   = "vllm:generation_tokens_total, with each iteration"
 	)
-	p, queues := k.Page, "waiting in the executor; no metric shows requests beyond the executor's limit"
-	if p.Has(ModelPending) && pendingHolds(k) {
+	queues := "waiting in the executor; no metric shows requests beyond the executor's limit"
+	if v.Has(ModelPending) && v.pending {
 		queues = "pending in Triton and " + queues
 	}
 	tokens := []source{from(CanTokens, "nv_llm_output_token_len, when a request ends", GenerationTokens)}
-	if p.HasPrefix(vllmPrefix) {
+	if v.HasPrefix(vllmPrefix) {
 		tokens = []source{from(CanTokens, live, GenerationTokens), from(CanLiveTokens, live, GenerationTokens)}
 	}
 	return append(tokens,
@@ -88,44 +137,41 @@ func tritonSources(k *Knowledge) []source {
 }
 
 // missing explains why Triton or the backend of the LLM does not expose something.
-func (t *tritonPage) missing(name string, k *Knowledge) target.Check {
-	p := k.Page
-	set, _ := tritonSet(p, k.Facts)
-	llm, executor := tritonLLM(k.Facts, p), tritonExecutor(p)
+func (v *tritonView) missing(name string) target.Check {
 	switch {
 	case name == CanGPU:
 		return no("the page has no nv_gpu_*", cureGPUs)
 	case name == CanTTFT:
-		return noFirstToken(k)
+		return v.noFirstToken()
 	case name == CanQuantiles:
-		return noQuantiles(k)
+		return v.noQuantiles()
 	case name == CanStall:
-		return t.judgeStall(k)
-	case name == CanTPOT && set != setLLMAPI:
+		return v.stall()
+	case name == CanTPOT && v.set != setLLMAPI:
 		return no("Triton has no time per output token", cureClient)
-	case name == CanQueue && set == setCore && p.Has(ModelPending):
-		return t.judgeQueues(k)
-	case name != CanTPOT && llm != nil && llm.State != "" && llm.State != ModelReady && executor == "":
-		return noModel(k)
-	case set == setLLMAPI && (llm == nil || !llm.Configured):
+	case name == CanQueue && v.set == setCore && v.Has(ModelPending):
+		return v.ownQueues()
+	case name != CanTPOT && v.llm != nil && v.llm.State != "" && v.llm.State != ModelReady && v.executor == "":
+		return v.noModel()
+	case v.set == setLLMAPI && (v.llm == nil || !v.llm.Configured):
 		return no("model "+llmName+" publishes no LLM metrics, as the LLM-API backend does not", cureModule)
-	case set == setLLMAPI:
+	case v.set == setLLMAPI:
 		return no("the LLM-API backend publishes no LLM metrics", cureModule)
-	case set == setModule:
+	case v.set == setModule:
 		return no("the model with the metrics module is not loaded", "load the model")
-	case set == setCore && p.HasPrefix(vllmPrefix):
+	case v.set == setCore && v.HasPrefix(vllmPrefix):
 		return no("Triton's vLLM backend does not publish it", cureVLLM)
-	case set == setCore:
+	case v.set == setCore:
 		return no("no model of TensorRT-LLM is on the page", "")
-	case set == setPython && executor == "":
+	case v.set == setPython && v.executor == "":
 		return no("the Python executor of this release publishes nothing", "Triton 24.07 (2.48.0) or later")
-	case set == setPython && name == CanKVReuse:
+	case v.set == setPython && name == CanKVReuse:
 		return no("the Python executor never publishes reused blocks", "the C++ backend: triton_backend tensorrtllm")
 	}
-	if minor, _ := tritonMinor(k.Facts.get().EngineVersion); name == CanTokens && minor >= minorTokenCounts || name == CanKVReuse && minor >= minorReuse {
+	if name == CanTokens && v.minor >= minorTokenCounts || name == CanKVReuse && v.minor >= minorReuse {
 		return no("the executor does not publish it", "")
 	}
-	return p.judge(name, nil,
+	return v.judge(name, nil,
 		lacks("token counts came with TensorRT-LLM 0.16", "Triton 24.12 (2.53.0) or later", CanTokens),
 		lacks("reused blocks came with TensorRT-LLM 0.13", "Triton 24.10 (2.51.0) or later", CanKVReuse),
 		lacks("the executor publishes no KV cache", "", CanKVCache),
@@ -135,36 +181,35 @@ func (t *tritonPage) missing(name string, k *Knowledge) target.Check {
 }
 
 // noFirstToken explains why there is no first response of a decoupled model.
-func noFirstToken(k *Knowledge) target.Check {
+func (v *tritonView) noFirstToken() target.Check {
 	const (
 		flag    = "--metrics-config histogram_latencies=true"
 		release = "Triton 24.11 (2.52.0) or later"
 	)
-	minor, known := tritonMinor(k.Facts.get().EngineVersion)
 	switch {
-	case known && minor < minorHangUp:
+	case v.released && v.minor < minorHangUp:
 		return no("this release has no first response histogram", release+" with "+flag+", or measure it at the client")
-	case known && minor < minorFirstResponse:
+	case v.released && v.minor < minorFirstResponse:
 		return no("this release has no first response histogram", release+" with "+flag+"; or "+cureCanary)
-	case known && minor < minorAllResponses:
+	case v.released && v.minor < minorAllResponses:
 		return no("the histogram is off, or no model is decoupled: before 26.01 only those have one", flag+" and decoupled: true")
-	case !known:
+	case !v.released:
 		return no("the first response histogram is off, or the release is older than it", flag+" with "+release)
 	}
 	return no("the first response histogram is off", flag)
 }
 
 // noQuantiles explains why there is no distribution of anything.
-func noQuantiles(k *Knowledge) target.Check {
+func (v *tritonView) noQuantiles() target.Check {
 	const summaries = "--metrics-config summary_latencies=true"
-	if minor, known := tritonMinor(k.Facts.get().EngineVersion); known && minor < minorFirstResponse {
+	if v.released && v.minor < minorFirstResponse {
 		return no("summaries are off, and this release has no histograms", summaries)
 	}
 	return no("histograms and summaries are off", "--metrics-config histogram_latencies=true "+summaries)
 }
 
-// noConfig explains why no config of a model is known.
-func (*tritonPage) noConfig(k *Knowledge) target.Check {
+// noTritonConfig explains why no config of a model is known.
+func noTritonConfig(k *Knowledge) target.Check {
 	if k.Facts == nil || len(k.Facts.Problems) == 0 {
 		return no("the API answered with no config of a model", "set api_port")
 	}
@@ -177,130 +222,77 @@ func (*tritonPage) noConfig(k *Knowledge) target.Check {
 	return no(p.Question+": "+p.Reason, "set api_port if the API is elsewhere")
 }
 
-// judgeOutcomes judges which of the models that clients call count whole requests.
-func (t *tritonPage) judgeOutcomes(k *Knowledge) target.Check {
-	p := k.Page
+// outcomes judges which of the models that clients call count whole requests.
+func (v *tritonView) outcomes() target.Check {
 	switch {
-	case p.Has(RequestsFinished) && t.CountsFailures(p):
-		return yes("the engine counts its own requests, and its failures")
-	case !p.Has(ModelRequestSeconds):
-		return countersOff(p)
-	}
-	by := t.fronts(k)
-	whole, early, unknown := by[TrustNo], by[TrustYes], by[TrustUnknown]
-	switch {
-	case len(whole) > 0 && len(early)+len(unknown) > 0:
-		return yes("success and failures of " + strings.Join(whole, ", ") + "; of " + strings.Join(slices.Concat(early, unknown), ", ") +
-			" only what was accepted")
-	case len(whole) > 0:
+	case !v.Has(ModelRequestSeconds):
+		return v.countersOff()
+	case len(v.whole) > 0 && len(v.early)+len(v.unknown) > 0:
+		return yes("success and failures of " + strings.Join(v.whole, ", ") + "; of " + strings.Join(slices.Concat(v.early, v.unknown), ", ") + " only what was accepted")
+	case len(v.whole) > 0:
 		return yes("success and failures of the models that clients call; invalid requests, full queues and clients that leave a stream are not counted")
-	case len(early) > 0:
-		return no("model "+early[0]+" is decoupled: a request counts as success once it is accepted, whatever its outcome", cureEarly(k))
+	case len(v.early) > 0:
+		return no("model "+v.early[0]+" is decoupled: a request counts as success once it is accepted, whatever its outcome", v.cureEarly)
 	}
-	return t.unconfigured(k, unknown)
+	return v.unconfigured()
 }
 
-// fronts returns the loaded models that clients call, by whether they hand over requests.
-func (t *tritonPage) fronts(k *Knowledge) map[Trust][]string {
-	topology, by := NewTopology(t, k.Page.NamedModels(), k.Facts.get().Models, nil), make(map[Trust][]string)
-	for _, name := range k.Page.Models() {
-		if k.Page.loaded[name] && topology.Role(name).Front() {
-			by[topology.HandsOver(name)] = append(by[topology.HandsOver(name)], name)
-		}
+// unconfigured explains that the first of the unknown models may hand over its requests.
+func (v *tritonView) unconfigured() target.Check {
+	if len(v.unknown) == 0 {
+		return no("no model that clients call is loaded, or it is not known which that is", v.cureConfig)
 	}
-	return by
+	return no("the config of model "+v.unknown[0]+" is not known, and requests of decoupled models count as done once they are accepted", v.cureConfig)
 }
 
-// cureEarly returns the remedy for a model that hands over its requests.
-func cureEarly(k *Knowledge) string {
-	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI {
-		return cureModule
-	}
-	return cureCanary
-}
-
-// unconfigured explains that the first of the models may hand over its requests.
-func (t *tritonPage) unconfigured(k *Knowledge, models []string) target.Check {
-	cure := t.noConfig(k).Cure
-	if t.SamePort() {
-		cure = cureKServe
-	}
-	if len(models) == 0 {
-		return no("no model that clients call is loaded, or it is not known which that is", cure)
-	}
-	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI && models[0] == llmName && t.SamePort() {
-		cure = cureModule // Its config would show that it is decoupled.
-	}
-	return no("the config of model "+models[0]+" is not known, and requests of decoupled models count as done once they are accepted", cure)
-}
-
-// judgeDuration judges the duration of whole requests.
-func (t *tritonPage) judgeDuration(k *Knowledge) target.Check {
-	const handedOver = "durations of decoupled Python models end when the request was handed over, not at its last token"
-	p, by := k.Page, t.fronts(k)
-	set, _ := tritonSet(p, k.Facts)
+// duration judges the duration of whole requests.
+func (v *tritonView) duration() target.Check {
 	switch {
-	case p.Has(RequestDuration):
+	case v.Has(RequestDuration):
 		return yes("vllm:e2e_request_latency_seconds")
-	case !p.Has(ModelRequestSeconds):
-		return countersOff(p)
-	case set == setLLMAPI, len(by[TrustYes]) > 0 && len(by[TrustNo]) == 0:
-		return no(handedOver, cureEarly(k))
-	case len(by[TrustNo]) > 0:
+	case !v.Has(ModelRequestSeconds):
+		return v.countersOff()
+	case v.set == setLLMAPI, len(v.early) > 0 && len(v.whole) == 0:
+		return no("durations of decoupled Python models end when the request was handed over, not at its last token", v.cureEarly)
+	case len(v.whole) > 0:
 		return yes("nv_inference_request_duration_us of the entry model, as a mean")
 	}
-	return t.unconfigured(k, by[TrustUnknown])
+	return v.unconfigured()
 }
 
 // countersOff explains why Triton counts nothing, or why its counters are not on the page.
-func countersOff(p *Page) target.Check {
-	if !p.Has(ModelSuccess) {
+func (v *tritonView) countersOff() target.Check {
+	if !v.Has(ModelSuccess) {
 		return no("the page has no nv_inference_request_success of any model", "")
 	}
 	return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
 }
 
-// queues reports whether Triton itself queues the requests of a model that clients call.
-func (t *tritonPage) queues(k *Knowledge) bool {
-	topology := NewTopology(t, k.Page.NamedModels(), k.Facts.get().Models, nil)
-	return slices.ContainsFunc(k.Page.Models(), func(name string) bool {
-		return topology.Role(name).Front() && !topology.Ensemble(name) && topology.QueuedByCore(name)
-	})
-}
-
-// pendingHolds reports whether the release counts pending requests right.
-func pendingHolds(k *Knowledge) bool {
-	return (&Meaning{Unless: pendingLeaks()}).Holds(k.Facts.get().EngineVersion)
-}
-
-// judgeQueues judges whether Triton's own queues hold all requests that wait.
-func (t *tritonPage) judgeQueues(k *Knowledge) target.Check {
-	unknown := t.fronts(k)[TrustUnknown]
+// ownQueues judges whether Triton's own queues hold all requests that wait.
+func (v *tritonView) ownQueues() target.Check {
+	const handedOver = "Triton's own queues are empty for models that hand their requests over, and what they queue is not on the page"
 	switch {
-	case !pendingHolds(k):
+	case !v.pending:
 		return no("this release keeps requests that could not be queued in nv_inference_pending_request_count forever", "Triton 23.11 (2.40.0) or later")
-	case t.queues(k):
+	case v.queues:
 		return yes("nv_inference_pending_request_count: Triton's own queues")
-	case len(unknown) > 0:
-		return t.unconfigured(k, unknown)
+	case len(v.unknown) > 0:
+		return v.unconfigured()
+	case v.HasPrefix(vllmPrefix):
+		return no(handedOver, cureVLLM)
 	}
-	cure := cureClient
-	if k.Page.HasPrefix(vllmPrefix) {
-		cure = cureVLLM
-	}
-	return no("Triton's own queues are empty for models that hand their requests over, and what they queue is not on the page", cure)
+	return no(handedOver, cureClient)
 }
 
-// judgeStall judges whether Triton's own queues show that requests make no progress.
-func (t *tritonPage) judgeStall(k *Knowledge) target.Check {
-	p := k.Page
+// stall judges whether Triton's own queues show that requests make no progress.
+func (v *tritonView) stall() target.Check {
 	switch {
-	case p.Has(GenerationTokens):
+	case v.Has(GenerationTokens):
 		return no("tokens move, and nothing shows how many requests run", cureCanary)
-	case p.Has(ModelPending) && pendingHolds(k) && t.queues(k):
+	case v.Has(ModelPending) && v.pending && v.queues:
 		return yes("requests that end, while others wait in Triton's queues for much longer than they take")
 	}
-	return no("nothing on the page shows requests in flight of what clients call", cureEarly(k))
+	return no("nothing on the page shows requests in flight of what clients call", v.cureEarly)
 }
 
 func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
