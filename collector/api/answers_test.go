@@ -18,7 +18,7 @@ func given(t *testing.T) *api.Endpoint {
 	return &api.Endpoint{Engine: e, Location: api.Location{Base: "http://10.0.0.1:8000", Certain: true}}
 }
 
-func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
+func TestHealthRemembersEarlierAnswers(t *testing.T) {
 	t.Parallel()
 	const notFound = "it was not found at http://10.0.0.1:8000; set api_port or api_path"
 	refused := engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
@@ -46,7 +46,7 @@ func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
 	}
 }
 
-func TestFactsAreKeptThroughFaultsUnlessTheServerMayBeAnother(t *testing.T) {
+func TestFactsOutliveFaultsOfTheSameServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const interval, keepRounds = 30 * time.Second, 10
@@ -70,7 +70,7 @@ func TestFactsAreKeptThroughFaultsUnlessTheServerMayBeAnother(t *testing.T) {
 	})
 }
 
-func TestFactsOfARoundThatIsNotOverShowAtOnce(t *testing.T) {
+func TestPartialFactsCountAtOnce(t *testing.T) {
 	t.Parallel()
 	var a api.Answers
 	a.AddPartialFacts(engine.Facts{EngineVersion: "1"})

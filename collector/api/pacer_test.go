@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-func TestAnswersCountLongWhileNothingShowsAChange(t *testing.T) {
+func TestAnswersCountLongerWithoutChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const every = 30 * time.Second
@@ -41,7 +41,7 @@ func TestAnswersCountLongWhileNothingShowsAChange(t *testing.T) {
 	})
 }
 
-func TestQuestionsAboutIdentityThatWereNotAnsweredAreRepeatedSoonForAWhile(t *testing.T) {
+func TestUnansweredIdentityIsRetriedSoon(t *testing.T) {
 	t.Parallel()
 	const every = 32 * time.Second
 	open, all := &engine.Facts{Problems: []engine.Problem{{}}}, &engine.Facts{}

@@ -146,9 +146,7 @@ func TestProbesMayIgnoreTheCanary(t *testing.T) {
 func TestProbesOfAnUnjudgedReplicaShareOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
-		unread := verdict("blind", "look", "", "the API answers")
-		unread.Unread, unread.LastReason = true, "timeout"
-		f.publish("a", "r0", unread, nil)
+		f.publish("a", "r0", unread("timeout"), nil)
 		opts := f.options()
 		var asked atomic.Int64
 		opts.Readiness = func(context.Context, string) (ready, known bool) {
@@ -172,9 +170,7 @@ func TestProbesOfAnUnjudgedReplicaShareOneRequest(t *testing.T) {
 
 func TestServerAnswersForAnUnjudgedReplica(t *testing.T) {
 	f := newFleet(t)
-	unread := verdict("blind", "look", "", "the API answers")
-	unread.Unread, unread.LastReason = true, "timeout"
-	f.publish("a", "r0", unread, nil)
+	f.publish("a", "r0", unread("timeout"), nil)
 	type answer struct{ ready, known bool }
 	for _, c := range []struct {
 		name     string

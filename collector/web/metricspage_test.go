@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
@@ -68,7 +69,7 @@ func TestOwnMetricsPassTheLinter(t *testing.T) {
 	require.Empty(t, problems)
 }
 
-func TestHeadSaysTheLengthAndSendsNothing(t *testing.T) {
+func TestHeadHasALengthAndNoBody(t *testing.T) {
 	h := handler(t, threeReplicas(t).options())
 
 	for _, encoding := range []string{"identity", "gzip"} {
@@ -80,7 +81,7 @@ func TestHeadSaysTheLengthAndSendsNothing(t *testing.T) {
 	}
 }
 
-func TestEveryEncodingGivesTheSamePage(t *testing.T) {
+func TestEveryEncodingHasTheSamePage(t *testing.T) {
 	// X06.
 	h := handler(t, threeReplicas(t).options())
 	plain := get(h, "/metrics?name[]=nv_inference_request_success").Body.String()
@@ -202,9 +203,9 @@ func TestUnknownReplicasAndPoolsAreNotFound(t *testing.T) {
 	}
 }
 
-// TestSelectionsKeepLittle selects many parts: neither their pages nor those of the servers stay in
+// TestSelectionsUseLittleMemory selects many parts: neither their pages nor those of the servers stay in
 // memory.
-func TestSelectionsKeepLittle(t *testing.T) {
+func TestSelectionsUseLittleMemory(t *testing.T) {
 	const limit, bodies, each = 64 << 20, 24, 2 << 20
 	before := debug.SetMemoryLimit(limit)
 	defer debug.SetMemoryLimit(before)
@@ -240,7 +241,7 @@ func TestSelectionsKeepLittle(t *testing.T) {
 	runtime.KeepAlive(h)
 }
 
-func TestProcessMetricsOfTargetsAndOursShareOneFamily(t *testing.T) {
+func TestProcessMetricsOfTargetsAndExporterShareAFamily(t *testing.T) {
 	f := newFleet(t)
 	f.page("nim", "r0", "# HELP process_open_fds Number of open file descriptors.\n# TYPE process_open_fds gauge\nprocess_open_fds 12\n# HELP go_goroutines Something else\n# TYPE go_goroutines histogram\ngo_goroutines_count 1\n")
 	opts := f.options()
@@ -256,7 +257,7 @@ func TestProcessMetricsOfTargetsAndOursShareOneFamily(t *testing.T) {
 	require.Contains(t, page, "# TYPE go_goroutines untyped\n", "a target says that it is a histogram")
 }
 
-func TestPageTellsOfItsOwnConflicts(t *testing.T) {
+func TestPageShowsItsOwnConflicts(t *testing.T) {
 	f := newFleet(t)
 	f.page("a", "r0", "# HELP x one\n# TYPE x counter\nx 1\n")
 	var log bytes.Buffer
@@ -290,7 +291,7 @@ func TestPageTellsOfItsOwnConflicts(t *testing.T) {
 	require.NotContains(t, get(h, "/replica?target=a/r1").Body.String(), "describe differently")
 }
 
-func TestDeadReplicaLeavesThePageAndTouchesNoOther(t *testing.T) {
+func TestDownReplicaLeavesThePage(t *testing.T) {
 	f := threeReplicas(t)
 	h := handler(t, f.options())
 	pool := func() string { return get(h, "/metrics?target=a/r0&target=b/r0").Body.String() }
@@ -304,7 +305,7 @@ func TestDeadReplicaLeavesThePageAndTouchesNoOther(t *testing.T) {
 	require.Equal(t, before, pool())
 }
 
-func TestNamesBeyondTheOldCharacterSetAreEscapedForOldClients(t *testing.T) {
+func TestUTF8NamesAreEscapedForOldClients(t *testing.T) {
 	f := newFleet(t)
 	f.page("a", "r0", "# TYPE \"a.b\" gauge\n{\"a.b\"} 1\n")
 	h := handler(t, f.options())
@@ -326,7 +327,7 @@ func (broken) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.NewInvalidMetric(prometheus.NewDesc("broken", "x", nil, nil), io.ErrUnexpectedEOF)
 }
 
-func TestBrokenOwnMetricCostsTargetsNothing(t *testing.T) {
+func TestBrokenOwnMetricDoesNotAffectTargets(t *testing.T) {
 	opts := threeReplicas(t).options()
 	opts.Registry.MustRegister(broken{})
 
@@ -337,7 +338,7 @@ func TestBrokenOwnMetricCostsTargetsNothing(t *testing.T) {
 	require.True(t, bytes.HasSuffix(w.Body.Bytes(), []byte("\n")))
 }
 
-func TestAFamilyThatIsAskedForIsThatOfTheWholePage(t *testing.T) {
+func TestSelectedFamilyEqualsThatOfTheWholePage(t *testing.T) {
 	f := threeReplicas(t)
 	f.page("nim", "r0", "# HELP process_open_fds Open.\n# TYPE process_open_fds gauge\nprocess_open_fds 12\n# TYPE process histogram\nprocess_count 1\nprocess_sum 1\n")
 	f.page("nim", "r1", "# HELP process_open_fds Files.\n# TYPE process_open_fds untyped\nprocess_open_fds 12\n")
@@ -366,4 +367,56 @@ func familiesOf(page string) map[string][]string {
 		families[name] = append(families[name], line)
 	}
 	return families
+}
+
+// sink is a ResponseWriter that counts bytes and discards them.
+type sink struct {
+	header http.Header
+	bytes  int64
+}
+
+func (s *sink) Header() http.Header { return s.header }
+
+func (*sink) WriteHeader(int) {}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.bytes += int64(len(p))
+	return len(p), nil
+}
+
+// BenchmarkPage reads the page of many targets; "first" makes it, "next"
+// shares what an earlier reader had made.
+//
+//	go test ./collector/web -run '^$' -bench Page -count 6
+func BenchmarkPage(b *testing.B) {
+	for _, targets := range []int{1, 50, 1000} {
+		f := newFleet(b)
+		for i := range targets {
+			f.page("pool", "r"+strconv.Itoa(i), string(simulate.BenchPage(simulate.BenchTRTLLM, i, 1)))
+		}
+		for _, c := range []struct {
+			reader, encoding string
+			maxAge           time.Duration
+		}{
+			{"first", "identity", 0},
+			{"first", "gzip", 0},
+			{"first", "zstd", 0},
+			{"next", "gzip", time.Hour},
+		} {
+			b.Run(fmt.Sprintf("targets=%d/encoding=%s/reader=%s", targets, c.encoding, c.reader), func(b *testing.B) {
+				opts := f.options()
+				opts.Exposition = pageMaxAge(c.maxAge)
+				h := handler(b, opts)
+				r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+				r.Header.Set("Accept-Encoding", c.encoding)
+				w := &sink{header: http.Header{}}
+				h.ServeHTTP(w, r)
+				b.SetBytes(w.bytes)
+				b.ReportAllocs()
+				for b.Loop() {
+					h.ServeHTTP(w, r)
+				}
+			})
+		}
+	}
 }

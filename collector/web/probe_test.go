@@ -17,6 +17,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
+// unread returns the status of a replica whose page cannot be read.
+func unread(reason string) target.Status {
+	s := verdict("blind", "look", "", "the API answers")
+	s.LastReason, s.Unread = reason, true
+	return s
+}
+
 // missed returns the status of a replica whose scrapes have failed for some time after a good one.
 func missed(reason string, since time.Duration) target.Status {
 	s := unreachable("10.0.0.1:8002")
@@ -26,11 +33,6 @@ func missed(reason string, since time.Duration) target.Status {
 
 func TestProbesFollowTheVerdict(t *testing.T) {
 	const ok, fails = http.StatusOK, http.StatusServiceUnavailable
-	blind := func(reason string) target.Status {
-		s := verdict("blind", "look", "", "it answers")
-		s.LastReason, s.Unread = reason, true
-		return s
-	}
 	look := func(state, reason string) target.Status { return verdict(state, "look", "", reason) }
 	never := func() target.Status {
 		s := missed("connect", 0)
@@ -51,7 +53,7 @@ func TestProbesFollowTheVerdict(t *testing.T) {
 		{"models that load", func() target.Status { return look("starting", "nothing listens yet") }, fails, ok, "Not ready: Nothing listens yet."},
 		{"a server that ends", func() target.Status { return look("draining", "the server is ending") }, fails, ok, "Not ready: The server is ending."},
 		{"another version than expected", mismatching, ok, ok, "Ready: The API answers 200; it is not what its pool expects"},
-		{"a page that cannot be read", func() target.Status { return blind("http_status") }, ok, ok, "Not judged: its page cannot be read (http_status), which says little about its requests."},
+		{"a page that cannot be read", func() target.Status { return unread("http_status") }, ok, ok, "Not judged: its page cannot be read (http_status), which says little about its requests."},
 		{"not tried yet", func() target.Status { return target.Status{} }, ok, ok, "Not judged: it was not tried yet."},
 		{"one scrape that was missed", func() target.Status { return missed("timeout", 13*time.Second) }, ok, ok, "Not judged: one scrape failed."},
 		{"one scrape that was refused", func() target.Status { return missed("connect", 14*time.Second) }, ok, ok, "Not judged: one scrape failed."},
