@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
+	promlabels "github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 )
@@ -21,25 +24,9 @@ type inhibition struct {
 // matches reports whether labels meet all matchers, as Alertmanager reads them.
 func matches(t *testing.T, matchers []string, labels map[string]string) bool {
 	t.Helper()
-	for _, m := range matchers {
-		parts := regexp.MustCompile(`^(\w+)(=~|!~|!=|=)"(.*)"$`).FindStringSubmatch(m)
-		require.Len(t, parts, 4, m)
-		var met bool
-		switch got := labels[parts[1]]; parts[2] {
-		case "=":
-			met = got == parts[3]
-		case "!=":
-			met = got != parts[3]
-		case "!~":
-			met = !regexp.MustCompile("^(?:" + parts[3] + ")$").MatchString(got)
-		default:
-			met = regexp.MustCompile("^(?:" + parts[3] + ")$").MatchString(got)
-		}
-		if !met {
-			return false
-		}
-	}
-	return true
+	all, err := parser.NewParser(parser.Options{}).ParseMetricSelector("alert{" + strings.Join(matchers, ",") + "}")
+	require.NoError(t, err)
+	return !slices.ContainsFunc(all, func(m *promlabels.Matcher) bool { return m.Name != model.MetricNameLabel && !m.Matches(labels[m.Name]) })
 }
 
 // sent returns the alerts that no other mutes. Each is a name and labels, as
