@@ -29,7 +29,21 @@ type line struct {
 func section(title string, lines ...line) row { return row{title, lines} }
 
 // sideBySide returns a line of panels. Panels without a width share the remaining one.
-func sideBySide(height int, panels ...Panel) line { return line{height, panels} }
+func sideBySide(height int, panels ...Panel) line {
+	remaining, open := width, len(panels)
+	for i := range panels {
+		if w := panels[i].GridPos.W; w > 0 {
+			remaining, open = remaining-w, open-1
+		}
+	}
+	for i := range panels {
+		if g := &panels[i].GridPos; g.W == 0 {
+			g.W = remaining / open
+			remaining, open = remaining-g.W, open-1
+		}
+	}
+	return line{height, panels}
+}
 
 // withWidth sets the width of a panel.
 func withWidth(w int, p Panel) Panel {
@@ -64,9 +78,9 @@ func (d *Dashboard) complete() {
 		y++
 		for _, l := range r.lines {
 			x := 0
-			for i, w := range widths(l.panels) {
-				next(l.panels[i], Grid{H: l.height, W: w, X: x, Y: y})
-				x += w
+			for _, p := range l.panels {
+				next(p, Grid{H: l.height, W: p.GridPos.W, X: x, Y: y})
+				x += p.GridPos.W
 			}
 			y += l.height
 		}
@@ -127,25 +141,4 @@ func (d *Dashboard) collapse() *Dashboard {
 		out.Panels = append(out.Panels, p)
 	}
 	return &out
-}
-
-// widths returns the widths of the panels of a line.
-func widths(panels []Panel) []int {
-	left, open := width, 0
-	for i := range panels {
-		left -= panels[i].GridPos.W
-		if panels[i].GridPos.W == 0 {
-			open++
-		}
-	}
-	widths := make([]int, len(panels))
-	for i := range panels {
-		widths[i] = panels[i].GridPos.W
-		if widths[i] == 0 {
-			widths[i] = left / open
-			left -= widths[i]
-			open--
-		}
-	}
-	return widths
 }

@@ -36,14 +36,6 @@ func TestTargetsOfTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestSeveralTargetsShareOnePool(t *testing.T) {
-	f, err := config.FromTargets([]string{"http://a", "http://b:9000"}, config.DefaultPool)
-	require.NoError(t, err)
-	require.Len(t, f.Pools, 1)
-	require.Len(t, f.Pools[0].Discovery.StaticConfigs, 2)
-	require.Empty(t, config.DefaultPool.Discovery.StaticConfigs, "the default stays as it is")
-}
-
 func TestBadTargetsOfTheCommandLine(t *testing.T) {
 	for _, tc := range []struct{ name, url, want string }{
 		{"no scheme", "10.0.0.1:8002", `--target "10.0.0.1:8002": is not a URL; write it like http://localhost:8002`},
@@ -53,6 +45,7 @@ func TestBadTargetsOfTheCommandLine(t *testing.T) {
 		{"password", "http://me:hunter2@triton", `--target "http://xxxxx@triton": has a user name or password, which the process list would show; use basic_auth with password_file in a configuration file`},
 		{"broken with password", "http://me:hunter2@tri ton", `--target "http://xxxxx@tri ton": is not a URL; write it like http://localhost:8002`},
 		{"query", "http://triton/metrics?token=hunter2", `--target "http://triton/metrics?xxxxx": has a query or fragment; leave out everything from ? or # on`},
+		{"port 0", "http://triton:0", `--target "http://triton:0": port 0 is out of range; use 1 to 65535`},
 		{"port", "http://triton:99999", `--target "http://triton:99999": port 99999 is out of range; use 1 to 65535`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -62,29 +55,20 @@ func TestBadTargetsOfTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestNoTargetOrTheSameTwiceIsRefused(t *testing.T) {
-	_, err := config.FromTargets(nil, config.DefaultPool)
-	require.ErrorContains(t, err, "--config.file")
-
-	_, err = config.FromTargets([]string{"http://a", "https://a:8002/x"}, config.DefaultPool)
-	require.EqualError(t, err, `--target "https://a:8002/x": a:8002 is given twice; give each replica once`)
-}
-
-func TestWhatTargetsOfTheCommandLineShareIsChecked(t *testing.T) {
+func TestTargetsOfTheCommandLineShareOnePool(t *testing.T) {
 	pool := config.DefaultPool
-	pool.PoolID, pool.Scheme = "mine", "ftp"
-	_, err := config.FromTargets([]string{"http://a:1"}, pool)
+	pool.PoolID = "mine"
+	f, err := config.FromTargets([]string{"http://a", "http://b:65535"}, pool)
+	require.NoError(t, err)
+	require.Len(t, f.Pools, 1)
+	require.Equal(t, "mine", f.Pools[0].PoolID)
+	require.Len(t, f.Pools[0].Discovery.StaticConfigs, 2)
+	require.Empty(t, config.DefaultPool.Discovery.StaticConfigs, "the default stays as it is")
+	_, err = config.FromTargets([]string{"http://a", "https://a:8002/x"}, pool)
+	require.EqualError(t, err, `--target "https://a:8002/x": a:8002 is given twice; give each replica once`)
+	_, err = config.FromTargets(nil, pool)
+	require.ErrorContains(t, err, "--config.file")
+	pool.Scheme = "ftp"
+	_, err = config.FromTargets([]string{"http://a:1"}, pool)
 	require.EqualError(t, err, `--target: pools[0].scheme: "ftp" is unknown; use http or https`)
-
-	pool.Scheme = "http"
-	for url, want := range map[string]string{"http://a:1": "", "http://a:65535": "", "http://a:0": "port 0 is out of range", "http://a:65536": "port 65536 is out of range"} {
-		f, err := config.FromTargets([]string{url}, pool)
-		if want == "" {
-			require.NoError(t, err)
-			require.Equal(t, "mine", f.Pools[0].PoolID)
-			require.Equal(t, config.DefaultGlobal.ScrapeInterval, f.Pools[0].ScrapeInterval)
-			continue
-		}
-		require.ErrorContains(t, err, want)
-	}
 }
