@@ -249,33 +249,6 @@ func TestAServerThatEndsIsDrainingOverReloads(t *testing.T) {
 	})
 }
 
-func TestAChangedPoolHandsOverWithoutAnEmptyPage(t *testing.T) {
-	t.Parallel()
-	a := newStage(t)
-	// Every scrape takes a while, so that the change meets one under way.
-	a.play(slow(60 * time.Millisecond))
-	l := startLine(t, staged("p", "a="+a.host()))
-	page := l.whole(1, "p")
-	check := func(page string) {
-		require.Equal(t, strings.Count(tritonPage, "\nnv_"), strings.Count(rawLines(page, "p"), "\n"))
-		require.InDelta(t, 1, value(page, own("target_up", "p", "a")), 0)
-	}
-	check(page)
-	for i := range 5 {
-		l.scrapes(check, "p", "a", 0)
-		changed := staged("p", "a="+a.host())
-		changed.IdentityInterval = model.Duration(time.Duration(200+i) * time.Millisecond)
-		changed.TRTLLMVersion = fmt.Sprintf("1.0.%d", i)
-		l.apply(changed)
-		l.until("The change shows", check, func(page string) string {
-			if want := fmt.Sprintf(`trtllm_version="1.0.%d"`, i); !strings.Contains(rawLines(page, "p"), want) {
-				return want
-			}
-			return ""
-		})
-	}
-}
-
 func TestAPoolThatIsRemovedLeavesThePage(t *testing.T) {
 	t.Parallel()
 	a, b := newStage(t), newStage(t)

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -139,17 +138,6 @@ func wire(text string) http.HandlerFunc {
 		_, _ = rw.WriteString(text)
 		_ = rw.Flush()
 		_ = conn.Close()
-	}
-}
-
-// slow answers with the good page after a while.
-func slow(d time.Duration) http.HandlerFunc {
-	return func(w http.ResponseWriter, req *http.Request) {
-		select {
-		case <-time.After(d):
-		case <-req.Context().Done():
-		}
-		body(tritonPage)(w, req)
 	}
 }
 

@@ -136,43 +136,40 @@ func TestChangesThatNeverEndAreNotHeldBack(t *testing.T) {
 	})
 }
 
-func TestTheSameAnswerIsNoChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sd := newScript()
-		s := running(t, nil, sd)
-		for _, order := range [][]string{{"a:1", "b:1"}, {"b:1", "a:1"}, {"a:1", "b:1"}} {
-			sd.says <- []*targetgroup.Group{group("0", order...), group("gone"), nil}
-			settled()
+func TestAnswersThatChangeSomethingAreReported(t *testing.T) {
+	type answer = []*targetgroup.Group
+	numbered := func(n ...model.LabelValue) *targetgroup.Group {
+		g := &targetgroup.Group{Source: "0"}
+		for _, v := range n {
+			g.Targets = append(g.Targets, model.LabelSet{"__address__": "a:1", "n": v})
 		}
-		require.Equal(t, 1, s.count())
-		require.Equal(t, []string{"a:1{}", "b:1{}"}, s.last())
-	})
-}
-
-func TestALabelThatChangesIsAChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sd := newScript()
-		s := running(t, nil, sd)
-		sd.says <- []*targetgroup.Group{{Source: "0", Targets: []model.LabelSet{{"__address__": "a:1", "n": "2"}, {"__address__": "a:1", "n": "1"}}}}
-		settled()
-		require.Equal(t, []string{`a:1{n="1"}`, `a:1{n="2"}`}, s.last())
-		sd.says <- []*targetgroup.Group{{Source: "0", Targets: []model.LabelSet{{"__address__": "a:1", "n": "3"}}}}
-		settled()
-		require.Equal(t, []string{`a:1{n="3"}`}, s.last())
-	})
-}
-
-func TestAnEmptyGroupTakesTargetsBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sd := newScript()
-		s := running(t, nil, sd)
-		sd.says <- []*targetgroup.Group{group("0", "a:1"), group("1", "b:1")}
-		settled()
-		sd.says <- []*targetgroup.Group{group("0")}
-		settled()
-		require.Equal(t, []string{"b:1{}"}, s.last())
-		require.Equal(t, 2, s.count())
-	})
+		return g
+	}
+	for name, c := range map[string]struct {
+		answers []answer
+		want    []string
+		updates int
+	}{
+		"the same in another order": {
+			[]answer{{group("0", "a:1", "b:1"), group("gone"), nil}, {group("0", "b:1", "a:1")}, {group("0", "a:1", "b:1")}}, []string{"a:1{}", "b:1{}"}, 1,
+		},
+		"other labels":   {[]answer{{numbered("2", "1")}, {numbered("3")}}, []string{`a:1{n="3"}`}, 2},
+		"equal but one":  {[]answer{{numbered("2", "1")}}, []string{`a:1{n="1"}`, `a:1{n="2"}`}, 1},
+		"an empty group": {[]answer{{group("0", "a:1"), group("1", "b:1")}, {group("0")}}, []string{"b:1{}"}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sd := newScript()
+				s := running(t, nil, sd)
+				for _, a := range c.answers {
+					sd.says <- a
+					settled()
+				}
+				require.Equal(t, c.want, s.last())
+				require.Equal(t, c.updates, s.count())
+			})
+		})
+	}
 }
 
 // quitter gives up at each start but the last.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"compress/gzip"
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -82,26 +81,5 @@ func TestReadersReadEachOnceAnIntervalAndAtLeastOnce(t *testing.T) {
 		if m.P50 <= 0 || m.P99 < m.P50 || m.Bytes == 0 || m.Peak == 0 || m.Readers != c.readers {
 			t.Errorf("%+v", m)
 		}
-	}
-}
-
-func TestReadersThatFailAreLeftOutWithTheReason(t *testing.T) {
-	t.Parallel()
-	var count atomic.Int64
-	on := run{process: running(t)}
-	r := result{Targets: 1, Interval: 50 * time.Millisecond}
-	p := plan{many: []int{2}, window: time.Millisecond}
-	for _, url := range []string{served(t, &count, samplesPerTarget-1), served(t, &count, samplesPerTarget)} {
-		if err := r.byMany(t.Context(), &on, url, &p, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(r.Many) != 2 || !strings.Contains(r.Many[0].Failed, "225 samples") || r.Many[1].Failed != "" || r.Many[1].Reads != 2 {
-		t.Errorf("%+v", r.Many)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := r.byMany(ctx, &on, served(t, &count, samplesPerTarget), &p, 0); err == nil {
-		t.Error("a peer that ended was measured")
 	}
 }
