@@ -103,7 +103,7 @@ func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
 			p := pool("p", "r0="+r.MetricsAddr()+"|"+api)
 			if strings.HasSuffix(says, "hangs") {
 				// It takes all of it.
-				p.ScrapeTimeout = model.Duration(3 * time.Second)
+				p.ScrapeTimeout = model.Duration(6 * time.Second)
 			}
 			status, page := scrapedOnce(t, p)
 			require.Equal(t, "up", string(status.Health), status.LastError)
