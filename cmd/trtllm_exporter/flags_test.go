@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -26,12 +27,12 @@ func TestFlagsAreDocumented(t *testing.T) {
 	require.Equal(t, made, string(text), "run this test with -update")
 }
 
-// flagsDocument returns a section for each command, with a table of the flags that no earlier
+// flagsDocument returns a section for each command, with a list of the flags that no earlier
 // section has.
 func flagsDocument(app *kingpin.ApplicationModel) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by `go test ./cmd/trtllm_exporter -run Flags -update`. -->\n# Flags\n\n")
-	b.WriteString("Without a command it is `serve`. `trtllm_exporter --help-long` prints the same.\n\n## Every command\n")
+	b.WriteString("As `trtllm_exporter --help-long` prints them: with the default, or in capitals what the value is. The default command is `serve`.\n\n## Every command\n")
 	seen := map[string]bool{"help": true, "help-long": true, "help-man": true}
 	writeFlags(&b, app.Flags, seen)
 	for _, c := range app.Commands {
@@ -44,9 +45,9 @@ func flagsDocument(app *kingpin.ApplicationModel) string {
 	return b.String()
 }
 
-// writeFlags writes a table of new flags, and names those of earlier sections.
+// writeFlags writes a list of new flags, and names those of earlier sections.
 func writeFlags(b *strings.Builder, flags []*kingpin.FlagModel, seen map[string]bool) {
-	var again, rows []string
+	var again, items []string
 	for _, f := range flags {
 		key := f.Name + f.Help + strings.Join(f.Default, ",")
 		switch {
@@ -55,11 +56,11 @@ func writeFlags(b *strings.Builder, flags []*kingpin.FlagModel, seen map[string]
 			again = append(again, "`--"+f.Name+"`")
 		default:
 			seen[key] = true
-			rows = append(rows, row(f))
+			items = append(items, item(f))
 		}
 	}
-	if len(rows) > 0 {
-		b.WriteString("\n| flag | default | meaning |\n|---|---|---|\n" + strings.Join(rows, ""))
+	if len(items) > 0 {
+		b.WriteString("\n" + strings.Join(items, ""))
 	}
 	if len(again) > 0 {
 		slices.Sort(again)
@@ -67,13 +68,13 @@ func writeFlags(b *strings.Builder, flags []*kingpin.FlagModel, seen map[string]
 	}
 }
 
-func row(f *kingpin.FlagModel) string {
-	name, byDefault := "`--"+f.Name, ""
-	if !f.IsBoolFlag() && f.PlaceHolder != "" {
-		name += "=" + f.PlaceHolder
+func item(f *kingpin.FlagModel) string {
+	value := strings.Join(f.Default, ",")
+	switch {
+	case f.IsBoolFlag() && value != "":
+		return fmt.Sprintf("- `--%s` (default `%s`): %s\n", f.Name, value, f.Help)
+	case f.IsBoolFlag():
+		return fmt.Sprintf("- `--%s`: %s\n", f.Name, f.Help)
 	}
-	if len(f.Default) > 0 {
-		byDefault = "`" + strings.Join(f.Default, ",") + "`"
-	}
-	return fmt.Sprintf("| %s` | %s | %s |\n", name, byDefault, strings.ReplaceAll(f.Help, "|", "\\|"))
+	return fmt.Sprintf("- `--%s=%s`: %s\n", f.Name, cmp.Or(value, f.PlaceHolder, "VALUE"), f.Help)
 }
