@@ -3,9 +3,11 @@ package assess
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // Basis is what the checks of a replica rest on; equal bases give equal checks. Nothing
@@ -83,3 +85,119 @@ func (f *Findings) Unobservable() string {
 
 // BuildVersion returns the version that built the TensorRT engine, or an empty string.
 func (f *Findings) BuildVersion() string { return cmp.Or(f.Facts, &engine.Facts{}).BuildVersion }
+
+// List is a list of checks and how it is presented.
+type List struct {
+	// Name is the key in the JSON of /targets. Title and Question head a table of the
+	// checks, Clause introduces a list of failed ones; it is empty if such a list would
+	// mean nothing.
+	Name, Title, Question, Clause string
+	// Label holds the check's name in the series of the checks, which are 1 for one that
+	// passes; empty if there are no series. Negated series are 1 for one that fails.
+	Label   string
+	Negated bool
+
+	checks func(f *Findings) []target.Check
+}
+
+// The names of the lists.
+const (
+	Capabilities = "capabilities"
+	Determinism  = "determinism"
+	Expected     = "expectations"
+	Unanswered   = "unanswered"
+	Objectives   = "objectives"
+)
+
+// Lists returns the lists in the order in which they are presented.
+func Lists() []List {
+	return []List{
+		{Name: Expected, Title: "EXPECTED", Question: "MET", Clause: "not as expected", Label: "fact", Negated: true, checks: expected},
+		{Name: Objectives, Title: "OBJECTIVE", Question: "MEASURED", Clause: "objective not measured", Label: "slo", checks: func(f *Findings) []target.Check { return f.Objectives }},
+		{Name: Capabilities, Title: "CAPABILITY", Question: "EXPOSED", Clause: "not exposed", Label: "capability", checks: func(f *Findings) []target.Check {
+			return engine.Capabilities(f.Engine, &f.Knowledge)
+		}},
+		{Name: Determinism, Title: "DETERMINISM", Question: "HOLDS", Clause: "answers may differ", Label: "check", checks: determinism},
+		{Name: Unanswered, Title: "QUESTION", Question: "ANSWERED", checks: unanswered},
+	}
+}
+
+// determinism returns the conditions of equal answers, and none while the page fails.
+func determinism(f *Findings) []target.Check {
+	if f.Page == nil {
+		return nil
+	}
+	return engine.Determinism(f.Engine, f.Facts, f.Page, f.Declared)
+}
+
+const cureVersion = "trtllm_version in the pool, or an image of your own with the metrics module of deploy/triton/llmapi, which reports it; Dynamo and trtllm-serve are NVIDIA's other ways to serve TensorRT-LLM"
+
+// unanswered returns the questions that the server did not answer, and which
+// TensorRT-LLM a Triton has whose release has no stock image with one.
+func unanswered(f *Findings) []target.Check {
+	if f.Facts == nil {
+		return nil
+	}
+	var all []target.Check
+	if _, none := f.Engine.StockVersion(f.Facts, f.Page); none != "" && f.TRTLLMVersion == relabel.Unknown {
+		all = append(all, target.Failed("trtllm_version", none, cureVersion))
+	}
+	for _, p := range f.Facts.Problems {
+		all = append(all, target.Check{Name: p.Question, Reason: p.Reason})
+	}
+	return all
+}
+
+// Expectations is what the operator expects of every replica of a pool; empty fields
+// are not checked.
+type Expectations struct {
+	EngineVersion string
+	TRTLLMVersion string
+	// Determinism requires that the same request gets the same answer.
+	Determinism bool
+}
+
+// expected checks a replica against what its pool expects, as far as that is known.
+func expected(f *Findings) []target.Check {
+	if f.Topology == nil || f.Expect == nil {
+		return nil
+	}
+	// What the server reports, on its page too, takes precedence over what was declared.
+	facts := cmp.Or(f.Facts, &engine.Facts{})
+	engineVersion, trtllmVersion := cmp.Or(facts.EngineVersion, f.EngineVersion), f.TRTLLMVersion
+	if reported, source := facts.ResolveVersion(f.Engine, f.Page, ""); source != engine.SourceTable && source != engine.SourceUnknown {
+		trtllmVersion = reported
+	}
+	var all []target.Check
+	for _, v := range []struct{ name, want, got string }{
+		{"engine_version", f.Expect.EngineVersion, engineVersion},
+		{"trtllm_version", f.Expect.TRTLLMVersion, trtllmVersion},
+	} {
+		if v.want == "" || v.got == "" || v.got == relabel.Unknown {
+			continue
+		}
+		c := target.Check{Name: v.name, OK: v.want == v.got, Reason: v.got + ", as the pool expects"}
+		if !c.OK {
+			c.Reason = v.got + ", pool expects " + v.want
+		}
+		all = append(all, c)
+	}
+	if checks := determinism(f); f.Expect.Determinism && len(checks) > 0 {
+		c := target.Check{Name: "determinism", OK: true, Reason: "all checks of the determinism profile hold"}
+		if failed := target.FailedNames(checks); len(failed) > 0 {
+			c.OK, c.Reason = false, "failed checks of the determinism profile: "+strings.Join(failed, ", ")
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Unmet returns a clause that names the expectations which the replica does not meet, or
+// an empty string.
+func (f *Findings) Unmet() string {
+	names := target.FailedNames(f.List(Expected))
+	if len(names) == 0 {
+		return ""
+	}
+	return "unexpected " + strings.Join(names, ", ")
+}

@@ -80,8 +80,7 @@ func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 }
 
 // countedClasses returns the classes of requests that a kind of server counts
-// completely, with counters that may appear with their first event: what is refused and
-// counted again elsewhere has a counter of its own from the start, or none.
+// completely, with counters that may appear with their first event.
 func countedClasses(e engine.Engine, page *engine.Page) []engine.Class {
 	meanings := slices.DeleteFunc(e.Meanings(), func(m engine.Meaning) bool { return m.Inside != "" && m.Inside != page.NamedModels().Inside })
 	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
@@ -172,8 +171,7 @@ func (p *Plan) trusted(model string) bool {
 	return p.identity.Topology.HandsOver(model) == engine.TrustNo
 }
 
-// executor reports whether a model batches in flight, so that its executions are not
-// its batches: one that shows iterations does.
+// executor reports whether a model batches in flight: one that shows iterations does.
 func (p *Plan) executor(model string) bool {
 	return p.identity.Topology.InFlight(model) ||
 		slices.ContainsFunc(p.groups[engine.EngineIterations], func(g *group) bool { return g.model == model })

@@ -119,9 +119,8 @@ func measured() map[string]histograms {
 	}
 }
 
-// coverage exposes the share of the requests that ended over the window which a latency has
-// measured, for model versions all of whose failures are counted: for others nobody
-// knows how many were not measured.
+// coverage exposes the share of the ended requests which a latency has measured, for
+// model versions all of whose failures are counted.
 func coverage() Rule {
 	in := inputs{}
 	for _, name := range sorted(measured()) {
@@ -161,8 +160,7 @@ func (p *Plan) covered(groups []*group, id string, mv modelVersion) Eval {
 	}
 }
 
-// outcomesOf returns the outcomes of the requests that histograms measure: those of the
-// model version, or of all if the histograms belong to the engine. There are none if
+// outcomesOf returns the outcomes of the requests that histograms measure, or none if
 // any is incomplete.
 func (p *Plan) outcomesOf(groups []*group, id string, mv modelVersion) (all []*outcome) {
 	versions := []modelVersion{mv}

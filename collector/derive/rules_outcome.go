@@ -80,12 +80,10 @@ func ended() inputs {
 	return anyOf(engine.ModelSuccess, engine.RequestsFinished, engine.RequestsFailed)
 }
 
-// outcome holds the counters of the requests of one model version that ended, by class.
-// They are compared over one stretch in which none of them is interrupted.
+// outcome holds the counters of the ended requests of one model version, by class.
 type outcome struct {
 	classes map[engine.Class]*tally
-	// steps holds the failures of an ensemble's parts, others those of other entry
-	// models, which may have the same parts; both only if it counts failures twice.
+	// steps holds the failures of an ensemble's parts, others those of other entry models.
 	steps, others, all []int
 	// complete reports that all failures are counted, and of which class they are, own
 	// that the model itself counts them.
@@ -101,8 +99,7 @@ type endedRequests struct {
 }
 
 // tally holds the counters of one class: those that count each request once, those of
-// ensembles that count each failure twice, and net ones, by reason, of requests that
-// other classes count as well.
+// ensembles that count each failure twice, and net ones by reason.
 type tally struct {
 	single, double []int
 	net            []*netCounter

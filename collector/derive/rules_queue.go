@@ -106,9 +106,8 @@ func saturation() Rule {
 // unlimited returns the signals of an engine that does not expose its limit.
 func unlimited() inputs { return allOf(engine.RequestsRunning, engine.RequestsWaiting) }
 
-// runsFull returns the limit of an engine that does not expose it: as many requests as run
-// while others wait. It has no value while none waits, and is nil if the engine exposes
-// admitted requests and not how many of them run.
+// runsFull returns the limit of an engine that does not expose it: as many requests as
+// run while others wait. It is nil if the engine exposes admitted requests alone.
 func (p *Plan) runsFull(id string) Eval {
 	running, waits := p.total(engine.RequestsRunning, id), p.total(engine.RequestsWaiting, id)
 	if running == nil || waits == nil || p.total(engine.RequestsActive, id) != nil {

@@ -25,9 +25,8 @@ type programKey struct {
 //nolint:gochecknoglobals // memory only; it says nothing of any target's numbers.
 var programs exposition.Interner[programKey, program]
 
-// programKey returns the key of the program for a page, or false if that cannot be
-// shared: which models have most of the traffic is different for each target, and so is
-// the name of a GPU that is a label of the target.
+// programKey returns the key of the program for a page, or false if it cannot be
+// shared: the traffic of models and a GPU that is a label differ by target.
 func (o *Options) programKey(page *engine.Page) (programKey, bool) {
 	alike, ok := page.Shape().WatchedKey()
 	ok = ok && (o.Budget.Models == 0 || len(page.NamedModels().Names) <= o.Budget.Models) && !o.Identity.Labels.Has(exposition.LabelGPU)

@@ -51,9 +51,8 @@ func (s *source) key(gpus []string) columnKey {
 	return columnKey{unique.Make(string(s.Meaning.Signal) + "\x00" + lset.String()), uint8(gpu)}
 }
 
-// addSources adds the sources of a page. It leaves out the series of models that are not
-// loaded, except their failures, and those of the executor of a draft model, whose
-// tokens and blocks are not those of the model that it works for.
+// addSources adds the sources of a page, without models that are not loaded, except
+// their failures, and without the executor of a draft model.
 func (p *Plan) addSources(page *engine.Page) {
 	for _, s := range page.Sources() {
 		meaning := s.Meaning

@@ -308,9 +308,8 @@ func (p *Plan) longestRequest(id string) Eval {
 	}
 }
 
-// queueWorks returns the works of the models that a server queues for itself: requests
-// wait, and none ends for three times as long as they take. A model that hands its
-// requests over takes them from the queue at once, however long they take.
+// queueWorks returns the works of models that a server queues for itself: requests
+// wait, and none ends for three times as long as they take.
 func (p *Plan) queueWorks() []work {
 	var works []work
 	for _, g := range p.groups[engine.ModelPending] {
