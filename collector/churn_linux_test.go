@@ -102,7 +102,7 @@ func written(t *testing.T, l *line) int64 {
 	t.Helper()
 	v := l.store.Blocks(nil)
 	layout := l.merger.Layout(v)
-	_, err := layout.WriteText(io.Discard, v, nil, nil)
+	err := layout.WriteText(io.Discard, v, nil)
 	require.NoError(t, err)
 	return layout.TextLength(v, nil)
 }

@@ -137,7 +137,7 @@ func (l *line) page() string {
 	v := l.store.Blocks(nil)
 	var b strings.Builder
 	b.Grow(int(l.large.Load()) * 9 / 8)
-	_, err := l.merger.Layout(v).WriteText(&b, v, nil, nil)
+	err := l.merger.Layout(v).WriteText(&b, v, nil)
 	require.NoError(l.t, err)
 	l.large.Store(int64(b.Len()))
 	return b.String()

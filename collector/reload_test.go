@@ -298,7 +298,7 @@ func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
 				}
 				v := l.store.Blocks(nil)
 				var page strings.Builder
-				_, err := m.Layout(v).WriteText(&page, v, nil, nil)
+				err := m.Layout(v).WriteText(&page, v, nil)
 				if err != nil || strings.Count(rawLines(page.String(), "p"), "\n") != lines {
 					t.Errorf("a page is not whole: %v\n%s", err, nearest(page.String(), `{pool_id="p"`))
 					return

@@ -48,7 +48,7 @@ func scrape(ctx context.Context, out *output, f *config.File) error {
 	}
 	blocks := store.Blocks(nil)
 	var merger exposition.Merger
-	_, err = merger.Layout(blocks).WriteText(out.stdout, blocks, nil, func(name string) bool {
+	err = merger.Layout(blocks).WriteText(out.stdout, blocks, func(name string) bool {
 		return !strings.HasPrefix(name, selfmetrics.Prefix)
 	})
 	return err

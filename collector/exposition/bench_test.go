@@ -208,7 +208,6 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 	var (
 		all    [ticks][]*exposition.Block
 		merger exposition.Merger
-		buf    []byte
 		size   countingWriter
 	)
 	for _, t := range benchTargets(b, simulate.BenchTRTLLM, n) {
@@ -217,7 +216,7 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 			all[tick] = append(all[tick], t.block)
 		}
 	}
-	perSample(b, n*226, func(i int) (err error) {
+	perSample(b, n*226, func(i int) error {
 		size = 0
 		blocks := all[i%ticks]
 		l := merger.Layout(blocks).WithFormat(format)
@@ -229,8 +228,7 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 		if l.TextLength(blocks, nil) == 0 {
 			b.Fatal("empty page")
 		}
-		buf, err = l.WriteText(&size, blocks, buf, nil)
-		return err
+		return l.WriteText(&size, blocks, nil)
 	})
 	b.ReportMetric(float64(size), "bytes/page")
 	b.ReportMetric(float64(merger.Layout(all[0]).WithFormat(format).TextLength(all[0], nil))/float64(size), "ratio")

@@ -53,17 +53,18 @@ func (b *Block) WatchedValue(i int) (float64, bool) { return number(b.TextAt(b.s
 
 // Number returns the number at an index, NaN if it is absent or not finite.
 func (b *Block) Number(i ValueIndex) float64 {
-	if b.numbers == nil {
-		v, ok := number(b.TextAt(i))
-		if !ok || math.IsInf(v, 0) {
-			return math.NaN()
-		}
-		return v
+	var v float64
+	if b.numbers != nil {
+		v = b.numbers[i]
+	} else if text := b.TextAt(i); len(text) > 0 {
+		v, _ = number(text)
+	} else {
+		return math.NaN()
 	}
-	if v := b.numbers[i]; !math.IsInf(v, 0) {
-		return v
+	if math.IsInf(v, 0) {
+		return math.NaN()
 	}
-	return math.NaN()
+	return v
 }
 
 // Numbers stores the numbers at the given indexes in row, which has the same length.

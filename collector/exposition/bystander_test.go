@@ -174,7 +174,7 @@ func (o pageLayout) only(tb testing.TB, format expfmt.Format, only func(name str
 	tb.Helper()
 	var out bytes.Buffer
 	l := o.layout.WithFormat(format)
-	_, err := l.WriteText(&out, o.blocks, nil, only)
+	err := l.WriteText(&out, o.blocks, only)
 	require.NoError(tb, err)
 	require.EqualValues(tb, out.Len(), l.TextLength(o.blocks, only), "the foretold length of the page")
 	return out.String()

@@ -25,22 +25,16 @@ const (
 // client prefers gzip, because it is smaller at the same cost; then gzip, which
 // Prometheus requests; else none.
 func NegotiateEncoding(accept string) Encoding {
-	gz, zs := -1.0, -1.0
-	others := -1.0
+	qualities := make(map[string]float64)
 	for part := range strings.SplitSeq(accept, ",") {
 		name, params, _ := strings.Cut(part, ";")
-		q := quality(params)
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "gzip", "x-gzip":
-			gz = q
-		case "zstd":
-			zs = q
-		case "*":
-			others = q
-		}
+		qualities[strings.ToLower(strings.TrimSpace(name))] = quality(params)
 	}
-	if gz < 0 {
-		gz = others
+	zs, gz := qualities["zstd"], qualities["*"]
+	for _, name := range []string{"x-gzip", "gzip"} {
+		if q, ok := qualities[name]; ok {
+			gz = q
+		}
 	}
 	switch {
 	case zs > 0 && zs >= gz:
@@ -94,7 +88,7 @@ func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bo
 	var out bytes.Buffer
 	c.Reset(&out)
 	text := lengthWriter{Writer: c}
-	if _, err = l.WriteText(&text, blocks, nil, only); err != nil {
+	if err = l.WriteText(&text, blocks, only); err != nil {
 		return nil, 0, err
 	}
 	err = c.Close()

@@ -36,8 +36,7 @@ func pageOf(t *testing.T, c *exposition.Computed, values int) string {
 	}
 	var text strings.Builder
 	blocks := []*exposition.Block{b}
-	_, err := new(exposition.Merger).Layout(blocks).WriteText(&text, blocks, nil, nil)
-	require.NoError(t, err)
+	require.NoError(t, new(exposition.Merger).Layout(blocks).WriteText(&text, blocks, nil))
 	return text.String()
 }
 

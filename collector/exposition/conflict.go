@@ -212,7 +212,7 @@ func (r *familyRef) split() *Shape {
 	}
 	var all []rewritten
 	for _, one := range r.shape.entries(int(r.family)) {
-		name := one.labels.Get(model.MetricNameLabel)
+		name := parsePrefix([]byte(one.prefix)).Get(model.MetricNameLabel)
 		i := slices.IndexFunc(all, func(f rewritten) bool { return f.Name == name })
 		if i < 0 {
 			i = len(all)

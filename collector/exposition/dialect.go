@@ -31,7 +31,7 @@ type rewritten struct {
 
 // entry is one line of such a family.
 type entry struct {
-	labels labels.Labels
+	prefix string
 	index  uint32
 }
 
@@ -39,7 +39,7 @@ func (s *Shape) entries(i int) []entry {
 	seg := s.segment(i)
 	all := make([]entry, len(seg.lines))
 	for n, prefix := range seg.prefixes() {
-		all[n] = entry{parsePrefix(prefix), seg.indexes[n]}
+		all[n] = entry{string(prefix), seg.indexes[n]}
 	}
 	return all
 }
@@ -49,7 +49,7 @@ func newShape(all []rewritten) *Shape {
 	for i := range all {
 		b.families = append(b.families, all[i].Family)
 		for _, one := range all[i].entries {
-			b.series = append(b.series, series{family: i, prefix: string(appendPrefix(nil, one.labels)), value: int(one.index)})
+			b.series = append(b.series, series{family: i, prefix: one.prefix, value: int(one.index)})
 		}
 	}
 	return b.build()
@@ -93,8 +93,8 @@ func escape(all []rewritten, scheme model.EscapingScheme) []rewritten {
 	seen := make(map[string]bool)
 	for i := range all {
 		for _, one := range all[i].entries {
-			if prefix := string(appendPrefix(nil, one.labels)); prefix[0] != '{' && !quotedLabelName(prefix) {
-				seen[prefix] = true
+			if one.prefix[0] != '{' && !quotedLabelName(one.prefix) {
+				seen[one.prefix] = true
 			}
 		}
 	}
@@ -106,14 +106,13 @@ func escape(all []rewritten, scheme model.EscapingScheme) []rewritten {
 		}
 		entries := f.entries[:0]
 		for _, one := range f.entries {
-			lset, distinct := escapeLabels(one.labels, f.Name, name, scheme)
-			if !labels.Equal(lset, one.labels) {
-				prefix := string(appendPrefix(nil, lset))
+			lset, distinct := escapeLabels(parsePrefix([]byte(one.prefix)), f.Name, name, scheme)
+			if prefix := string(appendPrefix(nil, lset)); prefix != one.prefix {
 				distinct = distinct && !seen[prefix]
-				seen[prefix] = true
+				seen[prefix], one.prefix = true, prefix
 			}
 			if distinct {
-				entries = append(entries, entry{lset, one.index})
+				entries = append(entries, one)
 			}
 		}
 		f.Name, f.entries = name, entries

@@ -63,7 +63,7 @@ func ExampleMerger_Layout() {
 	}
 	layout := new(exposition.Merger).Layout(blocks)
 	for _, format := range []expfmt.Format{expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)} {
-		if _, err := layout.WithFormat(format).WriteText(os.Stdout, blocks, nil, nil); err != nil {
+		if err := layout.WithFormat(format).WriteText(os.Stdout, blocks, nil); err != nil {
 			fmt.Println(err)
 		}
 	}

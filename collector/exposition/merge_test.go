@@ -192,12 +192,10 @@ func TestBigPagesAreWrittenInPieces(t *testing.T) {
 	var m exposition.Merger
 	l := m.Layout(blocks)
 	var out bytes.Buffer
-	buf, err := l.WriteText(&out, blocks, nil, nil)
-	require.NoError(t, err)
+	require.NoError(t, l.WriteText(&out, blocks, nil))
 	require.EqualValues(t, out.Len(), l.TextLength(blocks, nil))
 	require.Len(t, mustReadings(t, out.String()), 40_003)
 	for left := range 2 {
-		buf, err = l.WriteText(&brokenWriter{left}, blocks, buf, nil)
-		require.ErrorIs(t, err, errBroken)
+		require.ErrorIs(t, l.WriteText(&brokenWriter{left}, blocks, nil), errBroken)
 	}
 }

@@ -67,8 +67,8 @@ type member struct {
 
 	role  role
 	bound float64
-	// canonical are the labels with the bound in canonical form.
-	canonical labels.Labels
+	// canonical is the prefix with the bound in canonical form.
+	canonical string
 	// group are the labels that the lines of a group have in common.
 	group labels.Labels
 }
@@ -77,12 +77,13 @@ type member struct {
 func (f *Family) members(entries []entry) []member {
 	all := make([]member, 0, len(entries))
 	for _, one := range entries {
-		m := member{entry: one, canonical: one.labels, role: roleOf(f, one.labels.Get(model.MetricNameLabel))}
-		b := labels.NewBuilder(one.labels)
+		lset := parsePrefix([]byte(one.prefix))
+		m := member{entry: one, canonical: one.prefix, role: roleOf(f, lset.Get(model.MetricNameLabel))}
+		b := labels.NewBuilder(lset)
 		if label := boundLabel(f.Type, m.role); label != "" {
 			var err error
-			if m.bound, err = strconv.ParseFloat(one.labels.Get(label), 64); err == nil {
-				m.canonical = b.Set(label, labels.FormatOpenMetricsFloat(m.bound)).Labels()
+			if m.bound, err = strconv.ParseFloat(lset.Get(label), 64); err == nil {
+				m.canonical = string(appendPrefix(nil, b.Set(label, labels.FormatOpenMetricsFloat(m.bound)).Labels()))
 			}
 			b.Del(label)
 		}
@@ -131,7 +132,7 @@ func (f *rewritten) group(created *rewritten) {
 	f.roles, f.entries = intern(&internedRoles, roles), make([]entry, len(members))
 	for i := range members {
 		if f.entries[i] = members[i].entry; !f.malformed {
-			f.entries[i].labels = members[i].canonical
+			f.entries[i].prefix = members[i].canonical
 		}
 	}
 }

@@ -54,8 +54,7 @@ func renderOnly(tb testing.TB, m *exposition.Merger, only func(string) bool, blo
 	tb.Helper()
 	var out bytes.Buffer
 	l := m.Layout(blocks)
-	_, err := l.WriteText(&out, blocks, nil, only)
-	require.NoError(tb, err)
+	require.NoError(tb, l.WriteText(&out, blocks, only))
 	require.EqualValues(tb, out.Len(), l.TextLength(blocks, only), "the foretold length of the page")
 	return out.String()
 }

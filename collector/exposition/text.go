@@ -4,6 +4,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sync"
 )
 
 // flushAt is the amount of text that is buffered before it is written: large enough for
@@ -15,27 +16,31 @@ const linesAtOnce = 1024
 
 const endOfPage = "# EOF\n"
 
+// buffers are unused buffers of pages.
+//
+//nolint:gochecknoglobals // memory only.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
 // WriteText writes the page of the blocks, which must be in the order of the layout. A
-// non-nil only selects families by name. The buffer is scratch memory and is returned
-// for the next page.
-func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
-	buf = buf[:0]
-	var err error
+// non-nil only selects families by name.
+func (l *Layout) WriteText(w io.Writer, blocks []*Block, only func(name string) bool) (err error) {
+	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else.
+	defer buffers.Put(buffer)
+	buf := (*buffer)[:0]
 	for f := range l.written(blocks, only) {
-		if buf, err = l.writeFamily(w, f, blocks, buf, only); err != nil {
-			return buf, err
+		if buf, err = f.write(w, blocks, buf, only); err != nil {
+			break
 		}
 	}
-	buf = l.appendEnd(buf)
-	if len(buf) == 0 {
-		return buf, nil
+	if buf = l.appendEnd(buf); err == nil && len(buf) > 0 {
+		_, err = w.Write(buf)
 	}
-	_, err = w.Write(buf)
-	return buf, err
+	*buffer = buf
+	return err
 }
 
-// writeFamily appends one family to the buffer and writes the buffer when it is full.
-func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
+// write appends the family to the buffer and writes the buffer when it is full.
+func (f *mergedFamily) write(w io.Writer, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	head := len(buf)
 	buf = append(buf, f.head...)
 	empty := len(buf)

@@ -56,7 +56,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *query, o *off
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = layout.WriteText(w, plan.blocks, nil, q.only())
+		_ = layout.WriteText(w, plan.blocks, q.only())
 	}
 }
 
