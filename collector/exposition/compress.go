@@ -88,7 +88,7 @@ func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bo
 	var out bytes.Buffer
 	c.Reset(&out)
 	text := lengthWriter{Writer: c}
-	if err = l.WriteText(&text, blocks, only); err != nil {
+	if err := l.WriteText(&text, blocks, only); err != nil {
 		return nil, 0, err
 	}
 	err = c.Close()
