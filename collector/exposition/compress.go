@@ -84,7 +84,10 @@ var compressors = map[Encoding]*sync.Pool{
 // before compression.
 func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bool) (page []byte, length int64, err error) {
 	c := compressors[e].Get().(compressor) //nolint:forcetypeassert // the pools have nothing else.
-	defer compressors[e].Put(c)
+	defer func() {
+		c.Reset(nil) // The pool must not hold the page.
+		compressors[e].Put(c)
+	}()
 	var out bytes.Buffer
 	c.Reset(&out)
 	text := lengthWriter{Writer: c}
