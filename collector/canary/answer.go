@@ -30,8 +30,7 @@ type answer struct {
 	progressed, ending bool
 }
 
-// addText adds the text of one frame. Frames without text do not count: Triton's
-// OpenAI frontend sends one before the first token.
+// addText adds the text of one frame. Triton's OpenAI frontend sends one without text.
 func (a *answer) addText(text string, now time.Time) {
 	if text == "" {
 		return
@@ -43,12 +42,10 @@ func (a *answer) addText(text string, now time.Time) {
 	a.texts, a.last, a.progressed = append(a.texts, text), now, true
 }
 
-// hasAll reports whether all tokens have arrived, so that only the end is missing.
 func (a *answer) hasAll(tokens int) bool {
 	return a.finished || len(a.texts) >= tokens || a.usage >= tokens
 }
 
-// tokens returns the number of tokens that the server reported, or else of frames.
 func (a *answer) tokens() int {
 	return cmp.Or(a.usage, len(a.texts))
 }

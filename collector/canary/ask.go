@@ -48,7 +48,6 @@ func (c *Config) ConfirmStall(ctx context.Context, open Opener, q Question) Repo
 	return c.ask(ctx, open, q, 1)
 }
 
-// ask sends one request for an answer of up to tokens.
 func (c *Config) ask(ctx context.Context, open Opener, q Question, tokens int) Report {
 	timeout := time.Duration(c.Timeout)
 	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{Timeout, fmt.Sprintf("still streaming after %s", timeout)})
@@ -101,7 +100,6 @@ func (a *attempt) run(ctx context.Context) *failure {
 	return a.read(ctx, resp)
 }
 
-// request returns the URL and the body of the request.
 func (a *attempt) request(ctx context.Context) (address string, body []byte, failed *failure) {
 	if a.question.Generate {
 		return a.generateRequest(ctx)
@@ -113,7 +111,6 @@ func (a *attempt) request(ctx context.Context) (address string, body []byte, fai
 	return a.question.Base + path, a.openAIBody(), nil
 }
 
-// traced records when there is a connection and when the request is written.
 func (a *attempt) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { a.connected.Store(true) },
@@ -124,7 +121,6 @@ func (a *attempt) traced(ctx context.Context) context.Context {
 	})
 }
 
-// unanswered returns why there are no response headers.
 func (a *attempt) unanswered(ctx context.Context, err error) *failure {
 	failed := interrupted(ctx, err)
 	switch {

@@ -109,7 +109,6 @@ func (r *Record) Observe(l Load) {
 	}
 }
 
-// judge compares a page after the cancellation with what it should show.
 func (c *cancelCheck) judge(l Load) {
 	switch requested, received := l.Requested.Sub(c.cancellation.At), l.Received.Sub(c.cancellation.At); {
 	case l.InFlight > 1 || l.InFlight > 0 && c.others:

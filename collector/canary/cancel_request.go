@@ -12,8 +12,7 @@ const canceled Result = "canceled"
 
 // Cancellation is the outcome of a request that was to be canceled midway.
 type Cancellation struct {
-	// At is when the connection was closed. It is zero if that did not happen; Reason
-	// says why.
+	// At is when the connection was closed, zero if it was not for a Reason.
 	At     time.Time
 	Reason string
 	// SelfEnd is when the server may have ended the request by itself.

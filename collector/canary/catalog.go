@@ -33,7 +33,6 @@ const (
 	isGood           // The last of them succeeded.
 )
 
-// extent returns the extent of a record with an order.
 func (r *Record) extent() extent {
 	switch {
 	case r.last == nil, r.lastOrder == nil:

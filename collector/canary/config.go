@@ -24,8 +24,7 @@ const (
 	// maxTokens and maxPrompt keep canary requests small compared with real ones.
 	maxTokens = 64
 	maxPrompt = 4096
-	// minCancelTokens take longer than canceling the request, maxCancelTokens limit the
-	// wasted work of a server that does not stop.
+	// minCancelTokens take longer than canceling the request.
 	minCancelTokens = 16
 	maxCancelTokens = 16384
 )
@@ -52,8 +51,7 @@ type Config struct {
 	MaxTokens int    `yaml:"max_tokens"`
 	Endpoint  string `yaml:"endpoint"`
 	// CancelWithin is the time within which a server has to stop a request whose client
-	// left. It turns on a cancel check after each good request; 0 turns it off.
-	// CancelTokens limits the answer to the request of such a check.
+	// left; 0 turns that check off. CancelTokens limits the answer to its request.
 	CancelWithin model.Duration `yaml:"cancel_within"`
 	CancelTokens int            `yaml:"cancel_tokens"`
 }

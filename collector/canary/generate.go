@@ -105,7 +105,6 @@ type response struct {
 	First     json.RawMessage `json:"first_token_time_ns"`
 }
 
-// addEngineTimes adds the times that the server measured, if they are consistent.
 func (a *answer) addEngineTimes(r *response) {
 	arrival, scheduled, first := nanoseconds(r.Arrival), nanoseconds(r.Scheduled), nanoseconds(r.First)
 	if arrival > 0 && scheduled >= arrival && first >= scheduled {

@@ -8,7 +8,6 @@ import (
 // seed is the random seed of all requests.
 const seed = 7
 
-// openAIBody returns a request to /v1/chat/completions or /v1/completions.
 func (a *attempt) openAIBody() []byte {
 	body := map[string]any{
 		"model": a.question.Model, "max_tokens": a.tokens, "temperature": 0, "stream": true,
@@ -73,12 +72,10 @@ func (a *attempt) addEvent(text []byte, name string, now time.Time) *failure {
 	return nil
 }
 
-// failed reports whether a frame is an error.
 func (c *chunk) failed() bool {
 	return c.Object == "error" || isSet(c.Error) || len(c.Choices) == 0 && isSet(c.Detail)
 }
 
-// isSet reports whether a key is present and not null.
 func isSet(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
 func (a *answer) addChunk(c *chunk, now time.Time) {

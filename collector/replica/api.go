@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// api returns the server's API, nil if there is none.
 func (r *Replica) api() *api.Endpoint {
 	return r.locator.Locate(r.pool.Scraper, r.target, r.server.Engine, r.pool.GRPC)
 }
@@ -104,7 +103,6 @@ func (r *Replica) checkRestarts(ctx context.Context) {
 	r.jobs.identity.ensure(ctx, r.status.LastScrape, r.queryIdentity)
 }
 
-// iterationsDue reads the iterations since the last reading.
 func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 	server, path := r.api(), r.server.Engine.IterationsPath()
 	if server == nil || path == "" || r.jobs.iterations.running {

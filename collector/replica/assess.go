@@ -120,7 +120,6 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	return e
 }
 
-// pageMissing reports whether the server has no page: it answered 404.
 func pageMissing(err error) bool {
 	failure, ok := errors.AsType[*scrape.Error](err)
 	return ok && failure.Reason == scrape.ReasonHTTPStatus && failure.Class == strconv.Itoa(http.StatusNotFound)
@@ -163,7 +162,6 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 	r.slot.Publish(next)
 }
 
-// shape returns the shape of a block, nil for none.
 func shape(b *exposition.Block) *exposition.Shape {
 	if b == nil {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// canaryDue sends a request as soon as one may be sent.
 func (r *Replica) canaryDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 	if time.Since(r.jobs.canary.started) < time.Duration(r.pool.Canary.Interval)/2 {
 		return // The last one was late.
@@ -103,7 +102,6 @@ func (r *Replica) canaryHung(since time.Time) bool {
 	return last.Result.Hangs() && last.At.After(since)
 }
 
-// sendCancelCheck sends the request that is canceled midway, if one is due.
 func (r *Replica) sendCancelCheck(ctx context.Context) {
 	if r.jobs.canary.running {
 		return
@@ -123,7 +121,6 @@ func (r *Replica) sendCancelCheck(ctx context.Context) {
 	})
 }
 
-// observeLoad passes the load that a page shows to the cancel check.
 func (r *Replica) observeLoad(p *scrape.Fetched) {
 	if r.pool.Canary.CancelWithin == 0 {
 		return

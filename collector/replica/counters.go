@@ -42,7 +42,6 @@ func newCounters(t *target.Target, label exposition.Labeler) counters {
 	}
 }
 
-// addPage adds what was dropped from a page.
 func (c *counters) addPage(d exposition.Drops) {
 	for i, n := range d.ByReason {
 		c.drops[i] += uint64(n)
@@ -106,7 +105,6 @@ func (c *counters) addOccurred(stats derive.Stats) {
 
 func (c *counters) add(m *selfmetrics.Metric, v float64) { c.values.Add(&m.Family, v, c.labels) }
 
-// count adds a series with a reason, unless n is 0.
 func (c *counters) count(m *selfmetrics.Metric, reason string, n uint64) {
 	if n > 0 {
 		c.values.Add(&m.Family, float64(n), c.labels, labels.Label{Name: "reason", Value: reason})

@@ -17,8 +17,7 @@ type History struct {
 	api        api.Past
 }
 
-// History returns the history so far, which is empty for a silent replica. It may be
-// called after Close.
+// History returns the history so far, empty for a silent replica, also after Close.
 func (r *Replica) History() History {
 	if r.target.Silent {
 		return History{}

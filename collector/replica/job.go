@@ -19,7 +19,6 @@ type job struct {
 	started, answered time.Time
 }
 
-// answeredSince reports whether a run that started at t or later has finished.
 func (j *job) answeredSince(t time.Time) bool { return !j.answered.IsZero() && !j.answered.Before(t) }
 
 // ensure calls start unless a run that started at since or later has finished, or is

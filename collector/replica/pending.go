@@ -30,7 +30,6 @@ func (p *pendingPage) ready(j *jobs) bool {
 // hasAPI reports whether the server has an API that a page can wait for.
 func (r *Replica) hasAPI() bool { return r.server.Known() && r.api() != nil }
 
-// isFirst reports whether a page is the first one, or the first after a failure.
 func (r *Replica) isFirst(p *scrape.Fetched) bool {
 	return p.Err == nil && r.status.Health != target.HealthUp
 }

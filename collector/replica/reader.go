@@ -49,7 +49,6 @@ func (r *Replica) reset() {
 	r.published.conclusions = nil
 }
 
-// reserve accounts for the memory of the replica's page.
 func (r *Replica) reserve(c exposition.Cost) error {
 	if err := r.pageMemory.Reserve(c.Bytes()); err != nil {
 		return fmt.Errorf("%w; it has %d series of %d names", err, c.Series, c.Names)
@@ -162,7 +161,6 @@ func isEmpty(s *exposition.Shape) bool {
 	return s.Lines() == 0 && drops.Total() == 0 && s.LeftOut().Series == 0
 }
 
-// parseError adds the reason to an error of the parser.
 func parseError(err error) error {
 	reason := scrape.ReasonParse
 	switch {

@@ -179,7 +179,6 @@ func (r *Replica) scrapeDue(ctx context.Context, missed uint64, b *lane.Batch) {
 	}
 }
 
-// endStart lets the next replica start.
 func (r *Replica) endStart() {
 	if r.jobs.releaseStart != nil {
 		r.jobs.releaseStart()
@@ -209,7 +208,6 @@ func (r *Replica) runDue(ctx context.Context, missed uint64, b *lane.Batch) {
 	}
 }
 
-// followUp runs what the last change made possible.
 func (r *Replica) followUp(ctx context.Context) {
 	if r.pending != nil && r.pending.ready(&r.jobs) {
 		r.publishPending()

@@ -11,8 +11,7 @@ import (
 // dropped its last series for good ends every page there.
 const maxTruncated = 6
 
-// truncated counts the pages in a row that may be truncated after the same number
-// of samples.
+// truncated counts the pages in a row that may be truncated after the same sample.
 type truncated struct{ samples, pages int }
 
 // checkTruncated refuses a page that may have been truncated at the end of a line:

@@ -45,7 +45,6 @@ func (c *Client) readBody(s *scope, resp *http.Response, memory *reservation, bu
 	}
 }
 
-// encodingOf returns how a body is encoded, empty for not at all.
 func encodingOf(resp *http.Response) string {
 	if encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding != "identity" {
 		return encoding
@@ -77,7 +76,6 @@ func (c *Client) readPlain(ctx context.Context, resp *http.Response, memory *res
 	return buf, classify(ctx, stageBody, err)
 }
 
-// tooLarge returns the failure of a body over its limit.
 func (c *Client) tooLarge(what string, limit int64) *Error {
 	if limit == c.resources.maxBody {
 		return failf(ReasonBodyTooLarge, "", "the body %s over %s, the share of the exporter's memory limit for one body; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes", what, Size(limit))
@@ -85,7 +83,6 @@ func (c *Client) tooLarge(what string, limit int64) *Error {
 	return failf(ReasonBodyTooLarge, "", "the body %s over the limit of %s; raise limits.body or reduce the metrics that the server exposes", what, Size(limit))
 }
 
-// limited returns r with a limit, 0 for none.
 func limited(r io.Reader, limit int64) io.Reader {
 	if limit <= 0 {
 		return r
@@ -116,7 +113,6 @@ func appendAll(ctx context.Context, memory *reservation, buf []byte, r io.Reader
 	}
 }
 
-// grow returns a buffer with more capacity.
 func grow(ctx context.Context, memory *reservation, buf []byte) ([]byte, *Error) {
 	more := max(minBuffer, cap(buf))
 	if cap(buf) >= largeBody {

@@ -68,14 +68,12 @@ func newBudget(limit int64, reclaimed *Error, closeIdle func()) *budget {
 	}
 }
 
-// usage returns what is in use at the moment.
 func (b *budget) usage() Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return Usage{Used: b.used.Load(), Limit: b.limit, Waits: b.waits.Load(), Reclaimed: b.losses}
 }
 
-// try takes n and reports whether that was free.
 func (b *budget) try(n int64) bool {
 	if !b.free.TryAcquire(n) {
 		b.waits.Add(1)
@@ -102,7 +100,6 @@ func (b *budget) wait(ctx context.Context, n int64) bool {
 	return true
 }
 
-// release gives n back.
 func (b *budget) release(n int64) {
 	b.used.Add(-n)
 	b.free.Release(n)

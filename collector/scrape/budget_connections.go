@@ -72,7 +72,6 @@ func (c *connections) limitDial(dial dialFunc) dialFunc {
 	}
 }
 
-// acquire waits until one more connection may be opened.
 func (c *connections) acquire(ctx context.Context) error {
 	if c.TryAcquire() {
 		return nil
@@ -97,7 +96,6 @@ func (c *connections) acquire(ctx context.Context) error {
 	return nil
 }
 
-// closeIdle closes the connections that no request uses.
 func (c *connections) closeIdle() {
 	c.holders.Range(func(holder, _ any) bool {
 		holder.(lane.IdleCloser).CloseIdle() // There is nothing else.
@@ -120,7 +118,6 @@ func (c *connections) Release() { c.release(1) }
 // Contended implements lane.Connections.
 func (c *connections) Contended() bool { return c.waiting.Load() > 0 }
 
-// exhausted returns the failure of a request that got no connection in time.
 func (c *connections) exhausted() *Error {
 	return shortage("all %d connections to targets are in use", c.limit)
 }
@@ -130,7 +127,6 @@ type shortageError struct{ error }
 // Short reports that the exporter, not the server, is to blame.
 func (shortageError) Short() bool { return true }
 
-// shortage returns the failure of a request without a connection.
 func shortage(format string, limit int64) *Error {
 	return failf(ReasonResource, "", "%w", shortageError{fmt.Errorf(format+"; raise the limit of open files (ulimit -n) of the exporter", limit)})
 }

@@ -10,22 +10,18 @@ import (
 )
 
 const (
-	// freeBody is how much of a body is read without a reservation, which is more
-	// than most pages have.
-	freeBody = 256 << 10
-	// largeBody is the size above which a body also takes memory from the budget for
-	// huge bodies, as much as it may grow to.
+	// freeBody is how much of a body is read without a reservation; a body over
+	// largeBody also takes as much as it may grow to from the budget for huge bodies.
+	freeBody  = 256 << 10
 	largeBody = 1 << 20
 	// bodyShare is the fraction of the memory limit for large bodies, and for huge ones
-	// as much again; defaultBodyMemory applies without a limit. Parsing takes several
-	// times the size of a body.
+	// as much again, because parsing takes several times the size of a body.
 	bodyShare         = 20
 	defaultBodyMemory = 64 << 20
 	// baseMemory is what the process uses besides bodies and pages.
 	baseMemory = 24 << 20
 	// singleShare is the fraction of the memory limit beyond baseMemory that one body
-	// may have, whatever its pool allows, pageShare that for what is retained of large
-	// pages; minMemory is the least of either.
+	// may have, pageShare that for what is retained of large pages, minMemory the least.
 	singleShare = 6
 	pageShare   = 2
 	minMemory   = 1 << 20
@@ -35,13 +31,11 @@ const (
 	progressTime  = 200 * time.Millisecond
 )
 
-// newBodyBudget returns a budget for bodies.
 func newBodyBudget(limit int64) *budget {
 	stalled := failf(ReasonMemory, "", "the body stalled while others waited and large responses used the whole %s budget; check why the server stops sending", Size(limit))
 	return newBudget(limit, stalled, func() {})
 }
 
-// bodyMemory returns the limit for large bodies.
 func bodyMemory() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
@@ -73,9 +67,8 @@ type reservation struct {
 	progress int
 }
 
-// cover waits until the body may have size bytes in all. A body takes all that it may
-// grow to from a budget at once, and from the one for huge bodies last, so that no two
-// bodies wait for each other.
+// cover waits until the body may have size bytes in all. A body takes all from a budget
+// at once, and from the one for huge bodies last, so that no two wait for each other.
 func (r *reservation) cover(ctx context.Context, size int) *Error {
 	if r.resources == nil || size <= freeBody {
 		return nil
@@ -113,7 +106,6 @@ func (r *reservation) take(ctx context.Context, from *budget, taken *int64, n in
 	return nil
 }
 
-// advance notes that n more bytes arrived.
 func (r *reservation) advance(n int) {
 	if r.progress += n; r.progress >= progressBytes {
 		r.progress = 0
@@ -124,7 +116,6 @@ func (r *reservation) advance(n int) {
 // settle notes that no more of the body is expected.
 func (r *reservation) settle() { r.lease.suspend() }
 
-// release gives everything back.
 func (r *reservation) release() {
 	if r.large > 0 {
 		r.resources.large.leave(r.lease)

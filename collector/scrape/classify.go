@@ -92,9 +92,8 @@ const (
 )
 
 // causes lists the known causes in the order in which they are tried. Most errors of
-// net/http and crypto/tls have no type and are recognized by their text
-// (net/http/transport.go, response.go, crypto/tls/alert.go). Texts that repeat bytes of
-// the server come first, so that a server cannot choose another reason.
+// net/http and crypto/tls have no type and are recognized by their text. Texts that
+// repeat bytes of the server come first, so that it cannot choose another reason.
 func causes(ctx context.Context, s stage) []cause {
 	return []cause{
 		{ReasonResource, "", isAny(syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL), "raise the limit of open files (ulimit -n), memory or local ports of the exporter"},
@@ -161,8 +160,7 @@ func alertOf(err error) string {
 }
 
 // wantsCertificate reports whether the server ended the handshake because of the client
-// certificate. Most servers do not report that; one that requested a certificate is
-// assumed to miss it.
+// certificate: most report nothing after they requested one.
 func wantsCertificate(ctx context.Context, err error) bool {
 	if !strings.Contains(err.Error(), "remote error") {
 		return false

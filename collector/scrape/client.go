@@ -15,8 +15,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// Scraper sends requests to the servers of one pool, for their pages and to their APIs: a
-// [Client], or what takes its place in a test. It is safe for concurrent use.
+// Scraper sends requests to the servers of one pool: a [Client], or what takes its place
+// in a test. It is safe for concurrent use.
 type Scraper interface {
 	engine.Client
 
@@ -115,7 +115,6 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	return c, nil
 }
 
-// roundTripper returns a transport with the configured credentials on top.
 func (c *Client) roundTripper(cfg *Config, idle time.Duration, token *tokenSource) (http.RoundTripper, error) {
 	base, err := newTransport(cfg, &cfg.TLS, &cfg.Proxy, c.dial, idle)
 	if err != nil {
@@ -171,8 +170,8 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	return s.sent.redactFailure(c.readPage(s, resp, page)) //nolint:contextcheck // A scope is a context.
 }
 
-// begin starts a request with a lease of its connection; when that is reclaimed the scope
-// ends. The caller calls end when the request is over.
+// begin starts a request, whose scope ends when the lease of its connection is reclaimed.
+// The caller calls end when the request is over.
 func (c *Client) begin(ctx context.Context) (s *scope, end func()) {
 	connections := c.resources.connections
 	l := &lease{grace: connectionGrace}
@@ -192,7 +191,6 @@ func (c *Client) begin(ctx context.Context) (s *scope, end func()) {
 	}
 }
 
-// readPage reads the page from its response.
 func (c *Client) readPage(s *scope, resp *http.Response, page *Page) (failure *Error) {
 	page.ContentType = resp.Header.Get("Content-Type")
 	if failure := checkStatus(s, resp); failure != nil {

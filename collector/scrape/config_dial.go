@@ -71,7 +71,6 @@ func (g *guard) check(address netip.Addr) error {
 	return nil
 }
 
-// control checks the resolved address before the dialer connects.
 func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	resolved, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -96,7 +96,6 @@ func (c *Config) validateToken() error {
 
 const adviceOneLine = "a value has a line break or another control character; write it on one line"
 
-// validateTLS refuses insecure versions.
 func validateTLS(key string, c *promconfig.TLSConfig) error {
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", key, err)

@@ -44,7 +44,6 @@ func failf(reason Reason, class, format string, args ...any) *Error {
 	return &Error{Reason: reason, Class: class, Err: fmt.Errorf(format, args...)}
 }
 
-// advise appends the way out to a cause.
 func advise(reason Reason, class string, cause error, advice string) *Error {
 	return failf(reason, class, "%w; %s", cause, advice)
 }

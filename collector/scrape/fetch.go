@@ -160,7 +160,6 @@ func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) err
 	return scrapeErr
 }
 
-// withHint appends a hint to a failure.
 func withHint(scrapeErr error, hint string) error {
 	failure, ok := errors.AsType[*Error](scrapeErr)
 	if !ok {
@@ -181,7 +180,6 @@ type buffer struct{ memory []byte }
 // memory of larger bodies is limited over all targets.
 const maxPooled = 256 << 10
 
-// adopt keeps the memory that a page was read into.
 func (b *buffer) adopt(body []byte) {
 	if cap(body) > cap(b.memory) && cap(body) <= maxPooled {
 		b.memory = body[:0]

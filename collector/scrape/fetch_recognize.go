@@ -83,7 +83,6 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 	f.Server.pageKind = kind
 }
 
-// kindByAPI determines the kind of a server whose page shows none.
 func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) engine.Kind {
 	if time.Since(f.Server.detected) < f.Patience {
 		return engine.Unknown
@@ -108,17 +107,14 @@ func (f *Fetcher) base() string {
 	return root(u).String() + engine.BasePath(engine.None(), u.Path)
 }
 
-// root returns a URL without path and query.
 func root(u *url.URL) *url.URL { return &url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host} }
 
-// withPath returns a URL with another path, and the same query.
 func withPath(u *url.URL, path string) string {
 	page := *u
 	page.Path, page.RawPath = path, ""
 	return page.String()
 }
 
-// answering reports whether a server answered at all.
 func answering(scrapeErr error) bool {
 	if scrapeErr == nil {
 		return true

@@ -28,8 +28,7 @@ type Server struct {
 	pageKind engine.Kind
 }
 
-// NewServer returns a server with the configured kind, which is "auto" for one that is to be
-// detected.
+// NewServer returns a server with the configured kind, "auto" for one to be detected.
 func NewServer(kind string) Server {
 	e, ok := engine.ByName(kind)
 	if !ok {

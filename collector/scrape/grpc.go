@@ -56,7 +56,6 @@ func (c *Client) openGRPC(s *scope, method, rawURL string, body []byte, limit in
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}}, Body: answer}, nil
 }
 
-// classifyCall turns an error of gRPC into a failure with a reason.
 func classifyCall(ctx context.Context, err error) *Error {
 	switch {
 	case errors.Is(err, kserve.ErrNotGRPC):

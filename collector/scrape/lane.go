@@ -71,7 +71,6 @@ func (c *Client) lane(req *http.Request, keepAlive bool, maxBody int) *lane.Lane
 	})
 }
 
-// addressOf returns the IP address and port of a URL; false for a host name.
 func addressOf(u *url.URL) (netip.AddrPort, bool) {
 	host := u.Host
 	if u.Port() == "" {

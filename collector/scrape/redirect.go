@@ -73,7 +73,6 @@ func (s *scope) nextURL(resp *http.Response) (*url.URL, *Error) {
 	return next, nil
 }
 
-// hostPort returns the host with its port, also where the scheme implies it.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	switch {

@@ -22,7 +22,6 @@ const (
 
 func userAgent() string { return "trtllm_exporter/" + cmp.Or(version.Version, "devel") }
 
-// newPageRequest returns the request for a page.
 func newPageRequest(ctx context.Context, rawURL string) (*http.Request, *Error) {
 	req, failure := newRequest(ctx, http.MethodGet, rawURL, acceptPage, nil)
 	if failure != nil {

@@ -13,11 +13,10 @@ import (
 )
 
 const (
-	// minRedacted is the length of the shortest text that is redacted from an error.
+	// minRedacted is the length of the shortest text that is redacted from an error,
+	// minRefused that of the shortest for which a page is refused.
 	minRedacted = 4
-	// minRefused is the length of the shortest text for which a page is refused: it must
-	// not be a word that pages contain anyway.
-	minRefused = 8
+	minRefused  = 8
 	// wordCharacters make up the words that pages contain anyway, such as the values of
 	// name[] and format in a query.
 	wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:.-/"
@@ -46,7 +45,6 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.RoundTripper.RoundTrip(req)
 }
 
-// publicHeaders returns the configured headers whose values are no secrets.
 func publicHeaders(c *Config) map[string]bool {
 	public := make(map[string]bool)
 	if c.Headers != nil {
@@ -57,9 +55,8 @@ func publicHeaders(c *Config) map[string]bool {
 	return public
 }
 
-// secrets lists what must not be shown, longest first: the values of the headers that
-// the configuration added, except those in public, and the query, each in all the ways in
-// which a server may repeat it.
+// secrets lists what must not be shown, longest first: the query and the values of
+// configured headers, except those in public, in all the ways in which it may be repeated.
 func (s *sent) secrets(minLength int, public map[string]bool) []string {
 	var secrets []string
 	add := func(texts ...string) {

@@ -52,7 +52,6 @@ func (s *scope) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// scopeOf returns the scope of a request, nil when it has none.
 func scopeOf(ctx context.Context) *scope {
 	found, _ := ctx.Value(scopeKey{}).(*scope)
 	return found
@@ -145,7 +144,6 @@ func secretReader(text promconfig.Secret, file string) promconfig.SecretReader {
 	return nil
 }
 
-// credentials adds the configured credentials and headers to the requests of rt.
 func credentials(c *Config, rt http.RoundTripper, token *tokenSource) http.RoundTripper {
 	switch {
 	case c.Authorization != nil:

@@ -76,7 +76,6 @@ func (overTLS) Info() credentials.ProtocolInfo {
 // Clone implements credentials.TransportCredentials.
 func (o overTLS) Clone() credentials.TransportCredentials { return o }
 
-// close ends the calls that run and closes the connection.
 func (c *conn) close() {
 	_ = c.client.Close()
 	_ = c.Close()

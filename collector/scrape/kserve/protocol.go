@@ -14,7 +14,6 @@ import (
 //go:embed protocol.textproto
 var protocol string
 
-// rpcPath returns the full name of a method of the protocol's one service.
 func rpcPath(rpc protoreflect.Name) string { return "/inference.GRPCInferenceService/" + string(rpc) }
 
 // method returns a method of the service, with its messages.

@@ -98,7 +98,6 @@ func refusal(err error) (code int, text string, ok bool) {
 // noMethod is the error for a request that has no method in gRPC.
 const noMethod = "this request has no gRPC method"
 
-// errorBody returns an error as Triton's HTTP API reports it.
 func errorBody(text string) []byte {
 	body, _ := json.Marshal(map[string]string{"error": text}) // Strings never fail.
 	return body

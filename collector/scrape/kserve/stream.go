@@ -234,7 +234,6 @@ func encodeEvent(m *dynamicpb.Message) ([]byte, error) {
 	return event(text), err
 }
 
-// shown returns one text, or a list of several.
 func shown(texts [][]byte) any {
 	all := make([]string, len(texts))
 	for i, text := range texts {

@@ -64,7 +64,6 @@ func readHead(text []byte) (head, verdict) {
 	return h, plain
 }
 
-// okStatus reports whether the status line is that of 200.
 func okStatus(line []byte) bool {
 	reason, ok := bytes.CutPrefix(line, []byte(okLine))
 	return ok && (len(reason) == 0 || reason[0] == ' ') && printable(reason)
@@ -113,7 +112,6 @@ func token(text []byte) bool {
 	return len(text) > 0
 }
 
-// printable reports whether a text consists of printable ASCII and tabs.
 func printable(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' && c != '\t' || c > '~' {

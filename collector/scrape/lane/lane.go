@@ -121,7 +121,6 @@ func (l *Lane) dial() int {
 	return fd
 }
 
-// reconnect replaces the connection that is in use; -1 when that fails.
 func (l *Lane) reconnect() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -82,10 +82,8 @@ func (r *request) judge() verdict {
 	return plain
 }
 
-// sending reports whether a part of the request is still to be written.
 func (r *request) sending() bool { return !r.start.IsZero() && len(r.unsent) > 0 }
 
-// send writes as much as possible of the request; it reports false when that fails.
 func (r *request) send() bool {
 	n, blocked, err := transmit(r.fd, r.unsent)
 	if blocked {

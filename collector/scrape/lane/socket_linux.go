@@ -18,7 +18,6 @@ const supported = true
 // 20 µs whether one takes long. That was a fifth of the processor time of a process that
 // sleeps most of the time.
 
-// connect starts to connect to an address, without waiting for it.
 func connect(to netip.AddrPort) (fd int, err error) {
 	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
 	if to.Addr().Is4() {
@@ -37,7 +36,6 @@ func connect(to netip.AddrPort) (fd int, err error) {
 	return fd, nil
 }
 
-// disconnect closes a connection; an error of that is of no interest.
 func disconnect(fd int) { _ = unix.Close(fd) }
 
 // inbox is memory for the arguments of recvmsg.
