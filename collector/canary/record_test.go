@@ -46,20 +46,6 @@ func rows(r *canary.Record) []string {
 	return all
 }
 
-func TestARequestIsSentOnceWhenItIsDueAndMayBe(t *testing.T) {
-	r := &canary.Record{}
-	r.Due()
-	require.Nil(t, r.Next(), "there is no order")
-	held := order("a")
-	held.Hold = "the replica is down"
-	r.Order(held)
-	require.Nil(t, r.Next())
-	may := order("a")
-	r.Order(may)
-	require.Same(t, may, r.Next(), "as soon as it may be")
-	require.Nil(t, r.Next(), "once")
-}
-
 func TestADifferentAnswerWaitsUntilItIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := ordered("v1")
@@ -121,19 +107,6 @@ func TestWhatARecordShows(t *testing.T) {
 		require.Empty(t, r.Failing())
 		require.Equal(t, "the replica is down", r.Status().Hold)
 	})
-}
-
-func TestAnAnswerIsComparedWithOtherReplicasWhileItIsOfThePresentServer(t *testing.T) {
-	r := ordered("v1")
-	r.Take(answered("a"), time.Minute)
-	require.Equal(t, "a", r.Status().Output)
-	r.Order(order("v2"))
-	require.Empty(t, r.Status().Output)
-	require.Empty(t, r.Status().Group)
-	held := order("v1")
-	held.Hold = "the replica is down"
-	r.Order(held)
-	require.Empty(t, r.Status().Output)
 }
 
 func TestTheLongestGapTakesTwoFramesAndDeterminismTwoAnswers(t *testing.T) {

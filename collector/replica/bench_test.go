@@ -75,7 +75,7 @@ func (*canned) QuestionLane(string, bool) *lane.Lane { return nil }
 func (*canned) Close() {}
 
 // BenchmarkScrapeLine measures one scrape of one replica, from the request to the
-// published snapshot: over the loopback, without a network, and the part of deriving.
+// published snapshot, over the loopback and without a network.
 func BenchmarkScrapeLine(b *testing.B) {
 	pages := newCanned()
 	address := pages.serve(b)
@@ -99,24 +99,6 @@ func BenchmarkScrapeLine(b *testing.B) {
 			b.ReportMetric(float64(r.status.Samples), "samples/op")
 		})
 	}
-	b.Run("derive", func(b *testing.B) {
-		r, _ := loneReplica(b, pages, address)
-		raws := make([]*exposition.Block, len(pages.pages))
-		for i := range raws {
-			r.publishOne(b.Context())
-			var err error
-			raws[i], err = r.reader.cache.Parse(pages.page(), "")
-			require.NoError(b, err)
-		}
-		at := time.Since(r.pool.Origin)
-		b.ReportAllocs()
-		for n := 0; b.Loop(); n++ {
-			at += r.target.Interval
-			raw := raws[n%len(raws)]
-			r.deriver.Observe(at, raw, r.reader.last)
-			r.deriver.Render(raw)
-		}
-	})
 }
 
 // loneReplica returns a replica that only the test calls, and its store.

@@ -16,35 +16,6 @@ import (
 // indexOfM is an index that names the model of the pages.
 const indexOfM = `[{"name":"m","version":"1","state":"READY"}]`
 
-func TestAServerThatStartedAgainIsAskedWhoItIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		counters := func(n int) string {
-			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n", n, n, n)
-		}
-		now := tritonAnswers()
-		now.page, now.api["/v2/repository/index"] = counters(100), indexOfM
-		s := step(t, now, func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
-		s.due()
-		for range 5 {
-			s.after(5 * time.Second)
-			s.due()
-		}
-		require.Equal(t, 1, s.count("/v2"))
-		s.change(func(now *answering) {
-			now.page = counters(3)
-			now.api["/v2"] = `{"name":"triton","version":"2.60.0","extensions":["statistics"]}`
-		})
-		s.after(5 * time.Second)
-		s.due()
-		require.Equal(t, 2, s.count("/v2"))
-		s.after(5 * time.Second)
-		s.due()
-		require.Equal(t, 2, s.count("/v2"), "once for each start")
-		s.shows(`nv_inference_count{engine="triton",engine_version="2.60.0"`)
-		require.NotContains(t, s.page(), "2.51.0")
-	})
-}
-
 func TestProcessesInTurnAreAskedNoMoreAndHoldNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counters := func(n int, more string) string {

@@ -27,18 +27,9 @@ func decode(text string, into any) error {
 	return decoder.Decode(into)
 }
 
-func TestEmptyConfigIsTheDefault(t *testing.T) {
-	cfg, err := readConfig("{}")
-	require.NoError(t, err)
-	require.Equal(t, scrape.DefaultConfig, cfg)
-	require.NoError(t, cfg.Validate())
-	require.False(t, cfg.FollowRedirects)
-	require.False(t, cfg.EnableHTTP2)
-	require.Equal(t, scrape.Limits{Body: 16 << 20, CompressedBody: 4 << 20, Headers: 64 << 10}, cfg.Limits)
-}
-
 func TestConfigsAreReadOverTheDefaults(t *testing.T) {
 	for text, want := range map[string]func(*scrape.Config){
+		"{}": func(*scrape.Config) {},
 		"follow_redirects: true\nenable_http2: true":    func(c *scrape.Config) { c.FollowRedirects, c.EnableHTTP2 = true, true },
 		"limits: {body: 1MiB, compressed_body: 0}":      func(c *scrape.Config) { c.Limits.Body, c.Limits.CompressedBody = 1<<20, 0 },
 		"dial: {allow: [169.254.20.10]}":                func(c *scrape.Config) { c.Dial.Allow = []string{"169.254.20.10"} },
@@ -97,24 +88,6 @@ func TestBadConfigsSayWhatToDo(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		})
 	}
-}
-
-func TestInlinedConfigLeavesLimitsToThePool(t *testing.T) {
-	type limits struct {
-		Page    scrape.Limits `yaml:",inline"`
-		Samples int           `yaml:"samples"`
-	}
-	pool := struct {
-		HTTP   scrape.Config `yaml:",inline"`
-		Limits limits        `yaml:"limits"`
-	}{HTTP: scrape.DefaultConfig, Limits: limits{Page: scrape.DefaultLimits}}
-	require.NoError(t, decode("follow_redirects: true\nlimits: {body: 1MiB, samples: 7}", &pool))
-	require.True(t, pool.HTTP.FollowRedirects)
-	require.Equal(t, scrape.DefaultDialConfig, pool.HTTP.Dial)
-	require.Equal(t, limits{Page: scrape.Limits{Body: 1 << 20, CompressedBody: 4 << 20, Headers: 64 << 10}, Samples: 7}, pool.Limits)
-	text, err := yaml.Marshal(pool)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "body: 1MiB")
 }
 
 func TestFileNamesAreRelativeToTheConfiguration(t *testing.T) {

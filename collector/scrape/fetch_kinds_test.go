@@ -117,24 +117,6 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 	}
 }
 
-func TestTheEvidenceOfAKindIsReported(t *testing.T) {
-	nim := api(at("/v1/version", `{"release":"2.0.0"}`), at("/v1/metrics", "vllm:num_requests_running 1\n"))
-	for _, c := range []struct {
-		answers map[string]string
-		want    string
-	}{
-		{at("/metrics", "vllm:num_requests_running 1\n"), "the page has names that begin with vllm:"},
-		{at("/metrics", "trtllm_x{engine_type=\"trtllm\"} 1\n"), `the page has engine_type="trtllm"`},
-		{nim, "the page has names that begin with vllm:; /v1/version names a release of NIM"},
-		{api(lists("vllm"), at("/version", `{"version":"1"}`)), "/v1/models lists models owned by vllm, and /version answers"},
-		{api(lists("sglang"), at("/model_info", `{"served_model_name":"m"}`)), "/v1/models lists models owned by sglang, and /model_info answers"},
-	} {
-		p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1").Fetch(t.Context(), nil)
-		require.Equal(t, c.want, p.Server.Evidence)
-		p.Release()
-	}
-}
-
 // Behind an ingress each server has a path of its own, and another may be at the
 // root of the host.
 func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {

@@ -134,39 +134,6 @@ func TestOneBodyIsBoundedByTheMemoryOfTheProcess(t *testing.T) {
 	requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over the limit of 1MiB; raise limits.body")
 }
 
-func TestBodiesThatAllWaitForEachOtherEndBeforeTheirDeadline(t *testing.T) {
-	t.Parallel()
-	bomb := compressed(t, io.LimitReader(lines{}, 17<<20))
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		io.WriteString(w, bomb)
-	}))
-	t.Cleanup(s.Close)
-	shared := scrape.Bounded(8<<20, 100)
-	client := sharing(t, shared)
-	start := time.Now()
-	var all sync.WaitGroup
-	var most atomic.Int64
-	for range 12 {
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			page, err := client.Scrape(ctx, s.URL, nil)
-			most.Store(max(most.Load(), shared.Memory().Used))
-			switch reason := scrape.ReasonOf(err); reason {
-			case scrape.ReasonBodyTooLarge, scrape.ReasonMemory:
-			default:
-				t.Errorf("%v", err)
-			}
-			page.Release()
-		})
-	}
-	all.Wait()
-	require.Less(t, time.Since(start), 50*time.Second)
-	require.LessOrEqual(t, most.Load(), int64(17<<20), "but for one body alone")
-	require.Zero(t, shared.Memory().Used)
-}
-
 // A body that stops arriving gives its memory back to those that wait.
 func TestBodiesThatStopComingKeepNoMemoryFromOthers(t *testing.T) {
 	t.Parallel()

@@ -135,21 +135,6 @@ func TestTLSFaultsHaveTheirClass(t *testing.T) {
 	}
 }
 
-func TestPlainRequestToATLSPortIsNotHTTP(t *testing.T) {
-	t.Parallel()
-	server := serve(t, nil, once("\x15\x03\x01\x00\x02\x02\x16")) // The alert of a TLS server.
-	_, err := scrapeWithin(t, newClient(t), server.url, ample)
-	requireFailure(t, err, scrape.ReasonProtocol, "", "the server speaks HTTPS, or no HTTP at all")
-}
-
-func TestSilentTLSPortEndsWithTheDeadline(t *testing.T) {
-	t.Parallel()
-	server := serve(t, nil, (*peer).wait)
-	url := strings.Replace(server.url, "http:", "https:", 1)
-	_, err := scrapeWithin(t, newClient(t), url, hang)
-	requireFailure(t, err, scrape.ReasonTimeout, "", "before the response headers arrived")
-}
-
 func TestRotatedAuthorityIsReadAgain(t *testing.T) {
 	t.Parallel()
 	first, second := newAuthority(t), newAuthority(t)
