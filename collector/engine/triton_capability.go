@@ -29,7 +29,7 @@ func (t *tritonPage) judge(name string, k *Knowledge) target.Check {
 	case hasModule(p) && name != CanGPU:
 		return judgeModule(name, p)
 	}
-	v := t.view(k)
+	v := t.view(name, k)
 	switch {
 	case p.noneLoaded() && name != CanGPU:
 		return v.noModel()
@@ -64,7 +64,7 @@ type tritonView struct {
 	cureEarly, cureConfig string
 }
 
-func (t *tritonPage) view(k *Knowledge) *tritonView {
+func (t *tritonPage) view(name string, k *Knowledge) *tritonView {
 	p, f := k.Page, k.Facts
 	v := &tritonView{Page: p, llm: tritonLLM(f, p), executor: tritonExecutor(p), cureEarly: cureCanary, cureConfig: noTritonConfig(k).Cure}
 	v.set, _ = tritonSet(p, f)
@@ -75,6 +75,9 @@ func (t *tritonPage) view(k *Knowledge) *tritonView {
 	}
 	if t.SamePort() {
 		v.cureConfig = cureKServe
+	}
+	if !slices.Contains([]string{CanE2E, CanOutcomes, CanQueue, CanStall}, name) {
+		return v // Which models clients call does not matter, and pages have thousands.
 	}
 	topology := NewTopology(t, p.NamedModels(), f.get().Models, nil)
 	for _, name := range p.Models() {
