@@ -26,15 +26,15 @@ func (r *Replica) sendCanary(ctx context.Context) {
 	if order == nil {
 		return
 	}
-	cfg, scraper, before := &r.pool.Canary, r.pool.Scraper, r.canary.Result()
+	before := r.canary.Result()
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
-		return cfg.Ask(ctx, scraper, order.Question)
+		return r.pool.Canary.Ask(ctx, r.pool.Scraper, order.Question)
 	}, func(report canary.Report, failed error) {
 		switch {
 		case failed != nil || report.Result == "":
 		case r.canary.Take(report, 2*(r.target.Timeout+r.target.Interval)):
 			r.noteAnswer(&report)
-			r.canary.WantCancel(time.Duration(cfg.CancelWithin))
+			r.canary.WantCancel(time.Duration(r.pool.Canary.CancelWithin))
 			r.logCanary(before)
 		default:
 			r.jobs.identity.ensure(ctx, time.Now(), r.queryIdentity)
@@ -72,9 +72,8 @@ func (r *Replica) sendStallCheck(ctx context.Context) {
 		return
 	}
 	r.stallCheckedAt = time.Now()
-	cfg, scraper := &r.pool.Canary, r.pool.Scraper
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
-		return cfg.ConfirmStall(ctx, scraper, order.Question)
+		return r.pool.Canary.ConfirmStall(ctx, r.pool.Scraper, order.Question)
 	}, func(report canary.Report, failed error) {
 		if failed == nil && report.Result != "" {
 			r.stallCheck = report
@@ -110,9 +109,8 @@ func (r *Replica) sendCancelCheck(ctx context.Context) {
 	if order == nil {
 		return
 	}
-	cfg, scraper := &r.pool.Canary, r.pool.Scraper
 	runJob(r.startJob(ctx, &r.jobs.cancelCheck), "canary", func(ctx context.Context) canary.Cancellation {
-		return cfg.Cancel(ctx, scraper, order.Question, pace, seen)
+		return r.pool.Canary.Cancel(ctx, r.pool.Scraper, order.Question, pace, seen)
 	}, func(d canary.Cancellation, failed error) {
 		if failed != nil {
 			d = canary.Cancellation{Reason: failed.Error()}

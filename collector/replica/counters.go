@@ -34,7 +34,6 @@ type counters struct {
 	values exposition.Values
 }
 
-// newCounters returns counters whose series are labelled by label; it may be nil.
 func newCounters(t *target.Target, label exposition.Labeler) counters {
 	return counters{
 		since: time.Now(), failures: make(map[scrape.Reason]uint64),

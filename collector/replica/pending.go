@@ -27,7 +27,6 @@ func (p *pendingPage) ready(j *jobs) bool {
 	return j.health.answeredSince(p.page.Start) && (!p.identity || j.identity.answeredSince(p.page.Start))
 }
 
-// hasAPI reports whether the server has an API that a page can wait for.
 func (r *Replica) hasAPI() bool { return r.server.Known() && r.api() != nil }
 
 func (r *Replica) isFirst(p *scrape.Fetched) bool {

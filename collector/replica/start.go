@@ -27,9 +27,9 @@ func NewStartLimiter(limit int) *StartLimiter {
 	return &StartLimiter{limit: limit, slots: semaphore.NewWeighted(int64(limit))}
 }
 
-// acquire waits for a slot, which the caller ends with release. One that hangs loses
-// its slot after a moment, which is shorter if the waiting replicas could not all
-// start within the interval otherwise. It returns nil if ctx has ended.
+// acquire waits for a slot, which the caller ends with release. One that hangs loses it
+// after a moment, sooner if the waiting replicas could not all start within the interval
+// otherwise. It returns nil if ctx has ended.
 func (s *StartLimiter) acquire(ctx context.Context, interval time.Duration) (release func()) {
 	s.mu.Lock()
 	if s.waiting == 0 {

@@ -22,7 +22,6 @@ func NewWithDial(cfg Config, logger *slog.Logger, dialer func(control func(conte
 // ones, and a limit of connections.
 func Bounded(body int64, connections int) *Resources { return newResources(body, 0, connections) }
 
-// BoundOne limits the size of one body.
 func BoundOne(r *Resources, size int64) { r.maxBody = size }
 
 // BoundedClient builds a client of these resources over a dialer of the test.
@@ -30,7 +29,6 @@ func BoundedClient(r *Resources, cfg Config, logger *slog.Logger, dial func(cont
 	return r.client(cfg, logger, func(controlFunc) dialFunc { return dial })
 }
 
-// Classify returns the failure of an error of the transport.
 func Classify(ctx context.Context, inBody bool, err error) *Error {
 	if inBody {
 		return classify(ctx, stageBody, err)
@@ -38,10 +36,8 @@ func Classify(ctx context.Context, inBody bool, err error) *Error {
 	return classify(ctx, stageHeaders, err)
 }
 
-// CheckContentType returns the failure of a content type, nil for none.
 func CheckContentType(contentType string) *Error { return checkContentType(contentType) }
 
-// Inflated decompresses a body as that of a page.
 func Inflated(c *Client, body []byte) ([]byte, error) {
 	memory := reservation{resources: c.resources}
 	defer memory.release()

@@ -15,8 +15,7 @@ import (
 const (
 	// maxLaneAnswer limits what a lane reads of the answer of an API.
 	maxLaneAnswer = 16 << 10
-	// minLaneTimeout is the shortest timeout of pages that are requested over a lane:
-	// when the lane has no answer, enough remains for net/http.
+	// minLaneTimeout leaves enough for net/http when a lane has no answer.
 	minLaneTimeout = 4 * lane.Timeout
 )
 
@@ -83,8 +82,7 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port()), true
 }
 
-// lanePage returns the page of an answer of a lane to rawURL. Its body is valid as long
-// as the answer's.
+// lanePage returns the page of an answer of a lane, whose memory it shares.
 func lanePage(answer lane.Answer, rawURL string) (Page, error) {
 	page := Page{Body: answer.Body, ContentType: answer.ContentType}
 	_, page.sent.query, _ = strings.Cut(rawURL, "?")

@@ -11,8 +11,7 @@ type Resources struct {
 	maxBody int64
 }
 
-// NewResources derives the resources from the memory limit and the open files of the
-// process.
+// NewResources derives the resources from the limits of the process.
 func NewResources() *Resources {
 	r := newResources(bodyMemory(), memoryBeyondBase(singleShare), maxConnections(openFiles()))
 	if limit := memoryBeyondBase(pageShare); limit > 0 {

@@ -44,8 +44,7 @@ func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper) *tokenSource {
 	}
 }
 
-// get returns a valid token. The client secret is read again for each token, so it may
-// be rotated.
+// get returns a valid token. The client secret is read again for each.
 func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	select {
 	case s.lock <- struct{}{}:

@@ -100,8 +100,7 @@ func (c *conn) Read(into []byte) (int, error) {
 // (rpc_util.go).
 const unmarshalFailed = "grpc: failed to unmarshal the received message: "
 
-// explain returns the cause of a failed call; what the server reported itself stays a
-// gRPC status.
+// explain returns the cause of a failed call; what the server reported stays a gRPC status.
 func explain(ctx context.Context, rpc protoreflect.Name, err error) error {
 	reported := status.Convert(err)
 	switch why, unread := strings.CutPrefix(reported.Message(), unmarshalFailed); {

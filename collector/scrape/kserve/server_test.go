@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -147,13 +146,6 @@ func TestTheDeadlineBoundsACall(t *testing.T) {
 	defer cancel()
 	_, _, err := calling(s.address).Do(ctx, http.MethodGet, "/v2", 0)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-}
-
-func TestAServerWithoutGRPCIsReported(t *testing.T) {
-	web := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(web.Close)
-	_, _, err := ask(t, calling(web.Listener.Addr().String()), http.MethodGet, "/v2", 0)
-	require.ErrorIs(t, err, kserve.ErrNotGRPC)
 }
 
 func TestMetadataIsSentWithEveryCall(t *testing.T) {
