@@ -126,8 +126,3 @@ func setRate(rps float64) action {
 		r.clients.schedule(r.w.now)
 	}
 }
-
-// Reload unloads a model and loads it again.
-func Reload(at, away time.Duration, model string) Scenario {
-	return Scenario{{at, control(model, false)}, {at + away, control(model, true)}}
-}
