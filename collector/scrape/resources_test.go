@@ -101,7 +101,7 @@ func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
 	require.NoError(t, <-ended, "it goes on when the other is done with")
 	require.Zero(t, shared.Memory().Used)
 
-	page, err := scrapeWithin(t, one, url(10*mib), 10*time.Second)
+	page, err := scrapeWithin(t, one, url(10*mib), time.Minute)
 	require.NoError(t, err, "one body alone is bounded by limits.body only")
 	require.Len(t, page.Body, 10*mib)
 	page.Release()
