@@ -2,16 +2,21 @@ package collector_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 func TestAMomentThatPassesDuringAScrapeIsSkippedAndCounted(t *testing.T) {
@@ -106,5 +111,66 @@ func TestAScrapeThatIsGivenUpPublishesNothing(t *testing.T) {
 			requireSame(t, rawLines(before, "p"), rawLines(page, "p"))
 			require.InDelta(t, 1, value(page, own("target_up", "p", "a")), 0)
 		}
+	})
+}
+
+// However many hang, the others are on the page within two intervals.
+func TestReplicasThatHangHoldUpNoStart(t *testing.T) {
+	t.Parallel()
+	const healthy, seconds = 40, 5
+	hanging := 160 * 16 * runtime.GOMAXPROCS(0)
+	synctest.Test(t, func(t *testing.T) {
+		p := &puppet{takes: func(page string, _ int) time.Duration {
+			if strings.HasPrefix(page, "http://10.") {
+				return time.Hour
+			}
+			return 20 * time.Millisecond
+		}}
+		var targets []string
+		for i := range hanging + healthy {
+			host := fmt.Sprintf("10.%d.%d.%d", i/65536, i/256%256, i%256)
+			if i%(hanging/healthy) == 0 {
+				host = fmt.Sprintf("11.0.%d.%d", i/256%256, i%256)
+			}
+			targets = append(targets, fmt.Sprintf("r%d=%s:1|%s:2", i, host, host))
+		}
+		l := led(t, p, everySeconds("p", seconds, targets...))
+		time.Sleep(2 * seconds * time.Second)
+		synctest.Wait()
+		up := 0
+		for _, slot := range l.store.Slots() {
+			if slot.Status().Health == target.HealthUp {
+				up++
+			}
+		}
+		require.GreaterOrEqual(t, up, healthy)
+	})
+}
+
+func TestReadinessIsWhatTheServerSaysNow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var status atomic.Int64
+		p := &puppet{api: func(ctx context.Context, u *url.URL) (int, string, error) {
+			if u.Path == "/v2/health/ready" && status.Load() != 0 {
+				return int(status.Load()), "", nil
+			}
+			return tritonAPI(ctx, u)
+		}}
+		l := led(t, p, everySeconds("p", 60, "a=10.0.0.1:1|10.0.0.1:2"))
+		time.Sleep(70 * time.Second)
+		synctest.Wait()
+		before := len(p.times("http://10.0.0.1:1/metrics"))
+
+		ready, known := l.Readiness(t.Context(), "p/a")
+		require.True(t, ready && known)
+		status.Store(http.StatusBadRequest)
+		ready, known = l.Readiness(t.Context(), "p/a")
+		require.True(t, known)
+		require.False(t, ready)
+		_, known = l.Readiness(t.Context(), "p/nobody")
+		require.False(t, known)
+
+		require.Len(t, p.times("http://10.0.0.1:1/metrics"), before, "no page is scraped for it")
 	})
 }

@@ -175,3 +175,56 @@ func TestTargetsThatNoRuleCanTellApartAreListedOnce(t *testing.T) {
 	require.Equal(t, []string{"line 3: pools[0].static_configs[0].targets[1]: a:1 has the labels of pools[0].static_configs[0].targets[0], and no rule can tell them apart; list it once"},
 		mistakesOf(t, "pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1', 'a:1'] } ]\n  relabel_configs: [ { target_label: x, replacement: y } ]\n"))
 }
+
+// onePool is a good configuration for tests to spoil.
+func onePool() *config.File {
+	cfg := config.DefaultFile
+	pool := config.DefaultPool
+	pool.PoolID = "llama"
+	pool.Discovery.StaticConfigs = []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.0.0.1:8002"}}}}
+	cfg.Pools = []config.Pool{pool}
+	return &cfg
+}
+
+func TestHowManyReplicasAPoolShouldHave(t *testing.T) {
+	for written, want := range map[string][2]int{"0": {0, 0}, "8": {8, 8}, "2-8": {2, 8}, "0 - 3": {0, 3}} {
+		f, err := config.Parse("c.yml", []byte("pools: [ { pool_id: a, expect: { replicas: "+written+" }, static_configs: [ { targets: ['a:1'] } ] } ]"))
+		require.NoError(t, err)
+		r := f.Pools[0].Expect.Replicas
+		require.Equal(t, want, [2]int{r.Min, r.Max})
+	}
+}
+
+func TestAShardIsFoundByNumberOrByTheNameOfAPod(t *testing.T) {
+	for name, want := range map[string]int{"0": 0, "2": 2, "trtllm-exporter-1": 1, "a-b-c-2": 2} {
+		c := config.Sharding{Total: 3}
+		require.NoError(t, c.Place(name), name)
+		require.Equal(t, want, *c.Index, name)
+	}
+}
+
+func TestAShardThatIsNotThereIsRefused(t *testing.T) {
+	for name, message := range map[string]string{
+		"":                 "sharding.index: is not set",
+		"3":                "below sharding.total, which is 3",
+		"exporter-3":       "below sharding.total, which is 3",
+		"exporter":         "is not a number",
+		"exporter-x7f9q":   "is not a number",
+		"99999999999999":   "is not a number",
+		"exporter-2.local": "is not a number",
+	} {
+		c := config.Sharding{Total: 3}
+		require.ErrorContains(t, c.Place(name), message, name)
+	}
+}
+
+func TestOneExporterNeedsNoPlace(t *testing.T) {
+	c := config.Sharding{Total: 1}
+	require.NoError(t, c.Place(""))
+	require.Nil(t, c.Index)
+
+	index := 1
+	c = config.Sharding{Total: 2, Index: &index}
+	require.NoError(t, c.Place(""), "the file has said it")
+	require.Equal(t, 1, *c.Index)
+}
