@@ -2,11 +2,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 	promconfig "github.com/prometheus/common/config"
+	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
@@ -18,28 +17,14 @@ type accessFlags struct {
 	user, password, token     string
 }
 
-type textFlag struct {
-	name, help, placeholder string
-	value                   *string
-}
-
-// texts lists all flags except --tls.insecure.
-func (f *accessFlags) texts() []textFlag {
-	return []textFlag{
-		{"tls.ca-file", "CA certificate to verify the server's certificate with.", "FILE", &f.ca},
-		{"tls.cert-file", "Client certificate, with --tls.key-file.", "FILE", &f.cert},
-		{"tls.key-file", "Key of --tls.cert-file.", "FILE", &f.key},
-		{"tls.server-name", "Name that the server's certificate must be valid for.", "NAME", &f.serverName},
-		{"user", "User name, with --password-file.", "NAME", &f.user},
-		{"password-file", "File with the password of --user.", "FILE", &f.password},
-		{"token-file", "File with a bearer token.", "FILE", &f.token},
-	}
-}
-
 func (f *accessFlags) declare(cmd *kingpin.CmdClause) {
-	for _, flag := range f.texts() {
-		cmd.Flag(flag.name, flag.help).PlaceHolder(flag.placeholder).StringVar(flag.value)
-	}
+	cmd.Flag("tls.ca-file", "CA certificate to verify the server's certificate with.").PlaceHolder("FILE").StringVar(&f.ca)
+	cmd.Flag("tls.cert-file", "Client certificate, with --tls.key-file.").PlaceHolder("FILE").StringVar(&f.cert)
+	cmd.Flag("tls.key-file", "Key of --tls.cert-file.").PlaceHolder("FILE").StringVar(&f.key)
+	cmd.Flag("tls.server-name", "Name that the server's certificate must be valid for.").PlaceHolder("NAME").StringVar(&f.serverName)
+	cmd.Flag("user", "User name, with --password-file.").PlaceHolder("NAME").StringVar(&f.user)
+	cmd.Flag("password-file", "File with the password of --user.").PlaceHolder("FILE").StringVar(&f.password)
+	cmd.Flag("token-file", "File with a bearer token.").PlaceHolder("FILE").StringVar(&f.token)
 	cmd.Flag("tls.insecure", "Do not verify the server's certificate.").BoolVar(&f.insecure)
 }
 
@@ -79,28 +64,15 @@ func (f *accessFlags) apply(pool *config.Pool) {
 
 // document returns a configuration file for the server with the same settings.
 func (f *accessFlags) document(scheme, address string) string {
-	var b strings.Builder
-	b.WriteString("pools:\n  - pool_id: default\n")
-	fmt.Fprintf(&b, "    scheme: %s\n", scheme)
-	if f.tls() {
-		b.WriteString("    tls_config:\n")
-		for _, key := range [][2]string{
-			{"ca_file", f.ca}, {"cert_file", f.cert}, {"key_file", f.key}, {"server_name", f.serverName},
-		} {
-			if key[1] != "" {
-				fmt.Fprintf(&b, "      %s: %q\n", key[0], key[1])
-			}
-		}
-		if f.insecure {
-			b.WriteString("      insecure_skip_verify: true\n")
-		}
-	}
-	if f.user != "" {
-		fmt.Fprintf(&b, "    basic_auth: { username: %q, password_file: %q }\n", f.user, f.password)
-	}
-	if f.token != "" {
-		fmt.Fprintf(&b, "    authorization: { credentials_file: %q }\n", f.token)
-	}
-	fmt.Fprintf(&b, "    static_configs: [ { targets: [%q] } ]\n", address)
-	return b.String()
+	var pool config.Pool
+	f.apply(&pool)
+	text, _ := yaml.Marshal(map[string]any{"pools": []any{struct {
+		PoolID        string                    `yaml:"pool_id"`
+		Scheme        string                    `yaml:"scheme"`
+		TLS           promconfig.TLSConfig      `yaml:"tls_config,omitempty"`
+		BasicAuth     *promconfig.BasicAuth     `yaml:"basic_auth,omitempty"`
+		Authorization *promconfig.Authorization `yaml:"authorization,omitempty"`
+		StaticConfigs []map[string][]string     `yaml:"static_configs"`
+	}{"default", scheme, pool.HTTP.TLS, pool.HTTP.BasicAuth, pool.HTTP.Authorization, []map[string][]string{{"targets": {address}}}}}})
+	return string(text)
 }

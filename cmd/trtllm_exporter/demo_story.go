@@ -122,12 +122,10 @@ func (s *story) waitFor(ctx context.Context, r *simulate.Replica, condition func
 
 // wait waits for a duration; false when ctx ends before.
 func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	}
 }

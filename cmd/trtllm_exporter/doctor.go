@@ -19,6 +19,7 @@ import (
 
 // doctorFlags select the servers to examine, and how they are asked.
 type doctorFlags struct {
+	cmd          *kingpin.CmdClause
 	urls         []string
 	file, poolID string
 	access       accessFlags
@@ -29,9 +30,9 @@ type doctorFlags struct {
 }
 
 func declareDoctor(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("doctor", "Report what each server is, what it exposes, which flag turns on what is missing, and where its metrics page is if not at the given address. "+
-		"Exit code 0: nothing is missing; 1: something can be turned on, or a server needs attention; 2: a server has no metrics page that can be reached, or the command line is wrong.")
-	var f doctorFlags
+	f := doctorFlags{cmd: app.Command("doctor", "Report what each server is, what it exposes, which flag turns on what is missing, and where its metrics page is if not at the given address. "+
+		"Exit code 0: nothing is missing; 1: something can be turned on, or a server needs attention; 2: a server has no metrics page that can be reached, or the command line is wrong.")}
+	cmd := f.cmd
 	cmd.Arg("url", "Server, as host:port or http://host:8002.").StringsVar(&f.urls)
 	cmd.Flag("config.file", "Configuration file. With servers named, its pool defines how they are asked; otherwise all its pools are examined, from discovery to the verdict on each target.").PlaceHolder("FILE").StringVar(&f.file)
 	cmd.Flag("pool-id", "Pool of --config.file; the first if not given.").PlaceHolder("NAME").StringVar(&f.poolID)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -145,22 +144,13 @@ func (f *doctorFlags) nextOfFile(r *report) string {
 // command returns the command that examines these servers with the same flags.
 func (f *doctorFlags) command(urls []string) string {
 	words := []string{program, "doctor"}
-	flag := func(name, value string) {
-		if value != "" {
-			words = append(words, "--"+name, value)
+	for _, flag := range f.cmd.Model().Flags {
+		switch value := flag.Value.String(); {
+		case flag.IsBoolFlag() && value == "true":
+			words = append(words, "--"+flag.Name)
+		case !slices.Contains([]string{"", "0", "false", strings.Join(flag.Default, "")}, value):
+			words = append(words, "--"+flag.Name, value)
 		}
 	}
-	flag("config.file", f.file)
-	flag("pool-id", f.poolID)
-	for _, text := range f.access.texts() {
-		flag(text.name, *text.value)
-	}
-	if f.access.insecure {
-		words = append(words, "--tls.insecure")
-	}
-	if f.apiPort != 0 {
-		flag("api-port", strconv.Itoa(f.apiPort))
-	}
-	flag("api-path", f.apiPath)
 	return strings.Join(append(words, urls...), " ")
 }

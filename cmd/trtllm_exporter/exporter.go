@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/common/version"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -23,9 +23,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
-
-// stopTimeout bounds how long scrapes may last after the last answer.
-const stopTimeout = time.Second
 
 type exporter struct {
 	logger    *slog.Logger
@@ -93,37 +90,24 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	limitHeapGrowth()
 	releaseStartupMemory()
 	scraping, stopScraping := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopScraping()
-	scraped := make(chan error, 1)
-	go func() { scraped <- e.collector.Run(scraping) }()
-	serving, stopServing := context.WithCancel(ctx)
-	defer stopServing()
-	served := make(chan error, 1)
-	go func() { served <- e.server.Run(serving) }()
-
-	var err error
-	for running := true; running; {
-		select {
-		case <-hangups:
-			_ = e.reload()
-		case err = <-scraped:
-			scraped <- nil
-			stopServing()
-			err = errors.Join(err, <-served)
-			running = false
-		case err = <-served:
-			running = false
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return e.collector.Run(scraping) })
+	group.Go(func() error {
+		defer stopScraping()
+		return e.server.Run(ctx)
+	})
+	group.Go(func() error {
+		for {
+			select {
+			case <-hangups:
+				_ = e.reload()
+			case <-ctx.Done():
+				e.logger.Info("Stopping")
+				return nil
+			}
 		}
-	}
-	stopScraping()
-	e.logger.Info("Stopping")
-	select {
-	case e := <-scraped:
-		return errors.Join(err, e)
-	case <-time.After(stopTimeout):
-		e.logger.Warn("Scrapes did not end in time")
-		return err
-	}
+	})
+	return group.Wait()
 }
 
 // reload applies the configuration again. The old one stays in force if anything is wrong.

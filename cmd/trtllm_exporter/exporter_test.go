@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -77,23 +79,37 @@ func TestLastReloadWins(t *testing.T) {
 	require.Contains(t, e.current.Load().String(), "replica_id: v3")
 }
 
+// endless is a program that reports the first signal and goes on.
+const endless = "endless"
+
+func workEndlessly() {
+	_ = untilSignal(func(ctx context.Context) error {
+		fmt.Println("working")
+		<-ctx.Done()
+		fmt.Println("canceled")
+		select {}
+	})
+}
+
 func TestSecondSignalDoesNotWait(t *testing.T) {
-	release := make(chan struct{})
-	working := make(chan struct{})
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Args = []string{endless}
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(stdout)
+	for _, want := range []string{"working", "canceled"} {
+		require.True(t, lines.Scan())
+		require.Equal(t, want, lines.Text())
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	}
 	ended := make(chan error, 1)
-	go func() {
-		ended <- untilSignal(func(ctx context.Context) error {
-			close(working)
-			<-ctx.Done()
-			require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
-			<-release
-			return nil
-		})
-	}()
-	<-working
-
-	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
-
-	require.ErrorIs(t, <-ended, errForced)
-	close(release)
+	go func() { ended <- cmd.Wait() }()
+	require.Eventually(t, func() bool {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		return len(ended) == 1
+	}, 30*time.Second, 10*time.Millisecond)
+	require.ErrorContains(t, <-ended, "signal: terminated")
 }

@@ -27,7 +27,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){program: main})
+	testscript.Main(m, map[string]func(){program: main, endless: workEndlessly})
 }
 
 // programFile returns the path of this program: under that name the test's binary is the program, see

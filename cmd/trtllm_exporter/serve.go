@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -149,8 +150,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	redirectKubernetesLog(logger)
 	redirectStandardLog(logger)
 	flags.ConfigFile = source.file
-	// A change while the exporter starts is a change.
-	before := hashOf(source.file)
+	before, _ := os.ReadFile(source.file) // A change while the exporter starts is a change.
 	e, err := newExporter(ctx, logger, flags.options(), source.load)
 	if err != nil {
 		return err
@@ -181,27 +181,30 @@ func checked(check func() error, work func(context.Context) error) func() error 
 	}
 }
 
-var errForced = errors.New("stopped at once by a second signal")
-
-// untilSignal ends the context of work at the first SIGINT or SIGTERM, and does not wait after a second.
+// untilSignal ends the context of work at the first SIGINT or SIGTERM; a second one kills the process.
 func untilSignal(work func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	stops := make(chan os.Signal, 2)
-	signal.Notify(stops, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(stops)
-	done := make(chan error, 1)
-	go func() { done <- work(ctx) }()
-	select {
-	case err := <-done:
-		return err
-	case <-stops:
-		cancel()
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-stops:
-		return errForced
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return work(ctx)
+}
+
+// watch requests a reload whenever the content of a file is no longer that of before, until
+// ctx ends. It compares content: a ConfigMap is mounted through symbolic links that are
+// exchanged, and modification times say little. A file that cannot be read is a change only
+// the second time in a row, and its reload fails.
+func watch(ctx context.Context, file string, before []byte, interval time.Duration, reload chan<- os.Signal) {
+	last := before
+	for wait(ctx, interval) {
+		now, _ := os.ReadFile(file) // It is nil if it cannot be read.
+		unreadable := now == nil && last != nil
+		if last = now; unreadable || bytes.Equal(now, before) {
+			continue
+		}
+		before = now
+		select {
+		case reload <- syscall.SIGHUP:
+		default: // A reload is pending.
+		}
 	}
 }

@@ -30,26 +30,18 @@ func (d *Doctor) speaks(ctx context.Context, at *url.URL, c *cause) protocol {
 	if !d.direct || at.Scheme != "http" || !c.mayBeAnotherProtocol() {
 		return unknown
 	}
-	first, ok := d.exchange(ctx, at.Host, "GET / HTTP/1.1\r\nHost: "+at.Host+"\r\nConnection: close\r\n\r\n")
+	first := d.exchange(ctx, at.Host, "GET / HTTP/1.1\r\nHost: "+at.Host+"\r\nConnection: close\r\n\r\n")
 	switch {
-	case !ok:
+	case first == nil:
 		return unknown
-	case bytes.HasPrefix(first, []byte("HTTP/1.")):
-		if bytes.Contains(first, []byte("HTTP request")) && bytes.Contains(first, []byte("HTTPS")) {
-			return onlyTLS
-		}
-		return plainHTTP
-	case isSettings(first):
-		return http2
-	case len(first) > 2 && (first[0] == 0x15 || first[0] == 0x16) && first[1] == 0x03:
+	case d.handshakes(ctx, at.Host), bytes.HasPrefix(first, []byte("\x15\x03")): // Or an alert of TLS.
 		return onlyTLS
+	case isSettings(d.exchange(ctx, at.Host, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")):
+		return http2
+	case bytes.HasPrefix(first, []byte("HTTP/1.")):
+		return plainHTTP
 	case len(first) > 0:
 		return foreign
-	case d.handshakes(ctx, at.Host):
-		return onlyTLS
-	}
-	if first, _ = d.exchange(ctx, at.Host, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); isSettings(first) {
-		return http2
 	}
 	return silent
 }
@@ -59,19 +51,17 @@ func isSettings(b []byte) bool {
 	return len(b) >= 9 && b[0] == 0 && b[1] == 0 && b[3] == 4 && b[5]|b[6]|b[7]|b[8] == 0
 }
 
-// exchange sends a text and reads the beginning of the answer; ok is false without a connection.
-func (d *Doctor) exchange(ctx context.Context, host, text string) (first []byte, ok bool) {
+// exchange sends a text and returns the beginning of the answer, nil without a connection.
+func (d *Doctor) exchange(ctx context.Context, host, text string) []byte {
 	conn, ok := d.dial(ctx, host)
 	if !ok {
-		return nil, false
+		return nil
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, text); err != nil {
-		return nil, true
-	}
+	_, _ = io.WriteString(conn, text) // If it fails, reading does.
 	buf := make([]byte, 512)
 	n, _ := io.ReadAtLeast(conn, buf, 9)
-	return buf[:n], true
+	return buf[:n]
 }
 
 // handshakes reports whether a port speaks TLS, with any certificate: it sends no data.
