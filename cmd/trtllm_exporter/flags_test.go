@@ -69,12 +69,14 @@ func writeFlags(b *strings.Builder, flags []*kingpin.FlagModel, seen map[string]
 }
 
 func item(f *kingpin.FlagModel) string {
-	value := strings.Join(f.Default, ",")
+	name, value := "`--"+f.Name, strings.Join(f.Default, ",")
 	switch {
-	case f.IsBoolFlag() && value != "":
-		return fmt.Sprintf("- `--%s` (default `%s`): %s\n", f.Name, value, f.Help)
-	case f.IsBoolFlag():
-		return fmt.Sprintf("- `--%s`: %s\n", f.Name, f.Help)
+	case !f.IsBoolFlag():
+		name += "=" + cmp.Or(value, f.PlaceHolder, "VALUE") + "`"
+	case value != "":
+		name += "` (default `" + value + "`)"
+	default:
+		name += "`"
 	}
-	return fmt.Sprintf("- `--%s=%s`: %s\n", f.Name, cmp.Or(value, f.PlaceHolder, "VALUE"), f.Help)
+	return "- " + name + ": " + f.Help + "\n"
 }

@@ -28,6 +28,8 @@ func shorthand() [][2]string {
 		{"*load*", "queue; hidden queue of the executor; running requests; request limit; request headroom; limiting resource"},
 		{"*limits*", "hidden queue of the executor; request limit; request headroom"},
 		{"*KV cache*", "KV cache utilization; KV cache size; KV cache reuse"},
+		{"*by model*", "success and failures of the models that clients call; invalid requests, full queues and clients that leave a stream are not counted"},
+		{"*by status*", "requests that finished, and answers by HTTP status; those refused are taken from the answers 5xx, though some have their error inside a stream: failures are then at least what is shown; errors inside a stream and clients that left are not counted"},
 		{"*one sign*", "only one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"},
 		{"*confirm*", "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"},
 		{"*canary*", "canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"},
