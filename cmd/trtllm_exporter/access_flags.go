@@ -30,11 +30,6 @@ func (f *accessFlags) declare(cmd *kingpin.CmdClause) {
 
 func (f *accessFlags) given() bool { return *f != accessFlags{} }
 
-// tls reports whether a flag is set that needs TLS.
-func (f *accessFlags) tls() bool {
-	return f.ca != "" || f.cert != "" || f.serverName != "" || f.insecure
-}
-
 func (f *accessFlags) check() error {
 	switch {
 	case (f.cert == "") != (f.key == ""):
@@ -48,7 +43,7 @@ func (f *accessFlags) check() error {
 }
 
 func (f *accessFlags) apply(pool *config.Pool) {
-	if f.tls() {
+	if f.ca != "" || f.cert != "" || f.serverName != "" || f.insecure {
 		pool.Scheme = "https"
 	}
 	pool.HTTP.TLS = promconfig.TLSConfig{

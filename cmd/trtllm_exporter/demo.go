@@ -19,9 +19,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// demoConfig begins the configuration of the demo; pools follow.
-const demoConfig = "global: { scrape_interval: 1s, scrape_timeout: 900ms, window: 15s, stall_after: 5s }\npools:\n"
-
 type demoFlags struct {
 	length   time.Duration
 	speed    float64
@@ -95,7 +92,8 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 	defer telling.Wait()
 	defer stop()
 	if !f.calm {
-		telling.Go(func() { newStory(fleet, e, out.stdout).tell(storyCtx, f.faults) })
+		s := &story{pools: fleet.Pools(), exporter: e, out: out.stdout, start: time.Now()}
+		telling.Go(func() { s.tell(storyCtx, f.faults) })
 	}
 	return e.run(ctx, nil)
 }
@@ -103,22 +101,20 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 func (f *demoFlags) fleet() simulate.FleetSpec {
 	fleet := demoFleet(f.replicas, f.speed)
 	if f.mixed {
-		mixed := simulate.MixedFleet(f.speed).Pools
-		fleet.Pools = append(fleet.Pools, mixed[len(mixed)-1], otherKinds(f.speed))
+		pools := simulate.MixedFleet(f.speed).Pools
+		mixed := pools[len(pools)-1]
+		fleet.Pools = append(fleet.Pools, mixed, otherKinds(&mixed.Replicas[0]))
 	}
 	return fleet
 }
 
-// otherKinds returns a pool of the kinds of servers that the mixed pool does not have.
-func otherKinds(speed float64) simulate.PoolSpec {
+// otherKinds returns a pool of the kinds of servers that the mixed pool, which has the template, lacks.
+func otherKinds(template *simulate.Spec) simulate.PoolSpec {
 	pool := simulate.PoolSpec{Name: "gemma-9b-mixed"}
 	for i, kind := range []simulate.Kind{simulate.KindNIM, simulate.KindDynamo, simulate.KindTritonOpenAI, simulate.KindTritonVLLM} {
-		pool.Replicas = append(pool.Replicas, simulate.Spec{
-			Name: fmt.Sprintf("gemma-9b-%d", i), Kind: kind, Seed: uint64(50 + i), Speed: speed,
-			Model: "gemma-9b", GPUs: 1, Streaming: true,
-			Workload: simulate.Workload{Rate: 5, PromptTokens: 300, OutputTokens: 120},
-			Engine:   simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
-		})
+		spec := *template
+		spec.Name, spec.Model, spec.Kind, spec.Seed = fmt.Sprintf("gemma-9b-%d", i), "gemma-9b", kind, uint64(50+i)
+		pool.Replicas = append(pool.Replicas, spec)
 	}
 	return pool
 }
@@ -139,6 +135,7 @@ func demoFleet(replicas int, speed float64) simulate.FleetSpec {
 			pool.Replicas[i] = spec
 		}
 	}
+	fleet.Pools = slices.DeleteFunc(fleet.Pools, func(p simulate.PoolSpec) bool { return len(p.Replicas) == 0 })
 	return fleet
 }
 
@@ -146,11 +143,8 @@ func demoFleet(replicas int, speed float64) simulate.FleetSpec {
 // the version of the first one, so that another version stands out.
 func demoText(fleet *simulate.Fleet) string {
 	var b strings.Builder
-	b.WriteString(demoConfig)
+	b.WriteString("global: { scrape_interval: 1s, scrape_timeout: 900ms, window: 15s, stall_after: 5s }\npools:\n")
 	for _, pool := range fleet.Pools() {
-		if len(pool.Replicas) == 0 {
-			continue
-		}
 		fmt.Fprintf(&b, "  - pool_id: %q\n", pool.Name)
 		fmt.Fprintf(&b, "    expect: { replicas: %d", len(pool.Replicas))
 		if version := pool.Replicas[0].Spec().TRTLLMVersion; version != "" {
@@ -173,13 +167,11 @@ func demoText(fleet *simulate.Fleet) string {
 
 func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	var b strings.Builder
-	replicas, pools := 0, 0
-	for _, pool := range fleet.Pools() {
-		if replicas += len(pool.Replicas); len(pool.Replicas) > 0 {
-			pools++
-		}
+	replicas, pools := 0, fleet.Pools()
+	for _, pool := range pools {
+		replicas += len(pool.Replicas)
 	}
-	fmt.Fprintf(&b, "A simulated fleet of %s in %s is being scraped.\n\n", count(replicas, "replica"), count(pools, "pool"))
+	fmt.Fprintf(&b, "A simulated fleet of %s in %s is being scraped.\n\n", count(replicas, "replica"), count(len(pools), "pool"))
 	// The longest line has 79 columns.
 	fmt.Fprintf(&b, `fleet   http://%[1]s/
 top     trtllm_exporter top %[1]s

@@ -18,7 +18,7 @@ func TestDemoFaultsFitFleetsOfAnySize(t *testing.T) {
 		require.Equal(t, replicas, got)
 		started, err := simulate.StartFleet(t.Context(), fleet)
 		require.NoError(t, err)
-		s := newStory(started, nil, nil)
+		s := &story{pools: started.Pools()}
 		for _, f := range faults() {
 			r := s.victim(&f)
 			before := r.Spec()

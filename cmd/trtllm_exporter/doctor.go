@@ -66,6 +66,15 @@ func (f *doctorFlags) check() error {
 	return f.access.check()
 }
 
+// loadUnsharded reads a file with the targets of all shards, unless the file itself names one.
+func loadUnsharded(name string) (*config.File, error) {
+	file, err := config.Load(name)
+	if err == nil && file.Sharding.Index == nil {
+		file.Sharding = config.DefaultSharding
+	}
+	return file, err
+}
+
 // load makes a configuration of the servers that are named, or reads the file.
 func (f *doctorFlags) load() (*config.File, error) {
 	if len(f.urls) == 0 {
@@ -131,54 +140,43 @@ func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.Fil
 	r := report{Servers: []server{}} // JSON has no list of what is nil.
 	if len(f.urls) == 0 {
 		searches, _ := c.ScrapeOnce(ctx, rounds*f.timeout) // A target that fails is a finding.
-		r.addPools(searches, warnings(f.file, file))
+		r.Pools, r.Warnings = searches, warnings(f.file, file)
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(f.urls)))
 		_, _ = c.ScrapeOnce(ctx, f.timeout)
 		cancel()
 	}
-	if err := f.diagnose(ctx, &r, file, store); err != nil {
-		return exitError{err, exitNoPage}
-	}
+	f.diagnose(ctx, &r, file, store)
 	r.conclude(f)
 	return r.print(out.stdout, f.json)
 }
 
+// maxDiagnosed is the number of failing targets of a file whose ports are probed, one after the other.
+const maxDiagnosed = 10
+
 // diagnose adds the servers of a store to the report, with what is wrong with each.
-func (f *doctorFlags) diagnose(ctx context.Context, r *report, file *config.File, store *snapshot.Store) error {
-	doctors := map[string]*diagnose.Doctor{}
-	defer func() {
-		for _, doctor := range doctors {
-			doctor.Close()
-		}
-	}()
+func (f *doctorFlags) diagnose(ctx context.Context, r *report, file *config.File, store *snapshot.Store) {
+	pools := map[string]*config.Pool{}
 	for i := range file.Pools {
-		doctor, err := diagnose.New(file.Pools[i].HTTP, f.timeout)
-		if err != nil {
-			return err
-		}
-		doctors[file.Pools[i].PoolID] = doctor
+		pools[file.Pools[i].PoolID] = &file.Pools[i]
 	}
 	diagnosed := 0
 	for _, slot := range store.Slots() {
-		t, status := slot.Target(), slot.Status()
 		var problem *diagnose.Finding
-		if doctor := doctors[t.PoolID]; doctor != nil && (diagnosed < maxDiagnosed || len(f.urls) > 0) {
-			if problem = doctor.Look(ctx, t, &status); problem != nil {
-				diagnosed++
-			}
+		t, status := slot.Target(), slot.Status()
+		if pool := pools[t.PoolID]; pool != nil && (diagnosed < maxDiagnosed || len(f.urls) > 0) {
+			problem = diagnose.Look(ctx, pool.HTTP, f.timeout, t, &status)
+		}
+		if problem != nil {
+			diagnosed++
 		}
 		r.add(slot, problem)
 	}
-	return nil
 }
 
 // print writes the report, and returns what is wrong as an error.
 func (r *report) print(w io.Writer, asJSON bool) error {
-	wrong := r.err()
-	if exit, ok := errors.AsType[exitError](wrong); ok {
-		r.ExitCode = exit.code
-	}
+	wrong := r.conclusion()
 	var err error
 	if asJSON {
 		encoder := json.NewEncoder(w)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -28,7 +29,7 @@ type report struct {
 	// repeats reports that the first of Next is the command that was just run.
 	repeats bool
 
-	unreachable, pageless, missing, unwell, empty int
+	unreachable, pageless, missing, unwell int
 }
 
 // server is a target as /targets shows it, with what doctor found out besides.
@@ -69,27 +70,38 @@ func (r *report) add(slot *snapshot.Slot, problem *diagnose.Finding) {
 	}
 }
 
-// err returns what is wrong, with the exit code; nil when nothing is.
-func (r *report) err() error {
+// empty returns the number of pools without targets.
+func (r *report) empty() (n int) {
+	for i := range r.Pools {
+		if r.Pools[i].Problem() != "" || r.Pools[i].Waiting() != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// conclusion sets the exit code, and returns what is wrong; nil when nothing is.
+func (r *report) conclusion() error {
 	var text string
-	code := exitNoPage
-	switch {
-	case r.empty > 0:
-		text = fmt.Sprintf("%d of %d pools have no targets", r.empty, len(r.Pools))
+	r.ExitCode = exitNoPage
+	switch empty := r.empty(); {
+	case empty > 0:
+		text = fmt.Sprintf("%d of %d pools have no targets", empty, len(r.Pools))
 	case r.pageless > 0 && r.pageless == r.unreachable:
 		text = fmt.Sprintf("%d of %d servers cannot be reached", r.unreachable, len(r.Servers))
 	case r.pageless > 0:
 		text = fmt.Sprintf("no metrics page at %d of %d servers", r.pageless, len(r.Servers))
 	case r.missing == 1:
-		text, code = "1 capability is missing", exitFailure
+		text, r.ExitCode = "1 capability is missing", exitFailure
 	case r.missing > 0:
-		text, code = fmt.Sprintf("%d capabilities are missing", r.missing), exitFailure
+		text, r.ExitCode = fmt.Sprintf("%d capabilities are missing", r.missing), exitFailure
 	case r.unwell > 0:
-		text, code = fmt.Sprintf("%d of %d servers need attention", r.unwell, len(r.Servers)), exitFailure
+		text, r.ExitCode = fmt.Sprintf("%d of %d servers need attention", r.unwell, len(r.Servers)), exitFailure
 	default:
+		r.ExitCode = exitOK
 		return nil
 	}
-	return exitError{errors.New(text), code}
+	return exitError{errors.New(text), r.ExitCode}
 }
 
 func (r *report) conclude(f *doctorFlags) {
@@ -135,7 +147,7 @@ func (f *doctorFlags) nextOfFile(r *report) string {
 			return fmt.Sprintf("%s doctor --config.file %s --pool-id %s %s", program, f.file, s.Target.PoolID, s.nextURL())
 		}
 	}
-	if r.empty > 0 {
+	if r.empty() > 0 {
 		return program + " check-config " + f.file
 	}
 	return program + " --config.file " + f.file
@@ -153,4 +165,216 @@ func (f *doctorFlags) command(urls []string) string {
 		}
 	}
 	return strings.Join(append(words, urls...), " ")
+}
+
+// text returns the report for people; a width of 0 folds nothing.
+func (r *report) text(width int) string {
+	p := &textTable{width: width}
+	if r.Pools != nil {
+		r.printPools(p)
+	} else {
+		for i := range r.Servers {
+			p.verbatim("\n")
+			r.Servers[i].print(p)
+		}
+	}
+	p.verbatim("\n")
+	head := "Next:"
+	switch {
+	case r.File != "":
+		head = "Next: write this to " + program + ".yml, and run the command below it:"
+	case r.repeats:
+		head = "When that is done, again:"
+	}
+	for i, command := range r.Next {
+		p.line(head)
+		if i == 0 && r.File != "" {
+			p.verbatim("\n" + r.File + "\n")
+		}
+		p.verbatim("  " + command + "\n")
+		head = "And again when the server has the flags above:"
+	}
+	return strings.TrimPrefix(p.String(), "\n")
+}
+
+// maxDropsPrinted bounds what is printed of a pool.
+const maxDropsPrinted = 5
+
+func (r *report) printPools(p *textTable) {
+	for _, w := range r.Warnings {
+		p.line("warning: " + w)
+	}
+	for i := range r.Pools {
+		p.verbatim("\n")
+		pool := &r.Pools[i]
+		p.line("pool " + pool.PoolID)
+		for j := range pool.Sources {
+			p.row("  "+pool.Sources[j].Key, sourceText(&pool.Sources[j]))
+		}
+		p.row("  relabeling", relabelText(pool))
+		for _, d := range pool.Drops[:min(len(pool.Drops), maxDropsPrinted)] {
+			p.row("  dropped", d.Address+": "+d.Rule)
+		}
+		if text := cmp.Or(pool.Waiting(), pool.Problem()); text != "" {
+			p.row("  what", text)
+			p.row("  what to do", advice(pool))
+		}
+		for j := range r.Servers {
+			if s := &r.Servers[j]; s.Target.PoolID == pool.PoolID {
+				p.row("  "+cmp.Or(s.Target.Severity, unknown), s.Target.ReplicaID+": "+s.summary())
+			}
+		}
+	}
+}
+
+func (s *server) summary() string {
+	if s.Problem != nil {
+		return s.Problem.What + "; " + s.Problem.Do
+	}
+	return s.Target.State + ": " + s.Target.StateReason
+}
+
+func sourceText(s *target.Source) string {
+	text := count(s.Targets, "target")
+	switch {
+	case s.LastSuccess.IsZero() && s.LastError == "":
+		return "did not answer"
+	case s.LastSuccess.IsZero():
+		return "failed: " + s.LastError
+	case s.Failing():
+		return text + ", and an error: " + s.LastError
+	}
+	return text
+}
+
+func relabelText(s *target.PoolDiscovery) string {
+	text := fmt.Sprintf("%d found, %d kept, %d dropped", s.Found, s.Targets, s.Dropped)
+	if s.LeftOut > 0 {
+		text += fmt.Sprintf(", %d cannot be used: %s", s.LeftOut, s.Error)
+	}
+	return text
+}
+
+// advice returns what to do about a pool without targets.
+func advice(s *target.PoolDiscovery) string {
+	switch {
+	case s.Waiting() != "":
+		return "check that the source can be reached from here, and its credentials"
+	case s.Dropped > 0:
+		return "change the rule, or the labels that the source gives"
+	case s.LeftOut > 0:
+		return "change relabel_configs so that each target has an address"
+	}
+	return "check that the source names the replicas, and that they run"
+}
+
+func (s *server) print(p *textTable) {
+	t := &s.Target
+	p.row(t.ReplicaID, t.MetricsURL)
+	if s.Problem != nil {
+		printProblem(p, s.Problem)
+	}
+	if s.pageless {
+		if s.Problem == nil || s.Problem.Page == "" {
+			p.row("page", t.LastError)
+		}
+		return
+	}
+	printFacts(p, t)
+	for _, c := range target.FindChecks(t.Checks, assess.Unanswered) {
+		p.row("not answered", c.Name+": "+c.Reason)
+	}
+	if len(t.Models) > 0 {
+		p.verbatim("\n")
+		p.row("MODEL", "ROLE", "MODEL ID", "STATE", "BACKEND", "BATCH", "INSTANCES")
+	}
+	for i := range t.Models {
+		m := &t.Models[i]
+		p.row(m.Name, m.Role, m.ModelID, m.State, m.Backend+m.Platform, optional(m.MaxBatchSize), optional(m.Instances))
+	}
+	for _, list := range assess.Lists() {
+		if list.Label != "" {
+			printChecks(p, &list, target.FindChecks(t.Checks, list.Name))
+		}
+	}
+}
+
+func printProblem(p *textTable, problem *diagnose.Finding) {
+	p.row("what", problem.What)
+	p.row("where", problem.Where)
+	p.row("what to do", problem.Do)
+	var open, closed []string
+	for _, port := range problem.Ports {
+		number := strconv.Itoa(port.Number)
+		switch {
+		case port.Page != "":
+			open = slices.Insert(open, 0, number+" "+port.Is+" ✓")
+		case port.Is == diagnose.Closed:
+			closed = append(closed, number)
+		default:
+			open = append(open, number+" "+port.Is)
+		}
+	}
+	if len(closed) > 0 {
+		open = append(open, "nothing listens on "+strings.Join(closed, ", "))
+	}
+	if len(open) > 0 {
+		p.row("other ports", strings.Join(open, "; "))
+	}
+}
+
+// unknown stands for a value that is not known.
+const unknown = "unknown"
+
+func printFacts(p *textTable, t *web.TargetState) {
+	if t.PageURL != t.MetricsURL {
+		p.row("page", t.PageURL)
+	}
+	p.row("engine", cmp.Or(t.DetectedEngine, unknown))
+	if t.EngineEvidence != "" {
+		p.row("recognised by", t.EngineEvidence)
+	}
+	if t.Generation != "" {
+		p.row("generation", t.Generation+": "+t.GenerationReason)
+	}
+	p.row("engine version", cmp.Or(t.Status.EngineVersion, unknown))
+	p.row("TensorRT-LLM", cmp.Or(t.Status.TRTLLMVersion, unknown)+" (source: "+cmp.Or(t.VersionSource, unknown)+")")
+	state := t.State + ": " + t.StateReason
+	if t.State == string(assess.Ready) && t.Severity != string(assess.Broken) {
+		state += "; one look cannot show requests that fail or hang: ask the exporter"
+	}
+	p.row("state", state)
+}
+
+// printChecks writes a table of checks, with what turns on the missing ones.
+func printChecks(p *textTable, list *assess.List, checks []target.Check) {
+	if len(checks) == 0 {
+		return
+	}
+	p.verbatim("\n")
+	p.row(list.Title, list.Question, "REASON")
+	for i, c := range checks {
+		answer := "no"
+		if c.OK {
+			answer = "yes"
+		}
+		if i > 0 && !c.OK && c.Reason == checks[i-1].Reason && c.Cure == checks[i-1].Cure {
+			p.row(c.Name, answer, "the same")
+			continue
+		}
+		p.row(c.Name, answer, c.Reason)
+		switch {
+		case c.Cure != "":
+			p.row("", "", "turn on: "+c.Cure)
+		case !c.OK && list.Name == assess.Capabilities:
+			p.row("", "", "no flag of the server turns it on")
+		}
+	}
+}
+
+func optional(n *int) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.Itoa(*n)
 }

@@ -54,8 +54,16 @@ func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, loa
 	if err != nil {
 		return nil, err
 	}
-	opts.Registry = registry
-	e.server, err = web.New(ctx, e.connected(opts))
+	opts.Registry, opts.Store, opts.Logger, opts.Version = registry, e.store, logger, version.Version
+	opts.MaxConnections = collector.MaxReaders()
+	opts.Readiness, opts.Searches, opts.Ready = e.collector.Readiness, e.collector.Searches, e.collector.Ready
+	opts.Configuration = web.Configuration{
+		Exposition: func() exposition.Config { return e.current.Load().Exposition },
+		ConfigText: func() string { return e.current.Load().String() },
+		Pools:      e.pools,
+		Reload:     e.reload,
+	}
+	e.server, err = web.New(ctx, opts)
 	if err != nil {
 		flag := "--web.listen-address"
 		if strings.HasPrefix(err.Error(), "web configuration") {
@@ -68,20 +76,6 @@ func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, loa
 		return nil, err
 	}
 	return e, nil
-}
-
-// connected adds to the options of the flags what the server reads from the exporter.
-func (e *exporter) connected(opts web.Options) web.Options {
-	opts.Store, opts.Logger, opts.Version = e.store, e.logger, version.Version
-	opts.MaxConnections = collector.MaxReaders()
-	opts.Readiness, opts.Searches, opts.Ready = e.collector.Readiness, e.collector.Searches, e.collector.Ready
-	opts.Configuration = web.Configuration{
-		Exposition: func() exposition.Config { return e.current.Load().Exposition },
-		ConfigText: func() string { return e.current.Load().String() },
-		Pools:      e.pools,
-		Reload:     e.reload,
-	}
-	return opts
 }
 
 // run scrapes and serves until ctx ends; scraping stops last, so that no answer misses a replica.

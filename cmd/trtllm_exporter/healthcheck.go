@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"net/url"
 
 	"github.com/alecthomas/kingpin/v2"
+	promconfig "github.com/prometheus/common/config"
 )
 
 // healthyPath is requested when the URL has no path.
@@ -54,12 +54,9 @@ func healthURL(address string) (*url.URL, error) {
 
 // healthcheck fails unless the answer is 200. Redirects and proxies would ask another process.
 func healthcheck(ctx context.Context, w io.Writer, target *url.URL, insecure bool) error {
-	client := &http.Client{
-		Transport: &http.Transport{
-			DisableKeepAlives: true,
-			TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure}, //nolint:gosec // the operator asks for it.
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	client, err := promconfig.NewClientFromConfig(promconfig.HTTPClientConfig{TLSConfig: promconfig.TLSConfig{InsecureSkipVerify: insecure}}, "healthcheck")
+	if err != nil {
+		return fmt.Errorf("healthcheck: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
 	if err != nil {

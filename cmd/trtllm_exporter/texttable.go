@@ -20,32 +20,20 @@ func widthOf(w io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return max(columns, minWidth)
 	}
-	file := terminalOf(w)
-	if file == nil {
-		return 0
+	if file, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil {
+			return max(columns, minWidth)
+		}
 	}
-	columns, _, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		return 0
-	}
-	return max(columns, minWidth)
+	return 0
 }
 
-// terminalOf returns the terminal behind a writer; nil if it is none.
-func terminalOf(w io.Writer) *os.File {
-	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		return file
-	}
-	return nil
-}
-
-// printFolded writes lines, folded to the width of the terminal, and ignores errors.
+// printFolded writes lines, folded to the width of the terminal with an indent, and ignores errors.
 func printFolded(w io.Writer, text string) {
-	p := &textTable{width: widthOf(w)}
+	width := max(widthOf(w)-2, 0)
 	for line := range strings.Lines(text) {
-		p.hanging(strings.TrimSuffix(line, "\n"))
+		_, _ = io.WriteString(w, strings.Join(top.Hang("", strings.TrimSuffix(line, "\n"), width), "\n  ")+"\n")
 	}
-	_, _ = io.WriteString(w, p.String())
 }
 
 // textTable formats text in aligned columns, the last of which is folded to the width.
@@ -55,13 +43,8 @@ type textTable struct {
 	block [][]string
 }
 
-// row adds a row to the current block of aligned columns; without cells it ends the block.
+// row adds a row to the current block of aligned columns.
 func (p *textTable) row(cells ...string) {
-	if len(cells) == 0 {
-		p.end()
-		p.text.WriteByte('\n')
-		return
-	}
 	for i := range cells {
 		cells[i] = top.Plain(cells[i])
 	}
@@ -75,12 +58,7 @@ func (p *textTable) line(text string) {
 	p.fold(text[:len(text)-len(words)], words)
 }
 
-// hanging ends the block and writes a line whose continuation lines are indented.
-func (p *textTable) hanging(text string) {
-	p.end()
-	p.text.WriteString(strings.Join(top.Hang("", text, max(p.width-2, 0)), "\n  ") + "\n")
-}
-
+// verbatim ends the block and writes a text as it is.
 func (p *textTable) verbatim(text string) {
 	p.end()
 	p.text.WriteString(text)

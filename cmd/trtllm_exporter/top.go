@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,9 +16,12 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	promconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
+	"golang.org/x/term"
 
 	"github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter/top"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
@@ -89,17 +93,19 @@ func (f *topFlags) run(ctx context.Context, out *output) error {
 	return f.present(ctx, out.stdout, &top.Client{HTTP: &http.Client{}, URL: "http://" + e.server.Addr()})
 }
 
-// client returns a client of the exporter with the TLS and credentials of the flags.
+// client returns a client of the exporter with the TLS and credentials of the flags, or the user of the URL.
 func (f *topFlags) client() (*top.Client, error) {
-	var pool config.Pool
+	pool := config.DefaultPool
 	f.access.apply(&pool)
-	settings := promconfig.HTTPClientConfig{TLSConfig: pool.HTTP.TLS, BasicAuth: pool.HTTP.BasicAuth, Authorization: pool.HTTP.Authorization}
-	address, user, err := f.exporterURL()
-	if err != nil {
-		return nil, exitError{err, exitUsage}
+	u, err := url.Parse(withScheme([]string{strings.TrimRight(f.url, "/")}, pool.Scheme)[0])
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, exitError{fmt.Errorf("top: %w; write http://host:port", failed.Err), exitUsage}
 	}
-	if user != nil {
-		settings.BasicAuth = user
+	settings := promconfig.HTTPClientConfig{TLSConfig: pool.HTTP.TLS, BasicAuth: pool.HTTP.BasicAuth, Authorization: pool.HTTP.Authorization}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		settings.BasicAuth = &promconfig.BasicAuth{Username: u.User.Username(), Password: promconfig.Secret(password)}
+		u.User = nil // The URL is shown.
 	}
 	if err := settings.Validate(); err != nil {
 		return nil, exitError{err, exitUsage}
@@ -108,25 +114,7 @@ func (f *topFlags) client() (*top.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("top: %w", err)
 	}
-	return &top.Client{HTTP: client, URL: address}, nil
-}
-
-// exporterURL returns the URL of the exporter for display, and the user in it; nil for none.
-func (f *topFlags) exporterURL() (address string, user *promconfig.BasicAuth, err error) {
-	scheme := "http"
-	if f.access.tls() {
-		scheme = "https"
-	}
-	u, err := url.Parse(withScheme([]string{strings.TrimRight(f.url, "/")}, scheme)[0])
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return "", nil, fmt.Errorf("top: %w; write http://host:port", failed.Err)
-	}
-	if u.User != nil {
-		password, _ := u.User.Password()
-		user = &promconfig.BasicAuth{Username: u.User.Username(), Password: promconfig.Secret(password)}
-		u.User = nil
-	}
-	return u.String(), user, nil
+	return &top.Client{HTTP: client, URL: u.String()}, nil
 }
 
 // load returns the configuration of servers that are named. Iteration statistics, which
@@ -148,20 +136,17 @@ func (f *topFlags) load() (*config.File, error) {
 	return file, nil
 }
 
-// waitForRates waits until every server was scraped often enough for rates, or should have been.
+// waitForRates waits until every server that does not fail was scraped often enough for rates.
 func waitForRates(ctx context.Context, e *exporter) {
 	const scrapes, timeout = 3, 30 * time.Second
-	start := time.Now()
-	for wait(ctx, pollInterval) && time.Since(start) < timeout {
-		fewest, longest := uint64(scrapes), time.Duration(0)
-		slots := e.store.Slots()
-		for _, slot := range slots {
-			if t, s := slot.Target(), slot.Status(); !t.Silent {
-				fewest = min(fewest, s.Scrapes)
-				longest = max(longest, scrapes*t.Interval+t.Timeout)
-			}
-		}
-		if e.collector.Ready() && (fewest == scrapes || len(slots) > 0 && time.Since(start) > longest) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for wait(ctx, pollInterval) {
+		waits := slices.ContainsFunc(e.store.Slots(), func(slot *snapshot.Slot) bool {
+			status := slot.Status()
+			return !slot.Target().Silent && status.Health != target.HealthDown && status.Scrapes < scrapes
+		})
+		if !waits && e.collector.Ready() {
 			return
 		}
 	}
@@ -169,7 +154,7 @@ func waitForRates(ctx context.Context, e *exporter) {
 
 func (f *topFlags) present(ctx context.Context, w io.Writer, client *top.Client) error {
 	if !f.once && !f.json {
-		return f.follow(ctx, w, client)
+		return f.follow(ctx, client)
 	}
 	fleet, raw, err := f.fleet(ctx, client)
 	if err != nil {
@@ -184,21 +169,19 @@ func (f *topFlags) present(ctx context.Context, w io.Writer, client *top.Client)
 
 // fleet asks for the fleet once; an error names the alternatives.
 func (f *topFlags) fleet(ctx context.Context, client *top.Client) (fleet *web.Fleet, raw []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
 	fleet, raw, err = client.Fleet(ctx)
 	switch {
-	case err == nil:
-		return fleet, raw, nil
-	case f.direct():
-		return nil, nil, fmt.Errorf("top: %w", err)
+	case err != nil && f.direct():
+		err = fmt.Errorf("top: %w", err)
+	case err != nil:
+		err = fmt.Errorf("top: %w; is an exporter running there? Name it (top http://host:9802), ask servers directly (top --target http://host:8002), or start one: %s demo", err, program)
 	}
-	return nil, nil, fmt.Errorf("top: %w; is an exporter running there? Name it (top http://host:9802), ask servers directly (top --target http://host:8002), or start one: %s demo", err, program)
+	return fleet, raw, err
 }
 
 // follow shows the fleet on the terminal; an exporter has to answer before.
-func (f *topFlags) follow(ctx context.Context, w io.Writer, client *top.Client) error {
-	if terminalOf(w) == nil || terminalOf(os.Stdin) == nil {
+func (f *topFlags) follow(ctx context.Context, client *top.Client) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return exitError{errors.New("top: standard input and output are no terminal; give --once or --json"), exitUsage}
 	}
 	opts := top.Options{Client: client, Interval: f.interval, Choice: f.choice}

@@ -96,22 +96,15 @@ func (c *cause) byReason(at *url.URL) (what, do string) {
 		switch {
 		case strings.Contains(c.text, "connection refused"):
 			return "nothing listens on port " + port, "start the server, wait until its models are loaded, or name the port of its metrics"
-		case c.class == scrape.ClassDenied:
-			return c.text, c.advice
+		case c.class != scrape.ClassDenied:
+			return at.Hostname() + " cannot be reached", "check the address, routes and network policies between here and there"
 		}
-		return at.Hostname() + " cannot be reached", "check the address, routes and network policies between here and there"
 	case scrape.ReasonTimeout:
 		return "no answer within the timeout", "check the address and firewalls in between, or give a longer --timeout"
-	case scrape.ReasonContentType:
-		if strings.Contains(c.text, "HTML") {
-			return "a web page (HTML) answers instead of metrics", "check port and path; a login page or a proxy may be in between"
-		}
 	case scrape.ReasonParse:
 		return "the answer is not a page of metrics", "look at what answers: curl -s " + at.String()
 	case scrape.ReasonEmpty:
 		return "the page is empty", "check the path: some servers answer every wrong path with an empty page"
-	case scrape.ReasonRedirect:
-		return c.text, "use the address that it redirects to"
 	case scrape.ReasonSelfScrape:
 		return "this is the exporter's own /metrics", "use the address of the LLM server"
 	case scrape.ReasonHTTPStatus:

@@ -2,11 +2,11 @@ package diagnose
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,32 +40,30 @@ type Port struct {
 	Page string `json:"page,omitempty"`
 }
 
-// Doctor diagnoses targets with the access of one pool. It is safe for concurrent use.
-type Doctor struct {
+// doctor looks at one target with the access of its pool.
+type doctor struct {
 	client  *scrape.Client
 	timeout time.Duration
 	// direct is true if connections do not go through a proxy.
 	direct bool
 }
 
-// New returns a Doctor with a timeout for each answer. The caller must call Close.
-func New(cfg scrape.Config, timeout time.Duration) (*Doctor, error) {
-	client, err := scrape.NewResources().Client(cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, fmt.Errorf("looking at addresses: %w", err)
-	}
-	return &Doctor{client: client, timeout: timeout, direct: cfg.Proxy.Proxy() == nil}, nil
-}
-
-// Close closes idle connections.
-func (d *Doctor) Close() { d.client.Close() }
-
-// Look returns why a target has no page, based on its scrape and on what answers there.
-// It returns nil if the target has a page of a known kind of server.
-func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *Finding {
+// Look returns why a target has no page, based on its scrape and on what answers there, each
+// answer within the timeout. It returns nil if the target has a page of a known kind of server.
+func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *target.Target, s *target.Status) *Finding {
 	if t.Silent || s.Health == target.HealthUp && s.DetectedEngine != string(engine.Unknown) {
 		return nil
 	}
+	client, err := scrape.NewResources().Client(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return &Finding{What: err.Error(), Where: target.Public(t.MetricsURL), Do: "change how the pool is asked"}
+	}
+	defer client.Close()
+	d := &doctor{client: client, timeout: timeout, direct: cfg.Proxy.Proxy() == nil}
+	return d.look(ctx, t, s)
+}
+
+func (d *doctor) look(ctx context.Context, t *target.Target, s *target.Status) *Finding {
 	at, err := url.Parse(t.MetricsURL)
 	if err != nil || at.Hostname() == "" {
 		return nil
@@ -113,7 +111,7 @@ func missingPage(s *target.Status, c *cause) string {
 }
 
 // apiAt describes the API of a known server at the address.
-func (d *Doctor) apiAt(ctx context.Context, at *url.URL, here protocol) string {
+func (d *doctor) apiAt(ctx context.Context, at *url.URL, here protocol) string {
 	if here != plainHTTP && here != unknown {
 		return ""
 	}
@@ -132,42 +130,33 @@ func named(port, hint string) string {
 }
 
 // elsewhere looks for the page at the usual path or the other scheme of the port, then at other ports.
-func (d *Doctor) elsewhere(ctx context.Context, f *Finding, at *url.URL, sameScheme bool) {
+func (d *doctor) elsewhere(ctx context.Context, f *Finding, at *url.URL, sameScheme bool) {
 	base := url.URL{Scheme: at.Scheme, Host: at.Host}
 	if !sameScheme {
 		base.Scheme = map[string]string{"http": "https", "https": "http"}[at.Scheme]
 	}
 	if base.String() != at.String() && (at.Path != "" || !sameScheme) {
 		if found := d.pageAt(ctx, base.String()); found != "" && found != at.String() {
-			f.setPage(found)
+			f.setPage(found, found)
 			return
 		}
 	}
 	f.Ports = d.siblings(ctx, at)
 	for _, p := range f.Ports {
 		if p.Page != "" {
-			f.setPage(p.Page)
+			f.setPage(p.Page, strconv.Itoa(p.Number))
 			return
 		}
 	}
 }
 
-func (f *Finding) setPage(page string) {
-	f.Page = page
-	u, err := url.Parse(page)
-	if err != nil {
-		return
-	}
-	where := "metrics are at " + u.Port()
-	if at, err := url.Parse(f.Where); err == nil && at.Host == u.Host {
-		where = "metrics are at " + page
-	}
-	f.What += "; " + where + " ✓"
-	f.Do = "use " + page
+func (f *Finding) setPage(page, where string) {
+	f.Page, f.Do = page, "use "+page
+	f.What += "; metrics are at " + where + " ✓"
 }
 
 // pageAt returns the URL of the page of a known server; empty for none.
-func (d *Doctor) pageAt(ctx context.Context, base string) string {
+func (d *doctor) pageAt(ctx context.Context, base string) string {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	found := engine.Detect(ctx, d.client, base, true)

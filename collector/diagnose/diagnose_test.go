@@ -16,13 +16,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// doctor looks with no credentials.
-func doctor(t *testing.T) *diagnose.Doctor {
+// look looks with no credentials.
+func look(t *testing.T, address string, s *target.Status) *diagnose.Finding {
 	t.Helper()
-	d, err := diagnose.New(scrape.DefaultConfig, 500*time.Millisecond)
-	require.NoError(t, err)
-	t.Cleanup(d.Close)
-	return d
+	return diagnose.Look(t.Context(), scrape.DefaultConfig, 500*time.Millisecond, &target.Target{MetricsURL: address}, s)
 }
 
 // accepting answers each connection with bytes, and reads what comes.
@@ -67,7 +64,7 @@ func TestProtocolOfAPortIsDetected(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://" + accepting(t, first)}, failed(scrape.ReasonProtocol, "protocol: odd; check"))
+			f := look(t, "http://"+accepting(t, first), failed(scrape.ReasonProtocol, "protocol: odd; check"))
 			require.Contains(t, f.What, want, "%q", first)
 			require.NotEmpty(t, f.Do)
 		})
@@ -88,7 +85,7 @@ func TestPageAtTheSamePortIsFound(t *testing.T) {
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	page := "http://" + l.Addr().String()
-	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: page + "/typo"}, failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
+	f := look(t, page+"/typo", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
 	require.Equal(t, page+"/metrics", f.Page)
 	require.Equal(t, "use "+page+"/metrics", f.Do)
 	require.Equal(t, page+"/typo", f.Where)
@@ -97,20 +94,21 @@ func TestPageAtTheSamePortIsFound(t *testing.T) {
 
 func TestNoFindingForAGoodPage(t *testing.T) {
 	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Server: target.Server{DetectedEngine: "triton"}}
-	require.Nil(t, doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://h:1"}, up))
-	require.Nil(t, doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://h:1", Silent: true}, failed(scrape.ReasonConnect, "connect: refused")))
+	require.Nil(t, look(t, "http://h:1", up))
+	silent := &target.Target{MetricsURL: "http://h:1", Silent: true}
+	require.Nil(t, diagnose.Look(t.Context(), scrape.DefaultConfig, time.Second, silent, failed(scrape.ReasonConnect, "connect: refused")))
 }
 
 func TestUnknownHostIsNotProbed(t *testing.T) {
 	t.Parallel()
-	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://nowhere.invalid:8002"}, failed(scrape.ReasonDNS, "dns: no such host; check"))
+	f := look(t, "http://nowhere.invalid:8002", failed(scrape.ReasonDNS, "dns: no such host; check"))
 	require.Equal(t, "the name nowhere.invalid does not resolve", f.What)
 	require.Empty(t, f.Ports)
 }
 
 func TestScrapeAdviceIsTheFallback(t *testing.T) {
 	t.Parallel()
-	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://" + accepting(t, "")}, failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"))
+	f := look(t, "http://"+accepting(t, ""), failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"))
 	require.Equal(t, "2 samples", f.What)
 	require.Equal(t, "raise limits.samples", f.Do)
 }
@@ -135,7 +133,7 @@ func TestURLParametersAreHidden(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: at + "?key=hunter2"}, c.status)
+			f := look(t, at+"?key=hunter2", c.status)
 			require.Equal(t, c.where, f.Where)
 			require.NotContains(t, fmt.Sprint(*f), "hunter2")
 		})
@@ -152,7 +150,7 @@ func TestPageIsFoundWithoutURLParameters(t *testing.T) {
 		_, _ = io.WriteString(w, "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
 	}))
 	t.Cleanup(s.Close)
-	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: s.URL + "/metrics?key=hunter2"}, failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
+	f := look(t, s.URL+"/metrics?key=hunter2", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
 	require.Equal(t, s.URL+"/metrics", f.Page)
 	require.NotContains(t, fmt.Sprint(*f), "hunter2")
 }

@@ -22,7 +22,7 @@ const Closed = "nothing listens"
 // dialTimeout is how long a port may take to accept a connection.
 const dialTimeout = time.Second
 
-func (d *Doctor) siblings(ctx context.Context, at *url.URL) []Port {
+func (d *doctor) siblings(ctx context.Context, at *url.URL) []Port {
 	numbers := candidates(at)
 	all := make([]Port, len(numbers))
 	var looks sync.WaitGroup
@@ -56,7 +56,7 @@ func candidates(at *url.URL) []int {
 	return all
 }
 
-func (d *Doctor) port(ctx context.Context, at *url.URL, number int) Port {
+func (d *doctor) port(ctx context.Context, at *url.URL, number int) Port {
 	p := Port{Number: number}
 	host := net.JoinHostPort(at.Hostname(), strconv.Itoa(number))
 	if d.direct {

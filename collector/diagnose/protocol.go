@@ -26,7 +26,7 @@ const (
 )
 
 // speaks detects the protocol of a port if the failure of the scrape does not tell.
-func (d *Doctor) speaks(ctx context.Context, at *url.URL, c *cause) protocol {
+func (d *doctor) speaks(ctx context.Context, at *url.URL, c *cause) protocol {
 	if !d.direct || at.Scheme != "http" || !c.mayBeAnotherProtocol() {
 		return unknown
 	}
@@ -52,7 +52,7 @@ func isSettings(b []byte) bool {
 }
 
 // exchange sends a text and returns the beginning of the answer, nil without a connection.
-func (d *Doctor) exchange(ctx context.Context, host, text string) []byte {
+func (d *doctor) exchange(ctx context.Context, host, text string) []byte {
 	conn, ok := d.dial(ctx, host)
 	if !ok {
 		return nil
@@ -65,7 +65,7 @@ func (d *Doctor) exchange(ctx context.Context, host, text string) []byte {
 }
 
 // handshakes reports whether a port speaks TLS, with any certificate: it sends no data.
-func (d *Doctor) handshakes(ctx context.Context, host string) bool {
+func (d *doctor) handshakes(ctx context.Context, host string) bool {
 	conn, ok := d.dial(ctx, host)
 	if !ok {
 		return false
@@ -74,7 +74,7 @@ func (d *Doctor) handshakes(ctx context.Context, host string) bool {
 	return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) == nil //nolint:gosec // See above.
 }
 
-func (d *Doctor) dial(ctx context.Context, host string) (net.Conn, bool) {
+func (d *doctor) dial(ctx context.Context, host string) (net.Conn, bool) {
 	timeout := min(dialTimeout, d.timeout)
 	dialer := net.Dialer{Timeout: timeout}
 	conn, err := dialer.DialContext(ctx, "tcp", host)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
@@ -52,6 +53,8 @@ func (c *Client) resolve(r *web.Replica) {
 }
 
 func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+path, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no URL: %w", c.URL, err)

@@ -49,7 +49,6 @@ type (
 	fleetAnswer struct {
 		fleet *web.Fleet
 		err   error
-		time  time.Time
 	}
 	detailAnswer struct {
 		key    string
@@ -60,8 +59,8 @@ type (
 )
 
 // Run shows the fleet until the user quits or ctx ends.
-func Run(ctx context.Context, opts Options, settings ...tea.ProgramOption) error {
-	_, err := tea.NewProgram(newModel(opts), append(settings, tea.WithContext(ctx))...).Run()
+func Run(ctx context.Context, opts Options) error {
+	_, err := tea.NewProgram(newModel(opts), tea.WithContext(ctx)).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = nil
 	}
@@ -76,17 +75,13 @@ func newModel(opts Options) *model {
 func (m *model) Init() tea.Cmd { return m.requestFleet }
 
 func (m *model) requestFleet() tea.Msg {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	fleet, _, err := m.opts.Client.Fleet(ctx)
-	return fleetAnswer{fleet, err, time.Now()}
+	fleet, _, err := m.opts.Client.Fleet(context.Background())
+	return fleetAnswer{fleet, err}
 }
 
 func (m *model) requestDetail(key string) tea.Cmd {
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		detail, err := m.opts.Client.Detail(ctx, key)
+		detail, err := m.opts.Client.Detail(context.Background(), key)
 		return detailAnswer{key, detail, err}
 	}
 }
@@ -98,7 +93,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 	case fleetAnswer:
 		if m.err = msg.err; msg.err == nil {
-			m.fleet, m.last = msg.fleet, msg.time
+			m.fleet, m.last = msg.fleet, time.Now()
 			m.arrange()
 		}
 		return m, tea.Tick(m.opts.Interval, func(time.Time) tea.Msg { return refresh{} })
@@ -174,8 +169,6 @@ func (m *model) edit(name, text string) {
 	case "backspace":
 		_, size := utf8.DecodeLastRuneInString(m.choice.Text)
 		m.filter(m.choice.Text[:len(m.choice.Text)-size])
-	case "ctrl+u":
-		m.filter("")
 	default:
 		m.filter(m.choice.Text + Plain(text))
 	}
@@ -200,22 +193,13 @@ func (m *model) arrange() {
 		return
 	}
 	cursor := m.cursor()
-	m.rows = m.choice.apply(m.fleet.Replicas)
-	if m.grouped() {
-		var rows []web.Replica
-		for i := range m.fleet.Pools {
-			rows = append(rows, ofPool(m.rows, m.fleet.Pools[i].PoolID)...)
-		}
-		m.rows = rows
-	}
+	m.rows = m.choice.apply(m.fleet)
 	if !m.moved {
 		m.selectRow(0)
 	} else if !slices.ContainsFunc(m.rows, func(r web.Replica) bool { return key(&r) == m.selected }) {
 		m.selectRow(cursor)
 	}
 }
-
-func (m *model) grouped() bool { return m.choice.order() == worstFirst }
 
 func (m *model) cursor() int {
 	return max(slices.IndexFunc(m.rows, func(r web.Replica) bool { return key(&r) == m.selected }), 0)

@@ -1,8 +1,9 @@
 package top
 
 import (
-	"slices"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
@@ -20,40 +21,29 @@ func Once(fleet *web.Fleet, choice Choice, width int) string {
 	for _, s := range fleet.Searches {
 		write(folded(s, width)...)
 	}
-	rows := choice.apply(fleet.Replicas)
-	if problems := problemLines((&Choice{Text: choice.Text}).apply(fleet.Replicas), width); len(problems) > 0 {
+	rows := choice.apply(fleet)
+	if problems := problemLines((&Choice{Text: choice.Text}).apply(fleet), width); len(problems) > 0 {
 		write("")
 		write(problems...)
 	}
-	if choice.order() != worstFirst {
-		l := layoutFor(width, rows, true)
+	grouped := choice.grouped()
+	l := layoutFor(width, rows, !grouped)
+	if !grouped {
 		write("", l.head(choice.Order))
-		write(l.rows(rows, true)...)
-		return b.String()
 	}
-	l := layoutFor(width, rows, false)
-	for i := range fleet.Pools {
-		if pool := ofPool(rows, fleet.Pools[i].PoolID); len(pool) > 0 {
+	for i := range rows {
+		if grouped && (i == 0 || rows[i].PoolID != rows[i-1].PoolID) {
 			write("")
-			write(folded(poolLine(&fleet.Pools[i]), width)...)
+			write(folded(poolLine(fleet.Pools, rows[i].PoolID), width)...)
 			write(l.head(""))
-			write(l.rows(pool, false)...)
 		}
+		line := l.row(&rows[i], false)
+		if width > 0 {
+			line = ansi.Truncate(line, width, "…")
+		}
+		write(line)
 	}
 	return b.String()
-}
-
-// rows returns a line for each replica, with the pool in its name if withPool.
-func (l *layout) rows(replicas []web.Replica, withPool bool) []string {
-	lines := make([]string, len(replicas))
-	for i := range replicas {
-		lines[i] = l.row(&replicas[i], withPool, false)
-	}
-	return lines
-}
-
-func ofPool(rows []web.Replica, pool string) []web.Replica {
-	return slices.DeleteFunc(slices.Clone(rows), func(r web.Replica) bool { return r.PoolID != pool })
 }
 
 // problemLines describes each replica with a problem, and where the runbook is.

@@ -74,22 +74,25 @@ type Choice struct {
 
 func (c *Choice) order() string { return cmp.Or(c.Order, worstFirst) }
 
+// grouped reports whether rows are grouped by pool.
+func (c *Choice) grouped() bool { return c.order() == worstFirst }
+
 // apply returns the chosen replicas in their order. A fleet comes the worst first, then by name.
-func (c *Choice) apply(all []web.Replica) []web.Replica {
-	var chosen []web.Replica
+func (c *Choice) apply(fleet *web.Fleet) []web.Replica {
 	word := strings.ToLower(c.Text)
-	for i := range all {
-		if r := &all[i]; contains(r, word) && (!c.Wrong || r.Severity != "ok") {
-			chosen = append(chosen, *r)
+	chosen := slices.DeleteFunc(slices.Clone(fleet.Replicas), func(r web.Replica) bool {
+		return !contains(&r, word) || c.Wrong && r.Severity == "ok"
+	})
+	compare := web.Largest(c.order())
+	switch c.order() {
+	case byName:
+		compare = func(a, b *web.Replica) int { return web.CompareNames(key(a), key(b)) }
+	case worstFirst: // In each pool, and the worst pool first.
+		compare = func(a, b *web.Replica) int {
+			return cmp.Compare(poolIndex(fleet.Pools, a.PoolID), poolIndex(fleet.Pools, b.PoolID))
 		}
 	}
-	compare := web.Largest(c.order())
-	if c.Order == byName {
-		compare = func(a, b *web.Replica) int { return web.CompareNames(key(a), key(b)) }
-	}
-	if compare != nil {
-		slices.SortStableFunc(chosen, func(a, b web.Replica) int { return compare(&a, &b) })
-	}
+	slices.SortStableFunc(chosen, func(a, b web.Replica) int { return compare(&a, &b) })
 	return chosen
 }
 
@@ -105,24 +108,27 @@ func contains(r *web.Replica, word string) bool {
 
 func key(r *web.Replica) string { return r.PoolID + "/" + r.ReplicaID }
 
+// poolIndex returns the place of a pool among those of the fleet.
+func poolIndex(pools []web.Pool, id string) int {
+	return slices.IndexFunc(pools, func(p web.Pool) bool { return p.PoolID == id })
+}
+
 // stateWidth is the width of the longest state, "canary failing".
 const stateWidth = 14
 
-// layout is the width of the name and the columns that fit next to it.
+// layout is the width of the name, with that of the pool or without, and the columns that fit next to it.
 type layout struct {
-	name    int
-	columns []column
+	name     int
+	withPool bool
+	columns  []column
 }
 
 // layoutFor drops columns until the others fit next to the longest name; width 0 is unlimited.
 func layoutFor(width int, rows []web.Replica, withPool bool) layout {
 	const minName = 12
-	l := layout{columns: columns(), name: minName}
+	l := layout{name: minName, withPool: withPool, columns: columns()}
 	for i := range rows {
 		l.name = max(l.name, ansi.StringWidth(Plain(nameOf(&rows[i], withPool))))
-		if last := &l.columns[len(l.columns)-1]; width == 0 || width >= 110 {
-			last.width = max(last.width, ansi.StringWidth(Plain(version(&rows[i]))))
-		}
 	}
 	if width == 0 {
 		return l
@@ -160,26 +166,35 @@ func (l *layout) head(order string) string {
 		if c.name == order && order != "" {
 			text += "↓"
 		}
-		cells = append(cells, Fit(text, c.width, c.right))
+		cells = append(cells, c.fit(text))
 	}
 	return strings.Join(cells, " ")
 }
 
+// fit aligns the numbers of a column; the version, which is the last, ends where the line does.
+func (c *column) fit(text string) string {
+	if !c.right {
+		return text
+	}
+	return Fit(text, c.width, true)
+}
+
 // row returns the line of a replica, its state in colour if styled.
-func (l *layout) row(r *web.Replica, withPool, styled bool) string {
+func (l *layout) row(r *web.Replica, styled bool) string {
 	state := Fit(Plain(r.Word), stateWidth, false)
 	if styled {
 		state = colored(r.Severity, state)
 	}
-	cells := []string{state, Fit(Plain(nameOf(r, withPool)), l.name, false)}
+	cells := []string{state, Fit(Plain(nameOf(r, l.withPool)), l.name, false)}
 	for _, c := range l.columns {
-		cells = append(cells, Fit(Plain(c.text(r)), c.width, c.right))
+		cells = append(cells, c.fit(Plain(c.text(r))))
 	}
 	return strings.TrimRight(strings.Join(cells, " "), " ")
 }
 
 // poolLine summarizes a pool, without sums that are unknown.
-func poolLine(p *web.Pool) string {
+func poolLine(pools []web.Pool, id string) string {
+	p := &pools[poolIndex(pools, id)]
 	texts := []string{Plain(p.PoolID) + ": " + p.Tally}
 	if text := p.TokensText(); text != web.NoValue {
 		texts = append(texts, text+" tokens/s")

@@ -46,8 +46,8 @@ func Hang(front, text string, width int) []string {
 	return lines
 }
 
-// folded breaks a text into lines of a width, between words if possible; 0 does not fold.
-// Addresses are never broken, so that they can be copied.
+// folded breaks a text into lines of a width, between words; 0 does not fold. Words are never
+// broken, so that addresses can be copied.
 func folded(text string, width int) []string {
 	text = Plain(text)
 	if width <= 0 {
@@ -64,13 +64,6 @@ func folded(text string, width int) []string {
 			line += " "
 		}
 		line += word
-		for ansi.StringWidth(line) > width && !strings.Contains(word, "://") {
-			front := ansi.Truncate(line, width, "")
-			lines = append(lines, front)
-			if line = line[len(front):]; front == "" {
-				return lines
-			}
-		}
 	}
 	return append(lines, line)
 }

@@ -103,7 +103,7 @@ func TestOncePrintsTheFleet(t *testing.T) {
 func seated(width, height int) *model {
 	m := newModel(Options{Client: &Client{URL: "http://127.0.0.1:9802"}, Interval: time.Hour})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
-	m.Update(fleetAnswer{fleet: incident(), time: time.Unix(0, 0).UTC()})
+	m.Update(fleetAnswer{fleet: incident()})
 	return m
 }
 
@@ -172,7 +172,7 @@ func TestCursorFollowsItsReplica(t *testing.T) {
 func TestUnknownValuesSortLast(t *testing.T) {
 	for _, order := range Orders()[2:] {
 		choice := Choice{Order: order}
-		rows := choice.apply(incident().Replicas)
+		rows := choice.apply(incident())
 		require.Len(t, rows, 12)
 		var column column
 		for _, c := range columns() {

@@ -3,14 +3,11 @@ package top
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
 // View returns the whole screen.
@@ -76,22 +73,21 @@ func (m *model) tableLines(available int) []string {
 	if len(m.rows) == 0 {
 		return []string{"", m.emptyText()}
 	}
-	l := layoutFor(m.width, m.rows, !m.grouped())
+	grouped := m.choice.grouped()
+	l := layoutFor(m.width, m.rows, !grouped)
 	var all []string
-	cursor, pool := 0, ""
+	cursor := 0
 	for i := range m.rows {
 		r := &m.rows[i]
-		if m.grouped() && (i == 0 || r.PoolID != pool) {
-			pool = r.PoolID
-			j := slices.IndexFunc(m.fleet.Pools, func(p web.Pool) bool { return p.PoolID == pool })
-			all = append(all, style(bold, ansi.Truncate(poolLine(&m.fleet.Pools[j]), m.width, "…")))
+		if grouped && (i == 0 || r.PoolID != m.rows[i-1].PoolID) {
+			all = append(all, style(bold, ansi.Truncate(poolLine(m.fleet.Pools, r.PoolID), m.width, "…")))
 		}
-		line := l.row(r, !m.grouped(), true)
 		if key(r) == m.selected {
 			cursor = len(all)
-			line = style(reverse, Fit(l.row(r, !m.grouped(), false), m.width, false))
+			all = append(all, style(reverse, Fit(l.row(r, false), m.width, false)))
+		} else {
+			all = append(all, l.row(r, true))
 		}
-		all = append(all, line)
 	}
 	available = max(available-1, 1)
 	m.offset = scroll(m.offset, cursor, available, len(all))
@@ -149,10 +145,8 @@ func (m *model) keysLine() string {
 	if len(active) == 0 {
 		return style(faint, "Enter open  s sort: "+m.choice.order()+"  / filter  e only problems  q quit"+m.position)
 	}
-	all := 0
 	if m.fleet != nil {
-		all = len(m.fleet.Replicas)
+		active = append(active, strconv.Itoa(len(m.rows))+" of "+strconv.Itoa(len(m.fleet.Replicas)))
 	}
-	active = append(active, strconv.Itoa(len(m.rows))+" of "+strconv.Itoa(all))
 	return style(bold, strings.Join(active, ", ")) + style(faint, "  Esc all  s sort: "+m.choice.order()+"  q quit")
 }
