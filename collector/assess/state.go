@@ -2,7 +2,6 @@ package assess
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
@@ -31,21 +30,15 @@ const (
 	Down     State = "down"
 )
 
-// States returns all states, the worst first, in a slice that must not be modified.
-func States() []State { return states() }
-
-// states lists the states of replicas with a port.
-//
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
-var states = sync.OnceValue(func() []State {
-	var all []State
+// States returns all states of replicas with a port, the worst first.
+func States() (all []State) {
 	for _, c := range consequences() {
 		if c.state != Silent {
 			all = append(all, c.state)
 		}
 	}
 	return all
-})
+}
 
 // consequence is what follows from a state, whatever its reason.
 type consequence struct {

@@ -117,10 +117,10 @@ const cacheConfigSet, cacheConfig = "vllm", "vllm:cache_config_info"
 
 // addAliases repeats series under the names of the requested vocabularies. Names on the
 // server's own page stay the server's if that is exposed.
-func (p *Plan) addAliases(opts *Options, shape *exposition.Shape) {
-	own := len(p.program.series)
+func (p *Plan) addAliases() {
+	own, opts := len(p.program.series), p.opts
 	if len(opts.Aliases) > 0 {
-		taken := opts.takenAliases(shape)
+		taken := opts.takenAliases(p.page.Shape())
 		for _, a := range Aliases() {
 			if slices.Contains(opts.Aliases, a.Set) && !taken[a.Name] {
 				p.repeat(&a, own)

@@ -40,8 +40,7 @@ const (
 	OfModel   Scope = "model"
 )
 
-// Family is an entry of the catalogue, from which HELP and the metric reference are
-// made. What follows from its rule and its name is computed.
+// Family is an entry of the catalogue, from which HELP and the metric reference are made.
 type Family struct {
 	Name  string
 	Type  model.MetricType
@@ -51,15 +50,12 @@ type Family struct {
 	Formula string
 	// Unit is the last word of the name if that is a unit.
 	Unit string
-	// Scope is what its series are about, Labels those besides the identity of the
-	// replica or pool, sorted.
+	// Scope is what its series are about, Labels those besides the identity, sorted.
 	Scope  Scope
 	Labels []string
 	// Engines lists the kinds of servers that can feed it.
-	Engines []engine.Kind
-	// Section is its part of the metric reference.
-	Section string
-	// InPromQL tells whether a query has the same values.
+	Engines  []engine.Kind
+	Section  string // Its part of the metric reference.
 	InPromQL InPromQL
 
 	rule Rule
@@ -94,28 +90,19 @@ func counted(name string, signal engine.Signal, help string, formula ...string) 
 	return family(name, Exact, copyOf(signal), help, formula...)
 }
 
-// sampled passes on a signal that the server samples.
 func sampled(name string, signal engine.Signal, help string) Family {
 	return family(name, Sampled, copyOf(signal), help)
 }
 
-// histogram passes on a histogram of the server.
 func histogram(name string, signal engine.Signal, help string, formula ...string) Family {
 	return family(name, Exact, distribution(signal), help, formula...)
 }
 
 // Catalogue returns the derived families of this package in the order of the metric
 // reference. The slice is shared and must not be modified.
-func Catalogue() []Family { return catalogue() }
-
-// catalogue is made once for all targets.
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
-var catalogue = sync.OnceValue(makeCatalogue)
-
-// makeCatalogue assembles the catalogue and computes what follows from the rules.
-func makeCatalogue() []Family {
-	var all []Family
+var Catalogue = sync.OnceValue(func() (all []Family) {
 	for _, part := range []struct {
 		section  string
 		families []Family
@@ -137,9 +124,8 @@ func makeCatalogue() []Family {
 		}
 	}
 	return all
-}
+})
 
-// replicaSection is the part of the metric reference about replicas.
 const replicaSection = "Replica"
 
 // complete adds what follows from the rule and the name.

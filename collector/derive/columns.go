@@ -7,28 +7,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// layout lists what is read from each page: the columns of the window.
-type layout struct {
-	// places holds where the columns are on a page, and keys what they are across
-	// programs. Only scaled and notZero columns differ from the numbers on the page.
-	places  []exposition.ValueIndex
-	keys    []columnKey
-	scaled  []scaledColumn
-	notZero []int32
-	// counter reports which columns only grow, countersAppear that those appear with their
-	// first event; counters holds all such series of the page then.
-	counter        []bool
-	countersAppear bool
-	counters       []columnKey
-	// samples holds those that are checked for invalid values.
-	samples []checkedSample
-	// net holds the columns that are computed from others.
-	net []*netCounter
-}
-
-func (l *layout) addColumn(place exposition.ValueIndex, key columnKey, counter bool) int {
-	l.places, l.keys, l.counter = append(l.places, place), append(l.keys, key), append(l.counter, counter)
-	return len(l.places) - 1
+func (r *program) addColumn(place exposition.ValueIndex, key columnKey, counter bool) int {
+	r.places, r.keys, r.counter = append(r.places, place), append(r.keys, key), append(r.counter, counter)
+	return len(r.places) - 1
 }
 
 // columnKey identifies a column in any program by its signal and the labels of its

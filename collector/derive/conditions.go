@@ -29,8 +29,7 @@ type Conditions struct {
 }
 
 // Stall is work in flight while nothing that it would move has moved for
-// [Options.StallAfter], or longer if requests are known to take longer. Pages that were
-// missed in between do not matter: a counter with an unchanged value did not move.
+// [Options.StallAfter], or longer if requests are known to take longer.
 type Stall struct {
 	// Duration is how long nothing has moved, InFlight the requests that gauges show.
 	Duration time.Duration
@@ -38,8 +37,7 @@ type Stall struct {
 	// Witnessed reports that requests arrived meanwhile. Without that the gauge of
 	// requests in flight is the only sign, and it may be stale.
 	Witnessed bool
-	// Answerable reports that a request sent now would be answered at once if the work
-	// did not stand still.
+	// Answerable reports that a request sent now would otherwise be answered at once.
 	Answerable bool
 }
 
@@ -57,15 +55,14 @@ type watch struct {
 
 // Conditions judges the page that was observed last.
 func (d *Deriver) Conditions() (c Conditions) {
-	c.Failing = d.failing.pages >= failingPages && d.failing.requests >= float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
+	c.Failing = d.failedPages >= failingPages && d.failedRequests >= float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
 	c.Stall, c.Queued = d.stall(), d.queued()
 	c.InFlight, c.InFlightKnown = valueOf(d.program.watch.inFlight, d.window)
 	return c
 }
 
-// watchFailures counts failures from page to page. They count on over missed pages and
-// over time without requests: only a success ends them, or a restart, whose process has
-// not failed yet.
+// watchFailures counts failures from page to page until a request succeeds or the
+// process restarts. Missed pages and times without requests do not matter.
 func (d *Deriver) watchFailures() {
 	w, by := d.window, &d.program.watch
 	failed, refused := w.newIncrease(by.failed), w.newIncrease(by.refused)
@@ -73,10 +70,10 @@ func (d *Deriver) watchFailures() {
 	succeeded := slices.ContainsFunc(by.succeeded, func(c int) bool { return w.changed[c] == w.now && w.current[c] > 0 })
 	switch {
 	case succeeded, w.restarted == w.now && w.stats.Restarts > 0:
-		d.failing = failures{}
+		d.failedPages, d.failedRequests = 0, 0
 	case failed > refused && w.exceedsAll(by.failed, by.refused):
-		d.failing.pages++
-		d.failing.requests += failed - refused
+		d.failedPages++
+		d.failedRequests += failed - refused
 	}
 }
 
@@ -148,10 +145,7 @@ func (d *Deriver) stall() (worst Stall) {
 
 func (d *Deriver) queued() bool {
 	w, by := d.window, &d.program.watch
-	waits := slices.ContainsFunc(by.waits, func(e Eval) bool {
-		v, ok := e(w)
-		return ok && v > 0
-	})
+	waits := slices.ContainsFunc(by.waits, func(e Eval) bool { return isPositive(e, w) })
 	return waits && slices.ContainsFunc(by.works, func(k work) bool {
 		last, ok := k.lastProgress(w, w.now-w.length-1)
 		return ok && w.now-last <= w.length

@@ -18,10 +18,8 @@ type Options struct {
 	StallAfter time.Duration
 	// FailingMin is how many requests must fail in a row; 0 means [DefaultFailingMin].
 	FailingMin int
-	// Engine is the kind of the server, Identity what its series carry.
-	Engine   engine.Engine
-	Identity Identity
-	// Objectives are the pool's.
+	Engine     engine.Engine
+	Identity   Identity
 	Objectives []Objective
 	// Aliases lists the vocabularies, out of [exposition.AliasSets], under whose
 	// names values are repeated. AliasesOnly hides the llm_server_* names.
@@ -43,28 +41,24 @@ type Options struct {
 // safe for concurrent use.
 type Deriver struct {
 	opts Options
-	// page and ranks are what the program was compiled for.
+	// page and ranks are what the program was compiled for, gpus the GPUs of the page.
 	page    *engine.Page
 	ranks   engine.Ranks
+	gpus    []string
 	program *program
 	window  *Window
-	// out holds the series with the target's labels, gpus the GPUs of its page.
+	// out holds the series with the target's labels.
 	out       *exposition.Computed
-	gpus      []string
 	row       []float64
 	dropped   Dropped
 	processes processTracker
-	failing   failures
+	// failedPages and failedRequests count what failed since a request succeeded.
+	failedPages    int
+	failedRequests float64
 	// works holds what was observed of each work, by its key.
 	works map[string]*workState
 	// appeared holds the counters that appeared on a page.
 	appeared map[column]struct{}
-}
-
-// failures counts what failed since a request succeeded.
-type failures struct {
-	pages    int
-	requests float64
 }
 
 // NewDeriver returns a deriver that has observed no page.
@@ -128,7 +122,7 @@ func (d *Deriver) Processes() int { return d.processes.count(d.window.now) }
 func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	old, oldGPUs, window := d.program, d.gpus, d.window
 	d.page, d.ranks, d.gpus = page, page.Ranks(), page.Shape().GPUs()
-	compile := func() *program { return newPlan(&d.opts, page, block).compile(&d.opts, page.Shape()) }
+	compile := func() *program { return newPlan(&d.opts, page, block).compile() }
 	if key, shared := d.opts.programKey(page); shared {
 		d.program = programs.Intern(key, nil, compile)
 	} else {

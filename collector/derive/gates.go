@@ -22,7 +22,7 @@ func (p *Plan) gate(id string, checks ...string) Gate {
 		if name == executorRuns {
 			gates = append(gates, p.executorGate(id))
 		} else if check, ok := p.checks[name+id]; ok {
-			gates = append(gates, func(w *Window) bool { return !wrong(check.eval, w) })
+			gates = append(gates, func(w *Window) bool { return !isPositive(check.eval, w) })
 		}
 	}
 	return every(gates...)
@@ -35,7 +35,7 @@ func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m))
 func (p *Plan) gateOf(g *group) Gate {
 	switch g.signal {
 	case engine.SpecDraft, engine.SpecAccepted:
-		if p.ranksSeen == engine.RanksUnsure || p.ranksSeen == engine.RanksApart {
+		if ranks := p.page.Ranks(); ranks == engine.RanksUnsure || ranks == engine.RanksApart {
 			// Each rank's row repeats the same, so that only the ratio is right.
 			return func(*Window) bool { return false }
 		}
@@ -70,8 +70,8 @@ func (p *Plan) executorGate(id string) Gate {
 		return nil
 	}
 	return func(w *Window) bool {
-		most, ok := valueOf(limit, w)
-		return !(ok && most <= 0) && !wrong(flapping, w) && !wrong(stale, w) && (len(heartbeats) == 0 || w.beating(heartbeats))
+		most, limited := valueOf(limit, w)
+		return !(limited && most <= 0) && !isPositive(flapping, w) && !isPositive(stale, w) && (len(heartbeats) == 0 || w.beating(heartbeats))
 	}
 }
 
@@ -95,7 +95,6 @@ func (p *Plan) tokenGate(id string) Gate {
 	}
 }
 
-// gatesOf returns a gate that is open when those of all groups are.
 func (p *Plan) gatesOf(groups []*group) Gate {
 	gates := make([]Gate, len(groups))
 	for i, g := range groups {
@@ -113,9 +112,9 @@ func every(gates ...Gate) Gate {
 	return func(w *Window) bool { return !slices.ContainsFunc(gates, func(g Gate) bool { return !g(w) }) }
 }
 
-// wrong reports whether a check, if there is one, found its anomaly.
-func wrong(check Eval, w *Window) bool {
-	v, ok := valueOf(check, w)
+// isPositive reports whether a value, if there is one, is above 0.
+func isPositive(e Eval, w *Window) bool {
+	v, ok := valueOf(e, w)
 	return ok && v > 0
 }
 

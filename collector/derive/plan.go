@@ -26,23 +26,17 @@ type Identity struct {
 
 // Plan compiles the rules for one shape of a page, and is discarded then.
 type Plan struct {
+	opts   *Options
+	page   *engine.Page
 	quirks engine.Quirks
-	// ranksSeen tells whose requests the batches of the page's ranks are.
-	ranksSeen engine.Ranks
 	// countsFailures reports that failed requests would be on the page, where models do
-	// not count their own; countedClasses holds those that the server has counters for.
+	// not count their own.
 	countsFailures bool
-	countedClasses []engine.Class
-	objectives     []Objective
-	noWindowGauges bool
-
-	identity Identity
-	sources  []source
-	gpus     []string
-	groups   map[engine.Signal][]*group
-	byID     map[signalOf][]*group
-	// loadedModels is how many models the page shows as loaded.
-	loadedModels  int
+	identity       Identity
+	sources        []source
+	groups         map[engine.Signal][]*group
+	// byID holds the groups by signal and model id.
+	byID          map[[2]string][]*group
 	columnOf      map[int]int
 	checks        map[string]anomaly
 	outcomes      map[[3]string]*outcome
@@ -50,47 +44,33 @@ type Plan struct {
 	program       *program
 }
 
-// signalOf is a signal of a model id.
-type signalOf struct {
-	signal engine.Signal
-	id     string
-}
-
 // newPlan returns a plan for a page, given its values, if there are any.
 func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 	p := &Plan{
-		quirks: opts.Engine.Quirks(page), ranksSeen: page.Ranks(), countsFailures: opts.Engine.CountsFailures(page), countedClasses: countedClasses(opts.Engine, page),
-		identity: opts.Identity, objectives: opts.Objectives, noWindowGauges: opts.NoWindowGauges, gpus: page.Shape().GPUs(),
-		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
+		opts: opts, page: page, quirks: opts.Engine.Quirks(page), countsFailures: opts.Engine.CountsFailures(page),
+		identity: opts.Identity, groups: make(map[engine.Signal][]*group), byID: make(map[[2]string][]*group),
 		columnOf: make(map[int]int), checks: make(map[string]anomaly), outcomes: make(map[[3]string]*outcome),
 		checkedPlaces: make(map[exposition.ValueIndex]bool),
 		program:       &program{gpus: page.Shape().GPUs()},
 	}
 	p.identity.Labels = opts.Identity.ruleLabels()
-	for _, name := range page.Models() {
-		if loaded, _ := page.Loaded(name); loaded {
-			p.loadedModels++
-		}
-	}
-	p.addSources(page)
+	p.addSources()
 	p.program.droppedModels = p.dropModels(opts.Budget.Models, block)
 	p.groupSources()
 	p.addChecks()
 	return p
 }
 
-// countedClasses returns the classes of requests that a kind of server counts
-// completely, with counters that may appear with their first event.
-func countedClasses(e engine.Engine, page *engine.Page) []engine.Class {
-	meanings := slices.DeleteFunc(e.Meanings(), func(m engine.Meaning) bool { return m.Inside != "" && m.Inside != page.NamedModels().Inside })
-	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
-		return !slices.ContainsFunc(meanings, func(m engine.Meaning) bool {
-			return m.Outcome != nil && m.Outcome.Again == "" && m.Outcome.Counts(class) && !m.Outcome.Misses(class)
-		})
+// counts reports whether the kind of server counts all requests of a class, with
+// counters that may appear with their first event.
+func (p *Plan) counts(class engine.Class) bool {
+	return slices.ContainsFunc(p.opts.Engine.Meanings(), func(m engine.Meaning) bool {
+		return (m.Inside == "" || m.Inside == p.page.NamedModels().Inside) &&
+			m.Outcome != nil && m.Outcome.Again == "" && m.Outcome.Counts(class) && !m.Outcome.Misses(class)
 	})
 }
 
-func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
+func (p *Plan) compile() *program {
 	catalogue := Catalogue()
 	for i := range catalogue {
 		if rule := &catalogue[i].rule; rule.compile != nil && rule.inputs.met(p.has) {
@@ -101,17 +81,17 @@ func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
 	for i := range p.sources {
 		// A counter that no rule reads yet is not new when one does.
 		if in := &p.sources[i]; p.quirks.CountersAppear && in.meaning.Counter {
-			p.program.counters = append(p.program.counters, in.key(p.gpus))
+			p.program.counters = append(p.program.counters, in.key(p.program.gpus))
 		}
 	}
-	p.addAliases(opts, shape)
+	p.addAliases()
 	p.watchConditions()
 	return p.program
 }
 
 // groupsOf returns a slice that is shared and must not be modified.
 func (p *Plan) groupsOf(signal engine.Signal, id string) []*group {
-	return p.byID[signalOf{signal, id}]
+	return p.byID[[2]string{string(signal), id}]
 }
 
 // has reports whether the page has a signal.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -112,13 +111,6 @@ func (t *processTracker) classify(s *sighting, now int64) {
 
 // match assigns a page to the process since a time whose counters are nearest.
 func (t *processTracker) match(s *sighting, since int64, block *exposition.Block, page *engine.Page) {
-	places := sync.OnceValue(func() map[uint64]exposition.ValueIndex {
-		all := make(map[uint64]exposition.ValueIndex)
-		for _, source := range page.Sources() {
-			all[source.Labels.Hash()] = source.Place
-		}
-		return all
-	})
 	for _, p := range t.processes {
 		same, named := p.id.SameAs(s.id)
 		switch {
@@ -128,7 +120,7 @@ func (t *processTracker) match(s *sighting, since int64, block *exposition.Block
 		case !same && p != t.current && p.last < since && (p.id != s.id || s.id == engine.Process{}):
 			continue // It has not answered for long, and the page does not name it.
 		}
-		c := p.marks.compare(block, page, places)
+		c := p.marks.compare(block, page)
 		fits := same || c.continues()
 		if p == t.current {
 			fits = same || !c.otherProcess() && (p.id.Started > 0 && p.id == s.id || !c.leaps())
@@ -282,12 +274,11 @@ type changes struct {
 	grown, retained float64
 }
 
-// compare returns how a page differs from the marks, given the places of its series
-// by the hash of their labels.
-func (m *marks) compare(block *exposition.Block, page *engine.Page, places func() map[uint64]exposition.ValueIndex) (c changes) {
+// compare returns how a page differs from the marks.
+func (m *marks) compare(block *exposition.Block, page *engine.Page) (c changes) {
 	here := m.places
 	if page != m.page && m.page != nil {
-		here = m.placesIn(places())
+		here = m.placesIn(page)
 	}
 	for i, before := range m.values {
 		v := math.NaN()
@@ -360,8 +351,11 @@ func (c *changes) continues() bool {
 const nowhere = exposition.ValueIndex(math.MaxUint32)
 
 // placesIn returns the places of the marks on a page of another shape.
-func (m *marks) placesIn(index map[uint64]exposition.ValueIndex) []exposition.ValueIndex {
-	var places []exposition.ValueIndex
+func (m *marks) placesIn(page *engine.Page) (places []exposition.ValueIndex) {
+	index := make(map[uint64]exposition.ValueIndex)
+	for _, source := range page.Sources() {
+		index[source.Labels.Hash()] = source.Place
+	}
 	for _, i := range markedCounters(m.page) {
 		place, ok := index[m.page.Shape().WatchedLabels(i).Hash()]
 		if !ok {

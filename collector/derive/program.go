@@ -13,7 +13,20 @@ import (
 // program computes the derived series of pages of one shape. It does not change once it
 // is compiled, and serves all targets whose pages have that shape.
 type program struct {
-	layout
+	// places holds where the columns of the window are on a page, keys what they are
+	// across programs. Only scaled and notZero columns differ from the numbers there.
+	places  []exposition.ValueIndex
+	keys    []columnKey
+	scaled  []scaledColumn
+	notZero []int32
+	// counter reports which columns only grow, countersAppear that those appear with their
+	// first event; counters holds all such series of the page then.
+	counter        []bool
+	countersAppear bool
+	counters       []columnKey
+	// samples are checked for invalid values. net holds columns computed from others.
+	samples []checkedSample
+	net     []*netCounter
 
 	// series has the labels that rules made, for a page with these GPUs.
 	series []exposition.ComputedSeries
@@ -90,7 +103,7 @@ type aliasSeries struct{ series, original int }
 func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
 	p.program.series = append(p.program.series, exposition.ComputedSeries{
 		Family: exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit},
-		Suffix: suffix, Labels: lset, Hidden: p.noWindowGauges && f.InPromQL.Query != "",
+		Suffix: suffix, Labels: lset, Hidden: p.opts.NoWindowGauges && f.InPromQL.Query != "",
 	})
 	return len(p.program.series) - 1
 }
@@ -146,5 +159,5 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 	}
 }
 
-// finite reports whether a value is neither NaN nor infinite, as sums of large ones are.
+// finite reports whether a value is neither NaN nor infinite.
 func finite(v float64) bool { return v-v == 0 }

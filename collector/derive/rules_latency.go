@@ -15,9 +15,9 @@ type histograms struct {
 	// signal is what they measure, under which a family passes them on.
 	signal engine.Signal
 	inputs inputs
-	// byModel reports that they may belong to single models.
-	byModel bool
-	groups  func(p *Plan, id string, mv modelVersion) []*group
+	// labels are model and version if they may belong to single models.
+	labels []string
+	groups func(p *Plan, id string, mv modelVersion) []*group
 }
 
 func observed(signal engine.Signal) histograms {
@@ -27,15 +27,12 @@ func observed(signal engine.Signal) histograms {
 // rule returns a rule that calls add with the histograms of each model version, and the
 // labels of what is computed from them.
 func (h histograms) rule(more inputs, add func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels)) Rule {
-	in := h.inputs.or(more)
-	one := func(p *Plan, f *Family, id string, mv modelVersion) {
+	rule := eachModelVersion(h.inputs.or(more), func(p *Plan, f *Family, id string, mv modelVersion) {
 		groups := h.groups(p, id, mv)
 		add(p, f, id, mv, groups, p.forGroups(groups, id, mv))
-	}
-	if h.byModel {
-		return eachModelVersion(in, one)
-	}
-	return eachEntry(in, func(p *Plan, f *Family, id string) { one(p, f, id, modelVersion{}) })
+	})
+	rule.labels = h.labels
+	return rule
 }
 
 // exposed returns the groups of a signal of an engine, which cover all model versions:
@@ -76,9 +73,8 @@ func wholeRequests() histograms {
 	return h
 }
 
-// orFirstResponse returns the histograms of a signal, or the first responses of models.
 func orFirstResponse(signal engine.Signal, streaming bool) histograms {
-	return histograms{signal, anyOf(signal, engine.ModelFirstResponse), true, func(p *Plan, id string, mv modelVersion) []*group {
+	return histograms{signal, anyOf(signal, engine.ModelFirstResponse), []string{"model", "version"}, func(p *Plan, id string, mv modelVersion) []*group {
 		if len(p.groupsOf(signal, id)) > 0 {
 			return p.exposed(signal, id, mv)
 		}
@@ -89,7 +85,6 @@ func orFirstResponse(signal engine.Signal, streaming bool) histograms {
 	}}
 }
 
-// passedOn passes on histograms, one for each model version.
 func passedOn(h histograms) Rule {
 	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
 		for _, g := range groups {
@@ -105,11 +100,16 @@ func (p *Plan) streams(name string) (streams, known bool) {
 	if streams, known = p.identity.Topology.Streams(name); known {
 		return streams, true
 	}
-	have := make(map[string]bool)
+	have, loaded := make(map[string]bool), 0
 	for _, g := range p.groups[engine.ModelFirstResponse] {
 		have[g.model] = true
 	}
-	return true, len(have) < p.loadedModels
+	for _, model := range p.page.Models() {
+		if on, _ := p.page.Loaded(model); on {
+			loaded++
+		}
+	}
+	return true, len(have) < loaded
 }
 
 func (p *Plan) meanOver(groups []*group) Eval { return growthRatio(p.observations(groups)) }
@@ -181,7 +181,7 @@ func tokenTimeEstimate() Rule {
 	}).because(whyModels)
 }
 
-// percentages returns the percentages of percentiles in rising order.
+// percentages returns those of percentiles, in rising order.
 func percentages() []float64 { return []float64{50, 95, 99} }
 
 // percentiles exposes percentiles of a histogram over the window, or of a summary as
@@ -234,7 +234,6 @@ func aboveBound(h histograms) Rule {
 		computes("1 - rate(bucket of the largest bound) / rate(count) of " + string(h.signal))
 }
 
-// passQuantiles passes on the quantiles of a summary.
 func (p *Plan) passQuantiles(f *Family, id string, mv modelVersion, groups []*group) {
 	for _, percentage := range percentages() {
 		for _, g := range groups {
@@ -247,8 +246,7 @@ func (p *Plan) passQuantiles(f *Family, id string, mv modelVersion, groups []*gr
 	}
 }
 
-// windowHistogram is a histogram of the observations of the window. Its growth, which has
-// no value without observations, is computed once per page.
+// windowHistogram is a histogram of the observations of the window.
 type windowHistogram struct {
 	bounds []float64
 	growth func(w *Window) ([]float64, bool)
@@ -280,9 +278,8 @@ func (p *Plan) windowHistogram(groups []*group) *windowHistogram {
 	return h
 }
 
-// quantile interpolates within the bucket of the quantile, as Prometheus'
-// histogram_quantile does. It has no value in the last bucket, for which that returns the
-// largest bound.
+// quantile interpolates within a bucket as Prometheus' histogram_quantile does, but has
+// no value in the last one.
 func (h *windowHistogram) quantile(w *Window, q float64) (float64, bool) {
 	grown, ok := h.growth(w)
 	if !ok {

@@ -56,7 +56,7 @@ func objectiveBad() Rule {
 // eachObjective returns a rule that calls add for each objective of each model version.
 func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
 	return Rule{inputs: objectiveInputs(), scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
-		for _, want := range p.objectives {
+		for _, want := range p.opts.Objectives {
 			measured, _ := p.measure(want)
 			for _, o := range measured {
 				add(p, f, o)
@@ -69,7 +69,7 @@ func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
 // out those that the page may still show.
 func (p *Plan) measurable() []target.Check {
 	var all []target.Check
-	for _, want := range p.objectives {
+	for _, want := range p.opts.Objectives {
 		measured, reason := p.measure(want)
 		if len(measured) > 0 {
 			reason = measured[0].reason

@@ -354,7 +354,7 @@ func errorRatio() Rule {
 // with their first event.
 func (p *Plan) classes(o *outcome) []engine.Class {
 	return slices.DeleteFunc(slices.Clone(classOrder), func(class engine.Class) bool {
-		zero := p.quirks.CountersAppear && o.own && slices.Contains(p.countedClasses, class)
+		zero := p.quirks.CountersAppear && o.own && p.counts(class)
 		return o.classes[class] == nil && !zero
 	})
 }

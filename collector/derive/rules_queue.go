@@ -139,7 +139,7 @@ func (p *Plan) orIdle(id string, asked Eval) Eval {
 	}
 	ended := p.groupColumns(p.groupsOf(engine.RequestsFinished, id))
 	batch := p.total(engine.RequestsRunning, id)
-	if p.ranksSeen == engine.RanksUnseen {
+	if p.page.Ranks() == engine.RanksUnseen {
 		batch = nil
 	}
 	return func(w *Window) (float64, bool) {

@@ -53,8 +53,8 @@ func (s *source) key(gpus []string) columnKey {
 
 // addSources adds the sources of a page, without models that are not loaded, except
 // their failures, and without the executor of a draft model.
-func (p *Plan) addSources(page *engine.Page) {
-	for _, s := range page.Sources() {
+func (p *Plan) addSources() {
+	for _, s := range p.page.Sources() {
 		meaning := s.Meaning
 		if s.Unloaded {
 			if meaning.Signal != engine.ModelFailed {
@@ -115,7 +115,8 @@ func (p *Plan) groupSources() {
 	for signal, groups := range p.groups {
 		slices.SortFunc(groups, func(a, b *group) int { return labels.Compare(a.labels, b.labels) })
 		for _, g := range groups {
-			p.byID[signalOf{signal, g.id}] = append(p.byID[signalOf{signal, g.id}], g)
+			key := [2]string{string(signal), g.id}
+			p.byID[key] = append(p.byID[key], g)
 			for _, points := range [][]point{g.buckets, g.quantiles} {
 				slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.bound, b.bound) })
 			}
@@ -197,8 +198,8 @@ func (p *Plan) column(i int) int {
 	if c, ok := p.columnOf[i]; ok {
 		return c
 	}
-	in, out := &p.sources[i], &p.program.layout
-	c := out.addColumn(in.Place, in.key(p.gpus), in.meaning.Counter)
+	in, out := &p.sources[i], p.program
+	c := out.addColumn(in.Place, in.key(out.gpus), in.meaning.Counter)
 	p.columnOf[i] = c
 	switch shift := in.meaning.Shift; {
 	case in.meaning.NotZero:

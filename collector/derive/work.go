@@ -247,16 +247,15 @@ func (p *Plan) tokenWorks(id string) []work {
 // largestOf returns the largest value of columns of groups. Among processes the newest
 // counts, as in the exposed gauge: the others may have ended.
 func largestOf(groups []*group, columns func(g *group) []int) Eval {
-	var single []int
 	var all []Eval
 	for _, g := range groups {
 		if g.meaning.Combine == engine.Newest {
 			all = append(all, newest(columns(g)))
 		} else {
-			single = append(single, columns(g)...)
+			all = append(all, largest(columns(g)))
 		}
 	}
-	return maximum(append(all, largest(single)))
+	return maximum(all)
 }
 
 // requestWorks returns the work of an engine that shows something only when a request
