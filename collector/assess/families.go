@@ -37,8 +37,7 @@ type family struct {
 	series func(f *Findings, add adder)
 }
 
-// adder adds a series with further labels, given as names and values; empty values are
-// no labels.
+// adder adds a series with further labels, as names and values; empty ones are none.
 type adder func(v float64, pairs ...string)
 
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
@@ -95,8 +94,7 @@ func checksOf(name string) func(*Findings, adder) {
 	}
 }
 
-// modelsReady returns the series of model_ready. A version that the index lists twice has
-// the state of its first row, as in describe.
+// modelsReady adds model_ready. The first row of a version counts.
 func (f *Findings) modelsReady(add adder) {
 	seen := make(map[[2]string]bool)
 	for _, m := range f.Health.Models[:min(len(f.Health.Models), maxModels)] {

@@ -10,8 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// Basis is what the checks of a replica rest on; equal bases give equal checks. Nothing
-// that it points to changes.
+// Basis is what the checks of a replica rest on. Nothing that it points to changes.
 type Basis struct {
 	// Engine is the kind of server, Topology holds the models under their public ids.
 	Engine   engine.Engine
@@ -69,8 +68,7 @@ func (f *Findings) List(name string) []target.Check {
 	return target.FindChecks(f.Checks, name)
 }
 
-// Unobservable explains why failing requests to the replica would go unnoticed; empty if
-// the page shows them or a canary asks.
+// Unobservable explains why failing requests would go unnoticed; empty if they would not.
 func (f *Findings) Unobservable() string {
 	if f == nil || f.Canary {
 		return ""
@@ -148,8 +146,7 @@ func unanswered(f *Findings) []target.Check {
 	return all
 }
 
-// Expectations is what the operator expects of every replica of a pool; empty fields
-// are not checked.
+// Expectations is what the operator expects of every replica of a pool.
 type Expectations struct {
 	EngineVersion string
 	TRTLLMVersion string
@@ -192,8 +189,7 @@ func expected(f *Findings) []target.Check {
 	return all
 }
 
-// Unmet returns a clause that names the expectations which the replica does not meet, or
-// an empty string.
+// Unmet returns a clause that names the expectations which are not met, or nothing.
 func (f *Findings) Unmet() string {
 	names := target.FailedNames(f.List(Expected))
 	if len(names) == 0 {

@@ -21,12 +21,10 @@ type Labels struct {
 	ModelIDs map[string][]string
 }
 
-// LabelTier tells, on our series about a replica, whether it is the frontend or a
-// worker of a pool with a router; others lack it.
+// LabelTier tells whether a replica is the frontend or a worker of a pool with a router.
 const LabelTier = "tier"
 
-// Identity is who a replica is, as far as is known. It is immutable except for Page and
-// Facts.
+// Identity is who a replica is. It is immutable except for Page and Facts.
 type Identity struct {
 	Kind engine.Kind
 	// Identity is what our series about the replica carry.

@@ -21,7 +21,7 @@ import (
 var Metadata = sync.OnceValue(func() map[string]*exposition.Family {
 	all := make(map[string]*exposition.Family)
 	for _, f := range Catalogue() {
-		all[f.Name] = &exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}
+		all[f.Name] = &f.Family
 	}
 	return all
 })

@@ -50,8 +50,7 @@ type consequence struct {
 	rests bool
 }
 
-// consequences lists the consequences of every state: what certainly serves nothing
-// comes first.
+// consequences lists the consequences of every state, the worst first.
 func consequences() []consequence {
 	return []consequence{
 		{Down, Broken, "LLMReplicaDown", true},
@@ -188,14 +187,12 @@ func (e *Evidence) state() (State, string) {
 	return Ready, "the page answers; all that is known of its API: " + api.Detail
 }
 
-// stalled reports whether two signs show that work stands still: gauges of what is in
-// flight, and requests that arrive and get no answer.
+// stalled reports whether both gauges and unanswered requests show that work stands still.
 func (e *Evidence) stalled() bool {
 	return e.Stall.Witnessed || e.Stall.Duration > 0 && e.Stall.Answerable && e.Unanswered
 }
 
-// suspected describes what speaks against a replica by one sign, which a healthy server
-// may give too; empty for nothing.
+// suspected describes a single sign against a replica, which a healthy server may give too.
 func (e *Evidence) suspected() string {
 	if e.Stall.Duration == 0 || e.stalled() {
 		return ""

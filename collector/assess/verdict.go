@@ -11,8 +11,7 @@ import (
 // Severity is how much a verdict matters.
 type Severity string
 
-// The severities of verdicts: nothing is wrong, somebody should have a look, and the
-// replica does not serve.
+// The severities of verdicts. A broken replica does not serve.
 const (
 	OK     Severity = "ok"
 	Look   Severity = "look"
@@ -27,8 +26,7 @@ type Verdict struct {
 	Severity Severity
 	// Suspected reports that one sign speaks against the replica.
 	Suspected bool
-	// Unread reports that its page cannot be read, which does not mean that its
-	// requests fail.
+	// Unread reports that its page cannot be read; its requests may succeed.
 	Unread bool
 	// Runbook is the entry of the runbook; empty if nothing is wrong.
 	Runbook string
@@ -86,8 +84,7 @@ func (e *Evidence) canary() remark {
 	return remark{e.Canary, Broken, canaryRunbook}
 }
 
-// Announce logs one line for all that changed about a replica from one status to the
-// next, if anything did, given the address of its page and the kind of its server.
+// Announce logs one line for what changed about a replica, if anything did.
 func Announce(log *slog.Logger, before, now *target.Status, page string, kind engine.Kind) {
 	up := now.Health == target.HealthUp
 	switch {

@@ -14,8 +14,7 @@ import (
 
 // Alias is a name of one of our families in another vocabulary.
 type Alias struct {
-	// Set is the vocabulary, one of [exposition.AliasSets], Name the family's name in
-	// it.
+	// Set is one of [exposition.AliasSets], Name the family's name in that vocabulary.
 	Set, Name string
 	// From is our family of the same values and type.
 	From string
@@ -79,8 +78,7 @@ func Aliases() []Alias {
 			{"request_queue_time_seconds", "request_queue_seconds"},
 			{"request_success_total", "requests_finished_total"},
 		}),
-		// The server metrics of OpenTelemetry's semantic conventions for generative AI, as
-		// its Prometheus exporter writes them.
+		// OpenTelemetry's semantic conventions for generative AI, as its exporter writes them.
 		aliases("otel", "gen_ai_server_", [][4]string{
 			{"request_duration_seconds", "request_duration_seconds"},
 			{"time_to_first_token_seconds", "time_to_first_token_seconds"},
@@ -97,8 +95,7 @@ func AliasModelLabel(set string) string {
 	return "model_name"
 }
 
-// aliases returns the aliases of a set, given its prefix, and their names and ours with
-// the label and value that select series.
+// aliases returns the aliases of a set, whose rows are their names, ours, label and value.
 func aliases(set, prefix string, rows [][4]string) []Alias {
 	renamed := map[string][][2]string{
 		"requests_finished_total": {{"finish_reason", "finished_reason"}},
@@ -131,9 +128,7 @@ func (p *Plan) addAliases() {
 		}
 	}
 	if opts.AliasesOnly {
-		for n := range own {
-			p.program.hidden = append(p.program.hidden, n)
-		}
+		p.program.hidden = own
 	}
 }
 
@@ -162,8 +157,7 @@ func (p *Plan) repeat(a *Alias, own int) {
 	}
 }
 
-// CacheConfig returns the name of the alias whose labels are numbers of ours, and their
-// families by label.
+// CacheConfig returns the name of the alias of the cache, and our families by its labels.
 func CacheConfig() (name string, from map[string]string) {
 	return cacheConfig, map[string]string{"block_size": Prefix + "kv_cache_block_tokens", "num_gpu_blocks": Prefix + "kv_cache_blocks_limit"}
 }
@@ -188,8 +182,9 @@ func (p *Plan) addCacheConfig(sizes map[string]cacheSize) {
 		p.program.caches = append(p.program.caches, cache)
 		if size, ok := sizes[id]; ok {
 			lset := p.forModel(id, AliasModelLabel(cacheConfigSet), id, "block_size", size.tokens, "num_gpu_blocks", size.blocks)
-			family := Family{Name: cacheConfig, Help: "1 with the size of the KV cache: llm_server_kv_cache_block_tokens and llm_server_kv_cache_blocks_limit as labels.", Type: model.MetricTypeGauge}
-			p.emit(&family, lset, p.executorGate(id), constant(1))
+			help := "1 with the size of the KV cache: llm_server_kv_cache_block_tokens and llm_server_kv_cache_blocks_limit as labels."
+			family := exposition.Family{Name: cacheConfig, Help: help, Type: model.MetricTypeGauge}
+			p.emit(&Family{Family: family}, lset, p.executorGate(id), constant(1))
 		}
 	}
 }

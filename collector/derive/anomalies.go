@@ -54,7 +54,7 @@ const unloadedFailures engine.Signal = "unloaded_failures"
 // addChecks adds the checks that the page allows.
 func (p *Plan) addChecks() {
 	for _, g := range p.groups[engine.ModelRequestSeconds] {
-		p.addCheck(checkDurations, g.model, withLabel(p.forModel(g.id), "model", g.model), p.impossible(g))
+		p.addCheck(checkDurations, g.model, withLabels(p.forModel(g.id), "model", g.model), p.impossible(g))
 	}
 	for _, c := range checks() {
 		for _, id := range p.ids(c.inputs) {
@@ -65,7 +65,7 @@ func (p *Plan) addChecks() {
 
 func (p *Plan) addCheck(name, id string, lset labels.Labels, eval Eval) {
 	if eval != nil {
-		p.checks[name+id] = anomaly{withLabel(lset, "check", name), oncePerPage(p, eval)}
+		p.checks[name+id] = anomaly{withLabels(lset, "check", name), oncePerPage(p, eval)}
 	}
 }
 
@@ -104,8 +104,7 @@ func (p *Plan) frozen(id string) Eval {
 	}
 }
 
-// zero detects an executor whose rows stay 0 while requests end, as with
-// iter_stats_max_iterations=0.
+// zero detects rows that stay 0 while requests end, as with iter_stats_max_iterations=0.
 func (p *Plan) zero(id string) Eval {
 	limit, iterations := p.total(engine.RequestsLimit, id), p.total(engine.EngineIterations, id)
 	ended := p.groupColumns(p.entryGroups(engine.ModelSuccess, id))

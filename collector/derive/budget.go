@@ -18,8 +18,7 @@ type Budget struct {
 	Models int
 }
 
-// Dropped counts the models that exceed a budget, and the series that do among those
-// of other models.
+// Dropped counts models that exceed a budget, and series of other models that do.
 type Dropped struct{ Models, Series int }
 
 // Dropped returns what the budget dropped from the last page.
@@ -42,8 +41,7 @@ func byPriority(ids map[string]priority) []string {
 }
 
 // dropModels drops the sources of models that exceed the limit and returns how many
-// models those are, given the values of the page, if there are any. Sources without a
-// model stay.
+// models those are. The block may be nil.
 func (p *Plan) dropModels(limit int, block *exposition.Block) int {
 	if limit == 0 {
 		return 0

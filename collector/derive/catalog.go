@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 //go:generate go run ../../tools/metricsdoc ../../docs/metrics.md ../../docs/servers.md
@@ -31,8 +32,7 @@ const (
 // Scope is what the series of a family are about.
 type Scope string
 
-// The scopes. Families of an entry model have label model_id, those of single models
-// have model as well.
+// The scopes. OfEntry has label model_id, OfModel has label model as well.
 const (
 	OfReplica Scope = "replica"
 	OfPool    Scope = "pool"
@@ -42,14 +42,12 @@ const (
 
 // Family is an entry of the catalogue, from which HELP and the metric reference are made.
 type Family struct {
-	Name  string
-	Type  model.MetricType
+	// Family has name, type and help; the unit is the last word of the name if it is one.
+	exposition.Family
+
 	Grade Grade
-	Help  string
 	// Formula is how the value is computed, in the names of the servers.
 	Formula string
-	// Unit is the last word of the name if that is a unit.
-	Unit string
 	// Scope is what its series are about, Labels those besides the identity, sorted.
 	Scope  Scope
 	Labels []string
@@ -65,7 +63,7 @@ type Family struct {
 // _total for a counter. Without a formula it is the rule's, or the server's value is
 // passed on.
 func family(name string, grade Grade, rule Rule, help string, formula ...string) Family {
-	f := Family{Name: name, Type: model.MetricTypeGauge, Grade: grade, rule: rule, Help: help}
+	f := Family{Family: exposition.Family{Name: name, Type: model.MetricTypeGauge, Help: help}, Grade: grade, rule: rule}
 	switch {
 	case rule.typ != "":
 		f.Type = rule.typ

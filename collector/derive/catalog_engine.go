@@ -64,9 +64,9 @@ func cacheFamilies() []Family {
 		counted("kv_cache_blocks_reused_total", engine.KVBlocksReused, "Blocks that were found in the KV cache instead of being computed (source kv_cache_block_type=reused, a counter although the server types it gauge; kv_cache_reused_blocks_total). For Triton only with the C++ backend.", "reused blocks since the engine started"),
 		counted("kv_cache_blocks_missed_total", engine.KVBlocksMissed, "Blocks looked up in the KV cache and not found (source kv_cache_missed_blocks_total)."),
 		family("kv_cache_reuse_ratio", Exact, share(engine.KVBlocksReused, engine.KVBlocksReused, engine.KVBlocksMissed).
-			queried(rateQuery(engine.KVBlocksReused)+" / ("+rateQuery(engine.KVBlocksReused)+" + "+rateQuery(engine.KVBlocksMissed)+")"),
-			"Share of the block lookups over the window that found the block in the KV cache, 0 to 1.",
-			"rate(reused) / (rate(reused) + rate(missed))"),
+			queried(rateQuery(engine.KVBlocksReused)+" / ("+rateQuery(engine.KVBlocksReused)+" + "+rateQuery(engine.KVBlocksMissed)+")",
+				"rate(reused) / (rate(reused) + rate(missed))"),
+			"Share of the block lookups over the window that found the block in the KV cache, 0 to 1."),
 		family("kv_cache_reuse_ratio_estimate", Rough, reuseEstimate(),
 			"Share of the prompt tokens of the window that were found in the KV cache, 0 to 1, estimated: blocks count when a request begins and tokens when it ends.",
 			"min(1, rate(reused) * tokens per block / rate(prompt_tokens_total))"),

@@ -35,8 +35,7 @@ func modelFamilies() []Family {
 	}
 }
 
-// modelLatencyFamilies returns Triton's histograms and summaries, which the server
-// hides by default.
+// modelLatencyFamilies returns Triton's histograms and summaries.
 func modelLatencyFamilies() []Family {
 	one := func(name string, of engine.Signal, what, source string) Family {
 		return family(name, Sampled, distribution(of).typed(model.MetricTypeSummary),

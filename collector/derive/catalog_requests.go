@@ -99,8 +99,6 @@ func objectiveFamilies() []Family {
 }
 
 // versionFamilies returns comparisons of versions of one model that serve side by side.
-// Requests, failures and times of each version are in the families of requests and
-// latency.
 func versionFamilies() []Family {
 	const compared = " Label version less label than, which is the version before it; 95 % confidence. Both above 0: version is worse; both below 0: better; else the window does not tell."
 	tokens := func(name string, of engine.Signal, what, source string) Family {

@@ -13,8 +13,7 @@ func (r *program) addColumn(place exposition.ValueIndex, key columnKey, counter 
 }
 
 // columnKey identifies a column in any program by its signal and the labels of its
-// series. The GPU is a number that counts the target's GPUs from 1, or 0 for none, so
-// that replicas of one kind have equal keys.
+// series. GPUs are numbered from 1, so that replicas of one kind have equal keys.
 type columnKey struct {
 	series unique.Handle[string]
 	gpu    uint8
@@ -40,8 +39,8 @@ type scaledColumn struct {
 	divisor float64
 }
 
-// checkedSample is a sample that is checked for invalid values: counters may not be
-// negative, and only quantiles may be NaN.
+// checkedSample is a sample whose invalid values are counted: NaN, except in quantiles,
+// and negative counters.
 type checkedSample struct {
 	place             exposition.ValueIndex
 	quantile, counter bool
@@ -58,8 +57,7 @@ func (p *Plan) checkSample(in *source) {
 	})
 }
 
-// readRow reads the columns, with NaN for values that are absent or not finite, and
-// counts invalid ones.
+// readRow reads the columns, with NaN for invalid values, which it counts.
 func (r *program) readRow(page *exposition.Block, row []float64, stats *Stats) {
 	page.Numbers(r.places, row)
 	if !page.NonNegative() {

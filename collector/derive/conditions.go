@@ -34,8 +34,7 @@ type Stall struct {
 	// Duration is how long nothing has moved, InFlight the requests that gauges show.
 	Duration time.Duration
 	InFlight float64
-	// Witnessed reports that requests arrived meanwhile. Without that the gauge of
-	// requests in flight is the only sign, and it may be stale.
+	// Witnessed reports that requests arrived meanwhile; else the gauge may be stale.
 	Witnessed bool
 	// Answerable reports that a request sent now would otherwise be answered at once.
 	Answerable bool
@@ -152,8 +151,7 @@ func (d *Deriver) queued() bool {
 	})
 }
 
-// NoteAnswer notes that a request which was sent while work stood still was answered:
-// the requests that the gauges show are not in flight.
+// NoteAnswer notes that a request was answered, so that those of the gauges are stale.
 func (d *Deriver) NoteAnswer() {
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]

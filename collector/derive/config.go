@@ -95,8 +95,7 @@ func (c *SLO) Objectives() []Objective {
 	return all
 }
 
-// Validate returns everything that is wrong with the objectives; each error names its
-// key.
+// Validate returns all that is wrong with the objectives, with their keys.
 func (c *SLO) Validate() error {
 	var errs []error
 	for _, o := range c.Objectives() {

@@ -37,8 +37,7 @@ type Options struct {
 	Budget Budget
 }
 
-// Deriver computes the derived series of one target, page after page. It is not
-// safe for concurrent use.
+// Deriver computes the derived series of one target. It is not safe for concurrent use.
 type Deriver struct {
 	opts Options
 	// page and ranks are what the program was compiled for, gpus the GPUs of the page.
@@ -83,9 +82,8 @@ func (d *Deriver) Stats() Stats { return *d.opts.Stats }
 // slice is shared and must not be modified.
 func (d *Deriver) Objectives() []target.Check { return d.program.objectives }
 
-// Observe adds the values of one page to the window. The time of the scrape is
-// relative to any fixed moment of the monotonic clock; page is what package engine
-// read from pages of the block's shape.
+// Observe adds the values of one page to the window. The time is relative to any fixed
+// moment; page is what package engine read from pages of the block's shape.
 func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engine.Page) {
 	if page != d.page || page.Ranks() != d.ranks {
 		d.compile(page, block)
@@ -108,8 +106,7 @@ func (d *Deriver) Render(block *exposition.Block) *exposition.Block {
 	return out
 }
 
-// Restarted reports whether a page that has not been observed yet is the first one
-// of a process that started since the last page.
+// Restarted reports whether a page is the first one of a process that restarted.
 func (d *Deriver) Restarted(now time.Duration, block *exposition.Block, page *engine.Page) bool {
 	return d.processes.identify(int64(now), block, page).transition == restarts
 }
@@ -117,8 +114,7 @@ func (d *Deriver) Restarted(now time.Duration, block *exposition.Block, page *en
 // Processes returns how many processes answer in turn, or 0 if only one is known to.
 func (d *Deriver) Processes() int { return d.processes.count(d.window.now) }
 
-// compile switches to the program for pages of another shape, which targets with an
-// equal shape share. Columns that the previous program had as well keep their values.
+// compile switches to the program for pages of another shape and keeps known columns.
 func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	old, oldGPUs, window := d.program, d.gpus, d.window
 	d.page, d.ranks, d.gpus = page, page.Ranks(), page.Shape().GPUs()
@@ -146,8 +142,7 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 // maxAppeared limits the counters whose appearance is remembered.
 const maxAppeared = 4096
 
-// newCounters returns the columns of counters that no page had before, of servers that
-// expose a counter only after its first event.
+// newCounters returns the columns of counters that appeared with their first event.
 func (d *Deriver) newCounters() []int {
 	var columns []int
 	for i, key := range d.program.keys {

@@ -102,8 +102,7 @@ func growthRatio(dividend, divisor []int) Eval {
 	}
 }
 
-// add adds values, all of which must be present. Nil ones do not count, and it is nil
-// if all are.
+// add adds values, all of which must be present. It skips nil ones.
 func add(evals ...Eval) Eval {
 	evals = slices.DeleteFunc(evals, func(e Eval) bool { return e == nil })
 	switch len(evals) {
@@ -185,8 +184,7 @@ type result[T any] struct {
 	ok    bool
 }
 
-// oncePerPage caches what several rules need, in each window: the rules of one program
-// serve the windows of many targets.
+// oncePerPage caches what several rules need in the window of each target.
 func oncePerPage[T any](p *Plan, compute func(*Window) (T, bool)) func(*Window) (T, bool) {
 	number := p.program.results
 	p.program.results++

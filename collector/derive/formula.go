@@ -160,8 +160,7 @@ func requestsLimit() term {
 	return orElse(total(engine.RequestsLimit), combineTerms(total(engine.WorkerRequestsLimit), workers(), product))
 }
 
-// workers returns how many workers a router knows the load of, or how many ranks with
-// requests of their own an engine has.
+// workers returns how many workers a router knows, or how many ranks an engine has.
 func workers() term {
 	return term{anyOf(engine.WorkerKVBlocksUsed, engine.EngineRanks), func(p *Plan, id string) Eval {
 		n := 0

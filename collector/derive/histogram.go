@@ -19,7 +19,7 @@ func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 		return
 	}
 	for _, q := range g.quantiles {
-		p.pass(f, "", withLabel(lset, "quantile", q.text), g, q.members, g.meaning.Shift)
+		p.pass(f, "", withLabels(lset, "quantile", q.text), g, q.members, g.meaning.Shift)
 	}
 	p.pass(f, "_sum", lset, g, g.sum, g.meaning.Shift)
 	p.pass(f, "_count", lset, g, g.count, 0)
@@ -41,7 +41,7 @@ func (p *Plan) histogram(f *Family, g *group, lset labels.Labels) {
 		h.parts = append(h.parts, places)
 	}
 	for _, b := range g.buckets {
-		add("_bucket", withLabel(lset, "le", b.text), b.members)
+		add("_bucket", withLabels(lset, "le", b.text), b.members)
 	}
 	add("_sum", lset, g.sum)
 	add("_count", lset, g.count)
@@ -54,8 +54,7 @@ func (g *group) complete() bool {
 	return n > 0 && math.IsInf(g.buckets[n-1].bound, 1)
 }
 
-// copiedHistogram copies the series of one histogram, all of them or none. They begin
-// with the first bucket and end with sum and count.
+// copiedHistogram copies all series of a histogram or none. Sum and count are the last.
 type copiedHistogram struct {
 	first, shift int
 	gate         Gate
@@ -75,8 +74,7 @@ func (h *copiedHistogram) number(page *exposition.Block, part int) (sum float64)
 	return sum
 }
 
-// valid reports whether all numbers on a page are finite and the buckets cumulative up
-// to the count.
+// valid reports whether all numbers are finite and the buckets cumulative up to the count.
 func (h *copiedHistogram) valid(page *exposition.Block) bool {
 	before, sum := 0.0, len(h.parts)-2
 	for i := range h.parts {

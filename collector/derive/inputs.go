@@ -8,8 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// inputs lists sets of signals, each of which is enough for a formula to have a value.
-// Without any set, every server is enough.
+// inputs lists sets of signals, each of which is enough for a value; none needs no signal.
 type inputs [][]engine.Signal
 
 // allOf returns inputs that need all signals.

@@ -119,8 +119,7 @@ func (p *Plan) sameModel(signal engine.Signal, as *group) []*group {
 	return filter(p.groupsOf(signal, as.id), func(g *group) bool { return g.model == as.model && g.version == as.version })
 }
 
-// entryGroups returns the groups of a signal of models that clients call: each part of
-// an ensemble counts its requests again.
+// entryGroups returns the groups of models that clients call, whose parts count again.
 func (p *Plan) entryGroups(signal engine.Signal, id string) []*group {
 	return filter(p.groupsOf(signal, id), func(g *group) bool { return g.role.Front() })
 }
@@ -131,22 +130,15 @@ func filter(groups []*group, keep func(*group) bool) []*group {
 
 // forModel returns the identity labels with a model id and further pairs.
 func (p *Plan) forModel(id string, pairs ...string) labels.Labels {
-	b := labels.NewBuilder(p.identity.Labels)
-	b.Set("model_id", id)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		b.Set(pairs[i], pairs[i+1])
-	}
-	return b.Labels()
+	return withLabels(p.identity.Labels, append(slices.Clone(pairs), "model_id", id)...)
 }
 
-// handsOver reports whether a model's requests count as done when they are handed over,
-// long before the last token.
+// handsOver reports whether requests count as done when they are handed over.
 func (p *Plan) handsOver(model string) bool {
 	return p.identity.Topology.HandsOver(model) == engine.TrustYes
 }
 
-// trusted reports whether what the server counts for a model is known to be about whole
-// requests.
+// trusted reports whether counts of a model are known to be about whole requests.
 func (p *Plan) trusted(model string) bool {
 	return p.identity.Topology.HandsOver(model) == engine.TrustNo
 }

@@ -132,8 +132,8 @@ func (t *processTracker) match(s *sighting, since int64, block *exposition.Block
 	}
 }
 
-// startDiffers reports whether the start time on a page differs a little from the one
-// before: the clock is being set, or the workers of a server started together.
+// startDiffers reports whether the start time differs from that of the page before: the
+// clock is being set, or the workers of a server started together.
 func (t *processTracker) startDiffers(id engine.Process) bool {
 	return t.current.id.Started > 0 && t.current.id.Started != id.Started
 }
@@ -197,8 +197,7 @@ func (t *processTracker) record(now int64, s *sighting, block *exposition.Block,
 	p.pages++
 }
 
-// prune drops the counters of processes that have not answered since a time, and the
-// oldest process if there are too many.
+// prune drops what has not answered since a time, and the oldest process of too many.
 func (t *processTracker) prune(since int64) {
 	t.processes = slices.DeleteFunc(t.processes, func(p *process) bool {
 		if p != t.current && p.last < since {

@@ -10,8 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// program computes the derived series of pages of one shape. It does not change once it
-// is compiled, and serves all targets whose pages have that shape.
+// program computes the derived series of all pages of one shape. It does not change.
 type program struct {
 	// places holds where the columns of the window are on a page, keys what they are
 	// across programs. Only scaled and notZero columns differ from the numbers there.
@@ -36,15 +35,14 @@ type program struct {
 	histograms []copiedHistogram
 	evals      []computedSeries
 	repeats    []aliasSeries
-	// hidden holds the series that are computed only for their aliases.
-	hidden []int
+	// hidden is how many series, the first ones, are computed only for their aliases.
+	hidden int
 	watch  watch
 	// caches holds the KV caches whose sizes are in labels.
 	caches []sizedCache
 	// objectives reports which objectives of the pool pages of the shape measure.
 	objectives []target.Check
-	// broken counts incomplete histograms, droppedModels the models that exceed the
-	// budget.
+	// broken counts incomplete histograms, droppedModels models that exceed the budget.
 	broken        uint64
 	droppedModels int
 	// results counts the values that it computes once per page, see [oncePerPage].
@@ -54,7 +52,7 @@ type program struct {
 // seriesOf returns the series of the program with the labels and GPUs of a target.
 func (r *program) seriesOf(id *Identity, gpus []string) []exposition.ComputedSeries {
 	all := slices.Clone(r.series)
-	others := id.otherLabels()
+	others := id.Labels.MatchLabels(false, ruleLabelNames()...)
 	b := labels.NewBuilder(others)
 	for i := range all {
 		b.Reset(others)
@@ -102,8 +100,7 @@ type aliasSeries struct{ series, original int }
 
 func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
 	p.program.series = append(p.program.series, exposition.ComputedSeries{
-		Family: exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit},
-		Suffix: suffix, Labels: lset, Hidden: p.opts.NoWindowGauges && f.InPromQL.Query != "",
+		Family: f.Family, Suffix: suffix, Labels: lset, Hidden: p.opts.NoWindowGauges && f.InPromQL.Query != "",
 	})
 	return len(p.program.series) - 1
 }
@@ -115,8 +112,7 @@ func (p *Plan) emit(f *Family, lset labels.Labels, gate Gate, eval Eval) {
 	}
 }
 
-// pass adds a series for members of a group: the text of a single source, else what
-// they combine to.
+// pass adds the text of a single source, or what several combine to.
 func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, g *group, members []int, shift int) {
 	n, gate := p.series(f, suffix, lset), p.gateOf(g)
 	if len(members) > 1 {
@@ -154,7 +150,7 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 	for _, a := range r.repeats {
 		out.Repeat(a.series, a.original)
 	}
-	for _, n := range r.hidden {
+	for n := range r.hidden {
 		out.Unset(n)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
@@ -13,8 +12,7 @@ import (
 type Rule struct {
 	// inputs lists the signals that it reads, and thereby the servers that can feed it.
 	inputs inputs
-	// scope and labels describe the series that the formula itself makes; like is a
-	// signal whose scope and labels they have as well.
+	// scope and labels are those of its series, together with those of a signal, like.
 	scope  Scope
 	labels []string
 	like   engine.Signal
@@ -24,8 +22,7 @@ type Rule struct {
 	formula string
 	// typ is the type of the family if its name does not tell.
 	typ model.MetricType
-	// compile adds a series for every value that a page of a new shape can have. It is
-	// nil for families that the collector knows from more than the page.
+	// compile adds the series for a shape of pages; nil if they need more than the page.
 	compile func(p *Plan, f *Family)
 }
 
@@ -34,18 +31,13 @@ func (r Rule) by(names ...string) Rule {
 	return r
 }
 
-func (r Rule) queried(query string) Rule {
-	r.query, r.why = query, ""
+func (r Rule) queried(query, formula string) Rule {
+	r.query, r.why, r.formula = query, "", formula
 	return r
 }
 
 func (r Rule) because(why string) Rule {
 	r.query, r.why = "", why
-	return r
-}
-
-func (r Rule) computes(formula string) Rule {
-	r.formula = formula
 	return r
 }
 
@@ -71,8 +63,7 @@ func (r Rule) scopeAndLabels() (Scope, []string) {
 	return scope, slices.Compact(names)
 }
 
-// beyondPage returns the rule of a family that the collector knows from more than the
-// page, for servers whose API answers what it needs.
+// beyondPage returns a rule for what servers' APIs answer, or the collector knows.
 func beyondPage(scope Scope, answers inputs, names ...string) Rule {
 	return Rule{inputs: answers, scope: scope, labels: names, why: whyBeyond}
 }
@@ -155,12 +146,11 @@ func perEntry(t term, checks ...string) Rule {
 }
 
 func rateOf(signal engine.Signal) Rule {
-	return perEntry(rate(signal)).queried(rateQuery(signal)).computes("rate(" + string(signal) + ")")
+	return perEntry(rate(signal)).queried(rateQuery(signal), "rate("+string(signal)+")")
 }
 
-// share divides the growth of a counter by that of others together. It is at most 1:
-// servers may count a part before the whole, as vLLM does tokens that it finds in its
-// cache.
+// share divides the growth of a counter by that of others. It is at most 1: vLLM counts
+// tokens that it finds in its cache before all tokens.
 func share(part engine.Signal, whole ...engine.Signal) Rule {
 	return perEntry(term{allOf(part).and(allOf(whole...)), func(p *Plan, id string) Eval {
 		var all []*group
@@ -168,22 +158,19 @@ func share(part engine.Signal, whole ...engine.Signal) Rule {
 			all = append(all, p.groupsOf(s, id)...)
 		}
 		return transform(growthRatio(p.groupColumns(p.groupsOf(part, id)), p.groupColumns(all)), func(v float64) float64 { return min(v, 1) })
-	}}).queried("clamp_max(" + rateQuery(part) + " / " + rateQuery(whole[0]) + ", 1)").
-		computes("rate(" + string(part) + ") / rate(" + string(whole[0]) + "), at most 1")
+	}}).queried("clamp_max("+rateQuery(part)+" / "+rateQuery(whole[0])+", 1)",
+		"rate("+string(part)+") / rate("+string(whole[0])+"), at most 1")
 }
 
 func info() Rule {
 	return Rule{scope: OfReplica, labels: []string{"engine_version", "trtllm_version", "trtllm_version_source"}, why: whyBeyond, compile: func(p *Plan, f *Family) {
-		b := labels.NewBuilder(p.identity.Labels)
-		b.Set("engine_version", p.identity.EngineVersion)
-		b.Set("trtllm_version", p.identity.TRTLLMVersion)
-		b.Set("trtllm_version_source", string(p.identity.Source))
-		p.emit(f, b.Labels(), nil, constant(1))
+		lset := withLabels(p.identity.Labels, "engine_version", p.identity.EngineVersion,
+			"trtllm_version", p.identity.TRTLLMVersion, "trtllm_version_source", string(p.identity.Source))
+		p.emit(f, lset, nil, constant(1))
 	}}
 }
 
-// adapters exposes 1 with the labels of the newest of several sets, each of which tells when
-// it was written.
+// adapters exposes 1 with the label set that was written last.
 func adapters() Rule {
 	return Rule{inputs: allOf(engine.AdaptersWritten), like: engine.AdaptersWritten, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, g := range p.groups[engine.AdaptersWritten] {
@@ -197,8 +184,7 @@ func adapters() Rule {
 	}}
 }
 
-// InPromQL tells whether a PromQL query has the values of a family; one of its fields
-// is set.
+// InPromQL has a query with the values of a family, or tells why there is none.
 type InPromQL struct {
 	// Query has the same result over a window of one minute, for percentiles the 95th.
 	// For a quantile beyond the last bound it returns that, and the family has no value.

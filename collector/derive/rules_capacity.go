@@ -119,8 +119,7 @@ func measured() map[string]histograms {
 	}
 }
 
-// coverage exposes the share of the ended requests which a latency has measured, for
-// model versions all of whose failures are counted.
+// coverage exposes the share of the ended requests which a latency has measured.
 func coverage() Rule {
 	in := inputs{}
 	for _, name := range sorted(measured()) {
@@ -136,8 +135,7 @@ func coverage() Rule {
 	}).by("signal").because(whyOnce)
 }
 
-// covered returns the share of the requests that ended which histograms have measured; it is
-// nil if not all that ended are known.
+// covered returns the share of the ended requests which histograms have measured.
 func (p *Plan) covered(groups []*group, id string, mv modelVersion) Eval {
 	_, counts := p.observations(groups)
 	all, outcomes := slices.Clone(counts), p.outcomesOf(groups, id, mv)
@@ -160,8 +158,7 @@ func (p *Plan) covered(groups []*group, id string, mv modelVersion) Eval {
 	}
 }
 
-// outcomesOf returns the outcomes of the requests that histograms measure, or none if
-// any is incomplete.
+// outcomesOf returns the outcomes of measured requests, or none if any is incomplete.
 func (p *Plan) outcomesOf(groups []*group, id string, mv modelVersion) (all []*outcome) {
 	versions := []modelVersion{mv}
 	if len(groups) > 0 && groups[0].meaning.Scope != engine.OfModel {

@@ -24,8 +24,7 @@ func observed(signal engine.Signal) histograms {
 	return histograms{signal: signal, inputs: allOf(signal), groups: func(p *Plan, id string, mv modelVersion) []*group { return p.exposed(signal, id, mv) }}
 }
 
-// rule returns a rule that calls add with the histograms of each model version, and the
-// labels of what is computed from them.
+// rule returns a rule that calls add for each model version.
 func (h histograms) rule(more inputs, add func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels)) Rule {
 	rule := eachModelVersion(h.inputs.or(more), func(p *Plan, f *Family, id string, mv modelVersion) {
 		groups := h.groups(p, id, mv)
@@ -44,8 +43,7 @@ func (p *Plan) exposed(signal engine.Signal, id string, mv modelVersion) []*grou
 	return p.groupsOf(signal, id)
 }
 
-// forGroups returns the labels of what is computed from groups: those of the model
-// version, unless the groups belong to the engine.
+// forGroups returns the labels of the model version, or of the engine if groups are its.
 func (p *Plan) forGroups(groups []*group, id string, mv modelVersion, pairs ...string) labels.Labels {
 	if len(groups) == 0 || groups[0].meaning.Scope != engine.OfModel {
 		mv = modelVersion{}
@@ -126,15 +124,14 @@ func mean(h histograms) Rule {
 	name := Prefix + string(h.signal)
 	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
 		p.emit(f, lset, p.gatesOf(groups), p.meanOver(groups))
-	}).queried("rate(" + name + "_sum[1m]) / rate(" + name + "_count[1m])").computes("rate(sum) / rate(count) of " + string(h.signal))
+	}).queried("rate("+name+"_sum[1m]) / rate("+name+"_count[1m])", "rate(sum) / rate(count) of "+string(h.signal))
 }
 
 func durations() inputs {
 	return anyOf(engine.RequestDuration).or(allOf(engine.ModelRequestSeconds, engine.ModelSuccess))
 }
 
-// duration returns the mean time of a model version's requests over the window, the
-// groups that it is computed from, and its gate.
+// duration returns the mean time of requests over the window, its groups and its gate.
 func (p *Plan) duration(id string, mv modelVersion) (Eval, []*group, Gate) {
 	if len(p.groupsOf(engine.RequestDuration, id)) > 0 {
 		groups := p.exposed(engine.RequestDuration, id, mv)
@@ -193,7 +190,7 @@ func percentiles(h histograms, summaries ...engine.Signal) Rule {
 		if window := p.windowHistogram(groups); window != nil {
 			mean := p.meanOver(groups)
 			for _, percentage := range percentages() {
-				p.emit(f, withLabel(lset, "percentile", fmt.Sprint(percentage)), p.gatesOf(groups), func(w *Window) (float64, bool) {
+				p.emit(f, withLabels(lset, "percentile", fmt.Sprint(percentage)), p.gatesOf(groups), func(w *Window) (float64, bool) {
 					v, ok := window.quantile(w, percentage/100)
 					average, known := mean(w)
 					tail := known && percentage == slices.Max(percentages()) && v < average
@@ -209,12 +206,11 @@ func percentiles(h histograms, summaries ...engine.Signal) Rule {
 	if len(summaries) > 0 {
 		return rule.because("for a Triton without the histogram it is the quantile of its own summary")
 	}
-	return rule.queried("histogram_quantile(0.95, rate(" + Prefix + string(h.signal) + "_bucket[1m]))").
-		computes("quantile of " + string(h.signal) + " over the window")
+	return rule.queried("histogram_quantile(0.95, rate("+Prefix+string(h.signal)+"_bucket[1m]))",
+		"quantile of "+string(h.signal)+" over the window")
 }
 
-// aboveBound exposes the share of the observations of the window above the largest bound of
-// their histogram, where no percentile can be known.
+// aboveBound exposes the share of observations above the largest bound of a histogram.
 func aboveBound(h histograms) Rule {
 	name := Prefix + string(h.signal)
 	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ modelVersion, groups []*group, lset labels.Labels) {
@@ -230,8 +226,8 @@ func aboveBound(h histograms) Rule {
 			}
 			return 1 - grown[last-1]/grown[last], true
 		})
-	}).queried("1 - max without (le) (rate(" + name + `_bucket{le!="+Inf"}[1m])) / rate(` + name + "_count[1m])").
-		computes("1 - rate(bucket of the largest bound) / rate(count) of " + string(h.signal))
+	}).queried("1 - max without (le) (rate("+name+`_bucket{le!="+Inf"}[1m])) / rate(`+name+"_count[1m])",
+		"1 - rate(bucket of the largest bound) / rate(count) of "+string(h.signal))
 }
 
 func (p *Plan) passQuantiles(f *Family, id string, mv modelVersion, groups []*group) {

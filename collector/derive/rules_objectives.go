@@ -48,8 +48,8 @@ func objectiveRequests() Rule {
 // objectiveBad counts the requests that were not good, as two bounds.
 func objectiveBad() Rule {
 	return eachObjective(func(p *Plan, f *Family, o *objective) {
-		p.emit(f, withLabel(o.labels, "bound", "lower"), o.gate, o.lower)
-		p.emit(f, withLabel(o.labels, "bound", "upper"), o.gate, o.upper)
+		p.emit(f, withLabels(o.labels, "bound", "lower"), o.gate, o.lower)
+		p.emit(f, withLabels(o.labels, "bound", "upper"), o.gate, o.upper)
 	}).by("bound")
 }
 
@@ -65,8 +65,7 @@ func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
 	}}.by("model", "slo", "version")
 }
 
-// measurable reports for each objective of the pool whether it is measured, and leaves
-// out those that the page may still show.
+// measurable reports which objectives are measured, without those not known yet.
 func (p *Plan) measurable() []target.Check {
 	var all []target.Check
 	for _, want := range p.opts.Objectives {
@@ -95,7 +94,7 @@ func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
 		for _, mv := range p.modelVersions(id) {
 			o, why := one(id, mv)
 			if o != nil {
-				o.labels = withLabel(o.labels, "slo", string(want.Name))
+				o.labels = withLabels(o.labels, "slo", string(want.Name))
 				measured = append(measured, o)
 			} else if reason == "" {
 				reason = why
@@ -163,8 +162,7 @@ func beyond(all, in Eval) Eval {
 	}
 }
 
-// available counts the requests of a model version, and those that failed by the
-// server's fault.
+// available counts the requests, and those that failed by the server's fault.
 func (p *Plan) available(id string, mv modelVersion) (*objective, string) {
 	o := p.outcome(id, mv)
 	if o == nil {
@@ -188,8 +186,8 @@ func (p *Plan) available(id string, mv modelVersion) (*objective, string) {
 	}, ""
 }
 
-// soFar returns how many requests of some classes ended since the server started. It
-// takes half of those that an ensemble counts twice, which is the minimum.
+// soFar returns how many requests ended since the server started, with half of those that
+// an ensemble counts twice, which is the minimum.
 func (o *outcome) soFar(w *Window, classes ...engine.Class) (float64, bool) {
 	sum := 0.0
 	for _, class := range classes {

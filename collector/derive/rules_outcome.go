@@ -36,8 +36,7 @@ func (p *Plan) modelVersions(id string) []modelVersion {
 	return slices.SortedFunc(maps.Keys(seen), modelVersion.compare)
 }
 
-// countsOwnRequests reports whether a model counts its own requests when they end, as
-// one does that measures its engine.
+// countsOwnRequests reports whether a model itself counts how its requests ended.
 func (p *Plan) countsOwnRequests(id string, mv modelVersion) bool {
 	return p.countsFailures && slices.ContainsFunc(p.groupsOf(engine.EngineHeartbeat, id), func(g *group) bool {
 		return slices.ContainsFunc(g.members, func(m int) bool { return p.versionOf(m) == mv })
@@ -60,13 +59,12 @@ func (p *Plan) versionGroups(signal engine.Signal, id string, mv modelVersion) [
 
 func (p *Plan) forModelVersion(id string, mv modelVersion, pairs ...string) labels.Labels {
 	if mv.model != "" {
-		pairs = append(slices.Clone(pairs), "model", mv.model, "version", mv.version)
+		pairs = append(pairs, "model", mv.model, "version", mv.version)
 	}
 	return p.forModel(id, pairs...)
 }
 
-// eachModelVersion returns a rule that calls add for each model version of the model
-// ids that have the inputs.
+// eachModelVersion returns a rule that calls add for each model version.
 func eachModelVersion(in inputs, add func(p *Plan, f *Family, id string, mv modelVersion)) Rule {
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		for _, mv := range p.modelVersions(id) {
@@ -85,8 +83,8 @@ type outcome struct {
 	classes map[engine.Class]*tally
 	// steps holds the failures of an ensemble's parts, others those of other entry models.
 	steps, others, all []int
-	// complete reports that all failures are counted, and of which class they are, own
-	// that the model itself counts them.
+	// complete reports that all failures and their classes are known, own that the model
+	// itself counts them.
 	complete, own bool
 	// ended returns the requests that ended over the longest stretch.
 	ended func(w *Window) (endedRequests, bool)
@@ -211,9 +209,8 @@ func (o *outcome) addAborted(p *Plan, id string) {
 	o.addStreamed(p, id)
 }
 
-// addStreamed excludes streamed requests that did not come to their own end from the
-// aborted ones that are counted once more by how they were answered: those had been
-// answered 200 when they were aborted.
+// addStreamed excludes streams that did not end by themselves from the aborted requests
+// that are counted twice: those had been answered 200 when they were aborted.
 func (o *outcome) addStreamed(p *Plan, id string) {
 	streamed, whole := p.groupColumns(p.groupsOf(engine.RequestsStreamed, id)), p.groupColumns(p.groupsOf(engine.StreamsUnaborted, id))
 	if len(streamed) == 0 || len(whole) == 0 {
@@ -244,8 +241,7 @@ func (p *Plan) recounted(id string, mv modelVersion) map[string][]int {
 
 func (o *outcome) tally(class engine.Class) *tally { return cmp.Or(o.classes[class], &tally{}) }
 
-// add adds the counters of a group, less those of requests that they count once more.
-// Since there are reasons, an ensemble gives other for all its failures.
+// add adds the counters of a group, less those of requests that are counted twice.
 func (o *outcome) add(p *Plan, g *group, minus []int) {
 	columns, reason := p.columnsOf(g.members), g.labels.Get("reason")
 	t := o.tally(g.class)
@@ -349,9 +345,8 @@ func errorRatio() Rule {
 	}).by(labelClass).because(whyOnce)
 }
 
-// classes returns the classes that are known for a model version: those that the page
-// has, and the others as 0 if the server counts all failures with counters that appear
-// with their first event.
+// classes returns the classes that the page has, and 0 for others if the server counts
+// all failures with counters that appear with their first event.
 func (p *Plan) classes(o *outcome) []engine.Class {
 	return slices.DeleteFunc(slices.Clone(classOrder), func(class engine.Class) bool {
 		zero := p.quirks.CountersAppear && o.own && p.counts(class)
@@ -415,8 +410,7 @@ type netCounter struct {
 	reason      string
 	column      int
 	plus, minus []int
-	// atLeast holds counters of requests that all belong to the column, atMost those of
-	// requests that include all of the column.
+	// The column includes all requests of atLeast; atMost includes all of the column.
 	atLeast, atMost []int
 }
 

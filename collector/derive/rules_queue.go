@@ -16,9 +16,8 @@ func (p *Plan) queues(id string) []*group {
 	return filter(p.groupsOf(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.FollowsLLM(g.model) })
 }
 
-// queueDepth exposes everything that is known to wait. Without the engine's part it has a
-// value only for models that Triton itself queues: its queues are always empty for
-// models that hand over at once.
+// queueDepth exposes all that is known to wait. Without the engine's part it has a value
+// only for models that Triton itself queues.
 func queueDepth() Rule {
 	inEngine := waiting()
 	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
@@ -46,8 +45,7 @@ func queueSplit() Rule {
 	}).by("queue")
 }
 
-// saturated reports whether the executor admits no more requests, or, if it does not
-// expose its limit, whether requests wait in it.
+// saturated reports whether the executor is full, or requests wait if its limit is unknown.
 func saturated() Rule {
 	full := func(filled float64) float64 { return flag(filled >= 1) }
 	waits := term{unlimited(), func(p *Plan, id string) Eval {

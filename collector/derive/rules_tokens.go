@@ -6,8 +6,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// estimate exposes the rate of a gauge of the last iteration if each iteration since the
-// page before was like it. It takes the first of the gauges that the page has once.
+// estimate exposes the rate of a gauge if every iteration since the page before was alike.
 func estimate(gauges ...engine.Signal) Rule {
 	return perEntry(term{allOf(engine.EngineIterations).and(anyOf(gauges...)), func(p *Plan, id string) Eval {
 		iterations := p.singleColumn(engine.EngineIterations, id)
@@ -57,8 +56,7 @@ func energyPerToken() Rule {
 
 func tokensOf(tokens term) Rule { return perEntry(tokens, executorRuns, checkBlocks) }
 
-// reuseEstimate exposes the share of prompt tokens that reused blocks hold. There is none
-// next to the count of missed blocks, which gives the share itself.
+// reuseEstimate exposes the share of prompt tokens in reused blocks, unless it is counted.
 func reuseEstimate() Rule {
 	reused := combineTerms(rate(engine.KVBlocksReused), total(engine.KVBlockTokens), product)
 	share := transformTerm(func(v float64) float64 { return min(v, 1) }, combineTerms(reused, rate(engine.PromptTokens), ratio))

@@ -16,8 +16,7 @@ import (
 // pair is two versions of one model that clients can call side by side.
 type pair struct{ newer, older modelVersion }
 
-// compare orders the versions of models, which Triton takes from the names of folders:
-// numbers by value, before others.
+// compare orders versions, the names of Triton's folders: numbers first, by value.
 func (mv modelVersion) compare(other modelVersion) int {
 	number := func(version string) uint64 {
 		if n, err := strconv.ParseUint(version, 10, 64); err == nil {
@@ -35,8 +34,7 @@ type intervalEval func(w *Window) (interval, bool)
 type comparison struct {
 	by     string
 	inputs inputs
-	// compare returns the difference of a pair, or nil if it cannot be known, and its
-	// gate.
+	// compare returns the difference of a pair and its gate, or nil if it is unknown.
 	compare func(p *Plan, id string, both pair) (intervalEval, Gate)
 }
 
@@ -118,7 +116,7 @@ func bounds(c comparison) Rule {
 		}
 		d = oncePerPage(p, d)
 		for _, bound := range []string{"lower", "upper"} {
-			p.emit(f, withLabel(lset, "bound", bound), gate, func(w *Window) (float64, bool) {
+			p.emit(f, withLabels(lset, "bound", bound), gate, func(w *Window) (float64, bool) {
 				v, ok := d(w)
 				if bound == "lower" {
 					return v.lower, ok
@@ -138,7 +136,7 @@ func worse() Rule {
 	return compared(in, func(p *Plan, f *Family, id string, both pair, lset labels.Labels) {
 		for _, c := range comparisons() {
 			if d, gate := c.compare(p, id, both); d != nil {
-				p.emit(f, withLabel(lset, "by", c.by), gate, func(w *Window) (float64, bool) {
+				p.emit(f, withLabels(lset, "by", c.by), gate, func(w *Window) (float64, bool) {
 					v, ok := d(w)
 					return flag(v.lower > 0), ok
 				})
@@ -217,9 +215,8 @@ func student(freedom float64) float64 {
 	return z + (z3+z)/4*f + (5*z5+16*z3+3*z)/96*f*f + (3*z7+19*z5+17*z3-15*z)/384*f*f*f
 }
 
-// sampled returns the mean of what some counters sum up for each observation that
-// others count, over the longest stretch. Its error is estimated from the means between
-// two pages, weighted by their observations. It returns false if there are too few.
+// sampled returns the mean of some counters per count of others, or false if there are too
+// few pages. Its error is estimated from the means between pages, weighted by their counts.
 func (w *Window) sampled(sumColumns, countColumns []int) (sample, bool) {
 	row, _, ok := w.stretch(slices.Concat(sumColumns, countColumns))
 	if !ok {

@@ -12,8 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// programKey is all that a program depends on: targets with equal keys share one. Labels
-// of their series that a program does not know may differ.
+// programKey is all that a program depends on: targets with equal keys share one.
 type programKey struct {
 	page exposition.WatchedKey
 	// rest holds the options, and what of the page is not in its series.
@@ -89,9 +88,4 @@ var ruleLabelNames = sync.OnceValue(func() []string {
 // ruleLabels returns the labels of the target whose names rules use or read.
 func (id *Identity) ruleLabels() labels.Labels {
 	return id.Labels.MatchLabels(true, ruleLabelNames()...)
-}
-
-// otherLabels returns the labels of the target that rules do not know.
-func (id *Identity) otherLabels() labels.Labels {
-	return id.Labels.MatchLabels(false, ruleLabelNames()...)
 }

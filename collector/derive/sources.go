@@ -22,8 +22,7 @@ type source struct {
 	// signal of their own.
 	meaning *engine.Meaning
 	id      string
-	// class is what became of the requests that it counts, or empty if it counts no
-	// ended requests.
+	// class is what became of the requests that it counts, if they ended.
 	class engine.Class
 }
 
@@ -79,8 +78,7 @@ type group struct {
 	role               engine.Role
 	class              engine.Class
 	meaning            *engine.Meaning
-	// members holds the sources of a single value, buckets, quantiles, sum and count
-	// those of a distribution.
+	// members are the sources of a value, the others those of a distribution.
 	members            []int
 	buckets, quantiles []point
 	sum, count         []int
@@ -189,8 +187,12 @@ func (p *Plan) labelsOf(in *source) labels.Labels {
 
 const labelClass = "class"
 
-func withLabel(lset labels.Labels, name, value string) labels.Labels {
-	return labels.NewBuilder(lset).Set(name, value).Labels()
+func withLabels(lset labels.Labels, pairs ...string) labels.Labels {
+	b := labels.NewBuilder(lset)
+	for pair := range slices.Chunk(pairs, 2) {
+		b.Set(pair[0], pair[1])
+	}
+	return b.Labels()
 }
 
 // column returns the column of a source, which it adds when a rule first reads it.

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// maxRows limits the rows that a window stores: pages that arrive faster are thinned
-// out for looking back.
+// maxRows limits the stored rows: pages that arrive faster are thinned out.
 const maxRows = 120
 
 // Window stores the values of a target's inputs over its length. A column is one
@@ -22,14 +21,11 @@ type Window struct {
 
 	now     int64
 	current []float64
-	// unbroken is the time of the first page after the last restart or gap, restarted
-	// that of the last restart.
+	// unbroken is the first page after the last restart or gap, restarted the last restart.
 	unbroken, restarted int64
-	// since is the time from which a column has no reset, restart or absence, and
-	// never for a column without a value.
+	// since is when a column was last reset, restarted or absent; never without a value.
 	since []int64
-	// changed is when a column's value last changed, reset when it last decreased and
-	// resetBefore the time before that; restarts do not count.
+	// changed is when a column last changed, reset and resetBefore when it last decreased.
 	changed, reset, resetBefore []int64
 
 	stats *Stats
@@ -47,8 +43,7 @@ type Stats struct {
 	ClockJumps uint64
 	// NonFinite counts values that were NaN or infinite.
 	NonFinite uint64
-	// Negative counts counters below 0, BrokenHistograms histograms without a +Inf
-	// bucket or with buckets that are not cumulative.
+	// Negative counts counters below 0, BrokenHistograms incomplete or decreasing ones.
 	Negative, BrokenHistograms uint64
 }
 
@@ -86,8 +81,7 @@ func (w *Window) adopt(old *Window, from []int) {
 	}
 }
 
-// startAtZero sets columns to 0 on all pages so far: those of counters that servers
-// expose only after their first event.
+// startAtZero sets counters that just appeared to 0 on all pages so far.
 func (w *Window) startAtZero(columns []int) {
 	if len(w.rows) == 0 {
 		return
@@ -100,8 +94,7 @@ func (w *Window) startAtZero(columns []int) {
 	}
 }
 
-// push adds a copy of the values of one page. It returns false, and changes nothing, if
-// the page is not younger than the last one.
+// push adds a copy of a page's values, or returns false if it is not younger than the last.
 func (w *Window) push(now int64, row []float64, t transition) bool {
 	first := len(w.rows) == 0
 	if !first && now <= w.now {
@@ -151,8 +144,7 @@ func (w *Window) step(i int, v float64, now int64, contiguous bool) (decreased b
 	return decreased
 }
 
-// store stores the current row in place of those that no rule can reach any more,
-// unless the last stored one is too recent.
+// store stores the current row, unless the last one is too recent, and drops expired ones.
 func (w *Window) store() {
 	if n := len(w.times); n > 0 && w.now-w.times[n-1] < w.length/maxRows {
 		return
@@ -190,8 +182,8 @@ func (w *Window) earlier(row int) [][]float64 {
 	return w.rows[row:max(last, 0)]
 }
 
-// Increase returns how much counters grew together, and in how many seconds, over the
-// longest stretch of the window in which none is interrupted.
+// Increase returns how much counters grew together since any was interrupted, and in how
+// many seconds.
 func (w *Window) Increase(columns ...int) (increase, seconds float64, ok bool) {
 	row, seconds, ok := w.stretch(columns)
 	if !ok {
@@ -238,8 +230,7 @@ func (w *Window) meanFrom(row int, columns []int) float64 {
 	return sum / float64(n)
 }
 
-// Product integrates a gauge over a counter, as tokens per iteration over iterations,
-// with the mean of the gauge between two pages.
+// Product integrates a gauge over a counter, with its mean between two pages.
 func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	row, start := w.firstRow(max(w.since[gauge], w.since[counter]))
 	if start >= w.now || math.IsNaN(w.current[gauge]) {

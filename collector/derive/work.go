@@ -208,8 +208,7 @@ func difference(some, others []int) Eval {
 	return func(w *Window) (float64, bool) { return sum(w, some) - sum(w, others), true }
 }
 
-// tokenCounters returns the token counters of an engine. Its iterations may stop being
-// read while it goes on.
+// tokenCounters returns an engine's tokens: its iterations may stop being read.
 func (p *Plan) tokenCounters(id string) []*group {
 	return slices.Concat(
 		p.groupsOf(engine.GenerationTokensLive, id), p.groupsOf(engine.PromptTokensLive, id),
@@ -283,8 +282,7 @@ func (p *Plan) requestWorks(id string) []work {
 	return []work{k}
 }
 
-// longestRequest returns the bound of the bucket within which nearly all requests of
-// the engine ended, or nil if there is no histogram.
+// longestRequest returns the bound within which nearly all requests ended, or nil.
 func (p *Plan) longestRequest(id string) Eval {
 	const nearly = 0.99
 	groups := p.groupsOf(engine.RequestDuration, id)
@@ -332,8 +330,7 @@ func (p *Plan) queueWorks() []work {
 	return works
 }
 
-// rank is an engine behind a model id: a data-parallel rank of a model. Fields are empty
-// where the server does not distinguish them.
+// rank is a data-parallel rank of a model; its fields are empty if unknown.
 type rank struct{ model, number string }
 
 // whileAwake returns a value that is absent while a rank's engine sleeps.
@@ -372,8 +369,7 @@ func (p *Plan) rankOf(source int) rank {
 	return r
 }
 
-// rankColumns returns the columns of groups that belong to a rank, or to several
-// together.
+// rankColumns returns the columns that belong to a rank, or to several together.
 func (p *Plan) rankColumns(groups []*group, wanted rank) []int {
 	own, shared := p.columnsOfRank(groups, wanted)
 	return slices.Concat(own, shared)
