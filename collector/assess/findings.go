@@ -86,9 +86,8 @@ func (f *Findings) BuildVersion() string { return cmp.Or(f.Facts, &engine.Facts{
 
 // List is a list of checks and how it is presented.
 type List struct {
-	// Name is the key in the JSON of /targets. Title and Question head a table of the
-	// checks, Clause introduces a list of failed ones; it is empty if such a list would
-	// mean nothing.
+	// Name is the key in the JSON of /targets. Title and Question head a table of checks,
+	// Clause introduces a list of failed ones, if that means anything.
 	Name, Title, Question, Clause string
 	// Label holds the check's name in the series of the checks, which are 1 for one that
 	// passes; empty if there are no series. Negated series are 1 for one that fails.

@@ -12,7 +12,6 @@ import (
 // maxModels limits the models of one replica that have series of their own.
 const maxModels = 256
 
-// modelStates lists the states of a model, as series name them.
 func modelStates() []string { return []string{"ready", "loading", "unloading", "unavailable"} }
 
 // modelState combines the state in the repository index with whether the page shows

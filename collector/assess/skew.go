@@ -24,9 +24,8 @@ func (d distinct) add(item, value string) {
 	d[item][value] = true
 }
 
-// Skew returns the replica's values of the skew facts by its kind of server, since those
-// of a pool that mixes kinds differ as they should. It returns nil while the page fails:
-// a replica that is down is not of another version.
+// Skew returns the replica's values of the skew facts by its kind of server, since kinds
+// differ as they should, or nil while the page fails.
 func (f *Findings) Skew() target.SkewFacts {
 	if f.Page == nil || f.Topology == nil {
 		return nil

@@ -105,22 +105,19 @@ type Evidence struct {
 	// CanaryLate reports that the canary's request failed because it took too long,
 	// Queued that requests wait while others make progress.
 	CanaryLate, Queued bool
-	// Mismatch tells how the page differs from that of the configured kind of server,
-	// Canary how the last request of the canary failed, Unmet which expectations of the
-	// pool are not met; empty if nothing is wrong.
+	// Mismatch tells how the page differs from the configured kind of server, Canary how
+	// the canary's last request failed, Unmet which expectations are not met, if any.
 	Mismatch, Canary, Unmet string
 }
 
 // Scrape is how the last scrape went.
 type Scrape struct {
-	// OK is true if it returned a page, Unanswered if it failed because nobody
-	// answered, Refused if nothing listens on the page's port. Error tells how it
-	// failed, Hint what the cause may be.
+	// OK is true if it returned a page, Unanswered if nobody answered, Refused if nothing
+	// listens. Error tells how it failed, Hint what the cause may be.
 	OK, Unanswered, Refused bool
 	Error, Hint             string
-	// Seen is true if a scrape succeeded before, MayStart while a replica that was
-	// never seen and refuses connections may still be loading, by the pool's start
-	// budget.
+	// Seen is true if a scrape succeeded before, MayStart while a replica that refuses
+	// connections may still be loading, by the pool's start budget.
 	Seen, MayStart bool
 }
 

@@ -138,10 +138,7 @@ func (p *Plan) repeat(a *Alias, own int) {
 		if s.Family.Name != a.From || a.Label != "" && s.Labels.Get(a.Label) != a.Value {
 			continue
 		}
-		b := labels.NewBuilder(s.Labels).Set(AliasModelLabel(a.Set), s.Labels.Get("model_id"))
-		if a.Label != "" {
-			b.Del(a.Label)
-		}
+		b := labels.NewBuilder(s.Labels).Set(AliasModelLabel(a.Set), s.Labels.Get("model_id")).Del(a.Label)
 		for _, name := range a.Renamed {
 			b.Set(name[1], s.Labels.Get(name[0])).Del(name[0])
 		}
@@ -162,7 +159,6 @@ func CacheConfig() (name string, from map[string]string) {
 	return cacheConfig, map[string]string{"block_size": Prefix + "kv_cache_block_tokens", "num_gpu_blocks": Prefix + "kv_cache_blocks_limit"}
 }
 
-// cacheSize is the size of a KV cache in labels.
 type cacheSize struct{ tokens, blocks string }
 
 // sizedCache computes the size of the KV cache of a model id.

@@ -51,7 +51,6 @@ type anomaly struct {
 // unloadedFailures is the signal of failures of a model that is no longer loaded.
 const unloadedFailures engine.Signal = "unloaded_failures"
 
-// addChecks adds the checks that the page allows.
 func (p *Plan) addChecks() {
 	for _, g := range p.groups[engine.ModelRequestSeconds] {
 		p.addCheck(checkDurations, g.model, withLabels(p.forModel(g.id), "model", g.model), p.impossible(g))
@@ -215,7 +214,6 @@ func (p *Plan) stale(id string) Eval {
 	}
 }
 
-// lastChange returns when any of the columns changed last.
 func (w *Window) lastChange(columns []int) (last int64) {
 	for _, c := range columns {
 		last = max(last, w.changed[c])

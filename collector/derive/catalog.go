@@ -60,8 +60,7 @@ type Family struct {
 }
 
 // family returns an entry of the catalogue. The name goes without prefix, and ends in
-// _total for a counter. Without a formula it is the rule's, or the server's value is
-// passed on.
+// _total for a counter. The formula replaces that of the rule.
 func family(name string, grade Grade, rule Rule, help string, formula ...string) Family {
 	f := Family{Family: exposition.Family{Name: name, Type: model.MetricTypeGauge, Help: help}, Grade: grade, rule: rule}
 	switch {
@@ -142,7 +141,6 @@ func ReplicaFamily(name string, scope Scope, names []string, help, formula strin
 	return family(name, Exact, beyondPage(scope, anyOf(answers...), names...), help, formula).complete(replicaSection)
 }
 
-// unitOf returns the unit in a family's name, or an empty string.
 func unitOf(name string) string {
 	name = strings.TrimSuffix(name, "_total")
 	last := name[strings.LastIndexByte(name, '_')+1:]

@@ -35,7 +35,6 @@ func modelFamilies() []Family {
 	}
 }
 
-// modelLatencyFamilies returns Triton's histograms and summaries.
 func modelLatencyFamilies() []Family {
 	one := func(name string, of engine.Signal, what, source string) Family {
 		return family(name, Sampled, distribution(of).typed(model.MetricTypeSummary),

@@ -15,9 +15,8 @@ const DefaultFailingMin, failingPages = 5, 2
 
 // Conditions is what the numbers of a page show about a replica as a whole.
 type Conditions struct {
-	// Failing reports that requests to entry models fail by the server's fault and none
-	// succeeds, from [Options.FailingMin] failures on. Client errors, cancellations and
-	// rejections for lack of capacity count neither way.
+	// Failing reports that [Options.FailingMin] requests to entry models failed by the
+	// server's fault and none succeeded. Other failures count neither way.
 	Failing bool
 	// Stall is work that stands still; its duration is 0 while none does.
 	Stall Stall

@@ -139,7 +139,6 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	d.row = make([]float64, len(d.program.places))
 }
 
-// maxAppeared limits the counters whose appearance is remembered.
 const maxAppeared = 4096
 
 // newCounters returns the columns of counters that appeared with their first event.

@@ -143,7 +143,6 @@ func product(a, b Eval) Eval {
 	return pairwise(a, b, func(x, y float64) float64 { return x * y })
 }
 
-// excess returns by how much a value exceeds another.
 func excess(a, b Eval) Eval {
 	return pairwise(a, b, func(x, y float64) float64 { return max(x-y, 0) })
 }

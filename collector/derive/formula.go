@@ -69,9 +69,8 @@ func admitted() term {
 	return term{t.inputs, func(p *Plan, id string) Eval { return p.orIdle(id, t.eval(p, id)) }}
 }
 
-// waiting returns what waits in the engine, also for another server: as exposed, or active
-// less scheduled (TensorRT-LLM before 0.18), or what is known to wait in front of a
-// router.
+// waiting returns what waits in the engine: as exposed, or active less scheduled
+// (TensorRT-LLM before 0.18), or what is known to wait in front of a router.
 func waiting() term {
 	exposed := term{allOf(engine.RequestsWaiting), func(p *Plan, id string) Eval {
 		return p.sum(slices.Concat(p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsTransfer, id)))
@@ -116,7 +115,6 @@ func cacheTokens() term {
 	return orElse(configuredTokens(), combineTerms(cacheLimit(), blockTokens(), product), total(engine.KVTokensLimit))
 }
 
-// cacheFree returns how many more tokens fit into the KV cache.
 func cacheFree() term {
 	return orElse(combineTerms(total(engine.KVBlocksFree), total(engine.KVBlockTokens), product), total(engine.KVTokensFree))
 }

@@ -60,22 +60,17 @@ func (p *Plan) gateOf(g *group) Gate {
 	}
 }
 
-// executorGate holds back an engine's gauges until its first iteration, for TensorRT-
-// LLM shows 0 until then, and while they stand still or belong to a process that has
-// ended.
+// executorGate holds back an engine's gauges until its first iteration, since they are 0
+// until then, and while they stand still or belong to a process that has ended.
 func (p *Plan) executorGate(id string) Gate {
 	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
 	limit, heartbeats := p.total(engine.RequestsLimit, id), p.groupColumns(p.groupsOf(engine.EngineHeartbeat, id))
-	if limit == nil && flapping == nil && stale == nil && len(heartbeats) == 0 {
-		return nil
-	}
 	return func(w *Window) bool {
 		most, limited := valueOf(limit, w)
 		return !(limited && most <= 0) && !isPositive(flapping, w) && !isPositive(stale, w) && (len(heartbeats) == 0 || w.beating(heartbeats))
 	}
 }
 
-// beating reports whether any of the heartbeats moved lately.
 func (w *Window) beating(heartbeats []int) bool {
 	const patience = 3
 	return slices.ContainsFunc(heartbeats, func(c int) bool { return w.current[c] > 0 && w.now-w.changed[c] <= patience*w.gap })
@@ -85,12 +80,9 @@ func (w *Window) beating(heartbeats []int) bool {
 // those of vLLM's embedding and ranking models are times of whole requests.
 func (p *Plan) tokenGate(id string) Gate {
 	tokens, ended := p.total(engine.GenerationTokens, id), p.total(engine.RequestsFinished, id)
-	if tokens == nil || ended == nil {
-		return nil
-	}
 	return func(w *Window) bool {
-		n, known := tokens(w)
-		requests, _ := ended(w)
+		n, known := valueOf(tokens, w)
+		requests, _ := valueOf(ended, w)
 		return !known || n > 0 || requests <= 0
 	}
 }

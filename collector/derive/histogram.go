@@ -9,7 +9,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// distribute adds the series of a histogram or summary that has a sum and a count.
 func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 	if len(g.sum) == 0 || len(g.count) == 0 {
 		return

@@ -11,10 +11,8 @@ import (
 // inputs lists sets of signals, each of which is enough for a value; none needs no signal.
 type inputs [][]engine.Signal
 
-// allOf returns inputs that need all signals.
 func allOf(signals ...engine.Signal) inputs { return inputs{signals} }
 
-// anyOf returns inputs that need one of the signals.
 func anyOf(signals ...engine.Signal) (in inputs) {
 	for _, s := range signals {
 		in = append(in, []engine.Signal{s})

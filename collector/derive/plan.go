@@ -94,7 +94,6 @@ func (p *Plan) groupsOf(signal engine.Signal, id string) []*group {
 	return p.byID[[2]string{string(signal), id}]
 }
 
-// has reports whether the page has a signal.
 func (p *Plan) has(signal engine.Signal) bool { return p.shows(signal, p.groups[signal]) }
 
 func (p *Plan) shows(signal engine.Signal, groups []*group) bool {

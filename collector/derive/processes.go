@@ -10,9 +10,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// processTracker tells which of the processes behind an address a page belongs to.
-// Several may answer in turn or at random: the workers of one server, or servers behind
-// a load balancer. It is not safe for concurrent use.
+// processTracker tells which process a page belongs to. Several may answer in turn: the
+// workers of one server, or servers behind a load balancer.
 type processTracker struct {
 	// window is how long observations count.
 	window    int64
@@ -327,9 +326,8 @@ func (c *changes) otherProcess() bool {
 	return c.decreased > 0 && c.decreased+c.missing >= min(minDecreased, c.positive) || c.missing > 0 && c.present == 0
 }
 
-// restarted reports whether nearly all counters decreased, and far, as when a process
-// restarts. Those of a young process may be as high again already. A server that ends
-// unloads its models, whose counters vanish without decreasing.
+// restarted reports whether nearly all counters decreased, and far. Those of a young
+// process may be as high again already; those of unloaded models are missing.
 func (c *changes) restarted() bool {
 	return (c.decreased > 0 || c.present == 0) && 3*(c.decreased+c.missing) >= 2*c.positive && !c.barelyDecreased()
 }

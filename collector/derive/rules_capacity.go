@@ -8,9 +8,8 @@ import (
 
 // hiddenQueue estimates how many requests wait where no metric shows them. By Little's
 // law, the total time of the requests that ended, divided by time, is how many were in
-// the server; those that the executor and the core show are not hidden. It adds up all
-// entry models of an executor; one whose times are not those of whole requests must
-// have had none over the window.
+// the server; those that the executor and the core show are not hidden. Entry models
+// whose times are not those of whole requests must have had none over the window.
 func hiddenQueue() Rule {
 	in := allOf(engine.ModelRequestSeconds, engine.RequestsActive)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
@@ -46,8 +45,7 @@ func hiddenQueue() Rule {
 	}).because(whyPages)
 }
 
-// headroom exposes how many more requests fit in: free slots of the batch, or as many mean
-// requests as the free tokens of the KV cache hold.
+// headroom exposes how many more requests fit into the batch and the KV cache.
 func headroom() Rule {
 	free, limits := cacheFree(), requestsLimit()
 	return eachEntry(admitted().inputs.and(limits.inputs), func(p *Plan, f *Family, id string) {

@@ -181,10 +181,9 @@ func tokenTimeEstimate() Rule {
 // percentages returns those of percentiles, in rising order.
 func percentages() []float64 { return []float64{50, 95, 99} }
 
-// percentiles exposes percentiles of a histogram over the window, or of a summary as
-// the server gives them. There is none in the last bucket, which has no upper bound,
-// and no highest percentile below the mean: a few requests that took far longer than
-// all others may have moved the mean there.
+// percentiles exposes percentiles of a histogram over the window, or of a summary. There
+// is none in the last bucket, which has no upper bound, and no highest percentile below
+// the mean: a few requests that took far longer may have moved the mean there.
 func percentiles(h histograms, summaries ...engine.Signal) Rule {
 	rule := h.rule(anyOf(summaries...), func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels) {
 		if window := p.windowHistogram(groups); window != nil {

@@ -53,7 +53,6 @@ func objectiveBad() Rule {
 	}).by("bound")
 }
 
-// eachObjective returns a rule that calls add for each objective of each model version.
 func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
 	return Rule{inputs: objectiveInputs(), scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
 		for _, want := range p.opts.Objectives {
@@ -148,7 +147,6 @@ func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64)
 // atLeast reports whether a bound is not below a time, but for rounding.
 func atLeast(bound, seconds float64) bool { return bound >= seconds*(1-1e-9) }
 
-// secondsOf formats the bound of a bucket for humans.
 func secondsOf(g *group, i int) string {
 	return strconv.FormatFloat(g.buckets[i].bound, 'g', 6, 64) + " s"
 }

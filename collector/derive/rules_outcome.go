@@ -43,9 +43,8 @@ func (p *Plan) countsOwnRequests(id string, mv modelVersion) bool {
 	})
 }
 
-// countsAcceptance reports whether a group counts as successes the requests that a
-// model accepted, which counts itself how they ended. The server's failures are then
-// those that the model was never given.
+// countsAcceptance reports whether a group counts requests that a model accepted, which
+// counts itself how they ended. The server's failures are those that it was never given.
 func (p *Plan) countsAcceptance(g *group) bool {
 	return g.signal == engine.ModelSuccess && p.countsOwnRequests(g.id, modelVersion{g.model, g.version})
 }
@@ -64,7 +63,6 @@ func (p *Plan) forModelVersion(id string, mv modelVersion, pairs ...string) labe
 	return p.forModel(id, pairs...)
 }
 
-// eachModelVersion returns a rule that calls add for each model version.
 func eachModelVersion(in inputs, add func(p *Plan, f *Family, id string, mv modelVersion)) Rule {
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		for _, mv := range p.modelVersions(id) {
@@ -105,7 +103,6 @@ type tally struct {
 	partial bool
 }
 
-// netOf returns the net counter of a reason, or nil.
 func (t *tally) netOf(reason string) *netCounter {
 	if i := slices.IndexFunc(t.net, func(n *netCounter) bool { return n.reason == reason }); i >= 0 {
 		return t.net[i]
@@ -319,10 +316,9 @@ func failuresCounted() inputs {
 		or(allOf(engine.RequestsFinished, engine.FailuresCounted))
 }
 
-// errorRatio exposes the share of requests that did not succeed, by class, for model versions
-// all of whose failures are counted: entries that hand their requests over count no
-// error after that. A class of which the server counts only some requests has a share
-// once one was counted.
+// errorRatio exposes the share of requests that did not succeed, by class, for model
+// versions all of whose failures are counted. A class of which the server counts only some
+// requests has a share once one was counted.
 func errorRatio() Rule {
 	return eachModelVersion(failuresCounted(), func(p *Plan, f *Family, id string, mv modelVersion) {
 		o := p.outcome(id, mv)
@@ -403,9 +399,8 @@ func requestsFailed() Rule {
 
 // netCounter is a column that no page has: what some counters count, less what others
 // count of the same requests. The others may count a request earlier, or one that the
-// first never count, as a vLLM does that refuses a stream within an answer of 200. A
-// decrease would look like a reset, and all that was ever counted like new: the
-// column keeps its highest value instead.
+// first never count, as a vLLM does that refuses a stream within an answer of 200. As a
+// decrease would look like a reset, the column keeps its highest value.
 type netCounter struct {
 	reason      string
 	column      int

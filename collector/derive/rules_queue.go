@@ -10,8 +10,7 @@ import (
 func (p *Plan) pending(id string) Eval { return p.sum(p.queues(id)) }
 
 // queues returns Triton's own queues for a model id. Ensembles have none (core
-// ensemble_scheduler.cc); what waits for a model behind the LLM is tokens of running
-// requests.
+// ensemble_scheduler.cc); what waits behind the LLM is tokens of running requests.
 func (p *Plan) queues(id string) []*group {
 	return filter(p.groupsOf(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.FollowsLLM(g.model) })
 }
@@ -72,9 +71,8 @@ func batchSize() Rule {
 	}}, executorRuns).because(whyPages)
 }
 
-// saturation exposes demand divided by capacity. Without requests it is 0 whatever the
-// limits are, which are unknown before the first iteration. An engine that does not
-// expose its limit is as full as its KV cache until requests wait in it.
+// saturation exposes demand divided by capacity, 0 without requests. An engine that does
+// not expose its limit is as full as its KV cache until requests wait in it.
 func saturation() Rule {
 	cacheUse, limits := cacheUse(), requestsLimit()
 	return eachEntry(admitted().inputs.and(limits.inputs).or(unlimited()), func(p *Plan, f *Family, id string) {
@@ -127,10 +125,9 @@ func (p *Plan) demand(id string) Eval {
 	return p.orIdle(id, add(admitted, p.total(engine.RequestsWaiting, id)))
 }
 
-// orIdle returns 0 if no request ended over the window and the gauges show at most one: they
-// are updated only when requests end, and an executor's last iteration still counts the
-// request that ended with it. A batch gauge that moves while requests run tells by
-// itself whether there are any.
+// orIdle returns 0 if no request ended over the window and the gauges show at most one:
+// they are updated only when requests end, and still count the request that ended. A batch
+// gauge that moves while requests run tells by itself whether there are any.
 func (p *Plan) orIdle(id string, asked Eval) Eval {
 	if asked == nil || !p.quirks.GaugesWhenRequestsEnd {
 		return asked
@@ -156,7 +153,6 @@ func (p *Plan) orIdle(id string, asked Eval) Eval {
 	}
 }
 
-// executedBatch exposes the mean batch of models that Triton batches.
 func executedBatch() Rule {
 	in := allOf(engine.ModelInferences, engine.ModelExecutions)
 	return Rule{inputs: in, like: engine.ModelInferences, why: whyModels, compile: func(p *Plan, f *Family) {

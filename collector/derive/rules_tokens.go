@@ -54,8 +54,6 @@ func energyPerToken() Rule {
 	})
 }
 
-func tokensOf(tokens term) Rule { return perEntry(tokens, executorRuns, checkBlocks) }
-
 // reuseEstimate exposes the share of prompt tokens in reused blocks, unless it is counted.
 func reuseEstimate() Rule {
 	reused := combineTerms(rate(engine.KVBlocksReused), total(engine.KVBlockTokens), product)

@@ -3,7 +3,6 @@ package derive
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -39,13 +38,12 @@ func (o *Options) programKey(page *engine.Page) (programKey, bool) {
 	)}, ok
 }
 
-// sortOrder returns the positions of names in their sorted order.
 func sortOrder(names []string) string {
-	positions := make([]int, len(names))
-	for i := range positions {
-		positions[i] = i
+	var positions []int
+	sorted := slices.Sorted(slices.Values(names))
+	for _, name := range names {
+		positions = append(positions, slices.Index(sorted, name))
 	}
-	slices.SortFunc(positions, func(a, b int) int { return strings.Compare(names[a], names[b]) })
 	return fmt.Sprint(positions)
 }
 

@@ -55,7 +55,6 @@ func (k *work) lastProgress(w *Window, began int64) (last int64, ok bool) {
 	return last, ok
 }
 
-// workState is what was observed of a work.
 type workState struct {
 	// stale is how many requests are not in flight, whatever the gauges show.
 	stale float64
@@ -85,7 +84,6 @@ func (s *workState) countArrivals(k *work, w *Window) {
 	}
 }
 
-// watchConditions adds what [Deriver.Conditions] needs to the program.
 func (p *Plan) watchConditions() {
 	w := &p.program.watch
 	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
@@ -107,16 +105,11 @@ func (p *Plan) watchConditions() {
 	}
 	w.works = append(w.works, p.queueWorks()...)
 	for _, id := range p.ids(anyOf(engine.RequestsWaiting, engine.ModelPending)) {
-		for _, e := range []Eval{p.total(engine.RequestsWaiting, id), p.pending(id)} {
-			if e != nil {
-				w.waits = append(w.waits, e)
-			}
-		}
+		w.waits = append(w.waits, p.total(engine.RequestsWaiting, id), p.pending(id))
 	}
 	w.inFlight = p.requestsInFlight()
 }
 
-// works returns the works of the engine behind a model id.
 func (p *Plan) works(id string) []work {
 	if len(p.groupsOf(engine.EngineIterations, id)) > 0 {
 		return p.iterationWorks(id)
@@ -150,7 +143,6 @@ func (p *Plan) requestsInFlight() Eval {
 	return add(all...)
 }
 
-// iterationWorks returns the work of each rank of an executor that counts iterations.
 func (p *Plan) iterationWorks(id string) []work {
 	gauges := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))
 	var works []work
@@ -178,9 +170,8 @@ func (p *Plan) withArrivals(id string, works []work) []work {
 	return works
 }
 
-// unanswered returns counts of requests that arrived and were not answered: started
-// ones less those that ended, and, if the server counts by model, what models count
-// that take requests before the engine does, or hand them over to it.
+// unanswered returns counts of requests that arrived and were not answered: started ones,
+// and those of models in front of the engine, less those that ended.
 func (p *Plan) unanswered(id string) (all []Eval) {
 	ended := slices.Concat(p.groupsOf(engine.RequestsFinished, id), p.groupsOf(engine.RequestsFailed, id), p.groupsOf(engine.RequestsAborted, id))
 	if started := p.groupColumns(p.groupsOf(engine.RequestsStarted, id)); len(started) > 0 {
@@ -259,9 +250,8 @@ func largestOf(groups []*group, columns func(g *group) []int) Eval {
 
 // requestWorks returns the work of an engine that shows something only when a request
 // ends. Nothing may move for twice as long as nearly all requests took. Gauges that are
-// updated then too still count the request that ended, and are out of date until the
-// next one ends. New requests mean nothing there unless they wait: two long ones may
-// run.
+// updated then too still count the request that ended. New requests mean nothing unless
+// they wait: two long ones may run.
 func (p *Plan) requestWorks(id string) []work {
 	longest, ended := p.longestRequest(id), p.progressCounters(id)
 	if longest == nil || len(ended) == 0 {
@@ -362,11 +352,7 @@ func (p *Plan) ranks(groups []*group) []rank {
 
 func (p *Plan) rankOf(source int) rank {
 	in := &p.sources[source]
-	r := rank{model: in.Model}
-	if in.meaning.Rank != "" {
-		r.number = in.Labels.Get(in.meaning.Rank)
-	}
-	return r
+	return rank{in.Model, in.Labels.Get(in.meaning.Rank)}
 }
 
 // rankColumns returns the columns that belong to a rank, or to several together.
