@@ -14,8 +14,7 @@ const maxModels = 256
 
 func modelStates() []string { return []string{"ready", "loading", "unloading", "unavailable"} }
 
-// modelState combines the state in the repository index with whether the page shows
-// counters of success. It returns an empty string if nothing is known.
+// modelState combines the state in the repository index with whether the page shows counters.
 func modelState(index string, loaded, known bool) string {
 	switch {
 	case index == engine.ModelLoading:

@@ -14,8 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// Metadata returns the metadata of the catalogue's families by name, made once for all
-// replicas.
+// Metadata returns the metadata of the catalogue's families by name.
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var Metadata = sync.OnceValue(func() map[string]*exposition.Family {
@@ -85,8 +84,7 @@ func (a *ReplicaSeries) Block(now *Situation, before ...*exposition.Shape) *expo
 	return a.values.Block(before...)
 }
 
-// series adds the series of the findings: the family, one of [Catalogue], the value, and
-// the labels besides those of the replica.
+// series adds the series of the findings, without the labels of the replica.
 func (f *Findings) series(add func(family string, v float64, pairs []labels.Label)) {
 	if f == nil {
 		return

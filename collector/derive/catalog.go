@@ -134,9 +134,8 @@ func (f Family) complete(section string) Family {
 	return f
 }
 
-// ReplicaFamily returns an entry for what is known of a replica from more than its
+// ReplicaFamily returns an exact entry for what is known of a replica from more than its
 // page, for servers whose API answers one of the signals, or for all without signals.
-// The name goes without prefix. It is exact, and a counter if its name ends in _total.
 func ReplicaFamily(name string, scope Scope, names []string, help, formula string, answers ...engine.Signal) Family {
 	return family(name, Exact, beyondPage(scope, anyOf(answers...), names...), help, formula).complete(replicaSection)
 }

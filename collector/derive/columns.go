@@ -41,20 +41,12 @@ type scaledColumn struct {
 
 // checkedSample is a sample whose invalid values are counted: NaN, except in quantiles,
 // and negative counters.
-type checkedSample struct {
-	place             exposition.ValueIndex
-	quantile, counter bool
-}
+type checkedSample struct{ quantile, counter bool }
 
 func (p *Plan) checkSample(in *source) {
-	if p.checkedPlaces[in.Place] {
-		return
+	if _, ok := p.program.samples[in.Place]; !ok {
+		p.program.samples[in.Place] = checkedSample{counter: in.meaning.Counter, quantile: in.meaning.Form != 0 && !in.meaning.Counter}
 	}
-	p.checkedPlaces[in.Place] = true
-	p.program.samples = append(p.program.samples, checkedSample{
-		place: in.Place, counter: in.meaning.Counter,
-		quantile: in.meaning.Form != 0 && !in.meaning.Counter,
-	})
 }
 
 // readRow reads the columns, with NaN for invalid values, which it counts.
@@ -81,9 +73,8 @@ func (r *program) readRow(page *exposition.Block, row []float64, stats *Stats) {
 
 // countInvalid counts invalid values and removes negative counters from the row.
 func (r *program) countInvalid(page *exposition.Block, row []float64, stats *Stats) {
-	for i := range r.samples {
-		s := &r.samples[i]
-		switch v := page.Number(s.place); {
+	for place, s := range r.samples {
+		switch v := page.Number(place); {
 		case v != v && !s.quantile:
 			stats.NonFinite++
 		case v < 0 && s.counter:

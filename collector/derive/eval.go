@@ -85,8 +85,7 @@ func growthRate(columns []int) Eval {
 	}
 }
 
-// growthRatio returns the growth of some counters divided by that of others, over the
-// longest stretch in which none is interrupted; it is nil unless there are both.
+// growthRatio divides the growth of counters by that of others; nil unless there are both.
 func growthRatio(dividend, divisor []int) Eval {
 	if len(dividend) == 0 || len(divisor) == 0 {
 		return nil

@@ -8,8 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// term is a number in a formula for a model id: the signals that it needs, and the
-// Eval, which is nil if the page has too few of them.
+// term is a number for a model id: the signals that it needs, and an Eval that may be nil.
 type term struct {
 	inputs inputs
 	eval   func(p *Plan, id string) Eval

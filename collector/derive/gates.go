@@ -113,8 +113,7 @@ func isPositive(e Eval, w *Window) bool {
 // endsEarly reports whether times may end when a model hands the request over.
 func (p *Plan) endsEarly(g *group) bool { return durationSignal(g.signal) && !p.trusted(g.model) }
 
-// durationSignal reports whether a signal is a time that ends with the hand-over of the
-// request in models that hand over.
+// durationSignal reports whether a signal is a time that ends when requests are handed over.
 func durationSignal(s engine.Signal) bool {
 	switch s {
 	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration, engine.ModelRequestTimes,

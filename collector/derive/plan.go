@@ -12,8 +12,7 @@ import (
 
 // Identity is what every derived series of a target carries.
 type Identity struct {
-	// Labels holds engine, pool_id, replica_id and, unless they are only in the info
-	// family, the versions.
+	// Labels holds engine, pool_id, replica_id and, if series carry them, the versions.
 	Labels labels.Labels
 	// EngineVersion, TRTLLMVersion and Source go into llm_server_info.
 	EngineVersion, TRTLLMVersion string
@@ -36,12 +35,11 @@ type Plan struct {
 	sources        []source
 	groups         map[engine.Signal][]*group
 	// byID holds the groups by signal and model id.
-	byID          map[[2]string][]*group
-	columnOf      map[int]int
-	checks        map[string]anomaly
-	outcomes      map[[3]string]*outcome
-	checkedPlaces map[exposition.ValueIndex]bool
-	program       *program
+	byID     map[[2]string][]*group
+	columnOf map[int]int
+	checks   map[string]anomaly
+	outcomes map[[3]string]*outcome
+	program  *program
 }
 
 // newPlan returns a plan for a page, given its values, if there are any.
@@ -50,8 +48,7 @@ func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 		opts: opts, page: page, quirks: opts.Engine.Quirks(page), countsFailures: opts.Engine.CountsFailures(page),
 		identity: opts.Identity, groups: make(map[engine.Signal][]*group), byID: make(map[[2]string][]*group),
 		columnOf: make(map[int]int), checks: make(map[string]anomaly), outcomes: make(map[[3]string]*outcome),
-		checkedPlaces: make(map[exposition.ValueIndex]bool),
-		program:       &program{gpus: page.Shape().GPUs()},
+		program: &program{gpus: page.Shape().GPUs(), samples: make(map[exposition.ValueIndex]checkedSample)},
 	}
 	p.identity.Labels = opts.Identity.ruleLabels()
 	p.addSources()
@@ -61,8 +58,7 @@ func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 	return p
 }
 
-// counts reports whether the kind of server counts all requests of a class, with
-// counters that may appear with their first event.
+// counts reports whether the kind of server has counters for all requests of a class.
 func (p *Plan) counts(class engine.Class) bool {
 	return slices.ContainsFunc(p.opts.Engine.Meanings(), func(m engine.Meaning) bool {
 		return (m.Inside == "" || m.Inside == p.page.NamedModels().Inside) &&

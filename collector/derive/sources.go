@@ -18,8 +18,7 @@ import (
 type source struct {
 	engine.Source
 
-	// meaning is what it means here: failures of a model that is not loaded are a
-	// signal of their own.
+	// meaning has another signal than the Source if its model is not loaded.
 	meaning *engine.Meaning
 	id      string
 	// class is what became of the requests that it counts, if they ended.

@@ -9,8 +9,7 @@ import (
 // maxRows limits the stored rows: pages that arrive faster are thinned out.
 const maxRows = 120
 
-// Window stores the values of a target's inputs over its length. A column is one
-// input; NaN stands for a value that was absent or not finite.
+// Window stores the values of a target's inputs. A column is one input; NaN is no value.
 type Window struct {
 	length, gap int64
 	counter     []bool
@@ -47,8 +46,7 @@ type Stats struct {
 	Negative, BrokenHistograms uint64
 }
 
-// lateAfter is how many intervals may pass between two pages before what happened
-// in between counts as unknown: one missed scrape is tolerated.
+// lateAfter is how many intervals may pass between two pages: one missed scrape is tolerated.
 const lateAfter = 2.5
 
 const never = math.MaxInt64

@@ -29,8 +29,7 @@ type work struct {
 	maxDuration Eval
 	// bypassable reports that a request need not reach this work, as one of several ranks.
 	bypassable bool
-	// free is above 0 while one more request would run at once. It is nil if that is
-	// unknown, or if something moves all the time.
+	// free is above 0 while one more request would run at once, or nil if that is unknown.
 	free Eval
 }
 
@@ -43,8 +42,7 @@ func (k *work) patience(w *Window, minimum time.Duration) (time.Duration, bool) 
 	return max(minimum, time.Duration(v*float64(time.Second))), ok && !math.IsInf(v, 0)
 }
 
-// lastProgress returns when the work moved last, at the earliest when it began, or
-// false if the page shows nothing that would move.
+// lastProgress returns when the work moved last, or false if the page shows no progress.
 func (k *work) lastProgress(w *Window, began int64) (last int64, ok bool) {
 	last = began
 	for _, c := range k.progress {
