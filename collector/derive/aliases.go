@@ -16,8 +16,7 @@ import (
 type Alias struct {
 	// Set is one of [exposition.AliasSets], Name the family's name in that vocabulary.
 	Set, Name string
-	// From is our family of the same values and type.
-	From string
+	From      string // Our family of the same values and type.
 	// Label and Value select series of ours, which lose the label; empty selects all.
 	// Renamed holds names of labels, ours and theirs.
 	Label, Value string
@@ -115,12 +114,12 @@ const cacheConfigSet, cacheConfig = "vllm", "vllm:cache_config_info"
 // addAliases repeats series under the names of the requested vocabularies. Names on the
 // server's own page stay the server's if that is exposed.
 func (p *Plan) addAliases() {
-	own, opts := len(p.program.series), p.opts
+	originals, opts := len(p.program.series), p.opts
 	if len(opts.Aliases) > 0 {
 		taken := opts.takenAliases(p.page.Shape())
 		for _, a := range Aliases() {
 			if slices.Contains(opts.Aliases, a.Set) && !taken[a.Name] {
-				p.repeat(&a, own)
+				p.repeat(&a, originals)
 			}
 		}
 		if slices.Contains(opts.Aliases, cacheConfigSet) && !taken[cacheConfig] {
@@ -128,12 +127,12 @@ func (p *Plan) addAliases() {
 		}
 	}
 	if opts.AliasesOnly {
-		p.program.hidden = own
+		p.program.hidden = originals
 	}
 }
 
-func (p *Plan) repeat(a *Alias, own int) {
-	for original := range own {
+func (p *Plan) repeat(a *Alias, originals int) {
+	for original := range originals {
 		s := p.program.series[original]
 		if s.Family.Name != a.From || a.Label != "" && s.Labels.Get(a.Label) != a.Value {
 			continue

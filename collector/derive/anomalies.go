@@ -112,9 +112,9 @@ func (p *Plan) zero(id string) Eval {
 	}
 	const enough = 3
 	return func(w *Window) (float64, bool) {
-		most, okM := limit(w)
+		slots, okM := limit(w)
 		n, okN := iterations(w)
-		if !okM || !okN || most > 0 || n > 0 {
+		if !okM || !okN || slots > 0 || n > 0 {
 			return 0, okM && okN
 		}
 		return flag(slices.ContainsFunc(ended, func(c int) bool {
@@ -134,17 +134,17 @@ func (p *Plan) singleColumn(signal engine.Signal, id string) int {
 
 // blocksDiffer detects that used and free blocks do not add up to all blocks.
 func (p *Plan) blocksDiffer(id string) Eval {
-	used, free, most := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksFree, id), p.singleColumn(engine.KVBlocksLimit, id)
-	return twice(func(v func(int) float64) bool { return math.Abs(v(used)+v(free)-v(most)) > 0.5 }, used, free, most)
+	used, free, limit := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksFree, id), p.singleColumn(engine.KVBlocksLimit, id)
+	return twice(func(v func(int) float64) bool { return math.Abs(v(used)+v(free)-v(limit)) > 0.5 }, used, free, limit)
 }
 
 // fractionDiffers detects that the server's own share of used blocks is wrong.
 func (p *Plan) fractionDiffers(id string) Eval {
-	used, most, fraction := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksLimit, id), p.singleColumn(engine.KVUtilization, id)
+	used, limit, fraction := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksLimit, id), p.singleColumn(engine.KVUtilization, id)
 	const tolerated = 0.01
 	return twice(func(v func(int) float64) bool {
-		return v(most) > 0 && math.Abs(v(used)/v(most)-v(fraction)) > tolerated
-	}, used, most, fraction)
+		return v(limit) > 0 && math.Abs(v(used)/v(limit)-v(fraction)) > tolerated
+	}, used, limit, fraction)
 }
 
 // twice returns 1 if something is wrong on this page and on the one before: a page can be

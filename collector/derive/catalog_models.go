@@ -36,8 +36,8 @@ func modelFamilies() []Family {
 }
 
 func modelLatencyFamilies() []Family {
-	one := func(name string, of engine.Signal, what, source string) Family {
-		return family(name, Sampled, distribution(of).typed(model.MetricTypeSummary),
+	one := func(name string, signal engine.Signal, what, source string) Family {
+		return family(name, Sampled, distribution(signal).typed(model.MetricTypeSummary),
 			what+", as Triton's summary of its last minute (source "+source+", with --metrics-config summary_latencies=true). Quantiles of several replicas cannot be averaged; they are absent while no request ended.",
 			"microseconds / 1000000; NaN is left out")
 	}

@@ -101,8 +101,8 @@ func objectiveFamilies() []Family {
 // versionFamilies returns comparisons of versions of one model that serve side by side.
 func versionFamilies() []Family {
 	const compared = " Label version less label than, which is the version before it; 95 % confidence. Both above 0: version is worse; both below 0: better; else the window does not tell."
-	tokens := func(name string, of engine.Signal, what, source string) Family {
-		return family(name, Exact, tokensByVersion(of), what+" of each model and version (source "+source+"). Their sum is the family without model_.")
+	tokens := func(name string, signal engine.Signal, what, source string) Family {
+		return family(name, Exact, tokensByVersion(signal), what+" of each model and version (source "+source+"). Their sum is the family without model_.")
 	}
 	return []Family{
 		tokens("model_prompt_tokens_total", engine.PromptTokens, "Prompt tokens", "nv_llm_input_token_len_sum"),

@@ -78,8 +78,7 @@ func (d *Deriver) Identify(identity Identity) {
 // Stats returns what has interrupted the target's windows.
 func (d *Deriver) Stats() Stats { return *d.opts.Stats }
 
-// Objectives reports which objectives of the pool the newest page measures. The
-// slice is shared and must not be modified.
+// Objectives reports which objectives the newest page measures, in a shared slice.
 func (d *Deriver) Objectives() []target.Check { return d.program.objectives }
 
 // Observe adds the values of one page to the window. The time is relative to any fixed

@@ -66,8 +66,8 @@ func (p *Plan) executorGate(id string) Gate {
 	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
 	limit, heartbeats := p.total(engine.RequestsLimit, id), p.groupColumns(p.groupsOf(engine.EngineHeartbeat, id))
 	return func(w *Window) bool {
-		most, limited := valueOf(limit, w)
-		return !(limited && most <= 0) && !isPositive(flapping, w) && !isPositive(stale, w) && (len(heartbeats) == 0 || w.beating(heartbeats))
+		slots, limited := valueOf(limit, w)
+		return !(limited && slots <= 0) && !isPositive(flapping, w) && !isPositive(stale, w) && (len(heartbeats) == 0 || w.beating(heartbeats))
 	}
 }
 

@@ -28,12 +28,10 @@ type Plan struct {
 	opts   *Options
 	page   *engine.Page
 	quirks engine.Quirks
-	// countsFailures reports that failed requests would be on the page, where models do
-	// not count their own.
-	countsFailures bool
-	identity       Identity
-	sources        []source
-	groups         map[engine.Signal][]*group
+
+	identity Identity
+	sources  []source
+	groups   map[engine.Signal][]*group
 	// byID holds the groups by signal and model id.
 	byID     map[[2]string][]*group
 	columnOf map[int]int
@@ -45,8 +43,8 @@ type Plan struct {
 // newPlan returns a plan for a page, given its values, if there are any.
 func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 	p := &Plan{
-		opts: opts, page: page, quirks: opts.Engine.Quirks(page), countsFailures: opts.Engine.CountsFailures(page),
-		identity: opts.Identity, groups: make(map[engine.Signal][]*group), byID: make(map[[2]string][]*group),
+		opts: opts, page: page, quirks: opts.Engine.Quirks(page), identity: opts.Identity,
+		groups: make(map[engine.Signal][]*group), byID: make(map[[2]string][]*group),
 		columnOf: make(map[int]int), checks: make(map[string]anomaly), outcomes: make(map[[3]string]*outcome),
 		program: &program{gpus: page.Shape().GPUs(), samples: make(map[exposition.ValueIndex]checkedSample)},
 	}
@@ -90,10 +88,13 @@ func (p *Plan) groupsOf(signal engine.Signal, id string) []*group {
 	return p.byID[[2]string{string(signal), id}]
 }
 
+// countsFailures reports whether failed requests would be on the page.
+func (p *Plan) countsFailures() bool { return p.opts.Engine.CountsFailures(p.page) }
+
 func (p *Plan) has(signal engine.Signal) bool { return p.shows(signal, p.groups[signal]) }
 
 func (p *Plan) shows(signal engine.Signal, groups []*group) bool {
-	return len(groups) > 0 || signal == engine.FailuresCounted && p.countsFailures
+	return len(groups) > 0 || signal == engine.FailuresCounted && p.countsFailures()
 }
 
 // ids returns the model ids that have the inputs, sorted.

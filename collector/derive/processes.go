@@ -17,9 +17,8 @@ type processTracker struct {
 	window    int64
 	processes []*process
 	current   *process
-	// run counts the pages of the current process since another one answered for
-	// certain, jitters those of them whose start time differs a little from the page
-	// before.
+	// run counts the pages since another process answered for certain, jitters those of
+	// them whose start time differs a little from the page before.
 	run, jitters int
 	// votes is how much evidence there is for several processes, votedAt its time.
 	votes   int
@@ -138,9 +137,8 @@ func (t *processTracker) startDiffers(id engine.Process) bool {
 }
 
 // classifyReturn judges a page of a process that another one had replaced. A page that
-// names its process is proof. By counters alone it may be a young process that has
-// reached what an earlier one had counted: that takes as many pages as the earlier one
-// had, and does not hit its counters closely.
+// names its process is proof. By counters alone it may be a young process that has reached
+// those of an earlier one: that takes as many pages, and does not hit them closely.
 func (t *processTracker) classifyReturn(s *sighting) {
 	switch {
 	case s.replaced, 4*s.grown <= s.now.grown && s.process.pages >= 8*t.run:

@@ -174,11 +174,11 @@ func info() Rule {
 func adapters() Rule {
 	return Rule{inputs: allOf(engine.AdaptersWritten), like: engine.AdaptersWritten, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, g := range p.groups[engine.AdaptersWritten] {
-			own, newest := p.value(g), largest(p.groupColumns(p.groupsOf(engine.AdaptersWritten, g.id)))
+			written, newest := p.value(g), largest(p.groupColumns(p.groupsOf(engine.AdaptersWritten, g.id)))
 			p.emit(f, g.labels, nil, func(w *Window) (float64, bool) {
-				v, ok := own(w)
-				most, _ := newest(w)
-				return 1, ok && v >= most
+				v, ok := written(w)
+				latest, _ := newest(w)
+				return 1, ok && v >= latest
 			})
 		}
 	}}

@@ -79,7 +79,7 @@ func limitedBy() Rule {
 		prefill := p.total(engine.RequestsPrefill, id)
 		by := oncePerPage(p, func(w *Window) (string, bool) {
 			now, okNow := valueOf(busy, w)
-			most, limited := valueOf(limit, w)
+			slots, limited := valueOf(limit, w)
 			wait, okWaits := valueOf(waits, w)
 			queue, okQueue := valueOf(core, w)
 			used, _ := valueOf(cache, w)
@@ -89,7 +89,7 @@ func limitedBy() Rule {
 			switch {
 			case pauses > 0 || used >= full && wait > 0:
 				return "kv_cache", known
-			case limited && most > 0 && now >= most:
+			case limited && slots > 0 && now >= slots:
 				return "slots", known
 			case wait > 0 && prefills > 0:
 				return "prefill", known

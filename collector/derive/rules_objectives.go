@@ -24,14 +24,6 @@ type objective struct {
 	reason            string
 }
 
-func objectiveInputs() inputs {
-	var in inputs
-	for _, h := range objectiveHistograms() {
-		in = in.or(h.inputs)
-	}
-	return in.or(allOf(engine.ModelSuccess, engine.ModelFailed)).or(allOf(engine.RequestsFinished, engine.FailuresCounted))
-}
-
 func objectiveHistograms() map[ObjectiveName]histograms {
 	return map[ObjectiveName]histograms{
 		TTFT: firstTokens(), E2E: wholeRequests(),
@@ -54,7 +46,11 @@ func objectiveBad() Rule {
 }
 
 func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
-	return Rule{inputs: objectiveInputs(), scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
+	in := allOf(engine.ModelSuccess, engine.ModelFailed).or(allOf(engine.RequestsFinished, engine.FailuresCounted))
+	for _, h := range objectiveHistograms() {
+		in = in.or(h.inputs)
+	}
+	return Rule{inputs: in, scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
 		for _, want := range p.opts.Objectives {
 			measured, _ := p.measure(want)
 			for _, o := range measured {

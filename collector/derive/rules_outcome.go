@@ -38,7 +38,7 @@ func (p *Plan) modelVersions(id string) []modelVersion {
 
 // countsOwnRequests reports whether a model itself counts how its requests ended.
 func (p *Plan) countsOwnRequests(id string, mv modelVersion) bool {
-	return p.countsFailures && slices.ContainsFunc(p.groupsOf(engine.EngineHeartbeat, id), func(g *group) bool {
+	return p.countsFailures() && slices.ContainsFunc(p.groupsOf(engine.EngineHeartbeat, id), func(g *group) bool {
 		return slices.ContainsFunc(g.members, func(m int) bool { return p.versionOf(m) == mv })
 	})
 }
@@ -125,7 +125,7 @@ func (p *Plan) outcome(id string, mv modelVersion) *outcome {
 }
 
 func (p *Plan) newOutcome(id string, mv modelVersion) *outcome {
-	o := &outcome{classes: make(map[engine.Class]*tally), complete: p.countsFailures, own: p.countsFailures}
+	o := &outcome{classes: make(map[engine.Class]*tally), complete: p.countsFailures(), own: p.countsFailures()}
 	if mv.model != "" {
 		o.own = p.countsOwnRequests(id, mv)
 		o.complete = o.own || p.trusted(mv.model)
@@ -261,12 +261,11 @@ func (o *outcome) add(p *Plan, g *group, minus []int) {
 	o.all = slices.Concat(o.all, columns, minus)
 }
 
-// since returns how many requests of a class ended since a row. Since 24.07, which
-// introduced the reasons, an ensemble counts each of its failures when it answers and
-// again when it releases the request (core ensemble_scheduler.cc, FinishEnsemble),
-// whatever its steps count. One that fails while other steps still run may be counted
-// once, so that the steps' failures, less those they may have counted for other entry
-// models, are the minimum.
+// since returns how many requests of a class ended since a row. Since 24.07 an ensemble
+// counts each of its failures when it answers and again when it releases the request (core
+// ensemble_scheduler.cc, FinishEnsemble). One that fails while other steps still run may
+// be counted once, so that the steps' failures, less those they may have counted for other
+// entry models, are the minimum.
 func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	t := o.classes[class]
 	if t == nil {
