@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// program computes the derived series of all pages of one shape. It does not change.
+// program computes the derived series of all targets' pages of one shape. It is immutable.
 type program struct {
 	// places holds where the columns of the window are on a page, keys what they are
 	// across programs. Only scaled and notZero columns differ from the numbers there.

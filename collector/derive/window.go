@@ -20,11 +20,11 @@ type Window struct {
 
 	now     int64
 	current []float64
-	// unbroken is the first page after the last restart or gap, restarted the last restart.
+	// unbroken is when the first page after a restart or gap came, restarted the last restart.
 	unbroken, restarted int64
 	// since is when a column was last reset, restarted or absent; never without a value.
 	since []int64
-	// changed is when a column last changed, reset and resetBefore when it last decreased.
+	// changed is when a column changed, reset and resetBefore when it decreased, restarts apart.
 	changed, reset, resetBefore []int64
 
 	stats *Stats
