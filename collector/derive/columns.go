@@ -41,11 +41,16 @@ type scaledColumn struct {
 
 // checkedSample is a sample whose invalid values are counted: NaN, except in quantiles,
 // and negative counters.
-type checkedSample struct{ quantile, counter bool }
+type checkedSample struct {
+	place             exposition.ValueIndex
+	quantile, counter bool
+}
 
 func (p *Plan) checkSample(in *source) {
-	if _, ok := p.program.samples[in.Place]; !ok {
-		p.program.samples[in.Place] = checkedSample{counter: in.meaning.Counter, quantile: in.meaning.Form != 0 && !in.meaning.Counter}
+	if !p.checkedPlaces[in.Place] {
+		p.checkedPlaces[in.Place] = true
+		quantile := in.meaning.Form != 0 && !in.meaning.Counter
+		p.program.samples = append(p.program.samples, checkedSample{in.Place, quantile, in.meaning.Counter})
 	}
 }
 
@@ -73,8 +78,9 @@ func (r *program) readRow(page *exposition.Block, row []float64, stats *Stats) {
 
 // countInvalid counts invalid values and removes negative counters from the row.
 func (r *program) countInvalid(page *exposition.Block, row []float64, stats *Stats) {
-	for place, s := range r.samples {
-		switch v := page.Number(place); {
+	for i := range r.samples {
+		s := &r.samples[i]
+		switch v := page.Number(s.place); {
 		case v != v && !s.quantile:
 			stats.NonFinite++
 		case v < 0 && s.counter:

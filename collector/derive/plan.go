@@ -38,6 +38,8 @@ type Plan struct {
 	checks   map[string]anomaly
 	outcomes map[[3]string]*outcome
 	program  *program
+
+	checkedPlaces map[exposition.ValueIndex]bool
 }
 
 // newPlan returns a plan for a page, given its values, if there are any.
@@ -46,7 +48,7 @@ func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 		opts: opts, page: page, quirks: opts.Engine.Quirks(page), identity: opts.Identity,
 		groups: make(map[engine.Signal][]*group), byID: make(map[[2]string][]*group),
 		columnOf: make(map[int]int), checks: make(map[string]anomaly), outcomes: make(map[[3]string]*outcome),
-		program: &program{gpus: page.Shape().GPUs(), samples: make(map[exposition.ValueIndex]checkedSample)},
+		checkedPlaces: make(map[exposition.ValueIndex]bool), program: &program{gpus: page.Shape().GPUs()},
 	}
 	p.identity.Labels = opts.Identity.ruleLabels()
 	p.addSources()

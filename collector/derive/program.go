@@ -24,7 +24,7 @@ type program struct {
 	countersAppear bool
 	counters       []columnKey
 	// samples are checked for invalid values. net holds columns computed from others.
-	samples map[exposition.ValueIndex]checkedSample
+	samples []checkedSample
 	net     []*netCounter
 
 	// series has the labels that rules made, for a page with these GPUs.
