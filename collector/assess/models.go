@@ -29,8 +29,7 @@ func modelState(index string, loaded, known bool) string {
 	return ""
 }
 
-// describe returns what is known of each model from its config, the repository index and
-// the page, which has the last word on what is loaded.
+// describe returns what is known of each model. The page has the last word on what is loaded.
 func describe(b *Basis) []target.Model {
 	if b.Topology == nil {
 		return nil

@@ -40,8 +40,7 @@ type Situation struct {
 	Processes int
 }
 
-// ReplicaSeries makes the series about a replica that remain when its scrape fails. It
-// is not safe for concurrent use; its blocks are.
+// ReplicaSeries makes the series that remain when a scrape fails. It is for one goroutine.
 type ReplicaSeries struct {
 	values exposition.Values
 	// cached is the number of series of these findings with these labels, which come first.

@@ -6,8 +6,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// modelFamilies returns the counters and gauges of each model of a Triton. Entry models
-// and their parts are side by side: never add them.
+// modelFamilies returns Triton's values of each model: entry models and their parts.
 func modelFamilies() []Family {
 	const handsOver = " Absent for decoupled Python models, whose times end when they hand the request over."
 	return []Family{

@@ -21,8 +21,7 @@ type Options struct {
 	Engine     engine.Engine
 	Identity   Identity
 	Objectives []Objective
-	// Aliases lists the vocabularies, out of [exposition.AliasSets], under whose
-	// names values are repeated. AliasesOnly hides the llm_server_* names.
+	// Aliases lists vocabularies of [exposition.AliasSets]; AliasesOnly hides llm_server_*.
 	Aliases     []string
 	AliasesOnly bool
 	// NoWindowGauges hides the families that PromQL can compute, see [InPromQL].
