@@ -129,8 +129,7 @@ func determinism(f *Findings) []target.Check {
 
 const cureVersion = "trtllm_version in the pool, or an image of your own with the metrics module of deploy/triton/llmapi, which reports it; Dynamo and trtllm-serve are NVIDIA's other ways to serve TensorRT-LLM"
 
-// unanswered returns the questions that the server did not answer, and which
-// TensorRT-LLM a Triton has whose release has no stock image with one.
+// unanswered returns the questions that the server did not answer.
 func unanswered(f *Findings) []target.Check {
 	if f.Facts == nil {
 		return nil

@@ -152,8 +152,7 @@ func meanDuration() Rule {
 	}).because(whyModels)
 }
 
-// tokenTimeEstimate exposes the time between tokens, from means alone. The tokens of a
-// request are those of all model versions, so that it takes a single one.
+// tokenTimeEstimate exposes the time between tokens, from means. It takes a single version.
 func tokenTimeEstimate() Rule {
 	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens))
 	return eachEntry(in, func(p *Plan, f *Family, id string) {

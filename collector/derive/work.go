@@ -205,8 +205,7 @@ func (p *Plan) tokenCounters(id string) []*group {
 	)
 }
 
-// progressCounters returns the counters of an engine that move while it works: tokens,
-// and requests that end otherwise than by their client.
+// progressCounters returns counters that move while an engine works: tokens, ended requests.
 func (p *Plan) progressCounters(id string) []*group {
 	all := p.tokenCounters(id)
 	for _, signal := range []engine.Signal{engine.RequestsFinished, engine.RequestsFailed} {
