@@ -19,7 +19,6 @@ type columnKey struct {
 	gpu    uint8
 }
 
-// column identifies a column of one target.
 type column struct {
 	series unique.Handle[string]
 	gpu    string
