@@ -172,7 +172,8 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 func standardError(got, truth map[time.Time]float64) float64 {
 	mean, sum := average(got)-average(truth), 0.0
 	for at, value := range got {
-		sum += math.Pow(value-truth[at]-mean, 2)
+		d := value - truth[at] - mean
+		sum += d * d
 	}
 	return math.Sqrt(sum) / float64(len(got))
 }
