@@ -120,7 +120,6 @@ func (s *segment) append(dst []byte, b *Block, from, end int) []byte {
 	return dst
 }
 
-// length returns the number of bytes that append appends.
 func (s *segment) length(b *Block) int64 {
 	size, start := int64(0), uint32(0)
 	for i := range s.lines {

@@ -35,19 +35,6 @@ type shapeBuilder struct {
 	ranks []int
 }
 
-// family returns the index of the family of that name, adding it as untyped.
-func (b *shapeBuilder) family(name string) int {
-	if i, ok := b.index[name]; ok {
-		return i
-	}
-	if b.index == nil {
-		b.index = make(map[string]int)
-	}
-	b.index[name] = len(b.families)
-	b.families = append(b.families, Family{Name: name, Type: model.MetricTypeUnknown})
-	return len(b.families) - 1
-}
-
 func (b *shapeBuilder) sort() {
 	if b.ranks != nil {
 		return

@@ -29,8 +29,7 @@ type Options struct {
 	// Label attaches the identity and relabels; nil does not change series.
 	Label Labeler
 	// Watch selects by name the series whose values rules read; see [Shape.Watched].
-	Watch func(name string) bool
-	// Limits limits a page.
+	Watch  func(name string) bool
 	Limits Limits
 	// Reserved lists the name prefixes that belong to the exporter.
 	Reserved []string

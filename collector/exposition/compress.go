@@ -59,7 +59,6 @@ func quality(params string) float64 {
 	return 1
 }
 
-// compressor compresses pages one after the other and reuses its memory.
 type compressor interface {
 	io.WriteCloser
 	Reset(w io.Writer)
@@ -105,7 +104,6 @@ type lengthWriter struct {
 	length int64
 }
 
-// Write implements io.Writer.
 func (w *lengthWriter) Write(text []byte) (int, error) {
 	w.length += int64(len(text))
 	return w.Writer.Write(text)

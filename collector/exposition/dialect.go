@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
@@ -17,10 +16,6 @@ type dialect struct {
 	scheme model.EscapingScheme
 }
 
-func dialectOf(f expfmt.Format) dialect {
-	return dialect{openMetrics: f.FormatType() == expfmt.TypeOpenMetrics, scheme: f.ToEscapingScheme()}
-}
-
 // rewritten is a family whose lines are rendered again: in another dialect, or by sample
 // name.
 type rewritten struct {
@@ -29,7 +24,6 @@ type rewritten struct {
 	entries []entry
 }
 
-// entry is one line of such a family.
 type entry struct {
 	prefix string
 	index  uint32

@@ -29,8 +29,7 @@ func DropReasons() []string {
 type Drops struct {
 	// ByReason counts the dropped series in the order of [DropReasons].
 	ByReason [9]uint32
-	// Collisions counts the target's labels that were renamed because the exporter sets
-	// labels of the same name.
+	// Collisions is the sum of [Labeled].Collisions.
 	Collisions uint32
 	// Timestamps counts the samples whose timestamps were removed.
 	Timestamps uint32

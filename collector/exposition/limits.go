@@ -10,15 +10,13 @@ import (
 
 // Limits limits the pages of a target; a zero field is no limit.
 type Limits struct {
-	// Samples is the maximum number of samples of a page.
 	Samples int `yaml:"samples"`
 	// Labels is the maximum number of labels of a series, without the name.
 	Labels int `yaml:"labels"`
 	// LabelName and LabelValue limit the bytes of a label's name and value.
 	LabelName  int `yaml:"label_name"`
 	LabelValue int `yaml:"label_value"`
-	// Name limits the bytes of a metric name.
-	Name int `yaml:"name"`
+	Name       int `yaml:"name"`
 	// Help limits the bytes of a HELP text; longer ones are truncated.
 	Help int `yaml:"help"`
 	// Output limits what the series take of the exporter's page: the largest families
@@ -43,10 +41,8 @@ type ParseError struct {
 	Err  error
 }
 
-// Error implements error.
 func (e *ParseError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap returns the parser's error.
 func (e *ParseError) Unwrap() error { return e.Err }
 
 func (l *Limits) checkSeries(lset labels.Labels) error {

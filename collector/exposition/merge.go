@@ -97,7 +97,7 @@ func (m *Merger) Layout(blocks []*Block) *Layout {
 // WithFormat returns the layout of the same page in a format. Pages that are equal in
 // two formats share one layout.
 func (l *Layout) WithFormat(format expfmt.Format) *Layout {
-	d := dialectOf(format)
+	d := dialect{openMetrics: format.FormatType() == expfmt.TypeOpenMetrics, scheme: format.ToEscapingScheme()}
 	if !l.utf8 {
 		d.scheme = model.NoEscaping
 	}
@@ -119,7 +119,12 @@ func (l *Layout) WithFormat(format expfmt.Format) *Layout {
 
 func newLayout(shapes []*Shape, d dialect) *Layout {
 	l := &Layout{dialect: d, shapes: shapes}
-	l.resolveTypes(l.collect())
+	index := make(familyIndex)
+	for block, s := range shapes {
+		l.utf8 = l.utf8 || s.utf8
+		l.families = index.add(l.families, s.in(d), int32(block))
+	}
+	l.resolveTypes(index)
 	slices.SortFunc(l.families, func(a, b mergedFamily) int { return strings.Compare(a.name, b.name) })
 	for i := range l.families {
 		f := &l.families[i]
@@ -131,15 +136,6 @@ func newLayout(shapes []*Shape, d dialect) *Layout {
 		}
 	}
 	return l
-}
-
-func (l *Layout) collect() familyIndex {
-	index := make(familyIndex)
-	for block, s := range l.shapes {
-		l.utf8 = l.utf8 || s.utf8
-		l.families = index.add(l.families, s.in(l.dialect), int32(block))
-	}
-	return index
 }
 
 type familyIndex map[string]int

@@ -44,7 +44,6 @@ func (m *metadata) get(name string) *familyMeta {
 	return f
 }
 
-// setHelp sets the HELP of a family unless it has one.
 func (m *metadata) setHelp(name, text string) {
 	if f := m.get(name); !f.hasHelp {
 		// The text format allows no blanks before a help text, and textparse ends the text
@@ -104,11 +103,15 @@ func (m *metadata) familyIndex(b *shapeBuilder, format bodyFormat, name string) 
 	if ok {
 		return i
 	}
-	i = b.family(family)
-	b.families[i].Type = typ
+	f := Family{Name: family, Type: typ}
 	if meta != nil {
-		b.families[i].Help, b.families[i].Unit = meta.help, meta.unit
+		f.Help, f.Unit = meta.help, meta.unit
 	}
+	if b.index == nil {
+		b.index = make(map[string]int)
+	}
+	i = len(b.families)
+	b.index[family], b.families = i, append(b.families, f)
 	return i
 }
 

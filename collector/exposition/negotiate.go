@@ -11,8 +11,7 @@ import (
 // Format is the format of a response.
 type Format struct {
 	// Expfmt is the format with its escaping, see [Layout.WithFormat].
-	Expfmt expfmt.Format
-	// ContentType is the Content-Type of the response.
+	Expfmt      expfmt.Format
 	ContentType string
 }
 

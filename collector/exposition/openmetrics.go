@@ -73,7 +73,6 @@ type member struct {
 	group labels.Labels
 }
 
-// members returns lines as members of the family.
 func (f *Family) members(entries []entry) []member {
 	all := make([]member, 0, len(entries))
 	for _, one := range entries {
@@ -242,7 +241,6 @@ func (g *groupValues) consistent(typ model.MetricType) bool {
 
 func integer(v float64) bool { return v == math.Trunc(v) && !math.IsInf(v, 0) }
 
-// headName returns the name and the type in HELP, TYPE and UNIT.
 func (d dialect) headName(f *Family) (name, typ string) {
 	switch {
 	case !d.openMetrics && f.Type == model.MetricTypeUnknown:

@@ -98,7 +98,6 @@ func parseBody(b *Block, body []byte, format bodyFormat, renderer *seriesRendere
 	return r, shape, nil
 }
 
-// valueBytes returns the length of all values.
 func (r *pageReader) valueBytes() (size int) {
 	for i := range r.samples {
 		size += min(int(r.samples[i].value.end-r.samples[i].value.start), maxValueBytes)
@@ -106,7 +105,6 @@ func (r *pageReader) valueBytes() (size int) {
 	return size
 }
 
-// read runs the parser over the body and collects metadata and samples.
 func (r *pageReader) read() error {
 	p := r.parser()
 	for {
@@ -145,20 +143,17 @@ func (r *pageReader) read() error {
 // advance moves last to the end of the line in which part begins.
 func (r *pageReader) advance(part []byte) {
 	start := offset(r.body, part)
+	r.last = len(r.body)
 	if end := bytes.IndexByte(r.body[start:], '\n'); end >= 0 {
 		r.last = start + end
-		return
 	}
-	r.last = len(r.body)
 }
-
-var errNUL = errors.New("NUL byte between lines")
 
 // checkEnd returns an error if the parser stopped early: textparse silently treats a
 // NUL byte as the end of the page.
 func (r *pageReader) checkEnd() error {
 	if i := bytes.IndexByte(r.body[r.last:], 0); i >= 0 {
-		return &ParseError{Line: 1 + bytes.Count(r.body[:r.last+i], []byte{'\n'}), Err: errNUL}
+		return &ParseError{Line: 1 + bytes.Count(r.body[:r.last+i], []byte{'\n'}), Err: errors.New("NUL byte between lines")}
 	}
 	return nil
 }

@@ -46,7 +46,6 @@ type pieceText struct {
 // maxPatternBytes limits the bodies whose pattern is cached, and so the memory of a target.
 const maxPatternBytes = 4 << 20
 
-// pattern returns the pattern of the body just read.
 func (r *pageReader) pattern(shape *Shape) pattern {
 	p := pattern{shape: shape, usable: !r.valueDrops, format: r.format, valueBytes: r.valueBytes()}
 	if len(r.body) > maxPatternBytes {

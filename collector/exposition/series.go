@@ -24,17 +24,11 @@ func (s *seriesSplitter) labels(text []byte) (lset labels.Labels, drop string) {
 	s.builder.Reset()
 	s.names = s.names[:0]
 	text = bytes.TrimLeft(text, " \t")
-	brace := bytes.IndexByte(text, '{')
-	name := text
-	if brace >= 0 {
-		name = text[:brace]
-	}
+	name, pairs, _ := bytes.Cut(text, []byte{'{'})
 	if name = bytes.TrimRight(name, " \t"); len(name) > 0 {
 		s.builder.Add(model.MetricNameLabel, unescape(name))
 	}
-	if brace >= 0 {
-		drop = s.pairs(text[brace+1:])
-	}
+	drop = s.pairs(pairs)
 	s.builder.Sort()
 	return s.builder.Labels(), drop
 }
@@ -114,27 +108,20 @@ func parsePrefix(prefix []byte) labels.Labels {
 // appendPrefix appends the series text and the space before its value. Names outside
 // the legacy character set are quoted inside the braces.
 func appendPrefix(dst []byte, lset labels.Labels) []byte {
-	name := lset.Get(model.MetricNameLabel)
-	open, wrote := false, false
+	name, separator := lset.Get(model.MetricNameLabel), byte('{')
 	if model.LegacyValidation.IsValidMetricName(name) {
 		dst = append(dst, name...)
 	} else {
 		dst = append(dst, '{')
 		dst = appendQuoted(dst, name)
-		open, wrote = true, true
+		separator = ','
 	}
 	lset.Range(func(l labels.Label) {
 		if l.Name == model.MetricNameLabel {
 			return
 		}
-		if !open {
-			dst = append(dst, '{')
-			open = true
-		}
-		if wrote {
-			dst = append(dst, ',')
-		}
-		wrote = true
+		dst = append(dst, separator)
+		separator = ','
 		if model.LegacyValidation.IsValidLabelName(l.Name) {
 			dst = append(dst, l.Name...)
 		} else {
@@ -143,7 +130,7 @@ func appendPrefix(dst []byte, lset labels.Labels) []byte {
 		dst = append(dst, '=')
 		dst = appendQuoted(dst, l.Value)
 	})
-	if open {
+	if separator == ',' {
 		dst = append(dst, '}')
 	}
 	return append(dst, ' ')

@@ -100,12 +100,7 @@ func (s *Shape) ValueIndexes(lines []int) []ValueIndex {
 // Labels returns the labels of a line, including the name, parsed from its prefix.
 // It allocates: call it once per shape, not once per scrape.
 func (s *Shape) Labels(n int) labels.Labels {
-	i, _ := slices.BinarySearchFunc(s.families, n, func(f Family, n int) int {
-		if f.end <= n {
-			return -1
-		}
-		return 1
-	})
+	i, _ := slices.BinarySearchFunc(s.families, n, func(f Family, n int) int { return f.end - (n + 1) })
 	seg := s.segment(i)
 	for pos, prefix := range seg.prefixes() {
 		if s.families[i].first+pos == n {

@@ -14,8 +14,6 @@ const flushAt = 256 << 10
 // linesAtOnce is the number of lines between two checks of the buffer.
 const linesAtOnce = 1024
 
-const endOfPage = "# EOF\n"
-
 // buffers are unused buffers of pages.
 //
 //nolint:gochecknoglobals // memory only.
@@ -98,7 +96,7 @@ func (f *mergedFamily) allows(blocks []*Block) bool {
 
 func (l *Layout) appendEnd(dst []byte) []byte {
 	if l.dialect.openMetrics {
-		return append(dst, endOfPage...)
+		return append(dst, "# EOF\n"...)
 	}
 	return dst
 }

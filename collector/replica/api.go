@@ -47,20 +47,15 @@ func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 		return
 	}
 	run := r.startJob(ctx, &r.jobs.health)
-	alone := func() {
-		runJob(run, "health", func(ctx context.Context) api.Health { return server.Recheck(ctx, before) },
-			func(h api.Health, failed error) { r.setHealth(server, h, failed) })
-	}
 	build := func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.KeepAlive()) }
-	if !r.readyLane.add(b, server.ReadyURL(), build, func(answer lane.Answer, ok bool) {
+	r.readyLane.add(b, server.ReadyURL(), build, func(answer lane.Answer, ok bool) {
 		if ok {
 			run.finish(func() { r.setHealth(server, before.Repeat(answer.Duration), nil) })
 			return
 		}
-		alone()
-	}) {
-		alone()
-	}
+		runJob(run, "health", func(ctx context.Context) api.Health { return server.Recheck(ctx, before) },
+			func(h api.Health, failed error) { r.setHealth(server, h, failed) })
+	})
 }
 
 // queryIdentity queries versions and models, unless a query is running.

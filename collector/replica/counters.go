@@ -76,12 +76,8 @@ func (c *counters) render(s *target.Status, stats derive.Stats, before ...*expos
 	c.add(selfmetrics.TargetShapeChanges, float64(c.reshaped))
 	c.add(selfmetrics.TargetCounterResets, float64(stats.Resets))
 	c.add(selfmetrics.TargetRestarts, float64(stats.Restarts))
-	c.addOccurred(stats)
-	return c.values.Block(before...)
-}
 
-// addOccurred adds the series that are absent until what they count has occurred.
-func (c *counters) addOccurred(stats derive.Stats) {
+	// The others are absent until what they count has occurred.
 	c.count(selfmetrics.TargetSeriesLeftOut, "", uint64(c.leftOut.Series))
 	c.count(selfmetrics.TargetDerivedLeftOut, "", uint64(c.derivedLeftOut.Series))
 	c.count(selfmetrics.TargetModelsLeftOut, "", uint64(c.derivedLeftOut.Models))
@@ -100,6 +96,7 @@ func (c *counters) addOccurred(stats derive.Stats) {
 	c.count(selfmetrics.TargetDerivedSkipped, "nonfinite", stats.NonFinite)
 	c.count(selfmetrics.TargetDerivedSkipped, "reset", stats.Resets)
 	c.count(selfmetrics.TargetDerivedSkipped, "restart", stats.Restarts)
+	return c.values.Block(before...)
 }
 
 func (c *counters) add(m *selfmetrics.Metric, v float64) { c.values.Add(&m.Family, v, c.labels) }

@@ -86,15 +86,6 @@ func (r *Replica) update(work func()) {
 	r.runLocked(work)
 }
 
-// tryUpdate is update that returns false instead of waiting for the lock.
-func (r *Replica) tryUpdate(work func()) bool {
-	locked := r.mu.TryLock()
-	if locked {
-		r.runLocked(work)
-	}
-	return locked
-}
-
 func (r *Replica) runLocked(work func()) {
 	defer r.mu.Unlock()
 	if !r.closed {

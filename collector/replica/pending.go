@@ -29,10 +29,6 @@ func (p *pendingPage) ready(j *jobs) bool {
 
 func (r *Replica) hasAPI() bool { return r.server.Known() && r.api() != nil }
 
-func (r *Replica) isFirst(p *scrape.Fetched) bool {
-	return p.Err == nil && r.status.Health != target.HealthUp
-}
-
 // restarted reports whether a page is the first of another process and has to wait
 // for its identity.
 func (r *Replica) restarted(p *scrape.Fetched, raw *exposition.Block) bool {

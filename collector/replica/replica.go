@@ -55,7 +55,6 @@ type Replica struct {
 	stallCheckedAt time.Time
 }
 
-// jobs are the jobs of one replica.
 type jobs struct {
 	page, health, identity, iterations, canary, cancelCheck job
 	// start waits until the replica may start, releaseStart is set while it starts.
@@ -133,10 +132,12 @@ func (r *Replica) scheduled(work func(ctx context.Context, missed uint64, b *lan
 				r.followUp(ctx)
 			}
 		}
-		if !r.tryUpdate(run) {
-			b = nil // The batch may have run before the lock is free.
-			go r.update(run)
+		if r.mu.TryLock() {
+			r.runLocked(run)
+			return
 		}
+		b = nil // The batch may have run before the lock is free.
+		go r.update(run)
 	}
 }
 

@@ -15,16 +15,18 @@ import (
 // otherwise, or if the lane fails, in a goroutine of its own.
 func (r *Replica) scrape(ctx context.Context, b *lane.Batch) {
 	run, f := r.startJob(ctx, &r.jobs.page), r.fetcher()
+	if !f.Settled() {
+		go run.scrapeAndPublish(f, nil)
+		return
+	}
 	build := func() *lane.Lane { return r.pool.Scraper.PageLane(f.Server.URL, r.target.Timeout) }
-	if !f.Settled() || !r.pageLane.add(b, f.Server.URL, build, func(answer lane.Answer, ok bool) {
+	r.pageLane.add(b, f.Server.URL, build, func(answer lane.Answer, ok bool) {
 		if ok {
 			run.scrapeAndPublish(f, &answer)
 			return
 		}
 		go run.scrapeAndPublish(f, nil)
-	}) {
-		go run.scrapeAndPublish(f, nil)
-	}
+	})
 }
 
 func (r *Replica) fetcher() *scrape.Fetcher {
@@ -46,7 +48,7 @@ func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 	}
 	delivered := run.finish(func() {
 		run.setServer(run.ctx, page.Server)
-		if first := run.isFirst(page); run.hasAPI() && (first || run.newlyRefused(page.Err)) {
+		if first := page.Err == nil && run.status.Health != target.HealthUp; run.hasAPI() && (first || run.newlyRefused(page.Err)) {
 			run.waitForAPI(run.ctx, page, first)
 			return
 		}
@@ -158,14 +160,16 @@ type laneCache struct {
 	url  string
 }
 
-// add puts the request of the lane to a URL into a batch. It reports false where either is
-// missing or cannot be used now.
-func (c *laneCache) add(b *lane.Batch, url string, build func() *lane.Lane, done func(lane.Answer, bool)) bool {
+// add puts the request of the lane to a URL into a batch. Where either is missing or cannot
+// be used now, it calls done at once.
+func (c *laneCache) add(b *lane.Batch, url string, build func() *lane.Lane, done func(lane.Answer, bool)) {
 	if c.url != url {
 		c.close()
 		c.url, c.lane = url, build()
 	}
-	return b != nil && c.lane != nil && b.Add(c.lane, done)
+	if b == nil || c.lane == nil || !b.Add(c.lane, done) {
+		done(lane.Answer{}, false)
+	}
 }
 
 func (c *laneCache) close() {

@@ -145,7 +145,6 @@ type wireReader struct {
 	err error
 }
 
-// Read implements io.Reader.
 func (w *wireReader) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -103,19 +103,15 @@ func (c *connections) closeIdle() {
 	})
 }
 
-// Add implements lane.Connections.
+// Add and the next four methods implement lane.Connections.
 func (c *connections) Add(holder lane.IdleCloser) { c.holders.Store(holder, nil) }
 
-// Remove implements lane.Connections.
 func (c *connections) Remove(holder lane.IdleCloser) { c.holders.Delete(holder) }
 
-// TryAcquire implements lane.Connections.
 func (c *connections) TryAcquire() bool { return c.try(1) }
 
-// Release implements lane.Connections.
 func (c *connections) Release() { c.release(1) }
 
-// Contended implements lane.Connections.
 func (c *connections) Contended() bool { return c.waiting.Load() > 0 }
 
 func (c *connections) exhausted() *Error {
@@ -143,7 +139,6 @@ type countedConn struct {
 	release func()
 }
 
-// Close implements net.Conn.
 func (c *countedConn) Close() error {
 	defer c.release()
 	return c.Conn.Close()
@@ -157,7 +152,6 @@ type streamBody struct {
 	end   func()
 }
 
-// Read implements io.Reader.
 func (b *streamBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	if failure := reclaimedFrom(b.scope); err != nil && !errors.Is(err, io.EOF) && failure != nil {
@@ -166,7 +160,6 @@ func (b *streamBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer.
 func (b *streamBody) Close() error {
 	defer b.end()
 	return b.ReadCloser.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 )
 
@@ -58,15 +59,9 @@ func unmapped(prefix netip.Prefix) netip.Prefix {
 func (g *guard) check(address netip.Addr) error {
 	address = address.Unmap().WithZone("")
 	for _, denied := range g.deny {
-		if !denied.Contains(address) {
-			continue
+		if denied.Contains(address) && !slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(address) }) {
+			return failf(ReasonConnect, ClassDenied, "%s is in dial.deny %s; add it to dial.allow if the target is intended", address, denied)
 		}
-		for _, allowed := range g.allow {
-			if allowed.Contains(address) {
-				return nil
-			}
-		}
-		return failf(ReasonConnect, ClassDenied, "%s is in dial.deny %s; add it to dial.allow if the target is intended", address, denied)
 	}
 	return nil
 }

@@ -29,7 +29,6 @@ func (e *Error) Error() string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
 }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // ReasonOf returns the reason of a failed scrape, ReasonProtocol for other errors.

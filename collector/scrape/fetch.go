@@ -152,7 +152,11 @@ func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) err
 		scrapeErr = &Error{Reason: ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", root(u).Redacted())}
 	}
 	if hint != "" {
-		scrapeErr = withHint(scrapeErr, hint)
+		failure, ok := errors.AsType[*Error](scrapeErr)
+		if !ok {
+			failure = &Error{Reason: ReasonProtocol, Err: scrapeErr}
+		}
+		scrapeErr = advise(failure.Reason, failure.Class, failure.Err, hint)
 	}
 	if scrapeErr != nil {
 		f.Server.URL = ""
@@ -160,20 +164,11 @@ func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) err
 	return scrapeErr
 }
 
-func withHint(scrapeErr error, hint string) error {
-	failure, ok := errors.AsType[*Error](scrapeErr)
-	if !ok {
-		failure = &Error{Reason: ReasonProtocol, Err: scrapeErr}
-	}
-	return advise(failure.Reason, failure.Class, failure.Err, hint)
-}
-
 // buffers are lent to the scrapes that are under way: a page is needed until it is parsed.
 //
 //nolint:gochecknoglobals // memory only; it holds no state of a replica.
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// buffer is memory for the body of one page.
 type buffer struct{ memory []byte }
 
 // maxPooled is the capacity of the largest buffer that is kept for the next page: the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,14 +117,8 @@ func withPath(u *url.URL, path string) string {
 }
 
 func answering(scrapeErr error) bool {
-	if scrapeErr == nil {
-		return true
-	}
-	switch ReasonOf(scrapeErr) { //nolint:exhaustive // The others do not show who answers.
-	case ReasonHTTPStatus, ReasonContentType, ReasonRedirect, ReasonEmpty:
-		return true
-	}
-	return false
+	shown := []Reason{ReasonHTTPStatus, ReasonContentType, ReasonRedirect, ReasonEmpty} // The others do not show who answers.
+	return scrapeErr == nil || slices.Contains(shown, ReasonOf(scrapeErr))
 }
 
 // pathless reports whether the target leaves the path of its page to the engine.

@@ -25,7 +25,6 @@ func isGRPC(rawURL string) bool {
 	return strings.HasPrefix(rawURL, SchemeGRPC+"://") || strings.HasPrefix(rawURL, SchemeGRPCS+"://")
 }
 
-// doGRPC sends one request; see [kserve.Server.Do].
 func (c *Client) doGRPC(s *scope, method, rawURL string, limit int64) (status int, answer []byte, failure *Error) {
 	server, path, failure := c.grpcServer(s, rawURL)
 	if failure != nil {
@@ -105,10 +104,8 @@ func (c *Client) grpcMetadata(s *scope) (metadata.MD, error) {
 	return md, nil
 }
 
-// unsent is a transport that sends nothing.
 type unsent struct{}
 
-// RoundTrip implements http.RoundTripper.
 func (unsent) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
 }

@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/url"
@@ -74,15 +75,8 @@ func (s *scope) nextURL(resp *http.Response) (*url.URL, *Error) {
 }
 
 func hostPort(u *url.URL) string {
-	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "https":
-		port = "443"
-	default:
-		port = "80"
-	}
-	return u.Hostname() + ":" + port
+	standard := map[string]string{"http": "80", "https": "443"}
+	return u.Hostname() + ":" + cmp.Or(u.Port(), standard[u.Scheme])
 }
 
 // redactURL returns an address without what may be secret, user and query.

@@ -37,7 +37,6 @@ type recorder struct {
 	public map[string]bool
 }
 
-// RoundTrip implements http.RoundTripper.
 func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if s := scopeOf(req.Context()); s != nil {
 		s.sent = sent{req.Header, req.URL.RawQuery, r.public}
@@ -67,12 +66,9 @@ func (s *sent) secrets(minLength int, public map[string]bool) []string {
 		}
 	}
 	add(querySecrets(s.query)...)
+	harmless := []string{"Accept", "Accept-Encoding", "Content-Type", "User-Agent"}
 	for name, values := range s.header {
-		switch name {
-		case "Accept", "Accept-Encoding", "Content-Type", "User-Agent":
-			continue
-		}
-		if public[name] {
+		if public[name] || slices.Contains(harmless, name) {
 			continue
 		}
 		for _, value := range values {

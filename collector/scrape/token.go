@@ -88,7 +88,6 @@ type tokenTransport struct {
 	next   http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	token, err := t.source.get(req.Context())
 	if err != nil {

@@ -44,7 +44,6 @@ type scope struct {
 // scopeKey finds the scope of a request inside the context of its dial.
 type scopeKey struct{}
 
-// Value implements context.Context.
 func (s *scope) Value(key any) any {
 	if key == (scopeKey{}) {
 		return s

@@ -51,7 +51,7 @@ var (
 	HTTPPanics             = counter("http_panics_total", "Requests that ended in a panic, a bug of the exporter; the log has the trace.")
 	InstanceInfo           = gauge("instance_info", "1, with the ID of this process as a label.", "instance_id")
 	MetadataConflicts      = gauge("metadata_conflicts", "Families of /metrics for which the targets have different HELP, TYPE or UNIT.", "kind")
-	PageBuildTime          = histogram("page_build_duration_seconds", "Time to merge and encode /metrics, without sending it to the client.")
+	PageBuildTime          = add("page_build_duration_seconds", model.MetricTypeHistogram, "Time to merge and encode /metrics, without sending it to the client.", nil)
 	PageBytes              = gauge("page_bytes", "Size of the last whole /metrics in text format before compression; vmagent accepts 16 MiB by default.")
 	Panics                 = counter("panics_total", "Panics that affected only the target whose page or API caused them; each one is a bug of the exporter.")
 	PoolWithoutTargets     = gauge("pool_without_targets", "1 if discovery found no targets of the pool, for this exporter or another one; the log and the status pages give the reason.", "pool_id")
@@ -92,10 +92,6 @@ func gauge(name, help string, labels ...string) *Metric {
 
 func counter(name, help string, labels ...string) *Metric {
 	return add(name, model.MetricTypeCounter, help, labels)
-}
-
-func histogram(name, help string) *Metric {
-	return add(name, model.MetricTypeHistogram, help, nil)
 }
 
 func add(name string, typ model.MetricType, help string, labels []string) *Metric {

@@ -16,8 +16,7 @@ type Snapshot struct {
 	// About holds the exporter's series about the replica, which stay when a scrape fails,
 	// and Health those about its scrapes; both are nil before the first scrape.
 	About, Health *exposition.Block
-	// Status is the result of the last scrape.
-	Status target.Status
+	Status        target.Status
 	// Expires is when the page is too old to be served, by the monotonic clock plus
 	// [Slot.Suspended]; the zero time is never. A scrape replaces the page long before,
 	// unless the process was stopped or the machine was suspended.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -68,12 +69,10 @@ type overTLS struct {
 	credentials.TransportCredentials
 }
 
-// Info implements credentials.TransportCredentials.
 func (overTLS) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
 }
 
-// Clone implements credentials.TransportCredentials.
 func (o overTLS) Clone() credentials.TransportCredentials { return o }
 
 func (c *conn) close() {
@@ -87,7 +86,6 @@ func (c *conn) allow(bytes int64) {
 	c.allowance.Store(max(c.allowance.Load(), bytes+protocol+int64(c.server.MaxHeader)))
 }
 
-// Read implements net.Conn.
 func (c *conn) Read(into []byte) (int, error) {
 	n, err := c.Conn.Read(into)
 	if c.allowance.Add(int64(-n)) < 0 && err == nil {
@@ -125,16 +123,10 @@ func explain(ctx context.Context, rpc protoreflect.Name, err error) error {
 // code for what it refuses itself, so the words of grpc-go decide (internal/transport,
 // picker_wrapper.go).
 func isBroken(reported *status.Status) bool {
-	if reported.Code() != codes.Unavailable {
-		return false
-	}
-	for _, prefix := range []string{
+	prefixes := []string{
 		"connection error", "last connection error", "error reading from server", "closing transport", "transport is closing",
 		"the connection is draining", "the stream is rejected because server is draining", "SubConn state is not Ready",
-	} {
-		if strings.HasPrefix(reported.Message(), prefix) {
-			return true
-		}
 	}
-	return false
+	return reported.Code() == codes.Unavailable &&
+		slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(reported.Message(), prefix) })
 }

@@ -20,8 +20,7 @@ type Server struct {
 	// Address is host:port of the gRPC port.
 	Address   string
 	UserAgent string
-	// Dial opens a connection.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Dial      func(ctx context.Context, network, address string) (net.Conn, error)
 	// TLS secures the connections; nil leaves them plain.
 	TLS *tls.Config
 	// Metadata is sent with each call, and includes credentials.

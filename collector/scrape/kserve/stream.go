@@ -164,7 +164,6 @@ func (s *stream) receive() error {
 	return s.err
 }
 
-// Read implements io.Reader.
 func (s *stream) Read(into []byte) (n int, err error) {
 	if err := s.receive(); err != nil {
 		return 0, err
@@ -174,34 +173,31 @@ func (s *stream) Read(into []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close implements io.Closer. It cancels the request at the server.
+// Close cancels the request at the server.
 func (s *stream) Close() error {
 	s.conn.close()
 	return nil
-}
-
-// part is a part of an answer.
-type part struct {
-	Error    string `json:"error_message"`
-	Response struct {
-		Model   string `json:"model_name"`
-		Version string `json:"model_version"`
-		Outputs []struct {
-			Name     string `json:"name"`
-			Datatype string `json:"datatype"`
-			Contents struct {
-				Texts [][]byte `json:"bytes_contents"`
-			} `json:"contents"`
-		} `json:"outputs"`
-		Raw [][]byte `json:"raw_output_contents"`
-	} `json:"infer_response"`
 }
 
 // encodeEvent returns a part of an answer as an event; nothing for one without outputs,
 // which only marks the end of the answer. The texts of an output are in it or in the raw
 // contents next to it, and a list where there are several.
 func encodeEvent(m *dynamicpb.Message) ([]byte, error) {
-	var p part
+	var p struct {
+		Error    string `json:"error_message"`
+		Response struct {
+			Model   string `json:"model_name"`
+			Version string `json:"model_version"`
+			Outputs []struct {
+				Name     string `json:"name"`
+				Datatype string `json:"datatype"`
+				Contents struct {
+					Texts [][]byte `json:"bytes_contents"`
+				} `json:"contents"`
+			} `json:"outputs"`
+			Raw [][]byte `json:"raw_output_contents"`
+		} `json:"infer_response"`
+	}
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err == nil {
 		err = json.Unmarshal(text, &p)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 )
 
-// tensor is an input of a model.
 type tensor struct {
 	Name     string  `json:"name"`
 	Datatype string  `json:"datatype"`

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -65,10 +66,8 @@ func (b *Batch) Run() {
 }
 
 func (b *Batch) pause() time.Duration {
-	for _, r := range b.pending {
-		if len(r.unsent) > 0 || len(r.buf) > 0 {
-			return briefPause
-		}
+	if slices.ContainsFunc(b.pending, func(r *request) bool { return len(r.unsent) > 0 || len(r.buf) > 0 }) {
+		return briefPause
 	}
 	return pause
 }

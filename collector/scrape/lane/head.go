@@ -12,7 +12,6 @@ const (
 	okLine = "HTTP/1.1 200"
 )
 
-// head is the head of an answer that a lane accepts.
 type head struct {
 	// size is the length of the head, length that of the body.
 	size, length int
@@ -48,7 +47,8 @@ func readHead(text []byte) (head, verdict) {
 	}
 	h := head{size: end + 4, length: -1}
 	first, rest, _ := bytes.Cut(text[:end+2], []byte("\r\n"))
-	if !okStatus(first) {
+	reason, ok := bytes.CutPrefix(first, []byte(okLine))
+	if !ok || len(reason) > 0 && reason[0] != ' ' || !printable(reason) {
 		return h, unusual
 	}
 	for len(rest) > 0 {
@@ -62,11 +62,6 @@ func readHead(text []byte) (head, verdict) {
 		return h, unusual
 	}
 	return h, plain
-}
-
-func okStatus(line []byte) bool {
-	reason, ok := bytes.CutPrefix(line, []byte(okLine))
-	return ok && (len(reason) == 0 || reason[0] == ' ') && printable(reason)
 }
 
 // field takes one line of a head; false for one that is not accepted.

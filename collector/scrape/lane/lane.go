@@ -107,7 +107,6 @@ func (l *Lane) acquire() (fd int, fresh, ok bool) {
 			return -1, false, false
 		}
 	}
-
 	l.busy = true
 	return l.fd, fresh, true
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// request is one request under way.
 type request struct {
 	lane  *Lane
 	fd    int

@@ -116,17 +116,12 @@ func (p *poller) poll(pending []*request) []bool {
 		}
 		p.fds = append(p.fds, unix.PollFd{Fd: int32(r.fd), Events: events})
 	}
-	err := p.ppoll()
+	// It is unix.Ppoll without a signal mask or waiting, raw.
+	var noWait unix.Timespec
+	_, _, err := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(p.fds))), uintptr(len(p.fds)), uintptr(unsafe.Pointer(&noWait)), 0, 0, 0)
 	failed := err != 0 && !errors.Is(err, unix.EINTR) // When a signal interrupts it, nothing happened yet.
 	for i := range p.fds {
 		p.ready = append(p.ready, failed || p.fds[i].Revents != 0)
 	}
 	return p.ready
-}
-
-// ppoll is unix.Ppoll without a signal mask or waiting, raw.
-func (p *poller) ppoll() unix.Errno {
-	var noWait unix.Timespec
-	_, _, failed := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(p.fds))), uintptr(len(p.fds)), uintptr(unsafe.Pointer(&noWait)), 0, 0, 0)
-	return failed
 }
