@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,8 +45,7 @@ type Collector struct {
 	// poolChanges counts changes of the running pools, poolsChanged signals one.
 	poolChanges  atomic.Uint64
 	poolsChanged chan struct{}
-	// newScraper returns the client of a pool.
-	newScraper func(scrape.Config, *slog.Logger) (scrape.Scraper, error)
+	newScraper   func(scrape.Config, *slog.Logger) (scrape.Scraper, error)
 	// grace is how long the replicas of a pool stay after its discovery was restarted
 	// while not all of its sources have answered.
 	grace time.Duration
@@ -118,7 +118,10 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 		p.shard = shard
 		built = append(built, p)
 	}
-	c.metrics.setShard(shard)
+	c.metrics.shards.Reset()
+	if shard.Total > 1 {
+		c.metrics.shards.WithLabelValues(strconv.Itoa(shard.Index)).Set(float64(shard.Total))
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -219,7 +222,6 @@ func (p *pool) discoverOnce(ctx context.Context, timeout time.Duration) (found [
 	return found, answered
 }
 
-// scrapeTarget scrapes one target once.
 func (c *Collector) scrapeTarget(ctx context.Context, p *pool, t *target.Target) error {
 	slot, err := c.opts.Store.Add(t)
 	if err != nil {

@@ -1,8 +1,6 @@
 package collector
 
 import (
-	"strconv"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
@@ -47,14 +45,6 @@ func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) 
 	return m, nil
 }
 
-// setShard sets the metric of the shard.
-func (m *metrics) setShard(s shard) {
-	m.shards.Reset()
-	if s.Total > 1 {
-		m.shards.WithLabelValues(strconv.Itoa(s.Index)).Set(float64(s.Total))
-	}
-}
-
 // setRefused sets the number of refused targets by pool_id, which need not be the id of
 // a pool: relabeling may set any.
 func (m *metrics) setRefused(counts map[string]int) {
@@ -67,11 +57,4 @@ func (m *metrics) setRefused(counts map[string]int) {
 		}
 	}
 	m.refusedByPool = counts
-}
-
-// removePool removes the series of a pool.
-func (m *metrics) removePool(pool string) {
-	m.targets.DeleteLabelValues(pool)
-	m.dropped.DeleteLabelValues(pool)
-	m.empty.DeleteLabelValues(pool)
 }

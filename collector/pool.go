@@ -45,7 +45,6 @@ type pool struct {
 	search target.PoolDiscovery
 }
 
-// build builds what a pool needs to run.
 func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 	log := c.opts.Logger.With("pool_id", pc.PoolID)
 	scraper, err := c.newScraper(pc.HTTP, log)
@@ -78,7 +77,6 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper scrape.Scr
 	return &p
 }
 
-// hasUnanswered reports whether a source has not answered yet.
 func (p *pool) hasUnanswered() bool {
 	return slices.ContainsFunc(p.sources.Sources(), func(s target.Source) bool { return s.LastSuccess.IsZero() })
 }

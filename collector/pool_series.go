@@ -58,7 +58,6 @@ func poolConfigSeries(cfg *config.Pool) []poolSeries {
 	return all
 }
 
-// skewSeries returns the series about differences within pools.
 func (c *Collector) skewSeries() []poolSeries {
 	facts, answers := make(map[string][]target.SkewFacts), make(map[string][]*target.Canary)
 	for _, slot := range c.opts.Store.Slots() {

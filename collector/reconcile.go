@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
@@ -39,7 +40,6 @@ func (c *Collector) cancel(r *runningReplica) {
 // of its new sources have answered: one refresh of most sources.
 const handover = 30 * time.Second
 
-// swap makes the configured pools the running ones.
 func (c *Collector) swap(ctx context.Context, configured []*pool) {
 	keep := make(map[string]bool)
 	for _, p := range configured {
@@ -66,7 +66,6 @@ func (c *Collector) swap(ctx context.Context, configured []*pool) {
 	}
 }
 
-// removePool stops the replicas of a pool that is no longer configured.
 func (c *Collector) removePool(ctx context.Context, p *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +74,9 @@ func (c *Collector) removePool(ctx context.Context, p *pool) {
 	p.graceOver, p.targets = true, nil
 	c.removeReplicas(ctx, p)
 	p.release()
-	c.metrics.removePool(p.cfg.PoolID)
+	for _, m := range []*prometheus.GaugeVec{c.metrics.targets, c.metrics.dropped, c.metrics.empty} {
+		m.DeleteLabelValues(p.cfg.PoolID)
+	}
 	c.countRefused()
 }
 

@@ -96,7 +96,6 @@ func (s *scheduler) run(ctx context.Context) {
 	}
 }
 
-// dueTask is a task that is due, with the number of times it has missed.
 type dueTask struct {
 	*task
 
@@ -164,7 +163,6 @@ func slotStart(t, interval time.Duration) time.Duration {
 	return t - t%max(interval/slots, 1)
 }
 
-// offset spreads keys over an interval by their hash.
 func offset(key string, interval time.Duration) time.Duration {
 	if interval <= 0 {
 		return 0

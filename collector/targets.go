@@ -51,7 +51,6 @@ func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *s
 	return found, search
 }
 
-// targetMaker makes the targets of a pool.
 type targetMaker struct{ *config.Pool }
 
 // dropped counts a target that relabeling dropped, and records the rule for the first.
@@ -70,7 +69,6 @@ func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels
 	s.Drops = append(s.Drops, target.Drop{Source: target.Scrub(source), Address: public, Rule: rule})
 }
 
-// labels returns a target's labels before relabeling.
 func (p targetMaker) labels(group, single model.LabelSet) labels.Labels {
 	b := labels.NewBuilder(labels.EmptyLabels())
 	b.Set(relabel.LabelPoolID, p.PoolID)
@@ -108,7 +106,9 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 	}
 	address := lset.Get(model.AddressLabel)
 	if address == "" {
-		return nil, fmt.Errorf("target %s has no %s after relabel_configs: set it or drop the target", withoutParams(lset), model.AddressLabel)
+		// Parameters may hold a secret.
+		public := lset.DropReserved(func(name string) bool { return strings.HasPrefix(name, model.ParamLabelPrefix) })
+		return nil, fmt.Errorf("target %s has no %s after relabel_configs: set it or drop the target", public, model.AddressLabel)
 	}
 	t := &target.Target{
 		PoolID:        cmp.Or(lset.Get(relabel.LabelPoolID), p.PoolID),
@@ -140,9 +140,15 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 // pageOf returns the URL of a target's page. Errors quote nothing that may hold a
 // secret.
 func pageOf(address string, lset labels.Labels) (*url.URL, error) {
+	params := url.Values{}
+	lset.Range(func(l labels.Label) {
+		if name, ok := strings.CutPrefix(l.Name, model.ParamLabelPrefix); ok {
+			params.Set(name, l.Value)
+		}
+	})
 	page := &url.URL{
 		Scheme: strings.ToLower(lset.Get(model.SchemeLabel)), Host: address, Path: lset.Get(model.MetricsPathLabel),
-		RawQuery: params(lset).Encode(),
+		RawQuery: params.Encode(),
 	}
 	if public := withoutSecrets(address); public != address {
 		return nil, fmt.Errorf("target %q is no address: it has a user, a password or a query; write host:port", public)
@@ -209,23 +215,6 @@ func (p targetMaker) api(page *url.URL, address, path string) string {
 	return api.Base(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address) + prefix
 }
 
-// params returns the query parameters from the __param_ labels.
-func params(lset labels.Labels) url.Values {
-	values := url.Values{}
-	lset.Range(func(l labels.Label) {
-		if name, ok := strings.CutPrefix(l.Name, model.ParamLabelPrefix); ok {
-			values.Set(name, l.Value)
-		}
-	})
-	return values
-}
-
-// withoutParams drops parameters, which may hold a secret.
-func withoutParams(lset labels.Labels) labels.Labels {
-	return lset.DropReserved(func(name string) bool { return strings.HasPrefix(name, model.ParamLabelPrefix) })
-}
-
-// extraLabels returns the labels of a target apart from its identity.
 func extraLabels(lset labels.Labels) map[string]string {
 	var m map[string]string
 	lset.Range(func(l labels.Label) {

@@ -2,8 +2,10 @@ package dashboards
 
 import "fmt"
 
-// capacity shows how much more load the pools can take.
 func capacity() Dashboard {
+	rejected := total("pool_id, model_id", "max by (pool_id, replica_id, model_id) ("+fromClients(func(tier string) string {
+		return rate("llm_server_requests_rejected_total", tier)
+	})+")")
 	return Dashboard{
 		UID: "trtllm-capacity", Title: "LLM servers / Capacity",
 		Description: "How full the pools are, what limits them, and how many replicas the load needs.",
@@ -43,7 +45,7 @@ func capacity() Dashboard {
 					graph("Rejected (overload)", "Share of requests rejected for lack of capacity (class overload), and by routers. Above zero: add replicas, or limit concurrency at the gateway. Objectives do not count these as failures.",
 						ratio, []query{
 							{classRatio("pool_id, model_id", "overload"), "{{pool_id}} {{model_id}} overload"},
-							{rejectedByRouters() + " / (" + pool("requests:rate") + " > 0)", "{{pool_id}} {{model_id}} rejected by routers"},
+							{rejected + " / (" + pool("requests:rate") + " > 0)", "{{pool_id}} {{model_id}} rejected by routers"},
 						}, softMaxOnePercent))),
 			headroom(),
 			section("KV cache",
@@ -70,7 +72,6 @@ func capacity() Dashboard {
 	}
 }
 
-// headroom shows how many more requests the engines could run, and what limits them.
 func headroom() row {
 	const series, by = "pool_id, replica_id, model_id", "pool_id, model_id"
 	sum := func(name string) string {

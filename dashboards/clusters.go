@@ -10,12 +10,7 @@ import (
 // written without the cluster label; complete adds it to every panel. Nothing changes
 // if series do not have it.
 
-const (
-	// clusterMatcher selects the chosen clusters.
-	clusterMatcher = `cluster=~"$cluster"`
-	// clusterLegend is added in front of the name of a pool, replica or exporter.
-	clusterLegend = "{{cluster}} "
-)
+const clusterMatcher = `cluster=~"$cluster"`
 
 var (
 	legendOwner = regexp.MustCompile(`\{\{(pool_id|instance)\}\}`)
@@ -30,17 +25,13 @@ func byCluster(expr string) string {
 	return strings.ReplaceAll(grouping.ReplaceAllString(expr, "$1 (cluster, "), "by (cluster, le)", "by (le)")
 }
 
-// splitByCluster adds the cluster to the queries and legends of a panel.
 func splitByCluster(p *Panel) {
 	for i := range p.Targets {
 		q := &p.Targets[i]
 		q.Expr = byCluster(q.Expr)
-		q.LegendFormat = legendOwner.ReplaceAllString(q.LegendFormat, clusterLegend+"$0")
+		q.LegendFormat = legendOwner.ReplaceAllString(q.LegendFormat, "{{cluster}} $0")
 	}
 }
-
-// clusterVariable returns the variable for the clusters of a metric.
-func clusterVariable(metric string) Variable { return queryVariable("cluster", "Cluster", metric) }
 
 // inSelectedClusters restricts the selector of a variable to the chosen clusters.
 func inSelectedClusters(selector string) string {
@@ -50,7 +41,6 @@ func inSelectedClusters(selector string) string {
 	return selector + "{" + clusterMatcher + "}"
 }
 
-// withoutClusterVariable removes the variable if there is no cluster label.
 func (d *Dashboard) withoutClusterVariable(clusterLabel string) *Dashboard {
 	if clusterLabel != "" {
 		return d

@@ -5,14 +5,12 @@ import (
 	"strings"
 )
 
-// noData is the text of a panel without data, by a pattern of its queries. Grafana shows it
-// in place of "No data". Panels with a single number have room only for its beginning.
-type noData struct{ pattern, text string }
-
-// noDataTexts holds the texts in order: the first whose pattern matches a query applies.
+// noDataTexts holds the texts that panels show in place of "No data": the first whose
+// pattern matches a query applies. Panels with a single number have room only for its
+// beginning.
 //
 //nolint:gochecknoglobals // constant data.
-var noDataTexts = []noData{
+var noDataTexts = []struct{ pattern, text string }{
 	{`^count\(ALERTS`, "Rules not loaded: Prometheus has not loaded the rules."},
 	{`ALERTS`, "No alert fires. If Alerts firing above has no value, Prometheus has not loaded the rules."},
 	{`slo:llm_server_`, "No objective: set slo of a pool in the exporter's configuration. If it is set, LLMSLOBlind and /targets show why it is not measured."},

@@ -21,7 +21,7 @@ func exporter() Dashboard {
 		UID: "trtllm-exporter", Title: "LLM servers / Exporter",
 		Description: "The exporter itself: what it scrapes, how fast, and what it drops.",
 		Templating: Templating{List: []Variable{
-			datasourceVariable(), clusterVariable("trtllm_exporter_build_info"), instances,
+			datasourceVariable(), queryVariable("cluster", "Cluster", "trtllm_exporter_build_info"), instances,
 			queryVariable("pool_id", "Pool", inSelectedClusters("trtllm_exporter_target_up")),
 			queryVariable("replica_id", "Replica", inSelectedClusters(`trtllm_exporter_target_up{pool_id=~"$pool_id"}`)),
 		}},

@@ -9,7 +9,6 @@ const (
 	firstToken = "time_to_first_token_seconds"
 )
 
-// fleet returns an overview of all pools.
 func fleet() Dashboard {
 	first := poolHistogram("pool_id, model_id", firstToken)
 	return Dashboard{
@@ -17,7 +16,26 @@ func fleet() Dashboard {
 		Description: "All pools at a glance: which serve, how much and how well. Start here, then follow a pool or a replica.",
 		Templating:  variables(),
 		rows: []row{
-			section("Now", sideBySide(4, fleetNow()...)),
+			section("Now", sideBySide(4,
+				stat("Replicas serving", "Share of replicas that serve requests. Red: a pool has lost replicas; the table below lists them. See LLMPoolDegraded in the runbook.",
+					ratio, query{"sum(" + serving() + ") / count(" + serving() + ")", ""}, thresholds("red", 0.75, "orange", 1.0, "green"), decimals(0), coloredBackground),
+				stat("Alerts firing", "Firing alerts of the shipped rules. Red: open Alertmanager, where causes mute their symptoms.",
+					"none", query{`count(ALERTS{alertname=~"LLM.+",alertstate="firing",severity!="info"}) or 0 * count(pool:llm_server_replicas:count{` + poolMatchers + `})`, ""}, thresholds("green", 1.0, "red"), coloredBackground),
+				stat("Generated tokens/s", "Tokens of completed requests, all pools. Bursty, because they are counted when a request ends.",
+					tokens, query{total("", pool("generation_tokens:rate")), ""}, sparkline),
+				stat("Requests/s", "Completed requests of the entry models, all pools.",
+					request, query{total("", pool("requests:rate")), ""}, sparkline),
+				stat("Waiting per replica", "Known waiting requests per serving replica, all pools. Red: the queue is long; see Capacity.",
+					"short", query{total("", pool("queue_depth:sum")) + " / (sum(" + serving() + ") > 0)", ""}, thresholds("green", 4.0, "orange", 16.0, "red"), decimals(1)),
+				stat("Saturated replicas", "Share of the last minutes in which executors had no free slot, averaged over serving replicas; no metric shows what waits beyond that. Red: add replicas or shed load.",
+					ratio, query{
+						"sum(" + pool("saturated:avg") + " * on (pool_id) group_left () pool:llm_server_replicas_serving:sum{" + poolMatchers + "})" +
+							" / sum(0 * " + pool("saturated:avg") + " + on (pool_id) group_left () pool:llm_server_replicas_serving:sum{" + poolMatchers + "})", "",
+					}, thresholds("green", 0.5, "orange", 0.8, "red"), decimals(0)),
+				stat("Fullest KV cache", "Highest KV cache utilization of a replica. Red: it will soon pause requests; see KV cache on Capacity.",
+					ratio, query{"max(" + pool("kv_cache_utilization_ratio:max") + ")", ""}, thresholds("green", 0.85, "orange", 0.95, "red"), decimals(0)),
+				stat("Skew", "Facts in which replicas of one pool differ: versions, config, buckets, GPUs. Red: identical requests may get different answers; see Versions & determinism.",
+					"none", query{countMatching("pool_fact:llm_server_pool_skew:max{"+poolMatchers+"}", "> 0"), ""}, thresholds("green", 1.0, "red")))),
 			section("Alerts", sideBySide(6, firing())),
 			section("Pools", sideBySide(7, poolTable())),
 			section("Replicas",
@@ -46,34 +64,10 @@ func fleet() Dashboard {
 	}
 }
 
-// fleetNow returns the stats at the top.
-func fleetNow() []Panel {
-	return []Panel{
-		stat("Replicas serving", "Share of replicas that serve requests. Red: a pool has lost replicas; the table below lists them. See LLMPoolDegraded in the runbook.",
-			ratio, query{"sum(" + serving() + ") / count(" + serving() + ")", ""}, thresholds("red", 0.75, "orange", 1.0, "green"), decimals(0), coloredBackground),
-		stat("Alerts firing", "Firing alerts of the shipped rules. Red: open Alertmanager, where causes mute their symptoms.",
-			"none", query{`count(ALERTS{alertname=~"LLM.+",alertstate="firing",severity!="info"}) or 0 * count(pool:llm_server_replicas:count{` + poolMatchers + `})`, ""}, thresholds("green", 1.0, "red"), coloredBackground),
-		stat("Generated tokens/s", "Tokens of completed requests, all pools. Bursty, because they are counted when a request ends.",
-			tokens, query{total("", pool("generation_tokens:rate")), ""}, sparkline),
-		stat("Requests/s", "Completed requests of the entry models, all pools.",
-			request, query{total("", pool("requests:rate")), ""}, sparkline),
-		stat("Waiting per replica", "Known waiting requests per serving replica, all pools. Red: the queue is long; see Capacity.",
-			"short", query{total("", pool("queue_depth:sum")) + " / (sum(" + serving() + ") > 0)", ""}, thresholds("green", 4.0, "orange", 16.0, "red"), decimals(1)),
-		stat("Saturated replicas", "Share of the last minutes in which executors had no free slot, averaged over serving replicas; no metric shows what waits beyond that. Red: add replicas or shed load.",
-			ratio, query{
-				"sum(" + pool("saturated:avg") + " * on (pool_id) group_left () pool:llm_server_replicas_serving:sum{" + poolMatchers + "})" +
-					" / sum(0 * " + pool("saturated:avg") + " + on (pool_id) group_left () pool:llm_server_replicas_serving:sum{" + poolMatchers + "})", "",
-			}, thresholds("green", 0.5, "orange", 0.8, "red"), decimals(0)),
-		stat("Fullest KV cache", "Highest KV cache utilization of a replica. Red: it will soon pause requests; see KV cache on Capacity.",
-			ratio, query{"max(" + pool("kv_cache_utilization_ratio:max") + ")", ""}, thresholds("green", 0.85, "orange", 0.95, "red"), decimals(0)),
-		stat("Skew", "Facts in which replicas of one pool differ: versions, config, buckets, GPUs. Red: identical requests may get different answers; see Versions & determinism.",
-			"none", query{countMatching("pool_fact:llm_server_pool_skew:max{"+poolMatchers+"}", "> 0"), ""}, thresholds("green", 1.0, "red")),
-	}
-}
-
-// poolTable lists the pools.
 func poolTable() Panel {
 	level, first := colored, poolHistogram("pool_id", firstToken)
+	// Thresholds are the same for all rows.
+	allowed := "(max by (pool_id) (" + allowedErrors().expr + ") or 0 * pool:llm_server_replicas:count{" + poolMatchers + "} + 0.01)"
 	p := table("Pools", "One row per pool, regardless of the selected replicas. For red cells: serving on this dashboard, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & determinism. Of allowed: failed requests relative to what the objective availability allows, or to 1 % without one.",
 		[][2]string{{"pool_id", "Pool"}},
 		[]column{
@@ -90,21 +84,13 @@ func poolTable() Panel {
 			{"TTFT mean", seconds, first.mean, nil},
 			{"Duration", seconds, weighted("pool_id", "pool_id, replica_id, model_id, model, version", fromClients(modelFamily("llm_server_request_duration_average_seconds")), fromClients(modelFamily("llm_server_requests_per_second"))) + " or " + poolHistogram("pool_id", "request_duration_seconds").mean, nil},
 			{"Failed", ratio, classRatio("pool_id", "server"), nil},
-			{"Of allowed", ratio, failedOfAllowed(), level("green", 1.0, "orange", 5.0, "red")},
+			{"Of allowed", ratio, classRatio("pool_id", "server") + " / " + allowed, level("green", 1.0, "orange", 5.0, "red")},
 			{"Budget", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + poolModelMatchers + "})", level(unknown, noBudget, "red", 0.1, "orange", 0.5, "green")},
 			{"Skew", "none", "count by (pool_id) (pool_fact:llm_server_pool_skew:max{" + poolMatchers + "} > 0) or (0 * " + replicaCount() + ")", level("green", 1.0, "red")},
 		})
 	return linkColumn(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")
 }
 
-// failedOfAllowed returns the share of failed requests relative to what the pool's
-// objective allows, or to 1 % if it has none: thresholds are the same for all rows.
-func failedOfAllowed() string {
-	allowed := "(max by (pool_id) (" + allowedErrors().expr + ") or 0 * pool:llm_server_replicas:count{" + poolMatchers + "} + 0.01)"
-	return classRatio("pool_id", "server") + " / " + allowed
-}
-
-// fleetStates counts replicas by state.
 func fleetStates() Panel {
 	p := graph("Replicas by state", "Replicas of each pool by state. Not green for longer than a start takes: see the table on the right.",
 		"none", []query{{"pool_state:llm_server_replicas:count{" + poolMatchers + "}", "{{pool_id}} {{state}}"}}, stacked, stepLines)

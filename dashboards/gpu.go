@@ -2,7 +2,6 @@ package dashboards
 
 import "fmt"
 
-// gpu shows GPUs and the energy of tokens.
 func gpu() Dashboard {
 	each := func(name string) string {
 		return fmt.Sprintf("max by (pool_id, replica_id, gpu_uuid) (%s{%s})", name, replicaMatchers)

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// latency shows how long requests take, and the objectives.
 func latency() Dashboard {
 	return Dashboard{
 		UID: "trtllm-latency", Title: "LLM servers / Latency & SLO",
@@ -42,7 +41,6 @@ func latency() Dashboard {
 	}
 }
 
-// objectives shows the objectives of the pools and whether they are met.
 func objectives() row {
 	recorded := func(name, legend string) query {
 		return query{fmt.Sprintf("slo:llm_server_%s:ratio{%s}", name, poolModelMatchers), "{{pool_id}} {{model_id}} {{slo}}" + legend}
@@ -93,13 +91,14 @@ func percentileRow(title, slo, name, advice string) row {
 				seconds, distribution(name))))
 }
 
-// phases shows where the time goes.
 func phases() row {
 	phase := func(name, legend string) query {
 		return query{poolMean("request_" + name + "_seconds"), "{{pool_id}} {{model_id}} " + legend}
 	}
 	models := func(name string) string { return "llm_server_" + name + "{" + modelMatchers + "}" }
-	first := partHistogram("first_response_seconds")
+	first := newHistogram("pool_id, model", "{{pool_id}} {{model}}", func(by, suffix string, matchers ...string) string {
+		return total(by, fmt.Sprintf("pool_part:llm_server_model_first_response_seconds%s:rate5m{%s}", suffix, with(poolMatchers, matchers)))
+	})
 	part := func(counter, legend string) query {
 		rate := func(name string) string { return "pool_part:llm_server_model_" + name + ":rate{" + poolMatchers + "}" }
 		return query{rate(counter+"_seconds") + " / (" + rate("requests") + " > 0)", legend}

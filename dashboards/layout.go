@@ -14,7 +14,6 @@ const (
 	screenHeight = 22
 )
 
-// row is a heading with lines of panels.
 type row struct {
 	title string
 	lines []line
@@ -45,7 +44,6 @@ func sideBySide(height int, panels ...Panel) line {
 	return line{height, panels}
 }
 
-// withWidth sets the width of a panel.
 func withWidth(w int, p Panel) Panel {
 	p.GridPos.W = w
 	return p

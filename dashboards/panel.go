@@ -5,13 +5,11 @@ import (
 	"strconv"
 )
 
-// query is an expression and the legend of its series.
 type query struct{ expr, legend string }
 
 // style changes how a panel shows its values.
 type style func(*Panel)
 
-// panel returns a panel of a Grafana type.
 func panel(kind, title, description, unit string, queries []query) Panel {
 	p := Panel{
 		Type: kind, Title: title, Description: description, Datasource: datasource(),
@@ -27,14 +25,12 @@ func panel(kind, title, description, unit string, queries []query) Panel {
 	return p
 }
 
-// apply applies styles in their order.
 func (p *Panel) apply(styles ...style) {
 	for _, l := range styles {
 		l(p)
 	}
 }
 
-// graph returns a panel with lines over time.
 func graph(title, description, unit string, queries []query, styles ...style) Panel {
 	p := panel("timeseries", title, description, unit, queries)
 	p.Options = Options{"legend": legend("table", "lastNotNull", "max"), "tooltip": Options{"mode": "multi", "sort": "desc"}}
@@ -48,7 +44,6 @@ func graph(title, description, unit string, queries []query, styles ...style) Pa
 	return p
 }
 
-// stat returns a panel with a single number.
 func stat(title, description, unit string, q query, styles ...style) Panel {
 	p := panel("stat", title, description, unit, []query{q})
 	p.Options = Options{
@@ -61,7 +56,6 @@ func stat(title, description, unit string, q query, styles ...style) Panel {
 	return p
 }
 
-// bars returns a panel with a bar per series.
 func bars(title, description, unit string, q query, styles ...style) Panel {
 	p := panel("bargauge", title, description, unit, []query{q})
 	p.Options = Options{
@@ -108,7 +102,6 @@ func legend(mode string, calcs ...string) Options {
 	return Options{"calcs": append([]string{}, calcs...), "displayMode": mode, "placement": "bottom", "showLegend": true}
 }
 
-// last reduces each series to its last value.
 func last() Options { return Options{"calcs": []string{"lastNotNull"}, "fields": "", "values": false} }
 
 // valueMappings maps the values 0, 1, 2... to texts and colors.
@@ -149,12 +142,10 @@ func thresholds(base string, pairs ...any) style {
 	}
 }
 
-// thresholdLines draws the thresholds of a graph as lines.
 func thresholdLines(p *Panel) {
 	p.FieldConfig.Defaults.Custom["thresholdsStyle"] = Options{"mode": "dashed"}
 }
 
-// stacked stacks the series of a graph.
 func stacked(p *Panel) {
 	p.FieldConfig.Defaults.Custom["stacking"] = Options{"mode": "normal", "group": "A"}
 	p.FieldConfig.Defaults.Custom["fillOpacity"] = 40
@@ -163,7 +154,6 @@ func stacked(p *Panel) {
 // stepLines draws values as steps, for values that hold until the next one.
 func stepLines(p *Panel) { p.FieldConfig.Defaults.Custom["lineInterpolation"] = "stepAfter" }
 
-// atMost sets the maximum of the scale.
 func atMost(v float64) style { return func(p *Panel) { p.FieldConfig.Defaults.Max = &v } }
 
 // softMaxOnePercent makes the scale of a ratio at least one percent high. Grafana would
@@ -194,14 +184,11 @@ func (t *Target) legend() string { return label.ReplaceAllString(t.LegendFormat,
 
 var label = regexp.MustCompile(`\{\{\w+\}\}`)
 
-// decimals sets the number of decimals.
 func decimals(n int) style { return func(p *Panel) { p.FieldConfig.Defaults.Decimals = &n } }
 
-// sparkline draws recent values behind a stat.
 func sparkline(p *Panel) {
 	p.Options["graphMode"] = "area"
 	p.Targets[0].Instant, p.Targets[0].Range = false, true
 }
 
-// coloredBackground colors the background of a stat.
 func coloredBackground(p *Panel) { p.Options["colorMode"] = "background" }

@@ -52,21 +52,6 @@ func newHistogram(by, legend string, sum func(by, suffix string, matchers ...str
 	return h
 }
 
-// partHistogram returns a recorded histogram of the models within Triton.
-func partHistogram(name string) histogram {
-	return newHistogram("pool_id, model", "{{pool_id}} {{model}}", func(by, suffix string, matchers ...string) string {
-		return total(by, fmt.Sprintf("pool_part:llm_server_model_%s%s:rate5m{%s}", name, suffix, with(poolMatchers, matchers)))
-	})
-}
-
-// replicaHistogram returns a histogram as replicas expose it; series are its labels.
-func replicaHistogram(series, name string) histogram {
-	return newHistogram("pool_id, replica_id", "{{pool_id}} / {{replica_id}}", func(by, suffix string, matchers ...string) string {
-		return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union(series, by), rate("llm_server_"+name+suffix, matchers...))
-	})
-}
-
-// exporterHistogram returns a histogram about exporters.
 func exporterHistogram(name, selector string) histogram {
 	return newHistogram("instance", "{{instance}}", func(by, suffix string, matchers ...string) string {
 		return fmt.Sprintf("sum by (%s) (rate(%s%s{%s}[$__rate_interval]))", by, name, suffix, with(selector, matchers))
@@ -116,7 +101,6 @@ func (h *histogram) lastBound(q string) string {
 	return fmt.Sprintf("histogram_quantile(%s, %s) >= 0 unless %s", q, h.buckets(), h.within(q))
 }
 
-// queries returns the queries for percentiles and the mean.
 func (h *histogram) queries(percentiles ...string) []query {
 	var values, bounds []query
 	for _, p := range percentiles {

@@ -27,19 +27,10 @@ func fromEngines(expr func(tier string) string) string {
 	return expr(`tier!="frontend"`) + " or " + expr(`tier="frontend"`) + " unless on (pool_id, model_id) " + expr(`tier="worker"`)
 }
 
-// rejectedByRouters returns the rate of requests that routers and engines reject.
-func rejectedByRouters() string {
-	return total("pool_id, model_id", "max by (pool_id, replica_id, model_id) ("+fromClients(func(tier string) string {
-		return rate("llm_server_requests_rejected_total", tier)
-	})+")")
-}
-
-// classRatio returns the share of completed requests with a class.
 func classRatio(by, class string) string {
 	return total(by, byClass("requests_not_ok:rate", `class="`+class+`"`)) + " / (" + total(by, pool("requests:rate")) + " > 0)"
 }
 
-// poolMean returns the mean of a recorded histogram.
 func poolMean(name string) string {
 	return poolHistogram("pool_id, model_id", name).mean
 }

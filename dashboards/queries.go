@@ -44,7 +44,6 @@ func rateOfEntries(by, name string) string {
 	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union("pool_id, replica_id, model_id, model, version", by), rate(name))
 }
 
-// rate returns the rate of a counter in the interval of the panel.
 func rate(name string, matchers ...string) string {
 	return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, with(modelMatchers, matchers))
 }
@@ -57,7 +56,6 @@ func total(by, expr string) string {
 	return fmt.Sprintf("sum by (%s) (%s)", by, expr)
 }
 
-// mean returns the mean of a histogram over replicas.
 func mean(by, name string) string {
 	return fmt.Sprintf("%s / (%s > 0)", rateBy(by, name+"_sum"), rateBy(by, name+"_count"))
 }
@@ -68,7 +66,6 @@ func countMatching(expr, condition string) string {
 	return "count(" + expr + " " + condition + ") or 0 * count(" + expr + ")"
 }
 
-// with adds matchers to a selector.
 func with(selector string, matchers []string) string {
 	return strings.Join(append([]string{selector}, matchers...), ",")
 }
@@ -123,5 +120,4 @@ func stateNumber(by, name string, states []MappedValue) string {
 // serving returns 1 for replicas that serve requests, 0 for others.
 func serving() string { return eachReplica("llm_server_state", `state=~"ready|blind"`) }
 
-// replicaCount returns the number of replicas by pool.
 func replicaCount() string { return "count by (pool_id) (" + serving() + ")" }

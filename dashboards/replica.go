@@ -5,18 +5,33 @@ import (
 	"strings"
 )
 
-// replica shows everything about one replica, or compares several.
 func replica() Dashboard {
+	name := "{{pool_id}} / {{replica_id}}"
 	return Dashboard{
 		UID: replicaUID, Title: "LLM servers / Replica",
 		Description: "Everything about one replica. Select several to compare them.",
 		Templating:  singleReplicaVariables(),
 		rows: []row{
-			section("Health", sideBySide(4, replicaNow()...), sideBySide(7,
-				timeline("State", "State over time. Not green: see the runbook section for that state.",
-					query{stateNumber("pool_id, replica_id", "llm_server_state", states()), "{{pool_id}} / {{replica_id}}"}, states()),
-				timeline("Models", "State of its models by Triton's repository index. Red: requests for the model fail; see LLMModelUnavailable in the runbook.",
-					query{stateNumber("pool_id, replica_id, model", "llm_server_model_state", modelStates()), "{{model}} {{pool_id}} / {{replica_id}}"}, modelStates()))),
+			section("Health", sideBySide(4,
+				withWidth(5, stat("Current state", "Not green: see the runbook section for that state.",
+					"none", query{stateNumber("pool_id, replica_id", "llm_server_state", states()), name}, valueMappings(states()), thresholds(unknown), coloredBackground)),
+				stat("Reports ready", "The server's own readiness. No: see LLMReplicaNotUp in the runbook. Triton stays ready while it stalls or fails; trust the state.",
+					"none", query{eachReplica("llm_server_ready"), name}, valueMappings([]MappedValue{{Text: "no", Color: "orange"}, {Text: "yes", Color: "text"}})),
+				stat("Scraped", "Whether the last scrape succeeded. No: the reason is on the exporter's /targets; see LLMReplicaUnreadable in the runbook.",
+					"none", query{maxBy("pool_id, replica_id", "trtllm_exporter_target_up", targetMatchers), name}, valueMappings([]MappedValue{{Text: "no", Color: "red"}, {Text: "yes", Color: "green"}}), thresholds("red", 1.0, "green")),
+				stat("Saturation", "Load relative to what it can serve. Red: full; requests should go elsewhere.",
+					ratio, query{each("llm_server_saturation_ratio"), name}, thresholds("green", 0.8, "orange", 1.0, "red"), decimals(0)),
+				stat("In-flight requests", "Admitted requests. While the replica drains, this must drop to zero before the process ends.",
+					"short", query{inFlight(), name}),
+				stat("KV cache utilization", "Red: it pauses requests; see LLMKVCacheFull in the runbook.",
+					ratio, query{each("llm_server_kv_cache_utilization_ratio"), name}, thresholds("green", 0.85, "orange", 0.95, "red"), decimals(0)),
+				stat("Restarts", "Restarts in the time range. Red: it crashes; see LLMReplicaRestarts in the runbook.",
+					"none", query{"max by (pool_id, replica_id) (increase(trtllm_exporter_target_restarts_total{" + targetMatchers + "}[$__range]))", name}, thresholds("green", 1.0, "orange", 3.0, "red"), decimals(0))),
+				sideBySide(7,
+					timeline("State", "State over time. Not green: see the runbook section for that state.",
+						query{stateNumber("pool_id, replica_id", "llm_server_state", states()), "{{pool_id}} / {{replica_id}}"}, states()),
+					timeline("Models", "State of its models by Triton's repository index. Red: requests for the model fail; see LLMModelUnavailable in the runbook.",
+						query{stateNumber("pool_id, replica_id, model", "llm_server_model_state", modelStates()), "{{model}} {{pool_id}} / {{replica_id}}"}, modelStates()))),
 			replicaRequests(),
 			replicaTokens(),
 			replicaBatch(),
@@ -29,7 +44,6 @@ func replica() Dashboard {
 // replicaUID is the dashboard that links to replicas open.
 const replicaUID = "trtllm-replica"
 
-// modelStates returns the states of llm_server_model_state.
 func modelStates() []MappedValue {
 	return []MappedValue{{Text: "unknown", Color: "gray"}, {Text: "ready", Color: "green"}, {Text: "loading", Color: "blue"}, {Text: "unloading", Color: "purple"}, {Text: "unavailable", Color: "red"}}
 }
@@ -38,7 +52,9 @@ func modelStates() []MappedValue {
 // and the bounds of the histogram that they are beyond. See [histogram.aboveMean] for the
 // 99th percentile.
 func percentiles(series, name string) []query {
-	h := replicaHistogram(series, name+"_seconds")
+	h := newHistogram("pool_id, replica_id", "{{pool_id}} / {{replica_id}}", func(by, suffix string, matchers ...string) string {
+		return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union(series, by), rate("llm_server_"+name+"_seconds"+suffix, matchers...))
+	})
 	gauge := func(suffix, matchers string) string {
 		return fmt.Sprintf("max by (pool_id, replica_id) (llm_server_%s_%s_seconds{%s%s})", name, suffix, modelMatchers, matchers)
 	}
@@ -53,28 +69,6 @@ func percentiles(series, name string) []query {
 		bounds = append(bounds, query{h.atMost("0." + p), "p" + p + " ≤ " + h.legend}, query{h.lastBound("0." + p), "p" + p + " > " + h.legend})
 	}
 	return append(append(values, query{mean, "mean " + h.legend}), bounds...)
-}
-
-// replicaNow returns the stats at the top.
-func replicaNow() []Panel {
-	yes := valueMappings([]MappedValue{{Text: "no", Color: "red"}, {Text: "yes", Color: "green"}})
-	name := "{{pool_id}} / {{replica_id}}"
-	return []Panel{
-		withWidth(5, stat("Current state", "Not green: see the runbook section for that state.",
-			"none", query{stateNumber("pool_id, replica_id", "llm_server_state", states()), name}, valueMappings(states()), thresholds(unknown), coloredBackground)),
-		stat("Reports ready", "The server's own readiness. No: see LLMReplicaNotUp in the runbook. Triton stays ready while it stalls or fails; trust the state.",
-			"none", query{eachReplica("llm_server_ready"), name}, valueMappings([]MappedValue{{Text: "no", Color: "orange"}, {Text: "yes", Color: "text"}})),
-		stat("Scraped", "Whether the last scrape succeeded. No: the reason is on the exporter's /targets; see LLMReplicaUnreadable in the runbook.",
-			"none", query{maxBy("pool_id, replica_id", "trtllm_exporter_target_up", targetMatchers), name}, yes, thresholds("red", 1.0, "green")),
-		stat("Saturation", "Load relative to what it can serve. Red: full; requests should go elsewhere.",
-			ratio, query{each("llm_server_saturation_ratio"), name}, thresholds("green", 0.8, "orange", 1.0, "red"), decimals(0)),
-		stat("In-flight requests", "Admitted requests. While the replica drains, this must drop to zero before the process ends.",
-			"short", query{inFlight(), name}),
-		stat("KV cache utilization", "Red: it pauses requests; see LLMKVCacheFull in the runbook.",
-			ratio, query{each("llm_server_kv_cache_utilization_ratio"), name}, thresholds("green", 0.85, "orange", 0.95, "red"), decimals(0)),
-		stat("Restarts", "Restarts in the time range. Red: it crashes; see LLMReplicaRestarts in the runbook.",
-			"none", query{"max by (pool_id, replica_id) (increase(trtllm_exporter_target_restarts_total{" + targetMatchers + "}[$__range]))", name}, thresholds("green", 1.0, "orange", 3.0, "red"), decimals(0)),
-	}
 }
 
 func replicaRequests() row {

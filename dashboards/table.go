@@ -14,9 +14,9 @@ func table(title, description string, keys [][2]string, columns []column) Panel 
 	p.FieldConfig.Defaults.Custom = Options{"align": "auto", "minWidth": 75, "filterable": true, "cellOptions": Options{"type": "auto"}}
 	keys = append([][2]string{{"cluster", "Cluster"}}, keys...)
 	// Most fleets have one cluster, and long names of pools.
-	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, columnWidth("Cluster", 65))
+	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", "Cluster", Property{"custom.width", 65}))
 	if len(columns) > 8 {
-		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, columnWidth("Pool", 150))
+		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", "Pool", Property{"custom.width", 150}))
 	}
 	order, names, hidden := Options{}, Options{}, Options{"Time": true}
 	for i, k := range keys {
@@ -45,7 +45,6 @@ func table(title, description string, keys [][2]string, columns []column) Panel 
 	return p
 }
 
-// colored colors the background of cells by thresholds.
 func colored(base string, pairs ...any) []Property { return cells(thresholds(base, pairs...)) }
 
 // cells returns the properties of cells whose background has the given styles.
@@ -59,19 +58,12 @@ func cells(styles ...style) []Property {
 	return append(properties, Property{ID: "custom.cellOptions", Value: Options{"type": "color-background", "mode": "basic"}})
 }
 
-// linkColumn returns the cells of a column links.
 func linkColumn(p Panel, title, to string) Panel {
 	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, override("byName", title, Property{"links", []Link{{Title: "Open", URL: to}}}))
 	return p
 }
 
-// sortedBy sorts a table by a column, largest values first.
 func sortedBy(title string, p Panel) Panel {
 	p.Options["sortBy"] = []Options{{"displayName": title, "desc": true}}
 	return p
-}
-
-// columnWidth sets the width of a column in pixels.
-func columnWidth(title string, width int) Override {
-	return override("byName", title, Property{"custom.width", width})
 }

@@ -12,7 +12,6 @@ const (
 	poolModelMatchers = `pool_id=~"$pool_id",model_id=~"$model_id"`
 )
 
-// datasource returns the data source of the variable.
 func datasource() *Datasource { return &Datasource{Type: "prometheus", UID: "${datasource}"} }
 
 // variables returns the variables of all dashboards about servers; links between them keep
@@ -20,7 +19,7 @@ func datasource() *Datasource { return &Datasource{Type: "prometheus", UID: "${d
 func variables() Templating {
 	return Templating{List: []Variable{
 		datasourceVariable(),
-		clusterVariable("llm_server_state"),
+		queryVariable("cluster", "Cluster", "llm_server_state"),
 		queryVariable("pool_id", "Pool", inSelectedClusters("llm_server_state")),
 		queryVariable("engine", "Engine", inSelectedClusters(`llm_server_state{pool_id=~"$pool_id"}`)),
 		queryVariable("model_id", "Model", inSelectedClusters(`llm_server_requests_per_second{pool_id=~"$pool_id",engine=~"$engine"}`)),

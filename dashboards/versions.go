@@ -32,10 +32,8 @@ func modelVersions() row {
 				[]column{{"Worse", "none", fmt.Sprintf("max by (pool_id, replica_id, model, version, than, by) (llm_server_version_worse{%s})", modelMatchers), cells(thresholds(unknown), valueMappings([]MappedValue{{Text: "no", Color: "text"}, {Text: "yes", Color: "red"}}))}})))
 }
 
-// allowNegative shows values below 0.
 func allowNegative(p *Panel) { p.FieldConfig.Defaults.Min = nil }
 
-// versions shows whether replicas are what they should be, and equal.
 func versions() Dashboard {
 	return Dashboard{
 		UID: "trtllm-versions", Title: "LLM servers / Versions & determinism",

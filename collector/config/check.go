@@ -31,13 +31,8 @@ type visit struct {
 	into string
 }
 
-// add adds a mistake at a node.
 func (c *checker) add(n *yaml.Node, format string, args ...any) {
 	c.problems = append(c.problems, &problem{line: n.Line, text: fmt.Sprintf(format, args...)})
-}
-
-func newChecker() *checker {
-	return &checker{lines: map[string]int{}, visits: map[visit]bool{}}
 }
 
 // walk checks that node fits type t and reports whether it does.
@@ -86,7 +81,6 @@ func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string) bool {
 	return c.walkFixed(n, t, path) && (!decodesItself(t) || c.decode(n, t, path))
 }
 
-// walkList checks a sequence.
 func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string) bool {
 	if n.Kind != yaml.SequenceNode {
 		c.add(n, "%s must be a list, not %s; start each entry with \"- \"", describe(path), kindWord(n))
@@ -105,7 +99,6 @@ func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string) bool {
 	return ok && (!decodesItself(t) || c.decode(n, t, path))
 }
 
-// leaf checks a scalar.
 func (c *checker) leaf(n *yaml.Node, t reflect.Type, path string) bool {
 	if n = resolve(n); n.Kind != yaml.ScalarNode {
 		c.add(n, "%s must be %s, not %s", path, typeWord(t), kindWord(n))
@@ -118,7 +111,6 @@ func (c *checker) leaf(n *yaml.Node, t reflect.Type, path string) bool {
 	return c.decode(n, t, path)
 }
 
-// decode decodes a node and adds a mistake if that fails.
 func (c *checker) decode(n *yaml.Node, t reflect.Type, path string) bool {
 	err := n.Decode(reflect.New(t).Interface())
 	if err == nil {
@@ -134,7 +126,6 @@ func isWhole(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 && !decodesItself(t) && !isText(t)
 }
 
-// resolve follows an alias to its anchor.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias

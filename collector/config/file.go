@@ -84,7 +84,7 @@ func Parse(name string, text []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	check := newChecker()
+	check := &checker{lines: map[string]int{}, visits: map[visit]bool{}}
 	if !check.walk(root, reflect.TypeFor[File](), "") {
 		return nil, check.problems.err(name)
 	}

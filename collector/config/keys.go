@@ -87,13 +87,8 @@ func writtenType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// unmarshaler is the decoding interface that keeps strictness.
-type unmarshaler interface {
-	UnmarshalYAML(unmarshal func(any) error) error
-}
-
 func decodesItself(t reflect.Type) bool {
-	return reflect.PointerTo(t).Implements(reflect.TypeFor[unmarshaler]())
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ UnmarshalYAML(func(any) error) error }]())
 }
 
 // isText reports whether a type decodes itself from text, whatever its kind.

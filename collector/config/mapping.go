@@ -6,7 +6,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// walkFixed checks the keys and values of a mapping with fixed keys.
 func (c *checker) walkFixed(n *yaml.Node, t reflect.Type, path string) bool {
 	keys := keysOf(t)
 	return c.walkEntries(n, t, path, func(key *yaml.Node, lines map[string]int) reflect.Type { return c.fieldType(key, keys, lines, path) })
@@ -85,7 +84,6 @@ func (c *checker) walkMerge(n *yaml.Node, t reflect.Type, path string) bool {
 	})
 }
 
-// walkMap checks a mapping with arbitrary keys.
 func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string) bool {
 	if n.Kind != yaml.MappingNode {
 		c.add(n, "%s must be a mapping, not %s; write it as name: value", describe(path), kindWord(n))

@@ -14,10 +14,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// oneLine puts a message on one line, whatever it quotes.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// kindWord describes the kind of a node.
 func kindWord(n *yaml.Node) string {
 	if n.Kind == yaml.MappingNode {
 		return "a mapping"
@@ -34,7 +30,6 @@ func kindWord(n *yaml.Node) string {
 	return "text"
 }
 
-// typeWord describes the values of a type.
 func typeWord(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[model.Duration]():

@@ -18,8 +18,14 @@ import (
 func (c *Pool) Validate() error {
 	errs := keyErrors{checkName("pool_id", c.PoolID)}
 	errs.addIf(!slices.Contains(Engines(), c.Engine), "engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", "))
+	errs.addIf(c.ScrapeInterval < 0, "scrape_interval: must be longer than 0; leave it out to use the global one")
+	errs.addIf(c.ScrapeTimeout < 0, "scrape_timeout: must be longer than 0; leave it out to use the global one")
+	errs.addIf(c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0,
+		"scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval)
+	errs.addIf(c.StartBudget <= 0, "start_budget: must be longer than 0; the default is 20m")
+	errs.addIf(c.IdentityInterval <= 0, "identity_interval: must be longer than 0; the default is 30s")
 	return errors.Join(append(errs,
-		c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateCanary(),
+		c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateCanary(),
 		c.validateModels(), c.validateVersions(),
 		c.Discovery.Validate(),
 		prefixed("relabel_configs", c.RelabelConfigs.Validate()),
@@ -30,7 +36,6 @@ func (c *Pool) Validate() error {
 	)...)
 }
 
-// checkName reports why a text cannot name a pool.
 func checkName(key, name string) error {
 	switch {
 	case name == "":
@@ -43,17 +48,6 @@ func checkName(key, name string) error {
 		return fmt.Errorf("%s: %q has a slash, which separates pool and replica; use - instead", key, name)
 	}
 	return nil
-}
-
-func (c *Pool) validateTimes() error {
-	var errs keyErrors
-	errs.addIf(c.ScrapeInterval < 0, "scrape_interval: must be longer than 0; leave it out to use the global one")
-	errs.addIf(c.ScrapeTimeout < 0, "scrape_timeout: must be longer than 0; leave it out to use the global one")
-	errs.addIf(c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0,
-		"scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval)
-	errs.addIf(c.StartBudget <= 0, "start_budget: must be longer than 0; the default is 20m")
-	errs.addIf(c.IdentityInterval <= 0, "identity_interval: must be longer than 0; the default is 30s")
-	return errors.Join(errs...)
 }
 
 func (c *Pool) validateAddress() error {
@@ -109,11 +103,9 @@ func (c *Pool) validateModels() error {
 	return errors.Join(errs...)
 }
 
-// versionPattern matches versions as servers write them: 2.64.0, 1.2.0rc1, 25.10-py3.
-const versionPattern = `^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9]+)*$`
-
 func (c *Pool) validateVersions() error {
-	pattern := regexp.MustCompile(versionPattern)
+	// Servers write 2.64.0, 1.2.0rc1 or 25.10-py3.
+	pattern := regexp.MustCompile(`^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9]+)*$`)
 	var errs keyErrors
 	for _, v := range []struct{ key, value string }{
 		{"engine_version", c.EngineVersion},
@@ -163,7 +155,6 @@ func (c *Pool) validateCanary() error {
 	return nil
 }
 
-// hasGRPC reports whether servers of a kind have a gRPC API.
 func hasGRPC(kind string) bool {
 	e, ok := engine.ByName(kind)
 	if ok {
@@ -172,7 +163,6 @@ func hasGRPC(kind string) bool {
 	return ok
 }
 
-// hasIterations reports whether servers of a kind have iteration statistics.
 func hasIterations(kind string) bool {
 	e, ok := engine.ByName(kind)
 	return ok && e.IterationsPath() != ""

@@ -62,12 +62,9 @@ func redact(n *yaml.Node, key string) {
 	}
 }
 
-// secretNames matches names of headers and parameters whose values are treated as
-// secrets.
-const secretNames = `(?i)auth|cookie|cred|key|pass|secret|token`
-
+// isSecretName reports whether the value of a header or parameter is treated as a secret.
 func isSecretName(name string) bool {
-	return regexp.MustCompile(secretNames).MatchString(name)
+	return regexp.MustCompile(`(?i)auth|cookie|cred|key|pass|secret|token`).MatchString(name)
 }
 
 // wholeMatch is the default replacement of a relabeling rule.
@@ -98,19 +95,13 @@ func hideAll(n *yaml.Node) {
 	}
 }
 
-// userinfo matches the part of a URL that may hold a password.
-const userinfo = `://[^/?#\s]*@`
-
-// query matches the query of a URL in a longer text, or of an invalid URL.
-const query = `(://[^?#\s]*\?)[^#\s]+`
-
 // redactURL hides user name, password and query of a URL, even of an invalid one.
 func redactURL(s string) string {
-	s = regexp.MustCompile(userinfo).ReplaceAllString(s, "://"+redacted+"@")
+	s = regexp.MustCompile(`://[^/?#\s]*@`).ReplaceAllString(s, "://"+redacted+"@")
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		return regexp.MustCompile(query).ReplaceAllString(s, "${1}"+redacted)
+		return regexp.MustCompile(`(://[^?#\s]*\?)[^#\s]+`).ReplaceAllString(s, "${1}"+redacted)
 	case u.RawQuery == "":
 		return s
 	}

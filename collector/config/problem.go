@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // keyErrors are errors that begin with the key.
 type keyErrors []error
 
-// addIf adds an error if wrong is true.
 func (f *keyErrors) addIf(wrong bool, format string, args ...any) {
 	if wrong {
 		*f = append(*f, fmt.Errorf(format, args...))
@@ -31,7 +31,7 @@ func (p *problem) Error() string {
 	if p.line > 0 {
 		where += ": line " + strconv.Itoa(p.line)
 	}
-	return where + ": " + oneLine(p.text)
+	return where + ": " + strings.Join(strings.Fields(p.text), " ")
 }
 
 func (p *problem) Unwrap() error { return p.cause }

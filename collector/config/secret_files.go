@@ -58,7 +58,6 @@ func hasArbitraryKeys(key string) bool {
 	return slices.Contains([]string{"labels", "model_ids", "endpoint_params", "claims", "proxy_connect_header"}, key)
 }
 
-// checkFile reports why a file cannot be read.
 func checkFile(path, name string) error {
 	info, err := os.Stat(name)
 	switch {

@@ -44,7 +44,6 @@ func (c *Sharding) Place(name string) error {
 	if err != nil {
 		return fmt.Errorf("--sharding.index: %q is not a number and does not end in one; write it like 2 or exporter-2", name)
 	}
-	i := int(index)
-	c.Index = &i
+	c.Index = new(int(index))
 	return c.Validate()
 }

@@ -50,7 +50,6 @@ func hint(key, path string, keys *keySet) string {
 	return "; known keys: " + knownKeys(keys)
 }
 
-// knownKeys lists the first keys.
 func knownKeys(keys *keySet) string {
 	if len(keys.order) > maxKeys {
 		return strings.Join(keys.order[:maxKeys], ", ") + ", ..."

@@ -6,24 +6,16 @@ import (
 	"strings"
 )
 
-const (
-	// The beginning of a message of the YAML package, with a line.
-	syntaxLine = `^(?:yaml: )?(?:line (\d+): )?`
-	// A message of the YAML package that has no line.
-	unknownAnchor = `^unknown anchor '(.*)' referenced$`
-)
-
-// syntaxProblem rewords a syntax error of the YAML package.
 func syntaxProblem(err error, text string) *problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if line := tabLine(text); line > 0 && (strings.Contains(message, "cannot start any token") || strings.Contains(message, "tab character")) {
 		return &problem{line: line, text: "the line is indented with a tab; use spaces"}
 	}
-	if m := regexp.MustCompile(unknownAnchor).FindStringSubmatch(message); m != nil {
+	if m := regexp.MustCompile(`^unknown anchor '(.*)' referenced$`).FindStringSubmatch(message); m != nil {
 		return &problem{line: lineWith(text, "*"+m[1]), text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it"}
 	}
 	line := 0
-	if m := regexp.MustCompile(syntaxLine).FindStringSubmatch(message); m[1] != "" {
+	if m := regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`).FindStringSubmatch(message); m[1] != "" {
 		line, _ = strconv.Atoi(m[1])
 		message = strings.TrimPrefix(message, m[0])
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -14,8 +15,6 @@ import (
 const (
 	// defaultPort is the port of Triton's metrics.
 	defaultPort = "8002"
-	// defaultPool is the pool of targets without a document.
-	defaultPool = "default"
 	// replicaLabel is the label of a target with its replica.
 	replicaLabel model.LabelName = "replica_id"
 )
@@ -27,9 +26,7 @@ func FromTargets(urls []string, pool Pool) (*File, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--target: none is given; give a URL like http://localhost:8002, or a file with --config.file")
 	}
-	if pool.PoolID == "" {
-		pool.PoolID = defaultPool
-	}
+	pool.PoolID = cmp.Or(pool.PoolID, "default")
 	seen := map[string]bool{}
 	for _, raw := range urls {
 		g, err := targetOf(raw)
@@ -54,7 +51,6 @@ func FromTargets(urls []string, pool Pool) (*File, error) {
 	return &f, nil
 }
 
-// targetOf returns the target of a URL.
 func targetOf(raw string) (*targetgroup.Group, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -69,10 +65,7 @@ func targetOf(raw string) (*targetgroup.Group, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("has a query or fragment; leave out everything from ? or # on")
 	}
-	port := u.Port()
-	if port == "" {
-		port = defaultPort
-	}
+	port := cmp.Or(u.Port(), defaultPort)
 	if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65535 {
 		return nil, fmt.Errorf("port %s is out of range; use 1 to 65535", port)
 	}

@@ -21,7 +21,6 @@ func (f *File) Validate() error {
 	)
 }
 
-// validatePools checks each pool and that their names are unique.
 func (f *File) validatePools() error {
 	var errs keyErrors
 	errs.addIf(len(f.Pools) == 0, "pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs")
@@ -99,7 +98,6 @@ func lineOf(path string, lines map[string]int) int {
 	return 0
 }
 
-// flatten returns the errors of a joined error.
 func flatten(err error) []error {
 	if err == nil {
 		return nil

@@ -43,7 +43,7 @@ type block struct {
 }
 
 // blocks lists the entries that find targets at run time. A further mechanism
-// takes a field of [Config], a line here and one in mechanisms.
+// takes a field of [Config], a line here and one in failures.
 func (c *Config) blocks() []block {
 	var all []block
 	for i, b := range c.FileSDConfigs {

@@ -69,7 +69,6 @@ func (s *groupSet) groups() []*targetgroup.Group {
 	return all
 }
 
-// countTargets counts the targets of all groups.
 func countTargets(groups iter.Seq[*targetgroup.Group]) int {
 	n := 0
 	for g := range groups {

@@ -13,7 +13,6 @@ import (
 // targets take many times its size, but at least minAnswer and at most maxAnswer bytes.
 const answerShare, minAnswer, maxAnswer = 256, 256 << 10, 16 << 20
 
-// answerLimit returns the limit of an answer in bytes.
 func answerLimit() int64 {
 	return min(max(debug.SetMemoryLimit(-1)/answerShare, minAnswer), maxAnswer)
 }
@@ -36,7 +35,6 @@ type limitedConn struct {
 	remaining, limit int64
 }
 
-// Read implements net.Conn.
 func (c *limitedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.remaining -= int64(n); c.remaining < 0 && err == nil {

@@ -26,7 +26,6 @@ const (
 	restart = 10 * time.Second
 )
 
-// source is one running entry of the configuration.
 type source struct {
 	key        string
 	discoverer promdiscovery.Discoverer
@@ -106,7 +105,6 @@ func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted fu
 	return m, nil
 }
 
-// sourceLogger returns the logger of one source.
 func (m *Manager) sourceLogger(i int, key string) *slog.Logger {
 	return slog.New(&errorRecorder{m.logger.With("discovery", key).Handler(), func(text string) bool { return m.reports.failed(i, text) }})
 }
@@ -169,13 +167,11 @@ func (m *Manager) supervise(ctx context.Context, s source, groups chan<- []*targ
 	}
 }
 
-// change has the groups that one source sent.
 type change struct {
 	source int
 	groups []*targetgroup.Group
 }
 
-// forward adds the source to the groups of one source.
 func forward(ctx context.Context, source int, groups <-chan []*targetgroup.Group, updates chan<- change) {
 	for {
 		select {

@@ -6,28 +6,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
-// mechanisms maps the failure counters of Prometheus' discoverers to their mechanism.
-func mechanisms() map[string]string {
-	return map[string]string{
-		"prometheus_sd_file_read_errors_total":    "file",
-		"prometheus_sd_file_watcher_errors_total": "file",
-		"prometheus_sd_http_failures_total":       "http",
-		"prometheus_sd_dns_lookup_failures_total": "dns",
-		"prometheus_sd_kubernetes_failures_total": "kubernetes",
-	}
-}
-
 // metrics collects the exporter's metrics about the discovery of a pool.
 type metrics struct{ manager *Manager }
 
-// Describe implements prometheus.Collector.
 func (*metrics) Describe(ch chan<- *prometheus.Desc) {
 	selfmetrics.DiscoveryTargets.Describe(ch)
 	selfmetrics.DiscoveryUpdated.Describe(ch)
 	selfmetrics.DiscoveryFailures.Describe(ch)
 }
 
-// Collect implements prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	if s := m.manager.status.Load(); s != nil {
 		selfmetrics.DiscoveryTargets.Send(ch, float64(s.targets))
@@ -44,7 +31,13 @@ func (m *Manager) failures() map[string]float64 {
 	if err != nil {
 		m.logger.Warn("Discovery metrics are incomplete", "err", err)
 	}
-	found, kinds := map[string]float64{}, mechanisms()
+	found, kinds := map[string]float64{}, map[string]string{
+		"prometheus_sd_file_read_errors_total":    "file",
+		"prometheus_sd_file_watcher_errors_total": "file",
+		"prometheus_sd_http_failures_total":       "http",
+		"prometheus_sd_dns_lookup_failures_total": "dns",
+		"prometheus_sd_kubernetes_failures_total": "kubernetes",
+	}
 	for _, f := range families {
 		if kind, ok := kinds[f.GetName()]; ok {
 			for _, metric := range f.GetMetric() {

@@ -79,7 +79,6 @@ func (h *errorRecorder) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn || h.Handler.Enabled(ctx, level)
 }
 
-// Handle implements slog.Handler.
 func (h *errorRecorder) Handle(ctx context.Context, r slog.Record) error {
 	scrubbed, err := slog.NewRecord(r.Time, r.Level, target.Scrub(r.Message), r.PC), ""
 	r.Attrs(func(a slog.Attr) bool {
@@ -112,7 +111,6 @@ func scrub(a slog.Attr) slog.Attr {
 	return a
 }
 
-// WithAttrs implements slog.Handler.
 func (h *errorRecorder) WithAttrs(attrs []slog.Attr) slog.Handler {
 	all := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
@@ -121,7 +119,6 @@ func (h *errorRecorder) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &errorRecorder{h.Handler.WithAttrs(all), h.record}
 }
 
-// WithGroup implements slog.Handler.
 func (h *errorRecorder) WithGroup(name string) slog.Handler {
 	return &errorRecorder{h.Handler.WithGroup(name), h.record}
 }
