@@ -1,14 +1,12 @@
 package canary
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
 	"time"
 )
 
-// answer is what has been read of an answer so far.
 type answer struct {
 	// texts are the texts of the frames that have any.
 	texts []string
@@ -40,14 +38,6 @@ func (a *answer) addText(text string, now time.Time) {
 	}
 	a.gap = max(a.gap, now.Sub(a.last))
 	a.texts, a.last, a.progressed = append(a.texts, text), now, true
-}
-
-func (a *answer) hasAll(tokens int) bool {
-	return a.finished || len(a.texts) >= tokens || a.usage >= tokens
-}
-
-func (a *answer) tokens() int {
-	return cmp.Or(a.usage, len(a.texts))
 }
 
 // output returns a hash of the text, whichever way it is split into frames. Frames

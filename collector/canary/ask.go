@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,6 @@ type attempt struct {
 	answer    answer
 }
 
-// run sends the request and reads the answer; it returns nil if all is well.
 func (a *attempt) run(ctx context.Context) *failure {
 	address, body, failed := a.request(ctx)
 	if failed != nil {
@@ -155,7 +155,7 @@ func (a *attempt) report(failed *failure) Report {
 	sent := *a.sent.Load()
 	answer := &a.answer
 	return Report{
-		Result: OK, Frames: len(answer.texts), Tokens: answer.tokens(), Output: answer.output(),
+		Result: OK, Frames: len(answer.texts), Tokens: cmp.Or(answer.usage, len(answer.texts)), Output: answer.output(),
 		FirstToken: answer.first.Sub(sent), Duration: answer.end.Sub(sent), LongestGap: answer.gap, Tail: answer.end.Sub(answer.last),
 		EngineQueue: answer.queued, EngineFirstToken: answer.engineFirst,
 	}
@@ -163,7 +163,6 @@ func (a *attempt) report(failed *failure) Report {
 
 func modelPath(name string) string { return "/v2/models/" + url.PathEscape(name) }
 
-// plain turns a server's text into one short line.
 func plain(text string) string {
 	const maxReason = 300
 	line, truncated := engine.OneLine(text, maxReason)

@@ -29,7 +29,6 @@ type Load struct {
 	Known    bool
 }
 
-// phase is the progress of a cancel check.
 type phase int
 
 const (

@@ -94,12 +94,10 @@ var families = sync.OnceValue(func() []family {
 	return all
 })
 
-// entry returns a family about requests to the entry model.
 func entry(name string, needs extent, help, formula string, value func(r *Record) (float64, bool)) family {
 	return family{Family: derive.ReplicaFamily(name, derive.OfEntry, nil, help, formula, engine.AnswersStream), name: name, needs: needs, value: value}
 }
 
-// byResult returns a counter of requests to the entry model by their result.
 func byResult[R ~string](name, help, formula string, results []R, counts func(r *Record) map[R]uint64) family {
 	f := family{
 		Family: derive.ReplicaFamily(name, derive.OfEntry, []string{"result"}, help, formula, engine.AnswersStream), name: name, needs: hasReport,
@@ -172,7 +170,6 @@ func timeFamilies() []family {
 	}
 }
 
-// engineTime returns the value of a time that only some servers measure.
 func engineTime(value func(l *Report) time.Duration) func(r *Record) (float64, bool) {
 	return func(r *Record) (float64, bool) {
 		return value(&r.last.Last).Seconds(), r.last.Last.EngineFirstToken > 0

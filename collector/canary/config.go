@@ -87,7 +87,6 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// stage is a part of a request with its own timeout.
 type stage struct {
 	key      string
 	timeout  *model.Duration

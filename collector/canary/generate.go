@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// textInput is the input that a model must have.
 const textInput = "text_input"
 
 // generateRequest returns a request to Triton's generate_stream with those known
@@ -49,13 +48,9 @@ func (a *attempt) knownInputs() map[string]any {
 		"bad_words": "", "stop_words": "",
 		"exclude_input_in_output": true, "sampling_param_exclude_input_from_output": true,
 		"sampling_param_return_perf_metrics": true,
-		"sampling_parameters":                a.samplingParameters(),
+		// The input of Triton's vLLM backend is JSON as text.
+		"sampling_parameters": fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d,"ignore_eos":%t}`, a.tokens, seed, a.long),
 	}
-}
-
-// samplingParameters returns the input of Triton's vLLM backend, which is JSON as text.
-func (a *attempt) samplingParameters() string {
-	return fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d,"ignore_eos":%t}`, a.tokens, seed, a.long)
 }
 
 // inputs queries the names of the model's inputs. A server that refuses to answer is
@@ -137,7 +132,6 @@ func (a *attempt) addGenerate(text []byte, now time.Time) *failure {
 		// A list of texts, or a model whose output has another name.
 		output = cmp.Or(string(r.Text), string(text))
 	}
-
 	a.answer.addText(output, now)
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// seed is the random seed of all requests.
 const seed = 7
 
 func (a *attempt) openAIBody() []byte {
@@ -48,7 +47,6 @@ type chunk struct {
 	} `json:"usage"`
 }
 
-// addEvent adds one event to the answer; a failure ends the request.
 func (a *attempt) addEvent(text []byte, name string, now time.Time) *failure {
 	switch {
 	case name == "error":

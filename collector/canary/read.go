@@ -31,7 +31,8 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	case kind != "text/event-stream":
 		return &failure{Malformed, fmt.Sprintf("the server answers %q, which is not an event stream", kind)}
 	}
-	events := newEvents(resp.Body)
+	limited := &io.LimitedReader{R: resp.Body, N: maxAnswer}
+	events := &events{from: bufio.NewReaderSize(limited, maxLine), limited: limited}
 	for {
 		text, err := events.next()
 		now := time.Now()
@@ -65,10 +66,9 @@ func readSome(body io.Reader) string {
 	return string(text)
 }
 
-// awaitNext starts the timer for the next frame or, after the last, for the end.
 func (a *attempt) awaitNext() {
 	answer := &a.answer
-	switch all := answer.hasAll(a.tokens); {
+	switch all := answer.finished || max(len(answer.texts), answer.usage) >= a.tokens; {
 	case all && (answer.progressed || !answer.ending):
 		a.await(a.cfg.EndTimeout, NeverEnded, fmt.Sprintf("%d frames with text came, and no end", len(answer.texts)))
 		answer.ending = true
@@ -121,11 +121,6 @@ type events struct {
 	limited *io.LimitedReader
 	// name is the name of the last event.
 	name string
-}
-
-func newEvents(body io.Reader) *events {
-	limited := &io.LimitedReader{R: body, N: maxAnswer}
-	return &events{from: bufio.NewReaderSize(limited, maxLine), limited: limited}
 }
 
 var errTooLarge = errors.New("the answer is over the limit of the canary")
