@@ -79,6 +79,12 @@ var compressors = map[Encoding]*sync.Pool{
 	}},
 }
 
+// outputs are unused buffers. A page is copied out of one, so that it takes no more than its
+// length while readers share it.
+//
+//nolint:gochecknoglobals // memory only.
+var outputs = sync.Pool{New: func() any { return &bytes.Buffer{} }}
+
 // Compress returns the page that [Layout.WriteText] writes, compressed, and its length
 // before compression.
 func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bool) (page []byte, length int64, err error) {
@@ -87,14 +93,16 @@ func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bo
 		c.Reset(nil) // The pool must not hold the page.
 		compressors[e].Put(c)
 	}()
-	var out bytes.Buffer
-	c.Reset(&out)
+	out := outputs.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool has nothing else.
+	defer outputs.Put(out)
+	out.Reset()
+	c.Reset(out)
 	text := lengthWriter{Writer: c}
 	if err := l.WriteText(&text, blocks, only); err != nil {
 		return nil, 0, err
 	}
 	err = c.Close()
-	return out.Bytes(), text.length, err
+	return bytes.Clone(out.Bytes()), text.length, err
 }
 
 // lengthWriter counts the bytes that go through it.
