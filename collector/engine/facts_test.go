@@ -254,6 +254,26 @@ func TestAnswersAreKeptWhileTheyAreNotGivenAnew(t *testing.T) {
 	require.Equal(t, "2.64.0", first.WithEarlier(nil).EngineVersion)
 }
 
+func TestNumbersOfAConfigThatAreNone(t *testing.T) {
+	for text, want := range map[string]int{`8`: 8, `8.5`: 0, `99999999999999999999`: 0, `"many"`: 0, `null`: 0, `[8]`: 0} {
+		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","max_batch_size":`+text+`,
+			"instance_group":[{"kind":"KIND_GPU","count":`+text+`,"gpus":[`+text+`]}],"dynamic_batching":{"max_queue_delay_microseconds":`+text+`},"backend":"python"}`))
+		m := f.Models[0]
+		require.True(t, m.Configured, text)
+		require.Equal(t, "python", m.Backend, text)
+		require.Equal(t, want, m.MaxBatchSize, text)
+		require.Equal(t, []engine.InstanceGroup{{Kind: "KIND_GPU", Count: want, GPUs: []int{want}}}, m.Instances, text)
+		require.Equal(t, int64(want), m.Batching.DelayMicroseconds, text)
+	}
+}
+
+func TestAnIndexThatIsPartlyOfAnotherTypeIsNone(t *testing.T) {
+	f := ask(t, engine.Triton, tritonServer("/v2/repository/index", `[{"name":"tensorrt_llm","version":"1","state":"READY"},5]`))
+	require.False(t, f.Listed)
+	require.Empty(t, f.Models)
+	require.Equal(t, []engine.Problem{{Question: "POST /v2/repository/index", Reason: "answers JSON of an unexpected type", Unexpected: true}}, f.Problems)
+}
+
 func TestInstancesOfAModel(t *testing.T) {
 	for _, c := range []struct {
 		groups []engine.InstanceGroup
@@ -386,6 +406,21 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 	}
 }
 
+func TestWhatFailedIsNoProblemYetWhileOthersMayAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), round)
+		defer cancel()
+		server := manyModels(1, 0, "/v2", hangs, "/v2/models/m00/config", "<html>")
+		var early []engine.Facts
+		f := engineOf(t, engine.Triton).Ask(ctx, server, "http://server", func(known engine.Facts) { early = append(early, known) })
+		require.Len(t, early, 1)
+		require.Empty(t, early[0].Problems)
+		require.Equal(t, []engine.Problem{
+			{Question: "GET /v2", Reason: "no answer in time", Unanswered: true}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is not JSON", Unexpected: true},
+		}, f.Problems)
+	})
+}
+
 func TestAnswersComeInTheOrderOfTheModelsHoweverTheyCome(t *testing.T) {
 	declares := func(name, version string) string {
 		return fmt.Sprintf(`{"name":%q,"parameters":{"trtllm_version":{"string_value":%q}}}`, name, version)
@@ -427,6 +462,15 @@ func TestAPanicOverAnyQuestionReachesWhoPutTheRound(t *testing.T) {
 		require.Contains(t, panicked, "broken over "+path+"\n", "or nobody could tell that a round failed")
 		require.Contains(t, panicked, over, "its own stack, not that of the round")
 	}
+}
+
+func TestAPanicOverEarlyFactsReachesWhoPutTheRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), round)
+		defer cancel()
+		defer func() { require.Contains(t, recover(), "no facts yet") }()
+		engineOf(t, engine.Triton).Ask(ctx, manyModels(1, 1), "http://server", func(engine.Facts) { panic("no facts yet") })
+	})
 }
 
 func TestWhatATritonIsAsked(t *testing.T) {

@@ -61,6 +61,7 @@ type tritonRound struct {
 func (r *tritonRound) handOn(early func(Facts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	defer func() { r.keep(recover()) }()
 	if !r.ended {
 		facts := r.facts()
 		facts.Problems = nil // Requests that failed may be repeated.
@@ -68,17 +69,23 @@ func (r *tritonRound) handOn(early func(Facts)) {
 	}
 }
 
-// run runs tasks concurrently and waits for them. It keeps a panic for Ask's caller.
+// keep keeps a panic for Ask's caller, while the round is locked.
+func (r *tritonRound) keep(panicked any) {
+	if panicked != nil {
+		r.panicked = fmt.Sprintf("%v\n%s", panicked, debug.Stack())
+	}
+}
+
+// run runs tasks concurrently and waits for them.
 func (r *tritonRound) run(tasks ...func()) {
 	var running sync.WaitGroup
 	for _, task := range tasks {
 		running.Go(func() {
 			defer func() {
-				if p := recover(); p != nil {
-					r.mu.Lock()
-					defer r.mu.Unlock()
-					r.panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
-				}
+				p := recover()
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.keep(p)
 			}()
 			task()
 		})
@@ -113,13 +120,11 @@ func (r *tritonRound) askModels(ctx context.Context) {
 	var models []ModelFacts
 	r.ask(1, func(q *questions) func(*Facts) {
 		var index []ModelState
-		_, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index)
-		models = listed(index)
-		return func(f *Facts) {
-			if ok {
-				f.Listed, f.Models = true, slices.Clone(models)
-			}
+		if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); !ok {
+			return func(*Facts) {}
 		}
+		models = listed(index)
+		return func(f *Facts) { f.Listed, f.Models = true, slices.Clone(models) }
 	})
 	r.mu.Lock()
 	r.answers = append(r.answers, make([]func(*Facts), len(models))...)
