@@ -62,6 +62,11 @@ func TestTopologyOfModels(t *testing.T) {
 			"two deployments whose names have an affix, of which no config is known", engine.Triton, "ensemble_a preprocessing_a tensorrt_llm_a* postprocessing_a b_tensorrt_llm_bls b_tensorrt_llm* b_preprocessing", nil, nil,
 			"ensemble_a=entry/ensemble_a preprocessing_a=part/ensemble_a tensorrt_llm_a=part/ensemble_a postprocessing_a=part/ensemble_a b_tensorrt_llm_bls=entry/b_tensorrt_llm_bls b_tensorrt_llm=part/b_tensorrt_llm_bls b_preprocessing=part/b_tensorrt_llm_bls", "",
 		},
+		{
+			"two deployments, one of which has an affix, of which no config is known", engine.Triton,
+			"ensemble " + parts + " b_ensemble b_postprocessing b_preprocessing b_tensorrt_llm b_tensorrt_llm_bls", nil, nil,
+			"ensemble=entry/ensemble tensorrt_llm_bls=entry/ensemble tensorrt_llm=part/ensemble preprocessing=part/ensemble postprocessing=part>/ensemble b_ensemble=entry/b_ensemble b_tensorrt_llm_bls=entry/b_ensemble b_tensorrt_llm=part/b_ensemble b_preprocessing=part/b_ensemble b_postprocessing=part/b_ensemble", "",
+		},
 		{"models that may be parts of each other count for none", engine.Triton, "front engine* back", nil, nil, "front=unknown/front engine=unknown/engine back=unknown/back", ""},
 		{"without an executor nothing says that models are parts", engine.Triton, "resnet bert", nil, nil, "resnet=single/resnet bert=single/bert", "-"},
 		{"an executor alone is called", engine.Triton, "engine*", nil, nil, "engine=single/engine", "engine"},

@@ -174,7 +174,7 @@ func blsParts(name string, f *ModelFacts, names []string) []string {
 		parts = templateParts(prefix, suffix, names)
 	}
 	base, ok := strings.CutSuffix(name, "_bls")
-	if !ok || f != nil && f.Platform == platformEnsemble {
+	if !ok || f == nil && len(parts) > 1 || f != nil && f.Platform == platformEnsemble {
 		return parts
 	}
 	// The parameters of the template name only the LLM; its other parts have fixed names.
