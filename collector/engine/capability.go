@@ -46,7 +46,7 @@ type Knowledge struct {
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
-	// Canary requests are sent, one is sent to confirm a suspicion, iterations are read.
+	// Canary: requests are sent. Confirms: one is, if the replica seems to hang. Iterations are read.
 	Canary, Confirms, Iterations bool
 }
 
@@ -172,8 +172,8 @@ type gap struct {
 
 func lacks(reason, cure string, names ...string) gap { return gap{reason, cure, names} }
 
-// firstOf returns the first source of a capability that the page has. Work stalls while requests
-// are in flight.
+// firstOf returns the first source of a capability that the page has. A stall shows only beside
+// requests in flight.
 func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 	if name == CanStall && !p.showsInFlight() {
 		return target.Check{}, false

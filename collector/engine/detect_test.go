@@ -242,6 +242,18 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+func TestAPageThatTwoKindsShareIsRecognisedByTheAPI(t *testing.T) {
+	const page = "nv_inference_count 1\n"
+	recognised := func(server answers, page string) engine.Kind {
+		return engine.Recognize(t.Context(), server, "http://server", []byte(page)).Kind
+	}
+	models := answers{"/v1/models": `{"data":[{"id":"m"}]}`}
+	require.Equal(t, engine.TritonOpenAI, recognised(models, page))
+	require.Equal(t, engine.Triton, recognised(answers{}, page))
+	require.Equal(t, engine.Dynamo, recognised(models, "dynamo_x 1\n"))
+	require.Equal(t, engine.Unknown, recognised(models, "x 1\n"))
+}
+
 // marksByWeight lists marks, the heaviest first.
 var marksByWeight = [][]struct {
 	line string

@@ -68,7 +68,7 @@ type Engine interface {
 	Generation(p *Page, f *Facts) (Generation, string)
 	// Determinism returns the checks of whether equal requests get equal answers.
 	Determinism(f *Facts, p *Page) []target.Check
-	// Stream returns how to request a streamed answer, or why not to, by the server's version.
+	// Stream returns how to request a streamed answer, or why not. The server's version may be empty.
 	Stream(version string, p *Page) (s Stream, why string)
 
 	// data returns the constants of the kind.

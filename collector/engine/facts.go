@@ -15,7 +15,7 @@ type Facts struct {
 	// TRTLLMVersion is the version of TensorRT-LLM inside, TRTLLMSource where it is from.
 	TRTLLMVersion string
 	TRTLLMSource  VersionSource
-	// BuildVersion is that which built the TensorRT engine; no server returns it over HTTP.
+	// BuildVersion is the version that built the TensorRT engine; no server returns it over HTTP.
 	BuildVersion string
 	// Confirmed is true if the answers are such as only this kind of server gives.
 	Confirmed bool

@@ -40,7 +40,7 @@ type Health struct {
 	Status int
 	// Models are the rows of the repository index; nil for servers without one.
 	Models []ModelState
-	// Starting: it answers that it loads its engine. Draining: that it ends requests and exits.
+	// Starting: it answers that it loads its engine. Draining: that it finishes requests and exits.
 	Starting bool
 	Draining bool
 	// Detail describes the answer to users.

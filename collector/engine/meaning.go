@@ -67,7 +67,7 @@ type Meaning struct {
 	// newer releases do beside the old name. After [ofAny] it is a name for any model, after
 	// [inVersion] the prefix of a server version that counts wrongly.
 	Unless []string
-	// Copies lists labels by whose values one number is repeated, as ranks of an engine do.
+	// Copies lists labels that only tell repetitions of one number apart, as by rank. One counts.
 	Copies []string
 	// Inside is the kind of the engine inside that shows the series; empty for the server's own.
 	Inside Kind
@@ -92,7 +92,7 @@ type Meaning struct {
 	Form    Form
 }
 
-// Indexed is the meaning of the samples of one name, and their part in the signal.
+// Indexed is the meaning of the samples of one name, its Name, and their part in the signal.
 type Indexed struct {
 	Meaning
 
@@ -163,7 +163,7 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 	return all
 }
 
-// Holds reports whether the meaning is right in a version of the server, or that is unknown.
+// Holds reports whether the meaning is right in a version of the server; true if that is unknown.
 func (m *Meaning) Holds(version string) bool {
 	return !slices.ContainsFunc(m.Unless, func(unless string) bool {
 		prefix, ok := strings.CutPrefix(unless, inVersion)

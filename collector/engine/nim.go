@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// NIM is NIM for LLMs: 1.x has names of its own, 2.x those of vLLM or SGLang (2.0.0 to 2.1.4).
+// NIM is NIM for LLMs: 1.x has its own names, 2.x vLLM's or SGLang's (docs of 2.0.0 to 2.1.4).
 const NIM Kind = "nim"
 
 // The version is NIM's own, not TensorRT-LLM's.

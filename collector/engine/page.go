@@ -32,7 +32,7 @@ type Page struct {
 type content struct {
 	readings []reading
 	rankSet
-	// These models are named, have an iteration count, and an engine inside the server.
+	// All models that series name, those that count iterations, those with an engine inside.
 	modelNames, executors, inner []string
 	// inside is the engine whose page the server passes on, or nil.
 	inside Engine

@@ -70,13 +70,13 @@ func (c *content) readModels(index Index, all []labels.Labels, noModel string) {
 	c.modelNames = sorted(named)
 }
 
-// unloadedModel reports whether only failures of a model count: its other series are frozen.
+// unloadedModel reports whether only a model's failures still count: its other series are frozen.
 func (c *content) unloadedModel(name string) bool {
 	loaded, counted := c.loaded[name]
 	return counted && !loaded
 }
 
-// readSeries adds a series in each meaning. Of models that do not exist, failures count.
+// readSeries adds a series in each meaning; requests for models that do not exist only as failures.
 func (c *content) readSeries(e Engine, meanings []Indexed, series int, name, noModel string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -271,6 +272,22 @@ func TestAWorkersOwnCountGivesWayToItsEnginesWhateverBothCallTheModel(t *testing
 vllm:num_requests_running{engine="0",model_name="llama"} 16
 `))
 	require.Empty(t, sourcesOf(page, engine.RequestsActive))
+}
+
+func TestMeaningsNameNothingTwice(t *testing.T) {
+	for _, e := range engine.All() {
+		seen := make(map[string]bool)
+		for _, m := range e.Meanings() {
+			key := strings.Join(append([]string{m.Name, string(m.Signal), m.Const, string(m.Inside), strconv.Itoa(int(m.Combine))}, m.Where...), "|")
+			require.False(t, seen[key], "%s: %s", e.Kind(), key)
+			seen[key] = true
+			require.NotEmpty(t, m.Signal, m.Name)
+			for _, where := range m.Where {
+				label, _, ok := strings.Cut(where, "=")
+				require.True(t, ok && label != "", "%s: %s", m.Name, where)
+			}
+		}
+	}
 }
 
 func TestModelsNobodyServesAreNoModels(t *testing.T) {

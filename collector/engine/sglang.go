@@ -55,7 +55,7 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string, early f
 	}
 	version, ok := q.text(ctx, "/server_info", versionKey)
 	if !ok && ctx.Err() == nil {
-		version, _ = q.text(ctx, "/get_server_info", versionKey)
+		version, _ = q.text(ctx, "/get_server_info", versionKey) // Of older releases.
 	}
 	f.EngineVersion, f.Problems = plainVersion(version), q.problems
 	return f

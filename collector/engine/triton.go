@@ -51,7 +51,7 @@ type serverMetadata struct {
 	Extensions []string `json:"extensions"`
 }
 
-// isTriton recognizes Triton by its extensions, since --id changes its name.
+// isTriton goes by extensions too, since --id changes the name (server src/command_line_parser.cc).
 func (m *serverMetadata) isTriton() bool {
 	return m.Name == string(Triton) || slices.Contains(m.Extensions, "statistics")
 }

@@ -80,12 +80,13 @@ func (t *tritonPage) view(name string, k *Knowledge) *tritonView {
 		return v // Which models clients call does not matter, and pages have thousands.
 	}
 	topology := NewTopology(t, p.NamedModels(), f.get().Models, nil)
+	lists := map[Trust]*[]string{TrustNo: &v.whole, TrustYes: &v.early, TrustUnknown: &v.unknown}
 	for _, name := range p.Models() {
 		if !topology.Role(name).Front() {
 			continue
 		}
 		v.queues = v.queues || !topology.Ensemble(name) && topology.QueuedByCore(name)
-		if list := map[Trust]*[]string{TrustNo: &v.whole, TrustYes: &v.early, TrustUnknown: &v.unknown}[topology.HandsOver(name)]; p.loaded[name] {
+		if list := lists[topology.HandsOver(name)]; p.loaded[name] {
 			*list = append(*list, name)
 		}
 	}

@@ -24,8 +24,8 @@ const servePrefix = "trtllm_"
 // GET /metrics of this server is JSON, the statistics of its iterations, and reading it takes rows
 // away from other readers. Its priority makes detection ask for what only trtllm-serve answers
 // before it asks for the pages of others at that path; its models have an owner of their own
-// (openai_protocol.py, ModelCard). Families appear with their first sample, so
-// that a fresh server answers 200 with an empty body.
+// (openai_protocol.py, ModelCard). Families appear with their first sample, so that a fresh server
+// answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
 	kind: TRTLLMServe, path: "/prometheus/metrics", iterations: "/metrics",
 	owner: "tensorrt_llm", ready: "/health", versionPath: versionPath, versionKey: versionKey,

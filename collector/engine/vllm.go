@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-)
+import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 
 // VLLM is vLLM's own OpenAI server. Page and API share a port.
 const VLLM Kind = "vllm"
@@ -189,16 +187,14 @@ func vllmEngine() []Meaning {
 func vllmTransfers() []Meaning {
 	var all []Meaning
 	for _, connector := range []string{"nixl_", "mooncake_"} {
-		all = append(
-			all,
+		all = append(all,
 			Meaning{Name: connector + "xfer_time_seconds_sum", Signal: KVTransferSeconds, Counter: true},
 			Meaning{Name: connector + "bytes_transferred_sum", Signal: KVTransferBytes, Counter: true},
 			Meaning{Name: connector + "num_failed_transfers_total", Signal: KVTransferFailures, Counter: true, Const: "reason=transfer"},
 			Meaning{Name: connector + "num_kv_expired_reqs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=expired"},
 		)
 	}
-	return append(
-		all,
+	return append(all,
 		Meaning{Name: "nixl_num_failed_notifications_total", Signal: KVTransferFailures, Counter: true, Const: "reason=notification"},
 		Meaning{Name: "mooncake_num_failed_recvs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=receive"},
 	)

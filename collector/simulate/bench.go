@@ -17,7 +17,7 @@ const (
 )
 
 // BenchPage renders a page of constant shape whose values change with every tick. Replicas differ
-// in GPU ids, in the order of series and in values.
+// in GPU ids, in the order of series and in values. The caller owns the bytes.
 func BenchPage(kind BenchKind, replica, tick int) []byte {
 	spec, f := Spec{Seed: uint64(replica)*2 + 1, GPUs: 8, EngineVersion: "2.65.0", Setup: Setup{Histograms: true}}, repository("tensorrtllm")
 	if kind == BenchSummaries {
