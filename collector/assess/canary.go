@@ -7,7 +7,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// CanaryOrder returns what the canary may ask of a replica; no model is the entry model.
+// CanaryOrder returns what the canary may ask of a replica. An unknown identity is nil, an
+// unknown base of its API empty; without a model the entry model is asked.
 func CanaryOrder(e engine.Engine, id *Identity, base, model string, state State) *canary.Order {
 	o := &canary.Order{}
 	if o.Hold = compose(o, e, id, base, model); o.Hold == "" && consequenceOf(state).rests {

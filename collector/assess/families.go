@@ -37,7 +37,7 @@ type family struct {
 	series func(f *Findings, add adder)
 }
 
-// adder adds a series with further labels, as names and values; empty ones are none.
+// adder adds a series with further labels, as names and values; empty values add none.
 type adder func(v float64, pairs ...string)
 
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.

@@ -70,7 +70,7 @@ func (f *Findings) List(name string) []target.Check {
 
 // Unobservable explains why failing requests would go unnoticed; empty if they would not.
 func (f *Findings) Unobservable() string {
-	if f == nil || f.Canary {
+	if f.Canary {
 		return ""
 	}
 	for _, c := range f.List(Capabilities) {
@@ -144,7 +144,7 @@ func unanswered(f *Findings) []target.Check {
 	return all
 }
 
-// Expectations is what the operator expects of every replica of a pool.
+// Expectations is what is expected of replicas of a pool; empty fields are not checked.
 type Expectations struct {
 	EngineVersion string
 	TRTLLMVersion string

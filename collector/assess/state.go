@@ -2,6 +2,7 @@ package assess
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
@@ -30,15 +31,17 @@ const (
 	Down     State = "down"
 )
 
-// States returns all states of replicas with a port, the worst first.
-func States() (all []State) {
+// States returns all states of replicas with a port, the worst first, in a shared slice.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var States = sync.OnceValue(func() (all []State) {
 	for _, c := range consequences() {
 		if c.state != Silent {
 			all = append(all, c.state)
 		}
 	}
 	return all
-}
+})
 
 // consequence is what follows from a state, whatever its reason.
 type consequence struct {
