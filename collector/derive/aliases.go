@@ -94,7 +94,7 @@ func AliasModelLabel(set string) string {
 	return "model_name"
 }
 
-// aliases returns the aliases of a set, whose rows are their names, ours, label and value.
+// aliases returns the aliases of a set. A row has their name, ours, a label and its value.
 func aliases(set, prefix string, rows [][4]string) []Alias {
 	renamed := map[string][][2]string{
 		"requests_finished_total": {{"finish_reason", "finished_reason"}},
@@ -153,12 +153,12 @@ func (p *Plan) repeat(a *Alias, originals int) {
 	}
 }
 
-// CacheConfig returns the name of the alias of the cache, and our families by its labels.
+// CacheConfig returns the name of the alias whose labels are numbers, and their families.
 func CacheConfig() (name string, from map[string]string) {
 	return cacheConfig, map[string]string{"block_size": Prefix + "kv_cache_block_tokens", "num_gpu_blocks": Prefix + "kv_cache_blocks_limit"}
 }
 
-type cacheSize struct{ tokens, blocks string }
+type cacheSize struct{ tokens, blocks float64 }
 
 // sizedCache computes the size of the KV cache of a model id.
 type sizedCache struct {
@@ -166,7 +166,7 @@ type sizedCache struct {
 	tokens, blocks Eval
 }
 
-// addCacheConfig adds the series of the caches with a known size, and what tells it.
+// addCacheConfig adds series for caches with a known size, and what computes the sizes.
 func (p *Plan) addCacheConfig(sizes map[string]cacheSize) {
 	blocks, tokens := cacheLimit(), blockTokens()
 	for _, id := range p.ids(blocks.inputs.and(tokens.inputs)) {
@@ -176,7 +176,7 @@ func (p *Plan) addCacheConfig(sizes map[string]cacheSize) {
 		}
 		p.program.caches = append(p.program.caches, cache)
 		if size, ok := sizes[id]; ok {
-			lset := p.forModel(id, AliasModelLabel(cacheConfigSet), id, "block_size", size.tokens, "num_gpu_blocks", size.blocks)
+			lset := p.forModel(id, AliasModelLabel(cacheConfigSet), id, "block_size", strconv.FormatFloat(size.tokens, 'f', -1, 64), "num_gpu_blocks", strconv.FormatFloat(size.blocks, 'f', -1, 64))
 			help := "1 with the size of the KV cache: llm_server_kv_cache_block_tokens and llm_server_kv_cache_blocks_limit as labels."
 			family := exposition.Family{Name: cacheConfig, Help: help, Type: model.MetricTypeGauge}
 			p.emit(&Family{Family: family}, lset, p.executorGate(id), constant(1))
@@ -192,7 +192,7 @@ func (d *Deriver) resizeCaches(block *exposition.Block) {
 		tokens, ok := c.tokens(d.window)
 		blocks, also := c.blocks(d.window)
 		if ok && also && isSize(tokens) && isSize(blocks) {
-			sizes[c.id] = cacheSize{strconv.FormatFloat(tokens, 'f', -1, 64), strconv.FormatFloat(blocks, 'f', -1, 64)}
+			sizes[c.id] = cacheSize{tokens, blocks}
 		}
 	}
 	if !maps.Equal(sizes, d.opts.caches) {

@@ -33,11 +33,12 @@ type Plan struct {
 	sources  []source
 	groups   map[engine.Signal][]*group
 	// byID holds the groups by signal and model id.
-	byID     map[[2]string][]*group
-	columnOf map[int]int
-	checks   map[string]anomaly
-	outcomes map[[3]string]*outcome
-	program  *program
+	byID              map[[2]string][]*group
+	columnOf          map[int]int
+	checks            map[string]anomaly
+	outcomes          map[[3]string]*outcome
+	program           *program
+	lackFirstResponse bool // Loaded models have no time to the first response.
 
 	checkedPlaces map[exposition.ValueIndex]bool
 }
@@ -54,6 +55,11 @@ func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 	p.addSources()
 	p.program.droppedModels = p.dropModels(opts.Budget.Models, block)
 	p.groupSources()
+	p.lackFirstResponse = slices.ContainsFunc(page.Models(), func(model string) bool {
+		loaded, _ := page.Loaded(model)
+		groups := p.groupsOf(engine.ModelFirstResponse, p.identity.Topology.ModelID(model))
+		return loaded && !slices.ContainsFunc(groups, func(g *group) bool { return g.model == model })
+	})
 	p.addChecks()
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -107,8 +108,15 @@ func (t *processTracker) classify(s *sighting, now int64) {
 	}
 }
 
-// match assigns a page to the process since a time whose counters are nearest.
+// match assigns a page to the process with the nearest counters of those since a time.
 func (t *processTracker) match(s *sighting, since int64, block *exposition.Block, page *engine.Page) {
+	places := sync.OnceValue(func() map[uint64]exposition.ValueIndex {
+		all := make(map[uint64]exposition.ValueIndex)
+		for _, source := range page.Sources() {
+			all[source.Labels.Hash()] = source.Place
+		}
+		return all
+	})
 	for _, p := range t.processes {
 		same, named := p.id.SameAs(s.id)
 		switch {
@@ -118,7 +126,7 @@ func (t *processTracker) match(s *sighting, since int64, block *exposition.Block
 		case !same && p != t.current && p.last < since && (p.id != s.id || s.id == engine.Process{}):
 			continue // It has not answered for long, and the page does not name it.
 		}
-		c := p.marks.compare(block, page)
+		c := p.marks.compare(block, page, places)
 		fits := same || c.continues()
 		if p == t.current {
 			fits = same || !c.otherProcess() && (p.id.Started > 0 && p.id == s.id || !c.leaps())
@@ -138,7 +146,7 @@ func (t *processTracker) startDiffers(id engine.Process) bool {
 
 // classifyReturn judges a page of a process that another one had replaced. A page that
 // names its process is proof. By counters alone it may be a young process that has reached
-// those of an earlier one: that takes as many pages, and does not hit them closely.
+// what an earlier one had counted: that takes as many pages, and does not hit it closely.
 func (t *processTracker) classifyReturn(s *sighting) {
 	switch {
 	case s.replaced, 4*s.grown <= s.now.grown && s.process.pages >= 8*t.run:
@@ -150,8 +158,8 @@ func (t *processTracker) classifyReturn(s *sighting) {
 	}
 }
 
-// outlives reports whether a process cannot have ended for a new one: that started
-// before it, or later after its one page than the time between the pages allows.
+// outlives reports whether a process cannot have ended for a new one, which started before
+// it, or longer after its only page than the time between the pages allows.
 func (p *process) outlives(next engine.Process, now int64) bool {
 	if p.id.Started <= 0 || next.Started <= 0 {
 		return false
@@ -270,11 +278,18 @@ type changes struct {
 	grown, retained float64
 }
 
-// compare returns how a page differs from the marks.
-func (m *marks) compare(block *exposition.Block, page *engine.Page) (c changes) {
+// compare returns how a page differs from the marks, given its places by hash of labels.
+func (m *marks) compare(block *exposition.Block, page *engine.Page, places func() map[uint64]exposition.ValueIndex) (c changes) {
 	here := m.places
 	if page != m.page && m.page != nil {
-		here = m.placesIn(page)
+		here = nil
+		for _, i := range markedCounters(m.page) {
+			place, ok := places()[m.page.Shape().WatchedLabels(i).Hash()]
+			if !ok {
+				place = nowhere
+			}
+			here = append(here, place)
+		}
 	}
 	for i, before := range m.values {
 		v := math.NaN()
@@ -324,8 +339,8 @@ func (c *changes) otherProcess() bool {
 	return c.decreased > 0 && c.decreased+c.missing >= min(minDecreased, c.positive) || c.missing > 0 && c.present == 0
 }
 
-// restarted reports whether nearly all counters decreased, and far. Those of a young
-// process may be as high again already; those of unloaded models are missing.
+// restarted reports whether nearly all counters decreased, and far, or vanished: a server
+// that ends unloads its models. A young process may have counted as much again already.
 func (c *changes) restarted() bool {
 	return (c.decreased > 0 || c.present == 0) && 3*(c.decreased+c.missing) >= 2*c.positive && !c.barelyDecreased()
 }
@@ -344,19 +359,3 @@ func (c *changes) continues() bool {
 
 // nowhere is the place of a counter that a page lacks.
 const nowhere = exposition.ValueIndex(math.MaxUint32)
-
-// placesIn returns the places of the marks on a page of another shape.
-func (m *marks) placesIn(page *engine.Page) (places []exposition.ValueIndex) {
-	index := make(map[uint64]exposition.ValueIndex)
-	for _, source := range page.Sources() {
-		index[source.Labels.Hash()] = source.Place
-	}
-	for _, i := range markedCounters(m.page) {
-		place, ok := index[m.page.Shape().WatchedLabels(i).Hash()]
-		if !ok {
-			place = nowhere
-		}
-		places = append(places, place)
-	}
-	return places
-}

@@ -43,7 +43,7 @@ func (p *Plan) exposed(signal engine.Signal, id string, mv modelVersion) []*grou
 	return p.groupsOf(signal, id)
 }
 
-// forGroups returns the labels of the model version, or of the engine if groups are its.
+// forGroups returns the labels of the model version, or of the engine if it has the groups.
 func (p *Plan) forGroups(groups []*group, id string, mv modelVersion, pairs ...string) labels.Labels {
 	if len(groups) == 0 || groups[0].meaning.Scope != engine.OfModel {
 		mv = modelVersion{}
@@ -98,16 +98,7 @@ func (p *Plan) streams(name string) (streams, known bool) {
 	if streams, known = p.identity.Topology.Streams(name); known {
 		return streams, true
 	}
-	have, loaded := make(map[string]bool), 0
-	for _, g := range p.groups[engine.ModelFirstResponse] {
-		have[g.model] = true
-	}
-	for _, model := range p.page.Models() {
-		if on, _ := p.page.Loaded(model); on {
-			loaded++
-		}
-	}
-	return true, len(have) < loaded
+	return true, p.lackFirstResponse
 }
 
 func (p *Plan) meanOver(groups []*group) Eval { return growthRatio(p.observations(groups)) }
@@ -152,7 +143,7 @@ func meanDuration() Rule {
 	}).because(whyModels)
 }
 
-// tokenTimeEstimate exposes the time between tokens, from means. It takes a single version.
+// tokenTimeEstimate exposes the time between tokens, from means, if there is one version.
 func tokenTimeEstimate() Rule {
 	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens))
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
@@ -177,7 +168,7 @@ func tokenTimeEstimate() Rule {
 	}).because(whyModels)
 }
 
-// percentages returns those of percentiles, in rising order.
+// percentages returns the percentiles that are shown, in rising order.
 func percentages() []float64 { return []float64{50, 95, 99} }
 
 // percentiles exposes percentiles of a histogram over the window, or of a summary. There

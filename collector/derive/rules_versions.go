@@ -98,8 +98,9 @@ func means(both pair, columns func(mv modelVersion) (sums, counts []int)) interv
 func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, lset labels.Labels)) Rule {
 	return Rule{inputs: in, scope: OfModel, labels: []string{"version", "than"}, why: whyPages, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
-			for i, newer := range p.modelVersions(id)[1:] {
-				if older := p.modelVersions(id)[i]; older.model == newer.model {
+			versions := p.modelVersions(id)
+			for i, newer := range versions[1:] {
+				if older := versions[i]; older.model == newer.model {
 					add(p, f, id, pair{newer, older}, p.forModelVersion(id, newer, "than", older.version))
 				}
 			}
