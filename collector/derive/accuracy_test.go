@@ -283,8 +283,8 @@ func recorded(t *testing.T, worst map[[2]string]largest) {
 	require.Contains(t, string(document), comparedServers(), "run this test with -update")
 }
 
-// tableOf returns the rows of the table, one for the servers with the same errors. Quantities without
-// any error are omitted.
+// tableOf returns the rows of the table, one for the servers with the same errors. It omits
+// quantities without any error.
 func tableOf(worst map[[2]string]largest) []string {
 	servers := make(map[string][]string)
 	for key, one := range worst {
@@ -300,7 +300,7 @@ func tableOf(worst map[[2]string]largest) []string {
 	}
 	slices.Sort(rows)
 	before := ""
-	for i, row := range rows { // Names that are those of the row above are omitted.
+	for i, row := range rows { // A row omits the names that it shares with the row above.
 		names, cells, _ := strings.Cut(row[1:], "|")
 		if names == before {
 			rows[i] = "| |" + cells

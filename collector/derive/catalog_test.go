@@ -271,11 +271,15 @@ func alone(v everything, f *Family) []everything {
 	return all
 }
 
-// TestEachFamilySaysWhetherAQueryGivesTheSame checks that only gauges have a query:
-// counters and histograms stay on the page.
-func TestEachFamilySaysWhetherAQueryGivesTheSame(t *testing.T) {
+// TestEachFamilyIsDescribed checks among others that only gauges have a query: counters
+// and histograms stay on the page.
+func TestEachFamilyIsDescribed(t *testing.T) {
 	t.Parallel()
 	for _, f := range Catalogue() {
+		require.Regexp(t, `^[^ ].+\.$`, f.Help, f.Name)
+		require.NotEmpty(t, f.Formula, f.Name)
+		require.NotEmpty(t, f.Engines, f.Name)
+		require.Equal(t, f.Type == model.MetricTypeCounter, strings.HasSuffix(f.Name, "_total"), f.Name)
 		require.NotEqual(t, f.InPromQL.Query == "", f.InPromQL.Why == "", "%s: say queried or because", f.Name)
 		if f.InPromQL.Query != "" {
 			require.Equal(t, model.MetricTypeGauge, f.Type, f.Name)

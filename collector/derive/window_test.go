@@ -139,4 +139,10 @@ func TestWindowProductWeighsByTheCounter(t *testing.T) {
 	require.True(t, ok)
 	require.InDelta(t, 70, total, 1e-9, "a gauge that came later")
 	require.InDelta(t, 5, seconds, 1e-9)
+	w.push(at(35), []float64{7, math.NaN()}, continues)
+	w.push(at(40), []float64{7, 100}, continues)
+	w.push(at(45), []float64{9, 110}, continues)
+	total, _, ok = w.Product(0, 1)
+	require.True(t, ok)
+	require.InDelta(t, 80, total, 1e-9, "a counter that came later")
 }
