@@ -24,8 +24,8 @@ type Dropped struct{ Models, Series int }
 // Dropped returns what the budget dropped from the last page.
 func (d *Deriver) Dropped() Dropped { return d.dropped }
 
-// priority is how much a budget prefers a model id: one that clients call, or that is no
-// model, that the server lists as ready, with more traffic.
+// priority is how much a budget prefers a model id: entry is that clients call it or that
+// it is no model, served that the server lists it as ready. Traffic comes last.
 type priority struct {
 	entry, served bool
 	traffic       float64

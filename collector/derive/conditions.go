@@ -150,7 +150,7 @@ func (d *Deriver) queued() bool {
 	})
 }
 
-// NoteAnswer notes that a request was answered, so that those of the gauges are stale.
+// NoteAnswer notes that a request sent during a stall was answered: the gauges are stale.
 func (d *Deriver) NoteAnswer() {
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]

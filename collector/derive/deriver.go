@@ -80,8 +80,8 @@ func (d *Deriver) Stats() Stats { return *d.opts.Stats }
 // Objectives reports which objectives the newest page measures, in a shared slice.
 func (d *Deriver) Objectives() []target.Check { return d.program.objectives }
 
-// Observe adds the values of one page to the window. The time is relative to any fixed
-// moment; page is what package engine read from pages of the block's shape.
+// Observe adds the values of one page to the window. The time is relative to a moment
+// of the monotonic clock; page is what package engine read from pages of the block's shape.
 func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engine.Page) {
 	if page != d.page || page.Ranks() != d.ranks {
 		d.compile(page, block)
@@ -104,7 +104,7 @@ func (d *Deriver) Render(block *exposition.Block) *exposition.Block {
 	return out
 }
 
-// Restarted reports whether a page is the first one of a process that restarted.
+// Restarted reports whether a page not yet observed is the first of a restarted process.
 func (d *Deriver) Restarted(now time.Duration, block *exposition.Block, page *engine.Page) bool {
 	return d.processes.identify(int64(now), block, page).transition == restarts
 }

@@ -30,8 +30,8 @@ func (p *Plan) gate(id string, checks ...string) Gate {
 
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// gateOf returns the gate of a group's value. What Triton counts together with
-// durations it does not count if these are off.
+// gateOf returns the gate of a group's value. While durations are off, Triton does not
+// count what it counts together with them either.
 func (p *Plan) gateOf(g *group) Gate {
 	switch g.signal {
 	case engine.SpecDraft, engine.SpecAccepted:
@@ -60,8 +60,9 @@ func (p *Plan) gateOf(g *group) Gate {
 	}
 }
 
-// executorGate holds back an engine's gauges until its first iteration, since they are 0
-// until then, and while they stand still or belong to a process that has ended.
+// executorGate holds back an engine's gauges until its first iteration, before which
+// TensorRT-LLM shows all of them as 0, the limit of requests too, and while they stand
+// still or belong to a process that has ended.
 func (p *Plan) executorGate(id string) Gate {
 	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
 	limit, heartbeats := p.total(engine.RequestsLimit, id), p.groupColumns(p.groupsOf(engine.EngineHeartbeat, id))

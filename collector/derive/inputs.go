@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// inputs lists sets of signals, each of which is enough for a value; none needs no signal.
+// inputs lists sets of signals, each of which is enough for a value. No set: no signal is needed.
 type inputs [][]engine.Signal
 
 func allOf(signals ...engine.Signal) inputs { return inputs{signals} }

@@ -133,7 +133,7 @@ func coverage() Rule {
 	}).by("signal").because(whyOnce)
 }
 
-// covered returns the share of the ended requests which histograms have measured.
+// covered returns the share of ended requests, if all are known, which histograms measured.
 func (p *Plan) covered(groups []*group, id string, mv modelVersion) Eval {
 	_, counts := p.observations(groups)
 	all, outcomes := slices.Clone(counts), p.outcomesOf(groups, id, mv)

@@ -60,7 +60,7 @@ func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
 	}}.by("model", "slo", "version")
 }
 
-// measurable reports which objectives are measured, without those not known yet.
+// measurable reports which objectives are measured, and omits those not known yet.
 func (p *Plan) measurable() []target.Check {
 	var all []target.Check
 	for _, want := range p.opts.Objectives {

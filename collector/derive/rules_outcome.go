@@ -246,7 +246,7 @@ func (o *outcome) add(p *Plan, g *group, minus []int) {
 	// A model that counts its own requests has what the server misses.
 	t.partial = t.partial || g.meaning.Outcome.Misses(g.class) && (!o.own || g.signal != engine.ModelFailed)
 	switch {
-	case reason == "other" && p.identity.Topology.Ensemble(g.model):
+	case reason == "other" && p.identity.Topology.Ensemble(g.model): // All its failures since 24.07.
 		t.double = append(t.double, columns...)
 	case len(minus) > 0:
 		n := t.netOf(reason)

@@ -16,7 +16,7 @@ func (p *Plan) queues(id string) []*group {
 }
 
 // queueDepth exposes all that is known to wait. Without the engine's part it has a value
-// only for models that Triton itself queues.
+// only for models that Triton itself queues: the queues of others are always empty.
 func queueDepth() Rule {
 	inEngine := waiting()
 	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {

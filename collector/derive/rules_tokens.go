@@ -6,7 +6,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// estimate exposes the rate of a gauge if every iteration since the page before was alike.
+// estimate exposes the rate of a gauge of the last iteration, integrated over iterations.
 func estimate(gauges ...engine.Signal) Rule {
 	return perEntry(term{allOf(engine.EngineIterations).and(anyOf(gauges...)), func(p *Plan, id string) Eval {
 		iterations := p.singleColumn(engine.EngineIterations, id)
