@@ -46,6 +46,20 @@ func rows(r *canary.Record) []string {
 	return all
 }
 
+func TestARequestIsSentOnceWhenItIsDueAndMayBe(t *testing.T) {
+	r := &canary.Record{}
+	r.Due()
+	require.Nil(t, r.Next(), "there is no order")
+	held := order("a")
+	held.Hold = "the replica is down"
+	r.Order(held)
+	require.Nil(t, r.Next())
+	may := order("a")
+	r.Order(may)
+	require.Same(t, may, r.Next(), "as soon as it may be")
+	require.Nil(t, r.Next(), "once")
+}
+
 func TestADifferentAnswerWaitsUntilItIsConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := ordered("v1")

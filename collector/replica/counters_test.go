@@ -100,3 +100,22 @@ func TestRulesActOnTheExportersOwnSeriesAndGiveWayToOtherBlocks(t *testing.T) {
 	require.Empty(t, text(c.render(up, derive.Stats{}, nil, nil, page.Shape())))
 	require.Equal(t, one+" 1\n", text(c.render(up, derive.Stats{})))
 }
+
+const nothing = `counter_resets_total 0
+label_collisions_total 0
+restarts_total 0
+scrape_duration_seconds 0
+scrapes_skipped_total 0
+scrapes_total 0
+shape_changes_total 0
+timestamps_stripped_total 0
+type_conflicts_total 0
+up 0
+`
+
+func TestSeriesOfATargetThatWasNotScraped(t *testing.T) {
+	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
+	b := c.render(&target.Status{}, derive.Stats{})
+	require.Contains(t, text(b), `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 0`+"\n")
+	require.Equal(t, nothing, bare(b))
+}

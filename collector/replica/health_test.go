@@ -76,3 +76,17 @@ func TestAnAnswerAboutHealthBeforeTheFirstPageSaysNothing(t *testing.T) {
 		require.Empty(t, s.page())
 	})
 }
+
+func TestAnAnswerAboutHealthThatChangesNothingPublishesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		s.due()
+		s.change(func(now *answering) { now.apiTakes = 300 * time.Millisecond })
+		s.after(5 * time.Second)
+		s.due()
+		before := s.published.snapshot
+		s.after(time.Second)
+		require.False(t, s.jobs.health.running)
+		require.Same(t, before.About, s.published.snapshot.About)
+	})
+}

@@ -153,3 +153,56 @@ func TestAServerThatMayBeAnotherKeepsItsVersionForAWhileOnly(t *testing.T) {
 		}))
 	}
 }
+
+func TestIdentityIsAskedForOnceAnInterval(t *testing.T) {
+	for _, c := range []struct {
+		identity time.Duration
+		rounds   int
+	}{
+		{5 * time.Second, 61},
+		// This server leaves questions open, so that the first rounds are repeated
+		// sooner.
+		{30 * time.Second, 13},
+		{time.Hour, 1},
+	} {
+		t.Run(c.identity.String(), bubble(func(t *testing.T) {
+			s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IdentityInterval = c.identity })
+			for range 60 {
+				s.due()
+				s.after(5 * time.Second)
+			}
+			s.due()
+			require.Equal(t, c.rounds, s.count("/v2"))
+			require.Equal(t, 61, s.count("/v2/health/ready"), "health is asked for with every page")
+		}))
+	}
+}
+
+func TestAServerThatStartedAgainIsAskedWhoItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		counters := func(n int) string {
+			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n", n, n, n)
+		}
+		now := tritonAnswers()
+		now.page, now.api["/v2/repository/index"] = counters(100), indexOfM
+		s := step(t, now, func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
+		s.due()
+		for range 5 {
+			s.after(5 * time.Second)
+			s.due()
+		}
+		require.Equal(t, 1, s.count("/v2"))
+		s.change(func(now *answering) {
+			now.page = counters(3)
+			now.api["/v2"] = `{"name":"triton","version":"2.60.0","extensions":["statistics"]}`
+		})
+		s.after(5 * time.Second)
+		s.due()
+		require.Equal(t, 2, s.count("/v2"))
+		s.after(5 * time.Second)
+		s.due()
+		require.Equal(t, 2, s.count("/v2"), "once for each start")
+		s.shows(`nv_inference_count{engine="triton",engine_version="2.60.0"`)
+		require.NotContains(t, s.page(), "2.51.0")
+	})
+}

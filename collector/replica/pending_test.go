@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -120,4 +122,32 @@ func TestAPageThatBeginsToBeRefusedWaitsForTheAPI(t *testing.T) {
 		s.due()
 		require.EqualValues(t, 3, s.after(0).Scrapes, "the next one waits for nothing")
 	})
+}
+
+func TestAPageBeginsToBeRefused(t *testing.T) {
+	ready := &api.Health{Health: engine.Health{API: engine.APIReady}}
+	for _, c := range []struct {
+		says   string
+		failed error
+		was    target.Status
+		health *api.Health
+		begins bool
+	}{
+		{"a page that came", nil, target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
+		{"the port closed", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, true},
+		{"the connection ended", failed(scrape.ReasonReset), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, true},
+		{"another failure says nothing of the port", failed(scrape.ReasonTimeout), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
+		{"it was refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "connect"}}, ready, false},
+		{"it failed otherwise before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "reset"}}, ready, true},
+		{"its first scrape", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, ready, true},
+		{"an API that was not asked", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, nil, false},
+		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIRefused}}, false},
+		{"an API that is none", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{}, false},
+		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			r := &Replica{status: c.was, answers: api.Answers{Health: c.health}}
+			require.Equal(t, c.begins, r.newlyRefused(c.failed))
+		})
+	}
 }

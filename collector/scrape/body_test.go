@@ -250,3 +250,18 @@ func TestAnOpenAnswerThatIsAnErrorShowsNoSecret(t *testing.T) {
 	_, err = client.Open(t.Context(), "POST", "ftp://127.0.0.1:1", nil) //nolint:bodyclose // There is none.
 	requireFailure(t, err, scrape.ReasonProtocol, "", "not valid")
 }
+
+func TestBufferOfTheCallerIsUsed(t *testing.T) {
+	server := serve(t, nil, replies(answer("200 OK", "", page)))
+	client := newClient(t)
+	for _, capacity := range []int{len(page), 64 << 10} {
+		buf := make([]byte, 5, capacity)
+		got, err := client.Scrape(t.Context(), server.url, buf)
+		require.NoError(t, err)
+		require.Equal(t, page, string(got.Body))
+		require.Same(t, &buf[0], &got.Body[0])
+	}
+	got, err := client.Scrape(t.Context(), server.url, make([]byte, 0, 3))
+	require.NoError(t, err)
+	require.Equal(t, page, string(got.Body))
+}

@@ -180,3 +180,24 @@ func TestSlowTargetsAreScrapedWhereConnectionsJustSuffice(t *testing.T) {
 		}
 	})
 }
+
+func TestATargetOfManyThatHangIsBackAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const rounds = 24
+		c := newCrowd(t, 16)
+		var all sync.WaitGroup
+		c.scrape(&all, "healthy", 100, rounds, 5*time.Millisecond)
+		c.scrape(&all, "hangs", 60, rounds, never)
+		c.scrape(&all, "recovers", 6, rounds, never)
+		time.Sleep(6 * crowdInterval)
+		c.takes["recovers"].Store(int64(time.Millisecond))
+		c.end(&all)
+		for round, results := range c.results["recovers"][7:] {
+			require.Equal(t, map[string]int{"good": 6}, results, "round %d", round)
+		}
+		for round, results := range c.results["healthy"] {
+			require.Equal(t, map[string]int{"good": 100}, results, "round %d", round)
+		}
+	})
+}

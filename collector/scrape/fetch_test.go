@@ -225,3 +225,17 @@ func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
 		})
 	}
 }
+
+func TestAPageIsReceivedBeforeItsServerIsRecognized(t *testing.T) {
+	for name, page := range map[string]string{"by its API alone": "x 1\n", "by its page and its API": tritonPage} {
+		t.Run(name, bubble(func(t *testing.T) {
+			s := &server{answers: map[string]string{"/metrics": page}, takes: time.Second}
+			p := fetcher(s, target.Auto, "http://a:1/metrics").Fetch(t.Context(), nil)
+			defer p.Release()
+			require.NoError(t, p.Err)
+			require.NotEmpty(t, s.asked)
+			require.Greater(t, time.Since(p.Start), time.Second)
+			require.Equal(t, time.Second, p.Received.Sub(p.Start))
+		}))
+	}
+}

@@ -98,6 +98,7 @@ func askReady(t *testing.T, cfg scrape.Config, base string) (int, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	status, _, _, err := client.Do(ctx, http.MethodGet, base+"/v2/health/ready", nil, 0)
+	require.Zero(t, scrape.Used(client), "the call leaves no connection")
 	return status, err
 }
 
@@ -263,23 +264,33 @@ func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
 		cfg    scrape.Config
 		base   string
 		reason scrape.Reason
+		text   string
 	}{
-		{"nothing listens", scrape.DefaultConfig, "grpc://" + nobody, scrape.ReasonConnect},
-		{"a denied address", denied, "grpc://" + plain.address, scrape.ReasonConnect},
-		{"TLS to a plain port", scrape.DefaultConfig, "grpcs://" + plain.address, scrape.ReasonTLS},
-		{"credentials that cannot be read", missing, "grpc://" + plain.address, scrape.ReasonResource},
-		{"a reply that is cut", scrape.DefaultConfig, "grpc://" + cut.address, scrape.ReasonProtocol},
-		{"no port", scrape.DefaultConfig, "grpc://127.0.0.1", scrape.ReasonProtocol},
-		{"an HTTP server", scrape.DefaultConfig, strings.NewReplacer("http:", "grpc:", "/metrics", "").Replace(serve(t, nil, replies(answer("200 OK", "", ""))).url), scrape.ReasonProtocol},
+		{"nothing listens", scrape.DefaultConfig, "grpc://" + nobody, scrape.ReasonConnect, ""},
+		{"a denied address", denied, "grpc://" + plain.address, scrape.ReasonConnect, ""},
+		{"TLS to a plain port", scrape.DefaultConfig, "grpcs://" + plain.address, scrape.ReasonTLS, ""},
+		{"credentials that cannot be read", missing, "grpc://" + plain.address, scrape.ReasonResource, ""},
+		{"a reply that is cut", scrape.DefaultConfig, "grpc://" + cut.address, scrape.ReasonProtocol, ""},
+		{"no port", scrape.DefaultConfig, "grpc://127.0.0.1", scrape.ReasonProtocol, ""},
+		{"an HTTP server", scrape.DefaultConfig, strings.NewReplacer("http:", "grpc:", "/metrics", "").Replace(serve(t, nil, replies(answer("200 OK", "", ""))).url), scrape.ReasonProtocol, "check api_port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := askReady(t, c.cfg, c.base)
-			require.Error(t, err)
+			require.ErrorContains(t, err, c.text)
 			require.Equal(t, c.reason, scrape.ReasonOf(err), "%v", err)
 		})
 	}
 	_, err = askReady(t, scrape.DefaultConfig, "grpc://"+nobody)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+}
+
+func TestATLSPortThatIsSilentEndsWithTheDeadlineOverGRPC(t *testing.T) {
+	client := newClient(t)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	_, _, _, err := client.Do(ctx, http.MethodGet, "grpcs://"+talks(t, "", "")+"/v2/health/ready", nil, 0)
+	requireFailure(t, err, scrape.ReasonTimeout, "", "before the response headers arrived")
+	require.Zero(t, scrape.Used(client))
 }
 
 func TestAuthoritiesOfAnAPIOverGRPCAreReadForEachConnection(t *testing.T) {

@@ -223,3 +223,36 @@ func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
 	idle.Close()
 	require.Eventually(t, func() bool { return shared.Connections().Used == 0 }, 10*time.Second, time.Millisecond)
 }
+
+func TestBodiesThatAllWaitForEachOtherEndBeforeTheirDeadline(t *testing.T) {
+	t.Parallel()
+	bomb := compressed(t, io.LimitReader(lines{}, 17<<20))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(w, bomb)
+	}))
+	t.Cleanup(s.Close)
+	shared := scrape.Bounded(8<<20, 100)
+	client := sharing(t, shared)
+	start := time.Now()
+	var all sync.WaitGroup
+	var most atomic.Int64
+	for range 12 {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			page, err := client.Scrape(ctx, s.URL, nil)
+			most.Store(max(most.Load(), shared.Memory().Used))
+			switch reason := scrape.ReasonOf(err); reason {
+			case scrape.ReasonBodyTooLarge, scrape.ReasonMemory:
+			default:
+				t.Errorf("%v", err)
+			}
+			page.Release()
+		})
+	}
+	all.Wait()
+	require.Less(t, time.Since(start), 50*time.Second)
+	require.LessOrEqual(t, most.Load(), int64(17<<20), "but for one body alone")
+	require.Zero(t, shared.Memory().Used)
+}
