@@ -28,7 +28,8 @@ type answer struct {
 	progressed, ending bool
 }
 
-// addText adds the text of one frame. Triton's OpenAI frontend sends one without text.
+// addText adds the text of one frame. Triton's OpenAI frontend sends one without text
+// before the first token; its time is not that of the first token.
 func (a *answer) addText(text string, now time.Time) {
 	if text == "" {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Order is what may be requested from a replica.
+// Order is what may be requested from a replica. It is immutable.
 type Order struct {
 	Question Question
 	// ModelID is the public id of the model.
@@ -20,7 +20,8 @@ type Order struct {
 	Hold string
 }
 
-// Record is what may be requested from one replica now, and the results so far.
+// Record is what may be requested from one replica now, and the results so far. It is
+// not safe for concurrent use.
 type Record struct {
 	// order is nil before the first page; sentOrder is that of the last request.
 	order, sentOrder *Order
@@ -113,7 +114,7 @@ type Summary struct {
 	// Last is the last report, Counts counts the requests by result.
 	Last   Report
 	Counts map[Result]uint64
-	// Changes counts good answers that differed from the one before.
+	// Changes counts good answers that differed from the one before of the same identity.
 	Changes uint64
 	// outputs are the last good answers of identity.
 	identity string

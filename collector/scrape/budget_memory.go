@@ -131,7 +131,8 @@ func (r *reservation) release() {
 // ErrNoMemory is the failure of a page for which there is not enough memory.
 var ErrNoMemory = errors.New("not enough memory for the page")
 
-// PageMemory is what is retained of the pages of one target. Its zero value is unlimited.
+// PageMemory is what is retained of the pages of one target, unlimited by default. It is
+// not safe for concurrent use.
 type PageMemory struct {
 	budget   *budget
 	reserved int64

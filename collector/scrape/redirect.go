@@ -55,10 +55,7 @@ func isRedirect(code int) bool {
 
 // location returns where a response redirects to, nil where that is not a valid URL.
 func location(resp *http.Response) *url.URL {
-	next, err := resp.Location()
-	if err != nil {
-		return nil
-	}
+	next, _ := resp.Location() // It is nil with an error.
 	return next
 }
 

@@ -42,7 +42,7 @@ func (s *Server) Stream(ctx context.Context, path string, body []byte) (code int
 		return 0, "", nil, err
 	}
 	code, contentType, answer, err = c.stream(metadata.NewOutgoingContext(ctx, s.Metadata), r, model, body)
-	if code != http.StatusOK {
+	if err != nil || code != http.StatusOK {
 		c.close()
 	}
 	return code, contentType, answer, err
