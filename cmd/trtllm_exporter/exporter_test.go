@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/promslog"
@@ -77,6 +78,23 @@ func TestLastReloadWins(t *testing.T) {
 	require.NoError(t, <-first)
 	require.NoError(t, <-second)
 	require.Contains(t, e.current.Load().String(), "replica_id: v3")
+}
+
+func TestStopIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		release := make(chan struct{})
+		defer close(release)
+		time.AfterFunc(time.Hour, cancel)
+		began := time.Now()
+		err := bounded(ctx, func(context.Context) error {
+			<-release
+			return nil
+		})
+		require.ErrorContains(t, err, "not everything ended within 10s")
+		require.Equal(t, time.Hour+10*time.Second, time.Since(began))
+		require.ErrorIs(t, bounded(ctx, func(context.Context) error { return io.EOF }), io.EOF)
+	})
 }
 
 // endless is a program that reports the first signal and goes on.

@@ -230,7 +230,27 @@ func untilSignal(work func(context.Context) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return work(ctx)
+	return bounded(ctx, work)
+}
+
+// stopTimeout is a second more than the web server gives answers to finish.
+const stopTimeout = 10 * time.Second
+
+// bounded runs work, and does not wait for it longer than stopTimeout after ctx has ended.
+func bounded(ctx context.Context, work func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stopTimeout):
+		return fmt.Errorf("not everything ended within %s of the signal; what was left, such as a scrape, was given up", stopTimeout)
+	}
 }
 
 // watch requests a reload whenever the content of a file is no longer that of before, until
