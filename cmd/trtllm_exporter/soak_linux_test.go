@@ -155,15 +155,27 @@ func (s *soak) reload(n int) {
 	}
 }
 
+// readerForms returns the headers that ask for each form of the page.
+func readerForms() []string {
+	return []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"}
+}
+
 // dawdle is a reader that reads nothing of the page for ten seconds, in each of its forms in turn.
 func (s *soak) dawdle(n int) {
-	forms := []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"}
-	conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.address)
-	if err != nil {
-		return
+	forms := readerForms()
+	if conn := s.lurk(forms[n%len(forms)]); conn != nil {
+		time.AfterFunc(10*time.Second, func() { _ = conn.Close() })
 	}
-	_, _ = fmt.Fprintf(conn, "GET /metrics HTTP/1.1\r\nHost: soak\r\n%s\r\n", forms[n%len(forms)])
-	time.AfterFunc(10*time.Second, func() { _ = conn.Close() })
+}
+
+// lurk requests the page in a form and reads nothing of it; nil if it could not connect.
+func (p *process) lurk(form string) net.Conn {
+	conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", p.address)
+	if err != nil {
+		return nil
+	}
+	_, _ = fmt.Fprintf(conn, "GET /metrics HTTP/1.1\r\nHost: soak\r\n%s\r\n", form)
+	return conn
 }
 
 // leastHeap returns the smallest heap of half a minute in bytes, so that garbage is not counted.
