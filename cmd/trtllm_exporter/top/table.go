@@ -194,7 +194,11 @@ func (l *layout) row(r *web.Replica, styled bool) string {
 
 // poolLine summarizes a pool, without sums that are unknown.
 func poolLine(pools []web.Pool, id string) string {
-	p := &pools[poolIndex(pools, id)]
+	i := poolIndex(pools, id)
+	if i < 0 {
+		return Plain(id)
+	}
+	p := &pools[i]
 	texts := []string{Plain(p.PoolID) + ": " + p.Tally}
 	if text := p.TokensText(); text != web.NoValue {
 		texts = append(texts, text+" tokens/s")
