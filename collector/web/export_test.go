@@ -17,6 +17,9 @@ const (
 	ReadHeaderTimeout = readHeaderTimeout
 )
 
+// SharedMemory returns how many bytes answers to slow clients may have.
+func SharedMemory() int64 { return sharedMemory() }
+
 // Follow samples the history, as Run does.
 func (s *Server) Follow(ctx context.Context) { s.history.Follow(ctx) }
 

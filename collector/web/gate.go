@@ -21,9 +21,11 @@ const (
 	// maxWait is how long a request waits for a slot: most of the timeout of a scrape at the
 	// shortest intervals in use.
 	maxWait = 3 * time.Second
-	// memoryShare is the part of the memory limit that slow clients may hold, between minMemory and
-	// maxMemory bytes.
+	// memoryShare is the part of the memory limit for slow clients, minMemory to maxMemory bytes.
 	memoryShare, maxMemory, minMemory = 8, 64 << 20, 4 << 20
+	// answerOverhead approximates the memory of an answer besides its body. It also limits the
+	// number of answers: connections do not, as one of HTTP/2 has many.
+	answerOverhead = 16 << 10
 )
 
 // gate limits concurrent requests, each of which has a slot. An answer releases its slot at its
@@ -84,7 +86,7 @@ func (g *gate) trim() {
 	for len(g.writers) > 1 {
 		held := int64(0)
 		for _, w := range g.writers {
-			held += w.bytes
+			held += w.bytes + answerOverhead
 		}
 		if held <= sharedMemory() || time.Since(g.writers[0].since) < patience {
 			return

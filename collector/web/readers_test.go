@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -118,6 +120,35 @@ func TestTheOldestSlowReadersAreCutWhenTheyHoldTooMuch(t *testing.T) {
 			require.Greater(t, cut[99], 20*time.Second, "the newest has its whole time")
 		})
 	}
+}
+
+func TestSlowReadersHoldLessWhereMemoryIsLess(t *testing.T) {
+	for limit, want := range map[int64]int64{math.MaxInt64: 64 << 20, 208 << 20: 26 << 20, 16 << 20: 4 << 20} {
+		before := debug.SetMemoryLimit(limit)
+		got := web.SharedMemory()
+		debug.SetMemoryLimit(before)
+		require.Equal(t, want, got)
+	}
+}
+
+// A connection of HTTP/2 has several answers, so that the limit of connections does not limit these.
+func TestTheOldestSlowReadersAreCutWhenTheyAreTooMany(t *testing.T) {
+	before := debug.SetMemoryLimit(32 << 20)
+	defer debug.SetMemoryLimit(before)
+	synctest.Test(t, func(t *testing.T) {
+		opts := oneReplica(t).options()
+		l := overWire(t, opts)
+		const readers, held = 300, 4 << 20
+		most := held / (16<<10 + len(l.page(t)))
+		for range readers {
+			conn := l.connect(t, plainRequest)
+			t.Cleanup(func() { _ = conn.Close() })
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.InDelta(t, readers-most, value(t, opts.Registry, "trtllm_exporter_http_aborted_total"), 2)
+	})
 }
 
 func TestIdleReadersAreClosedAboveTheLimit(t *testing.T) {
