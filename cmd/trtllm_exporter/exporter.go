@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,11 +63,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, loa
 	}
 	e.server, err = web.New(ctx, opts)
 	if err != nil {
-		flag := "--web.listen-address"
-		if strings.HasPrefix(err.Error(), "web configuration") {
-			flag = "--web.config.file"
-		}
-		return nil, fmt.Errorf("%w; see %s", err, flag)
+		return nil, err
 	}
 	if err := e.apply(first); err != nil {
 		e.server.Close()

@@ -129,6 +129,7 @@ func TestGRPCHealthIsOffByDefault(t *testing.T) {
 	opts.GRPCHealthAddress = "127.0.0.1:no"
 	_, err = web.New(t.Context(), opts)
 	require.ErrorContains(t, err, `cannot listen on "127.0.0.1:no"`)
+	require.ErrorContains(t, err, "; see --web.grpc-health-address")
 }
 
 func TestProbesMayIgnoreTheCanary(t *testing.T) {

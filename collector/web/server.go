@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -68,7 +69,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err := cmp.Or(toolkit.Validate(opts.WebConfigFile), err); err != nil {
 		// Errors of the YAML package have several lines.
 		reason := strings.Join(strings.Fields(err.Error()), " ")
-		return nil, fmt.Errorf("web configuration %s: %s", opts.WebConfigFile, reason)
+		return nil, fmt.Errorf("web configuration %s: %s; see --web.config.file", opts.WebConfigFile, reason)
 	}
 	if opts.MaxInFlight <= 0 {
 		opts.MaxInFlight = DefaultMaxInFlight
@@ -78,10 +79,6 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	functions := template.FuncMap{"count": Count, "seconds": Seconds, "percent": Percent, "noTargets": noTargets, "markdown": markdown, "shortened": shortened}
-	maxConnections := connectionsPerSlot * opts.MaxInFlight
-	if opts.MaxConnections > 0 {
-		maxConnections = min(maxConnections, opts.MaxConnections)
-	}
 	logger := opts.Logger.With("component", "web")
 	s := &Server{
 		opts:          opts,
@@ -89,7 +86,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		logger:        logger,
 		metrics:       m,
 		gate:          newGate(opts.MaxInFlight),
-		connections:   newConnections(maxConnections),
+		connections:   newConnections(min(connectionsPerSlot*opts.MaxInFlight, cmp.Or(opts.MaxConnections, math.MaxInt))),
 		pages:         newPages(opts.Store, newOwnPage(opts.Registry, logger), opts.Exposition, m),
 		history:       history.New(opts.Store),
 		templates:     template.Must(template.New("pages").Funcs(functions).ParseFS(assets, "templates/*.html")),
@@ -106,30 +103,30 @@ func (s *Server) bind(ctx context.Context) error {
 		return errors.New("no address to listen on; give at least one host:port")
 	}
 	for _, address := range s.opts.ListenAddresses {
-		l, err := listen(ctx, address)
+		l, err := listen(ctx, address, "--web.listen-address")
 		if err != nil {
 			return err
 		}
 		s.listeners = append(s.listeners, l)
 	}
 	if address := s.opts.GRPCHealthAddress; address != "" {
-		l, err := listen(ctx, address)
+		l, err := listen(ctx, address, "--web.grpc-health-address")
 		if err != nil {
-			return fmt.Errorf("--web.grpc-health-address: %w", err)
+			return err
 		}
 		s.health = newHealthServer(s, l)
 	}
 	return nil
 }
 
-// listen opens a listener. Its error names the address once.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen opens a listener. Its error names the address once, and its flag.
+func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %q: %w", address, err)
+		return nil, fmt.Errorf("cannot listen on %q: %w; see %s", address, err, flag)
 	}
 	return l, nil
 }
@@ -174,11 +171,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	if s.health != nil {
 		group.Go(s.health.serve)
-		group.Go(func() error {
-			<-ctx.Done()
-			s.health.close()
-			return nil
-		})
+		context.AfterFunc(ctx, s.health.close)
 	}
 	return group.Wait()
 }
