@@ -8,7 +8,7 @@ import (
 )
 
 // Answers are the last answers of the API of one server. Health and Facts are nil before the
-// first answer, and hold only what counts; see [Answers.Reconcile].
+// first answer, hold only what counts (see [Answers.Reconcile]), and point to immutable values.
 type Answers struct {
 	Health     *Health
 	Facts      *engine.Facts

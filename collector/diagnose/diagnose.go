@@ -60,10 +60,6 @@ func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *targ
 	}
 	defer client.Close()
 	d := &doctor{client: client, timeout: timeout, direct: cfg.Proxy.Proxy() == nil}
-	return d.look(ctx, t, s)
-}
-
-func (d *doctor) look(ctx context.Context, t *target.Target, s *target.Status) *Finding {
 	at, err := url.Parse(t.MetricsURL)
 	if err != nil || at.Hostname() == "" {
 		return nil

@@ -16,12 +16,12 @@ import (
 // before the first byte, so that no reader takes a part of the answer for all of it.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	q := readQuery(r.URL.Query())
-	if name, some := q.unknown(s.opts.Store); some {
-		http.Error(w, fmt.Sprintf("No replica is named %q; /targets lists them as pool_id/replica_id", name), http.StatusNotFound)
+	if i := q.unknown(s.opts.Store); i >= 0 {
+		http.Error(w, fmt.Sprintf("No replica is named %q; /targets lists them as pool_id/replica_id", q.targets[i]), http.StatusNotFound)
 		return
 	}
-	if id, some := q.unknownPool(s.opts.Store, s.opts.Pools); some {
-		http.Error(w, fmt.Sprintf("No pool is named %q; /targets lists the pools that have replicas", id), http.StatusNotFound)
+	if i := q.unknownPool(s.opts.Store, s.opts.Pools); i >= 0 {
+		http.Error(w, fmt.Sprintf("No pool is named %q; /targets lists the pools that have replicas", q.pools[i]), http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
@@ -108,30 +108,22 @@ func (q *query) only() func(name string) bool {
 	return func(name string) bool { return contains(q.names, name) }
 }
 
-// unknown returns the first selected replica that does not exist; false if all do.
-func (q *query) unknown(store *snapshot.Store) (key string, some bool) {
-	return firstFunc(q.targets, func(key string) bool { return key != selfTarget && store.Slot(key) == nil })
+// unknown returns the index of the first selected replica that does not exist; -1 if all do.
+func (q *query) unknown(store *snapshot.Store) int {
+	return slices.IndexFunc(q.targets, func(key string) bool { return key != selfTarget && store.Slot(key) == nil })
 }
 
-// unknownPool returns the first selected pool that is neither configured nor has a replica; false
-// if there is none. A pool without replicas may get some.
-func (q *query) unknownPool(store *snapshot.Store, configured func() map[string][]Objective) (id string, some bool) {
+// unknownPool returns the index of the first selected pool that is neither configured nor has a
+// replica; -1 if there is none. A pool without replicas may get some.
+func (q *query) unknownPool(store *snapshot.Store, configured func() map[string][]Objective) int {
 	if len(q.pools) == 0 {
-		return "", false
+		return -1
 	}
 	pools := configured()
-	return firstFunc(q.pools, func(id string) bool {
+	return slices.IndexFunc(q.pools, func(id string) bool {
 		_, known := pools[id]
 		return !known && !slices.ContainsFunc(store.Slots(), func(s *snapshot.Slot) bool { return s.Target().PoolID == id })
 	})
-}
-
-func firstFunc(list []string, f func(string) bool) (element string, some bool) {
-	i := slices.IndexFunc(list, f)
-	if i < 0 {
-		return "", false
-	}
-	return list[i], true
 }
 
 func contains(sorted []string, s string) bool {

@@ -214,16 +214,15 @@ func (t *track) mark(now map[string]Counts, marking bool) {
 
 // increase returns how much counts increased since the oldest mark; nil if there are no counts.
 func (t *track) increase(now map[string]Counts) map[string]Counts {
-	last := len(t.marks) - 1
-	if last >= 0 && restarted(now, t.marks[last]) {
+	marks := t.marks
+	if len(marks) == 0 {
+		marks = []map[string]Counts{now}
+	}
+	if restarted(now, marks[len(marks)-1]) {
 		return now
 	}
 	for name, c := range now {
-		if last < 0 {
-			now[name] = Counts{}
-			continue
-		}
-		then := t.marks[0][name]
+		then := marks[0][name]
 		now[name] = Counts{c.Requests - then.Requests, c.Bad - then.Bad, c.BadAtMost - then.BadAtMost}
 	}
 	return now
