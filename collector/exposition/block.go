@@ -53,13 +53,11 @@ func (b *Block) WatchedValue(i int) (float64, bool) { return number(b.TextAt(b.s
 
 // Number returns the number at an index, NaN if it is absent or not finite.
 func (b *Block) Number(i ValueIndex) float64 {
-	var v float64
+	v := math.NaN()
 	if b.numbers != nil {
 		v = b.numbers[i]
 	} else if text := b.TextAt(i); len(text) > 0 {
 		v, _ = number(text)
-	} else {
-		return math.NaN()
 	}
 	if math.IsInf(v, 0) {
 		return math.NaN()

@@ -82,7 +82,7 @@ func (f *Family) members(entries []entry) []member {
 		if label := boundLabel(f.Type, m.role); label != "" {
 			var err error
 			if m.bound, err = strconv.ParseFloat(lset.Get(label), 64); err == nil {
-				m.canonical = string(appendPrefix(nil, b.Set(label, labels.FormatOpenMetricsFloat(m.bound)).Labels()))
+				m.canonical = withBound(one.prefix, lset, label, m.bound)
 			}
 			b.Del(label)
 		}

@@ -141,6 +141,5 @@ func (c *cachedSeries) lint(f *Family) (identity, drop string) {
 	if err != nil {
 		return "", drop
 	}
-	canonical := labels.NewBuilder(c.labels).Set(label, labels.FormatOpenMetricsFloat(v)).Labels()
-	return string(appendPrefix(nil, canonical)), ""
+	return withBound(c.prefix, c.labels, label, v), ""
 }

@@ -136,6 +136,15 @@ func appendPrefix(dst []byte, lset labels.Labels) []byte {
 	return append(dst, ' ')
 }
 
+// withBound returns the prefix of the labels with a bound in canonical form.
+func withBound(prefix string, lset labels.Labels, label string, bound float64) string {
+	canonical := labels.FormatOpenMetricsFloat(bound)
+	if lset.Get(label) == canonical {
+		return prefix
+	}
+	return string(appendPrefix(nil, labels.NewBuilder(lset).Set(label, canonical).Labels()))
+}
+
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	if strings.ContainsAny(s, "\\\n\"") {
