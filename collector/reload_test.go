@@ -412,6 +412,50 @@ func TestP04RunEndsWithFiftyHangingTargets(t *testing.T) {
 	require.EqualValues(t, 50, s.most.Load())
 }
 
+func TestAReloadWithAnotherShardMovesTargets(t *testing.T) {
+	t.Parallel()
+	var targets []string
+	for i := range 20 {
+		targets = append(targets, fmt.Sprintf("r%d=10.0.0.%d:1", i, i))
+	}
+	p := pool("p", targets...)
+	p.Silent = true
+	first, second := startLine(t), startLine(t)
+	reload := func(l *line, total, index int) {
+		cfg := config.DefaultFile
+		cfg.Pools, cfg.Sharding = []config.Pool{p}, config.Sharding{Total: total, Index: &index}
+		cfg.Resolve()
+		require.NoError(t, l.ApplyConfig(&cfg))
+	}
+	keys := func(lines ...*line) (all []string) {
+		for _, l := range lines {
+			for _, slot := range l.store.Slots() {
+				all = append(all, slot.Target().Key())
+			}
+		}
+		return slices.Sorted(slices.Values(all))
+	}
+	become := func(want []string, lines ...*line) {
+		t.Helper()
+		require.Eventually(t, func() bool { return slices.Equal(want, keys(lines...)) }, patience, time.Millisecond)
+	}
+	reload(first, 1, 0)
+	require.Eventually(t, func() bool { return len(keys(first)) == len(targets) }, patience, time.Millisecond)
+	all := keys(first)
+	reload(second, 1, 0)
+	become(all, second)
+	reload(first, 2, 0)
+	reload(second, 2, 1)
+	become(all, first, second)
+	of0, of1 := keys(first), keys(second)
+	require.NotEmpty(t, of0)
+	require.NotEmpty(t, of1)
+	reload(first, 2, 1)
+	become(of1, first)
+	reload(second, 2, 0)
+	become(of0, second)
+}
+
 // The same file read again is the same configuration, whatever is in it.
 func TestTheSameFileReadTwiceChangesNothing(t *testing.T) {
 	t.Parallel()

@@ -13,10 +13,9 @@ import (
 func (r Rules) DroppedBy(in labels.Labels) string {
 	b := labels.NewBuilder(in)
 	for i, c := range r {
-		if prometheus.ProcessBuilder(b, c) {
-			continue
+		if !prometheus.ProcessBuilder(b, c) {
+			return fmt.Sprintf("relabel_configs[%d] %s", i, reasonOf(c, b))
 		}
-		return fmt.Sprintf("relabel_configs[%d] %s", i, reasonOf(c, b))
 	}
 	return ""
 }

@@ -147,8 +147,9 @@ func TestSeriesCarryTheIdentityOfTheirTarget(t *testing.T) {
 				tc.change(&id)
 			}
 			r := relabel.New(nil, id)
-			clear(id.ModelLabels) // The relabeler has a copy.
-			for range 2 {         // The second time with a builder that was used.
+			clear(id.ModelLabels) // The relabeler has copies.
+			clear(id.Labels)
+			for range 2 { // The second time with a builder that was used.
 				res := r.Series(labels.FromStrings(tc.in...))
 				require.True(t, res.Keep)
 				require.Empty(t, res.Reason)

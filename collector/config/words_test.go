@@ -28,6 +28,10 @@ func TestASecretThatCannotBeReadIsNotQuoted(t *testing.T) {
 	require.Equal(t, []string{"line 4: pools[0].basic_auth.password: must be text"}, mistakes(t, "basic_auth: { username: me, password: !!binary '%%hush' }"))
 }
 
+func TestAValueThatIsNoNumberIsQuoted(t *testing.T) {
+	require.Equal(t, []string{`line 4: pools[0].slo.availability.objective: "x" is not a number`}, mistakes(t, "slo: { availability: { objective: x } }"))
+}
+
 // TestAnUnknownKeyIsTakenForTheOneItIsASlipOf has words of every length: a third
 // of the letters may be wrong, or one.
 func TestAnUnknownKeyIsTakenForTheOneItIsASlipOf(t *testing.T) {

@@ -173,6 +173,14 @@ trtllm_exporter_discovery_targets{pool_id="two"} 3
 	require.Empty(t, lint)
 }
 
+func TestDiscoveryGoesOnWithoutMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	one := start(t, `static_configs: [{targets: ["a:1"]}]`, reg)
+	one.wait(t, "a:1{}")
+	two := start(t, `static_configs: [{targets: ["b:1"]}]`, reg)
+	two.wait(t, "b:1{}")
+}
+
 func TestWhatIsBuiltAndNeverRunLeavesNothing(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	_, err := discovery.New(config(t, everythingThatCanBeBuilt), promslog.NewNopLogger(), reg)
