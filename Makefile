@@ -100,9 +100,9 @@ fuzz: ## Run every fuzz test for FUZZTIME each (20s).
 # The tests that docs/dev/faults.md names, and what a process holds after them. `race` runs the short ones of them with the race detector.
 FAULT_ROOMS := collector collector/exposition collector/replica collector/scrape collector/web relabel cmd/trtllm_exporter
 
-faults: $(TOOLS)/promtool ## Run every case of docs/dev/faults.md (Linux).
+faults: ## Run every case of docs/dev/faults.md (Linux).
 	@tests=$$(grep -o '`[a-z_]*\.Test[A-Za-z0-9]*`' docs/dev/faults.md | sed 's/.*\.//; s/`//' | sort -u | paste -sd '|' -); \
-	FAULTS=all PROMTOOL=$(TOOLS)/promtool $(GO) test $(VET) -count=1 -timeout 15m -run "^($$tests|TestFaultsLeaveNothingBehind)$$" $(addprefix ./,$(FAULT_ROOMS))
+	FAULTS=all $(GO) test $(VET) -count=1 -timeout 15m -run "^($$tests|TestFaultsLeaveNothingBehind)$$" $(addprefix ./,$(FAULT_ROOMS))
 
 # Half as many open files as targets, and a control group of 256 MiB where one can be made: as root, mostly.
 DURATION ?= 3m
