@@ -24,7 +24,7 @@ type client struct {
 // Close implements scrape.Scraper.
 func (c *client) Close() { c.closed.Store(true) }
 
-// clients are those of all pools that were built.
+// clients holds the client of every pool that was built.
 type clients struct {
 	mu  sync.Mutex
 	all []*client

@@ -227,7 +227,7 @@ func (l *line) status(replicaID string) target.Status {
 	return target.Status{}
 }
 
-// comes waits until a replica is in a state, for a reason with a text.
+// comes waits until a replica is in a state whose reason contains a text.
 func (l *line) comes(replicaID, state, reason string) target.Status {
 	l.t.Helper()
 	var s target.Status

@@ -63,7 +63,7 @@ func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const every, soon = time.Minute, time.Second
 		c := ticking(t)
-		time.Sleep(17 * time.Second) // Phases are those of the clock, whenever work is added.
+		time.Sleep(17 * time.Second) // Phases follow the clock, whenever work is added.
 		var b beats
 		added(c, "p/a", every, soon, &b)
 		time.Sleep(10*time.Minute + every)

@@ -20,8 +20,8 @@ type topology struct {
 	// exporters scrape the fleet; scrapes is how often Prometheus does them.
 	exporters []exporter
 	scrapes   time.Duration
-	// replicas are those that exporters show when all are well, each as often as it has
-	// exporters.
+	// replicas is how many the exporters show in all when every one is well: a replica counts
+	// once for each of its exporters.
 	replicas int
 	breaks   func(t *testing.T, s *stack)
 	// page is the alert, empty where nobody may be called, and within how long it comes.

@@ -47,7 +47,7 @@ type Pool struct {
 	// StartBudget is how long a new replica may load its models: until then its state is
 	// unknown, afterwards down.
 	StartBudget model.Duration `yaml:"start_budget"`
-	// StallAfter and FailingMin are those of the global block.
+	// StallAfter and FailingMin are set by the global block.
 	StallAfter model.Duration `yaml:"-"`
 	FailingMin int            `yaml:"-"`
 

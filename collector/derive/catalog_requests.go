@@ -135,7 +135,7 @@ func poolFamilies() []Family {
 			"expect.replicas of the configuration", "bound"),
 		pool("pool_start_budget_seconds", inputs{}, "How long a replica of the pool that was never seen may take to start: its state is unknown until then, and down afterwards. Key start_budget of the configuration.",
 			"start_budget of the configuration"),
-		pool("pool_skew", inputs{}, "Number of distinct values of the fact among the pool's replicas that answer, less 1: 0 if all are alike. In a pool with several kinds of servers it is that of the kind whose replicas differ most.",
+		pool("pool_skew", inputs{}, "Number of distinct values of the fact among the pool's replicas that answer, minus 1: 0 if they all agree. In a pool with several kinds of servers, the value for the kind whose replicas differ most.",
 			"engine_version, trtllm_version, config_hash, kv_block_tokens, histogram_buckets, gpu", "fact"),
 		pool("pool_canary_outputs", allOf(engine.AnswersStream), "Number of distinct canary answers among the pool's replicas of equal engine and versions whose last canary request succeeded: 1 when they agree. Absent while no two can be compared. Replicas under different load may differ without a fault.",
 			"distinct SHA-256 of the last answers, in the largest case"),

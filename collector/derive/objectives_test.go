@@ -45,7 +45,7 @@ func TestRequestsAreCountedByTheTargetOfAnObjective(t *testing.T) {
 	}
 }
 
-// requireNoObjective requires that objectives count no requests, for a reason.
+// requireNoObjective requires that objectives count no requests, and that they give the reason.
 func (b *bench) requireNoObjective(page []string, name, reason string) {
 	b.tb.Helper()
 	require.Zero(b.tb, b.page(page...).count("slo_"))

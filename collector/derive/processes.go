@@ -270,8 +270,8 @@ func markedCounters(page *engine.Page) []int {
 
 // changes describes what became of the counters of a process on another page.
 type changes struct {
-	// present counts those that the page has. Of those that were above 0, which
-	// positive counts, some are missing and some decreased.
+	// present counts the counters that the page has, positive those that were above 0;
+	// missing and decreased count the positive ones that it lacks or that are now smaller.
 	present, positive, missing, decreased int
 	// grown is the mean share of the present values that is new, retained the mean
 	// share that is left of those that decreased.

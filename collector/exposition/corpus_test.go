@@ -86,7 +86,7 @@ func requireSameSamples(t *testing.T, want []string, body, contentType string) {
 		requireReadable(t, want, render(t, &exposition.Merger{}, b))
 		return
 	}
-	// Malformed pages lose series; the others are those of the source.
+	// Malformed pages lose series; the others stay as in the source.
 	lost := 0
 	for _, n := range drops {
 		lost += n

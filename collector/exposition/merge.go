@@ -73,7 +73,7 @@ func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 //
 // The rules for merging are:
 //   - Families are sorted by name. Each has one HELP, one TYPE and the lines of the
-//     blocks in their order. HELP and UNIT are those of most blocks, the first of equals.
+//     blocks in their order. HELP and UNIT are what most blocks state, the first of equals.
 //   - No line of a block is dropped.
 //   - A family has the type on which all blocks that state one agree. Otherwise it is
 //     untyped, and so are two families that claim one sample name, such as x_count as

@@ -23,7 +23,7 @@ type Book struct {
 	Now time.Duration
 }
 
-// add returns the sum of both books. Requests in flight are those of more.
+// add returns the sum of both books, with the requests in flight of more.
 func (b Book) add(more Book) Book {
 	sum := more
 	sum.Ended = make(map[engine.Class]int)

@@ -48,7 +48,7 @@ func serves() []Server {
 	}
 }
 
-// serveRanks writes the iterations of two ranks with their own requests. Gauges are those of
+// serveRanks writes the iterations of two ranks with their own requests. Gauges show
 // the last rank, which has no queue.
 func serveRanks(b *Book, p *pageWriter, l string) {
 	last := *b

@@ -10,7 +10,7 @@ const [prom, span, pool, replica, out, ...dashboards] = process.argv.slice(2);
 const open = process.env.OPEN === '1';
 // Dashboards that are made for one replica at a time.
 const one = new Set(['trtllm-replica']);
-// Latencies are those of one pool, to which a link of the fleet leads.
+// Latencies are shown for one pool, to which a link of the fleet leads.
 const ofOnePool = new Set(['trtllm-latency']);
 // The README has these in both themes, the documents all in the light one.
 const inBothThemes = new Set(['trtllm-fleet']);

@@ -126,7 +126,7 @@ func TestClusterPodsAreFollowed(t *testing.T) {
 	e.requireIdentity(t, map[string]string{"llama/llama-1": "2.63.0", "llama/llama-2": "2.61.0", "qwen/qwen-0": "2.60.0"})
 }
 
-// requireIdentity requires that the series of each pod are those of the server of this version.
+// requireIdentity requires that the series of every replica have the version of its server.
 func (e *exporter) requireIdentity(t *testing.T, versions map[string]string) {
 	t.Helper()
 	within(t, 20*time.Second, "every replica has the version of its own server", func() bool {

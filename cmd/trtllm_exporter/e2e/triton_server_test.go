@@ -79,7 +79,7 @@ type tritonServer struct {
 	port int
 	// models is a model repository other than the project's.
 	models string
-	// flags are those of the last launch, which needed a second try if relaunched is set.
+	// flags were given to the last launch; relaunched is set if it needed a second try.
 	flags      []string
 	relaunched bool
 }
