@@ -1,7 +1,6 @@
 package assess
 
 import (
-	"context"
 	"log/slog"
 	"strconv"
 
@@ -96,8 +95,11 @@ func Announce(log *slog.Logger, before, now *target.Status, page string, kind en
 		} else if now.LastReason != "" {
 			attrs = append(attrs, "failure", now.LastReason)
 		}
-		level := map[Severity]slog.Level{OK: slog.LevelInfo, Look: slog.LevelWarn, Broken: slog.LevelError}[Severity(now.Severity)]
-		log.Log(context.Background(), level, "Replica changed state", attrs...)
+		write, ok := map[Severity]func(string, ...any){Look: log.Warn, Broken: log.Error}[Severity(now.Severity)]
+		if !ok {
+			write = log.Info
+		}
+		write("Replica changed state", attrs...)
 	case up && before.Health != target.HealthUp:
 		log.Info("Target is up", "url", page, "engine", string(kind), "samples", now.Samples)
 	case now.Health == target.HealthDown && (before.Health != target.HealthDown || before.LastReason != now.LastReason):
