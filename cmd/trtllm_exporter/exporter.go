@@ -75,7 +75,6 @@ func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, loa
 // run scrapes and serves until ctx ends; scraping stops last, so that no answer misses a replica.
 func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	e.logger.Info("Starting", "version", version.Info(), "build", version.BuildContext())
-	limitHeapGrowth()
 	releaseStartupMemory()
 	scraping, stopScraping := context.WithCancel(context.WithoutCancel(ctx))
 	group, ctx := errgroup.WithContext(ctx)

@@ -15,22 +15,18 @@ const (
 	// with every fault at the same time, 30 MB were in use above the limit.
 	memoryMargin = 48 << 20
 	// gcPercent is below Go's default of 100, which would double the memory of an exporter with little garbage.
-	gcPercent = 40
+	gcPercent = 50
 	// unlimited is more than any machine has; cgroup v1 reports such a limit where none is set.
 	unlimited = 1 << 60
 )
 
-// limitHeapGrowth sets gcPercent unless GOGC is set.
-func limitHeapGrowth() {
+// limitMemory limits the garbage to gcPercent and the memory to less than that of the control
+// group, so that the process collects garbage before it is OOM-killed. GOGC and GOMEMLIMIT
+// take precedence. It returns the limit set, 0 for none.
+func limitMemory() int64 {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-}
-
-// limitMemory sets the limit of the Go runtime below that of the control group, so that the
-// process collects garbage before it is OOM-killed. GOMEMLIMIT takes precedence. It returns
-// the limit set, 0 for none.
-func limitMemory() int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}

@@ -24,7 +24,7 @@ func (f *Findings) Series(lset labels.Labels) (all []Series) {
 // Runbooks returns the entries of the runbook that verdicts may name.
 func Runbooks() []string {
 	names := []string{unmetRunbook, canaryRunbook}
-	for _, c := range consequences() {
+	for _, c := range consequences {
 		if c.runbook != "" {
 			names = append(names, c.runbook)
 		}
@@ -35,7 +35,7 @@ func Runbooks() []string {
 // Severities returns the severity of each state.
 func Severities() map[State]Severity {
 	all := make(map[State]Severity)
-	for _, c := range consequences() {
+	for _, c := range consequences {
 		all[c.state] = c.severity
 	}
 	return all

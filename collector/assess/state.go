@@ -35,7 +35,7 @@ const (
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var States = sync.OnceValue(func() (all []State) {
-	for _, c := range consequences() {
+	for _, c := range consequences {
 		if c.state != Silent {
 			all = append(all, c.state)
 		}
@@ -54,25 +54,25 @@ type consequence struct {
 }
 
 // consequences lists the consequences of every state, the worst first.
-func consequences() []consequence {
-	return []consequence{
-		{Down, Broken, "LLMReplicaDown", true},
-		{Failing, Broken, "LLMReplicaBroken", false},
-		{Stalled, Broken, "LLMReplicaBroken", false},
-		{Unserved, Broken, "LLMReplicaBroken", true},
-		{NotReady, Broken, "LLMReplicaNotUp", true},
-		{Blind, Look, "LLMReplicaUnreadable", false},
-		{Draining, Look, "LLMReplicaNotUp", true},
-		{Starting, Look, "LLMReplicaNotUp", true},
-		{Unknown, Look, "LLMReplicaNotUp", true},
-		{Ready, OK, "", false},
-		{Silent, OK, "", true},
-	}
+//
+//nolint:gochecknoglobals // constant data.
+var consequences = []consequence{
+	{Down, Broken, "LLMReplicaDown", true},
+	{Failing, Broken, "LLMReplicaBroken", false},
+	{Stalled, Broken, "LLMReplicaBroken", false},
+	{Unserved, Broken, "LLMReplicaBroken", true},
+	{NotReady, Broken, "LLMReplicaNotUp", true},
+	{Blind, Look, "LLMReplicaUnreadable", false},
+	{Draining, Look, "LLMReplicaNotUp", true},
+	{Starting, Look, "LLMReplicaNotUp", true},
+	{Unknown, Look, "LLMReplicaNotUp", true},
+	{Ready, OK, "", false},
+	{Silent, OK, "", true},
 }
 
 // consequenceOf returns the consequence of a state, which is empty at first.
 func consequenceOf(s State) consequence {
-	for _, c := range consequences() {
+	for _, c := range consequences {
 		if c.state == s {
 			return c
 		}

@@ -13,13 +13,10 @@ import (
 // targets take many times its size, but at least minAnswer and at most maxAnswer bytes.
 const answerShare, minAnswer, maxAnswer = 256, 256 << 10, 16 << 20
 
-func answerLimit() int64 {
-	return min(max(debug.SetMemoryLimit(-1)/answerShare, minAnswer), maxAnswer)
-}
-
-// limitedDial returns a dialer for connections that read at most limit bytes. Each
+// limitedDial returns a dialer for connections that read no more than the limit. Each
 // connection is for one answer.
-func limitedDial(limit int64) promconfig.DialContextFunc {
+func limitedDial() promconfig.DialContextFunc {
+	limit := min(max(debug.SetMemoryLimit(-1)/answerShare, minAnswer), maxAnswer)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err != nil {

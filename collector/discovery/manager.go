@@ -86,7 +86,7 @@ func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted fu
 		// Connections are rare, and an ended discovery must not leave one behind.
 		options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
 		if _, asks := b.config.(*http.SDConfig); asks {
-			options = append(options, promconfig.WithDialContextFunc(limitedDial(answerLimit())))
+			options = append(options, promconfig.WithDialContextFunc(limitedDial()))
 		}
 		d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
 			Logger:            m.sourceLogger(i, b.key),

@@ -221,8 +221,7 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 		blocks := all[i%ticks]
 		l := merger.Layout(blocks).WithFormat(format)
 		if coding != exposition.Identity {
-			page, _, err := l.Compress(coding, blocks, nil)
-			size = countingWriter(len(page))
+			_, err := l.Compress(&size, coding, blocks, nil)
 			return err
 		}
 		if l.TextLength(blocks, nil) == 0 {

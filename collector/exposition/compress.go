@@ -1,7 +1,6 @@
 package exposition
 
 import (
-	"bytes"
 	"io"
 	"strconv"
 	"strings"
@@ -79,30 +78,20 @@ var compressors = map[Encoding]*sync.Pool{
 	}},
 }
 
-// outputs are unused buffers. A page is copied out of one, so that it takes no more than its
-// length while readers share it.
-//
-//nolint:gochecknoglobals // memory only.
-var outputs = sync.Pool{New: func() any { return &bytes.Buffer{} }}
-
-// Compress returns the page that [Layout.WriteText] writes, compressed, and its length
-// before compression.
-func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bool) (page []byte, length int64, err error) {
+// Compress writes the page that [Layout.WriteText] writes, compressed, and returns its
+// length before compression.
+func (l *Layout) Compress(w io.Writer, e Encoding, blocks []*Block, only func(name string) bool) (length int64, err error) {
 	c := compressors[e].Get().(compressor) //nolint:forcetypeassert // the pools have nothing else.
 	defer func() {
 		c.Reset(nil) // The pool must not hold the page.
 		compressors[e].Put(c)
 	}()
-	out := outputs.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool has nothing else.
-	defer outputs.Put(out)
-	out.Reset()
-	c.Reset(out)
+	c.Reset(w)
 	text := lengthWriter{Writer: c}
 	if err := l.WriteText(&text, blocks, only); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	err = c.Close()
-	return bytes.Clone(out.Bytes()), text.length, err
+	return text.length, c.Close()
 }
 
 // lengthWriter counts the bytes that go through it.

@@ -214,8 +214,9 @@ func TestCompressedPagesComeOutWhole(t *testing.T) {
 			plain := page.in(t, format)
 			for _, coding := range []exposition.Encoding{exposition.Gzip, exposition.Zstd} {
 				readers.Go(func() {
-					packed, length, err := page.layout.WithFormat(format).Compress(coding, blocks, nil)
-					if err != nil || length != int64(len(plain)) || decompress(t, coding, bytes.NewReader(packed)) != plain {
+					var packed bytes.Buffer
+					length, err := page.layout.WithFormat(format).Compress(&packed, coding, blocks, nil)
+					if err != nil || length != int64(len(plain)) || decompress(t, coding, &packed) != plain {
 						t.Errorf("the page of %d targets in %s and %s: %v", n, name, coding, err)
 					}
 				})

@@ -38,11 +38,16 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", pg.contentType)
-	h.Set("Content-Length", strconv.Itoa(len(pg.body)))
+	h.Set("Content-Length", strconv.Itoa(pg.length))
 	h.Set("Content-Encoding", string(o.encoding))
 	w.WriteHeader(http.StatusOK)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(pg.body)
+	if r.Method == http.MethodHead {
+		return
+	}
+	for _, piece := range pg.pieces {
+		if _, err := w.Write(piece); err != nil {
+			return
+		}
 	}
 }
 

@@ -60,11 +60,29 @@ func (o *offer) format(l *exposition.Layout) *exposition.Format {
 	return &o.legacy
 }
 
-// page is a compressed page. It is immutable.
+// page is a compressed page, in pieces: it is never copied to make room for more. Once built, it
+// is immutable.
 type page struct {
 	begin       time.Time
 	contentType string
-	body        []byte
+	pieces      [][]byte
+	length      int
+}
+
+const pieceSize = 16 << 10
+
+// Write appends a part of the page.
+func (p *page) Write(part []byte) (int, error) {
+	p.length += len(part)
+	for rest := part; len(rest) > 0; {
+		if n := len(p.pieces); n == 0 || len(p.pieces[n-1]) == pieceSize {
+			p.pieces = append(p.pieces, make([]byte, 0, pieceSize))
+		}
+		last := &p.pieces[len(p.pieces)-1]
+		n := min(pieceSize-len(*last), len(rest))
+		*last, rest = append(*last, rest[:n]...), rest[n:]
+	}
+	return len(part), nil
 }
 
 func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Config, m *metrics) *pages {
@@ -108,9 +126,7 @@ func (p *pages) build(q *query, o *offer) (*page, error) {
 	plan := p.plan(q)
 	format := o.format(plan.layout)
 	pg.contentType = format.ContentType
-	var length int64
-	var err error
-	pg.body, length, err = plan.layout.WithFormat(format.Expfmt).Compress(o.encoding, plan.blocks, q.only())
+	length, err := plan.layout.WithFormat(format.Expfmt).Compress(pg, o.encoding, plan.blocks, q.only())
 	p.observe(q, length)
 	p.metrics.buildTime.Observe(time.Since(pg.begin).Seconds())
 	return pg, err
@@ -131,7 +147,7 @@ const (
 // share keeps a page until it is too old, if there is memory for it. After that only its readers
 // hold it.
 func (p *pages) share(key string, pg *page, maxAge time.Duration) {
-	size := int64(len(pg.body) + len(key) + pageOverhead)
+	size := int64(len(pg.pieces)*pieceSize + len(key) + pageOverhead)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if maxAge == 0 || p.bytes+size > sharedMemory() {

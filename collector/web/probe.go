@@ -74,7 +74,9 @@ func (s *Server) probe(ctx context.Context, path, host string) (code int, text s
 	}
 	yes, no, fails := "Ready: ", "Not ready: ", r.unready(s.opts.IgnoreCanary)
 	if question == "live" {
-		yes, no, fails = "Live: ", "Not live: ", r.stuck()
+		// Only a restart helps: no request completes, and the server does not exit by itself.
+		state := assess.State(r.State)
+		yes, no, fails = "Live: ", "Not live: ", state == assess.Stalled || state == assess.Failing
 	}
 	if fails {
 		return http.StatusServiceUnavailable, no + sentence(r.Status.StateReason)
@@ -178,13 +180,6 @@ func (r *replica) unready(ignoreCanary bool) bool {
 		return false
 	}
 	return r.Severity == broken || state == assess.Unknown || state == assess.Starting || state == assess.Draining
-}
-
-// stuck reports whether only a restart helps: no request completes, and the server does not exit
-// by itself.
-func (r *replica) stuck() bool {
-	state := assess.State(r.State)
-	return state == assess.Stalled || state == assess.Failing
 }
 
 // The limits of the gRPC health protocol.
