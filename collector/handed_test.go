@@ -89,7 +89,7 @@ func TestEveryKeyOfAPoolReachesItsReplicasOrTargets(t *testing.T) {
 	found := 0
 	keys(reflect.ValueOf(&config.Pool{}).Elem(), "", func(path string, _ reflect.Value) {
 		if strings.HasSuffix(path, ".StallAfter") || strings.HasSuffix(path, ".FailingMin") {
-			return // These are no keys: the global block has them.
+			return // These are not keys: the global block has them.
 		}
 		found++
 		other := handed(func(p *config.Pool) {

@@ -190,7 +190,7 @@ func identityOf(page string) string {
 	return "no series of a model"
 }
 
-// An address that the exporter refuses to ask is no server that may still load.
+// An address that the exporter refuses to ask is not a server that may still load.
 func TestADeniedAddressIsDownAtOnceAndSaysSo(t *testing.T) {
 	t.Parallel()
 	f, err := config.FromTargets([]string{"http://169.254.169.254"}, config.DefaultPool)

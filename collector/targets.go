@@ -151,7 +151,7 @@ func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 		RawQuery: params.Encode(),
 	}
 	if public := withoutSecrets(address); public != address {
-		return nil, fmt.Errorf("target %q is no address: it has a user, a password or a query; write host:port", public)
+		return nil, fmt.Errorf("target %q is not an address: it has a user, a password or a query; write host:port", public)
 	}
 	if page.Scheme != "http" && page.Scheme != "https" {
 		return nil, fmt.Errorf("target %q has %s %q: write http or https", address, model.SchemeLabel, lset.Get(model.SchemeLabel))
@@ -161,7 +161,7 @@ func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
-		return nil, fmt.Errorf("target %q is no address: %w", address, err)
+		return nil, fmt.Errorf("target %q is not an address: %w", address, err)
 	}
 	return page, nil
 }

@@ -79,7 +79,7 @@ func TestATargetThatCannotBeUsedIsLeftOutAndTheOthersStay(t *testing.T) {
 		set          model.LabelSet
 	}{
 		{"one without an address", "has no __address__ after relabel_configs", model.LabelSet{"zone": "a"}},
-		{"one whose address is none", `target "a b" is no address`, model.LabelSet{model.AddressLabel: "a b"}},
+		{"one with an invalid address", `target "a b" is not an address`, model.LabelSet{model.AddressLabel: "a b"}},
 		{"one of a kind that is misspelt", `target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(), ", "), model.LabelSet{model.AddressLabel: "a:1", "engine": "trtlm-serve"}},
 		{"one of another scheme", `target "a:1" has __scheme__ "ftp": write http or https`, model.LabelSet{model.AddressLabel: "a:1", model.SchemeLabel: "ftp"}},
 		{"one that is silent in a way", `label __silent__ is "sometimes": write true or false`, model.LabelSet{model.AddressLabel: "10.2.0.7:8002", SilentLabel: "sometimes"}},
@@ -181,7 +181,7 @@ func TestAnAddressIsNeverShownWithItsSecrets(t *testing.T) {
 			_, dropped := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
 
 			require.Equal(t, 1, left.LeftOut)
-			require.Contains(t, left.Error, fmt.Sprintf("target %q is no address", c.shown))
+			require.Contains(t, left.Error, fmt.Sprintf("target %q is not an address", c.shown))
 			require.Equal(t, c.shown, dropped.Drops[0].Address)
 			require.Contains(t, dropped.Drops[0].Rule, fmt.Sprintf("and it is %q", c.shown))
 			require.NotContains(t, log.String()+fmt.Sprint(left, dropped), "hunter2")

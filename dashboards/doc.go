@@ -30,7 +30,7 @@ func All() []Dashboard {
 // ClusterLabel is the default name of the cluster label.
 const ClusterLabel = "cluster"
 
-// Encode returns the JSON of a dashboard for the given cluster label, empty for none.
+// Encode returns the JSON of a dashboard for the given cluster label, empty if there is none.
 func Encode(d *Dashboard, clusterLabel string) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

@@ -99,7 +99,7 @@ func (s *stack) look(t *testing.T, seen map[string]bool) {
 			for _, kind := range everyKind() {
 				name := d.UID + " / " + p.Title + string(kind)
 				for _, q := range p.Targets {
-					// An objective, which the configuration gives, is no measurement.
+					// An objective, which the configuration gives, is not a measurement.
 					if seen[name] || strings.HasSuffix(q.LegendFormat, " objective") || strings.HasSuffix(q.LegendFormat, " allowed") {
 						continue
 					}

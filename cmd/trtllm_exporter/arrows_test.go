@@ -80,7 +80,7 @@ func TestEveryArrowIsUsed(t *testing.T) {
 	table, rooms := readArrows(t), listRooms(t)
 	for name, may := range table.of {
 		r, known := rooms[name]
-		require.True(t, known, "%s is no package of the module", name)
+		require.True(t, known, "%s is not a package of the module", name)
 		for _, other := range may {
 			onlyTests := slices.Contains(r.inTests, other) && !slices.Contains(table.forTests, other)
 			require.True(t, onlyTests || slices.Contains(r.imports, other), "%s does not import %s: take it out of the table", name, other)

@@ -153,7 +153,7 @@ func demoText(fleet *simulate.Fleet) string {
 		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
 		// A worker of Dynamo has no API for the canary, so LLMCanaryFailing would fire.
 		if !slices.ContainsFunc(pool.Replicas, func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo }) {
-			// The timeout is longer than the queue of an overloaded replica: overload is no failure.
+			// The timeout is longer than the queue of an overloaded replica: overload is not a failure.
 			b.WriteString("    canary: { enabled: true, interval: 30s, first_token_timeout: 30s }\n")
 		}
 		b.WriteString("    static_configs:\n")

@@ -25,8 +25,8 @@ func TestHealthcheckHidesThePassword(t *testing.T) {
 	}{
 		{"a good password", as("me:hush"), exitOK},
 		{"a path that needs another", as("me:hush") + "/-/ready", exitFailure},
-		{"a port that is none", "http://me:hush@localhost:port", exitUsage},
-		{"a scheme that is none", "ftp://me:hush@localhost", exitUsage},
+		{"an invalid port", "http://me:hush@localhost:port", exitUsage},
+		{"an unsupported scheme", "ftp://me:hush@localhost", exitUsage},
 		{"no scheme", "me:hush@localhost:9802", exitUsage},
 		{"nobody listens", "http://me:hush@127.0.0.1:1", exitFailure},
 	} {

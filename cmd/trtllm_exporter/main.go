@@ -72,7 +72,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 // unexpected matches kingpin's errors about words that it does not know.
 var unexpected = regexp.MustCompile(`^(?:unknown long flag '|unexpected )([^']+)`)
 
-// suggestion returns the flag or command that was probably meant; empty for none.
+// suggestion returns the flag or command that was probably meant; empty if there is none.
 func suggestion(app *kingpin.Application, err error) string {
 	found := unexpected.FindStringSubmatch(err.Error())
 	if found == nil {

@@ -22,7 +22,7 @@ const (
 
 // limitMemory limits the garbage to gcPercent and the memory to less than that of the control
 // group, so that the process collects garbage before it is OOM-killed. GOGC and GOMEMLIMIT
-// take precedence. It returns the limit set, 0 for none.
+// take precedence. It returns the limit set, 0 if there is none.
 func limitMemory() int64 {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -37,7 +37,7 @@ func wrongAddresses() []mistake {
 		{name: "a web page", command: "trtllm_exporter doctor HOST:8002", there: answers(http.StatusOK, "text/html", "<html><body>Please log in</body></html>")},
 		{name: "an empty page", command: "trtllm_exporter doctor HOST:8002", there: answers(http.StatusOK, "text/plain", "")},
 		{name: "a page of something else", command: "trtllm_exporter doctor HOST:8002", there: answers(http.StatusOK, "text/plain", "# TYPE node_load1 gauge\nnode_load1 0.3\n")},
-		{name: "a page that is none", command: "trtllm_exporter doctor HOST:8002", there: answers(http.StatusOK, "text/plain", "Hello, world!\n")},
+		{name: "a response that is not a page", command: "trtllm_exporter doctor HOST:8002", there: answers(http.StatusOK, "text/plain", "Hello, world!\n")},
 		{name: "a redirect to a login", command: "trtllm_exporter doctor HOST:8002", there: answers(http.StatusFound, "text/plain", "")},
 		{name: "a server with an error", command: "trtllm_exporter doctor HOST:8002", there: answers(http.StatusInternalServerError, "text/plain", "out of memory")},
 		{name: "another protocol", command: "trtllm_exporter doctor HOST:8002", there: speaker("SSH-2.0-OpenSSH_9.6\r\n"), varies: varyingPage},
@@ -102,7 +102,7 @@ func wrongLines() []mistake {
 		{"a time without unit", "global: { scrape_interval: 5 }\n" + goodPool},
 		{"a timeout longer than the interval", goodPool + "    scrape_interval: 5s\n    scrape_timeout: 10s\n"},
 		{"two replicas of one name", "pools:\n  - pool_id: llama\n    static_configs: [ { targets: [\"HOST:8002\", \"HOST:8002\"] } ]\n"},
-		{"an expression that is none", goodPool + "    relabel_configs: [ { source_labels: [a], regex: \"(\", action: keep } ]\n"},
+		{"an invalid expression", goodPool + "    relabel_configs: [ { source_labels: [a], regex: \"(\", action: keep } ]\n"},
 		{"an authority that is missing", goodPool + "    scheme: https\n    tls_config: { ca_file: ca.crt }\n"},
 		{"a kind of server that is not known", goodPool + "    engine: trition\n"},
 	} {

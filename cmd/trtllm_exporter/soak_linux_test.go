@@ -78,7 +78,7 @@ func (s *soak) judge(group *memoryGroup, before, after string) {
 	t := s.t
 	t.Helper()
 	peak, resident := s.peak()
-	t.Logf("%d targets, %d open files: peak RSS %d MB, of which %d MB are no files", soakTargets, soakTargets/2, peak/1_000_000, resident/1_000_000)
+	t.Logf("%d targets, %d open files: peak RSS %d MB, of which %d MB are not files", soakTargets, soakTargets/2, peak/1_000_000, resident/1_000_000)
 	if group != nil {
 		t.Logf("control group of %d MB: at most %d MB with files and sockets, %d processes ended by the kernel", soakMemory/1_000_000, group.most(t)/1_000_000, group.killed(t))
 		require.Zero(t, group.killed(t))

@@ -67,7 +67,7 @@ func TestSoakSidecar(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 		}
 		peak, own := s.peak()
-		t.Logf("%s: the last page has %s bytes; peak RSS %d MB, of which %d MB are no files", phase.name, size.FindStringSubmatch(p.metrics())[1], peak/1_000_000, own/1_000_000)
+		t.Logf("%s: the last page has %s bytes; peak RSS %d MB, of which %d MB are not files", phase.name, size.FindStringSubmatch(p.metrics())[1], peak/1_000_000, own/1_000_000)
 	}
 	if group != nil {
 		t.Logf("control group of %d MB: at most %d MB with files and sockets, %d processes ended by the kernel", sidecarMemory/1_000_000, group.most(t)/1_000_000, group.killed(t))

@@ -182,7 +182,7 @@ func (f *topFlags) fleet(ctx context.Context, client *top.Client) (fleet *web.Fl
 // follow shows the fleet on the terminal; an exporter has to answer before.
 func (f *topFlags) follow(ctx context.Context, client *top.Client) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
-		return exitError{errors.New("top: standard input and output are no terminal; give --once or --json"), exitUsage}
+		return exitError{errors.New("top: standard input and output are not a terminal; give --once or --json"), exitUsage}
 	}
 	opts := top.Options{Client: client, Interval: f.interval, Choice: f.choice}
 	if f.direct() {

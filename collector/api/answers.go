@@ -24,7 +24,7 @@ type Answers struct {
 	agreement      engine.Trust
 	contradictions int
 	uncompared     bool
-	// inherited is the server's health that another replica received, nil for none.
+	// inherited is the server's health that another replica received, nil if there is none.
 	inherited *Health
 	// distrusted is since when the server may have been replaced; zero if it was not.
 	distrusted time.Time
@@ -111,7 +111,7 @@ func (a *Answers) FoundURL(p *Endpoint) string {
 }
 
 // Reconcile determines which answers count as those of the server that shows the page, nil
-// for none so far. An answer at a guessed location counts only when page and answers agree,
+// if there is none so far. An answer at a guessed location counts only when page and answers agree,
 // one at a certain location unless they disagree.
 func (a *Answers) Reconcile(p *Endpoint, page *engine.Page) {
 	if p == nil {

@@ -26,7 +26,7 @@ type Endpoint struct {
 	Target  *target.Target
 	Engine  engine.Engine
 	Location
-	// Alternative is tried when no API of the kind answers here; nil for none.
+	// Alternative is tried when no API of the kind answers here; nil if there is none.
 	Alternative *Endpoint
 }
 

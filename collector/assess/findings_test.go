@@ -153,7 +153,7 @@ func TestExpectations(t *testing.T) {
 			b.Page = pageOf(t, b.Engine, tritonText+"nv_llmapi_info{model=\"llm\",tensorrt_llm_version=\"1.2.0\"} 1\n")
 			b.Expect.TRTLLMVersion = "1.1.0"
 		}, []string{"trtllm_version false 1.2.0, pool expects 1.1.0"}, "unexpected trtllm_version"},
-		{"an unknown version is no mismatch", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "unknown" }, nil, ""},
+		{"an unknown version is not a mismatch", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "unknown" }, nil, ""},
 		{"nor is none", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "" }, nil, ""},
 		{"versions that differ are both named", func(b *assess.Basis) { b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "1", "2" }, []string{"engine_version false 2.64.0, pool expects 1", "trtllm_version false 1.1.0, pool expects 2"}, "unexpected engine_version, trtllm_version"},
 		{

@@ -69,7 +69,7 @@ func TestIdentitiesAreEqualWhenTheyGiveTheSameLabels(t *testing.T) {
 	}
 	other := assess.NewIdentity(&target.Target{}, &assess.Labels{}, engine.None(), nil, nil)
 	require.False(t, id.Equal(other), "another kind of server")
-	require.Equal(t, relabel.Unknown, other.EngineVersion, "no facts are no version")
+	require.Equal(t, relabel.Unknown, other.EngineVersion, "no facts are not a version")
 }
 
 func TestSeriesOfThePageCarryTheIdentity(t *testing.T) {

@@ -55,7 +55,7 @@ func TestStateOfAReplica(t *testing.T) {
 		{"the API answers, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "empty", Hint: "check the path"}, API: assess.API{Health: api(engine.APIReady)}}, assess.Blind, "empty; check the path"},
 		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Blind, "timeout"},
 		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},
-		{"an API that hangs is no answer", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
+		{"an API that hangs is not an answer", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
 		{"something answers, and not with a page", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (403)", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Blind, "says little about its requests: http_status (403)"},
 		{"nor did it ever", assess.Evidence{Scrape: assess.Scrape{Error: "tls (expired)"}}, assess.Unknown, "never read its page: tls (expired)"},
 		{"a rank that binds no port", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},

@@ -14,10 +14,10 @@ type answer struct {
 	// time between two.
 	first, last time.Time
 	gap         time.Duration
-	// usage is the number of tokens that the server reported last, 0 for none.
+	// usage is the number of tokens that the server reported last, 0 if there is none.
 	usage int
 	// queued and engineFirst are the times from the request's arrival to its place in the
-	// batch and to its first token, as measured by the server; 0 for none.
+	// batch and to its first token, as measured by the server; 0 if there is none.
 	queued, engineFirst time.Duration
 	// finished is true if a frame had the reason why the answer ended; end is when the
 	// stream ended.

@@ -126,11 +126,11 @@ func TestEveryResult(t *testing.T) {
 		{"generate_stream ends with its body", triton(), stream(script{second, word("one"), word(" two"), word(" three"), second}), canary.OK, "", 2 * second},
 		{"a list of texts", triton(), stream(script{`data: {"text_output":["one"],"error":null}` + "\n\n"}), canary.OK, "", 0},
 
-		{"the first frame of Triton's frontend is no token", openAI(), stream(script{role, chat(""), hangs}), canary.NoFirstToken, "no text within 10s", 10 * second},
+		{"the first frame of Triton's frontend is not a token", openAI(), stream(script{role, chat(""), hangs}), canary.NoFirstToken, "no text within 10s", 10 * second},
 		{"no headers", openAI(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { play(w, r, script{hangs}) }), canary.NoFirstToken, "no text within 10s", 10 * second},
 		{"generate_stream without a frame", triton(), stream(script{hangs}), canary.NoFirstToken, "no text within 10s", 10 * second},
 		{"tokens that stop coming", openAI(), stream(script{chat("one"), second, chat(" two"), hangs}), canary.Stalled, "2 frames with text came, and no other within 5s", 6 * second},
-		{"frames without text are no progress", openAI(), stream(script{chat("one"), 3 * second, role, 3 * second, role, hangs}), canary.Stalled, "1 frames", 5 * second},
+		{"frames without text are not progress", openAI(), stream(script{chat("one"), 3 * second, role, 3 * second, role, hangs}), canary.Stalled, "1 frames", 5 * second},
 		{"all tokens and no end", openAI(), stream(script{chat("one"), chat(" two"), chat(" three"), hangs}), canary.NeverEnded, "3 frames with text came, and no end within 5s", 5 * second},
 		{"a finish reason and no end", openAI(), stream(script{chat("one"), second, finish, hangs}), canary.NeverEnded, "1 frames", 6 * second},
 		{"usage of all tokens and no end", openAI(), stream(script{chat("one two three"), usage, hangs}), canary.NeverEnded, "1 frames", 5 * second},
@@ -163,8 +163,8 @@ func TestEveryResult(t *testing.T) {
 		{"no such model", canary.Question{Base: base, Model: "gone", Generate: true}, stream(nil), canary.HTTPError, "GET /v2/models/gone answers 405", 0},
 		{"a page of a proxy", openAI(), answer(200, "text/html", "<html>"), canary.Malformed, `"text/html"`, 0},
 		{"a server that does not stream", openAI(), answer(200, "application/json", `{"choices":[]}`), canary.Malformed, "instead of a stream", 0},
-		{"a frame that is no JSON", openAI(), stream(script{"data: <html>\n\n"}), canary.Malformed, "is not the JSON", 0},
-		{"a frame of generate_stream that is no JSON", triton(), stream(script{"data: [DONE]\n\n"}), canary.Malformed, "is not the JSON", 0},
+		{"a frame that is not JSON", openAI(), stream(script{"data: <html>\n\n"}), canary.Malformed, "is not the JSON", 0},
+		{"a frame of generate_stream that is not JSON", triton(), stream(script{"data: [DONE]\n\n"}), canary.Malformed, "is not the JSON", 0},
 		{"a line without end", openAI(), stream(script{strings.Repeat("x", 1<<17)}), canary.Malformed, "over the limit", 0},
 		{"an answer without end", openAI(), stream(slices.Repeat(script{": " + strings.Repeat("x", 1<<15) + "\n\n"}, 64)), canary.Malformed, "over the limit", 0},
 	} {
@@ -210,7 +210,7 @@ func TestTimesOfAGoodAnswer(t *testing.T) {
 		100 * ms, role, 200 * ms, chat("one"), 50 * ms, chat(" two"), 400 * ms, chat(" three"), 30 * ms, finish, usage, 20 * ms, done, 500 * ms,
 	}))
 	require.Equal(t, canary.OK, r.Result)
-	require.Equal(t, 300*ms, r.FirstToken, "the role is no token")
+	require.Equal(t, 300*ms, r.FirstToken, "the role is not a token")
 	require.Equal(t, 400*ms, r.LongestGap)
 	require.Equal(t, 50*ms, r.Tail)
 	require.Equal(t, 800*ms, r.Duration)

@@ -151,7 +151,7 @@ func (r *Record) WantCancel(within time.Duration) {
 }
 
 // NextCancel returns the order for the request that is to be canceled when seen is
-// closed, with the time per token; nil for none. It returns each order once.
+// closed, with the time per token; nil if there is none. It returns each order once.
 func (r *Record) NextCancel() (o *Order, pace time.Duration, seen <-chan struct{}) {
 	c := &r.cancel
 	if c.isIdle() || c.phase != ready || r.order == nil || r.order.Hold != "" {

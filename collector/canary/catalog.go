@@ -46,7 +46,7 @@ func (r *Record) extent() extent {
 }
 
 // Series calls add with each series of the canary: the family without the common
-// prefix, the public id of the model and the result, empty for none.
+// prefix, the public id of the model and the result, empty if there is none.
 func (r *Record) Series(add func(family, modelID, result string, v float64)) {
 	if r.order == nil {
 		return

@@ -54,7 +54,7 @@ func (r *Record) Forget() {
 // Due notes that a request is due.
 func (r *Record) Due() { r.due = true }
 
-// Next returns the order for the next request, nil for none. It returns each once.
+// Next returns the order for the next request, nil if there is none. It returns each once.
 func (r *Record) Next() *Order {
 	if !r.due || r.order == nil || r.order.Hold != "" || r.unconfirmed != nil || !r.cancel.isIdle() {
 		return nil

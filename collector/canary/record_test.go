@@ -78,7 +78,7 @@ func TestADifferentAnswerWaitsUntilItIsConfirmed(t *testing.T) {
 		require.Zero(t, r.Last().Changes, "it is of another version")
 		require.Equal(t, 1, r.Last().Answers())
 		require.NotNil(t, r.Next())
-		require.True(t, r.Take(stall(), time.Minute), "a failure is no answer")
+		require.True(t, r.Take(stall(), time.Minute), "a failure is not an answer")
 	})
 }
 

@@ -51,7 +51,7 @@ type Report struct {
 	// the time from the last of them to the end. They are set for good answers only.
 	FirstToken, Duration, LongestGap, Tail time.Duration
 	// EngineQueue and EngineFirstToken are the times from the request's arrival to its
-	// place in the batch and to its first token, as measured by the server; 0 for none.
+	// place in the batch and to its first token, as measured by the server; 0 if there is none.
 	EngineQueue, EngineFirstToken time.Duration
 	// Frames is the number of frames with text, Tokens the number of tokens that the
 	// server reports, or else of frames.

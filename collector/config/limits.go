@@ -17,7 +17,7 @@ type Limits struct {
 	Output Output            `yaml:",inline"`
 }
 
-// Output limits what one target may add to /metrics; 0 is no limit.
+// Output limits what one target may add to /metrics; 0 means no limit.
 type Output struct {
 	// Series and Bytes limit the series of its page and those derived from it, including
 	// HELP, TYPE and labels.

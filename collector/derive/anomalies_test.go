@@ -145,7 +145,7 @@ func TestInstantLLMUnderASlowEnsemble(t *testing.T) {
 	for micros, want := range map[int]float64{9_000: 0, 11_000: 1, 2_000_000: 1} {
 		got := newBench(t, engine.Triton, models()...).page(slices.Concat(line("ensemble", 10, 10*micros), line("preprocessing", 10, 4000), line("tensorrt_llm", 10, 2790))...)
 		require.Equal(t, want, got.at(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`), micros)
-		got.at(t, `model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`, "a fast step is no LLM")
+		got.at(t, `model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`, "a fast step is not an LLM")
 		got.at(t, `model_request_seconds_total{model="ensemble", model_id="ensemble", role="entry", version="1"}`)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Budget limits the derived series of one target; a zero field is no limit.
+// Budget limits the derived series of one target; a zero field means no limit.
 type Budget struct {
 	exposition.Budget
 
@@ -25,7 +25,7 @@ type Dropped struct{ Models, Series int }
 func (d *Deriver) Dropped() Dropped { return d.dropped }
 
 // priority is how much a budget prefers a model id: entry is that clients call it or that
-// it is no model, served that the server lists it as ready. Traffic comes last.
+// it is not a model, served that the server lists it as ready. Traffic comes last.
 type priority struct {
 	entry, served bool
 	traffic       float64

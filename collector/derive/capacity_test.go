@@ -258,7 +258,7 @@ func TestALimitOfNothingIsNoLimit(t *testing.T) {
 	}
 	const name = `saturation_ratio{model_id="m"}`
 	require.InDelta(t, 3.0/64, newBench(t, engine.TRTLLMServe, "m").page(page(64)...).at(t, name), 1e-9)
-	newBench(t, engine.TRTLLMServe, "m").page(page(0)...).lacks(t, name, "three requests are no infinity of none")
+	newBench(t, engine.TRTLLMServe, "m").page(page(0)...).lacks(t, name, "three requests are not an infinity of none")
 }
 
 // TestThePlacesOfAllWorkersAreFull uses a router with two workers and three requests.
@@ -309,7 +309,7 @@ func TestTheShareOfRequestsThatAreMeasuredNeedsBothCounts(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			b := newBench(t, engine.SGLang, "m")
-			b.page(c.first...).lacks(t, name, "one page is no increase")
+			b.page(c.first...).lacks(t, name, "one page is not an increase")
 			got := b.page(c.second...)
 			if c.want < 0 {
 				got.lacks(t, name)

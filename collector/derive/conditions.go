@@ -10,7 +10,7 @@ import (
 const DefaultStallAfter = 30 * time.Second
 
 // DefaultFailingMin is how many requests must fail in a row, on failingPages pages or more,
-// for a replica to count as failing: two failures a day on a quiet one are no outage.
+// for a replica to count as failing: two failures a day on a quiet one are not an outage.
 const DefaultFailingMin, failingPages = 5, 2
 
 // Conditions is what the numbers of a page show about a replica as a whole.

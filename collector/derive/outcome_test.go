@@ -187,7 +187,7 @@ func TestClientsThatLeaveAnSGLang(t *testing.T) {
 		{"4 ended, 4 streams and 4 others were left, 3 of which waited", 8, 4, 11, 4, 0, 7, 4, 0, 11},
 		{"the same, and 2 requests that were wrong", 8, 4, 11, 4, 0, 9, 4, 2, 11},
 		{"streams that were left take no mistake back", 30, 0, 20, 10, 0, 5, 10, 5, 20},
-		{"an answer of one token is no stream that was left", 11, 0, 0, 10, 0, 3, 11, 3, 0},
+		{"an answer of one token is not a stream that was left", 11, 0, 0, 10, 0, 3, 11, 3, 0},
 	} {
 		b := newBench(t, engine.SGLang, "tiny")
 		page := []string{
@@ -389,7 +389,7 @@ func TestARefusalWithinAStreamTakesNoFailureBack(t *testing.T) {
 		require.Equal(t, c.wantBad, got.at(t, least), c.says)
 		require.Equal(t, c.wantAll, got.at(t, all), c.says)
 	}
-	require.Equal(t, derive.Stats{Resets: 2}, b.deriver.Stats(), "what is made of counters is no counter that fell")
+	require.Equal(t, derive.Stats{Resets: 2}, b.deriver.Stats(), "what is made of counters is not a counter that fell")
 }
 
 // TestAFailureAfterARestartCountsWhateverItsPath uses a vLLM that failed at one path,

@@ -53,7 +53,7 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 	}
 	require.Equal(t, 0.000025, got.at(t, `model_queue_duration_seconds{`+l+`quantile="0.5", `+end))
 	got.lacks(t, `model_queue_duration_seconds{`+l+`quantile="0.99", `+end, "NaN is left out")
-	require.Zero(t, b.deriver.Stats().NonFinite, "an idle summary is no fault")
+	require.Zero(t, b.deriver.Stats().NonFinite, "an idle summary is not a fault")
 
 	require.Zero(t, b.page(page(9)...).count("model_first_response"), "buckets that fall are not passed on")
 	require.Equal(t, uint64(1), b.deriver.Stats().BrokenHistograms)
@@ -419,10 +419,10 @@ func TestHistogramOfSeveralSeriesIsTheirSumOrAbsent(t *testing.T) {
 		want  map[string]float64
 	}{
 		{"both are whole", rank("0", "15", "1", "3", "4"), map[string]float64{`bucket{le="1.0", `: 2, `bucket{le="5.0", `: 6, `bucket{le="+Inf", `: 8, "sum{": 1.7e308, "count{": 8}},
-		{"a sum that is no number", rank("0", "NaN", "1", "3", "4"), nil},
+		{"a sum that is not a number", rank("0", "NaN", "1", "3", "4"), nil},
 		{"a sum beyond all numbers", rank("0", "1.7e308", "1", "3", "4"), nil},
 		{"a sum below 0", rank("0", "-1", "1", "3", "4"), nil},
-		{"a last bucket that is no number", rank("0", "15", "1", "3", "NaN"), nil},
+		{"a last bucket that is not a number", rank("0", "15", "1", "3", "NaN"), nil},
 		{"buckets that fall", rank("0", "15", "9", "3", "4"), nil},
 		{"a bound that the other has not", rank("0", "15", "9", "9", "9")[1:], map[string]float64{`bucket{le="1.0", `: 1, `bucket{le="5.0", `: 12, `bucket{le="+Inf", `: 13, "sum{": 1.7e308, "count{": 13}},
 		{"a bound that only the other has", without(rank("0", "15", "9", "9", "9"), `le="5.0"`), nil},

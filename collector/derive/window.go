@@ -9,7 +9,7 @@ import (
 // maxRows limits the stored rows: pages that arrive faster are thinned out.
 const maxRows = 120
 
-// Window stores the values of a target's inputs. A column is one input; NaN is no value.
+// Window stores the values of a target's inputs. A column is one input; NaN means no value.
 type Window struct {
 	length, gap int64
 	counter     []bool
@@ -248,7 +248,7 @@ func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	return total, float64(w.now-start) / float64(time.Second), true
 }
 
-// firstRow returns the first row since a time, and its time, which is never for none.
+// firstRow returns the first row since a time, and its time, which is never if there is none.
 func (w *Window) firstRow(since int64) (row int, start int64) {
 	row, _ = slices.BinarySearch(w.times, max(since, w.now-w.length))
 	if row == len(w.times) {

@@ -69,7 +69,7 @@ func TestWindowCountsWhatInterruptedIt(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, false})
 	w.push(at(0), []float64{10, 10, 10, 5}, continues)
 	w.push(at(5), []float64{11, 11, 11, 1}, continues)
-	require.Equal(t, Stats{}, *w.stats, "a gauge that falls is no reset")
+	require.Equal(t, Stats{}, *w.stats, "a gauge that falls is not a reset")
 	w.push(at(10), []float64{1, 12, 12, 1}, continues)
 	require.Equal(t, Stats{Resets: 1}, *w.stats)
 	_, ok := rateIn(w, 0)

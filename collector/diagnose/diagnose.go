@@ -151,7 +151,7 @@ func (f *Finding) setPage(page, where string) {
 	f.What += "; metrics are at " + where + " ✓"
 }
 
-// pageAt returns the URL of the page of a known server; empty for none.
+// pageAt returns the URL of the page of a known server; empty if there is none.
 func (d *doctor) pageAt(ctx context.Context, base string) string {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()

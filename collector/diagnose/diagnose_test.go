@@ -124,7 +124,7 @@ func TestURLParametersAreHidden(t *testing.T) {
 		where  string
 	}{
 		{"there is no page", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"), at},
-		{"what answers is no page", failed(scrape.ReasonParse, "parse: odd; check"), at},
+		{"what answers is not a page", failed(scrape.ReasonParse, "parse: odd; check"), at},
 		{"a known server has no page", &target.Status{
 			Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(scrape.ReasonHTTPStatus), LastError: "http_status (404): not found; check", PageURL: at + "?key=hunter2"},
 			Server:   target.Server{DetectedEngine: "trtllm-serve"},

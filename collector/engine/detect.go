@@ -17,7 +17,7 @@ type Detection struct {
 	Path string
 	// Evidence explains to users what showed the kind; empty if nothing did.
 	Evidence string
-	// Companion names a program that is no LLM server; Kind is then Unknown.
+	// Companion names a program that is not an LLM server; Kind is then Unknown.
 	Companion string
 	// Provisional is true if another kind shows the same page and its API did not answer.
 	Provisional bool

@@ -290,7 +290,7 @@ func dynamoMeanings() []Meaning {
 
 // frontendMeanings returns the meanings of a frontend's names without prefix. output_tokens_total
 // grows while tokens stream. queued_requests counts requests in flight from the handler to the
-// first token, so that it includes running prefills (dynamo issue 8054) and is no HTTP queue as its
+// first token, so that it includes running prefills (dynamo issue 8054) and is not an HTTP queue as its
 // HELP states. Request durations include errors. A migration that failed counts as attempted, even
 // where none is allowed (seen in 1.6.1); only the duration of migrations has their outcome.
 func frontendMeanings() []Meaning {

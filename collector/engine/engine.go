@@ -138,7 +138,7 @@ type base struct {
 	// api and grpc are offsets from the port of the page; grpc is 0 without gRPC.
 	api, grpc int
 	// ready is the API path that answers 200 while the server is ready, live the one for liveness:
-	// equal to ready if any answer shows that it is live, empty for none.
+	// equal to ready if any answer shows that it is live, empty if there is none.
 	ready, live string
 	// versionPath and versionKey locate the version in the API.
 	versionPath, versionKey string

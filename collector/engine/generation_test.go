@@ -34,7 +34,7 @@ func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 		{"no timestamp in a release of microseconds", executor, &engine.Facts{EngineVersion: "2.49.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
 		{"no iteration yet", stamp("0"), &engine.Facts{EngineVersion: "2.49.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
 		{"seconds of an unknown release", stamp("1700000000"), nil, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
-		{"a version that is none", stamp("1700000000"), &engine.Facts{EngineVersion: "3.49.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
+		{"an invalid version", stamp("1700000000"), &engine.Facts{EngineVersion: "3.49.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
 		{"the model that publishes is a Python one", executor, python, "B", "model llm has backend python and TensorRT-LLM's engine parameters"},
 		{"another Python model", "nv_inference_count{model=\"llm\"} 1\n", python, "D", "the page has Triton's core series only"},
 		{

@@ -207,7 +207,7 @@ func TestGPUsOfAServer(t *testing.T) {
 	}{
 		{"by name and number", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\ntrtllm_parallel_config_info{gpu_count=\"8\"} 1\n", "8x NVIDIA H100"},
 		{"by name", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\n", "1x NVIDIA H100"},
-		{"a number that is none", engine.TRTLLMServe, "trtllm_parallel_config_info{gpu_count=\"some\"} 1\ntrtllm_model_config_info{gpu_type=\"L4\"} 1\n", "1x L4"},
+		{"an invalid number", engine.TRTLLMServe, "trtllm_parallel_config_info{gpu_count=\"some\"} 1\ntrtllm_model_config_info{gpu_type=\"L4\"} 1\n", "1x L4"},
 		{
 			"by the process that says it", engine.TRTLLMServe,
 			"trtllm_model_config_info{gpu_type=\"L4\",pid=\"1\"} 1\ntrtllm_model_config_info{gpu_type=\"\",pid=\"2\"} 1\n" +

@@ -313,7 +313,7 @@ func ModelParameters() []string {
 }
 
 // configHash returns the SHA-256 of a model config as canonical JSON: keys sorted, no spaces,
-// numbers as the server wrote them. It is empty if the text is no JSON object. Left out is what
+// numbers as the server wrote them. It is empty if the text is not a JSON object. Left out is what
 // describes where a model runs and how it is watched, which may differ between replicas that answer
 // alike: names that Triton generates, GPUs and host policies of instance groups, tags of metrics,
 // and parameters with devices, processes or the version, which is compared by itself.

@@ -30,7 +30,7 @@ func TestConfig(t *testing.T) {
 		{"an unknown set", "{aliases: [tgi]}", `exposition.aliases[0]: unknown set "tgi"; use otel, trtllm, vllm`},
 		{"a set twice", "{aliases: [vllm, vllm]}", `exposition.aliases[1]: "vllm" is listed twice`},
 		{"nothing on the page", "{raw: false, normalised: false}", "/metrics would be empty; turn one on"},
-		{"a duration that is none", "{page_max_age: soon}", "not a valid duration"},
+		{"an invalid duration", "{page_max_age: soon}", "not a valid duration"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var config exposition.Config

@@ -9,7 +9,7 @@ import (
 )
 
 // Budget is an amount of a page, in series and in bytes of text. As a limit, a zero
-// field is no limit.
+// field means no limit.
 type Budget struct{ Series, Bytes int }
 
 // LeftOut counts the series that exceed a budget. Whole families are left out, because

@@ -69,7 +69,7 @@ func helpOf(f *Family) string { return f.Help }
 
 func unitOf(f *Family) string { return f.Unit }
 
-// typeOf returns the stated type, empty for none.
+// typeOf returns the stated type, empty if there is none.
 func typeOf(f *Family) string {
 	if f.Type == model.MetricTypeUnknown {
 		return ""

@@ -111,7 +111,7 @@ func TestEscapedNamesTakeNobodysPlace(t *testing.T) {
 		{"with other labels both stay", "# TYPE \"a.b\" counter\n{\"a.b\",x=\"1\"} 7\n# TYPE a_b counter\na_b 8\n", "# TYPE a_b counter\na_b{x=\"1\"} 7\na_b 8\n"},
 		{"a histogram whose name becomes that of another one", "# TYPE \"i.j\" histogram\n{\"i.j_bucket\",le=\"+Inf\"} 1\n# TYPE i_j histogram\ni_j_bucket{le=\"1\"} 1\n", "# TYPE i_j histogram\ni_j_bucket{le=\"+Inf\"} 1\ni_j_bucket{le=\"1\"} 1\n"},
 		{"a label that becomes the name is left out with its series", "a{\"..name__\"=\"b\"} 1\n", ""},
-		{"a colon is no character of a label", "a{\"x:y\"=\"1\"} 1\n", "# TYPE a untyped\na{x_y=\"1\"} 1\n"},
+		{"a colon is not a character of a label", "a{\"x:y\"=\"1\"} 1\n", "# TYPE a untyped\na{x_y=\"1\"} 1\n"},
 		{"names of the exporter are refused in disguise too", "{\"trtllm.exporter_up\"} 1\n{\"a.b\"} 1\n", "# TYPE a_b untyped\na_b 1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestOpenMetricsHasWhatItsReadersTake(t *testing.T) {
 		{"a summary without its sum", "# TYPE s summary\ns{quantile=\"0.5\"} NaN\ns_count 1\n", "# TYPE s summary\ns{quantile=\"0.5\"} NaN\ns_count 1\n"},
 		{"no summary of quantiles above one", "# TYPE s summary\ns{quantile=\"50\"} 1\ns_count 1\n", "# TYPE s unknown\ns{quantile=\"50\"} 1\n# TYPE s_count unknown\ns_count 1\n"},
 		{"no quantile below zero", "# TYPE s summary\ns{quantile=\"0.5\"} -1\ns_count 1\n", "# TYPE s unknown\ns{quantile=\"0.5\"} -1\n# TYPE s_count unknown\ns_count 1\n"},
-		{"no counter that is no number or below zero", "# TYPE a_total counter\na_total{x=\"1\"} NaN\na_total{x=\"2\"} -1\na_total{x=\"3\"} +Inf\n", "# TYPE a_total unknown\na_total{x=\"1\"} NaN\na_total{x=\"2\"} -1\na_total{x=\"3\"} +Inf\n"},
+		{"no counter that is not a number or below zero", "# TYPE a_total counter\na_total{x=\"1\"} NaN\na_total{x=\"2\"} -1\na_total{x=\"3\"} +Inf\n", "# TYPE a_total unknown\na_total{x=\"1\"} NaN\na_total{x=\"2\"} -1\na_total{x=\"3\"} +Inf\n"},
 		{"a counter and a gauge of one name, as Go's own metrics have", "# TYPE go_memstats_alloc_bytes gauge\ngo_memstats_alloc_bytes 1\n# TYPE go_memstats_alloc_bytes_total counter\ngo_memstats_alloc_bytes_total 2\n", "# TYPE go_memstats_alloc_bytes gauge\ngo_memstats_alloc_bytes 1\n# TYPE go_memstats_alloc_bytes_total unknown\ngo_memstats_alloc_bytes_total 2\n"},
 		{"a counter whose name is that of a sample", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_count_total counter\nh_count_total 1\n", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_count_total unknown\nh_count_total 1\n"},
 		{"times of creation with what was created", "# TYPE a_total counter\na_total{x=\"1\"} 1\na_total{x=\"2\"} 2\n# TYPE a_created gauge\na_created{x=\"1\"} 1.5e9\na_created{x=\"2\"} 1.6e9\n", "# TYPE a counter\na_total{x=\"1\"} 1\na_created{x=\"1\"} 1.5e9\na_total{x=\"2\"} 2\na_created{x=\"2\"} 1.6e9\n"},

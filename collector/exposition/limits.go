@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Limits limits the pages of a target; a zero field is no limit.
+// Limits limits the pages of a target; a zero field means no limit.
 type Limits struct {
 	Samples int `yaml:"samples"`
 	// Labels is the maximum number of labels of a series, without the name.

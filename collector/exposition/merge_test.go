@@ -89,7 +89,7 @@ func TestMergeOfTwoTargets(t *testing.T) {
 			exposition.MergeStats{HelpConflicts: 1},
 		},
 		{
-			"a missing HELP is no conflict", "x 1\n", "# HELP x two\nx 2\n",
+			"a missing HELP is not a conflict", "x 1\n", "# HELP x two\nx 2\n",
 			"# HELP x two\n# TYPE x untyped\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n",
 			exposition.MergeStats{},
 		},

@@ -12,7 +12,7 @@ type metadata struct {
 	byName map[string]*familyMeta
 	// conflicts is the number of families with more than one TYPE.
 	conflicts int
-	// maxHelp limits the bytes of a HELP; 0 is no limit.
+	// maxHelp limits the bytes of a HELP; 0 means no limit.
 	maxHelp int
 }
 

@@ -92,7 +92,7 @@ func (f *Family) members(entries []entry) []member {
 	return all
 }
 
-// boundLabel returns the label with the bound or quantile of a line; empty for none.
+// boundLabel returns the label with the bound or quantile of a line; empty if there is none.
 func boundLabel(typ model.MetricType, r role) string {
 	switch {
 	case r == roleBucket:

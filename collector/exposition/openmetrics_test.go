@@ -15,7 +15,7 @@ import (
 )
 
 // openMetricsFault returns the rule of OpenMetrics that a page violates and that
-// Prometheus' parser does not check; nil for none. Every family needs a TYPE.
+// Prometheus' parser does not check; nil if there is none. Every family needs a TYPE.
 func openMetricsFault(page string) error {
 	p := textparse.NewOpenMetricsParser([]byte(page), labels.NewSymbolTable())
 	o := openMetricsPage{names: make(map[string]bool)}

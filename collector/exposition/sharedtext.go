@@ -117,7 +117,7 @@ func (t *textBuilder) family() unique.Handle[string] {
 }
 
 // labelValue returns the escaped value of a label of a prefix and its position; empty
-// for none.
+// if there is none.
 func labelValue(prefix, label string) (value string, start int) {
 	for from := 0; ; {
 		found := strings.Index(prefix[from:], label)

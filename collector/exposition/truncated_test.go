@@ -30,7 +30,7 @@ func TestTruncatedPageIsDetected(t *testing.T) {
 		{"a family that is gone in the middle", upTo(3) + lines[6] + lines[7], 0, false},
 		{"a family that is new in the beginning", "# TYPE z gauge\nz 1\n" + upTo(5), 0, false},
 		{"a page that goes on otherwise", upTo(5) + "d 1\n", 0, false},
-		{"a value that is none", strings.Replace(upTo(5), "20", "x", 1), 0, false},
+		{"an invalid value", strings.Replace(upTo(5), "20", "x", 1), 0, false},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()

@@ -142,7 +142,7 @@ func TestAPageBeginsToBeRefused(t *testing.T) {
 		{"its first scrape", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, ready, true},
 		{"an API that was not asked", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, nil, false},
 		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIRefused}}, false},
-		{"an API that is none", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{}, false},
+		{"an API that does not answer as one", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{}, false},
 		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
 	} {
 		t.Run(c.says, func(t *testing.T) {

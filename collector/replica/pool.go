@@ -13,11 +13,11 @@ import (
 // Pool is what the replicas of one pool have in common. They only read it.
 type Pool struct {
 	Scraper scrape.Scraper
-	// Starts limits how many replicas of all pools start at once; nil is no limit. If a
+	// Starts limits how many replicas of all pools start at once; nil means no limit. If a
 	// thousand started together, each would hold several connections while none made
 	// progress, and pages would not wait for the answers that their labels need.
 	Starts *StartLimiter
-	// Resources sets a limit on the memory of pages; nil is no limit.
+	// Resources sets a limit on the memory of pages; nil means no limit.
 	Resources *scrape.Resources
 	// Origin is the zero of page times on the monotonic clock.
 	Origin time.Time

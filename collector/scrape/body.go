@@ -21,7 +21,7 @@ const (
 	maxTrustedLength = 1 << 20
 )
 
-// maxBody returns the smaller of a limit, 0 for none, and that of the process.
+// maxBody returns the smaller of a limit, 0 if there is none, and that of the process.
 func (c *Client) maxBody(limit int64) int64 {
 	if ceiling := c.resources.maxBody; ceiling > 0 && (limit <= 0 || ceiling < limit) {
 		return ceiling

@@ -39,7 +39,7 @@ type DialConfig struct {
 // Limits bound one answer in bytes.
 type Limits struct {
 	// Body bounds the page after decompression, CompressedBody what is sent over
-	// the wire when it is compressed; 0 is no bound.
+	// the wire when it is compressed; 0 means no bound.
 	Body           Size `yaml:"body"`
 	CompressedBody Size `yaml:"compressed_body"`
 	Headers        Size `yaml:"headers"`

@@ -14,7 +14,7 @@ type Server struct {
 	Epoch  int
 	// Evidence tells people what showed the kind; empty where nothing did.
 	Evidence string
-	// Companion names a program that is no LLM server; empty for servers.
+	// Companion names a program that is not an LLM server; empty for servers.
 	Companion string
 	// URL is where its page is; empty while that is not known.
 	URL string

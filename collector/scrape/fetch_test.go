@@ -29,7 +29,7 @@ func TestWhereThePageIs(t *testing.T) {
 		{"a stranger has its page where most have it", target.Auto, "http://a:1", nil, true, engine.Unknown, "http://a:1/metrics"},
 		{"the operator's path stays, whatever the kind", "nim", "http://a:1/x", nil, false, engine.NIM, "http://a:1/x"},
 		{"a kind that is configured has its own path", "nim", "http://a:1", nil, false, engine.NIM, "http://a:1/v1/metrics"},
-		{"a slash is no path", "triton", "http://a:1/", nil, false, engine.Triton, "http://a:1/metrics"},
+		{"a slash is not a path", "triton", "http://a:1/", nil, false, engine.Triton, "http://a:1/metrics"},
 		{"a query stays behind the path of the kind", "triton", "http://a:1?x=y%2Fz", nil, false, engine.Triton, "http://a:1/metrics?x=y%2Fz"},
 		{"and behind the one that is found", target.Auto, "http://a:1/?x=y", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics?x=y"},
 		{"and behind that of a stranger", target.Auto, "http://u:p@a:1?x=y", nil, true, engine.Unknown, "http://u:p@a:1/metrics?x=y"},

@@ -153,7 +153,7 @@ func TestWhatAServerRepeatsOverGRPCIsNotShown(t *testing.T) {
 		{"a token", bearer, false},
 		{"a password", basic, false},
 		{"a secret header", header, false},
-		{"a header that is no secret", open, true},
+		{"a header that is not a secret", open, true},
 		{"what was not sent", scrape.DefaultConfig, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

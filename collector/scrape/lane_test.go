@@ -109,7 +109,7 @@ func TestALaneAcceptsOnlyThePlainestAnswers(t *testing.T) {
 		{"two lengths", answer("200 OK", "Content-Length: 3\r\n", page), false},
 		{"the same length twice", answer("200 OK", fmt.Sprintf("Content-Length: %d\r\n", len(page)), page), false},
 		{"a length with a sign", "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\na\n", false},
-		{"a length that is none", "HTTP/1.1 200 OK\r\nContent-Length: 0x2\r\n\r\na\n", false},
+		{"an invalid length", "HTTP/1.1 200 OK\r\nContent-Length: 0x2\r\n\r\na\n", false},
 		{"a folded header", answer("200 OK", "A: b\r\n c\r\n", page), false},
 		{"a header without a name", answer("200 OK", ": b\r\n", page), false},
 		{"a space before a colon", answer("200 OK", "A : b\r\n", page), false},
@@ -237,13 +237,13 @@ func TestRequestsThatNeedMoreHaveNoLane(t *testing.T) {
 		url    string
 		change func(*scrape.Config)
 	}{
-		"TLS":                {"https://127.0.0.1:8002/metrics", nil},
-		"a name":             {"http://localhost:8002/metrics", nil},
-		"a user":             {"http://user:secret@127.0.0.1:8002/metrics", nil},
-		"gRPC":               {"grpc://127.0.0.1:8002/v2/health/ready", nil},
-		"a denied address":   {"http://169.254.169.254/metrics", nil},
-		"a zone":             {"http://[fe80::1%25eth0]:8002/metrics", func(c *scrape.Config) { c.Dial.Deny = nil }},
-		"a URL that is none": {"http://%zz/", nil},
+		"TLS":              {"https://127.0.0.1:8002/metrics", nil},
+		"a name":           {"http://localhost:8002/metrics", nil},
+		"a user":           {"http://user:secret@127.0.0.1:8002/metrics", nil},
+		"gRPC":             {"grpc://127.0.0.1:8002/v2/health/ready", nil},
+		"a denied address": {"http://169.254.169.254/metrics", nil},
+		"a zone":           {"http://[fe80::1%25eth0]:8002/metrics", func(c *scrape.Config) { c.Dial.Deny = nil }},
+		"an invalid URL":   {"http://%zz/", nil},
 		"a proxy": {address, func(c *scrape.Config) {
 			c.Proxy.ProxyURL = promconfig.URL{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:3128"}}
 		}},

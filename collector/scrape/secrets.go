@@ -26,7 +26,7 @@ const (
 type sent struct {
 	header http.Header
 	query  string
-	// public are the configured headers whose values are no secrets.
+	// public are the configured headers whose values are not secrets.
 	public map[string]bool
 }
 

@@ -130,7 +130,7 @@ func TestPagesThatRepeatSecretsAreRefused(t *testing.T) {
 		{"the credential in a label", `a{b="` + secret + `"} 1` + "\n", true},
 		{"the whole header in HELP", "# HELP a Bearer " + secret + "\na 1\n", true},
 		{"a header in a label, escaped", `a{b="quoted\"secret"} 1` + "\n", true},
-		{"a header that is no secret", `a{b="llama-70b"} 1` + "\n", false},
+		{"a header that is not a secret", `a{b="llama-70b"} 1` + "\n", false},
 		{"nothing of it", page, false},
 	} {
 		server := serve(t, nil, replies(answer("200 OK", "", c.page)))

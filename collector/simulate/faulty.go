@@ -24,7 +24,7 @@ const (
 	FaultGzipBomb  Fault = "gzip_bomb"  // A small gzip body that unpacks to 1 GiB.
 	FaultRedirect  Fault = "redirect"   // 302 to itself.
 	FaultLongLine  Fault = "long_line"  // A page of one line of 32 MiB.
-	FaultBinary    Fault = "binary"     // Bytes that are no text, as text/plain.
+	FaultBinary    Fault = "binary"     // Bytes that are not text, as text/plain.
 	FaultBadUTF8   Fault = "bad_utf8"   // A label value that is not UTF-8.
 )
 

@@ -46,7 +46,7 @@ type Drop struct {
 }
 
 // Failing reports whether the last attempt failed. A partial failure reports the targets
-// that it found right after its error, which is no success.
+// that it found right after its error, which is not success.
 func (s *Source) Failing() bool {
 	return !s.LastErrorAt.IsZero() && s.LastErrorAt.Add(time.Second).After(s.LastSuccess)
 }

@@ -213,7 +213,7 @@ type filter struct {
 	From int
 }
 
-// readFilter parses a query. A from that is no number counts as 0.
+// readFilter parses a query. A from that is not a number counts as 0.
 func readFilter(values url.Values) (filter, error) {
 	f := filter{State: values.Get("state"), Pool: values.Get("pool"), Text: values.Get("q"), Sort: values.Get("sort")}
 	if from, err := strconv.Atoi(values.Get("from")); err == nil && from > 0 {

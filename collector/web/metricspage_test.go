@@ -100,7 +100,7 @@ func TestEveryEncodingHasTheSamePage(t *testing.T) {
 		{"gzip refused", []string{"gzip;q=0"}, ""},
 		{"anything", []string{"*"}, "gzip"},
 		{"garbage", []string{";;q=,\x00gzip!,="}, ""},
-		{"a quality that is no number", []string{"gzip;q=abc"}, "gzip"},
+		{"a quality that is not a number", []string{"gzip;q=abc"}, "gzip"},
 		{"two lines, of which the second is supported", []string{"br", "gzip"}, "gzip"},
 		{"two lines, of which the second refuses", []string{"*", "gzip;q=0"}, ""},
 		{"two lines, of which the second is preferred", []string{"gzip;q=0.5", "zstd"}, "zstd"},

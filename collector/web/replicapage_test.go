@@ -98,7 +98,7 @@ func TestFirstChecksHaveTheNamesOfTheReplica(t *testing.T) {
 		return part(t, page, `<details id="steps" open>`, "</details>")
 	}
 	require.Contains(t, steps("r1"), "http://192.0.2.1:9802/replica?target=llama/r1")
-	require.NotContains(t, steps("r1"), "kubectl", "it is no pod")
+	require.NotContains(t, steps("r1"), "kubectl", "it is not a pod")
 	require.NotRegexp(t, "POOL_ID|REPLICA_|EXPORTER", steps("r1"))
 	require.NotContains(t, steps("$(reboot)"), "$(", "a name runs nothing in a shell")
 

@@ -246,9 +246,9 @@ type Options struct {
 	MaxInFlight, MaxConnections int
 	Version                     string
 	// Runbook is the address of a runbook other than the one that is served, Grafana that of the
-	// dashboards; empty for none.
+	// dashboards; empty if there is none.
 	Runbook, Grafana string
-	// ConfigFile is the configuration file that commands on the pages name; empty for none.
+	// ConfigFile is the configuration file that commands on the pages name; empty if there is none.
 	ConfigFile string
 
 	Store *snapshot.Store
@@ -276,7 +276,7 @@ type Configuration struct {
 
 // Probes configure the probes of replicas.
 type Probes struct {
-	// GRPCHealthAddress is a host:port for the gRPC health protocol, without TLS; empty for none.
+	// GRPCHealthAddress is a host:port for the gRPC health protocol, without TLS; empty if there is none.
 	GRPCHealthAddress string
 	// Unjudged is the answer for replicas that are not judged; empty is UnjudgedServer.
 	Unjudged Unjudged

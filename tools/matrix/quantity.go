@@ -61,7 +61,7 @@ func Quantities() []Quantity {
 type Finding struct {
 	Quantity
 
-	// Family is the family with it, empty for none and for states.
+	// Family is the family with it, empty if there is none and for states.
 	Family string
 	Shown  bool
 	// Why is the reason if it is absent, Cure what would provide it.

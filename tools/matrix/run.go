@@ -48,7 +48,7 @@ type Series struct {
 }
 
 // Value returns the sum of the series of a family with the given pairs of label name and
-// value, false for none.
+// value, false if there is none.
 func (s *Result) Value(family string, pairs ...string) (sum float64, ok bool) {
 	for i := range s.Series {
 		lset := s.Series[i].Labels

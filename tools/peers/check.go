@@ -37,7 +37,7 @@ func check(page string, targets int) error {
 	return nil
 }
 
-// labelOf returns the value of a label on a line, empty for none.
+// labelOf returns the value of a label on a line, empty if there is none.
 func labelOf(line, label string) string {
 	for _, before := range []string{"{", ","} {
 		if _, rest, ok := strings.Cut(line, before+label+`="`); ok {

@@ -36,7 +36,7 @@ type job struct {
 type programs struct{ exporter, prometheus, otelcol string }
 
 const (
-	// unlimited is no limit for the number of targets.
+	// unlimited means no limit for the number of targets.
 	unlimited = 1 << 20
 	// federate requests all series of servers.
 	federate = "/federate?match[]=%7B__name__%3D~%22nv_.%2B%22%7D"

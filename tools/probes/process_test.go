@@ -30,7 +30,7 @@ func startProcess(t *testing.T, name, program string, args ...string) *process {
 	require.NoError(t, p.cmd.Start(), "start %s", name)
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // How a killed program ended is no news.
+		_ = p.cmd.Wait() // How a killed program ended is not news.
 	}()
 	t.Cleanup(func() {
 		p.kill()

@@ -89,7 +89,7 @@ func (s *scene) mistakes(t *testing.T) {
 	for range 2 {
 		require.Equal(t, http.StatusNotFound, post(t, chat, asJSON, `{"model":"other","messages":[{"role":"user","content":"w1"}]}`))
 	}
-	require.Equal(t, http.StatusNotFound, post(t, "/v1/nowhere", asJSON, `{}`), "it is no request to a model")
+	require.Equal(t, http.StatusNotFound, post(t, "/v1/nowhere", asJSON, `{}`), "it is not a request to a model")
 	pause(t.Context(), 3*dynamoInterval)
 	require.Equal(t, 5.0+1+2, s.ended(t, "client")-before)
 	require.Zero(t, s.ended(t, "server")-server)

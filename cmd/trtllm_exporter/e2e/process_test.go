@@ -44,7 +44,7 @@ func startProcess(t *testing.T, name string, extra []string, program string, arg
 	require.NoError(t, p.cmd.Start(), "start %s", name)
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // How a killed program ended is no news.
+		_ = p.cmd.Wait() // How a killed program ended is not news.
 	}()
 	t.Cleanup(func() {
 		p.kill(t)

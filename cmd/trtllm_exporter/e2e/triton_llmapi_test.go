@@ -22,7 +22,7 @@ func TestMetricsModuleOfTheLLMAPI(t *testing.T) {
 	play(t, []step{
 		{"the families have their types", s.requireTypes},
 		{"every token and request is counted", s.requireCounts},
-		{"cancelled requests are no failures", s.requireCancelled},
+		{"cancelled requests are not failures", s.requireCancelled},
 		{"unload and load leave nothing frozen", s.requireReload},
 		{"two instances have series of their own", s.requireInstances},
 	})

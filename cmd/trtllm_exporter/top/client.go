@@ -29,7 +29,7 @@ func (c *Client) Fleet(ctx context.Context) (fleet *web.Fleet, raw []byte, err e
 	fleet = &web.Fleet{}
 	raw, err = c.get(ctx, "/?format=json", fleet)
 	if err == nil && fleet.Verdict.Sentence == "" {
-		err = fmt.Errorf("%s is no trtllm_exporter, or one without %s/?format=json; for a server itself use --target", c.URL, c.URL)
+		err = fmt.Errorf("%s is not a trtllm_exporter, or one without %s/?format=json; for a server itself use --target", c.URL, c.URL)
 	}
 	for i := range fleet.Replicas {
 		c.resolve(&fleet.Replicas[i])
@@ -57,7 +57,7 @@ func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+path, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no URL: %w", c.URL, err)
+		return nil, fmt.Errorf("%s is not a URL: %w", c.URL, err)
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := c.HTTP.Do(request)
@@ -77,7 +77,7 @@ func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error)
 		return nil, fmt.Errorf("%s answers %s: %s", c.URL, response.Status, line)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return nil, fmt.Errorf("%s is no trtllm_exporter: it answers no JSON; for a server itself use --target", c.URL)
+		return nil, fmt.Errorf("%s is not a trtllm_exporter: it does not answer in JSON; for a server itself use --target", c.URL)
 	}
 	return body, nil
 }

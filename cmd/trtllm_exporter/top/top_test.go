@@ -212,9 +212,9 @@ func TestKeysChangeTheScreen(t *testing.T) {
 
 func TestClientRejectsOtherServers(t *testing.T) {
 	for body, want := range map[string]string{
-		"<html>":                   "is no trtllm_exporter: it answers no JSON",
-		"{}":                       "is no trtllm_exporter, or one without",
-		`{"verdict":{"sentence":1`: "is no trtllm_exporter: it answers no JSON",
+		"<html>":                   "is not a trtllm_exporter: it does not answer in JSON",
+		"{}":                       "is not a trtllm_exporter, or one without",
+		`{"verdict":{"sentence":1`: "is not a trtllm_exporter: it does not answer in JSON",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }))
 		_, _, err := (&Client{HTTP: server.Client(), URL: server.URL}).Fleet(t.Context())

@@ -77,7 +77,7 @@ func TestAStreamedAnswerIsThatOfTheHTTPAPI(t *testing.T) {
 		{"tokens one by one", nil, [][]byte{part("one"), part(" two")}, 200, begins + "\"one\"}\n\n" + begins + "\" two\"}\n\n", ""},
 		{"a part that says that it is the last", nil, [][]byte{part("one"), msg(2, str(1, "llm"))}, 200, begins + "\"one\"}\n\n", ""},
 		{"several texts in the message itself", nil, [][]byte{contents}, 200, `data: {"model_name":"llm","model_version":"","text_output":["a","b"]}` + "\n\n", ""},
-		{"an output that is no text", nil, [][]byte{number}, 200, `data: {"model_name":"llm","model_version":"","text_output":"x"}` + "\n\n", ""},
+		{"an output that is not text", nil, [][]byte{number}, 200, `data: {"model_name":"llm","model_version":"","text_output":"x"}` + "\n\n", ""},
 		{"nothing", nil, nil, 200, "", ""},
 		{"an error in the stream", nil, [][]byte{part("one"), str(1, "the stub died")}, 200, begins + "\"one\"}\n\ndata: {\"error\":\"the stub died\"}\n\n", ""},
 		{"refused before any part", status.Error(codes.NotFound, "unknown model"), nil, 404, `{"error":"unknown model"}`, ""},
@@ -141,7 +141,7 @@ func TestRequestsThatCannotBeStreamedAreRefused(t *testing.T) {
 		"an input that it lacks":     {generateStream, `{"color":"red"}`, "model llm has no input color"},
 		"a type that is not written": {generateStream, `{"fp16":1}`, "type FP16, which is not supported"},
 		"a number for a text":        {generateStream, `{"bytes":1}`, "input bytes of type BYTES"},
-		"a body that is no JSON":     {generateStream, `no`, "cannot be read"},
+		"a body that is not JSON":    {generateStream, `no`, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, text, err := streamed(t, answering(t, nil), c.path, c.body)
