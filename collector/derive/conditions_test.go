@@ -105,6 +105,20 @@ func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 	}
 }
 
+// TestAnEngineAllOfWhoseRequestsWaitStandsStill covers one that counts its iterations, with a
+// queue that grows, or whose gauge alone says that requests wait.
+func TestAnEngineAllOfWhoseRequestsWaitStandsStill(t *testing.T) {
+	for _, grows := range []int{0, 1} {
+		b := newBench(t, engine.VLLM, "m")
+		for n := range 12 {
+			b.page(`vllm:num_requests_running{engine="0",model_name="m"} 0`, fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, 5+grows*n),
+				`vllm:iteration_tokens_total_count{engine="0",model_name="m"} 100`)
+		}
+		require.Positive(t, b.deriver.Conditions().Stall.Duration)
+		require.Equal(t, grows > 0, b.deriver.Conditions().Stall.Witnessed)
+	}
+}
+
 // TestAGaugeThatARequestProvedStaleSaysNothing covers a gauge that rises again, and one
 // that was updated again.
 func TestAGaugeThatARequestProvedStaleSaysNothing(t *testing.T) {

@@ -209,10 +209,10 @@ func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	}
 }
 
-// TestARefusedRequestCountsOnce uses a vLLM that rejects 10 of 20 requests, each of
-// which is among its answers as well, and fails 3 otherwise.
+// TestARefusedRequestCountsOnce uses a vLLM that rejects 10 of 20 requests and gives one
+// up, all of which are among its answers as well, and fails 2 otherwise.
 func TestARefusedRequestCountsOnce(t *testing.T) {
-	got := newBench(t, engine.VLLM, "m").page(append(vllmCounts(10, 10, 12),
+	got := newBench(t, engine.VLLM, "m").page(append(vllmCounts(10, 10, 13),
 		`vllm:request_success_total{engine="0",finished_reason="error",model_name="m"} 1`,
 		`http_requests_total{handler="/v1/completions",method="POST",status="4xx"} 1`,
 	)...)

@@ -226,7 +226,7 @@ func (o *outcome) addStreamed(p *Plan, id string) {
 // recounted returns the counters of requests that others count once more, by reason.
 func (p *Plan) recounted(id string, mv modelVersion) map[string][]int {
 	columns := make(map[string][]int)
-	for _, signal := range []engine.Signal{engine.RequestsFailed, engine.RequestsAborted} {
+	for _, signal := range []engine.Signal{engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted} {
 		for _, g := range p.versionGroups(signal, id, mv) {
 			if reason := g.meaning.Outcome.Again; reason != "" {
 				columns[reason] = append(columns[reason], p.columnsOf(g.members)...)

@@ -109,11 +109,11 @@ func (p *Plan) watchConditions() {
 }
 
 func (p *Plan) works(id string) []work {
-	if len(p.groupsOf(engine.EngineIterations, id)) > 0 {
-		return p.iterationWorks(id)
+	if iterations := p.groupsOf(engine.EngineIterations, id); len(iterations) > 0 {
+		return p.steadyWorks("iterations of ", id, slices.Concat(iterations, p.tokenCounters(id)))
 	}
 	if !p.quirks.GaugesWhenRequestsEnd {
-		if works := p.tokenWorks(id); len(works) > 0 {
+		if works := p.steadyWorks("tokens of ", id, p.progressCounters(id)); len(works) > 0 {
 			return works
 		}
 		// The gauge belongs to something in front of the engine, which moves only when a
@@ -139,20 +139,6 @@ func (p *Plan) requestsInFlight() Eval {
 		})
 	}
 	return add(all...)
-}
-
-func (p *Plan) iterationWorks(id string) []work {
-	gauges := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))
-	var works []work
-	for _, r := range p.ranks(gauges) {
-		works = append(works, work{
-			key: fmt.Sprint("iterations of ", id, r), minInFlight: 1,
-			arrivals: []Eval{combine(p.rankColumns(p.groupsOf(engine.RequestsWaiting, id), r), engine.Sum)},
-			inFlight: p.whileAwake(id, r, combine(p.rankColumns(gauges, r), engine.Sum)),
-			progress: p.progressColumns(slices.Concat(p.groupsOf(engine.EngineIterations, id), p.tokenCounters(id)), r),
-		})
-	}
-	return p.withArrivals(id, works)
 }
 
 // withArrivals adds what shows that requests arrive at the works of an engine. For one
@@ -216,14 +202,19 @@ func (p *Plan) progressCounters(id string) []*group {
 	return all
 }
 
-// tokenWorks returns the work of each rank of an engine whose tokens move while it
-// works: a rank that stands still is hidden by the tokens of the others.
-func (p *Plan) tokenWorks(id string) []work {
-	gauges := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id), p.groupsOf(engine.RequestsWaiting, id))
+// steadyWorks returns the work of each rank of an engine that counts something all the time
+// while it has requests, be it that all of them wait: what one rank no longer counts is
+// hidden by the others.
+func (p *Plan) steadyWorks(what, id string, progress []*group) []work {
+	waiting := p.groupsOf(engine.RequestsWaiting, id)
+	gauges := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id), waiting)
 	var works []work
 	for _, r := range p.ranks(gauges) {
 		inFlight := largestOf(gauges, func(g *group) []int { return p.rankColumns([]*group{g}, r) })
-		k := work{key: fmt.Sprint("tokens of ", id, r), minInFlight: 1, inFlight: p.whileAwake(id, r, inFlight), progress: p.progressColumns(p.progressCounters(id), r)}
+		k := work{
+			key: fmt.Sprint(what, id, r), minInFlight: 1, inFlight: p.whileAwake(id, r, inFlight), progress: p.progressColumns(progress, r),
+			arrivals: []Eval{combine(p.rankColumns(waiting, r), engine.Sum)},
+		}
 		if len(k.progress) > 0 {
 			works = append(works, k)
 		}

@@ -294,6 +294,7 @@ func TestProgramsNextToServersAreNone(t *testing.T) {
 		{"the same before it has an engine", "# TYPE vllm:healthy_pods_total gauge\nrouter_cpu_usage_percent 3\n", "the router of vLLM's production stack", engine.Unknown},
 		{"an engine", "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 5\n", "", engine.VLLM},
 		{"a router that passes names of engines on", "sglang:num_running_reqs 1\nsmg_worker_health{worker=\"a\"} 1\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
+		{"its page of all engines", "sglang:num_running_reqs{model_name=\"m\",worker_addr=\"http://10.0.0.1:8000\"} 3\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
 		{"its older name", "sgl_router_requests_total 1\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
 		{"another router", "vllm_router_running_requests 1\n", "vllm-router", engine.Unknown},
 		{"a picker", "# TYPE llm_d_epp_request_total counter\n", "the endpoint picker of an inference gateway", engine.Unknown},

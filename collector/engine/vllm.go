@@ -87,6 +87,9 @@ func (*vllm) judge(name string, k *Knowledge) target.Check {
 	if !p.HasPrefix(vllmPrefix) && name != CanGPU {
 		return no("the server was started with --disable-log-stats: the page has no series of the engine", cureLogStats)
 	}
+	if name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization) {
+		return no("each of its API processes shows the value that it saw last, and nothing tells which is current", "vLLM 0.12 or later")
+	}
 	left, silent := "without requests of clients that left", lacks("no engine has reported yet: with several API processes gauges appear with the first request", "")
 	if vllmRust(p) {
 		left, silent = "with requests of clients that left", lacks("the server was started with --disable-log-stats: the page has no gauges of its scheduler", cureLogStats)
@@ -133,7 +136,8 @@ func vllmEngine() []Meaning {
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
-		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
+		{Name: "request_success_total", Where: []string{"finished_reason!=error"}, Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
+		{Name: "request_success_total", Where: only("finished_reason", "error"), Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: &Outcome{Usual: ClassServer, Again: "http_5xx"}},
 		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"}},
 		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
 
@@ -165,10 +169,11 @@ func vllmEngine() []Meaning {
 		{Name: "request_inference_time_seconds", Signal: RequestInference, Form: Histogram},
 
 		// The engine and its cache. Each rank has a cache of its own, and the fullest counts; it
-		// was named after the GPU until 0.11. iteration_tokens_total is a histogram despite its
+		// was named after the GPU until 0.11. Of several API processes of 0.11 each shows what it
+		// saw last, by pid, and nothing tells which is current. iteration_tokens_total is a histogram despite its
 		// name, and its count is that of iterations. The value of lora_requests_info is when it was
 		// written; past label sets stay, and the largest value is current.
-		{Name: "kv_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank},
+		{Name: "kv_cache_usage_perc", Where: []string{"pid="}, Signal: KVUtilization, Combine: Max, Rank: vllmRank},
 		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: []string{"kv_cache_usage_perc"}},
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Counter: true, Rank: vllmRank},
 		{Name: "engine_sleep_state", Where: only("sleep_state", "awake"), Signal: EngineAwake, Combine: Max, Rank: vllmRank},

@@ -137,6 +137,16 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1
 		capability(t, engine.VLLM, engine.CanQueue, &engine.Knowledge{Page: page}))
 }
 
+func TestAVLLMWhoseAPIProcessesEachShowAUseOfTheCacheShowsNone(t *testing.T) {
+	page := []byte(`vllm:cache_config_info{engine="0"} 1
+vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="272"} 0.65
+vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="273"} 0
+`)
+	shows(t, valuesOf(t, engine.VLLM, page), map[string]float64{"kv_cache_utilization_ratio": -1}, "two processes")
+	require.Equal(t, "false, each of its API processes shows the value that it saw last, and nothing tells which is current [vLLM 0.12 or later]",
+		capability(t, engine.VLLM, engine.CanKVCache, &engine.Knowledge{Page: readPage(t, engine.VLLM, page)}))
+}
+
 func TestAModelWithoutTokensHasNoTimesOfThem(t *testing.T) {
 	const page = `vllm:cache_config_info{engine="0"} 1
 vllm:generation_tokens_total{engine="0",model_name="m"} %d
