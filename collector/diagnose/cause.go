@@ -51,12 +51,12 @@ func (c *cause) nobodyAnswers() bool {
 		c.reason == scrape.ReasonSelfScrape
 }
 
-func (c *cause) explain(f *Finding, at *url.URL, here protocol) {
-	port := at.Port()
+func (c *cause) explain(f *Finding, u *url.URL, here protocol) {
+	port := u.Port()
 	switch here {
 	case onlyTLS:
 		f.What = port + " speaks TLS, but the request was plain HTTP"
-		f.Try = "https://" + at.Host + at.Path
+		f.Try = "https://" + u.Host + u.Path
 		f.Do = "use " + f.Try + ", with --tls.ca-file FILE if it uses a private CA"
 		return
 	case http2:
@@ -72,9 +72,9 @@ func (c *cause) explain(f *Finding, at *url.URL, here protocol) {
 	case unknown, plainHTTP:
 	}
 	if c.reason == scrape.ReasonTLS {
-		c.byClass(f, at)
+		c.byClass(f, u)
 	} else {
-		f.What, f.Do = c.byReason(at)
+		f.What, f.Do = c.byReason(u)
 	}
 	if c.reason == scrape.ReasonHTTPStatus && (c.class == "401" || c.class == "403") {
 		f.Flags = "--token-file FILE"
@@ -83,26 +83,26 @@ func (c *cause) explain(f *Finding, at *url.URL, here protocol) {
 		f.What, f.Do = c.text, c.advice
 	}
 	if f.Do == "" {
-		f.Do = "look at what answers: curl -s " + at.String()
+		f.Do = "look at what answers: curl -s " + u.String()
 	}
 }
 
-func (c *cause) byReason(at *url.URL) (what, do string) {
-	port := at.Port()
+func (c *cause) byReason(u *url.URL) (what, do string) {
+	port := u.Port()
 	switch c.reason { //nolint:exhaustive // The error text explains the others.
 	case scrape.ReasonDNS:
-		return fmt.Sprintf("the name %s does not resolve", at.Hostname()), "check its spelling, or how this machine resolves names: getent hosts " + at.Hostname()
+		return fmt.Sprintf("the name %s does not resolve", u.Hostname()), "check its spelling, or how this machine resolves names: getent hosts " + u.Hostname()
 	case scrape.ReasonConnect:
 		switch {
 		case strings.Contains(c.text, "connection refused"):
 			return "nothing listens on port " + port, "start the server, wait until its models are loaded, or name the port of its metrics"
 		case c.class != scrape.ClassDenied:
-			return at.Hostname() + " cannot be reached", "check the address, routes and network policies between here and there"
+			return u.Hostname() + " cannot be reached", "check the address, routes and network policies between here and there"
 		}
 	case scrape.ReasonTimeout:
 		return "no answer within the timeout", "check the address and firewalls in between, or give a longer --timeout"
 	case scrape.ReasonParse:
-		return "the answer is not a page of metrics", "look at what answers: curl -s " + at.String()
+		return "the answer is not a page of metrics", "look at what answers: curl -s " + u.String()
 	case scrape.ReasonEmpty:
 		return "the page is empty", "check the path: some servers answer every wrong path with an empty page"
 	case scrape.ReasonSelfScrape:
@@ -112,25 +112,25 @@ func (c *cause) byReason(at *url.URL) (what, do string) {
 		case "401", "403":
 			return "the server wants credentials (status " + c.class + ")", "give --user and --password-file, --token-file, or --config.file with the credentials of the pool"
 		case "404":
-			if strings.Trim(at.Path, "/") == "" {
+			if strings.Trim(u.Path, "/") == "" {
 				return "none of the usual paths has metrics (status 404)", "name the port of the metrics, or turn them on at the server"
 			}
-			return "there is no page at " + at.RequestURI() + " (status 404)", "check the path, or leave it out to have it detected"
+			return "there is no page at " + u.RequestURI() + " (status 404)", "check the path, or leave it out to have it detected"
 		}
 	}
 	return "", ""
 }
 
-func (c *cause) byClass(f *Finding, at *url.URL) {
+func (c *cause) byClass(f *Finding, u *url.URL) {
 	switch c.class {
 	case scrape.ClassNotTLS:
-		f.What, f.Try = at.Port()+" does not speak TLS", "http://"+at.Host+at.Path
+		f.What, f.Try = u.Port()+" does not speak TLS", "http://"+u.Host+u.Path
 		f.Do = "use " + f.Try
 	case scrape.ClassAuthority:
 		f.What, f.Flags = "no known authority signed the server's certificate", "--tls.ca-file FILE"
 		f.Do = "give --tls.ca-file with the authority, or tls_config.ca_file in the file"
 	case scrape.ClassName:
-		f.What, f.Flags = "the server's certificate is not for "+at.Hostname(), "--tls.server-name NAME"
+		f.What, f.Flags = "the server's certificate is not for "+u.Hostname(), "--tls.server-name NAME"
 		f.Do = "give --tls.server-name with a name of the certificate, or tls_config.server_name in the file"
 	case scrape.ClassExpired:
 		f.What, f.Do = "the server's certificate has expired, or is not valid yet", "renew it, or set the clocks"

@@ -60,15 +60,15 @@ func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *targ
 	}
 	defer client.Close()
 	d := &doctor{client: client, timeout: timeout, direct: cfg.Proxy.Proxy() == nil}
-	at, err := url.Parse(t.MetricsURL)
-	if err != nil || at.Hostname() == "" {
+	u, err := url.Parse(t.MetricsURL)
+	if err != nil || u.Hostname() == "" {
 		return nil
 	}
-	if at.Port() == "" {
-		at.Host = net.JoinHostPort(at.Hostname(), map[string]string{"http": "80", "https": "443"}[at.Scheme])
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	}
 	// Parameters may hold a secret.
-	public := &url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path, RawPath: at.RawPath}
+	public := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	f := &Finding{Where: public.String()}
 	if s.Health == target.HealthUp {
 		f.What = "metrics are served here, but not by a known kind of server"
@@ -78,20 +78,20 @@ func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *targ
 			f.Do = "name the LLM servers behind it, each with its own metrics; the series of this one are passed through"
 			return f
 		}
-		d.elsewhere(ctx, f, at, true)
+		d.elsewhere(ctx, f, u, true)
 		return f
 	}
 	c := causeOf(s)
-	here := d.speaks(ctx, at, &c)
+	here := d.speaks(ctx, u, &c)
 	f.Unreachable = here == unknown && (c.reason.Unanswered() || c.reason == scrape.ReasonDNS)
 	c.explain(f, public, here)
 	if c.nobodyAnswers() {
 		return f
 	}
-	if hint := d.apiAt(ctx, at, here); hint != "" {
+	if hint := d.apiAt(ctx, u, here); hint != "" {
 		f.What = hint
 	}
-	d.elsewhere(ctx, f, at, here != onlyTLS && c.class != scrape.ClassNotTLS)
+	d.elsewhere(ctx, f, u, here != onlyTLS && c.class != scrape.ClassNotTLS)
 	if hint := missingPage(s, &c); hint != "" && f.Page == "" {
 		f.What, f.Where, f.Do = "the server runs, but serves no metrics", target.Public(s.PageURL), "change how it is started: "+hint
 	}
@@ -107,13 +107,13 @@ func missingPage(s *target.Status, c *cause) string {
 }
 
 // apiAt describes the API of a known server at the address.
-func (d *doctor) apiAt(ctx context.Context, at *url.URL, here protocol) string {
+func (d *doctor) apiAt(ctx context.Context, u *url.URL, here protocol) string {
 	if here != plainHTTP && here != unknown {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	return named(at.Port(), engine.Hint(ctx, d.client, at.Scheme+"://"+at.Host))
+	return named(u.Port(), engine.Hint(ctx, d.client, u.Scheme+"://"+u.Host))
 }
 
 // named turns a hint like "this is some API; its page is ..." into "8000 is some API".
@@ -126,18 +126,18 @@ func named(port, hint string) string {
 }
 
 // elsewhere looks for the page at the usual path or the other scheme of the port, then at other ports.
-func (d *doctor) elsewhere(ctx context.Context, f *Finding, at *url.URL, sameScheme bool) {
-	base := url.URL{Scheme: at.Scheme, Host: at.Host}
+func (d *doctor) elsewhere(ctx context.Context, f *Finding, u *url.URL, sameScheme bool) {
+	base := url.URL{Scheme: u.Scheme, Host: u.Host}
 	if !sameScheme {
-		base.Scheme = map[string]string{"http": "https", "https": "http"}[at.Scheme]
+		base.Scheme = map[string]string{"http": "https", "https": "http"}[u.Scheme]
 	}
-	if base.String() != at.String() && (at.Path != "" || !sameScheme) {
-		if found := d.pageAt(ctx, base.String()); found != "" && found != at.String() {
+	if base.String() != u.String() && (u.Path != "" || !sameScheme) {
+		if found := d.pageAt(ctx, base.String()); found != "" && found != u.String() {
 			f.setPage(found, found)
 			return
 		}
 	}
-	f.Ports = d.siblings(ctx, at)
+	f.Ports = d.siblings(ctx, u)
 	for _, p := range f.Ports {
 		if p.Page != "" {
 			f.setPage(p.Page, strconv.Itoa(p.Number))

@@ -22,20 +22,20 @@ const Closed = "nothing listens"
 // dialTimeout is how long a port may take to accept a connection.
 const dialTimeout = time.Second
 
-func (d *doctor) siblings(ctx context.Context, at *url.URL) []Port {
-	numbers := candidates(at)
+func (d *doctor) siblings(ctx context.Context, u *url.URL) []Port {
+	numbers := candidates(u)
 	all := make([]Port, len(numbers))
 	var looks sync.WaitGroup
 	for i, n := range numbers {
-		looks.Go(func() { all[i] = d.port(ctx, at, n) })
+		looks.Go(func() { all[i] = d.port(ctx, u, n) })
 	}
 	looks.Wait()
 	return all
 }
 
 // candidates returns the ports to try, without that of the address.
-func candidates(at *url.URL) []int {
-	port, err := strconv.Atoi(at.Port())
+func candidates(u *url.URL) []int {
+	port, err := strconv.Atoi(u.Port())
 	if err != nil {
 		return nil
 	}
@@ -56,9 +56,9 @@ func candidates(at *url.URL) []int {
 	return all
 }
 
-func (d *doctor) port(ctx context.Context, at *url.URL, number int) Port {
+func (d *doctor) port(ctx context.Context, u *url.URL, number int) Port {
 	p := Port{Number: number}
-	host := net.JoinHostPort(at.Hostname(), strconv.Itoa(number))
+	host := net.JoinHostPort(u.Hostname(), strconv.Itoa(number))
 	if d.direct {
 		conn, ok := d.dial(ctx, host)
 		if !ok {
@@ -67,7 +67,7 @@ func (d *doctor) port(ctx context.Context, at *url.URL, number int) Port {
 		}
 		_ = conn.Close()
 	}
-	base := at.Scheme + "://" + host
+	base := u.Scheme + "://" + host
 	if p.Page = d.pageAt(ctx, base); p.Page != "" {
 		p.Is = "serves the metrics"
 		return p

@@ -26,17 +26,17 @@ const (
 )
 
 // speaks detects the protocol of a port if the failure of the scrape does not tell.
-func (d *doctor) speaks(ctx context.Context, at *url.URL, c *cause) protocol {
-	if !d.direct || at.Scheme != "http" || !c.mayBeAnotherProtocol() {
+func (d *doctor) speaks(ctx context.Context, u *url.URL, c *cause) protocol {
+	if !d.direct || u.Scheme != "http" || !c.mayBeAnotherProtocol() {
 		return unknown
 	}
-	first := d.exchange(ctx, at.Host, "GET / HTTP/1.1\r\nHost: "+at.Host+"\r\nConnection: close\r\n\r\n")
+	first := d.exchange(ctx, u.Host, "GET / HTTP/1.1\r\nHost: "+u.Host+"\r\nConnection: close\r\n\r\n")
 	switch {
 	case first == nil:
 		return unknown
-	case d.handshakes(ctx, at.Host), bytes.HasPrefix(first, []byte("\x15\x03")): // Or an alert of TLS.
+	case d.handshakes(ctx, u.Host), bytes.HasPrefix(first, []byte("\x15\x03")): // Or an alert of TLS.
 		return onlyTLS
-	case isSettings(d.exchange(ctx, at.Host, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")):
+	case isSettings(d.exchange(ctx, u.Host, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")):
 		return http2
 	case bytes.HasPrefix(first, []byte("HTTP/1.")):
 		return plainHTTP

@@ -151,11 +151,11 @@ func ended(all map[engine.Class]int) Book {
 }
 
 // of returns completed requests of one class.
-func of(class engine.Class, n int) Book { return ended(map[engine.Class]int{class: n}) }
+func requests(class engine.Class, n int) Book { return ended(map[engine.Class]int{class: n}) }
 
 // Troubles returns all troubles.
 func Troubles() []Trouble {
-	well, failed := of(engine.ClassOK, 10), of(engine.ClassServer, 4)
+	well, failed := requests(engine.ClassOK, 10), requests(engine.ClassServer, 4)
 	long := Book{Ended: map[engine.Class]int{engine.ClassOK: 50000, engine.ClassServer: 700}, Steps: 900000, Tokens: 5000000}
 	hung := Book{Running: 4, Waiting: 2}
 	besieged, batch := hung, Book{Running: 8, Waiting: 20, Steps: 50, Tokens: 400}
@@ -167,7 +167,7 @@ func Troubles() []Trouble {
 	half := ended(map[engine.Class]int{engine.ClassOK: 5, engine.ClassServer: 5})
 	full := ended(map[engine.Class]int{engine.ClassOK: 6, engine.ClassOverload: 4})
 	full.Running, full.Waiting = 8, 5
-	fresh, once, twice := Book{}, stage{pages: 1, each: of(engine.ClassServer, 1)}, stage{pages: 1, each: of(engine.ClassServer, 2)}
+	fresh, once, twice := Book{}, stage{pages: 1, each: requests(engine.ClassServer, 1)}, stage{pages: 1, each: requests(engine.ClassServer, 2)}
 	return []Trouble{
 		trouble("healthy", fresh, stage{pages: 8, each: well}).healthy(),
 		trouble("idle from the start", fresh, stage{pages: 8}).healthy(),
@@ -180,12 +180,12 @@ func Troubles() []Trouble {
 		trouble("processes crashed", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: Book{Ended: map[engine.Class]int{engine.ClassServer: 4}, Crashed: 4}}),
 		trouble("half fail", fresh, stage{pages: 8, each: half}),
 		trouble("failed, and recovered", fresh, stage{pages: 4, each: failed}, stage{pages: 4, each: well}),
-		trouble("only client errors", fresh, stage{pages: 6, each: of(engine.ClassClient, 4)}).healthy(),
-		trouble("client errors after success", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: of(engine.ClassClient, 4)}).healthy(),
+		trouble("only client errors", fresh, stage{pages: 6, each: requests(engine.ClassClient, 4)}).healthy(),
+		trouble("client errors after success", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: requests(engine.ClassClient, 4)}).healthy(),
 		trouble("client errors and failures", fresh, stage{pages: 6, each: ended(map[engine.Class]int{engine.ClassClient: 3, engine.ClassServer: 1})}),
 		trouble("overload", fresh, stage{pages: 8, each: full}).healthy(),
-		trouble("all refused", fresh, stage{pages: 5, each: of(engine.ClassOverload, 8)}).healthy(),
-		trouble("all canceled", fresh, stage{pages: 6, each: of(engine.ClassCanceled, 4)}).healthy(),
+		trouble("all refused", fresh, stage{pages: 5, each: requests(engine.ClassOverload, 8)}).healthy(),
+		trouble("all canceled", fresh, stage{pages: 6, each: requests(engine.ClassCanceled, 4)}).healthy(),
 		trouble("requests come and nothing moves", fresh, stage{pages: 4, each: well}, stage{pages: 9, each: besieged}),
 		trouble("the same over missed scrapes", fresh, stage{pages: 4, each: well}, stage{pages: 2, each: besieged}, stage{pages: 2, gap: time.Minute, each: besieged}),
 		trouble("the queue grows and nothing moves", fresh, append([]stage{{pages: 4, each: well}}, queue...)...),

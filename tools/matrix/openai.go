@@ -114,9 +114,9 @@ func serveIterations(b *Book, p *pageWriter, l string) {
 // which exposes the page of its engine.
 func nims() []Server {
 	const l = `model_name="llama"`
-	inside := func(name string, of Server) Server {
-		of.Name, of.Kind, of.Facts = name, engine.NIM, singleModel("2.1.4")
-		return of
+	inside := func(name string, served Server) Server {
+		served.Name, served.Kind, served.Facts = name, engine.NIM, singleModel("2.1.4")
+		return served
 	}
 	newest := vllms()[1]
 	return []Server{inside("NIM 2.x with vLLM", newest), inside("NIM 2.x with SGLang", sglangs()[0]), {

@@ -49,7 +49,7 @@ func sglangModes() []Server {
 		var ranks []func(p *pageWriter)
 		// Ranks of one batch report the same.
 		for _, r := range []struct {
-			of   *Book
+			book *Book
 			rank string
 		}{
 			{&one, `dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
@@ -57,7 +57,7 @@ func sglangModes() []Server {
 			{&other, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
 			{&other, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
 		} {
-			ranks = append(ranks, func(p *pageWriter) { sglangScheduler(r.of, p, r.rank); sglangLive(r.of, p, r.rank) })
+			ranks = append(ranks, func(p *pageWriter) { sglangScheduler(r.book, p, r.rank); sglangLive(r.book, p, r.rank) })
 		}
 		p.interleave(ranks...)
 		sglangRequests(b, p)

@@ -60,8 +60,8 @@ func tritons() []Server {
 }
 
 // version returns the facts of a Triton with models.
-func version(of string, models ...engine.ModelFacts) engine.Facts {
-	return engine.Facts{EngineVersion: of, Listed: true, Models: models}
+func version(release string, models ...engine.ModelFacts) engine.Facts {
+	return engine.Facts{EngineVersion: release, Listed: true, Models: models}
 }
 
 // config returns a model with a config.

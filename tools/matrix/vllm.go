@@ -69,17 +69,17 @@ func vllmRefused(b *Book, p *pageWriter) {
 func vllmLabels(rank string) string { return `engine="` + rank + `",model_name="llama"` }
 
 // vllmRank writes a data-parallel rank, which does not count canceled requests.
-func vllmRank(b *Book, p *pageWriter, rank string, of release) {
+func vllmRank(b *Book, p *pageWriter, rank string, rel release) {
 	l := vllmLabels(rank)
-	vllmEngine(b, p, l, of, 0)
+	vllmEngine(b, p, l, rel, 0)
 	p.gauge("vllm:cache_config_info", l+`,block_size="16",cache_dtype="auto",num_gpu_blocks="1000"`, 1)
-	if of >= vllmTPOT {
+	if rel >= vllmTPOT {
 		p.gauge("vllm:engine_sleep_state", l+`,sleep_state="awake"`, 1)
 	}
 }
 
 // vllmEngine writes an engine, which counts aborted requests as completed.
-func vllmEngine(b *Book, p *pageWriter, l string, of release, aborted int) {
+func vllmEngine(b *Book, p *pageWriter, l string, rel release, aborted int) {
 	const v = "vllm:"
 	p.gauge(v+"num_requests_running", l, float64(b.Running))
 	p.gauge(v+"num_requests_waiting", l, float64(b.Waiting))
@@ -91,39 +91,39 @@ func vllmEngine(b *Book, p *pageWriter, l string, of release, aborted int) {
 	p.times(v+"e2e_request_latency_seconds", l, b.ok()+aborted, requestDuration)
 	p.times(v+"time_to_first_token_seconds", l, b.ok(), firstToken)
 	p.times(v+"request_queue_time_seconds", l, b.ok(), 0.05)
-	vllmCache(b, p, l, of)
-	if of >= vllmITL {
+	vllmCache(b, p, l, rel)
+	if rel >= vllmITL {
 		p.times(v+"inter_token_latency_seconds", l, b.Tokens, tokenGap)
 	}
-	if of < vllmNoOldITL {
+	if rel < vllmNoOldITL {
 		p.times(v+"time_per_output_token_seconds", l, b.Tokens, tokenGap)
 	}
-	if of >= vllmTPOT {
+	if rel >= vllmTPOT {
 		p.times(v+"request_time_per_output_token_seconds", l, b.ok(), tokenGap)
 	}
-	if of >= vllmNewest {
+	if rel >= vllmNewest {
 		p.count(v+"request_success_total", l+`,finished_reason="error"`, 0)
 		p.gauge(v+"num_requests_waiting_by_reason", l+`,reason="capacity"`, float64(b.Waiting))
 	}
 }
 
 // vllmCache writes the KV cache, with a hit ratio of a tenth.
-func vllmCache(b *Book, p *pageWriter, l string, of release) {
+func vllmCache(b *Book, p *pageWriter, l string, rel release) {
 	const v = "vllm:"
-	if of < vllmTPOT {
+	if rel < vllmTPOT {
 		p.gauge(v+"gpu_cache_usage_perc", l, 0.03*float64(b.Running))
 		p.count(v+"gpu_prefix_cache_queries_total", l, 100*b.ok())
 		p.count(v+"gpu_prefix_cache_hits_total", l, 10*b.ok())
 	}
-	if of >= vllmKVNames {
+	if rel >= vllmKVNames {
 		p.gauge(v+"kv_cache_usage_perc", l, 0.03*float64(b.Running))
 		p.count(v+"prefix_cache_queries_total", l, 100*b.ok())
 		p.count(v+"prefix_cache_hits_total", l, 10*b.ok())
 	}
-	if of >= vllmCached {
+	if rel >= vllmCached {
 		p.count(v+"prompt_tokens_cached_total", l, 10*b.ok())
 	}
-	if of >= vllmNewest {
+	if rel >= vllmNewest {
 		p.count(v+"prompt_tokens_cached_by_source_total", l+`,source="device"`, 10*b.ok())
 	}
 }
