@@ -209,6 +209,27 @@ func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	}
 }
 
+// TestSeveralTokenizerWorkersOfAnSGLangCannotTellAborts uses a page of a release that
+// counts its answers unless there are several.
+func TestSeveralTokenizerWorkersOfAnSGLangCannotTellAborts(t *testing.T) {
+	for _, c := range []struct {
+		workers      string
+		ok, canceled float64
+	}{{"one", 1, 99}, {"several", 100, -1}} {
+		page := append(sglangCounts(100, 99), `sglang:max_total_num_tokens{model_name="m"} 4096`)
+		if c.workers == "several" {
+			page = without(page, "http_responses")
+		}
+		got := newBench(t, engine.SGLang, "m").page(page...)
+		require.Equal(t, c.ok, got.at(t, `requests_total{class="ok", model_id="m"}`), c.workers)
+		if canceled := `requests_total{class="canceled", model_id="m"}`; c.canceled < 0 {
+			got.lacks(t, canceled)
+		} else {
+			require.Equal(t, c.canceled, got.at(t, canceled))
+		}
+	}
+}
+
 // TestARefusedRequestCountsOnce uses a vLLM that rejects 10 of 20 requests and gives one
 // up, all of which are among its answers as well, and fails 2 otherwise.
 func TestARefusedRequestCountsOnce(t *testing.T) {

@@ -193,7 +193,7 @@ func (o *outcome) addSteps(p *Plan, failures []*group, mv modelVersion) {
 // well, from those that succeeded: at least those that it measured whole did.
 func (o *outcome) addAborted(p *Plan, id string) {
 	aborted := p.groupColumns(p.groupsOf(engine.RequestsAborted, id))
-	if len(aborted) == 0 {
+	if len(aborted) == 0 || p.quirks.AbortsRepeated {
 		return
 	}
 	whole := p.groupColumns(p.groupsOf(engine.RequestsUnaborted, id))

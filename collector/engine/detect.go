@@ -231,8 +231,7 @@ func companions() []companion {
 	return []companion{
 		{"the router of vLLM's production stack", append(prefixes(router, "vllm:healthy_pods_total", "router_cpu_usage_percent"),
 			mark{text: `vllm:num_requests_running{server="`, anywhere: true, weight: router})},
-		{"the router smg, or that of SGLang it comes from", append(prefixes(router, "smg_", "sgl_router_"),
-			mark{text: `worker_addr="`, anywhere: true, weight: router})},
+		{"the router smg, or that of SGLang it comes from", append(prefixes(router, "smg_", "sgl_router_"), mark{text: `worker_addr="`, anywhere: true, weight: router})},
 		{"vllm-router", prefixes(router, "vllm_router_")},
 		{"the endpoint picker of an inference gateway", prefixes(router, "llm_d_epp_", "llm_d_router_epp_", "inference_pool_", "inference_objective_", "inference_model_", "inference_extension_")},
 		{"Dynamo's planner", prefixes(router, "dynamo_planner_")},

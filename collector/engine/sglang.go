@@ -76,6 +76,14 @@ func (*sglang) Health(ctx context.Context, client Client, address string) Health
 // CountsFailures implements Engine: answers count by status, that with this page too.
 func (*sglang) CountsFailures(p *Page) bool { return p.HasName(sglangPrefix + sglangAnswers) }
 
+// Quirks implements Engine. Several tokenizer workers count no answers, and count streams as aborted
+// a moment after they ended (sgl-project/sglang#28868).
+func (s *sglang) Quirks(p *Page) Quirks {
+	q := s.quirks
+	q.AbortsRepeated = p != nil && p.engine.Kind() == SGLang && p.Has(KVTokensLimit) && !s.CountsFailures(p)
+	return q
+}
+
 // sglangOutcomes describes what is known about the outcomes of requests.
 func sglangOutcomes(p *Page) string {
 	least := "those aborted while they wait are not among the finished, so that class ok is at least what is shown"
@@ -225,13 +233,10 @@ const sglangUnaborted = "request_time_per_output_token_seconds_count"
 // answered (seen in 0.5.23), and of those answered with an error status. 404 is left out: it is the
 // answer for wrong paths, while any model name is served.
 func sglangHTTP() []Meaning {
-	endpoints := []string{"/v1/*", "/generate*"}
 	var all []Meaning
-	for _, endpoint := range endpoints {
+	for _, endpoint := range []string{"/v1/*", "/generate*"} {
 		all = append(all, Meaning{Name: "http_requests_total", Where: []string{"endpoint=" + endpoint, "method=POST"}, Signal: RequestsStarted, Counter: true})
-	}
-	for _, class := range []string{"4", "5"} {
-		for _, endpoint := range endpoints {
+		for _, class := range []string{"4", "5"} {
 			all = append(all, Meaning{
 				Name: sglangAnswers, Where: []string{"endpoint=" + endpoint, "method=POST", "status_code=" + class + "*", "status_code!=404"},
 				Signal: RequestsFailed, Counter: true, Dims: []string{"status_code=reason"}, Outcome: &Outcome{Codes: true},

@@ -217,4 +217,6 @@ type Quirks struct {
 	CountersAppear bool
 	// RefusedFailed: rejections for lack of capacity cannot be told from failures.
 	RefusedFailed bool
+	// AbortsRepeated: [RequestsAborted] counts most requests that ended by themselves.
+	AbortsRepeated bool
 }
