@@ -254,3 +254,13 @@ func TestRequestsInFlightAreNotCountedWhereTheExecutorShowsNothing(t *testing.T)
 	got.lacks(t, `requests_active{model_id="m"}`)
 	require.Equal(t, derive.Conditions{}, b.deriver.Conditions())
 }
+
+// TestWhatWaitsAtAFullEngineArrived covers a queue that is shorter than what runs.
+func TestWhatWaitsAtAFullEngineArrived(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	for i := range 12 {
+		b.page(`vllm:num_requests_running{model_name="m"} 200`, fmt.Sprintf(`vllm:num_requests_waiting{model_name="m"} %d`, i), `vllm:generation_tokens_total{model_name="m"} 100`)
+	}
+	require.True(t, b.deriver.Conditions().Stall.Witnessed)
+	require.InDelta(t, 200, b.deriver.Conditions().Stall.InFlight, 0)
+}
