@@ -59,13 +59,15 @@ const UnnamedModel = "undefined"
 // NewTopology groups the models of page and API, and those configured under a public id.
 func NewTopology(e Engine, named NamedModels, facts []ModelFacts, configured map[string][]string) *Topology {
 	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment), served: make(map[string]bool)}
-	names := slices.Clone(named.Names)
+	var names []string
 	for i := range facts {
-		names = append(names, facts[i].Name)
+		names, t.ids[strings.ToLower(facts[i].Name)] = append(names, facts[i].Name), facts[i].Name
 		if facts[i].State == ModelReady {
 			t.served[facts[i].Name] = true
 		}
 	}
+	// Dynamo before 1.2 has some names in lower case only (pull request 9775).
+	names = append(names, slices.DeleteFunc(slices.Clone(named.Names), func(n string) bool { return cmp.Or(t.ids[n], n) != n })...)
 	slices.Sort(names)
 	names = slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" || n == UnnamedModel })
 	for _, n := range names {

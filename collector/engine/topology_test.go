@@ -57,6 +57,9 @@ func TestTopologyOfModels(t *testing.T) {
 			"chat=entry/chat tok=part/chat llm=part/chat detok=part>/chat resnet=single/resnet", "",
 		},
 		{"a server of one model gives its name to series that name none", engine.TRTLLMServe, engine.UnnamedModel, nil, list{{Name: "qwen"}}, "undefined=single/qwen =single/qwen qwen=single/qwen", ""},
+		{"a name in lower case is the listed one's", engine.Dynamo, "Org/Qwen org/qwen QWEN", nil, list{{Name: "Org/Qwen"}}, "Org/Qwen=single/Org/Qwen org/qwen=single/Org/Qwen QWEN=single/QWEN", ""},
+		{"a page with one name in two cases gives it to series that name none", engine.Dynamo, "A a", nil, list{{Name: "A"}}, "a=single/A =single/A", "A"},
+		{"two models whose names differ in case alone", engine.Triton, "a A", nil, list{{Name: "a"}, {Name: "A"}}, "a=single/a A=single/A", ""},
 		{"a server that names nothing is unknown", engine.TRTLLMServe, engine.UnnamedModel, nil, nil, "undefined=single/unknown", ""},
 		{
 			"two deployments whose names have an affix, of which no config is known", engine.Triton, "ensemble_a preprocessing_a tensorrt_llm_a* postprocessing_a b_tensorrt_llm_bls b_tensorrt_llm* b_preprocessing", nil, nil,
