@@ -202,9 +202,8 @@ func (p *Plan) progressCounters(id string) []*group {
 	return all
 }
 
-// steadyWorks returns the work of each rank of an engine that counts something all the time
-// while it has requests, be it that all of them wait: what one rank no longer counts is
-// hidden by the others.
+// steadyWorks returns the work of each rank of an engine that counts steps or tokens while it
+// has requests, even if all wait: a rank that stands still is hidden by those of the others.
 func (p *Plan) steadyWorks(what, id string, progress []*group) []work {
 	waiting := p.groupsOf(engine.RequestsWaiting, id)
 	gauges := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id), waiting)

@@ -223,11 +223,8 @@ func sglangRequests() []Meaning {
 	}
 }
 
-// sglangAnswers counts the API's answers by status.
-const sglangAnswers = "http_responses_total"
-
-// sglangUnaborted counts the requests that ended by themselves.
-const sglangUnaborted = "request_time_per_output_token_seconds_count"
+// sglangAnswers counts the API's answers by status, sglangUnaborted requests that ended by themselves.
+const sglangAnswers, sglangUnaborted = "http_responses_total", "request_time_per_output_token_seconds_count"
 
 // sglangHTTP returns the meanings of requests that arrived at the API, counted before they are
 // answered (seen in 0.5.23), and of those answered with an error status. 404 is left out: it is the
