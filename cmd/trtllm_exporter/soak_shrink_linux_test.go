@@ -41,7 +41,7 @@ func TestSoakAFleetThatShrinks(t *testing.T) {
 		return listed.String()
 	}
 	always := started(t, freeAddress(t, "127.0.0.1"), "", config(few))
-	shrinks := started(t, freeAddress(t, "127.0.0.1"), `DEVPPROF=127.0.0.1:26098 exec "$0" "$@"`, config(many))
+	shrinks := started(t, freeAddress(t, "127.0.0.1"), "", config(many))
 	for p, targets := range map[*process]int{always: few, shrinks: many} {
 		p.healthy()
 		p.until(targets)

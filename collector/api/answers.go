@@ -111,8 +111,8 @@ func (a *Answers) FoundURL(p *Endpoint) string {
 }
 
 // Reconcile determines which answers count as those of the server that shows the page, nil
-// if there is none so far. An answer at a guessed location counts only when page and answers agree,
-// one at a certain location unless they disagree.
+// if there is none so far. An answer at a guessed location counts only when page and answers
+// agree, one at a certain location unless they disagree.
 func (a *Answers) Reconcile(p *Endpoint, page *engine.Page) {
 	if p == nil {
 		return

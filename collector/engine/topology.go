@@ -61,7 +61,8 @@ func NewTopology(e Engine, named NamedModels, facts []ModelFacts, configured map
 	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment), served: make(map[string]bool)}
 	var names []string
 	for i := range facts {
-		names, t.ids[strings.ToLower(facts[i].Name)] = append(names, facts[i].Name), facts[i].Name
+		names = append(names, facts[i].Name)
+		t.ids[strings.ToLower(facts[i].Name)] = facts[i].Name
 		if facts[i].State == ModelReady {
 			t.served[facts[i].Name] = true
 		}

@@ -169,10 +169,10 @@ func vllmEngine() []Meaning {
 		{Name: "request_inference_time_seconds", Signal: RequestInference, Form: Histogram},
 
 		// The engine and its cache. Each rank has a cache of its own, and the fullest counts; it
-		// was named after the GPU until 0.11. Of several API processes of 0.11 each shows what it
-		// saw last, by pid, and nothing tells which is current. iteration_tokens_total is a histogram despite its
-		// name, and its count is that of iterations. The value of lora_requests_info is when it was
-		// written; past label sets stay, and the largest value is current.
+		// was named after the GPU until 0.11. With several API processes of 0.11, each shows what it
+		// saw last, by pid, and nothing tells which is current. iteration_tokens_total is a
+		// histogram despite its name, and its count is that of iterations. The value of
+		// lora_requests_info is when it was written; past label sets stay, and the largest value is current.
 		{Name: "kv_cache_usage_perc", Where: []string{"pid="}, Signal: KVUtilization, Combine: Max, Rank: vllmRank},
 		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: []string{"kv_cache_usage_perc"}},
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Counter: true, Rank: vllmRank},
