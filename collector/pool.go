@@ -81,10 +81,12 @@ func (p *pool) hasUnanswered() bool {
 	return slices.ContainsFunc(p.sources.Sources(), func(s target.Source) bool { return s.LastSuccess.IsZero() })
 }
 
-// release removes one user of the scraper and closes it after the last. A replica that
-// survives a reload still uses the scraper of the pool that started it.
+// release removes one user of the scraper with the connections that it leaves, and closes
+// the scraper after the last. A replica that survives a reload still uses the scraper of
+// the pool that started it.
 func (p *pool) release() {
 	p.users--
+	p.scraper.CloseIdle()
 	if p.users == 0 {
 		p.scraper.Close()
 	}

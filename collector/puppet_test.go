@@ -94,6 +94,9 @@ func (*puppet) Open(context.Context, string, string, []byte) (*http.Response, er
 	return nil, errors.New("there is no stream")
 }
 
+// CloseIdle implements scrape.Scraper.
+func (*puppet) CloseIdle() {}
+
 // Close implements scrape.Scraper.
 func (*puppet) Close() {}
 

@@ -3,7 +3,9 @@ package collector_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -262,6 +264,34 @@ func TestAPoolThatIsRemovedLeavesThePage(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// TestATargetThatIsRemovedLeavesNoConnection has a pool that is kept by another target.
+func TestATargetThatIsRemovedLeavesNoConnection(t *testing.T) {
+	t.Parallel()
+	stays, leaves := newStage(t), httptest.NewUnstartedServer(body(tritonPage))
+	var connections atomic.Int64
+	leaves.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+		if state == http.StateClosed {
+			connections.Add(-1)
+		}
+	}
+	leaves.Start()
+	t.Cleanup(leaves.Close)
+	withPassword := func(targets ...string) config.Pool { // Otherwise pages are not scraped by net/http.
+		p := staged("p", targets...)
+		p.HTTP.BasicAuth = &promconfig.BasicAuth{Username: "u", Password: "p"}
+		return p
+	}
+	address := leaves.Listener.Addr().String()
+	l := startLine(t, withPassword("a="+stays.host(), "b="+address+"|"+address))
+	l.whole(2, "p")
+	require.Positive(t, connections.Load())
+	l.apply(withPassword("a=" + stays.host()))
+	require.Eventually(t, func() bool { return connections.Load() == 0 }, patience, glance)
 }
 
 func TestP01P02AConfigurationThatCannotBeBuiltChangesNothing(t *testing.T) {

@@ -71,6 +71,9 @@ func (*canned) PageLane(string, time.Duration) *lane.Lane { return nil }
 // QuestionLane implements scrape.Scraper: there is none.
 func (*canned) QuestionLane(string, bool) *lane.Lane { return nil }
 
+// CloseIdle implements scrape.Scraper.
+func (*canned) CloseIdle() {}
+
 // Close implements scrape.Scraper.
 func (*canned) Close() {}
 

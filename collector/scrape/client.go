@@ -29,7 +29,8 @@ type Scraper interface {
 	// PageLane and QuestionLane return lanes, nil where there is none; see [Client.PageLane].
 	PageLane(url string, timeout time.Duration) *lane.Lane
 	QuestionLane(url string, keepAlive bool) *lane.Lane
-	// Close closes idle connections; scrapes that run go on.
+	// CloseIdle and Close close idle connections; scrapes that run go on.
+	CloseIdle()
 	Close()
 }
 

@@ -112,6 +112,8 @@ class TritonPythonModel:
             async for output in result:
                 if streaming:
                     counted_later = output.finished
+                    if output.finished:
+                        self._forget(req_id, user_id)
                     self._response_queue.put_nowait((sender, self._create_response(output, wants), FINAL if output.finished else 0))
             if not streaming:
                 with self.lock:
@@ -121,15 +123,20 @@ class TritonPythonModel:
         except Exception as error:
             self.logger.log_error("[stand-in] Error generating request: %s" % error)
             counted_later = True  # After the tokens that are still on their way.
+            self._forget(req_id, user_id)
             self._response_queue.put_nowait(
                 (sender, pb_utils.InferenceResponse(error=pb_utils.TritonError("Error generating request: %s" % error)), FINAL))
             raise
         finally:
             if not counted_later:
                 self._ongoing_request_count -= 1
-            with self.lock:
-                self.req_id_to_request_data.pop(req_id, None)
-                self.user_id_to_req_id.pop(user_id or req_id, None)
+            self._forget(req_id, user_id)
+
+    def _forget(self, req_id, user_id):
+        """Called before a final response is sent: is_cancelled crashes Triton 2.51 after one."""
+        with self.lock:
+            self.req_id_to_request_data.pop(req_id, None)
+            self.user_id_to_req_id.pop(user_id or req_id, None)
 
     def _convert_request(self, request):
         text = pb_utils.get_input_tensor_by_name(request, "text_input").as_numpy().reshape(-1)
