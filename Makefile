@@ -44,7 +44,7 @@ build: ## Build bin/trtllm_exporter.
 # The client of Kubernetes is half of the program; nothing else of it may come in by another way.
 build-small: ## Build bin/trtllm_exporter-small, which cannot discover in Kubernetes.
 	$(GO) build -trimpath -tags nokubernetes -ldflags '$(LDFLAGS)' -o $(EXPORTER)-small ./cmd/trtllm_exporter
-	$(GO) test $(VET) -tags nokubernetes -run TestAProgramWithout ./collector/discovery
+	$(GO) test $(VET) -tags nokubernetes -run TestBuildWithout ./collector/discovery
 	@size=$$(wc -c <$(EXPORTER)-small); echo "$$size bytes"; [ $$size -le 35000000 ] || { echo 'more than 35 MB'; exit 1; }
 
 demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its flags).
@@ -102,7 +102,7 @@ FAULT_ROOMS := collector collector/exposition collector/replica collector/scrape
 
 faults: ## Run every case of docs/dev/faults.md (Linux).
 	@tests=$$(grep -o '`[a-z_]*\.Test[A-Za-z0-9]*`' docs/dev/faults.md | sed 's/.*\.//; s/`//' | sort -u | paste -sd '|' -); \
-	FAULTS=all $(GO) test $(VET) -count=1 -timeout 15m -run "^($$tests|TestFaultsLeaveNothingBehind)$$" $(addprefix ./,$(FAULT_ROOMS))
+	FAULTS=all $(GO) test $(VET) -count=1 -timeout 15m -run "^($$tests|TestFaultsLeakNothing)$$" $(addprefix ./,$(FAULT_ROOMS))
 
 # Half as many open files as targets, and a control group of 256 MiB where one can be made: as root, mostly.
 DURATION ?= 3m

@@ -22,9 +22,9 @@ import (
 // bombsAt has the child process of the test below scrape an address.
 const bombsAt = "TEST_BOMBS_AT"
 
-// TestMemoryOfAHundredGzipBombs measures a process of its own, which scrapes 100
+// TestMemoryWithHundredGzipBombs measures a process of its own, which scrapes 100
 // targets whose 260 kB become 256 MiB, twice a second with a limit of 128 MiB and the GOGC of the program.
-func TestMemoryOfAHundredGzipBombs(t *testing.T) {
+func TestMemoryWithHundredGzipBombs(t *testing.T) {
 	// P07.
 	if raced || !everyFault() {
 		t.Skip("make faults runs it, without the race detector")
@@ -42,7 +42,7 @@ func TestMemoryOfAHundredGzipBombs(t *testing.T) {
 	require.NoError(t, w.Close())
 	s := newStage(t)
 	s.play(encoded(bomb.String()))
-	peak := peakOf(t, "TestMemoryOfAHundredGzipBombs", s.address())
+	peak := peakOf(t, "TestMemoryWithHundredGzipBombs", s.address())
 	t.Logf("peak RSS %d MB", peak/1_000_000)
 	require.Less(t, peak, 192_000_000)
 }

@@ -104,7 +104,7 @@ func (c *cage) well(i, times int) map[string]float64 {
 	return c.until("good requests", i, func(s map[string]float64) bool { return s["requests_total ok"] >= n && s["success"] == 1 })
 }
 
-func TestNothingIsSentUnlessThePoolSaysSo(t *testing.T) {
+func TestCanaryIsOffByDefault(t *testing.T) {
 	t.Parallel()
 	c := fly(t, func(p *config.Pool) { p.Canary.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
 	c.eventually(`replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
@@ -117,7 +117,7 @@ func TestNothingIsSentUnlessThePoolSaysSo(t *testing.T) {
 	require.Nil(t, c.status(0).Canary)
 }
 
-func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
+func TestReloadKeepsCanaryResultsUnlessCanaryChanges(t *testing.T) {
 	t.Parallel()
 	c := fly(t, nil, simulate.Spec{Kind: simulate.KindServe})
 	before := c.well(0, 3)["requests_total ok"]

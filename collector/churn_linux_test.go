@@ -32,9 +32,9 @@ func churning() http.HandlerFunc {
 	}
 }
 
-// TestMemoryOfSixChurningPages measures a process of its own, next to targets
+// TestMemoryWithSixChurningPages measures a process of its own, next to targets
 // that nothing may happen to.
-func TestMemoryOfSixChurningPages(t *testing.T) {
+func TestMemoryWithSixChurningPages(t *testing.T) {
 	// P07.
 	if raced || !everyFault() {
 		t.Skip("make faults runs it, without the race detector")
@@ -45,7 +45,7 @@ func TestMemoryOfSixChurningPages(t *testing.T) {
 	}
 	s := newStage(t)
 	s.play(churning())
-	peak := peakOf(t, "TestMemoryOfSixChurningPages", s.address())
+	peak := peakOf(t, "TestMemoryWithSixChurningPages", s.address())
 	t.Logf("peak RSS %d MB", peak/1_000_000)
 	require.Less(t, peak, 192_000_000)
 }

@@ -50,7 +50,7 @@ func (c *clients) closed() []bool {
 }
 
 // A replica that goes on over a reload asks with the client that it has.
-func TestAClientIsClosedWhenNobodyAsksWithItAnyMore(t *testing.T) {
+func TestClientIsClosedAfterLastUse(t *testing.T) {
 	t.Parallel()
 	const a, b = "a=10.0.0.1:1|10.0.0.1:2", "b=10.0.0.2:1|10.0.0.2:2"
 	other := func(p config.Pool) config.Pool {
@@ -94,7 +94,7 @@ func TestAClientIsClosedWhenNobodyAsksWithItAnyMore(t *testing.T) {
 	}
 }
 
-func TestAConfigurationThatAnotherOneOvertakesIsGivenUp(t *testing.T) {
+func TestOvertakenConfigIsAbandoned(t *testing.T) {
 	t.Parallel()
 	var made clients
 	l := newLine(t)

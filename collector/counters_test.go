@@ -21,7 +21,7 @@ import (
 
 // A target that shows other series each time, and an unreadable line with
 // them, leaves nothing behind.
-func TestC06ChurnLeavesNothingBehind(t *testing.T) {
+func TestC06ChurnLeaksNothing(t *testing.T) {
 	s := newStage(t)
 	var turn atomic.Int64
 	s.play(func(w http.ResponseWriter, _ *http.Request) {
@@ -56,7 +56,7 @@ func TestC06ChurnLeavesNothingBehind(t *testing.T) {
 	require.Less(t, strings.Count(l.page(), "nv_churn{"), 501)
 }
 
-func TestVocabulariesThatAreTurnedOff(t *testing.T) {
+func TestDisabledVocabularies(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name            string
@@ -74,7 +74,7 @@ func TestVocabulariesThatAreTurnedOff(t *testing.T) {
 	}
 }
 
-func TestVersionsStandWhereTheConfigurationSays(t *testing.T) {
+func TestVersionLabelsFollowConfig(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []relabel.VersionsMode{relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestVersionsStandWhereTheConfigurationSays(t *testing.T) {
 }
 
 // Whoever waits for one scrape of servers that hang can give it up.
-func TestOneScrapeEndsWithItsContext(t *testing.T) {
+func TestScrapeOnceEndsWithContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)

@@ -57,7 +57,7 @@ func apart(t *testing.T, apiAddress string) config.Pool {
 	return p
 }
 
-func TestAnAPIThatHangsUpOnThoseWhoConnectIsDraining(t *testing.T) {
+func TestAPIClosingConnectionsIsDraining(t *testing.T) {
 	t.Parallel()
 	api := httptest.NewUnstartedServer(http.HandlerFunc(readyAPI))
 	gate := &fickle{Listener: api.Listener}
@@ -72,7 +72,7 @@ func TestAnAPIThatHangsUpOnThoseWhoConnectIsDraining(t *testing.T) {
 	l.comes("a", "ready", "200")
 }
 
-func TestAnAPIThatIsNoLongerLiveIsDraining(t *testing.T) {
+func TestAPINoLongerLiveIsDraining(t *testing.T) {
 	t.Parallel()
 	api := newStage(t)
 	api.enter(nil, readyAPI)
@@ -82,7 +82,7 @@ func TestAnAPIThatIsNoLongerLiveIsDraining(t *testing.T) {
 	l.comes("a", "draining", "the server is shutting down")
 }
 
-func TestAnAPIThatNoLongerListensIsDrainingThoughItAnswersOldConnections(t *testing.T) {
+func TestAPINoLongerListeningIsDraining(t *testing.T) {
 	t.Parallel()
 	api := newStage(t)
 	api.enter(nil, readyAPI)
@@ -92,7 +92,7 @@ func TestAnAPIThatNoLongerListensIsDrainingThoughItAnswersOldConnections(t *test
 	l.comes("a", "draining", "the server is shutting down")
 }
 
-func TestAConfigThatHangsCostsNeitherVersionsNorHealth(t *testing.T) {
+func TestHangingModelConfigDoesNotDelayIdentity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &puppet{api: func(ctx context.Context, u *url.URL) (int, string, error) {

@@ -57,7 +57,7 @@ func apiInFront(t *testing.T, r *simulate.Replica, answer func(w http.ResponseWr
 	return s.Listener.Addr().String()
 }
 
-func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
+func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
 	text := func(body string) http.HandlerFunc {
@@ -121,7 +121,7 @@ func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
 	}
 }
 
-func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
+func TestWorkerRanksWithoutPortAreSilent(t *testing.T) {
 	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
 	p := pool("p", "leader="+r.MetricsAddr()+"|"+r.APIAddr())
@@ -151,7 +151,7 @@ func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
 	require.Equal(t, "silent", status.State)
 }
 
-func TestTheEnginesFolderTellsWhatBuiltIt(t *testing.T) {
+func TestVersionFromEngineDir(t *testing.T) {
 	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
 	scraped := func(t *testing.T, dir string) (target.Status, string) {

@@ -38,7 +38,7 @@ func settle(before *footprint) (now footprint) {
 }
 
 // Nothing else runs meanwhile: the test is not parallel.
-func TestFaultsLeaveNothingBehind(t *testing.T) { //nolint:paralleltest // It measures the process.
+func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures the process.
 	faults := []simulate.Fault{
 		simulate.FaultHang, simulate.FaultHangBody, simulate.FaultTrickle, simulate.FaultReset, simulate.FaultResetBody,
 		simulate.FaultTruncated, simulate.FaultGzipBomb, simulate.FaultRedirect, simulate.FaultLongLine, simulate.FaultBinary,

@@ -185,7 +185,7 @@ const lookEvery = 150 * time.Millisecond
 // everyFault reports whether what takes minutes is tested too.
 func everyFault() bool { return os.Getenv("FAULTS") != "" }
 
-func TestFaultsLeaveOtherTargetsAlone(t *testing.T) {
+func TestFaultsDoNotAffectOtherTargets(t *testing.T) {
 	t.Parallel()
 	together := 5
 	if everyFault() {

@@ -70,7 +70,7 @@ func keys(block reflect.Value, path string, do func(path string, key reflect.Val
 	}
 }
 
-func TestEveryKeyOfAPoolReachesItsReplicasOrTargets(t *testing.T) {
+func TestEveryPoolKeyHasAnEffect(t *testing.T) {
 	c, err := collector.New(collector.Options{
 		Logger: slog.New(slog.DiscardHandler), Store: &snapshot.Store{}, Registerer: prometheus.NewRegistry(),
 	})

@@ -95,7 +95,7 @@ func TestWhatIsKnownOfEveryServer(t *testing.T) {
 	}
 }
 
-func TestEveryFileOfKindsBelongsToAServer(t *testing.T) {
+func TestKindFilesHaveServers(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/kinds/*.txt")
 	require.NoError(t, err)
@@ -191,7 +191,7 @@ func identityOf(page string) string {
 }
 
 // An address that the exporter refuses to ask is not a server that may still load.
-func TestADeniedAddressIsDownAtOnceAndSaysSo(t *testing.T) {
+func TestDeniedAddressIsDownImmediately(t *testing.T) {
 	t.Parallel()
 	f, err := config.FromTargets([]string{"http://169.254.169.254"}, config.DefaultPool)
 	require.NoError(t, err)

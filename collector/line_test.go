@@ -254,7 +254,7 @@ func of(t *testing.T, replicas ...*simulate.Replica) []string {
 	return targets
 }
 
-func TestLineOfTheDemoFleet(t *testing.T) {
+func TestDemoFleet(t *testing.T) {
 	t.Parallel()
 	fleet, err := simulate.StartFleet(t.Context(), simulate.DemoFleet(20))
 	require.NoError(t, err)
@@ -288,7 +288,7 @@ func TestLineOfTheDemoFleet(t *testing.T) {
 	require.True(t, l.Ready())
 }
 
-func TestSkewInsideAPool(t *testing.T) {
+func TestPoolSkew(t *testing.T) {
 	t.Parallel()
 	small := simulate.Engine{TokensPerBlock: 32}
 	alike := simulate.Spec{Name: "a", Kind: simulate.KindTriton, Setup: simulate.Setup{Histograms: true}, Streaming: true, GPUs: 1}

@@ -19,7 +19,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestAMomentThatPassesDuringAScrapeIsSkippedAndCounted(t *testing.T) {
+func TestScrapesMissedDuringSlowScrapeAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const address = "http://10.0.0.1:1/metrics"
@@ -41,7 +41,7 @@ func TestAMomentThatPassesDuringAScrapeIsSkippedAndCounted(t *testing.T) {
 	})
 }
 
-func TestP09APanicStaysWithItsTarget(t *testing.T) {
+func TestP09PanicAffectsOneTarget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -92,7 +92,7 @@ func TestP09APanicStaysWithItsTarget(t *testing.T) {
 }
 
 // A scrape that a reload gives up does not speak of its target.
-func TestAScrapeThatIsGivenUpPublishesNothing(t *testing.T) {
+func TestCanceledScrapePublishesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &puppet{takes: func(string, int) time.Duration { return 3 * time.Second }}
@@ -115,7 +115,7 @@ func TestAScrapeThatIsGivenUpPublishesNothing(t *testing.T) {
 }
 
 // However many hang, the others are on the page within two intervals.
-func TestReplicasThatHangHoldUpNoStart(t *testing.T) {
+func TestHangingReplicasDoNotDelayStart(t *testing.T) {
 	t.Parallel()
 	const healthy, seconds = 40, 5
 	hanging := 160 * 16 * runtime.GOMAXPROCS(0)
@@ -147,7 +147,7 @@ func TestReplicasThatHangHoldUpNoStart(t *testing.T) {
 	})
 }
 
-func TestReadinessIsWhatTheServerSaysNow(t *testing.T) {
+func TestReadinessAsksServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var status atomic.Int64

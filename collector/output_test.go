@@ -11,7 +11,7 @@ import (
 )
 
 // A page of 1.7 MB became 12.5 MB once: three models for each line of it.
-func TestAPageOfManyModelsTakesNoMoreThanItMay(t *testing.T) {
+func TestSampleLimitWithManyModels(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
 	many.WriteString("# TYPE nv_inference_request_success counter\n# TYPE nv_inference_count counter\n")

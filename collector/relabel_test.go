@@ -117,7 +117,7 @@ func worker(more func(second int) string) *puppet {
 	}}
 }
 
-func TestRulesForSeriesDoToAllOfAReplicaWhatTheyDoInPrometheus(t *testing.T) {
+func TestMetricRelabelingMatchesPrometheus(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ says, rules string }{
 		{"drop a derived family", `[{source_labels: [__name__], regex: llm_server_requests_total, action: drop}]`},

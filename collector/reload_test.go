@@ -69,7 +69,7 @@ func (l *line) scrapes(check func(string), id, replica string, n float64) float6
 	return value(page, series)
 }
 
-func TestTheSecondTargetOfOneNameIsRefused(t *testing.T) {
+func TestSecondTargetWithSameNameIsRefused(t *testing.T) {
 	t.Parallel()
 	first, second, other := newStage(t), newStage(t), newStage(t)
 	l := startLine(t, staged("p", "r="+first.host(), "r="+second.host(), "s="+other.host()))
@@ -94,7 +94,7 @@ func (l *line) refusedIs(id string, n int) {
 }
 
 // Whoever leaves, a target is counted as refused only while it is.
-func TestATargetIsNoLongerCountedAsRefusedWhenItsNameIsFree(t *testing.T) {
+func TestRefusedTargetStartsWhenNameIsFree(t *testing.T) {
 	t.Parallel()
 	first, second := newStage(t), newStage(t)
 	in := func(id, poolID string, of *stage) config.Pool {
@@ -131,7 +131,7 @@ func TestATargetIsNoLongerCountedAsRefusedWhenItsNameIsFree(t *testing.T) {
 	})
 }
 
-func TestAReloadKeepsTargetsThatAreTheSame(t *testing.T) {
+func TestReloadKeepsUnchangedTargets(t *testing.T) {
 	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	l := startLine(t, staged("p", "a="+a.host()))
@@ -160,7 +160,7 @@ func TestAReloadKeepsTargetsThatAreTheSame(t *testing.T) {
 
 // What this exporter has seen it knows over a reload: a replica that ended is down,
 // and not one that may be loading.
-func TestAReplicaThatWasSeenIsDownOverReloads(t *testing.T) {
+func TestReplicaStaysDownAcrossReloads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var ended atomic.Bool
@@ -189,7 +189,7 @@ func TestAReplicaThatWasSeenIsDownOverReloads(t *testing.T) {
 }
 
 // Nobody can put off by reloads that a replica which never comes is down.
-func TestTheStartBudgetGoesOnOverReloads(t *testing.T) {
+func TestStartBudgetContinuesAcrossReloads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := nobody()
@@ -206,7 +206,7 @@ func TestTheStartBudgetGoesOnOverReloads(t *testing.T) {
 }
 
 // A rank that binds no port is not looked for: its budget begins when it is.
-func TestTheStartBudgetBeginsWhenAReplicaIsNoLongerSilent(t *testing.T) {
+func TestStartBudgetBeginsAtFirstAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := nobody()
@@ -224,7 +224,7 @@ func TestTheStartBudgetBeginsWhenAReplicaIsNoLongerSilent(t *testing.T) {
 }
 
 // An API that no longer answers is known to have answered, over a reload too.
-func TestAServerThatEndsIsDrainingOverReloads(t *testing.T) {
+func TestDrainingServerStaysDrainingAcrossReloads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var ending atomic.Bool
@@ -252,7 +252,7 @@ func TestAServerThatEndsIsDrainingOverReloads(t *testing.T) {
 	})
 }
 
-func TestAPoolThatIsRemovedLeavesThePage(t *testing.T) {
+func TestRemovedPoolHasNoSeries(t *testing.T) {
 	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	l := startLine(t, staged("p", "a="+a.host()), staged("q", "b="+b.host()))
@@ -266,8 +266,8 @@ func TestAPoolThatIsRemovedLeavesThePage(t *testing.T) {
 	})
 }
 
-// TestATargetThatIsRemovedLeavesNoConnection has a pool that is kept by another target.
-func TestATargetThatIsRemovedLeavesNoConnection(t *testing.T) {
+// TestRemovedTargetLeavesNoConnection has a pool that is kept by another target.
+func TestRemovedTargetLeavesNoConnection(t *testing.T) {
 	t.Parallel()
 	stays, leaves := newStage(t), httptest.NewUnstartedServer(body(tritonPage))
 	var connections atomic.Int64
@@ -294,7 +294,7 @@ func TestATargetThatIsRemovedLeavesNoConnection(t *testing.T) {
 	require.Eventually(t, func() bool { return connections.Load() == 0 }, patience, glance)
 }
 
-func TestP01P02AConfigurationThatCannotBeBuiltChangesNothing(t *testing.T) {
+func TestP01P02InvalidConfigChangesNothing(t *testing.T) {
 	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	l := startLine(t, staged("p", "a="+a.host()))
@@ -310,7 +310,7 @@ func TestP01P02AConfigurationThatCannotBeBuiltChangesNothing(t *testing.T) {
 	require.Zero(t, b.hits.Load())
 }
 
-func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
+func TestP03HundredReloadsWithReaders(t *testing.T) {
 	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	l := startLine(t, staged("p", "a="+a.host()))
@@ -368,7 +368,7 @@ func listedBy(p config.Pool, service *stage) config.Pool {
 }
 
 // Replicas that only a slow source names stay while a pool is searched again.
-func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
+func TestReplicasWaitForNewDiscovery(t *testing.T) {
 	t.Parallel()
 	a, b, c := newStage(t), newStage(t), newStage(t)
 	before, after := newStage(t), newStage(t)
@@ -399,7 +399,7 @@ func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
 }
 
 // A source that never answers keeps what it once named for a while only.
-func TestReplicasDoNotWaitForEver(t *testing.T) {
+func TestReplicasDoNotWaitForever(t *testing.T) {
 	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	before, never := newStage(t), newStage(t)
@@ -442,7 +442,7 @@ func TestP04RunEndsWithFiftyHangingTargets(t *testing.T) {
 	require.EqualValues(t, 50, s.most.Load())
 }
 
-func TestAReloadWithAnotherShardMovesTargets(t *testing.T) {
+func TestReloadWithAnotherShardMovesTargets(t *testing.T) {
 	t.Parallel()
 	var targets []string
 	for i := range 20 {
@@ -487,7 +487,7 @@ func TestAReloadWithAnotherShardMovesTargets(t *testing.T) {
 }
 
 // The same file read again is the same configuration, whatever is in it.
-func TestTheSameFileReadTwiceChangesNothing(t *testing.T) {
+func TestReloadOfSameFileChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	services := newStage(t)

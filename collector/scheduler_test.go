@@ -58,7 +58,7 @@ func added(c *scheduler, key string, every, soon time.Duration, b *beats) *task 
 	return c.add(key, every, soon, b.due)
 }
 
-func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
+func TestFirstScrapeIsSoonAndLaterOnesKeepOffset(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const every, soon = time.Minute, time.Second
@@ -79,7 +79,7 @@ func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
 	})
 }
 
-func TestWorkThatComesEarlierWakesTheClock(t *testing.T) {
+func TestEarlierWorkWakesScheduler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
@@ -96,7 +96,7 @@ func TestWorkThatComesEarlierWakesTheClock(t *testing.T) {
 	})
 }
 
-func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
+func TestRemovedWorkDoesNotStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
@@ -123,7 +123,7 @@ func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
 	})
 }
 
-func TestMomentsThatPassWhileNobodyLooksAreCounted(t *testing.T) {
+func TestMissedIntervalsAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newScheduler(time.Now())

@@ -36,7 +36,7 @@ func (b *lockedBuffer) String() string {
 }
 
 // A target that repeats what it was asked with shows it to nobody.
-func TestCredentialsThatATargetRepeatsAreNowhere(t *testing.T) {
+func TestRepeatedCredentialsAreHidden(t *testing.T) {
 	// Z03.
 	t.Parallel()
 	const token, param = "hunter2hunter2", "hunter3hunter3"

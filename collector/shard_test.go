@@ -26,7 +26,7 @@ func ownerOf(t *testing.T, key string, total int) int {
 	return owner
 }
 
-func TestAMoreOfShardsMovesTargetsToTheNewOneOnlyAndEvenly(t *testing.T) {
+func TestAddedShardTakesTargetsEvenly(t *testing.T) {
 	t.Parallel()
 	const keys = 4000
 	for total := 1; total <= 16; total++ {
@@ -45,7 +45,7 @@ func TestAMoreOfShardsMovesTargetsToTheNewOneOnlyAndEvenly(t *testing.T) {
 	}
 }
 
-func TestEachShardHasItsTargetsAlone(t *testing.T) {
+func TestShardsShareNoTargets(t *testing.T) {
 	t.Parallel()
 	p := config.DefaultPool
 	p.PoolID = "fleet"

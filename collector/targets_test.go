@@ -24,7 +24,7 @@ func targetsFound(sets ...model.LabelSet) ([]*target.Target, target.PoolDiscover
 	return targetsOf(&p, shard{Total: 1}, []*targetgroup.Group{{Source: "found", Targets: sets}}, slog.New(slog.DiscardHandler))
 }
 
-func TestAReplicaIsNamedAfterItsPodUnlessItHasAName(t *testing.T) {
+func TestReplicaNameDefaultsToPod(t *testing.T) {
 	t.Parallel()
 	all, _ := targetsFound(
 		model.LabelSet{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"},
@@ -42,9 +42,9 @@ func TestAReplicaIsNamedAfterItsPodUnlessItHasAName(t *testing.T) {
 	require.Equal(t, []string{"llama/triton-0", "llama/named", "llama/10.2.0.9:8002", "llama/triton-2", "llama/triton-3", "llama/10.2.1.3:8002"}, keys)
 }
 
-// TestATargetThatNamesNoPoolIsOneOfItsPools is about labels that are empty, as those are
+// TestTargetWithoutPoolLabel is about labels that are empty, as those are
 // that rules copy from a label which is not there.
-func TestATargetThatNamesNoPoolIsOneOfItsPools(t *testing.T) {
+func TestTargetWithoutPoolLabel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -72,7 +72,7 @@ func TestATargetThatNamesNoPoolIsOneOfItsPools(t *testing.T) {
 	}
 }
 
-func TestATargetThatCannotBeUsedIsLeftOutAndTheOthersStay(t *testing.T) {
+func TestInvalidTargetIsDropped(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		says, failed string
@@ -91,7 +91,7 @@ func TestATargetThatCannotBeUsedIsLeftOutAndTheOthersStay(t *testing.T) {
 	}
 }
 
-func TestAPathOfTheCommandLineIsAskedForAsItIsWritten(t *testing.T) {
+func TestCommandLinePathIsRequestedVerbatim(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"http://triton:8002/m", "http://triton:8002/my%20metrics", "http://triton:8002/100%25/a%3Fb"} {
 		f, err := config.FromTargets([]string{url}, config.DefaultPool)
@@ -102,7 +102,7 @@ func TestAPathOfTheCommandLineIsAskedForAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestATargetsLabelsSayWhereItsPageAndItsAPIAre(t *testing.T) {
+func TestTargetLabelsSetPageAndAPI(t *testing.T) {
 	t.Parallel()
 	all, _ := targetsFound(model.LabelSet{
 		model.AddressLabel: "10.2.0.7:8002", model.SchemeLabel: "https", model.MetricsPathLabel: "/m", model.ParamLabelPrefix + "key": "a b",
@@ -115,7 +115,7 @@ func TestATargetsLabelsSayWhereItsPageAndItsAPIAre(t *testing.T) {
 	require.False(t, all[0].Silent)
 }
 
-func TestAnAPIHasThePathThatItsTargetOrItsPoolSays(t *testing.T) {
+func TestAPIPathFromTargetOrPool(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		says, path string
@@ -139,8 +139,8 @@ func TestAnAPIHasThePathThatItsTargetOrItsPoolSays(t *testing.T) {
 	}
 }
 
-// TestASchemeMayBeInCapitals is about what annotations say, as prometheus.io/scheme.
-func TestASchemeMayBeInCapitals(t *testing.T) {
+// TestSchemeIgnoresCase is about what annotations say, as prometheus.io/scheme.
+func TestSchemeIgnoresCase(t *testing.T) {
 	t.Parallel()
 	for scheme, want := range map[string][2]string{
 		"https": {"https://10.2.0.7:8002", "grpcs://10.2.0.7:8001"},
@@ -156,9 +156,9 @@ func TestASchemeMayBeInCapitals(t *testing.T) {
 	}
 }
 
-// TestAnAddressIsNeverShownWithItsSecrets is about addresses as people write them who
+// TestAddressIsShownWithoutSecrets is about addresses as people write them who
 // think of URLs.
-func TestAnAddressIsNeverShownWithItsSecrets(t *testing.T) {
+func TestAddressIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, address, shown string }{
 		{"with a user", "bob:hunter2@10.2.0.7:8002", "10.2.0.7:8002"},

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-func TestTheRuleThatDropsIsNamed(t *testing.T) {
+func TestDroppingRuleIsNamed(t *testing.T) {
 	in := labels.FromStrings("__address__", "10.0.0.1:8002", "__meta_app", "web", "zone", "eu")
 	for text, want := range map[string]string{
 		"[]": "",

@@ -31,7 +31,7 @@ func decode(text string) (relabel.Rules, error) {
 	return r, err
 }
 
-func TestRulesDoToTargetsWhatTheyDoInPrometheus(t *testing.T) {
+func TestTargetRelabelingMatchesPrometheus(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rules string
 		in    []string
@@ -85,7 +85,7 @@ func TestRulesDoToTargetsWhatTheyDoInPrometheus(t *testing.T) {
 	}
 }
 
-func TestARuleThatCannotBeReadIsRefused(t *testing.T) {
+func TestInvalidRuleIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`[{source_label: [a]}]`:              "source_label",
 		`[{regex: "("}]`:                     "missing closing )",
@@ -100,7 +100,7 @@ func TestARuleThatCannotBeReadIsRefused(t *testing.T) {
 	}
 }
 
-func TestValidateNamesTheRuleAndTheKey(t *testing.T) {
+func TestValidateNamesRuleAndKey(t *testing.T) {
 	for text, want := range map[string]string{
 		`[{target_label: a}, {source_labels: [a]}]`:                            "[1].target_label: ",
 		`[{action: hashmod, target_label: a}]`:                                 "[0].modulus: ",
@@ -129,7 +129,7 @@ func TestValidateNamesTheRuleAndTheKey(t *testing.T) {
 	}
 }
 
-func TestRulesBuiltInGoAreValidatedToo(t *testing.T) {
+func TestRulesBuiltInCodeAreValidated(t *testing.T) {
 	r := relabel.Rules{{Action: "drop"}, nil}
 	require.ErrorContains(t, r.Validate(), "[0].regex: is not set")
 	require.ErrorContains(t, r.Validate(), "[1]: is empty")
@@ -151,7 +151,7 @@ func TestRulesBuiltInGoAreValidatedToo(t *testing.T) {
 	}
 }
 
-func TestARuleOverSeriesMayNotPretendToRenameATarget(t *testing.T) {
+func TestSeriesRuleCannotRenameTarget(t *testing.T) {
 	for text, want := range map[string]string{
 		`[{target_label: pool_id, replacement: x}]`:                                      `[0].target_label: "pool_id" identifies targets`,
 		`[{action: labeldrop, regex: x}, {action: uppercase, target_label: replica_id}]`: `[1].target_label: "replica_id" identifies targets`,

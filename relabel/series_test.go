@@ -33,7 +33,7 @@ func ours(more ...string) map[string]string {
 	return all
 }
 
-func TestSeriesCarryTheIdentityOfTheirTarget(t *testing.T) {
+func TestSeriesHaveTargetIdentity(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*relabel.Identity)
 		in     []string
@@ -160,7 +160,7 @@ func TestSeriesCarryTheIdentityOfTheirTarget(t *testing.T) {
 	}
 }
 
-func TestRulesOverSeriesSeeTheIdentity(t *testing.T) {
+func TestSeriesRulesSeeIdentity(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rules  string
 		in     []string

@@ -46,7 +46,7 @@ func TestHealthRemembersEarlierAnswers(t *testing.T) {
 	}
 }
 
-func TestFactsOutliveFaultsOfTheSameServer(t *testing.T) {
+func TestFactsSurviveFaultsOfSameServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const interval, keepRounds = 30 * time.Second, 10
@@ -70,7 +70,7 @@ func TestFactsOutliveFaultsOfTheSameServer(t *testing.T) {
 	})
 }
 
-func TestPartialFactsCountAtOnce(t *testing.T) {
+func TestPartialFactsAreUsedImmediately(t *testing.T) {
 	t.Parallel()
 	var a api.Answers
 	a.AddPartialFacts(engine.Facts{EngineVersion: "1"})

@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-func TestAnswersCountLongerWithoutChanges(t *testing.T) {
+func TestAnswersAreTrustedLongerWithoutChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const every = 30 * time.Second

@@ -20,7 +20,7 @@ func known(b *assess.Basis) *assess.Identity {
 	return assess.NewIdentity(&target.Target{TRTLLMVersion: "1.1.0"}, &assess.Labels{}, b.Engine, b.Page, b.Facts)
 }
 
-func TestWhatTheCanaryMayAsk(t *testing.T) {
+func TestCanaryAllowed(t *testing.T) {
 	hash := strings.Repeat("0123456789abcdef", 4)
 	b := triton(t)
 	o := assess.CanaryOrder(b.Engine, known(&b), base, "llm", assess.Ready)
@@ -39,7 +39,7 @@ func TestWhatTheCanaryMayAsk(t *testing.T) {
 	require.Equal(t, o.Group+"\x00", o.Identity, "no config is known")
 }
 
-func TestWhenTheCanaryIsHeld(t *testing.T) {
+func TestCanaryHeld(t *testing.T) {
 	for _, c := range []struct {
 		says, base, model string
 		change            func(*assess.Basis)

@@ -72,7 +72,7 @@ func after(t *testing.T, change func(*assess.Basis)) *assess.Findings {
 // same leaves a basis as it is.
 func same(*assess.Basis) {}
 
-func TestWhatIsKnownIsSeenAgainOnlyWhenItsBasisChanged(t *testing.T) {
+func TestSeriesAreRecomputedOnlyAfterChange(t *testing.T) {
 	b := triton(t)
 	k := assess.Examine(&b)
 	again := b
@@ -96,7 +96,7 @@ func TestWhatIsKnownIsSeenAgainOnlyWhenItsBasisChanged(t *testing.T) {
 	}
 }
 
-func TestListsOfChecks(t *testing.T) {
+func TestChecks(t *testing.T) {
 	k := after(t, same)
 	for i, name := range []string{"expectations", "objectives", "capabilities", "determinism", "unanswered"} {
 		require.Equal(t, []string{name, name}, []string{k.Checks[i].Name, assess.Lists()[i].Name}, "the order in which they are shown")
@@ -116,9 +116,9 @@ func TestListsOfChecks(t *testing.T) {
 	require.Len(t, missing.List(assess.Capabilities), len(engine.CapabilityNames()), "for one without a page there is what would give it one")
 }
 
-// TestWhoseTensorRTLLMNoTableStates uses releases of Triton whose stock image has none,
+// TestUnknownTensorRTLLMVersion uses releases of Triton whose stock image has none,
 // or none that is stated.
-func TestWhoseTensorRTLLMNoTableStates(t *testing.T) {
+func TestUnknownTensorRTLLMVersion(t *testing.T) {
 	for _, c := range []struct{ release, version, want string }{
 		{"2.71.0", "1.2.1", ""},
 		{"2.72.0", "unknown", "no table states the TensorRT-LLM of 26.08"},
@@ -182,7 +182,7 @@ func TestExpectations(t *testing.T) {
 	require.Equal(t, []target.Check{{Name: "determinism", OK: true, Reason: "all checks of the determinism profile hold"}}, met.List(assess.Expected))
 }
 
-func TestModelsAreThoseOfIndexConfigsAndPage(t *testing.T) {
+func TestModelsFromIndexConfigsAndPage(t *testing.T) {
 	lines := func(k *assess.Findings) []string {
 		var all []string
 		for _, m := range k.Models {
@@ -236,8 +236,8 @@ func text(series []assess.Series) string {
 	return b.String()
 }
 
-// TestModelsOfTheIndexHaveEachSeriesOnce lists a model twice, or two versions of it.
-func TestModelsOfTheIndexHaveEachSeriesOnce(t *testing.T) {
+// TestIndexModelsHaveNoDuplicateSeries lists a model twice, or two versions of it.
+func TestIndexModelsHaveNoDuplicateSeries(t *testing.T) {
 	listed := func(second engine.ModelState) string {
 		return text(after(t, func(b *assess.Basis) { b.Health.Models = append(b.Health.Models[:1:1], second) }).Series(labels.EmptyLabels()))
 	}
@@ -250,7 +250,7 @@ func TestModelsOfTheIndexHaveEachSeriesOnce(t *testing.T) {
 	}
 }
 
-func TestSeriesOfWhatIsKnown(t *testing.T) {
+func TestReplicaSeries(t *testing.T) {
 	own := labels.FromStrings("pool_id", "p")
 	k := after(t, func(b *assess.Basis) {
 		b.Health.Models = b.Health.Models[:1]
@@ -287,8 +287,8 @@ expectation_mismatch{fact="trtllm_version", pool_id="p"} 1
 	require.Contains(t, text(after(t, func(b *assess.Basis) { b.Topology = nil }).Series(own)), `model_id="unknown"`)
 }
 
-// TestLabelsAreThoseOfTheCatalogue uses a model about which everything is known.
-func TestLabelsAreThoseOfTheCatalogue(t *testing.T) {
+// TestLabelsMatchCatalog uses a model about which everything is known.
+func TestLabelsMatchCatalog(t *testing.T) {
 	k := after(t, func(b *assess.Basis) {
 		m := &b.Facts.Models[0]
 		m.Platform, m.Parameters = "tensorrt_plan", make(map[string]string)
@@ -314,7 +314,7 @@ func TestLabelsAreThoseOfTheCatalogue(t *testing.T) {
 	require.Len(t, assess.Metadata(), len(assess.Catalogue()), "each once")
 }
 
-func TestReplicasWhoseFailuresNobodySees(t *testing.T) {
+func TestReplicasWithoutOutcomes(t *testing.T) {
 	counted := after(t, func(b *assess.Basis) {
 		b.Facts.Models[0].Decoupled = false
 		b.Page = pageOf(t, b.Engine, tritonText+"nv_inference_request_duration_us{model=\"llm\",version=\"1\"} 9\n")
@@ -328,7 +328,7 @@ func TestReplicasWhoseFailuresNobodySees(t *testing.T) {
 	require.Empty(t, k.Unobservable(), "the canary sees them")
 }
 
-func TestSkewFactsOfAReplica(t *testing.T) {
+func TestReplicaSkewFacts(t *testing.T) {
 	facts := after(t, same).Skew()
 	require.Equal(t, target.SkewFacts{
 		"engine_version":    {"triton": "2.64.0"},
@@ -347,7 +347,7 @@ func TestSkewFactsOfAReplica(t *testing.T) {
 	require.Nil(t, after(t, func(b *assess.Basis) { b.Topology = nil }).Skew())
 }
 
-func TestSkewIsTheNumberOfDistinctValuesLessOne(t *testing.T) {
+func TestSkewCountsDistinctValues(t *testing.T) {
 	a := target.SkewFacts{"config_hash": {"llm": "1", "pre": "1"}, "gpu": {"": "A"}}
 	b := target.SkewFacts{"config_hash": {"llm": "2", "pre": "1"}, "gpu": {"": "A"}}
 	c := target.SkewFacts{"config_hash": {"llm": "3"}}
@@ -373,7 +373,7 @@ func TestSkewIsTheNumberOfDistinctValuesLessOne(t *testing.T) {
 	}
 }
 
-func TestOutputsAreComparedWithinAGroupOfTwoOrMore(t *testing.T) {
+func TestOutputsAreComparedWithinGroups(t *testing.T) {
 	for answers, want := range map[string]int{ // Groups with their outputs; 0 if no two can be compared.
 		"v1=x v1=x": 1, "v1=x v1=y": 2, "v1=x v2=y": 0, "v1=x v1=x v2=x v2=y": 2, "v1=x v1=x v2=y": 1, "": 0,
 	} {

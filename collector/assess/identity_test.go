@@ -27,7 +27,7 @@ func of(t *testing.T, change func(*target.Target, *assess.Labels, *engine.Facts)
 	return assess.NewIdentity(at, how, e, nil, facts)
 }
 
-func TestWhoAReplicaIs(t *testing.T) {
+func TestReplicaIdentity(t *testing.T) {
 	const versions = `engine="trtllm-serve", engine_version="1.1.0", `
 	for _, c := range []struct {
 		says   string
@@ -52,7 +52,7 @@ func TestWhoAReplicaIs(t *testing.T) {
 	}
 }
 
-func TestIdentitiesAreEqualWhenTheyGiveTheSameLabels(t *testing.T) {
+func TestIdentityEquality(t *testing.T) {
 	id := of(t, nil)
 	require.False(t, id.Equal(nil))
 	require.True(t, id.Equal(of(t, nil)))
@@ -72,7 +72,7 @@ func TestIdentitiesAreEqualWhenTheyGiveTheSameLabels(t *testing.T) {
 	require.Equal(t, relabel.Unknown, other.EngineVersion, "no facts are not a version")
 }
 
-func TestSeriesOfThePageCarryTheIdentity(t *testing.T) {
+func TestPageSeriesHaveIdentityLabels(t *testing.T) {
 	label := of(t, func(_ *target.Target, how *assess.Labels, _ *engine.Facts) { how.Honor = true }).Labeler()
 	out := label(labels.FromStrings("__name__", "x", "model_name", "llama", "pool_id", "theirs", "rack", "theirs"))
 	require.True(t, out.Keep)
@@ -80,7 +80,7 @@ func TestSeriesOfThePageCarryTheIdentity(t *testing.T) {
 	require.Equal(t, `{__name__="x", engine="trtllm-serve", engine_version="1.1.0", exported_pool_id="theirs", model_id="public", model_name="llama", pool_id="p", rack="theirs", replica_id="r", trtllm_version="1.1.0"}`, out.Labels.String())
 }
 
-func TestOurOwnSeriesHaveTheirLabelsAlready(t *testing.T) {
+func TestOwnSeriesKeepTheirLabels(t *testing.T) {
 	at := &target.Target{PoolID: "p", ReplicaID: "r"}
 	require.Nil(t, assess.ReplicaLabeler(at, &assess.Labels{}), "there are no rules")
 	drop := prometheus.DefaultRelabelConfig

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStateOfAModelIsOfIndexAndPage(t *testing.T) {
+func TestModelStateFromIndexAndPage(t *testing.T) {
 	for _, c := range []struct {
 		says, index   string
 		loaded, known bool

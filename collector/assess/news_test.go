@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestWhatTheLogSaysOfAChange(t *testing.T) {
+func TestStateChangeLog(t *testing.T) {
 	t.Parallel()
 	up := target.Status{Scraping: target.Scraping{Health: target.HealthUp, Samples: 7}, Verdict: target.Verdict{State: "ready", Severity: "ok"}}
 	loading := target.Status{Scraping: target.Scraping{Health: target.HealthUp, Samples: 7}, Verdict: target.Verdict{State: "loading", Severity: "look", StateReason: "why"}}

@@ -44,7 +44,7 @@ func states(own string, state assess.State) string {
 	return b.String()
 }
 
-func TestTheStateOfAReplicaHasASeriesForEach(t *testing.T) {
+func TestStateHasSeriesPerValue(t *testing.T) {
 	var k assess.ReplicaSeries
 	now := facts("pool_id", "p")
 	require.Equal(t, states(`pool_id="p",`, assess.Ready), shownText(k.Block(now)))
@@ -59,7 +59,7 @@ func TestTheStateOfAReplicaHasASeriesForEach(t *testing.T) {
 	require.Equal(t, "llm_server_processes{pool_id=\"q\"} 3\n"+states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)))
 }
 
-func TestSeriesOfAnswersAboutHealth(t *testing.T) {
+func TestHealthSeries(t *testing.T) {
 	for _, c := range []struct {
 		says   string
 		health engine.Health
@@ -78,7 +78,7 @@ func TestSeriesOfAnswersAboutHealth(t *testing.T) {
 	}
 }
 
-func TestSeriesOfIterations(t *testing.T) {
+func TestIterationSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k assess.ReplicaSeries
 		now := facts()
@@ -104,7 +104,7 @@ llm_server_iteration_stats_read_total 3
 	})
 }
 
-func TestSeriesOfTheCanaryNameItsModel(t *testing.T) {
+func TestCanarySeriesNameModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k assess.ReplicaSeries
 		now := facts("result", "of the target")
@@ -117,7 +117,7 @@ func TestSeriesOfTheCanaryNameItsModel(t *testing.T) {
 	})
 }
 
-func TestWhatFollowsFromPageAndAnswersIsShownWithEveryBlock(t *testing.T) {
+func TestConclusionsAppearWithEveryBlock(t *testing.T) {
 	serve, ok := engine.ByName("trtllm-serve")
 	require.True(t, ok)
 	var k assess.ReplicaSeries
@@ -133,7 +133,7 @@ func TestWhatFollowsFromPageAndAnswersIsShownWithEveryBlock(t *testing.T) {
 	require.Contains(t, shownText(k.Block(now)), `llm_server_engine_build_info{version="1.1.0"} 1`)
 }
 
-func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
+func TestShapeIsReusedForSameSeries(t *testing.T) {
 	var k assess.ReplicaSeries
 	now := facts("pool_id", "p")
 	first := k.Block(now)
@@ -154,7 +154,7 @@ func dropping(name string) exposition.Labeler {
 	}
 }
 
-func TestRulesActOnWhatIsKnownAndGiveWayToThePage(t *testing.T) {
+func TestRelabelingOfReplicaSeries(t *testing.T) {
 	k := assess.NewReplicaSeries(dropping("state"))
 	now := facts("pool_id", "p")
 	now.Answers.Health = &api.Health{Health: engine.Health{LiveKnown: true, Live: true}}

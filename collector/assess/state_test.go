@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-func TestStateOfAReplica(t *testing.T) {
+func TestReplicaState(t *testing.T) {
 	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
 	page := func(s engine.APIState) assess.Evidence {
 		return assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(s)}}
@@ -81,7 +81,7 @@ func serving() assess.Evidence {
 	return assess.Evidence{Scrape: assess.Scrape{OK: true}, PageTime: time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC), API: assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}}}
 }
 
-func TestHowMuchAVerdictMatters(t *testing.T) {
+func TestSeverity(t *testing.T) {
 	failed := assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}}
 	for _, c := range []struct {
 		says     string
@@ -119,7 +119,7 @@ func TestHowMuchAVerdictMatters(t *testing.T) {
 	}
 }
 
-func TestEveryEntryOfTheRunbookIsThere(t *testing.T) {
+func TestRunbookAnchorsExist(t *testing.T) {
 	runbook, err := os.ReadFile("../../alerts/runbook.md")
 	require.NoError(t, err)
 	for _, entry := range assess.Runbooks() {
@@ -127,7 +127,7 @@ func TestEveryEntryOfTheRunbookIsThere(t *testing.T) {
 	}
 }
 
-func TestSeveritiesOfStates(t *testing.T) {
+func TestStateSeverities(t *testing.T) {
 	severities, order := assess.Severities(), []assess.Severity{assess.Broken, assess.Look, assess.OK}
 	require.Len(t, severities, len(assess.States())+1, "each state once, and that of a rank without a port")
 	require.True(t, slices.IsSortedFunc(assess.States(), func(a, b assess.State) int {

@@ -13,7 +13,7 @@ type entry struct {
 	output, identity string
 }
 
-func TestAnswersAreComparedUnderOneIdentity(t *testing.T) {
+func TestOutputsAreComparedWithinOneIdentity(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		entries []entry

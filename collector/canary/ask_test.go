@@ -204,7 +204,7 @@ func TestNoConnection(t *testing.T) {
 	}))
 }
 
-func TestTimesOfAGoodAnswer(t *testing.T) {
+func TestTimesOfGoodAnswer(t *testing.T) {
 	ms := time.Millisecond
 	r, _ := ask(t, config(), openAI(), stream(script{
 		100 * ms, role, 200 * ms, chat("one"), 50 * ms, chat(" two"), 400 * ms, chat(" three"), 30 * ms, finish, usage, 20 * ms, done, 500 * ms,
@@ -219,7 +219,7 @@ func TestTimesOfAGoodAnswer(t *testing.T) {
 	require.False(t, r.At.IsZero())
 }
 
-func TestTokensAreFramesWhereTheServerTellsNoUsage(t *testing.T) {
+func TestTokensAreFramesWithoutUsage(t *testing.T) {
 	r, _ := ask(t, config(), triton(), stream(script{word("a"), word("b")}))
 	require.Equal(t, 2, r.Tokens)
 	every := func(n int) string {
@@ -230,7 +230,7 @@ func TestTokensAreFramesWhereTheServerTellsNoUsage(t *testing.T) {
 	require.Equal(t, 2, r.Frames)
 }
 
-func TestTheOutputIsTheTextHoweverItIsCut(t *testing.T) {
+func TestOutputIsIndependentOfFraming(t *testing.T) {
 	output := func(q canary.Question, s script) string {
 		r, _ := ask(t, config(), q, stream(s))
 		require.Equal(t, canary.OK, r.Result, r.Reason)
@@ -251,7 +251,7 @@ func TestTheOutputIsTheTextHoweverItIsCut(t *testing.T) {
 	require.NotEqual(t, output(triton(), script{word("ha"), word("ho"), word("ha")}), output(triton(), script{word("haho")}))
 }
 
-func TestARequestThatIsGivenUpHasNoResult(t *testing.T) {
+func TestCanceledRequestHasNoResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := serve(t, stream(script{chat("one"), hangs}))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -283,7 +283,7 @@ func asked(t *testing.T, c *canary.Config, q canary.Question, meta string) (path
 	return path, body
 }
 
-func TestWhatIsAsked(t *testing.T) {
+func TestRequestBody(t *testing.T) {
 	number := func(n int) any { return float64(n) }
 	c := config()
 	c.Prompt = "Say one."
@@ -318,7 +318,7 @@ func TestWhatIsAsked(t *testing.T) {
 	require.Equal(t, map[string]any{"text_input": "Say one.", "max_tokens": number(3), "stream": true, "bad_words": "", "stop_words": ""}, body, "of a server that keeps its metadata to itself")
 }
 
-func TestAModelWithoutTextIsNotAsked(t *testing.T) {
+func TestModelWithoutTextIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := serve(t, answer(200, "application/json", `{"inputs":[{"name":"input_ids"}]}`))
 		r := config().Ask(t.Context(), n, triton())
@@ -336,7 +336,7 @@ func TestAModelWithoutTextIsNotAsked(t *testing.T) {
 	})
 }
 
-func TestReasonsAreOneShortLine(t *testing.T) {
+func TestReasonsAreShort(t *testing.T) {
 	r, _ := ask(t, config(), openAI(), answer(500, "text/plain", "a\nb\x00\xff"+strings.Repeat("long ", 200)))
 	require.Equal(t, canary.HTTPError, r.Result)
 	require.NotContains(t, r.Reason, "\n")
@@ -363,7 +363,7 @@ func (e tooFew) Open(context.Context, string, string, []byte) (*http.Response, e
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body)}, nil
 }
 
-func TestAnExporterWithTooFewConnectionsSaysNothingOfTheServer(t *testing.T) {
+func TestConnectionLimitIsNoServerFault(t *testing.T) {
 	cfg := canary.DefaultConfig
 	for _, generate := range []bool{false, true} {
 		for _, reading := range []bool{false, true} {

@@ -62,10 +62,10 @@ func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanw
 	return "", "", nil
 }
 
-// TestWhatBecomesOfARequestWhoseClientLeaves is every kind of server that
+// TestCancelCheckOutcomes is every kind of server that
 // streams, with everything that can come between. Simulated servers of TensorRT-LLM
 // behind Triton, NIM and Dynamo go on to the last token, the others stop.
-func TestWhatBecomesOfARequestWhoseClientLeaves(t *testing.T) {
+func TestCancelCheckOutcomes(t *testing.T) {
 	stops := map[string]bool{"trtllm-serve": true, "an old trtllm-serve": true, "vLLM": true, "SGLang": true}
 	nothing := func(int, *simulate.Replica, *network, *canary.Load) {}
 	other := func(from int) func(int, *simulate.Replica, *network, *canary.Load) {
@@ -122,7 +122,7 @@ func observe(r *canary.Record, after time.Duration, inFlight float64) {
 	r.Observe(canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: inFlight, Known: true})
 }
 
-func TestWhatACancelCheckShows(t *testing.T) {
+func TestCancelCheckSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := ordered("v1")
 		rowsOf := func() []string {
@@ -173,7 +173,7 @@ func TestWhatACancelCheckShows(t *testing.T) {
 	})
 }
 
-func TestEveryFamilyOfTheCatalogueIsShown(t *testing.T) {
+func TestEveryCanaryFamilyIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := ordered("v1")
 		report := answered("a")
@@ -197,7 +197,7 @@ func TestEveryFamilyOfTheCatalogueIsShown(t *testing.T) {
 	})
 }
 
-func TestACancelCheckIsAskedForByAGoodRequestAlone(t *testing.T) {
+func TestCancelCheckFollowsGoodRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := ordered("v1")
 		begins := func() bool {
@@ -219,7 +219,7 @@ func TestACancelCheckIsAskedForByAGoodRequestAlone(t *testing.T) {
 }
 
 // A page may show a request that is not ours before ours is sent.
-func TestAClientThatAskedForNothingYetDoesNotLeave(t *testing.T) {
+func TestCancelCheckWaitsForRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			require.Equal(t, http.MethodGet, req.Method, "nothing is sent when it is over")

@@ -19,13 +19,13 @@ func read(t *testing.T, text string) canary.Config {
 	return c
 }
 
-func TestSilenceMeansNoRequests(t *testing.T) {
+func TestDisabledCanarySendsNothing(t *testing.T) {
 	require.False(t, canary.DefaultConfig.Enabled)
 	require.Equal(t, canary.DefaultConfig, read(t, "enabled: false"))
 	require.NoError(t, canary.DefaultConfig.Validate())
 }
 
-func TestAShortIntervalTakesTheTimeoutsDown(t *testing.T) {
+func TestShortIntervalLowersTimeouts(t *testing.T) {
 	seconds := func(n int) model.Duration { return model.Duration(time.Duration(n) * time.Second) }
 	for _, c := range []struct {
 		text                     string

@@ -46,7 +46,7 @@ func rows(r *canary.Record) []string {
 	return all
 }
 
-func TestARequestIsSentOnceWhenItIsDueAndMayBe(t *testing.T) {
+func TestDueRequestIsSentOnce(t *testing.T) {
 	r := &canary.Record{}
 	r.Due()
 	require.Nil(t, r.Next(), "there is no order")
@@ -60,7 +60,7 @@ func TestARequestIsSentOnceWhenItIsDueAndMayBe(t *testing.T) {
 	require.Nil(t, r.Next(), "once")
 }
 
-func TestADifferentAnswerWaitsUntilItIsConfirmed(t *testing.T) {
+func TestDifferentOutputNeedsConfirmation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := ordered("v1")
 		require.True(t, r.Take(answered("a"), time.Minute))
@@ -82,7 +82,7 @@ func TestADifferentAnswerWaitsUntilItIsConfirmed(t *testing.T) {
 	})
 }
 
-func TestWhatARecordShows(t *testing.T) {
+func TestHistorySeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &canary.Record{}
 		require.Empty(t, rows(r))
@@ -123,7 +123,7 @@ func TestWhatARecordShows(t *testing.T) {
 	})
 }
 
-func TestTheLongestGapTakesTwoFramesAndDeterminismTwoAnswers(t *testing.T) {
+func TestMinimumFramesAndAnswers(t *testing.T) {
 	r := ordered("v1")
 	one := answered("a")
 	one.Frames = 1
@@ -134,7 +134,7 @@ func TestTheLongestGapTakesTwoFramesAndDeterminismTwoAnswers(t *testing.T) {
 	}
 }
 
-func TestALateAnswerIsOfTheServerThatWasAsked(t *testing.T) {
+func TestLateAnswerBelongsToServerAsked(t *testing.T) {
 	var r canary.Record
 	r.Order(&canary.Order{Identity: "old", Group: "old"})
 	r.Due()
@@ -153,7 +153,7 @@ func TestALateAnswerIsOfTheServerThatWasAsked(t *testing.T) {
 	require.Equal(t, "B", r.Status().Output)
 }
 
-func TestWhatAnotherServerShowedIsNotHeldAgainstTheNextOne(t *testing.T) {
+func TestHistoryEndsWithServer(t *testing.T) {
 	var r canary.Record
 	order := &canary.Order{Identity: "a"}
 	r.Order(order)

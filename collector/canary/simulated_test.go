@@ -60,7 +60,7 @@ func questions() map[string]struct {
 	}
 }
 
-func TestTimesAreThoseThatTheServerKnows(t *testing.T) {
+func TestTimesFromServer(t *testing.T) {
 	for name, s := range questions() {
 		t.Run(name, bubble(func(t *testing.T) {
 			r, n := simulated(t, s.spec)

@@ -10,10 +10,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// TestTheDefaultsOfThePageAreThoseOfTheCode reads the column of defaults for the
+// TestDocumentedDefaultsMatchCode reads the column of defaults for the
 // blocks that a document prints when it sets no key. A switch that is off is not
 // printed.
-func TestTheDefaultsOfThePageAreThoseOfTheCode(t *testing.T) {
+func TestDocumentedDefaultsMatchCode(t *testing.T) {
 	f, err := Parse("c.yml", []byte("pools: [ { pool_id: a, static_configs: [ { targets: ['a:1'] } ], canary: { enabled: true }, dial: {} } ]"))
 	require.NoError(t, err)
 	var doc struct {

@@ -81,7 +81,7 @@ func blocks(t reflect.Type, name string, found map[string][]string) {
 	}
 }
 
-func TestEveryKeyIsDocumentedAndEveryDocumentedKeyExists(t *testing.T) {
+func TestDocumentedKeysMatchCode(t *testing.T) {
 	found := map[string][]string{}
 	blocks(reflect.TypeFor[File](), "", found)
 	require.Greater(t, len(found), 15)
@@ -110,7 +110,7 @@ func unsupported(key string) bool {
 	return strings.HasSuffix(key, "_ref") || slices.Contains(otherGrants, key)
 }
 
-func TestExamplesOfThePageLoad(t *testing.T) {
+func TestDocumentedExamplesLoad(t *testing.T) {
 	page, err := os.ReadFile("../../docs/configuration.md")
 	require.NoError(t, err)
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)

@@ -28,7 +28,7 @@ func documents(tb testing.TB, pattern string, atLeast int) []string {
 	return files
 }
 
-func TestGoodDocumentsLoadAndPrintAsThemselves(t *testing.T) {
+func TestGoodDocumentsRoundTrip(t *testing.T) {
 	for _, path := range documents(t, "testdata/good/*.yml", 30) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".yml"), func(t *testing.T) {
 			first, err := config.Load(path)
@@ -42,7 +42,7 @@ func TestGoodDocumentsLoadAndPrintAsThemselves(t *testing.T) {
 	}
 }
 
-func TestBadDocumentsNameTheKeyAndTheWayOut(t *testing.T) {
+func TestBadDocuments(t *testing.T) {
 	for _, path := range documents(t, "testdata/bad/*.yml", 60) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".yml"), func(t *testing.T) {
 			text, err := os.ReadFile(path)
@@ -69,7 +69,7 @@ func TestBadDocumentsNameTheKeyAndTheWayOut(t *testing.T) {
 	}
 }
 
-func TestPoolsTakeFromTheGlobalBlockWhatTheyLeaveOpen(t *testing.T) {
+func TestPoolsInheritGlobalSettings(t *testing.T) {
 	f, err := config.Parse("config.yml", []byte(`
 global: { scrape_interval: 10s, window: 3m }
 pools:
@@ -88,7 +88,7 @@ pools:
 	require.Equal(t, model.Duration(3*time.Minute), f.Global.Derive.Window)
 }
 
-func TestSilentDocumentHasTheDefaults(t *testing.T) {
+func TestEmptyDocumentHasDefaults(t *testing.T) {
 	f, err := config.Load("testdata/good/minimal.yml")
 	require.NoError(t, err)
 	pool := f.Pools[0]
@@ -107,13 +107,13 @@ func TestSilentDocumentHasTheDefaults(t *testing.T) {
 	require.Equal(t, relabel.VersionsSeries, f.Identity.Versions)
 }
 
-func TestRelativeFilesStartAtTheFolderOfTheDocument(t *testing.T) {
+func TestRelativePathsStartAtDocumentDir(t *testing.T) {
 	f, err := config.Load("testdata/good/basic_auth_file.yml")
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("testdata", "files", "password"), f.Pools[0].HTTP.BasicAuth.PasswordFile)
 }
 
-func TestMistakesInWhatSeveralPoolsMergeAreFoundWhereTheyAre(t *testing.T) {
+func TestMistakesInMergedBlocksHaveLines(t *testing.T) {
 	_, err := config.Parse("config.yml", []byte(`
 pools:
   - &first
@@ -128,16 +128,16 @@ config.yml: line 5: pools[1].scheme: "ftp" is unknown; use http or https
 config.yml: line 5: pools[2].scheme: "ftp" is unknown; use http or https`)
 }
 
-func TestMissingDocumentIsNamed(t *testing.T) {
+func TestMissingDocument(t *testing.T) {
 	_, err := config.Load(filepath.Join(t.TempDir(), "none.yml"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "none.yml")
 	require.ErrorContains(t, err, "readable file")
 }
 
-// TestAFileThatIsTooLargeSaysHowLargeItMayBe has one byte too many, and just as
+// TestTooLargeFile has one byte too many, and just as
 // many as may be.
-func TestAFileThatIsTooLargeSaysHowLargeItMayBe(t *testing.T) {
+func TestTooLargeFile(t *testing.T) {
 	const most = 16 << 20
 	text := []byte("pools: [{pool_id: a, static_configs: [{targets: ['127.0.0.1:1']}]}]\n#")
 	text = append(text, bytes.Repeat([]byte("x"), most-len(text))...)

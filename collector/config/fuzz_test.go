@@ -27,7 +27,7 @@ func strict(text []byte) error {
 	return dec.Decode(&config.File{})
 }
 
-func TestTheCheckerRefusesAllThatAStrictDecoderRefuses(t *testing.T) {
+func TestCheckerRefusesWhatDecoderRefuses(t *testing.T) {
 	refused := 0
 	for _, path := range append(documents(t, "testdata/good/*.yml", 30), documents(t, "testdata/bad/*.yml", 60)...) {
 		text := []byte(readFile(t, path))

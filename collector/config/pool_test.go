@@ -14,9 +14,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// TestTheEdgesOfWhatAPoolMaySay has on each line what may just be, and what may
+// TestPoolBounds has on each line what may just be, and what may
 // not.
-func TestTheEdgesOfWhatAPoolMaySay(t *testing.T) {
+func TestPoolBounds(t *testing.T) {
 	for _, tc := range []struct{ good, bad, want string }{
 		{"api_port: 1", "api_port: -1", `pools[0].api_port: -1 is not a port; use 1 to 65535, or leave it out to use the default of the engine`},
 		{"api_port: 65535", "api_port: 65536", `pools[0].api_port: 65536 is not a port; use 1 to 65535, or leave it out to use the default of the engine`},
@@ -44,7 +44,7 @@ func parsePool(keys string) error {
 	return err
 }
 
-func TestTheEdgesOfTheOtherBlocks(t *testing.T) {
+func TestOtherBounds(t *testing.T) {
 	const pools = "\npools: [ { pool_id: a, static_configs: [ { targets: ['a:1'] } ] } ]\n"
 	for _, tc := range []struct{ good, bad, want string }{
 		{"global: { scrape_interval: 1ms }", "global: { scrape_interval: 0s }", `global.scrape_interval: must be longer than 0; the default is 5s`},
@@ -60,7 +60,7 @@ func TestTheEdgesOfTheOtherBlocks(t *testing.T) {
 	}
 }
 
-func TestTheWindowIsHeldToTheSlowestPoolThatComesFirst(t *testing.T) {
+func TestWindowIsCheckedAgainstSlowestPool(t *testing.T) {
 	for _, tc := range []struct{ first, second, third, want string }{
 		{"20s", "40s", "40s", "pools[1] (40s); set window to 1m20s or more"},
 		{"40s", "40s", "5s", "pools[0] (40s); set window to 1m20s or more"},
@@ -85,9 +85,9 @@ func TestTheWindowIsHeldToTheSlowestPoolThatComesFirst(t *testing.T) {
 	}
 }
 
-// TestThePlacesOfReplicasAreTheirOwn has the names under which two targets of the
+// TestLocalLabelsAreNotShared has the names under which two targets of the
 // file are one replica.
-func TestThePlacesOfReplicasAreTheirOwn(t *testing.T) {
+func TestLocalLabelsAreNotShared(t *testing.T) {
 	type labels = model.LabelSet
 	for _, tc := range []struct {
 		name          string
@@ -119,9 +119,9 @@ func TestThePlacesOfReplicasAreTheirOwn(t *testing.T) {
 	}
 }
 
-// TestFilesOfKeysAreReadBeforeTheyAreNeeded has for every way to name a file what
+// TestKeyFilesAreReadAtLoad has for every way to name a file what
 // may be there.
-func TestFilesOfKeysAreReadBeforeTheyAreNeeded(t *testing.T) {
+func TestKeyFilesAreReadAtLoad(t *testing.T) {
 	dir := t.TempDir()
 	for _, key := range []struct{ path, written string }{
 		{"basic_auth.password_file", "basic_auth: { username: me, password_file: %s }"},
@@ -136,7 +136,7 @@ func TestFilesOfKeysAreReadBeforeTheyAreNeeded(t *testing.T) {
 	require.NoError(t, parsePool("model_ids: { files: [ "+dir+"/none ] }"), "files are keys of some blocks only")
 }
 
-func TestANameThatTheOperatorChoosesNamesNoFile(t *testing.T) {
+func TestChosenNamesAreNoFileNames(t *testing.T) {
 	oauth2 := "oauth2: { client_id: me, client_secret: x, token_url: 'http://a/b', "
 	for _, written := range []string{
 		"model_ids: { weights_file: [ llama.gguf ] }",
@@ -149,7 +149,7 @@ func TestANameThatTheOperatorChoosesNamesNoFile(t *testing.T) {
 	require.NoError(t, err, "a label")
 }
 
-func TestAnEngineDirStartsAtTheFolderOfTheDocument(t *testing.T) {
+func TestEngineDirIsRelativeToDocument(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c.yml")
 	for written, want := range map[string]string{"engines/1": filepath.Join(dir, "engines/1"), "/engines/1": "/engines/1"} {
@@ -160,7 +160,7 @@ func TestAnEngineDirStartsAtTheFolderOfTheDocument(t *testing.T) {
 	}
 }
 
-func TestABlockIsReadOverItsDefaults(t *testing.T) {
+func TestBlocksKeepDefaults(t *testing.T) {
 	var f config.File
 	require.NoError(t, yaml.Unmarshal([]byte("identity: {}\nglobal: {}\nsharding: {}\npools: [ { limits: { labels: 3 } } ]"), &f))
 	require.Equal(t, config.DefaultIdentity, f.Identity)
@@ -171,7 +171,7 @@ func TestABlockIsReadOverItsDefaults(t *testing.T) {
 	require.Equal(t, want, f.Pools[0].Limits)
 }
 
-func TestTargetsThatNoRuleCanTellApartAreListedOnce(t *testing.T) {
+func TestIndistinguishableTargetsAreListedOnce(t *testing.T) {
 	require.Equal(t, []string{"line 3: pools[0].static_configs[0].targets[1]: a:1 has the labels of pools[0].static_configs[0].targets[0], and no rule can tell them apart; list it once"},
 		mistakesOf(t, "pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1', 'a:1'] } ]\n  relabel_configs: [ { target_label: x, replacement: y } ]\n"))
 }
@@ -186,7 +186,7 @@ func onePool() *config.File {
 	return &cfg
 }
 
-func TestHowManyReplicasAPoolShouldHave(t *testing.T) {
+func TestExpectedReplicas(t *testing.T) {
 	for written, want := range map[string][2]int{"0": {0, 0}, "8": {8, 8}, "2-8": {2, 8}, "0 - 3": {0, 3}} {
 		f, err := config.Parse("c.yml", []byte("pools: [ { pool_id: a, expect: { replicas: "+written+" }, static_configs: [ { targets: ['a:1'] } ] } ]"))
 		require.NoError(t, err)
@@ -195,7 +195,7 @@ func TestHowManyReplicasAPoolShouldHave(t *testing.T) {
 	}
 }
 
-func TestAShardIsFoundByNumberOrByTheNameOfAPod(t *testing.T) {
+func TestShardFromNumberOrPodName(t *testing.T) {
 	for name, want := range map[string]int{"0": 0, "2": 2, "trtllm-exporter-1": 1, "a-b-c-2": 2} {
 		c := config.Sharding{Total: 3}
 		require.NoError(t, c.Place(name), name)
@@ -203,7 +203,7 @@ func TestAShardIsFoundByNumberOrByTheNameOfAPod(t *testing.T) {
 	}
 }
 
-func TestAShardThatIsNotThereIsRefused(t *testing.T) {
+func TestShardOutOfRangeIsRefused(t *testing.T) {
 	for name, message := range map[string]string{
 		"":                 "sharding.index: is not set",
 		"3":                "below sharding.total, which is 3",
@@ -218,7 +218,7 @@ func TestAShardThatIsNotThereIsRefused(t *testing.T) {
 	}
 }
 
-func TestOneExporterNeedsNoPlace(t *testing.T) {
+func TestSingleShardNeedsNoIndex(t *testing.T) {
 	c := config.Sharding{Total: 1}
 	require.NoError(t, c.Place(""))
 	require.Nil(t, c.Index)

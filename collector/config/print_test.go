@@ -33,9 +33,9 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 	}
 }
 
-// TestWhatAPrintedDocumentShows has for each key that may hold a secret what is
+// TestPrintedDocument has for each key that may hold a secret what is
 // printed of it.
-func TestWhatAPrintedDocumentShows(t *testing.T) {
+func TestPrintedDocument(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "secret")
 	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
@@ -84,7 +84,7 @@ func flow(n *yaml.Node) {
 }
 
 // A parameter of the address is as secret as the query of any other.
-func TestParametersOfTargetsAreNotPrinted(t *testing.T) {
+func TestTargetParametersAreNotPrinted(t *testing.T) {
 	f, err := config.Parse("c.yml", []byte(`
 pools:
   - pool_id: llama

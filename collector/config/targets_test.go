@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-func TestTargetsOfTheCommandLine(t *testing.T) {
+func TestCommandLineTargets(t *testing.T) {
 	for _, tc := range []struct {
 		name, url string
 		want      model.LabelSet
@@ -36,7 +36,7 @@ func TestTargetsOfTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestBadTargetsOfTheCommandLine(t *testing.T) {
+func TestBadCommandLineTargets(t *testing.T) {
 	for _, tc := range []struct{ name, url, want string }{
 		{"no scheme", "10.0.0.1:8002", `--target "10.0.0.1:8002": is not a URL; write it like http://localhost:8002`},
 		{"host name without scheme", "triton:8002", `--target "triton:8002": does not begin with http:// or https://; write it like http://localhost:8002`},
@@ -55,7 +55,7 @@ func TestBadTargetsOfTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestTargetsOfTheCommandLineShareOnePool(t *testing.T) {
+func TestCommandLineTargetsShareOnePool(t *testing.T) {
 	pool := config.DefaultPool
 	pool.PoolID = "mine"
 	f, err := config.FromTargets([]string{"http://a", "http://b:65535"}, pool)

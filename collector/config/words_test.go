@@ -24,17 +24,17 @@ func mistakesOf(t *testing.T, text string) []string {
 	return strings.Split(strings.ReplaceAll(err.Error(), "c.yml: ", ""), "\n")
 }
 
-func TestASecretThatCannotBeReadIsNotQuoted(t *testing.T) {
+func TestUndecodableSecretIsNotQuoted(t *testing.T) {
 	require.Equal(t, []string{"line 4: pools[0].basic_auth.password: must be text"}, mistakes(t, "basic_auth: { username: me, password: !!binary '%%hush' }"))
 }
 
-func TestAValueThatIsNoNumberIsQuoted(t *testing.T) {
+func TestInvalidNumberIsQuoted(t *testing.T) {
 	require.Equal(t, []string{`line 4: pools[0].slo.availability.objective: "x" is not a number`}, mistakes(t, "slo: { availability: { objective: x } }"))
 }
 
-// TestAnUnknownKeyIsTakenForTheOneItIsASlipOf has words of every length: a third
+// TestUnknownKeySuggestion has words of every length: a third
 // of the letters may be wrong, or one.
-func TestAnUnknownKeyIsTakenForTheOneItIsASlipOf(t *testing.T) {
+func TestUnknownKeySuggestion(t *testing.T) {
 	for key, want := range map[string]string{
 		"honor_label":   "honor_labels", // One is missing.
 		"honor_labelss": "honor_labels", // One is too many.
@@ -56,7 +56,7 @@ func TestAnUnknownKeyIsTakenForTheOneItIsASlipOf(t *testing.T) {
 	}
 }
 
-func TestAnUnknownKeyIsSentToTheBlockItBelongsTo(t *testing.T) {
+func TestMisplacedKeySuggestsBlock(t *testing.T) {
 	for text, want := range map[string]string{
 		"samples: 5":                          `unknown key "samples" in pools[0]; it belongs in pools[].limits`,
 		"limits: { pool_id: a }":              `unknown key "pool_id" in pools[0].limits; it belongs in pools[]`,
@@ -79,8 +79,8 @@ func TestAnUnknownKeyIsSentToTheBlockItBelongsTo(t *testing.T) {
 	}
 }
 
-// TestMergesAreWalkedAsDeepAsTheyGo has mistakes behind merges of merges.
-func TestMergesAreWalkedAsDeepAsTheyGo(t *testing.T) {
+// TestNestedMerges has mistakes behind merges of merges.
+func TestNestedMerges(t *testing.T) {
 	merged := func(n int, inner string) string {
 		return "limits: " + strings.Repeat("{ <<: ", n) + inner + strings.Repeat(" }", n)
 	}
@@ -105,7 +105,7 @@ pools:
 	require.Equal(t, map[string][]string{"a": {"x"}, "b": {"y"}, "c": {"z"}}, f.Pools[0].ModelIDs)
 }
 
-func TestADocumentThatIsNoYAMLSaysWhere(t *testing.T) {
+func TestSyntaxErrorHasLine(t *testing.T) {
 	const check = "; check the indentation, quotes and brackets from this line on"
 	for text, want := range map[string]string{
 		"\n\t\npools:\n\t- b":              "line 4: the line is indented with a tab; use spaces",
@@ -119,22 +119,22 @@ func TestADocumentThatIsNoYAMLSaysWhere(t *testing.T) {
 	}
 }
 
-// TestAMistakeIsNotedWhereItsKeyStands has values on the line after their keys.
-func TestAMistakeIsNotedWhereItsKeyStands(t *testing.T) {
+// TestMistakeHasLineOfKey has values on the line after their keys.
+func TestMistakeHasLineOfKey(t *testing.T) {
 	require.Equal(t, []string{`line 2: pools[0].scheme: "ftp" is unknown; use http or https`},
 		mistakesOf(t, "pools:\n- scheme:\n    ftp\n  pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n"))
 	require.Equal(t, []string{`line 4: pools[0].model_ids.b: "x" already belongs to "a"; a server's name has one id`},
 		mistakesOf(t, "pools:\n- model_ids:\n    a: [ x ]\n    b:\n      [ x ]\n  pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n"))
 }
 
-// TestWhatIsMergedAsAListIsDecodedToo has a mistake that only the type of the
+// TestMergedListsAreDecoded has a mistake that only the type of the
 // block finds.
-func TestWhatIsMergedAsAListIsDecodedToo(t *testing.T) {
+func TestMergedListsAreDecoded(t *testing.T) {
 	require.Equal(t, []string{"line 4: pools[0].relabel_configs[0].modulus: relabel configuration for hashmod requires non-zero modulus"},
 		mistakes(t, "relabel_configs: [ { <<: [ { action: hashmod }, { target_label: x } ], source_labels: [ a ] } ]"))
 }
 
-func TestTheShortestTimesAreGood(t *testing.T) {
+func TestShortestDurationsAreValid(t *testing.T) {
 	f := onePool()
 	f.Global.StallAfter = 1
 	f.Pools[0].StartBudget, f.Pools[0].IdentityInterval = 1, 1

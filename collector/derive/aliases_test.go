@@ -142,9 +142,9 @@ func TestCacheSizeIsInLabels(t *testing.T) {
 	require.Equal(t, []string{"64 x 799 of llama"}, hidden.cacheConfigs(), "its own page is not shown")
 }
 
-// TestHistogramsAreOnThePageThatTellsTheCacheSize uses a server whose cache size is known
+// TestHistogramsNextToCacheSize uses a server whose cache size is known
 // from its first page on, and changes later.
-func TestHistogramsAreOnThePageThatTellsTheCacheSize(t *testing.T) {
+func TestHistogramsNextToCacheSize(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m").with(func(o *derive.Options) { o.Aliases = []string{"vllm"} })
 	for _, c := range []struct{ says, blocks string }{{"the first page", "100"}, {"the next", "100"}, {"another size", "80"}, {"the next", "80"}} {
 		got := b.page(append(histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, 9, "1.0 +Inf", 3, 4),
@@ -156,7 +156,7 @@ func TestHistogramsAreOnThePageThatTellsTheCacheSize(t *testing.T) {
 	require.Zero(t, b.deriver.Stats().BrokenHistograms)
 }
 
-func TestAttributesThatTheConventionsRequire(t *testing.T) {
+func TestRequiredOTelAttributes(t *testing.T) {
 	for kind, provider := range map[simulate.Kind]string{simulate.KindVLLM: "vllm", simulate.KindSGLang: "sglang", simulate.KindServe: "trtllm-serve"} {
 		n := 0
 		for _, lset := range newLlama(t, simulate.Spec{Kind: kind}, func(o *derive.Options) { o.Aliases = []string{"otel"} }).labels() {
@@ -182,7 +182,7 @@ func TestAliasesHaveTheSameValues(t *testing.T) {
 	require.Zero(t, got.count("trtllm_"), "other sets stay off")
 }
 
-func TestAliasesAloneOrNoneOrNotTheServersOwn(t *testing.T) {
+func TestAliasSelection(t *testing.T) {
 	for _, c := range []struct {
 		says   string
 		kind   simulate.Kind

@@ -50,9 +50,9 @@ func TestSoundPagesHaveNoAnomaly(t *testing.T) {
 	}
 }
 
-// TestTheTimeBetweenTokensIsEstimatedFromMeans uses requests of 2 s, of which 400 ms
+// TestInterTokenLatencyEstimate uses requests of 2 s, of which 400 ms
 // pass before the first of 100 tokens.
-func TestTheTimeBetweenTokensIsEstimatedFromMeans(t *testing.T) {
+func TestInterTokenLatencyEstimate(t *testing.T) {
 	const series, first = `time_per_output_token_average_seconds_estimate{model_id="m"}`, `nv_inference_first_response_histogram_ms_sum{model="m",version="1"} 4000`
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
 	b.page(soundPage(10, 0)...)
@@ -71,7 +71,7 @@ func TestTheTimeBetweenTokensIsEstimatedFromMeans(t *testing.T) {
 	}
 }
 
-func TestAnomaliesAndWhatTheyTakeAway(t *testing.T) {
+func TestAnomaliesSuppressFamilies(t *testing.T) {
 	const l, kind = `model="m",version="1"`, `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type=`
 	page := func(n int, changed ...string) []string { return with(soundPage(10+n, 1000*n), changed...) }
 	stopped := []string{`nv_inference_request_success{` + l + `} 0`, `nv_inference_request_failure{` + l + `,reason="OTHER"} 0`}
@@ -125,7 +125,7 @@ func iterationsAt(n int) string {
 	return fmt.Sprintf(`nv_trt_llm_general_metrics{model="m",version="1",general_type="iteration_counter"} %d`, n)
 }
 
-func TestATornPageIsNoMismatch(t *testing.T) {
+func TestTornPageIsNoMismatch(t *testing.T) {
 	b := newBench(t, engine.Triton, "m")
 	b.page(soundPage(10, 1000)...)
 	got := b.page(with(soundPage(11, 2000), `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type="free"} 69`)...)
@@ -133,9 +133,9 @@ func TestATornPageIsNoMismatch(t *testing.T) {
 	got.at(t, `kv_cache_utilization_ratio{model_id="m"}`)
 }
 
-// TestInstantLLMUnderASlowEnsemble uses an ensemble whose LLM is done within a millisecond
+// TestInstantLLMUnderSlowEnsemble uses an ensemble whose LLM is done within a millisecond
 // and whose requests take longer than ten or not.
-func TestInstantLLMUnderASlowEnsemble(t *testing.T) {
+func TestInstantLLMUnderSlowEnsemble(t *testing.T) {
 	line := func(model string, requests, micros int) []string {
 		return []string{
 			fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, requests),
@@ -150,7 +150,7 @@ func TestInstantLLMUnderASlowEnsemble(t *testing.T) {
 	}
 }
 
-func TestAShareOfNoBlocksIsNotCompared(t *testing.T) {
+func TestRatioOfNoBlocksIsNotCompared(t *testing.T) {
 	const kind = `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type=`
 	b := newBench(t, engine.Triton, "m")
 	for n := range 3 {
@@ -159,7 +159,7 @@ func TestAShareOfNoBlocksIsNotCompared(t *testing.T) {
 	}
 }
 
-func TestTimesOfAModelThatHandsRequestsOverAreOddOnceItHadOne(t *testing.T) {
+func TestTimesOfDecoupledModel(t *testing.T) {
 	for requests, want := range map[int]float64{0: 0, 1: 1} {
 		got := newBench(t, engine.Triton, "m").facts(configured("m", "python", true)).page(
 			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, requests),
@@ -169,7 +169,7 @@ func TestTimesOfAModelThatHandsRequestsOverAreOddOnceItHadOne(t *testing.T) {
 	}
 }
 
-func TestNothingIsConcludedFromBlocksThatCannotBe(t *testing.T) {
+func TestImpossibleBlocksAreIgnored(t *testing.T) {
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false))
 	concluded := []string{
 		`kv_cache_utilization_ratio{model_id="m"}`, `kv_cache_free_tokens{model_id="m"}`, `saturation_ratio{model_id="m"}`,
@@ -196,10 +196,10 @@ func TestNothingIsConcludedFromBlocksThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestGaugesOfAnExecutorThatIsGone uses an executor with requests whose iterations
+// TestGaugesOfGoneExecutor uses an executor with requests whose iterations
 // stand still: if it hangs it still has them, if its process was killed it has none and
 // requests to it fail.
-func TestGaugesOfAnExecutorThatIsGone(t *testing.T) {
+func TestGaugesOfGoneExecutor(t *testing.T) {
 	const running, limit = `requests_running{model_id="m"}`, `requests_limit{model_id="m"}`
 	for _, c := range []struct {
 		says     string
@@ -236,9 +236,9 @@ func TestGaugesOfAnExecutorThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAnExecutorIsZeroOnlyIfBothOfItsRowsAreZero tries every pair of values of the rows
+// TestExecutorIsZeroIfBothRowsAreZero tries every pair of values of the rows
 // for the request limit and for iterations, while requests end.
-func TestAnExecutorIsZeroOnlyIfBothOfItsRowsAreZero(t *testing.T) {
+func TestExecutorIsZeroIfBothRowsAreZero(t *testing.T) {
 	const l = `model="m",version="1"`
 	for _, limit := range []string{"0", "8", "NaN"} {
 		for _, iterations := range []string{"0", "7", "NaN"} {

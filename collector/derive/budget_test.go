@@ -54,9 +54,9 @@ func TestBudgetDropsDerivedSeriesOfWholeModels(t *testing.T) {
 	require.Less(t, len(ids), 100)
 }
 
-// TestServedModelStaysAmongThoseThatClientsMakeUp is about frontends that count requests
+// TestInventedModelsDoNotReplaceServedModel is about frontends that count requests
 // under any name (ai-dynamo/dynamo#9836).
-func TestServedModelStaysAmongThoseThatClientsMakeUp(t *testing.T) {
+func TestInventedModelsDoNotReplaceServedModel(t *testing.T) {
 	listed := []engine.ModelFacts{{Name: "zz/served", State: engine.ModelReady}}
 	for _, c := range []struct {
 		says   string

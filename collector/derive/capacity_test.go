@@ -12,9 +12,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestWhatAnEngineIsLimitedBy covers each resource, and which one counts if two are
+// TestLimitingResource covers each resource, and which one counts if two are
 // scarce.
-func TestWhatAnEngineIsLimitedBy(t *testing.T) {
+func TestLimitingResource(t *testing.T) {
 	type gauges struct{ active, waiting, context, paused, used, pending int }
 	for _, c := range []struct {
 		says string
@@ -51,9 +51,9 @@ func TestWhatAnEngineIsLimitedBy(t *testing.T) {
 	}
 }
 
-// TestHeadroomIsOfWhatIsScarcest uses 8 slots, 100 blocks of 64 tokens, and requests of
+// TestHeadroomOfScarcestResource uses 8 slots, 100 blocks of 64 tokens, and requests of
 // 100 prompt and 60 generated tokens.
-func TestHeadroomIsOfWhatIsScarcest(t *testing.T) {
+func TestHeadroomOfScarcestResource(t *testing.T) {
 	page := func(n, active, free int) []string {
 		return slices.Concat(histogram("nv_llm_input_token_len", `model="llm",version="1"`, 100*n, "+Inf", n), histogram("nv_llm_output_token_len", `model="llm",version="1"`, 60*n, "+Inf", n), []string{
 			fmt.Sprintf(`nv_inference_request_success{model="llm",version="1"} %d`, n),
@@ -71,9 +71,9 @@ func TestHeadroomIsOfWhatIsScarcest(t *testing.T) {
 	require.Zero(t, b.page(page(40, 9, 90)...).at(t, series), "more than the limit is none")
 }
 
-// TestHiddenRequestsAreThoseBeyondWhatIsShownOverTheSameTime uses a model that always has
+// TestHiddenRequests uses a model that always has
 // 24 requests, of which its executor and Triton's queue show some.
-func TestHiddenRequestsAreThoseBeyondWhatIsShownOverTheSameTime(t *testing.T) {
+func TestHiddenRequests(t *testing.T) {
 	for _, c := range []struct {
 		says    string
 		pending []int
@@ -108,10 +108,10 @@ func TestHiddenRequestsAreThoseBeyondWhatIsShownOverTheSameTime(t *testing.T) {
 	}
 }
 
-// TestNothingIsHiddenWhereAnotherEntryMayHaveHadRequests uses an ensemble that always has
+// TestNoHiddenRequestsWithSeveralEntries uses an ensemble that always has
 // 24 requests, of which the executor shows 4, and a Python model that hands its requests
 // over and whose counter may have been reset.
-func TestNothingIsHiddenWhereAnotherEntryMayHaveHadRequests(t *testing.T) {
+func TestNoHiddenRequestsWithSeveralEntries(t *testing.T) {
 	const series = `queue_hidden_requests_estimate{model_id="ensemble"}`
 	for _, c := range []struct {
 		name string
@@ -151,9 +151,9 @@ func TestNothingIsHiddenWhereAnotherEntryMayHaveHadRequests(t *testing.T) {
 	}
 }
 
-// TestALatencyIsComparedWithTheRequestsOfItsOwnStretch uses a vLLM all of whose
+// TestLatencyIsComparedOverItsOwnSpan uses a vLLM all of whose
 // requests are measured, by a histogram that was NaN on one page.
-func TestALatencyIsComparedWithTheRequestsOfItsOwnStretch(t *testing.T) {
+func TestLatencyIsComparedOverItsOwnSpan(t *testing.T) {
 	const series = `signal_coverage_ratio{model_id="m", signal="time_to_first_token"}`
 	b := newBench(t, engine.VLLM, "m")
 	page := func(ended int, measured string) values {
@@ -170,9 +170,9 @@ func TestALatencyIsComparedWithTheRequestsOfItsOwnStretch(t *testing.T) {
 	require.InDelta(t, 1, page(310, "310").at(t, series), 1e-9, "the ten since then")
 }
 
-// TestTheCacheOfAllRanks uses data-parallel ranks each of which states all of its
+// TestCacheOfAllRanks uses data-parallel ranks each of which states all of its
 // blocks.
-func TestTheCacheOfAllRanks(t *testing.T) {
+func TestCacheOfAllRanks(t *testing.T) {
 	for _, c := range []struct {
 		says, states string
 		ranks        int
@@ -197,8 +197,8 @@ func TestTheCacheOfAllRanks(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsForAnotherServerDoesNotFillThisOne uses an SGLang that only decodes.
-func TestWhatWaitsForAnotherServerDoesNotFillThisOne(t *testing.T) {
+// TestRequestsWaitingElsewhereDoNotSaturate uses an SGLang that only decodes.
+func TestRequestsWaitingElsewhereDoNotSaturate(t *testing.T) {
 	page := func(room, transfer int) []string {
 		const l = `{engine_type="decode",model_name="m",tp_rank="0"}`
 		return []string{
@@ -218,7 +218,7 @@ func TestWhatWaitsForAnotherServerDoesNotFillThisOne(t *testing.T) {
 
 // What an engine is limited by is not said where it is not known how much it has
 // or how much waits, whatever else is.
-func TestNothingIsSaidOfLimitsThatAreNotKnown(t *testing.T) {
+func TestUnknownLimitsAreAbsent(t *testing.T) {
 	rows := map[string]string{
 		"requests":  `nv_inference_request_success{model="llm",version="1"} 5`,
 		"pending":   `nv_inference_pending_request_count{model="llm",version="1"} 4`,
@@ -247,7 +247,7 @@ func TestNothingIsSaidOfLimitsThatAreNotKnown(t *testing.T) {
 	}
 }
 
-func TestALimitOfNothingIsNoLimit(t *testing.T) {
+func TestZeroLimitIsIgnored(t *testing.T) {
 	page := func(limit int) []string {
 		return []string{
 			`trtllm_request_success_total{model_name="m",finished_reason="stop"} 5`,
@@ -261,8 +261,8 @@ func TestALimitOfNothingIsNoLimit(t *testing.T) {
 	newBench(t, engine.TRTLLMServe, "m").page(page(0)...).lacks(t, name, "three requests are not an infinity of none")
 }
 
-// TestThePlacesOfAllWorkersAreFull uses a router with two workers and three requests.
-func TestThePlacesOfAllWorkersAreFull(t *testing.T) {
+// TestSlotsOfAllWorkersAreFull uses a router with two workers and three requests.
+func TestSlotsOfAllWorkersAreFull(t *testing.T) {
 	for limit, want := range map[int]string{1: "slots", 2: "none"} {
 		got := newBench(t, engine.Dynamo, "m").page(
 			`dynamo_frontend_requests_total{model="m",status="success"} 5`,
@@ -280,7 +280,7 @@ func TestThePlacesOfAllWorkersAreFull(t *testing.T) {
 
 // What a latency measures of all requests is known while both are counted, and
 // requests end.
-func TestTheShareOfRequestsThatAreMeasuredNeedsBothCounts(t *testing.T) {
+func TestMeasuredRatioNeedsBothCounts(t *testing.T) {
 	requests := func(n int) []string {
 		return []string{
 			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="true"} %d`, 200*n),
@@ -322,7 +322,7 @@ func TestTheShareOfRequestsThatAreMeasuredNeedsBothCounts(t *testing.T) {
 
 // The module's gauges are of an engine that it reads: its heartbeat has to move
 // within three times after which a page is late, which is two intervals and a half.
-func TestGaugesOfAnEngineWhoseHeartStandsStillAreHeldBack(t *testing.T) {
+func TestGaugesNeedMovingHeartbeat(t *testing.T) {
 	page := func(n, beat int) []string {
 		return []string{
 			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, 10*n),
@@ -347,9 +347,9 @@ func TestGaugesOfAnEngineWhoseHeartStandsStillAreHeldBack(t *testing.T) {
 	}
 }
 
-// TestIterationCounterThatFellTwiceIsDoubtedForAWindow has a counter of two instances,
+// TestIterationCounterWithTwoResets has a counter of two instances,
 // with and without the row of the limit, by which an executor is judged too.
-func TestIterationCounterThatFellTwiceIsDoubtedForAWindow(t *testing.T) {
+func TestIterationCounterWithTwoResets(t *testing.T) {
 	const first, second = 2, 5
 	for _, row := range []string{"nothing", `request_type="max"`} {
 		b := newBench(t, engine.Triton, "m")
@@ -366,7 +366,7 @@ func TestIterationCounterThatFellTwiceIsDoubtedForAWindow(t *testing.T) {
 	}
 }
 
-func TestTwoVersionsOfAVLLMInTritonAreNotFullerThanFull(t *testing.T) {
+func TestTwoVersionsOfVLLMBackendStayBelowOne(t *testing.T) {
 	for _, name := range []string{"vllm:gpu_cache_usage_perc", "vllm:kv_cache_usage_perc"} {
 		var lines []string
 		for _, v := range []string{"1", "2"} {
@@ -378,7 +378,7 @@ func TestTwoVersionsOfAVLLMInTritonAreNotFullerThanFull(t *testing.T) {
 	}
 }
 
-func TestNothingIsConcludedFromAQueueThatIsNoNumber(t *testing.T) {
+func TestNaNQueueIsIgnored(t *testing.T) {
 	page := func(n int, pending string) []string {
 		return with(soundPage(10*n, 1000*n), `nv_inference_pending_request_count{model="m",version="1"} `+pending)
 	}
@@ -392,10 +392,10 @@ func TestNothingIsConcludedFromAQueueThatIsNoNumber(t *testing.T) {
 	got.lacks(t, `limited_by{model_id="m", resource="none"}`)
 }
 
-// TestAQueueThatKeepsWhatFailedIsNone uses a Triton whose count of pending requests
+// TestQueueIncludingFailuresIsIgnored uses a Triton whose count of pending requests
 // includes those that could not be queued, as in 23.09 and 23.10 (core, pull request
 // 286).
-func TestAQueueThatKeepsWhatFailedIsNone(t *testing.T) {
+func TestQueueIncludingFailuresIsIgnored(t *testing.T) {
 	page := []string{
 		`nv_inference_request_success{model="m",version="1"} 50`, `nv_inference_request_failure{model="m",version="1"} 0`,
 		`nv_inference_request_duration_us{model="m",version="1"} 5000000`, `nv_inference_pending_request_count{model="m",version="1"} 136`,

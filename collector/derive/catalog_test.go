@@ -210,7 +210,7 @@ func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	return series
 }
 
-func TestServersFeedTheFamiliesThatTheCatalogueSaysTheyFeed(t *testing.T) {
+func TestCatalogMatchesServers(t *testing.T) {
 	t.Parallel()
 	fed := make(map[engine.Kind]map[string][]labels.Labels)
 	for _, v := range variants() {
@@ -271,9 +271,9 @@ func alone(v everything, f *Family) []everything {
 	return all
 }
 
-// TestEachFamilyIsDescribed checks among others that only gauges have a query: counters
+// TestFamiliesAreDescribed checks among others that only gauges have a query: counters
 // and histograms stay on the page.
-func TestEachFamilyIsDescribed(t *testing.T) {
+func TestFamiliesAreDescribed(t *testing.T) {
 	t.Parallel()
 	for _, f := range Catalogue() {
 		require.Regexp(t, `^[^ ].+\.$`, f.Help, f.Name)

@@ -18,7 +18,7 @@ func busy(active, iterations int) []string {
 		fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, iterations))
 }
 
-func TestAnExecutorStandsStillWhenNothingMovesWithWork(t *testing.T) {
+func TestExecutorStall(t *testing.T) {
 	const pages = int(derive.DefaultStallAfter / (5 * time.Second))
 	for _, tc := range []struct {
 		name string
@@ -74,7 +74,7 @@ func (b *bench) repeat(pages int, page []string) (got values) {
 // frozen are pages of an executor with work that does nothing.
 func (b *bench) frozen(pages int) { b.repeat(pages, busy(3, 100)) }
 
-func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
+func TestFailing(t *testing.T) {
 	ended := func(b *bench, succeeded, failed, cancelled int) {
 		b.page(
 			fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, succeeded),
@@ -105,9 +105,9 @@ func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 	}
 }
 
-// TestAnEngineAllOfWhoseRequestsWaitStandsStill covers one that counts its iterations, with a
+// TestStallWithAllRequestsWaiting covers one that counts its iterations, with a
 // queue that grows, or whose gauge alone says that requests wait.
-func TestAnEngineAllOfWhoseRequestsWaitStandsStill(t *testing.T) {
+func TestStallWithAllRequestsWaiting(t *testing.T) {
 	for _, grows := range []int{0, 1} {
 		b := newBench(t, engine.VLLM, "m")
 		for n := range 12 {
@@ -119,9 +119,9 @@ func TestAnEngineAllOfWhoseRequestsWaitStandsStill(t *testing.T) {
 	}
 }
 
-// TestAGaugeThatARequestProvedStaleSaysNothing covers a gauge that rises again, and one
+// TestStaleGaugeIsIgnored covers a gauge that rises again, and one
 // that was updated again.
-func TestAGaugeThatARequestProvedStaleSaysNothing(t *testing.T) {
+func TestStaleGaugeIsIgnored(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	pages := func(running int) time.Duration {
 		for range 12 {
@@ -140,7 +140,7 @@ func TestAGaugeThatARequestProvedStaleSaysNothing(t *testing.T) {
 
 // TestWhatShowsOnlyEndsOfRequestsStallsAfterTwiceTheLongest has a server whose
 // gauges are read when a request ends: of those that are shown then one has ended.
-func TestWhatShowsOnlyEndsOfRequestsStandsStillAfterTwiceTheLongest(t *testing.T) {
+func TestStallFromEndsOfRequests(t *testing.T) {
 	for _, c := range []struct {
 		says                              string
 		running, within10, within40, ever int
@@ -166,7 +166,7 @@ func TestWhatShowsOnlyEndsOfRequestsStandsStillAfterTwiceTheLongest(t *testing.T
 
 // TestAQueueStallsAfterThriceTheMeanRequest has a model that a server queues for
 // itself, with requests of 20 s or of 1 s.
-func TestAQueueStandsStillAfterThriceTheMeanRequest(t *testing.T) {
+func TestStallOfQueue(t *testing.T) {
 	for seconds, want := range map[int]time.Duration{20: time.Minute, 1: derive.DefaultStallAfter} {
 		b := newBench(t, engine.Triton, "m").facts(configured("m", "onnxruntime", false))
 		require.Equal(t, want, b.stallsAfter(
@@ -190,9 +190,9 @@ func (b *bench) stallsAfter(page ...string) time.Duration {
 	return 0
 }
 
-// TestRequestsThatWereTakenOnAreNoSuccesses uses a model that hands its requests over,
+// TestAcceptedRequestsAreNoSuccesses uses a model that hands its requests over,
 // whatever its config states, and a module that counts how they end.
-func TestRequestsThatWereTakenOnAreNoSuccesses(t *testing.T) {
+func TestAcceptedRequestsAreNoSuccesses(t *testing.T) {
 	for _, decoupled := range []bool{true, false} {
 		b := newBench(t, engine.Triton, "m").facts(configured("m", "python", decoupled))
 		for n := range 4 {
@@ -202,7 +202,7 @@ func TestRequestsThatWereTakenOnAreNoSuccesses(t *testing.T) {
 	}
 }
 
-func TestRequestsInFlightAreKnownWhereGaugesAreReadWhileTheyRun(t *testing.T) {
+func TestRequestsInFlight(t *testing.T) {
 	for says, c := range map[string]struct {
 		kind engine.Kind
 		page []string
@@ -219,9 +219,9 @@ func TestRequestsInFlightAreKnownWhereGaugesAreReadWhileTheyRun(t *testing.T) {
 	}
 }
 
-// TestAProcessThatIsGoneHasNothingInFlight uses a trtllm-serve in multiprocess mode in
+// TestRequestsInFlightEndWithProcess uses a trtllm-serve in multiprocess mode in
 // which a process died with three requests: its gauge stays as it was.
-func TestAProcessThatIsGoneHasNothingInFlight(t *testing.T) {
+func TestRequestsInFlightEndWithProcess(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m")
 	page := func(ended, running int) values {
 		return b.page(append(
@@ -247,7 +247,7 @@ func TestAProcessThatIsGoneHasNothingInFlight(t *testing.T) {
 	require.Positive(t, b.deriver.Conditions().Stall.Duration, "the process that is there has two")
 }
 
-func TestRequestsInFlightAreNotCountedWhereTheExecutorShowsNothing(t *testing.T) {
+func TestRequestsInFlightNeedExecutorGauges(t *testing.T) {
 	b := newBench(t, engine.Triton, "m")
 	b.page(with(soundPage(10, 0), zeroRows()...)...)
 	got := b.page(with(soundPage(20, 0), zeroRows()...)...)
@@ -255,8 +255,8 @@ func TestRequestsInFlightAreNotCountedWhereTheExecutorShowsNothing(t *testing.T)
 	require.Equal(t, derive.Conditions{}, b.deriver.Conditions())
 }
 
-// TestWhatWaitsAtAFullEngineArrived covers a queue that is shorter than what runs.
-func TestWhatWaitsAtAFullEngineArrived(t *testing.T) {
+// TestWaitingRequestsCountAsArrived covers a queue that is shorter than what runs.
+func TestWaitingRequestsCountAsArrived(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	for i := range 12 {
 		b.page(`vllm:num_requests_running{model_name="m"} 200`, fmt.Sprintf(`vllm:num_requests_waiting{model_name="m"} %d`, i), `vllm:generation_tokens_total{model_name="m"} 100`)

@@ -66,13 +66,13 @@ func TestDeriveDoesNotCountTokensOfRunningRequestsAsWaiting(t *testing.T) {
 	require.InDelta(t, 17, got.at(t, `model_requests_pending{model="postprocessing", model_id="ensemble", role="part", version="1"}`), 0)
 }
 
-func TestDeriveWaitingBeforeTheServerToldIt(t *testing.T) {
+func TestDeriveWaitingWithoutQueueGauge(t *testing.T) {
 	page := without(trtllm(12, 8, 0, 64, 1, 120, 0), "waiting")
 	got := newBench(t, engine.Triton, models()...).page(page...)
 	require.InDelta(t, 4, got.at(t, `queue_requests{model_id="ensemble", queue="engine"}`), 0)
 }
 
-func TestDeriveNothingFromAnExecutorThatHasNotStarted(t *testing.T) {
+func TestDeriveNothingFromExecutorBeforeStart(t *testing.T) {
 	got := newBench(t, engine.Triton, models()...).page(trtllm(0, 0, 0, 0, 0, 0, 0)...)
 	for _, gauge := range []string{"requests_running", "requests_limit", "queue_depth", "kv_cache", "saturated"} {
 		require.Zero(t, got.count(gauge), "%s is not known before the first iteration", gauge)
@@ -80,7 +80,7 @@ func TestDeriveNothingFromAnExecutorThatHasNotStarted(t *testing.T) {
 	got.at(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`)
 }
 
-func TestDeriveNothingFromAModelThatIsUnloaded(t *testing.T) {
+func TestDeriveNothingFromUnloadedModel(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
 	b.page(trtllm(5, 5, 0, 64, 30, 120, 1000)...)
 	got := b.page(without(trtllm(5, 5, 0, 64, 30, 120, 1000), `success{model="tensorrt_llm"`)...)
@@ -91,7 +91,7 @@ func TestDeriveNothingFromAModelThatIsUnloaded(t *testing.T) {
 	got.lacks(t, `generation_tokens_per_second{model_id="ensemble"}`, "what went on in between is not known")
 }
 
-func TestDeriveNothingFromTheOnlyModelWhenItIsUnloaded(t *testing.T) {
+func TestDeriveNothingFromOnlyModelOnceUnloaded(t *testing.T) {
 	got := newBench(t, engine.Triton, "tensorrt_llm").page(
 		`nv_inference_request_failure{model="tensorrt_llm",reason="BACKEND",version="1"} 2`,
 		`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="max",version="1"} 64`,
@@ -103,7 +103,7 @@ func TestDeriveNothingFromTheOnlyModelWhenItIsUnloaded(t *testing.T) {
 	}
 }
 
-func TestDeriveNoTokensWhereTheServerTellsNone(t *testing.T) {
+func TestDeriveNoTokensWithoutCounters(t *testing.T) {
 	b := newBench(t, engine.Triton, "tensorrt_llm")
 	for range 3 {
 		got := b.page(`nv_inference_request_success{model="tensorrt_llm",version="1"} 5`, `nv_inference_pending_request_count{model="tensorrt_llm",version="1"} 0`)
@@ -113,7 +113,7 @@ func TestDeriveNoTokensWhereTheServerTellsNone(t *testing.T) {
 	}
 }
 
-func TestDeriveTheNewestOfSeveralProcesses(t *testing.T) {
+func TestDeriveNewestOfSeveralProcesses(t *testing.T) {
 	page := func(old, live int) []string {
 		return []string{
 			fmt.Sprintf(`trtllm_num_requests_waiting{model_name="m",pid="10"} %d`, old),
@@ -126,7 +126,7 @@ func TestDeriveTheNewestOfSeveralProcesses(t *testing.T) {
 	require.InDelta(t, 5, b.page(page(5, 3)...).at(t, `queue_depth{model_id="m"}`), 0)
 }
 
-func TestDeriveKeepsRatesWhenSeriesChangePlaces(t *testing.T) {
+func TestDeriveKeepsRatesWhenSeriesAreReordered(t *testing.T) {
 	const rate = `generation_tokens_per_second{model_id="ensemble"}`
 	b := newBench(t, engine.Triton, models()...)
 	b.page(trtllm(1, 1, 0, 64, 1, 120, 1000)...)
@@ -139,7 +139,7 @@ func TestDeriveKeepsRatesWhenSeriesChangePlaces(t *testing.T) {
 	require.InDelta(t, 0.5, got.at(t, `gpu_utilization_ratio{gpu_uuid="GPU-1"}`), 0)
 }
 
-func TestTheWindowIsLongerThanNothing(t *testing.T) {
+func TestWindowIsPositive(t *testing.T) {
 	for text, want := range map[string]time.Duration{"{}": time.Minute, "window: 1ms": time.Millisecond, "window: 5m": 5 * time.Minute} {
 		var c derive.Config
 		require.NoError(t, yaml.Unmarshal([]byte(text), &c))
@@ -151,10 +151,10 @@ func TestTheWindowIsLongerThanNothing(t *testing.T) {
 	require.EqualError(t, c.Validate(), "window: must be longer than 0; the default is 1m")
 }
 
-// TestReplicasWhoseGPUsRulesNameShowEachItsOwn uses replicas that may share a program.
+// TestReplicasWithRelabeledGPUs uses replicas that may share a program.
 // Only the ends of GPU names are shown and sorted by: they are in the order of the
 // names for one replica, and in the opposite order for another.
-func TestReplicasWhoseGPUsRulesNameShowEachItsOwn(t *testing.T) {
+func TestReplicasWithRelabeledGPUs(t *testing.T) {
 	shortened := func(lset labels.Labels) exposition.Labeled {
 		b := labels.NewBuilder(lset)
 		if gpu := lset.Get(exposition.LabelGPU); gpu != "" {

@@ -22,7 +22,7 @@ func firstTokens(counts ...int) []string {
 	return histogram("vllm:time_to_first_token_seconds", `engine="0",model_name="m"`, 9, "1.0 2.0 5.0 +Inf", counts...)
 }
 
-func TestRequestsAreCountedByTheTargetOfAnObjective(t *testing.T) {
+func TestObjectiveCountsRequests(t *testing.T) {
 	for _, c := range []struct {
 		says         string
 		within       time.Duration
@@ -56,7 +56,7 @@ func (b *bench) requireNoObjective(page []string, name, reason string) {
 	require.Equal(b.tb, want, b.deriver.Objectives())
 }
 
-func TestObjectivesThatThePageCannotShow(t *testing.T) {
+func TestObjectivesNotMeasurable(t *testing.T) {
 	const nothing = "the page shows neither how long requests took nor how they ended"
 	for _, c := range []struct {
 		says   string
@@ -80,7 +80,7 @@ func TestObjectivesThatThePageCannotShow(t *testing.T) {
 	require.Zero(t, falling.page(firstTokens(40, 170, 90, 100)...).count("slo_"), "buckets that fall are not counted")
 }
 
-func TestAvailabilityCountsWhatTheServerIsToBlameFor(t *testing.T) {
+func TestAvailabilityCountsServerFailures(t *testing.T) {
 	available := derive.Objective{Name: derive.Availability, Share: 0.995}
 	const good, bad, all = `slo_requests_bad_total{bound="lower", model="m", model_id="m", slo="availability", version="1"}`,
 		`slo_requests_bad_total{bound="upper", model="m", model_id="m", slo="availability", version="1"}`,
@@ -110,7 +110,7 @@ func TestAvailabilityCountsWhatTheServerIsToBlameFor(t *testing.T) {
 	}
 }
 
-func TestWhyAvailabilityIsNotMeasured(t *testing.T) {
+func TestAvailabilityReasons(t *testing.T) {
 	const (
 		success   = `nv_inference_request_success{model="m",version="1"} 90`
 		canceled  = `nv_inference_request_failure{model="m",reason="CANCELED",version="1"} 3`

@@ -13,9 +13,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestTheFirstFailureOfAServerIsSeen uses servers whose counters appear with their
+// TestFirstFailureIsCounted uses servers whose counters appear with their
 // first event.
-func TestTheFirstFailureOfAServerIsSeen(t *testing.T) {
+func TestFirstFailureIsCounted(t *testing.T) {
 	const good, bad = `trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, `trtllm_request_error_total{model_name="m",http_code="500"} %d`
 	idle := `trtllm_prompt_cached_tokens_total{model_name="m"} 0`
 	const ratio, rate = `request_error_ratio{class="server", model_id="m"}`, `requests_per_second{model_id="m"}`
@@ -70,9 +70,9 @@ func vllmCounts(succeeded, rejected, failed int) []string {
 	}, " -1")
 }
 
-// TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo uses a counter of
+// TestAbortsAreCountedOverSameSpan uses a counter of
 // aborts that is missing from one page: what it counted meanwhile is unknown.
-func TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo(t *testing.T) {
+func TestAbortsAreCountedOverSameSpan(t *testing.T) {
 	const ratio, rate = `request_error_ratio{class="canceled", model_id="m"}`, `requests_per_second{model_id="m"}`
 	b := newBench(t, engine.SGLang, "m")
 	b.page(sglangCounts(100, 10)...)
@@ -104,10 +104,10 @@ func tritonCounts(versions map[string][4]int) (lines []string) {
 	return lines
 }
 
-// TestWhatBecameOfRequestsThatAModuleCounts uses a Triton whose core counts requests as
+// TestOutcomesFromMetricsModule uses a Triton whose core counts requests as
 // succeeded once the model was given them, decoupled or not (seen on 2.51), and as
 // failed if it could not give them.
-func TestWhatBecameOfRequestsThatAModuleCounts(t *testing.T) {
+func TestOutcomesFromMetricsModule(t *testing.T) {
 	series := func(key string) string {
 		kind, value, _ := strings.Cut(key, " ")
 		switch kind {
@@ -150,9 +150,9 @@ func TestWhatBecameOfRequestsThatAModuleCounts(t *testing.T) {
 	}
 }
 
-// TestTheModuleCountsOnOverALoad has failures that Triton keeps across an unload next
+// TestMetricsModuleCountsAcrossLoads has failures that Triton keeps across an unload next
 // to counters of a module that go on as well: nothing is held back.
-func TestTheModuleCountsOnOverALoad(t *testing.T) {
+func TestMetricsModuleCountsAcrossLoads(t *testing.T) {
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "python", true))
 	b.page(tritonCounts(map[string][4]int{"1": {10, 5, 8, 2}})...)
 	b.page(without(tritonCounts(map[string][4]int{"1": {10, 5, 8, 2}}), "success")...)
@@ -161,9 +161,9 @@ func TestTheModuleCountsOnOverALoad(t *testing.T) {
 	require.InDelta(t, 7, got.at(t, `requests_total{class="server", model="m", model_id="m", version="1"}`), 0)
 }
 
-// TestAnAbortMayBeCountedBeforeTheEnd has more aborts over a window than ended
+// TestAbortCountedBeforeEnd has more aborts over a window than ended
 // requests.
-func TestAnAbortMayBeCountedBeforeTheEnd(t *testing.T) {
+func TestAbortCountedBeforeEnd(t *testing.T) {
 	b := newBench(t, engine.SGLang, "m")
 	b.page(sglangCounts(100, 10)...)
 	got := b.page(sglangCounts(103, 15)...)
@@ -173,10 +173,10 @@ func TestAnAbortMayBeCountedBeforeTheEnd(t *testing.T) {
 	require.InDelta(t, 0.5, got.at(t, `request_error_ratio{class="canceled", model_id="m"}`), 1e-9, "5 of the 10 that ended")
 }
 
-// TestClientsThatLeaveAnSGLang compares outcomes with what clients did to a real
+// TestSGLangAborts compares outcomes with what clients did to a real
 // server: requests that are aborted while they wait are in no other counter, and those
 // that are not streamed are answered 400 too.
-func TestClientsThatLeaveAnSGLang(t *testing.T) {
+func TestSGLangAborts(t *testing.T) {
 	for _, c := range []struct {
 		says                                                     string
 		streamed, unstreamed, aborted, wholeStreams, wholeOthers int
@@ -209,9 +209,9 @@ func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	}
 }
 
-// TestSeveralTokenizerWorkersOfAnSGLangCannotTellAborts uses a page of a release that
+// TestSGLangAbortsWithSeveralTokenizerWorkers uses a page of a release that
 // counts its answers unless there are several.
-func TestSeveralTokenizerWorkersOfAnSGLangCannotTellAborts(t *testing.T) {
+func TestSGLangAbortsWithSeveralTokenizerWorkers(t *testing.T) {
 	for _, c := range []struct {
 		workers      string
 		ok, canceled float64
@@ -230,9 +230,9 @@ func TestSeveralTokenizerWorkersOfAnSGLangCannotTellAborts(t *testing.T) {
 	}
 }
 
-// TestARefusedRequestCountsOnce uses a vLLM that rejects 10 of 20 requests and gives one
+// TestRefusedRequestCountsOnce uses a vLLM that rejects 10 of 20 requests and gives one
 // up, all of which are among its answers as well, and fails 2 otherwise.
-func TestARefusedRequestCountsOnce(t *testing.T) {
+func TestRefusedRequestCountsOnce(t *testing.T) {
 	got := newBench(t, engine.VLLM, "m").page(append(vllmCounts(10, 10, 13),
 		`vllm:request_success_total{engine="0",finished_reason="error",model_name="m"} 1`,
 		`http_requests_total{handler="/v1/completions",method="POST",status="4xx"} 1`,
@@ -244,9 +244,9 @@ func TestARefusedRequestCountsOnce(t *testing.T) {
 	require.Equal(t, 10.0, got.at(t, `requests_failed_total{class="overload", model_id="m", reason="max_num_queued_reqs"}`))
 }
 
-// TestOneOfTwoEntriesFails uses two deployments on one Triton: the ratio of the failing
+// TestOneEntryOfTwoFails uses two deployments on one Triton: the ratio of the failing
 // one is its own, and the replica still serves.
-func TestOneOfTwoEntriesFails(t *testing.T) {
+func TestOneEntryOfTwoFails(t *testing.T) {
 	b := newBench(t, engine.Triton).facts(configured("good", "onnxruntime", false), configured("bad", "onnxruntime", false))
 	for n := range 4 {
 		got := b.page(
@@ -266,9 +266,9 @@ func TestOneOfTwoEntriesFails(t *testing.T) {
 	require.False(t, b.deriver.Conditions().Failing)
 }
 
-// TestRefusalsAreNoFailuresOfTheServer uses a vLLM that rejects requests for lack of
+// TestRefusalsAreNotServerFailures uses a vLLM that rejects requests for lack of
 // capacity with a status of its own, and counts them again.
-func TestRefusalsAreNoFailuresOfTheServer(t *testing.T) {
+func TestRefusalsAreNotServerFailures(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	for n := range 4 {
 		got := b.page(vllmCounts(7, 8*n, 6*n)...)
@@ -283,9 +283,9 @@ func TestRefusalsAreNoFailuresOfTheServer(t *testing.T) {
 	require.True(t, b.deriver.Conditions().Failing)
 }
 
-// TestARefusalIsNoFailureWhenItsAnswerCountsLater uses a vLLM that only rejects, with
+// TestRefusalCountedBeforeItsResponse uses a vLLM that only rejects, with
 // one rejection on every second page whose answer is not counted yet.
-func TestARefusalIsNoFailureWhenItsAnswerCountsLater(t *testing.T) {
+func TestRefusalCountedBeforeItsResponse(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	page := func(refused, failed int) bool {
 		b.page(vllmCounts(7, refused, failed)...)
@@ -302,9 +302,9 @@ func TestARefusalIsNoFailureWhenItsAnswerCountsLater(t *testing.T) {
 	require.True(t, page(2050, 2005), "that they were refused is over")
 }
 
-// TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted uses a vLLM, which counts
+// TestPartlyCountedClassNeedsOneCount uses a vLLM, which counts
 // requests of disconnected clients only if its engine knew them.
-func TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted(t *testing.T) {
+func TestPartlyCountedClassNeedsOneCount(t *testing.T) {
 	page := func(ended, aborted int) []string {
 		return []string{
 			fmt.Sprintf(`vllm:request_success_total{finished_reason="stop",model_name="m"} %d`, ended),
@@ -323,9 +323,9 @@ func TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted(t *testing.T) {
 	require.InDelta(t, 4.0/16, b.page(page(22, 4)...).at(t, canceled), 1e-9)
 }
 
-// TestFailuresOfAnEnsembleCountOnce uses numbers that real servers counted for requests
+// TestEnsembleFailuresCountOnce uses numbers that real servers counted for requests
 // whose outcome a client saw.
-func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
+func TestEnsembleFailuresCountOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		// reason is the label that failures have since 24.07.
@@ -363,10 +363,10 @@ func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
 	}
 }
 
-// TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble uses an ensemble and a BLS
+// TestStepsOfAnotherEnsembleAreNotAdded uses an ensemble and a BLS
 // model in front of the same parts: of ten requests to each, four fail in the first
 // part, which the ensemble counts twice.
-func TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble(t *testing.T) {
+func TestStepsOfAnotherEnsembleAreNotAdded(t *testing.T) {
 	b := newBench(t, engine.Triton, "ensemble", "tensorrt_llm_bls", "preprocessing", "tensorrt_llm").facts(
 		engine.ModelFacts{Name: "ensemble", State: "READY", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm"}},
 		engine.ModelFacts{Name: "tensorrt_llm_bls", State: "READY", Configured: true, Backend: "python", Calls: []string{"preprocessing", "tensorrt_llm"}},
@@ -388,9 +388,9 @@ func TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble(t *testing.T) {
 	}
 }
 
-// TestARefusalWithinAStreamTakesNoFailureBack uses a vLLM that rejects streams within
+// TestRefusalInStreamCancelsNoFailure uses a vLLM that rejects streams within
 // answers of 200, which only the rejections count.
-func TestARefusalWithinAStreamTakesNoFailureBack(t *testing.T) {
+func TestRefusalInStreamCancelsNoFailure(t *testing.T) {
 	const least, all = `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`, `slo_requests_total{model_id="m", slo="availability"}`
 	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995})
 	for _, c := range []struct {
@@ -413,9 +413,9 @@ func TestARefusalWithinAStreamTakesNoFailureBack(t *testing.T) {
 	require.Equal(t, derive.Stats{Resets: 2}, b.deriver.Stats(), "what is made of counters is not a counter that fell")
 }
 
-// TestAFailureAfterARestartCountsWhateverItsPath uses a vLLM that failed at one path,
+// TestFailureAfterRestartCountsOnEveryPath uses a vLLM that failed at one path,
 // restarted, and fails at another.
-func TestAFailureAfterARestartCountsWhateverItsPath(t *testing.T) {
+func TestFailureAfterRestartCountsOnEveryPath(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995})
 	for _, c := range []struct {
 		path         string
@@ -426,9 +426,9 @@ func TestAFailureAfterARestartCountsWhateverItsPath(t *testing.T) {
 	}
 }
 
-// TestAnAbortTakesNoAnswerBack uses an SGLang that counts an abort before the request
+// TestAbortCancelsNoAnswer uses an SGLang that counts an abort before the request
 // ends, and its first one at once.
-func TestAnAbortTakesNoAnswerBack(t *testing.T) {
+func TestAbortCancelsNoAnswer(t *testing.T) {
 	b := newBench(t, engine.SGLang, "m")
 	for _, c := range []struct {
 		says           string
@@ -446,9 +446,9 @@ func TestAnAbortTakesNoAnswerBack(t *testing.T) {
 	}
 }
 
-// TestACounterThatWasOnThePageIsNotNewToTheRuleThatReadsIt uses a trtllm-serve that
+// TestExistingCounterIsNotNew uses a trtllm-serve that
 // finds blocks in its cache for the first time after it has missed many.
-func TestACounterThatWasOnThePageIsNotNewToTheRuleThatReadsIt(t *testing.T) {
+func TestExistingCounterIsNotNew(t *testing.T) {
 	const ratio = `kv_cache_reuse_ratio{model_id="m"}`
 	b := newBench(t, engine.TRTLLMServe, "m")
 	missed := func(n int, more ...string) values {

@@ -88,7 +88,7 @@ func (w worker) page(second int) string {
 // inTurn returns workers that answer one after the other.
 func inTurn(second, of int) int { return second % of }
 
-func TestProcessesThatAnswerInTurnAreSeen(t *testing.T) {
+func TestAlternatingProcessesAreDetected(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	random := func(_, of int) int { return draw.IntN(of) }
 	seldom := func(second, _ int) int { return min(1, second%100/99) }
@@ -152,7 +152,7 @@ func TestProcessesThatAnswerInTurnAreSeen(t *testing.T) {
 	}
 }
 
-func TestAProcessThatReplacesAnotherIsARestart(t *testing.T) {
+func TestReplacedProcessIsRestart(t *testing.T) {
 	// lives are processes, each of which answers for some seconds.
 	type life struct {
 		worker
@@ -198,7 +198,7 @@ func TestAProcessThatReplacesAnotherIsARestart(t *testing.T) {
 	}
 }
 
-func TestAProcessAloneHasRates(t *testing.T) {
+func TestSingleProcessHasRates(t *testing.T) {
 	for _, c := range []struct {
 		says string
 		born func(second int) float64
@@ -221,7 +221,7 @@ func TestAProcessAloneHasRates(t *testing.T) {
 	}
 }
 
-func TestProcessesInTurnHaveNoRatesUntilOneIsLeft(t *testing.T) {
+func TestAlternatingProcessesHaveNoRates(t *testing.T) {
 	a := newAddress(t, engine.VLLM)
 	two := []worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}}
 	for second := range 30 {
@@ -237,7 +237,7 @@ func TestProcessesInTurnHaveNoRatesUntilOneIsLeft(t *testing.T) {
 	require.LessOrEqual(t, a.began, 1)
 }
 
-func TestAProcessThatBeganAgainIsSeenByItsCounters(t *testing.T) {
+func TestRestartIsDetectedByCounters(t *testing.T) {
 	const (
 		prompt, tokens = "prompt_tokens_total{model_name=\"m\"} ", "generation_tokens_total{model_name=\"m\"} "
 		failed         = "request_failure_total{model_name=\"m\"} "

@@ -168,7 +168,7 @@ func checkRates(t *testing.T, h *history, got map[string]float64) {
 	}
 }
 
-func TestRatesAreOfWholeStretchesOfTheirCounters(t *testing.T) {
+func TestRatesUseWholeSpans(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 11))
 	for range 400 {

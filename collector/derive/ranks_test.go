@@ -10,9 +10,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestARankThatStandsStillIsAStall uses real pages of servers with two engines: one of
+// TestStalledRankIsStall uses real pages of servers with two engines: one of
 // them stands still, and the sums go on.
-func TestARankThatStandsStillIsAStall(t *testing.T) {
+func TestStalledRankIsStall(t *testing.T) {
 	vllm := func(steps [2]int) (lines []string) {
 		for rank, n := range steps {
 			l := fmt.Sprintf(`engine="%d",model_name="m"`, rank)
@@ -94,7 +94,7 @@ func serveRanks(stages, ended int, batches ...int) []string {
 	return page
 }
 
-func TestTheRanksOfTRTLLMServeShareTheirRequestsOrDoNot(t *testing.T) {
+func TestRanksOfTRTLLMServe(t *testing.T) {
 	const id = `{model_id="m"}`
 	shared := map[string]float64{"requests_running": 3, "queue_depth": 0, "requests_limit": 8, "kv_cache_capacity_tokens": 16384, "headroom_requests": 5, "kv_cache_utilization_ratio": 0.25}
 	apart := map[string]float64{
@@ -135,7 +135,7 @@ func TestTheRanksOfTRTLLMServeShareTheirRequestsOrDoNot(t *testing.T) {
 	}
 }
 
-func TestRanksThatOtherMachinesShowAreNotLeftOut(t *testing.T) {
+func TestRanksOnOtherMachines(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m")
 	var got values
 	for i := range 6 {
@@ -146,7 +146,7 @@ func TestRanksThatOtherMachinesShowAreNotLeftOut(t *testing.T) {
 	got.lacks(t, `requests_running{model_id="m"}`, "two of four ranks are on this machine")
 }
 
-func TestAnIdleTRTLLMServeRunsNothing(t *testing.T) {
+func TestIdleTRTLLMServeRunsNothing(t *testing.T) {
 	const l, batch = `engine_type="pytorch",model_name="m"`, 8
 	stale := func(ended, running int) []string {
 		return []string{

@@ -9,9 +9,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestWhatARouterKnowsToWait has requests without a token, some of which may be in
+// TestRouterQueue has requests without a token, some of which may be in
 // their prefill.
-func TestWhatARouterKnowsToWait(t *testing.T) {
+func TestRouterQueue(t *testing.T) {
 	for _, c := range []struct {
 		says                        string
 		inFlight, unanswered, slots int
@@ -49,8 +49,8 @@ func TestWhatARouterKnowsToWait(t *testing.T) {
 	}
 }
 
-// TestBlocksOfPromptsAreNoUseOfTheCache uses what a KV router counts for its workers.
-func TestBlocksOfPromptsAreNoUseOfTheCache(t *testing.T) {
+// TestPromptBlocksAreNoCacheUse uses what a KV router counts for its workers.
+func TestPromptBlocksAreNoCacheUse(t *testing.T) {
 	got := newBench(t, engine.Dynamo, "m").page(
 		`dynamo_frontend_model_total_kv_blocks{model="m"} 512`,
 		`dynamo_frontend_model_kv_cache_block_size{model="m"} 64`,
@@ -75,9 +75,9 @@ func failures(unavailable, validation, failed, invalid int) []string {
 	}
 }
 
-// TestWhatWasNotRoutedCountsOnce has failures that two counters have, and some that
+// TestUnroutedRequestCountsOnce has failures that two counters have, and some that
 // only one has.
-func TestWhatWasNotRoutedCountsOnce(t *testing.T) {
+func TestUnroutedRequestCountsOnce(t *testing.T) {
 	for _, models := range [][]string{{"m"}, {"m", "other"}} {
 		b := newBench(t, engine.Dynamo, models...)
 		b.page(failures(0, 0, 0, 0)...)
@@ -98,7 +98,7 @@ func TestWhatWasNotRoutedCountsOnce(t *testing.T) {
 	}
 }
 
-func TestErrorsOfWhichNoClassIsKnownFailNoReplica(t *testing.T) {
+func TestUnclassifiedErrorsFailNoReplica(t *testing.T) {
 	b := newBench(t, engine.Dynamo, "m")
 	for n := range 5 {
 		got := b.page(

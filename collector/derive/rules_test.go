@@ -66,9 +66,9 @@ func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 	require.Equal(t, uint64(1), b.deriver.Stats().Negative, "0 is not negative")
 }
 
-// TestTokensAreEstimatedFromWhatAnIterationHas has a hundred iterations in five
+// TestTokenEstimateFromIterations has a hundred iterations in five
 // seconds, each with thirty prompt tokens and four requests.
-func TestTokensAreEstimatedFromWhatAnIterationHas(t *testing.T) {
+func TestTokenEstimateFromIterations(t *testing.T) {
 	const batcher = `nv_trt_llm_inflight_batcher_metrics{model="llm",version="1",inflight_batcher_specific_metric=`
 	b := newBench(t, engine.Triton, "llm")
 	var got values
@@ -83,9 +83,9 @@ func TestTokensAreEstimatedFromWhatAnIterationHas(t *testing.T) {
 	require.InDelta(t, 80, got.at(t, `generation_tokens_per_second_estimate{model_id="llm"}`), 1e-9)
 }
 
-// TestBatchesOfAModelThatShowsIterationsAreNotThoseThatTritonMakes has such a model
+// TestBatchSizeFromIterations has such a model
 // next to another.
-func TestBatchesOfAModelThatShowsIterationsAreNotThoseThatTritonMakes(t *testing.T) {
+func TestBatchSizeFromIterations(t *testing.T) {
 	b := newBench(t, engine.Triton, "llm", "resnet")
 	var got values
 	for n := range 2 {
@@ -99,7 +99,7 @@ func TestBatchesOfAModelThatShowsIterationsAreNotThoseThatTritonMakes(t *testing
 	got.lacks(t, `model_batch_size_average{model="llm", model_id="llm", role="single", version="1"}`)
 }
 
-func TestValuesThatAreNoNumbersAreCounted(t *testing.T) {
+func TestNaNValuesAreCounted(t *testing.T) {
 	for value, want := range map[string]uint64{"99": 0, "NaN": 1, "+Inf": 1, "-Inf": 1} {
 		b := newBench(t, engine.Triton, models()...)
 		b.page(with(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_gpu_power_usage{gpu_uuid="GPU-1"} `+value)...)
@@ -107,7 +107,7 @@ func TestValuesThatAreNoNumbersAreCounted(t *testing.T) {
 	}
 }
 
-func TestReasonsAreInLowerCaseAndCodesAreReasons(t *testing.T) {
+func TestReasonLabels(t *testing.T) {
 	got := newBench(t, engine.Triton, models()...).page(trtllm(1, 1, 0, 64, 1, 120, 10)...)
 	require.Equal(t, 1.0, got.at(t, `requests_failed_total{class="server", model="ensemble", model_id="ensemble", reason="other", version="1"}`))
 	got = newBench(t, engine.TRTLLMServe, "m").page(
@@ -121,7 +121,7 @@ func TestReasonsAreInLowerCaseAndCodesAreReasons(t *testing.T) {
 	require.Equal(t, 0.0, got.at(t, `requests_total{class="server", model_id="m"}`), "it comes with the first")
 }
 
-func TestZeroOfTheUnknownIsAbsent(t *testing.T) {
+func TestUnknownIsAbsentNotZero(t *testing.T) {
 	got := newBench(t, engine.TRTLLMServe, "m").page(
 		`trtllm_max_batch_size_static{model_name="m",pid="1"} 0.0`,
 		`trtllm_max_batch_size_runtime{model_name="m",pid="1"} 64.0`,
@@ -156,7 +156,7 @@ func TestSaturation(t *testing.T) {
 	got.lacks(t, `saturation_ratio{model_id="m"}`, "unknown is absent")
 }
 
-func TestSaturationOfAnEngineThatSaysNoLimit(t *testing.T) {
+func TestSaturationWithoutLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name                   string
 		running, waiting       int
@@ -187,7 +187,7 @@ func TestSaturationOfAnEngineThatSaysNoLimit(t *testing.T) {
 	got.lacks(t, `saturation_ratio{model_id="m"}`, "neither a limit nor the use of the cache is known")
 }
 
-func TestAnEntryThatIsUnloadedTakesNothingFromAnothersCounters(t *testing.T) {
+func TestUnloadedEntryKeepsOtherCounters(t *testing.T) {
 	const (
 		other = `requests_total{class="unknown", model="tensorrt_llm_bls", model_id="ensemble", version="1"}`
 		own   = `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`
@@ -203,7 +203,7 @@ func TestAnEntryThatIsUnloadedTakesNothingFromAnothersCounters(t *testing.T) {
 	require.Equal(t, []float64{0, 3}, []float64{got.at(t, own), got.at(t, other)}, "a reset of one alone")
 }
 
-func TestQueueOfModelsThatTritonItselfQueues(t *testing.T) {
+func TestQueueInTriton(t *testing.T) {
 	page := []string{
 		`nv_inference_request_success{model="resnet",version="1"} 5`,
 		`nv_inference_pending_request_count{model="resnet",version="1"} 12`,
@@ -219,7 +219,7 @@ func TestQueueOfModelsThatTritonItselfQueues(t *testing.T) {
 	require.Equal(t, 12.0, got.at(t, `queue_requests{model_id="resnet", queue="core"}`))
 }
 
-func TestPercentilesInterpolateInsideTheirBucket(t *testing.T) {
+func TestPercentilesInterpolateWithinBucket(t *testing.T) {
 	page := func(a, b, all int) []string {
 		return histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, 2*all, "1.0 3.0 +Inf", a, b, all)
 	}
@@ -236,7 +236,7 @@ func TestPercentilesInterpolateInsideTheirBucket(t *testing.T) {
 	require.InDelta(t, 0.5, b.page(page(141, 181, 201)...).at(t, p50), 1e-9, "one request has percentiles")
 }
 
-func TestDerivedBlocksAreGoodPages(t *testing.T) {
+func TestDerivedBlocksAreValid(t *testing.T) {
 	t.Parallel()
 	for _, s := range subjects() {
 		s.spec.Workload = simulate.Workload{Rate: 4}
@@ -253,7 +253,7 @@ func TestDerivedBlocksAreGoodPages(t *testing.T) {
 	}
 }
 
-func TestAnEstimateGivesWayToWhatIsCounted(t *testing.T) {
+func TestCountReplacesEstimate(t *testing.T) {
 	page := func(n int, more ...string) []string {
 		return append([]string{
 			fmt.Sprintf(`trtllm_kv_cache_reused_blocks_total{model_name="m"} %d`, n),
@@ -274,9 +274,9 @@ func TestAnEstimateGivesWayToWhatIsCounted(t *testing.T) {
 	got.lacks(t, estimate, "the misses are counted here")
 }
 
-// TestBucketsAreComparedOverOneStretch has a bucket that was NaN on one page, and no
+// TestBucketsAreComparedOverOneSpan has a bucket that was NaN on one page, and no
 // request that took more than 5 s.
-func TestBucketsAreComparedOverOneStretch(t *testing.T) {
+func TestBucketsAreComparedOverOneSpan(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m")
 	page := func(le1, le5, all string) values {
 		return b.page(histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, "3"+all, "1.0 5.0 +Inf", le1, le5, all)...)
@@ -287,9 +287,9 @@ func TestBucketsAreComparedOverOneStretch(t *testing.T) {
 	require.Zero(t, page("10", "110", "110").at(t, `request_duration_above_bound_ratio{model_id="m"}`))
 }
 
-// TestTokensFoundBeforeTheirPromptCountsAreAllOfIt uses a vLLM that found most of a
+// TestCachedTokensCountedBeforePrompt uses a vLLM that found most of a
 // long prompt in its cache and is not done with the rest.
-func TestTokensFoundBeforeTheirPromptCountsAreAllOfIt(t *testing.T) {
+func TestCachedTokensCountedBeforePrompt(t *testing.T) {
 	const ratio = `prompt_cache_hit_ratio{model_id="m"}`
 	b := newBench(t, engine.VLLM, "m")
 	page := func(found, prompts int) values {
@@ -303,9 +303,9 @@ func TestTokensFoundBeforeTheirPromptCountsAreAllOfIt(t *testing.T) {
 	require.InDelta(t, 0.9, page(9000, 10_100).at(t, ratio), 1e-9)
 }
 
-// TestWhatShowsThatAnEngineWorks covers each thing that may move while a request runs
+// TestSignsOfWork covers each thing that may move while a request runs
 // and tokens stand still.
-func TestWhatShowsThatAnEngineWorks(t *testing.T) {
+func TestSignsOfWork(t *testing.T) {
 	for name, moves := range map[string]struct {
 		line    string
 		stalled bool
@@ -334,8 +334,8 @@ func TestWhatShowsThatAnEngineWorks(t *testing.T) {
 	}
 }
 
-// TestObjectivesAreInSecondsWhateverThePageCountsIn has buckets in milliseconds.
-func TestObjectivesAreInSecondsWhateverThePageCountsIn(t *testing.T) {
+// TestObjectivesAreInSeconds has buckets in milliseconds.
+func TestObjectivesAreInSeconds(t *testing.T) {
 	page := append(histogram("nv_inference_first_response_histogram_ms", `model="m",version="1"`, 9000, "500 2000 5000 +Inf", 40, 70, 90, 100), `nv_inference_request_success{model="m",version="1"} 100`)
 	for within, want := range map[time.Duration]struct {
 		lower, upper float64
@@ -352,7 +352,7 @@ func TestObjectivesAreInSecondsWhateverThePageCountsIn(t *testing.T) {
 	}
 }
 
-func TestCountersThatStayZeroAreJudgedByTwoRequests(t *testing.T) {
+func TestUnmovedCountersNeedTwoRequests(t *testing.T) {
 	frozen := []string{`nv_inference_request_success{model="m",version="1"} 0`, `nv_inference_request_failure{model="m",version="1",reason="OTHER"} 0`}
 	for requests, want := range map[int]float64{0: 0, 1: 0, 2: 1, 3: 1} {
 		b := newBench(t, engine.Triton, "m")
@@ -362,9 +362,9 @@ func TestCountersThatStayZeroAreJudgedByTwoRequests(t *testing.T) {
 	}
 }
 
-// TestTheTimesOfRequestsThatTritonWillShow uses the histogram of core pull request 474,
+// TestTritonRequestTimes uses the histogram of core pull request 474,
 // which is in no release: for a model that hands its requests over it means nothing.
-func TestTheTimesOfRequestsThatTritonWillShow(t *testing.T) {
+func TestTritonRequestTimes(t *testing.T) {
 	page := func(n int) []string {
 		return append(histogram("nv_inference_request_duration_histogram_us", `model="m",version="1"`, 15_000_000*n, "100000 1000000 5000000 +Inf", 0, 5*n, 10*n, 10*n),
 			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, 10*n))
@@ -386,9 +386,9 @@ func TestTheTimesOfRequestsThatTritonWillShow(t *testing.T) {
 	}
 }
 
-// TestWhatIsComputedIsFiniteOrAbsent uses two ranks of a vLLM with the largest numbers,
+// TestComputedValuesAreFiniteOrAbsent uses two ranks of a vLLM with the largest numbers,
 // so that the sum of both is infinite.
-func TestWhatIsComputedIsFiniteOrAbsent(t *testing.T) {
+func TestComputedValuesAreFiniteOrAbsent(t *testing.T) {
 	page := func(n string) []string {
 		var all []string
 		for _, rank := range []string{"0", "1"} {
@@ -406,9 +406,9 @@ func TestWhatIsComputedIsFiniteOrAbsent(t *testing.T) {
 	}
 }
 
-// TestHistogramOfSeveralSeriesIsTheirSumOrAbsent uses two ranks of a vLLM with four
+// TestHistogramsAreSummedOrAbsent uses two ranks of a vLLM with four
 // observations each.
-func TestHistogramOfSeveralSeriesIsTheirSumOrAbsent(t *testing.T) {
+func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 	const name = "vllm:e2e_request_latency_seconds"
 	rank := func(n, sum string, counts ...string) []string {
 		return histogram(name, `engine="`+n+`",model_name="m"`, sum, "1.0 5.0 +Inf", counts...)
@@ -440,9 +440,9 @@ func TestHistogramOfSeveralSeriesIsTheirSumOrAbsent(t *testing.T) {
 	}
 }
 
-// TestAModelWithoutTokensHasNoTimesOfThem uses a vLLM with an embedding model: what it
+// TestModelWithoutTokensHasNoTokenTimes uses a vLLM with an embedding model: what it
 // shows as the time to the first token is the time of the request.
-func TestAModelWithoutTokensHasNoTimesOfThem(t *testing.T) {
+func TestModelWithoutTokensHasNoTokenTimes(t *testing.T) {
 	times := func(name string, n int) []string {
 		return histogram("vllm:"+name, `engine="0",model_name="m"`, 17*n, "20 +Inf", n, n)
 	}

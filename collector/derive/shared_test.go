@@ -128,7 +128,7 @@ var ways = []struct {
 }
 
 // A page is made and parsed once for all ways.
-func TestTargetsThatShareTheirRulesShowWhatEachShowsAlone(t *testing.T) {
+func TestSharedProgramsGiveSameValues(t *testing.T) {
 	t.Parallel()
 	var changes []func(*Options)
 	for _, c := range ways {
@@ -187,7 +187,7 @@ func firstDifference(a, b string) string {
 	return fmt.Sprint(len(x), " lines and ", len(y))
 }
 
-func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
+func TestProgramIsFreedWithLastTarget(t *testing.T) {
 	t.Parallel()
 	only := func(o *Options) {
 		o.Objectives = []Objective{{Name: E2E, Share: 0.5, Within: 77 * time.Second}}

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDifferencesOfSharesAreThoseOfThePaper checks the examples of Newcombe, Statistics
+// TestDifferenceOfProportions checks the examples of Newcombe, Statistics
 // in Medicine 17 (1998), table II, method 10.
-func TestDifferencesOfSharesAreThoseOfThePaper(t *testing.T) {
+func TestDifferenceOfProportions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ x1, n1, x2, n2, lower, upper float64 }{
 		{56, 70, 48, 80, 0.0524, 0.3339},
@@ -28,17 +28,17 @@ func TestDifferencesOfSharesAreThoseOfThePaper(t *testing.T) {
 	}
 }
 
-func TestQuantilesOfStudentsDistribution(t *testing.T) {
+func TestStudentQuantiles(t *testing.T) {
 	t.Parallel()
 	for freedom, want := range map[float64]float64{4: 2.7764, 5: 2.5706, 8: 2.3060, 10: 2.2281, 22: 2.0739, 30: 2.0423, 100: 1.9840} {
 		require.InEpsilon(t, want, student(freedom), 0.003, "%v degrees of freedom", freedom)
 	}
 }
 
-// TestTheDifferenceOfMeansHoldsTheTruth has a random number of requests with
+// TestDifferenceOfMeansCoverage has a random number of requests with
 // exponential durations on each page: of 95 % of pairs of equal versions, but for chance,
 // the interval holds the true difference, which is 0.
-func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
+func TestDifferenceOfMeansCoverage(t *testing.T) {
 	t.Parallel()
 	const trials, holds = 2000, 0.91
 	random := rand.New(rand.NewPCG(3, 4))
@@ -71,9 +71,9 @@ func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
 	}
 }
 
-// TestTheErrorOfAMeanIsThatOfItsPages alternates means of 1 and 3: a variance of
+// TestStandardErrorOfMean alternates means of 1 and 3: a variance of
 // n/(n-1), divided by the count.
-func TestTheErrorOfAMeanIsThatOfItsPages(t *testing.T) {
+func TestStandardErrorOfMean(t *testing.T) {
 	t.Parallel()
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
 	for i, sum := range []float64{0, 1, 4, 5, 8, 9, 12, 13, 16} {

@@ -64,7 +64,7 @@ func (v values) worse(t *testing.T, by, version, than string) float64 {
 	return v.at(t, fmt.Sprintf(`version_worse{by=%q, model="llm", model_id="llm", than=%q, version=%q}`, by, than, version))
 }
 
-func TestTwoVersionsAreComparedInWhatTheyFail(t *testing.T) {
+func TestCompareVersionsByErrors(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		older, newer int
@@ -92,7 +92,7 @@ func TestTwoVersionsAreComparedInWhatTheyFail(t *testing.T) {
 	}
 }
 
-func TestTwoVersionsAreComparedInTheirTimes(t *testing.T) {
+func TestCompareVersionsByTimes(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		older, newer int
@@ -121,7 +121,7 @@ func TestTwoVersionsAreComparedInTheirTimes(t *testing.T) {
 	}
 }
 
-func TestAVersionIsComparedWithTheOneBeforeItByNumber(t *testing.T) {
+func TestVersionIsComparedWithPreviousVersion(t *testing.T) {
 	v := newVersions(t, false)
 	of := func(version string, failed int) served { return served{version, 100, failed, 1000, 900} }
 	v.serve(0, of("10", 30), of("2", 0), of("9", 0))
@@ -131,7 +131,7 @@ func TestAVersionIsComparedWithTheOneBeforeItByNumber(t *testing.T) {
 	got.lacks(t, `version_worse{by="errors", model="llm", model_id="llm", than="2", version="10"}`, "each is compared with the one before it")
 }
 
-func TestTokensAreOfEachVersionToo(t *testing.T) {
+func TestTokensPerVersion(t *testing.T) {
 	v := newVersions(t, false)
 	got := v.serve(0, served{"1", 10, 0, 1000, 900}, served{"2", 10, 0, 1000, 350})
 	require.Equal(t, 900.0, got.at(t, `model_generation_tokens_total{model="llm", model_id="llm", version="1"}`))
@@ -139,9 +139,9 @@ func TestTokensAreOfEachVersionToo(t *testing.T) {
 	require.Equal(t, 1250.0, got.at(t, `generation_tokens_total{model_id="llm"}`))
 }
 
-// TestVersionsThatCannotBeJudgedAreNotCompared has a sole version, versions that hand
+// TestVersionsWithTooFewRequestsAreNotCompared has a sole version, versions that hand
 // every request over at once, and versions without requests.
-func TestVersionsThatCannotBeJudgedAreNotCompared(t *testing.T) {
+func TestVersionsWithTooFewRequestsAreNotCompared(t *testing.T) {
 	idle, busy := served{"1", 0, 0, 0, 0}, served{"2", 100, 50, 1000, 900}
 	for _, each := range [][]served{{idle, busy}, {idle, {"2", 0, 0, 0, 0}}, {{"1", 100, 50, 1000, 900}, {"2", 0, 0, 0, 0}}} {
 		v := newVersions(t, false)

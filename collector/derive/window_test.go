@@ -65,7 +65,7 @@ func TestWindowRate(t *testing.T) {
 	}
 }
 
-func TestWindowCountsWhatInterruptedIt(t *testing.T) {
+func TestWindowCountsInterruptions(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, false})
 	w.push(at(0), []float64{10, 10, 10, 5}, continues)
 	w.push(at(5), []float64{11, 11, 11, 1}, continues)
@@ -84,7 +84,7 @@ func TestWindowCountsWhatInterruptedIt(t *testing.T) {
 	require.Equal(t, uint64(1), w.stats.ClockJumps)
 }
 
-func TestWindowThinsOutScrapesThatComeFast(t *testing.T) {
+func TestWindowThinsOutFrequentScrapes(t *testing.T) {
 	w := newWindow(time.Minute, 10*time.Millisecond, []bool{true})
 	for i := range 20_000 {
 		w.push(int64(i)*int64(10*time.Millisecond), []float64{float64(i)}, continues)

@@ -30,7 +30,7 @@ dns_sd_configs:
   - {names: [triton.llm.svc], type: A, port: 8002}
 `
 
-func TestAllBlocksOfPrometheusAreRead(t *testing.T) {
+func TestPrometheusBlocksAreRead(t *testing.T) {
 	c := config(t, everything)
 	require.Equal(t, []*targetgroup.Group{{
 		Targets: []model.LabelSet{{"__address__": "10.0.0.1:8002"}, {"__address__": "10.0.0.2:8002"}},
@@ -44,7 +44,7 @@ func TestAllBlocksOfPrometheusAreRead(t *testing.T) {
 	require.Equal(t, 5, c.Sources())
 }
 
-func TestAConfigurationSurvivesPrinting(t *testing.T) {
+func TestConfigRoundTrip(t *testing.T) {
 	c := config(t, everything)
 	text, err := yaml.Marshal(c)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestAConfigurationSurvivesPrinting(t *testing.T) {
 	require.Equal(t, c, again)
 }
 
-func TestFileNamesAreRelativeToTheConfigurationFile(t *testing.T) {
+func TestRelativePathsStartAtConfigFile(t *testing.T) {
 	c := config(t, everything)
 	c.SetDirectory("/etc/exporter")
 	require.Equal(t, []string{"/etc/exporter/targets/*.yml"}, c.FileSDConfigs[0].Files)
@@ -73,7 +73,7 @@ func TestNoSourceIsEmpty(t *testing.T) {
 	}
 }
 
-func TestWhatPrometheusRefusesIsRefused(t *testing.T) {
+func TestConfigsInvalidInPrometheusAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"consul_sd_configs: []":                                  "consul_sd_configs",
 		"http_sd_configs: [{}]":                                  "URL is missing",
@@ -113,7 +113,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 	require.ErrorContains(t, c.Validate(), `static_configs[0].labels.a: "\xff" is not valid UTF-8`)
 }
 
-func TestABlockThatCannotBeBuiltIsRefused(t *testing.T) {
+func TestInvalidBlockIsRefused(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(ca, []byte("no certificate"), 0o600))
 	c := config(t, "http_sd_configs: [{url: http://h/}, {url: https://h/, tls_config: {ca_file: "+ca+"}}]")

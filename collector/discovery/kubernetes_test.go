@@ -116,7 +116,7 @@ func (c *cluster) questions() []string {
 	return slices.Clone(c.asked)
 }
 
-func TestPodsOfAClusterAreFollowed(t *testing.T) {
+func TestPodsAreFollowed(t *testing.T) {
 	t.Parallel()
 	c := &cluster{pods: map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")}, watchers: map[chan map[string]any]bool{}}
 	srv := httptest.NewServer(c)

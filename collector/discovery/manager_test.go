@@ -73,7 +73,7 @@ func settled() {
 	synctest.Wait()
 }
 
-func TestStaticTargetsComeAtOnceAndOnce(t *testing.T) {
+func TestStaticTargetsAreSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := running(t, []*targetgroup.Group{group("", "a:1", "b:1"), {
 			Targets: []model.LabelSet{{"__address__": "c:1"}}, Labels: model.LabelSet{"rack": "r1"},
@@ -84,7 +84,7 @@ func TestStaticTargetsComeAtOnceAndOnce(t *testing.T) {
 	})
 }
 
-func TestNothingIsSaidBeforeASourceAnswers(t *testing.T) {
+func TestNothingIsSentBeforeFirstAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := newScript()
 		s := running(t, nil, silent)
@@ -96,7 +96,7 @@ func TestNothingIsSaidBeforeASourceAnswers(t *testing.T) {
 	})
 }
 
-func TestSourcesAreMergedInAFixedOrder(t *testing.T) {
+func TestSourcesAreMergedInFixedOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := newScript(), newScript()
 		s := running(t, []*targetgroup.Group{group("", "s:1")}, one, two)
@@ -108,7 +108,7 @@ func TestSourcesAreMergedInAFixedOrder(t *testing.T) {
 	})
 }
 
-func TestChangesThatComeTogetherAreOne(t *testing.T) {
+func TestSimultaneousChangesAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sd := newScript()
 		s := running(t, nil, sd)
@@ -123,7 +123,7 @@ func TestChangesThatComeTogetherAreOne(t *testing.T) {
 	})
 }
 
-func TestChangesThatNeverEndAreNotHeldBack(t *testing.T) {
+func TestConstantChangesAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sd := newScript()
 		s := running(t, nil, sd)
@@ -136,7 +136,7 @@ func TestChangesThatNeverEndAreNotHeldBack(t *testing.T) {
 	})
 }
 
-func TestAnswersThatChangeSomethingAreReported(t *testing.T) {
+func TestChangesAreReported(t *testing.T) {
 	type answer = []*targetgroup.Group
 	numbered := func(n ...model.LabelValue) *targetgroup.Group {
 		g := &targetgroup.Group{Source: "0"}
@@ -187,7 +187,7 @@ func (q *quitter) Run(ctx context.Context, up chan<- []*targetgroup.Group) {
 	<-ctx.Done()
 }
 
-func TestASourceThatGivesUpIsStartedAgain(t *testing.T) {
+func TestStoppedSourceIsRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, other := &quitter{failures: 2}, newScript()
 		var log bytes.Buffer
@@ -204,7 +204,7 @@ func TestASourceThatGivesUpIsStartedAgain(t *testing.T) {
 	})
 }
 
-func TestAStopBetweenTwoStartsIsHeard(t *testing.T) {
+func TestStopBetweenRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quitter{failures: 9}
 		running(t, nil, q)

@@ -15,9 +15,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 )
 
-// TestAFailingSourceIsOneLineOfTheLog has a source fail at each of its tries, as
+// TestFailingSourceIsLoggedOnce has a source fail at each of its tries, as
 // Prometheus' discoverers say it: once in the log, and again when it is news.
-func TestAFailingSourceIsOneLineOfTheLog(t *testing.T) {
+func TestFailingSourceIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		source := newScript()

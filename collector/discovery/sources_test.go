@@ -26,7 +26,7 @@ func write(t *testing.T, name, text string) {
 	require.NoError(t, os.Rename(name+".new", name))
 }
 
-func TestAFileIsFollowed(t *testing.T) {
+func TestFileIsFollowed(t *testing.T) {
 	t.Parallel()
 	dir, reg := t.TempDir(), prometheus.NewRegistry()
 	one, two := filepath.Join(dir, "one.yml"), filepath.Join(dir, "two.json")
@@ -100,7 +100,7 @@ func (s *sdServer) again(t *testing.T) {
 	require.Eventually(t, func() bool { return s.asked.Load() > before+2 }, 10*time.Second, 5*time.Millisecond)
 }
 
-func TestAURLIsAskedAndKeptThroughFailures(t *testing.T) {
+func TestTargetsSurviveHTTPFailures(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
 	good := newSDServer(t, `[{"targets": ["g:1"]}]`)
@@ -131,7 +131,7 @@ http_sd_configs:
 	s.wait(t, "h:1{}")
 }
 
-func TestAnAnswerThatIsTooLargeIsRefused(t *testing.T) {
+func TestTooLargeAnswerIsRefused(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
 	srv := newSDServer(t, `[`+strings.Repeat(" ", 17<<20)+`{"targets": ["a:1"]}]`)
@@ -140,7 +140,7 @@ func TestAnAnswerThatIsTooLargeIsRefused(t *testing.T) {
 	require.Equal(t, []string{"s:1{}"}, s.last())
 }
 
-func TestMetricsTellHowDiscoveryGoes(t *testing.T) {
+func TestDiscoveryMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	srv := newSDServer(t, `[{"targets": ["a:1", "b:1"]}]`)
 	text := `{static_configs: [{targets: ["s:1"]}], http_sd_configs: [{url: "` + srv.URL + `"}]}`
@@ -173,7 +173,7 @@ trtllm_exporter_discovery_targets{pool_id="two"} 3
 	require.Empty(t, lint)
 }
 
-func TestDiscoveryGoesOnWithoutMetrics(t *testing.T) {
+func TestDiscoveryWorksWithoutMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	one := start(t, `static_configs: [{targets: ["a:1"]}]`, reg)
 	one.wait(t, "a:1{}")
@@ -181,7 +181,7 @@ func TestDiscoveryGoesOnWithoutMetrics(t *testing.T) {
 	two.wait(t, "b:1{}")
 }
 
-func TestWhatIsBuiltAndNeverRunLeavesNothing(t *testing.T) {
+func TestUnusedDiscoveryLeaksNothing(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	_, err := discovery.New(config(t, everythingThatCanBeBuilt), promslog.NewNopLogger(), reg)
 	require.NoError(t, err)

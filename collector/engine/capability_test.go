@@ -13,11 +13,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-func TestNothingIsKnownOfAServerThatIsDown(t *testing.T) {
+func TestServerDownHasNoCapabilities(t *testing.T) {
 	require.Nil(t, engine.Capabilities(engineOf(t, engine.Triton), &engine.Knowledge{}))
 }
 
-func TestARestrictedAPIIsSaidSo(t *testing.T) {
+func TestRestrictedAPIIsNamed(t *testing.T) {
 	e, _ := engine.ByName("triton")
 	server := answers{"*": restricted}
 	facts := e.Ask(t.Context(), server, "http://server", nil)
@@ -33,7 +33,7 @@ func TestARestrictedAPIIsSaidSo(t *testing.T) {
 	}
 }
 
-func TestSeriesOfAnUnloadedModelTellNothing(t *testing.T) {
+func TestUnloadedModelIsIgnored(t *testing.T) {
 	spec := simulate.Spec{Kind: simulate.KindTritonPython, Workload: simulate.Workload{Rate: 5, OutputTokens: 20}}
 	r := listening(t, replica(t, spec, 20*time.Second))
 	e, _ := engine.ByName("triton")
@@ -52,7 +52,7 @@ func TestSeriesOfAnUnloadedModelTellNothing(t *testing.T) {
 	}
 }
 
-func TestEveryKindSaysWhyAPageOfNothingShowsNothing(t *testing.T) {
+func TestEmptyPageHasReasonsForEveryKind(t *testing.T) {
 	for _, e := range engine.All() {
 		t.Run(string(e.Kind()), func(t *testing.T) {
 			var facts engine.Facts
@@ -88,7 +88,7 @@ func capability(t *testing.T, kind engine.Kind, name string, k *engine.Knowledge
 	return ""
 }
 
-func TestReasonsOfCapabilities(t *testing.T) {
+func TestCapabilityReasons(t *testing.T) {
 	const (
 		core     = "nv_inference_request_success{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"m\"} 1\n"
 		executor = "nv_inference_request_success{model=\"tensorrt_llm\"} 1\nnv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"active\"} 1\n"
@@ -212,7 +212,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 	}
 }
 
-func TestCapabilitiesOfServersWhosePageIsMissing(t *testing.T) {
+func TestCapabilitiesWithoutPage(t *testing.T) {
 	for kind, want := range map[engine.Kind]string{
 		engine.Triton:              "false, the page answers 404 [metrics_path: /metrics]",
 		engine.TritonOpenAI:        "false, the page answers 404 [metrics_path: /metrics]",
@@ -232,7 +232,7 @@ func TestCapabilitiesOfServersWhosePageIsMissing(t *testing.T) {
 	}
 }
 
-func TestWhatAnAPISaysOfItsHealth(t *testing.T) {
+func TestHealthFromAPI(t *testing.T) {
 	for _, c := range []struct {
 		kind   engine.Kind
 		health engine.Health

@@ -14,7 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-func TestEverySimulatedServerIsDetectedByItsAnswers(t *testing.T) {
+func TestSimulatedServersAreDetected(t *testing.T) {
 	busy := simulate.Workload{Rate: 5, OutputTokens: 20}
 	for _, c := range []struct {
 		says   string
@@ -61,13 +61,13 @@ func TestEverySimulatedServerIsDetectedByItsAnswers(t *testing.T) {
 	}
 }
 
-func TestAWrongPortOfTritonIsNamed(t *testing.T) {
+func TestWrongTritonPortIsNamed(t *testing.T) {
 	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindTriton}, 0))
 	require.Contains(t, engine.Hint(t.Context(), newNetwork(t), r.APIURL()), "metrics port")
 	require.Empty(t, engine.Hint(t.Context(), newNetwork(t), "http://"+r.MetricsAddr()))
 }
 
-func TestServersThatAreNoneOfOursStayUnknown(t *testing.T) {
+func TestForeignServersStayUnknown(t *testing.T) {
 	for says, server := range map[string]answers{
 		"node exporter":      {"/metrics": "# TYPE node_load1 gauge\nnode_load1 0.1\n"},
 		"a page of HTML":     {"*": "<html><body>Sign in</body></html>"},
@@ -83,7 +83,7 @@ func TestServersThatAreNoneOfOursStayUnknown(t *testing.T) {
 	}
 }
 
-func TestTheServersJSONIsNeverAsked(t *testing.T) {
+func TestDetectionNeverRequestsJSON(t *testing.T) {
 	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindServe}, 0))
 	asked := &recorder{Client: newNetwork(t)}
 	require.Equal(t, engine.TRTLLMServe, engine.Detect(t.Context(), asked, r.APIURL(), true).Kind)
@@ -134,7 +134,7 @@ var apisOfKinds = map[engine.Kind]answers{
 	engine.Dynamo:      {"/v1/models": `{"data":[{"id":"m","owned_by":"nvidia"}]}`, "/health": `{}`},
 }
 
-func TestEverySamplePageIsRecognised(t *testing.T) {
+func TestSamplePagesAreRecognized(t *testing.T) {
 	for _, file := range samples(t, "*.prom") {
 		name := sampleName(file)
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 	}
 }
 
-func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
+func TestHeaviestMarkDecides(t *testing.T) {
 	for _, c := range []struct {
 		says, page string
 		want       engine.Kind
@@ -196,7 +196,7 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 // serveModels is the list of models of a trtllm-serve.
 const serveModels = `{"object":"list","data":[{"id":"m","object":"model","owned_by":"tensorrt_llm"}]}`
 
-func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
+func TestDetectionOrder(t *testing.T) {
 	const page, models = "nv_inference_count 1\n", `{"data":[{"id":"m"}]}`
 	const ours = "/prometheus/metrics /version /metrics /v1/models /v1/metrics"
 	const others = "/prometheus/metrics /v1/models /metrics"
@@ -242,7 +242,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-func TestAPageThatTwoKindsShareIsRecognisedByTheAPI(t *testing.T) {
+func TestSharedPageIsRecognizedByAPI(t *testing.T) {
 	const page = "nv_inference_count 1\n"
 	recognised := func(server answers, page string) engine.Kind {
 		return engine.Recognize(t.Context(), server, "http://server", []byte(page)).Kind
@@ -270,7 +270,7 @@ var marksByWeight = [][]struct {
 	{{"vllm:x 1", engine.VLLM}, {"sglang:x 1", engine.SGLang}},
 }
 
-func TestOfEveryTwoMarksTheHeavierDecidesWhereverItIs(t *testing.T) {
+func TestHeavierMarkDecidesInAnyOrder(t *testing.T) {
 	for i, row := range marksByWeight {
 		for _, heavy := range row {
 			require.Equal(t, heavy.kind, engine.FromPage([]byte(heavy.line+"\n")).Kind, heavy.line)
@@ -283,7 +283,7 @@ func TestOfEveryTwoMarksTheHeavierDecidesWhereverItIs(t *testing.T) {
 	}
 }
 
-func TestProgramsNextToServersAreNone(t *testing.T) {
+func TestProgramsNextToServersAreNotServers(t *testing.T) {
 	vllm := answers{"/version": `{"version":"0.1.12"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`, "/health": ""}
 	for _, c := range []struct {
 		says, page string

@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestDeterminismIsNotJudgedWithoutKnowledge(t *testing.T) {
+func TestDeterminismNeedsProfile(t *testing.T) {
 	names := func(checks []target.Check) string {
 		var all []string
 		for _, c := range checks {
@@ -26,7 +26,7 @@ func TestDeterminismIsNotJudgedWithoutKnowledge(t *testing.T) {
 	require.Equal(t, engine.CheckOneInstance+" "+engine.CheckVersions, names(engine.Determinism(engineOf(t, engine.TRTLLMServe), nil, nil, engine.Pins{})))
 }
 
-func TestReasonsOfTheProfile(t *testing.T) {
+func TestProfileReasons(t *testing.T) {
 	gpu := func(kind string, count int, gpus ...int) []engine.InstanceGroup {
 		return []engine.InstanceGroup{{Kind: kind, Count: count, GPUs: gpus}}
 	}
@@ -79,7 +79,7 @@ func TestReasonsOfTheProfile(t *testing.T) {
 	}
 }
 
-func TestWhichModelsAreHeldAgainstTheProfile(t *testing.T) {
+func TestProfileModels(t *testing.T) {
 	many := []engine.InstanceGroup{{Kind: "KIND_CPU", Count: 4}}
 	facts := &engine.Facts{Models: []engine.ModelFacts{
 		{Name: "preprocessing", Configured: true, Instances: many},
@@ -103,7 +103,7 @@ func TestWhichModelsAreHeldAgainstTheProfile(t *testing.T) {
 	require.Empty(t, triton.Determinism(facts, nil), "its config is not known")
 }
 
-func TestDeterminismOfTRTLLMServe(t *testing.T) {
+func TestTRTLLMServeDeterminism(t *testing.T) {
 	serve := engineOf(t, engine.TRTLLMServe)
 	limited := func(n int) *engine.Page {
 		return readPage(t, engine.TRTLLMServe, fmt.Appendf(nil, "trtllm_max_num_active_requests %d\n", n))
@@ -116,7 +116,7 @@ func TestDeterminismOfTRTLLMServe(t *testing.T) {
 	}
 }
 
-func TestAServerWithoutTensorRTLLMNeedsNoVersionOfIt(t *testing.T) {
+func TestNoTensorRTLLMVersionWithoutTensorRTLLM(t *testing.T) {
 	for _, kind := range []engine.Kind{engine.VLLM, engine.SGLang} {
 		e := engineOf(t, kind)
 		require.Equal(t, []target.Check{target.Failed(engine.CheckVersions, "declare or expect engine_version", "")}, engine.Determinism(e, nil, nil, engine.Pins{}))

@@ -18,7 +18,7 @@ func signalsOf(page *engine.Page) map[string][]engine.Signal {
 	return all
 }
 
-func TestAWorkerIsReadAsTheEngineInside(t *testing.T) {
+func TestDynamoWorkerHasMeaningsOfItsEngine(t *testing.T) {
 	const shell = "dynamo_component_inflight_requests{dynamo_endpoint=\"generate\",model=\"m\"} 9\n"
 	for _, c := range []struct {
 		inside engine.Kind
@@ -53,7 +53,7 @@ func TestAWorkerIsReadAsTheEngineInside(t *testing.T) {
 	}
 }
 
-func TestWhatAnEngineShowsStandsBeforeWhatDynamoSaysOfIt(t *testing.T) {
+func TestEngineMetricsPrecedeDynamoMetrics(t *testing.T) {
 	const ours = "dynamo_component_total_blocks{dp_rank=\"0\",model=\"m\"} 100\ndynamo_component_gpu_cache_usage_percent{dp_rank=\"0\",model=\"m\"} 0.4\ndynamo_component_kv_cache_hit_rate{dp_rank=\"0\",model=\"m\"} 0.5\n"
 	got := signalsOf(readPage(t, engine.Dynamo, []byte(ours)))
 	require.Equal(t, map[string][]engine.Signal{
@@ -65,7 +65,7 @@ func TestWhatAnEngineShowsStandsBeforeWhatDynamoSaysOfIt(t *testing.T) {
 	require.NotContains(t, got, "dynamo_component_total_blocks")
 }
 
-func TestErrorsWithoutATypeAreOfNoClass(t *testing.T) {
+func TestErrorsWithoutTypeHaveNoClass(t *testing.T) {
 	page := func(labels string) *engine.Page {
 		return readPage(t, engine.Dynamo, []byte("dynamo_frontend_requests_total{model=\"m\",status=\"error\""+labels+"} 5\n"))
 	}
@@ -78,7 +78,7 @@ func TestErrorsWithoutATypeAreOfNoClass(t *testing.T) {
 	}
 }
 
-func TestTheOldNamesOfAFrontendAreThoseOfToday(t *testing.T) {
+func TestOldFrontendNames(t *testing.T) {
 	const today = "dynamo_frontend_requests_total{model=\"m\",status=\"success\"} 5\ndynamo_frontend_inflight_requests{model=\"m\"} 2\ndynamo_frontend_output_sequence_tokens_bucket{le=\"+Inf\",model=\"m\"} 2\n"
 	old := []byte(strings.ReplaceAll(today, "dynamo_frontend_", "nv_llm_http_service_"))
 	require.Equal(t, engine.Dynamo, engine.FromPage(old).Kind, "nv_ alone is Triton's")
@@ -91,7 +91,7 @@ func TestTheOldNamesOfAFrontendAreThoseOfToday(t *testing.T) {
 	}
 }
 
-func TestDynamoIsJudgedByWhatItListsNotByItsStatus(t *testing.T) {
+func TestDynamoHealthIsItsList(t *testing.T) {
 	const some = `{"status":"healthy","endpoints":["dyn://dynamo.backend.generate"],"instances":[{"endpoint":"generate"}]}`
 	worker := func(endpoints string) string {
 		return `{"status":"notready","uptime":{"secs":3,"nanos":879995933},"endpoints":` + endpoints + `}`
@@ -128,7 +128,7 @@ func TestDynamoIsJudgedByWhatItListsNotByItsStatus(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNotDynamosDoesNotMakeItReady(t *testing.T) {
+func TestForeignAnswerDoesNotMakeDynamoReady(t *testing.T) {
 	const serves = `{"status":"notready","endpoints":{"generate":"ready"}}`
 	for _, c := range []struct {
 		says   string

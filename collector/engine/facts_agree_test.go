@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-func TestWhetherAnAPIIsThatOfAPage(t *testing.T) {
+func TestAPIBelongsToPage(t *testing.T) {
 	t.Parallel()
 	const vllm, serve, dynamo = "vllm:num_requests_running{model_name=\"", "trtllm_request_success_total{model_name=\"", "dynamo_frontend_requests_total{model=\""
 	for _, c := range []struct {
@@ -36,7 +36,7 @@ func TestWhetherAnAPIIsThatOfAPage(t *testing.T) {
 	}
 }
 
-func TestWhereAServerHasItsPageAndItsAPI(t *testing.T) {
+func TestPageAndAPIAddresses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		kind       engine.Kind

@@ -48,7 +48,7 @@ func ask(t *testing.T, kind engine.Kind, server engine.Client) (f engine.Facts) 
 	return f
 }
 
-func TestConfigOfATritonModel(t *testing.T) {
+func TestTritonModelConfig(t *testing.T) {
 	f := ask(t, engine.Triton, tritonServer())
 	require.True(t, f.Listed)
 	require.Equal(t, "2.64.0", f.EngineVersion)
@@ -69,7 +69,7 @@ func TestConfigOfATritonModel(t *testing.T) {
 	require.Len(t, m.ConfigHash, 64)
 }
 
-func TestConfigHashTellsConfigsApartAndNothingElse(t *testing.T) {
+func TestConfigHash(t *testing.T) {
 	hash := func(config string) string {
 		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", config))
 		require.NotEmpty(t, f.Model("tensorrt_llm").ConfigHash)
@@ -99,7 +99,7 @@ func TestConfigHashTellsConfigsApartAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestBadAnswersCostOnlyTheirFact(t *testing.T) {
+func TestBadAnswersLoseOnlyTheirFact(t *testing.T) {
 	tenMegabytes := `[{"name":"` + strings.Repeat("x", 10<<20) + `"}]`
 	var thousands strings.Builder
 	thousands.WriteString("[")
@@ -155,7 +155,7 @@ func TestBadAnswersCostOnlyTheirFact(t *testing.T) {
 	}
 }
 
-func TestOtherServersSayWhoTheyAre(t *testing.T) {
+func TestIdentityOfOtherServers(t *testing.T) {
 	const models = `{"object":"list","data":[{"id":"tiny","owned_by":"tensorrt_llm"},{"id":""},{"id":"tiny"}]}`
 	for _, c := range []struct {
 		kind            engine.Kind
@@ -182,7 +182,7 @@ func TestOtherServersSayWhoTheyAre(t *testing.T) {
 	}
 }
 
-func TestVersionOfTensorRTLLMIsOfTheFirstSourceThatKnows(t *testing.T) {
+func TestTensorRTLLMVersionPrecedence(t *testing.T) {
 	executor := readPage(t, engine.Triton, []byte("nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\",version=\"1\"} 3\n"))
 	for _, c := range []struct {
 		says     string
@@ -222,7 +222,7 @@ func TestVersionOfTensorRTLLMIsOfTheFirstSourceThatKnows(t *testing.T) {
 	require.Equal(t, engine.SourceUnknown, source, "the table is of Triton's images only")
 }
 
-func TestAnswersAreKeptWhileTheyAreNotGivenAnew(t *testing.T) {
+func TestAnswersAreKeptUntilReplaced(t *testing.T) {
 	first := ask(t, engine.Triton, tritonServer())
 	for _, c := range []struct {
 		says      string
@@ -254,7 +254,7 @@ func TestAnswersAreKeptWhileTheyAreNotGivenAnew(t *testing.T) {
 	require.Equal(t, "2.64.0", first.WithEarlier(nil).EngineVersion)
 }
 
-func TestNumbersOfAConfigThatAreNone(t *testing.T) {
+func TestInvalidConfigNumbers(t *testing.T) {
 	for text, want := range map[string]int{`8`: 8, `8.5`: 0, `99999999999999999999`: 0, `"many"`: 0, `null`: 0, `[8]`: 0} {
 		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","max_batch_size":`+text+`,
 			"instance_group":[{"kind":"KIND_GPU","count":`+text+`,"gpus":[`+text+`]}],"dynamic_batching":{"max_queue_delay_microseconds":`+text+`},"backend":"python"}`))
@@ -267,14 +267,14 @@ func TestNumbersOfAConfigThatAreNone(t *testing.T) {
 	}
 }
 
-func TestAnIndexThatIsPartlyOfAnotherTypeIsNone(t *testing.T) {
+func TestIndexWithWrongTypesIsRefused(t *testing.T) {
 	f := ask(t, engine.Triton, tritonServer("/v2/repository/index", `[{"name":"tensorrt_llm","version":"1","state":"READY"},5]`))
 	require.False(t, f.Listed)
 	require.Empty(t, f.Models)
 	require.Equal(t, []engine.Problem{{Question: "POST /v2/repository/index", Reason: "answers JSON of an unexpected type", Unexpected: true}}, f.Problems)
 }
 
-func TestInstancesOfAModel(t *testing.T) {
+func TestModelInstances(t *testing.T) {
 	for _, c := range []struct {
 		groups []engine.InstanceGroup
 		want   int
@@ -290,7 +290,7 @@ func TestInstancesOfAModel(t *testing.T) {
 	}
 }
 
-func TestTheIndexOfATriton(t *testing.T) {
+func TestTritonIndex(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	f := ask(t, engine.Triton, answers{"/v2": metadata, "/v2/repository/index": `[
 		{"name":"never loaded"},{"name":"a","version":"1","state":"UNAVAILABLE"},{"name":"a","version":"2","state":"READY"},
@@ -303,7 +303,7 @@ func TestTheIndexOfATriton(t *testing.T) {
 	require.Equal(t, []string{"a 2 READY", "b 1 LOADING", "never loaded  "}, got, "one version of each, those that were never loaded last")
 }
 
-func TestModelsThatAConfigNames(t *testing.T) {
+func TestModelsNamedByConfig(t *testing.T) {
 	names := `[{"name":"chat","version":"1","state":"READY"},{"name":"bls","version":"1","state":"READY"}]`
 	f := ask(t, engine.Triton, answers{
 		"/v2": metadata, "/v2/repository/index": names,
@@ -357,7 +357,7 @@ func configured(f *engine.Facts) (n int) {
 	return n
 }
 
-func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
+func TestHangingRequestDelaysNoOther(t *testing.T) {
 	for _, c := range []struct {
 		says   string
 		server answers
@@ -406,7 +406,7 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 	}
 }
 
-func TestWhatFailedIsNoProblemYetWhileOthersMayAnswer(t *testing.T) {
+func TestFailureIsNoProblemWhileOthersMayAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), round)
 		defer cancel()
@@ -421,7 +421,7 @@ func TestWhatFailedIsNoProblemYetWhileOthersMayAnswer(t *testing.T) {
 	})
 }
 
-func TestAnswersComeInTheOrderOfTheModelsHoweverTheyCome(t *testing.T) {
+func TestAnswersHaveOrderOfModels(t *testing.T) {
 	declares := func(name, version string) string {
 		return fmt.Sprintf(`{"name":%q,"parameters":{"trtllm_version":{"string_value":%q}}}`, name, version)
 	}
@@ -452,7 +452,7 @@ func (b breaks) Do(ctx context.Context, method, address string, body []byte, lim
 	return b.answers.Do(ctx, method, address, body, limit)
 }
 
-func TestAPanicOverAnyQuestionReachesWhoPutTheRound(t *testing.T) {
+func TestPanicInRequestReachesCaller(t *testing.T) {
 	for path, over := range map[string]string{"/v2": ".askVersion(", "/v2/repository/index": ".askModels", "/v2/models/m11/config": ".askConfig("} {
 		panicked := func() (p any) {
 			defer func() { p = recover() }()
@@ -464,7 +464,7 @@ func TestAPanicOverAnyQuestionReachesWhoPutTheRound(t *testing.T) {
 	}
 }
 
-func TestAPanicOverEarlyFactsReachesWhoPutTheRound(t *testing.T) {
+func TestPanicInEarlyFactsReachesCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), round)
 		defer cancel()
@@ -473,13 +473,13 @@ func TestAPanicOverEarlyFactsReachesWhoPutTheRound(t *testing.T) {
 	})
 }
 
-func TestWhatATritonIsAsked(t *testing.T) {
+func TestTritonRequests(t *testing.T) {
 	server := &recorder{Client: tritonServer()}
 	engineOf(t, engine.Triton).Ask(t.Context(), server, "http://server", nil)
 	require.Equal(t, map[string]string{"GET /v2": "", "POST /v2/repository/index": "{}", "GET /v2/models/tensorrt_llm/config": ""}, server.bodies)
 }
 
-func TestWhatBoundsAnswers(t *testing.T) {
+func TestAnswerLimits(t *testing.T) {
 	listed := func(names ...string) string {
 		return `{"data":[{"id":"` + strings.Join(names, `"},{"id":"`) + `"}]}`
 	}
@@ -509,7 +509,7 @@ func TestWhatBoundsAnswers(t *testing.T) {
 	require.Equal(t, "1.0.0", f.EngineVersion)
 }
 
-func TestAnAnswerWithoutAListSaysNothingOfTheModels(t *testing.T) {
+func TestAnswerWithoutModelList(t *testing.T) {
 	before := ask(t, engine.VLLM, answers{"/v1/models": `{"data":[{"id":"tiny","owned_by":"vllm"}]}`})
 	for _, text := range []string{`{}`, `null`, `{"error":"try again"}`, `{"data":null}`, `{"data":"tiny"}`} {
 		f := ask(t, engine.VLLM, answers{"/v1/models": text, "/version": `{"version":"0.32.0"}`})

@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
+func TestTritonMetricSets(t *testing.T) {
 	const executor = "nv_trt_llm_request_metrics{model=\"llm\",request_type=\"active\"} 1\n"
 	stamp := func(v string) string {
 		return executor + "nv_trt_llm_general_metrics{general_type=\"timestamp\",model=\"llm\"} " + v + "\n"

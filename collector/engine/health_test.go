@@ -15,7 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-func TestModelsThatAreNotReadyAreNamed(t *testing.T) {
+func TestUnreadyModelsAreNamed(t *testing.T) {
 	for _, c := range []struct{ says, index, want string }{
 		{"all are ready", `[{"name":"a","version":"1","state":"READY"}]`, "the API answers 200"},
 		{"one was never loaded, one has no name", `[{"name":"a","version":"1","state":"READY"},{"name":"b"},{"name":"","version":"1","state":"READY"}]`, "the API answers 200"},
@@ -50,7 +50,7 @@ func TestModelsThatAreNotReadyAreNamed(t *testing.T) {
 	}
 }
 
-func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
+func TestClosedConnectionCountsAsRefused(t *testing.T) {
 	for _, c := range []struct {
 		says   string
 		err    error
@@ -75,7 +75,7 @@ func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsNotLiveIsNotAskedForItsModels(t *testing.T) {
+func TestModelsAreNotRequestedUnlessLive(t *testing.T) {
 	// The index of Triton 2.36 does not answer while it exits.
 	e := engineOf(t, engine.Triton)
 	server := &recorder{Client: said{status: http.StatusBadRequest}}
@@ -134,7 +134,7 @@ func TestHealthByStatus(t *testing.T) {
 	}
 }
 
-func TestWhoSaysThatItIsLive(t *testing.T) {
+func TestLivenessByKind(t *testing.T) {
 	const yes, no, silent = "live", "not live", "nothing"
 	says := func(h engine.Health) string {
 		switch {
@@ -168,7 +168,7 @@ func TestWhoSaysThatItIsLive(t *testing.T) {
 	}
 }
 
-func TestAServerThatLoadsItsEngineSaysSo(t *testing.T) {
+func TestLoadingEngine(t *testing.T) {
 	serve := engineOf(t, engine.TRTLLMServe)
 	for _, status := range []int{503, 404} {
 		h := serve.Health(t.Context(), said{status: status, state: "starting"}, "http://server")
@@ -182,7 +182,7 @@ func TestAServerThatLoadsItsEngineSaysSo(t *testing.T) {
 	require.False(t, engineOf(t, engine.NIM).Health(t.Context(), said{status: 503, state: "starting"}, "http://server").Starting, "nobody else says it so")
 }
 
-func TestWhereHealthIsAskedFor(t *testing.T) {
+func TestHealthAddress(t *testing.T) {
 	for kind, want := range map[engine.Kind]string{
 		engine.Triton: "/v2/health/ready /v2/health/live /v2/repository/index", engine.TritonOpenAI: "/health/ready",
 		engine.TRTLLMServe: "/health", engine.NIM: "/v1/health/ready /v1/health/live", engine.Dynamo: "/health",

@@ -75,7 +75,7 @@ func meaning(m *engine.Meaning) string {
 	return strings.Join(words, ", ")
 }
 
-func TestKindsAreFoundByTheirNames(t *testing.T) {
+func TestKindByName(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(engine.All(), func(a, b engine.Engine) int {
 		return strings.Compare(string(a.Kind()), string(b.Kind()))
 	}))
@@ -90,7 +90,7 @@ func TestKindsAreFoundByTheirNames(t *testing.T) {
 	}
 }
 
-func TestNothingIsAskedOfAServerThatWasNotRecognised(t *testing.T) {
+func TestUnknownServerGetsNoRequests(t *testing.T) {
 	asked := &recorder{Client: newNetwork(t)}
 	none := engine.None()
 	require.Equal(t, engine.Unknown, none.Kind())
@@ -106,7 +106,7 @@ func TestNothingIsAskedOfAServerThatWasNotRecognised(t *testing.T) {
 	require.Nil(t, engine.Capabilities(none, &engine.Knowledge{Page: page}))
 }
 
-func TestKindsThatShareAPageAreAlike(t *testing.T) {
+func TestKindsSharingPageAgree(t *testing.T) {
 	same := map[engine.Kind][]engine.Kind{
 		engine.TritonOpenAI: {engine.Triton},
 		engine.NIM:          {engine.VLLM, engine.SGLang},
@@ -123,7 +123,7 @@ func TestKindsThatShareAPageAreAlike(t *testing.T) {
 	}
 }
 
-func TestAnEmptyPageAtThePathOfOneKindShowsTheKind(t *testing.T) {
+func TestEmptyPageAtPathOfOneKind(t *testing.T) {
 	triton := answers{"*": ""}
 	for _, c := range []struct {
 		server answers

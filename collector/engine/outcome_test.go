@@ -9,8 +9,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestWhatBecameOfRequests compares the class of each reason in the meanings of the kinds.
-func TestWhatBecameOfRequests(t *testing.T) {
+// TestOutcomes compares the class of each reason in the meanings of the kinds.
+func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		kind   engine.Kind
 		signal engine.Signal
@@ -61,7 +61,7 @@ func meaningsOf(t *testing.T, kind engine.Kind, signal engine.Signal) (all []eng
 	return all
 }
 
-func TestEveryCounterOfEndedRequestsSaysWhatBecameOfThem(t *testing.T) {
+func TestOutcomeOfEveryCounter(t *testing.T) {
 	for _, e := range engine.All() {
 		for _, m := range e.Meanings() {
 			switch m.Signal {
@@ -74,7 +74,7 @@ func TestEveryCounterOfEndedRequestsSaysWhatBecameOfThem(t *testing.T) {
 	}
 }
 
-func TestServersThatHaveAPlaceBehindOrBeforeARouter(t *testing.T) {
+func TestTiers(t *testing.T) {
 	for _, c := range []struct {
 		kind   engine.Kind
 		page   string
@@ -94,7 +94,7 @@ func TestServersThatHaveAPlaceBehindOrBeforeARouter(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsReadyAndServesNoLLM(t *testing.T) {
+func TestReadyServerWithoutLLM(t *testing.T) {
 	const counted, frozen = "nv_inference_request_success{model=\"%\",version=\"1\"} 3\n", "nv_trt_llm_general_metrics{model=\"%\",general_type=\"iteration_counter\",version=\"1\"} 3\n"
 	llm := engine.ModelFacts{Name: "llm", Configured: true, Backend: "tensorrtllm"}
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ func pages(t *testing.T, kind engine.Kind) func(lines ...string) *exposition.Blo
 	}
 }
 
-func TestOnlySamplesThatSaySomethingAreWatched(t *testing.T) {
+func TestWatchedSamples(t *testing.T) {
 	for _, c := range []struct {
 		kind         engine.Kind
 		watched, not string
@@ -54,7 +54,7 @@ func TestOnlySamplesThatSaySomethingAreWatched(t *testing.T) {
 	}
 }
 
-func TestSourcesOfAPage(t *testing.T) {
+func TestPageSources(t *testing.T) {
 	block := pages(t, engine.Triton)(
 		`nv_inference_request_success{model="a",version="1"} 5`,
 		`nv_inference_request_failure{model="a",version="1",reason="OTHER"} 1`,
@@ -88,7 +88,7 @@ func TestSourcesOfAPage(t *testing.T) {
 	require.Same(t, block.Shape(), page.Shape())
 }
 
-func TestWhichModelsAPageShowsAsLoaded(t *testing.T) {
+func TestLoadedModels(t *testing.T) {
 	page := readPage(t, engine.Triton, []byte(`nv_inference_request_success{model="b"} 5
 nv_inference_request_failure{model="b"} 1
 nv_inference_request_success{model="a"} 0
@@ -123,7 +123,7 @@ nv_llm_output_token_len_bucket{le="1",model="a"} 8
 	}
 }
 
-func TestAPageMayStateTheVersionOfTensorRTLLM(t *testing.T) {
+func TestTensorRTLLMVersionFromPage(t *testing.T) {
 	for text, want := range map[string]string{
 		`nv_llmapi_info{model="llm",module_version="1",tensorrt_llm_version="1.3.0rc14"} 1`:                                             "1.3.0rc14",
 		`nv_llmapi_info{model="llm",module_version="1"} 1`:                                                                              "unknown",
@@ -136,7 +136,7 @@ func TestAPageMayStateTheVersionOfTensorRTLLM(t *testing.T) {
 	}
 }
 
-func TestValuesOfAPageThatSaySomething(t *testing.T) {
+func TestPageValues(t *testing.T) {
 	parse := pages(t, engine.Triton)
 	lines := func(limit, tokens, stamp, waiting string) []string {
 		return []string{
@@ -171,7 +171,7 @@ func TestValuesOfAPageThatSaySomething(t *testing.T) {
 	}
 }
 
-func TestAFrontendWithoutAWorkerIsUnrouted(t *testing.T) {
+func TestFrontendWithoutWorkerIsUnrouted(t *testing.T) {
 	parse := pages(t, engine.Dynamo)
 	lines := func(a, b string) []string {
 		return []string{`dynamo_frontend_model_ready{model="a"} ` + a, `dynamo_frontend_model_ready{model="b"} ` + b}
@@ -186,7 +186,7 @@ func TestAFrontendWithoutAWorkerIsUnrouted(t *testing.T) {
 	require.False(t, readPage(t, engine.Dynamo, []byte("dynamo_frontend_requests_total 1\n")).Unrouted(), "it does not say")
 }
 
-func TestBucketsAreSpelledInOneWay(t *testing.T) {
+func TestBucketSpelling(t *testing.T) {
 	page := readPage(t, engine.TRTLLMServe, []byte(`# TYPE e2e_request_latency_seconds histogram
 e2e_request_latency_seconds_bucket{le="2.50",model_name="m"} 1
 e2e_request_latency_seconds_bucket{le="1e0",model_name="m"} 1
@@ -198,7 +198,7 @@ e2e_request_latency_seconds_sum{model_name="m"} 1
 	require.Equal(t, map[string]string{"e2e_request_latency_seconds": "+Inf 0.5 1 2.5 some"}, page.Buckets())
 }
 
-func TestGPUsOfAServer(t *testing.T) {
+func TestGPUs(t *testing.T) {
 	for _, c := range []struct {
 		says  string
 		kind  engine.Kind
@@ -224,7 +224,7 @@ func TestGPUsOfAServer(t *testing.T) {
 	}
 }
 
-func TestAValueThatIsNoNumberIsNotKnown(t *testing.T) {
+func TestNaNValueIsUnknown(t *testing.T) {
 	page := readPage(t, engine.NIM, fmt.Appendf(nil, "num_request_max %v\n", math.NaN()))
 	_, ok := page.Value(engine.RequestsLimit)
 	require.False(t, ok)
@@ -237,7 +237,7 @@ func TestAValueThatIsNoNumberIsNotKnown(t *testing.T) {
 	require.False(t, page.Refresh(block), "the same page says nothing new")
 }
 
-func TestASeriesWithTwoLabelsForModelsIsOfTheOneThatIsServed(t *testing.T) {
+func TestSeriesWithTwoModelLabels(t *testing.T) {
 	page := readPage(t, engine.TRTLLMServe, []byte(
 		"trtllm_model_config_info{model=\"/models/llama\",model_name=\"llama\",pid=\"1\",served_model_name=\"llama\"} 1\n"+
 			"trtllm_num_requests_running{model_name=\"llama\",pid=\"1\"} 1\n"))
@@ -257,7 +257,7 @@ func sourcesOf(page *engine.Page, signal engine.Signal) (all []string) {
 	return all
 }
 
-func TestWhatOneModelSaysBetterTakesNothingFromAnother(t *testing.T) {
+func TestBetterSourceAppliesPerModel(t *testing.T) {
 	page := readPage(t, engine.Triton, []byte(`nv_inference_request_success{model="cpp",version="1"} 1
 nv_inference_request_success{model="api",version="1"} 1
 nv_trt_llm_request_metrics{model="cpp",request_type="active",version="1"} 3
@@ -267,14 +267,14 @@ nv_llmapi_requests_in_flight{model="api",model_instance="0",version="1"} 7
 	require.Equal(t, []string{"api nv_llmapi_requests_in_flight", "cpp nv_trt_llm_request_metrics"}, sourcesOf(page, engine.RequestsActive))
 }
 
-func TestAWorkersOwnCountGivesWayToItsEnginesWhateverBothCallTheModel(t *testing.T) {
+func TestEngineCountReplacesWorkerCount(t *testing.T) {
 	page := readPage(t, engine.Dynamo, []byte(`dynamo_component_inflight_requests{dynamo_endpoint="generate",model="org/llama",model_name="org/llama"} 24
 vllm:num_requests_running{engine="0",model_name="llama"} 16
 `))
 	require.Empty(t, sourcesOf(page, engine.RequestsActive))
 }
 
-func TestMeaningsNameNothingTwice(t *testing.T) {
+func TestMeaningsAreUnique(t *testing.T) {
 	for _, e := range engine.All() {
 		seen := make(map[string]bool)
 		for _, m := range e.Meanings() {
@@ -290,7 +290,7 @@ func TestMeaningsNameNothingTwice(t *testing.T) {
 	}
 }
 
-func TestModelsNobodyServesAreNoModels(t *testing.T) {
+func TestUnservedModelsAreIgnored(t *testing.T) {
 	const series = "dynamo_frontend_requests_total{model=%q,status=\"success\"} 1\n"
 	body := fmt.Sprintf(series, "llama") + fmt.Sprintf(series, "unknown_model")
 	models := func(page *engine.Page) (names []string) {
@@ -304,7 +304,7 @@ func TestModelsNobodyServesAreNoModels(t *testing.T) {
 	require.Equal(t, []string{"unknown_model"}, models(readPage(t, engine.Triton, []byte(other))), "elsewhere it is a name as any")
 }
 
-func TestTheTimeBetweenTokensOfAVLLMInsideHasTwoNames(t *testing.T) {
+func TestInterTokenLatencyNamesOfVLLMInside(t *testing.T) {
 	const old, now = "vllm:time_per_output_token_seconds", "vllm:inter_token_latency_seconds"
 	for _, kind := range []engine.Kind{engine.Dynamo, engine.Triton, engine.TritonOpenAI} {
 		for shown, want := range map[string]string{old: old, now: now, old + " " + now: now} {

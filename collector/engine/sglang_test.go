@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-func TestWhatPagesOfSGLangMean(t *testing.T) {
+func TestSGLangPages(t *testing.T) {
 	for _, c := range []struct {
 		says, page string
 		want       map[string]float64
@@ -77,7 +77,7 @@ sglang:time_to_first_token_seconds_count 5
 	}
 }
 
-func TestWhichOfTheSameSeriesCountsDoesNotHangOnTheirOrder(t *testing.T) {
+func TestDuplicateSeriesAreChosenInAnyOrder(t *testing.T) {
 	const zero = `sglang:num_running_reqs{moe_ep_rank="0",pp_rank="0",tp_rank="0"} 4` + "\n"
 	const one = `sglang:num_running_reqs{moe_ep_rank="0",pp_rank="0",tp_rank="1"} 5` + "\n"
 	for _, page := range []string{zero + one, one + zero} {
@@ -85,7 +85,7 @@ func TestWhichOfTheSameSeriesCountsDoesNotHangOnTheirOrder(t *testing.T) {
 	}
 }
 
-func TestWhatRealPagesOfSGLangMean(t *testing.T) {
+func TestRealSGLangPages(t *testing.T) {
 	for name, want := range map[string]map[string]float64{
 		"real-sglang-0.5.23-dp2-under-load.prom": {
 			"requests_running": 8, "requests_waiting": 6, "kv_cache_utilization_ratio": 0.06,
@@ -113,8 +113,8 @@ func TestWhatRealPagesOfSGLangMean(t *testing.T) {
 	}
 }
 
-// TestReasonsAreTrueOfTheSGLangAtHand checks capabilities on pages of different releases.
-func TestReasonsAreTrueOfTheSGLangAtHand(t *testing.T) {
+// TestSGLangReasons checks capabilities on pages of different releases.
+func TestSGLangReasons(t *testing.T) {
 	const (
 		fresh   = "not on the page yet; families appear with the first request"
 		begins  = `sglang:num_running_reqs{engine_type="unified"} 0` + "\n" + `sglang:token_usage{engine_type="unified"} 0` + "\n"
@@ -144,7 +144,7 @@ func TestReasonsAreTrueOfTheSGLangAtHand(t *testing.T) {
 	}
 }
 
-func TestWhatSGLangSaysOfItself(t *testing.T) {
+func TestSGLangIdentity(t *testing.T) {
 	server := answers{
 		"/server_info": `{"version":"0.5.23","model_path":"/m"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`,
 		"/model_info": `{"served_model_name":"m"}`,
@@ -158,7 +158,7 @@ func TestWhatSGLangSaysOfItself(t *testing.T) {
 	require.Equal(t, "0.4.0", ask(t, engine.SGLang, server).EngineVersion)
 }
 
-func TestHealthOfSGLangCostsNoRequest(t *testing.T) {
+func TestSGLangHealthGeneratesNothing(t *testing.T) {
 	asked := &recorder{Client: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
 	e := engineOf(t, engine.SGLang)
 	require.Equal(t, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: 200, Detail: "the API lists its models"}, e.Health(t.Context(), asked, "http://server"))

@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-func TestHowServersStream(t *testing.T) {
+func TestStreamFormats(t *testing.T) {
 	worker := readPage(t, engine.Dynamo, []byte("# TYPE dynamo_component_requests_total counter\ndynamo_component_requests_total 1\n"))
 	front := readPage(t, engine.Dynamo, []byte("# TYPE dynamo_frontend_requests_total counter\ndynamo_frontend_requests_total{model=\"m\"} 1\n"))
 	for _, c := range []struct {
@@ -33,7 +33,7 @@ func TestHowServersStream(t *testing.T) {
 	}
 }
 
-func TestATritonThatASilentClientMayCrashIsNotAsked(t *testing.T) {
+func TestCanarySkipsTritonThatMayCrash(t *testing.T) {
 	for version, why := range map[string]string{
 		"2.41.0": "", "2.64.0": "", "2.73.0dev": "",
 		"2.40.0": "before 23.12 (2.41) an aborted stream may crash Triton", "2.36.0": "before 23.12",
@@ -46,7 +46,7 @@ func TestATritonThatASilentClientMayCrashIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelThatClientsCall(t *testing.T) {
+func TestEntryModel(t *testing.T) {
 	ensemble := engine.ModelFacts{Name: "chat", Configured: true, Platform: "ensemble", Steps: []string{"pre", "llm"}}
 	for _, c := range []struct {
 		name   string
@@ -77,7 +77,7 @@ func TestTheModelThatClientsCall(t *testing.T) {
 	}
 }
 
-func TestTheCanaryIsASourceOfFirstTokensOnly(t *testing.T) {
+func TestCanaryIsSourceOfFirstTokensOnly(t *testing.T) {
 	page := readPage(t, engine.TritonOpenAI, []byte("nv_inference_count{model=\"m\",version=\"1\"} 1\n"))
 	for _, name := range engine.CapabilityNames() {
 		off := capability(t, engine.TritonOpenAI, name, &engine.Knowledge{Page: page})

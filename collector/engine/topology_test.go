@@ -11,8 +11,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestTopologyOfModels has role and id of models, and ">" for those that follow the LLM.
-func TestTopologyOfModels(t *testing.T) {
+// TestModelTopology has role and id of models, and ">" for those that follow the LLM.
+func TestModelTopology(t *testing.T) {
 	const parts = "postprocessing preprocessing tensorrt_llm tensorrt_llm_bls"
 	model := func(name, backend string, calls ...string) engine.ModelFacts {
 		return engine.ModelFacts{Name: name, Configured: true, Backend: backend, Calls: calls}
@@ -134,7 +134,7 @@ func TestTopologyOfModels(t *testing.T) {
 	}
 }
 
-func TestHowModelsTreatTheirRequests(t *testing.T) {
+func TestModelRequestHandling(t *testing.T) {
 	model := func(name, backend string, decoupled bool) engine.ModelFacts {
 		return engine.ModelFacts{Name: name, Configured: true, Backend: backend, Decoupled: decoupled}
 	}
@@ -179,7 +179,7 @@ func TestHowModelsTreatTheirRequests(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownOfAModelIsShownByItsNameOrItsExecutor(t *testing.T) {
+func TestModelRoleFromNameOrExecutor(t *testing.T) {
 	for _, kind := range []engine.Kind{engine.Triton, engine.TritonOpenAI} {
 		got := engine.NewTopology(engineOf(t, kind), engine.NamedModels{Names: []string{"ensemble", "engine", "bls", "ensemble_b", "tensorrt_llm_b"}, Executors: []string{"engine"}}, nil, nil)
 		for name, want := range map[string]engine.Trust{
@@ -191,9 +191,9 @@ func TestWhatIsNotKnownOfAModelIsShownByItsNameOrItsExecutor(t *testing.T) {
 	}
 }
 
-// TestWhatAListOfTheOperatorMakesOfAModel covers every role of a model without a list, in a list of
+// TestConfiguredModelRoles covers every role of a model without a list, in a list of
 // its own and in one with a removed model.
-func TestWhatAListOfTheOperatorMakesOfAModel(t *testing.T) {
+func TestConfiguredModelRoles(t *testing.T) {
 	const entry, part, single, draft, unknown = engine.RoleEntry, engine.RolePart, engine.RoleSingle, engine.RoleDraft, engine.RoleUnknown
 	seen := engine.NamedModels{
 		Names:     []string{"ensemble", "preprocessing", "tensorrt_llm", "bls", "target", "little", "configured", "front", "back"},
@@ -233,9 +233,9 @@ func TestWhatAListOfTheOperatorMakesOfAModel(t *testing.T) {
 	}
 }
 
-// TestModelsThatAreNotLoadedAreInNobodysWay has a repository with more models than
+// TestUnloadedModelsAreIgnored has a repository with more models than
 // the server loaded, as with --model-control-mode=explicit.
-func TestModelsThatAreNotLoadedAreInNobodysWay(t *testing.T) {
+func TestUnloadedModelsAreIgnored(t *testing.T) {
 	rest := []engine.ModelFacts{{Name: "never loaded"}, {Name: "unloaded", State: engine.ModelUnavailable}}
 	for says, c := range map[string]struct {
 		state, called string
@@ -255,9 +255,9 @@ func TestModelsThatAreNotLoadedAreInNobodysWay(t *testing.T) {
 	}
 }
 
-// TestAModelThatWasNotLoadedAgainIsInNobodysWay has a server that restarted with another model while
+// TestModelNotLoadedAgainIsIgnored has a server that restarted with another model while
 // the config of the former one is still known.
-func TestAModelThatWasNotLoadedAgainIsInNobodysWay(t *testing.T) {
+func TestModelNotLoadedAgainIsIgnored(t *testing.T) {
 	llm := func(name string) engine.ModelFacts {
 		return engine.ModelFacts{Name: name, State: engine.ModelReady, Configured: true, Backend: "tensorrtllm"}
 	}
@@ -267,9 +267,9 @@ func TestAModelThatWasNotLoadedAgainIsInNobodysWay(t *testing.T) {
 	require.Equal(t, "b", name, why)
 }
 
-// TestAnEntryThatIsNotLoadedIsNoEntry has a server that loaded some of the models
+// TestUnloadedEntryIsNoEntry has a server that loaded some of the models
 // of TensorRT-LLM's own repository, which lists them all.
-func TestAnEntryThatIsNotLoadedIsNoEntry(t *testing.T) {
+func TestUnloadedEntryIsNoEntry(t *testing.T) {
 	all := []string{"ensemble", "preprocessing", "postprocessing", "tensorrt_llm", "tensorrt_llm_bls", "x_ensemble", "x_tensorrt_llm"}
 	for called, loaded := range map[string][]string{
 		"tensorrt_llm":     {"tensorrt_llm"},

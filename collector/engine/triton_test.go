@@ -9,8 +9,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestWhatAModelWithTheMetricsModuleShows checks every capability with its source, and without.
-func TestWhatAModelWithTheMetricsModuleShows(t *testing.T) {
+// TestMetricsModule checks every capability with its source, and without.
+func TestMetricsModule(t *testing.T) {
 	const (
 		idle   = "false, no request has ended yet"
 		silent = "false, the engine has no statistics of its iterations, or has not run any yet [enable_iter_perf_stats: true in model.yaml]"
@@ -39,9 +39,9 @@ func TestWhatAModelWithTheMetricsModuleShows(t *testing.T) {
 	}
 }
 
-// TestWhatAnUnloadedModelLeaves has a model with the metrics module that was unloaded:
+// TestSeriesOfUnloadedModel has a model with the metrics module that was unloaded:
 // its failures and the module's series stay on the page (seen on 2.51).
-func TestWhatAnUnloadedModelLeaves(t *testing.T) {
+func TestSeriesOfUnloadedModel(t *testing.T) {
 	p := readPage(t, engine.Triton, []byte(`nv_inference_request_failure{model="tensorrt_llm",reason="OTHER",version="1"} 0
 nv_llmapi_heartbeat_timestamp_seconds{model="tensorrt_llm",version="1"} 0
 nv_llmapi_info{model="tensorrt_llm",module_version="1",tensorrt_llm_version="1.0.0",version="1"} 0

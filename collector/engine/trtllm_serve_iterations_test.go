@@ -28,7 +28,7 @@ func rows(first, last int) string {
 
 func list(rows ...string) string { return "[" + strings.Join(rows, ",") + "]" }
 
-func TestIterationsCountOnceAndHolesAreSeen(t *testing.T) {
+func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 	type answer struct {
 		text string
 		lost bool // The answer before this one was lost.
@@ -154,7 +154,7 @@ func TestRealIterationsAreRead(t *testing.T) {
 	}
 }
 
-func TestCountsOfIterations(t *testing.T) {
+func TestIterationCounts(t *testing.T) {
 	for _, c := range []struct {
 		name, rows                    string
 		generated, context, completed float64

@@ -28,7 +28,7 @@ func readPages(t *testing.T, kind engine.Kind, pages ...string) (read *engine.Pa
 	return read
 }
 
-func TestWhatIsKnownOfRanksIsSaid(t *testing.T) {
+func TestRankReasons(t *testing.T) {
 	const gauges = "trtllm_num_requests_running 1\ntrtllm_num_requests_waiting 0\ntrtllm_num_scheduled_requests 1\ntrtllm_kv_cache_utilization 0.5\ntrtllm_iteration_latency_seconds 1\n" +
 		"trtllm_request_success_total 1\ntrtllm_e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n"
 	page := func(more string, batches ...int) string {
@@ -90,7 +90,7 @@ func TestWhatIsKnownOfRanksIsSaid(t *testing.T) {
 	}
 }
 
-func TestLiveTokensAreThoseOfIterationsThatAreRead(t *testing.T) {
+func TestLiveTokensNeedIterations(t *testing.T) {
 	const page = "trtllm_request_success_total 1\n"
 	for _, c := range []struct {
 		page string

@@ -79,8 +79,8 @@ func shows(t *testing.T, got, want map[string]float64, of string) {
 	}
 }
 
-// TestCapabilitiesOfNewSamplePages compares capabilities with the series of each page.
-func TestCapabilitiesOfNewSamplePages(t *testing.T) {
+// TestSamplePageCapabilities compares capabilities with the series of each page.
+func TestSamplePageCapabilities(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
 		kind    engine.Kind
@@ -122,9 +122,9 @@ func TestCapabilitiesOfNewSamplePages(t *testing.T) {
 	}
 }
 
-// TestSimulatedPagesHaveTheSignalsOfRealOnes compares simulated servers with captured pages of the
+// TestSimulatedPagesHaveRealSignals compares simulated servers with captured pages of the
 // real ones.
-func TestSimulatedPagesHaveTheSignalsOfRealOnes(t *testing.T) {
+func TestSimulatedPagesHaveRealSignals(t *testing.T) {
 	load := simulate.Workload{Rate: 4, SharedPrefix: 0.5, AbandonRate: 0.2, ErrorRate: 0.1}
 	for file, c := range map[string]struct {
 		kind engine.Kind

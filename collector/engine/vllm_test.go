@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-func TestWhatPagesOfVLLMMean(t *testing.T) {
+func TestVLLMPages(t *testing.T) {
 	for _, c := range []struct {
 		says, page string
 		want       map[string]float64
@@ -44,7 +44,7 @@ vllm:engine_sleep_state{engine="0",model_name="m",sleep_state="weights_offloaded
 	}
 }
 
-func TestWhatRealPagesOfVLLMMean(t *testing.T) {
+func TestRealVLLMPages(t *testing.T) {
 	for name, want := range map[string]map[string]float64{
 		"real-vllm-0.32.0-dp2-under-load.prom": {
 			"requests_running": 8, "requests_waiting": 21, "prompt_tokens_total": 288, "generation_tokens_total": 241,
@@ -93,7 +93,7 @@ func TestWhatRealPagesOfVLLMMean(t *testing.T) {
 	require.InDelta(t, values["generation_tokens_total"]-values["time_to_first_token_seconds_count"], values["inter_token_latency_seconds_count"], 0, name)
 }
 
-func TestAVLLMThatSleepsServesNothing(t *testing.T) {
+func TestSleepingVLLMServesNothing(t *testing.T) {
 	const awake = "vllm:engine_sleep_state{engine=%q,sleep_state=\"awake\"} %d\n"
 	asleep := fmt.Sprintf(awake, "0", 0)
 	for page, want := range map[string]string{
@@ -106,7 +106,7 @@ func TestAVLLMThatSleepsServesNothing(t *testing.T) {
 	require.Empty(t, engineOf(t, engine.VLLM).Unserved(nil, nil, nil))
 }
 
-func TestWhatVLLMSaysOfItself(t *testing.T) {
+func TestVLLMIdentity(t *testing.T) {
 	server := answers{
 		"/version": `{"version":"0.32.0"}`, "/health": "",
 		"/v1/models": `{"data":[{"id":"base","owned_by":"vllm"},{"id":"ad1","owned_by":"vllm","parent":"base"}]}`,
@@ -129,7 +129,7 @@ func TestWhatVLLMSaysOfItself(t *testing.T) {
 	require.False(t, dead.Live)
 }
 
-func TestAVLLMInRustWithoutItsStatisticsSaysSo(t *testing.T) {
+func TestRustVLLMWithoutStatistics(t *testing.T) {
 	page := readPage(t, engine.VLLM, []byte(`vllm:generation_tokens_total{engine="0",model_name="m"} 7
 vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1
 `))
@@ -137,7 +137,7 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1
 		capability(t, engine.VLLM, engine.CanQueue, &engine.Knowledge{Page: page}))
 }
 
-func TestAVLLMWhoseAPIProcessesEachShowAUseOfTheCacheShowsNone(t *testing.T) {
+func TestCacheUseOfSeveralVLLMAPIProcesses(t *testing.T) {
 	page := []byte(`vllm:cache_config_info{engine="0"} 1
 vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="272"} 0.65
 vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="273"} 0
@@ -147,7 +147,7 @@ vllm:kv_cache_usage_perc{engine="0",model_name="m",pid="273"} 0
 		capability(t, engine.VLLM, engine.CanKVCache, &engine.Knowledge{Page: readPage(t, engine.VLLM, page)}))
 }
 
-func TestAModelWithoutTokensHasNoTimesOfThem(t *testing.T) {
+func TestModelWithoutTokensHasNoTokenTimes(t *testing.T) {
 	const page = `vllm:cache_config_info{engine="0"} 1
 vllm:generation_tokens_total{engine="0",model_name="m"} %d
 vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d
@@ -168,14 +168,14 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 	}
 }
 
-func TestAVLLMWithAFrontendInRustIsOneByItsAPI(t *testing.T) {
+func TestRustVLLMIsDetectedByAPI(t *testing.T) {
 	server := answers{"/version": `{"version":"0.32.0"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"vllm-frontend-rs"}]}`}
 	found := engine.Detect(t.Context(), server, "http://server", true)
 	require.Equal(t, engine.VLLM, found.Kind)
 }
 
-// TestRefusalsOfASilentVLLMAreAsFailures has a page that counts a rejection and a failure as one.
-func TestRefusalsOfASilentVLLMAreAsFailures(t *testing.T) {
+// TestRefusalsOfVLLMWithoutStatistics has a page that counts a rejection and a failure as one.
+func TestRefusalsOfVLLMWithoutStatistics(t *testing.T) {
 	for page, same := range map[string]bool{
 		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\n":                              true,
 		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\nvllm:num_requests_running 1\n": false,

@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-func TestBlockStaysWhenTheBodyIsReusedAndPagesFollow(t *testing.T) {
+func TestBlockIsIndependentOfBody(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
 	body := []byte("a 1\nb 2\n")
 	first, err := c.Parse(body, "")

@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-func TestTheLargestFamiliesAreLeftOutUntilTheOthersFit(t *testing.T) {
+func TestLargestFamiliesAreDroppedFirst(t *testing.T) {
 	family := func(name string, series int) string {
 		var b strings.Builder
 		for i := range series {
@@ -55,9 +55,9 @@ func TestTheLargestFamiliesAreLeftOutUntilTheOthersFit(t *testing.T) {
 	}
 }
 
-// TestABudgetHoldsInEveryFormat compares the size of random pages with their budget in
+// TestBudgetHoldsInEveryFormat compares the size of random pages with their budget in
 // every text format: escaped names and the bounds of OpenMetrics make lines longer.
-func TestABudgetHoldsInEveryFormat(t *testing.T) {
+func TestBudgetHoldsInEveryFormat(t *testing.T) {
 	full := 0
 	for seed := range uint64(200) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 3)), conflicting: true, partial: seed%2 > 0}

@@ -224,10 +224,10 @@ func requireReaders(t *testing.T, page string, format expfmt.Format) {
 	require.NoError(t, openMetricsFault(page), page)
 }
 
-// TestConflictsDegradeTheTypeNeverTheData does the same with targets that contradict each
+// TestConflictsDegradeTypeOnly does the same with targets that contradict each
 // other about a family. The sample lines are the same then, but not HELP, TYPE and the
 // order of families.
-func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
+func TestConflictsDegradeTypeOnly(t *testing.T) {
 	t.Parallel()
 	openMetricsPages := make(map[string]string)
 	for seed := range uint64(150) {
@@ -253,9 +253,9 @@ func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
 	requireStrict(t, openMetricsPages)
 }
 
-// TestEveryLineStays tests lines that readers reject under the type that they or another
+// TestEveryLineIsKept tests lines that readers reject under the type that they or another
 // target state: the family is untyped then.
-func TestEveryLineStays(t *testing.T) {
+func TestEveryLineIsKept(t *testing.T) {
 	const (
 		summary   = "# TYPE x summary\nx_count 1\n"
 		histogram = "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\nx_sum 1\n"
@@ -316,7 +316,7 @@ func requireEveryLine(t *testing.T, blocks []*exposition.Block, format expfmt.Fo
 // dialectScheme returns the escaping of a format.
 func dialectScheme(format expfmt.Format) model.EscapingScheme { return format.ToEscapingScheme() }
 
-func TestEscapedFamiliesAreAskedForByTheirNames(t *testing.T) {
+func TestEscapedFamiliesAreSelectedByName(t *testing.T) {
 	format := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
 	body := "{\"a.b\",x=\"1\"} 1\na_b 2\n{\"c.d\"} 3\n"
 	for asked, want := range map[string]string{
@@ -326,7 +326,7 @@ func TestEscapedFamiliesAreAskedForByTheirNames(t *testing.T) {
 	}
 }
 
-func TestLayoutIsCachedUntilAShapeChanges(t *testing.T) {
+func TestLayoutIsCachedUntilShapeChanges(t *testing.T) {
 	underscores := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
 	var m exposition.Merger
 	c := exposition.NewCache(exposition.Options{})

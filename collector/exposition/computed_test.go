@@ -58,7 +58,7 @@ func without(name string) exposition.Labeler {
 	}
 }
 
-func TestComputedBlockHasTheValuesThatAreSet(t *testing.T) {
+func TestComputedBlockValues(t *testing.T) {
 	page := parse(t, exposition.Options{Watch: func(string) bool { return true }}, "a 1.50\nb 007\n")
 	c := exposition.NewComputed(ours(), nil)
 	require.Empty(t, render(t, &exposition.Merger{}, c.Block()), "HELP and TYPE are absent too")

@@ -103,7 +103,7 @@ func TestOnlyPagesWithOddNamesNeedUTF8(t *testing.T) {
 	}
 }
 
-func TestEscapedNamesTakeNobodysPlace(t *testing.T) {
+func TestEscapedNamesDoNotCollide(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"an ordinary family keeps its name, whoever comes first", "{\"a.b\"} 1\na_b 2\n", "# TYPE a_b untyped\na_b 2\n"},
 		{"of two odd ones the first keeps it", "{\"a.b\"} 1\n{\"a-b\"} 2\n", "# TYPE a_b untyped\na_b 2\n"},
@@ -137,9 +137,9 @@ func TestTargetWithoutEscapableNamesIsAbsent(t *testing.T) {
 	}
 }
 
-// TestCreatedOfCountersWithOneNameIsSeparate: readers of OpenMetrics expect
+// TestCreatedOfCountersWithSameName: readers of OpenMetrics expect
 // _created next to its counter, with no other line between them.
-func TestCreatedOfCountersWithOneNameIsSeparate(t *testing.T) {
+func TestCreatedOfCountersWithSameName(t *testing.T) {
 	b := parse(t, exposition.Options{}, "# TYPE \"a.b_total\" counter\n{\"a.b_total\",x=\"2\"} 2\n# TYPE a_b_total counter\na_b_total{x=\"1\"} 1\n"+
 		"# TYPE a_b_created gauge\na_b_created{x=\"1\"} 3\n")
 	page := pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping), b)
@@ -147,7 +147,7 @@ func TestCreatedOfCountersWithOneNameIsSeparate(t *testing.T) {
 	require.NoError(t, openMetricsFault(page))
 }
 
-func TestOpenMetricsHasWhatItsReadersTake(t *testing.T) {
+func TestOpenMetricsIsAcceptedByReaders(t *testing.T) {
 	whole := func(sample, count string) string {
 		return "# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} " + sample + "\nh_count " + count + "\nh_sum 3\n"
 	}
@@ -180,7 +180,7 @@ func TestOpenMetricsHasWhatItsReadersTake(t *testing.T) {
 	}
 }
 
-func TestUnitIsWrittenIfTheNameEndsWithIt(t *testing.T) {
+func TestUnitIsWrittenIfNameEndsWithIt(t *testing.T) {
 	for _, c := range []struct{ name, family, want string }{
 		{"a gauge", "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n", "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n"},
 		{"a counter", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n"},
@@ -199,9 +199,9 @@ func TestUnitIsWrittenIfTheNameEndsWithIt(t *testing.T) {
 	require.Equal(t, "# TYPE a counter\na_total 1\n# EOF\n", pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), b), "a unit that is not in the name")
 }
 
-// TestCompressedPagesComeOutWhole compresses pages of different sizes, one after the
+// TestCompressedPagesRoundTrip compresses pages of different sizes, one after the
 // other and concurrently, from an empty page to one of many writes.
-func TestCompressedPagesComeOutWhole(t *testing.T) {
+func TestCompressedPagesRoundTrip(t *testing.T) {
 	t.Parallel()
 	var readers sync.WaitGroup
 	for _, n := range []int{0, 1, 40} {

@@ -21,7 +21,7 @@ func hugePage(bytes int, label, value string) string {
 	return b.String()
 }
 
-func TestPatternIsCachedUnlessThePageIsTooLarge(t *testing.T) {
+func TestPatternIsCachedUnlessPageIsTooLarge(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name       string
@@ -56,7 +56,7 @@ func TestPatternIsCachedUnlessThePageIsTooLarge(t *testing.T) {
 }
 
 // A large page leaves out the same families as a small one.
-func TestLargePageLeavesOutTheSameFamilies(t *testing.T) {
+func TestLargePageDropsSameFamilies(t *testing.T) {
 	opts := exposition.Options{Limits: exposition.Limits{Output: exposition.Budget{Series: 400}}}
 	page := "# HELP b help\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n" + hugePage(exposition.LargePageBytes, "x", "1") + "c 1\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\nh_count 1\nh_sum 1\n"
 	b := parse(t, opts, page)

@@ -42,7 +42,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestL11OurOwnPageIsRefused(t *testing.T) {
+func TestL11OwnPageIsRefused(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{SelfMarker: `trtllm_exporter_instance{id="7f"}`})
 	_, err := parseWith(t, c, "a 1\ntrtllm_exporter_instance{id=\"7f\"} 1\n", "")
 	require.ErrorIs(t, err, exposition.ErrSelfScrape)
@@ -50,7 +50,7 @@ func TestL11OurOwnPageIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestHelpThatIsTooLongIsTruncated(t *testing.T) {
+func TestLongHelpIsTruncated(t *testing.T) {
 	for _, c := range []struct {
 		help, want string
 		limit      int

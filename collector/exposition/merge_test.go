@@ -149,7 +149,7 @@ func TestConflictsNameTheTarget(t *testing.T) {
 	})
 }
 
-func TestOnlySomeFamilies(t *testing.T) {
+func TestFamilySelection(t *testing.T) {
 	blocks := merged(t, "# TYPE a counter\na 1\nb 2\n{\"c.d\"} 3\n", "a 4\n")
 	for _, c := range []struct {
 		name  string

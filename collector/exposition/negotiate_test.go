@@ -61,14 +61,14 @@ func TestNegotiateByAcceptHeader(t *testing.T) {
 	}
 }
 
-func TestALongAcceptHeaderMayHaveSeveralLines(t *testing.T) {
+func TestAcceptHeaderWithSeveralLines(t *testing.T) {
 	header := http.Header{"Accept": {protoType + ";Q=0", strictOM + ";q=0", "*/*"}}
 	require.Equal(t, textPlain, exposition.Negotiate(header, true, false).ContentType)
 	header = http.Header{"Accept": {"text/plain;q=0", strictOM}}
 	require.Contains(t, exposition.Negotiate(header, false, false).ContentType, "openmetrics")
 }
 
-func TestNegotiateOfPagesWithUTF8Names(t *testing.T) {
+func TestNegotiateWithUTF8Names(t *testing.T) {
 	for _, c := range []struct {
 		name, accept string
 		escaping     string

@@ -51,7 +51,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-func TestNumbersOfAPageAreThoseOfItsTexts(t *testing.T) {
+func TestPageNumbersMatchTheirText(t *testing.T) {
 	var page strings.Builder
 	values := []string{"0", "12", "1234567890", "0.5", "-3", "1e9", "Nan", "+Inf", "12345678901234567890", "7"}
 	for i, v := range values {
@@ -94,7 +94,7 @@ func TestPageIsNonNegativeUnlessAValueIsBelowZeroOrNotFinite(t *testing.T) {
 	}
 }
 
-func TestWordsOfTheFormat(t *testing.T) {
+func TestNumericWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"Nan": "NaN", "nan": "NaN", "NaN": "NaN", "Inf": "+Inf", "inf": "+Inf", "+inf": "+Inf",
 		"-INF": "-Inf", "infinity": "+Inf", "-Infinity": "-Inf", "1": "", "-1": "", "+.5": "", "-": "",

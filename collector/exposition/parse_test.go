@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-func TestParseReExposesWhatIsRight(t *testing.T) {
+func TestParseValidPages(t *testing.T) {
 	for _, c := range []struct {
 		name, body, want string
 		drops            map[string]int
@@ -159,7 +159,7 @@ func TestParseReExposesWhatIsRight(t *testing.T) {
 	}
 }
 
-func TestParseRefusesTheWholePage(t *testing.T) {
+func TestParseInvalidPages(t *testing.T) {
 	for _, c := range []struct {
 		name, body, contentType string
 		line                    int
@@ -232,7 +232,7 @@ func TestParseByContentType(t *testing.T) {
 	}
 }
 
-func TestABodyIsReadInItsOwnFormatAlthoughTheBytesAreKnown(t *testing.T) {
+func TestSameBytesInAnotherFormat(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
 	body := "# TYPE a counter\na_total 1\n# EOF\n"
 	text, err := parseWith(t, c, body, "")
@@ -278,7 +278,7 @@ func TestOpenMetricsFamiliesBecomeTextFamilies(t *testing.T) {
 	}
 }
 
-func TestATargetCannotSpeakAsAnother(t *testing.T) {
+func TestTargetCannotImpersonateAnother(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"L01 its label moves to exported_", "a{pool_id=\"evil\"} 1\n", `exported_pool_id="evil"`},
 		{"L02 and further when that is taken", "a{pool_id=\"evil\",exported_pool_id=\"x\"} 1\n", `exported_exported_pool_id="evil",exported_pool_id="x"`},
@@ -294,7 +294,7 @@ func TestATargetCannotSpeakAsAnother(t *testing.T) {
 	}
 }
 
-func TestRelabelingDecidesWhatIsKept(t *testing.T) {
+func TestRelabelingDropsSeries(t *testing.T) {
 	label := func(lset labels.Labels) exposition.Labeled {
 		name := lset.Get(model.MetricNameLabel)
 		b := labels.NewBuilder(lset)

@@ -57,10 +57,10 @@ func requireStrict(t *testing.T, pages map[string]string) {
 	}
 }
 
-// TestOpenMetricsPagesOfTheSuiteAreRead writes every accepted case of the suite on a page
+// TestOpenMetricsPagesOfSuite writes every accepted case of the suite on a page
 // of its own and on one with other targets, and parses both with Prometheus' and the
 // strict parser.
-func TestOpenMetricsPagesOfTheSuiteAreRead(t *testing.T) {
+func TestOpenMetricsPagesOfSuite(t *testing.T) {
 	t.Parallel()
 	root := shared(t, "corpora/openmetrics/tests/testdata/parsers")
 	cases, err := os.ReadDir(root)

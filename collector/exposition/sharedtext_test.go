@@ -71,7 +71,7 @@ func gpuPage(names ...string) string {
 	return page.String()
 }
 
-func TestReplicasShareAllButTheNamesOfTheirGPUs(t *testing.T) {
+func TestReplicasShareAllButGPUNames(t *testing.T) {
 	t.Parallel()
 	first, a := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
 	second, b := showingOn(t, "b", gpuPage("GPU-99", "GPU-3"))
@@ -99,7 +99,7 @@ func TestReplicasShareAllButTheNamesOfTheirGPUs(t *testing.T) {
 	}
 }
 
-func TestAPageOfOtherGPUsIsAnother(t *testing.T) {
+func TestPageWithOtherGPUsDiffers(t *testing.T) {
 	t.Parallel()
 	c, b := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
 	shape := b.shape
@@ -137,7 +137,7 @@ func TestLinesContainLocalValuesOverTheLimit(t *testing.T) {
 	require.EqualValues(t, 1, took)
 }
 
-func TestReplicasWithTheSameSeriesInAnotherOrderShareThem(t *testing.T) {
+func TestReplicasShareReorderedSeries(t *testing.T) {
 	t.Parallel()
 	lines := []string{
 		"a{m=\"1\"} 1\n", "a{m=\"2\"} 2\n", "a{m=\"2\"} 20\n", "b{gpu_uuid=\"G1\"} 3\n", "b{gpu_uuid=\"G0\"} 4\n",

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-func TestValuesHaveAnotherShapeOnlyForOtherSeries(t *testing.T) {
+func TestShapeChangesOnlyWithSeries(t *testing.T) {
 	f := &exposition.Family{Name: "x", Type: model.MetricTypeGauge}
 	own := labels.FromStrings("pool_id", "p")
 	var values exposition.Values

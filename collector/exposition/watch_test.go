@@ -43,7 +43,7 @@ func watchedOf(b *exposition.Block) []string {
 	return all
 }
 
-func TestParseWatchedReadsTheWatchedSeries(t *testing.T) {
+func TestParseWatched(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		string(simulate.BenchPage(simulate.BenchTRTLLM, 1, 1)),

@@ -14,7 +14,7 @@ import (
 )
 
 // Nothing is due in these tests, as when the process is stopped.
-func TestAPageThatIsTooOldIsNotShown(t *testing.T) {
+func TestOldPageIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -38,7 +38,7 @@ func TestAPageThatIsTooOldIsNotShown(t *testing.T) {
 
 // While the machine sleeps, the clock of the process stands still and the server
 // goes on: no page of before is shown, and no rate has the whole growth in it.
-func TestC04AMachineThatSleptShowsNothingOld(t *testing.T) {
+func TestC04NothingOldAfterSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		count := 0
 		served := func(d time.Duration) func(now *answering) {
@@ -78,7 +78,7 @@ func TestC04AMachineThatSleptShowsNothingOld(t *testing.T) {
 	})
 }
 
-func TestThatATargetIsDownNeverGetsTooOld(t *testing.T) {
+func TestTargetDownNeverExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.failed = failed(scrape.ReasonConnect)

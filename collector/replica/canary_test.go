@@ -52,7 +52,7 @@ func (s *stepped) waits() bool {
 	return waits
 }
 
-func TestADifferentAnswerIsBelievedOnceTheServerSaidAgainWhoItIs(t *testing.T) {
+func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 	t.Run("the same server is not deterministic", bubble(func(t *testing.T) {
 		s := asked(t)
 		s.change(func(now *answering) { *now = serveAnswers("1.1.0", "two") })
@@ -95,7 +95,7 @@ func TestADifferentAnswerIsBelievedOnceTheServerSaidAgainWhoItIs(t *testing.T) {
 	}))
 }
 
-func TestARequestThatIsDueWaitsUntilItMayBeSent(t *testing.T) {
+func TestDueRequestWaitsUntilAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := asked(t)
 		s.change(func(now *answering) { now.failed, now.refused = failed("connect"), true })
@@ -114,9 +114,9 @@ func TestARequestThatIsDueWaitsUntilItMayBeSent(t *testing.T) {
 	})
 }
 
-// TestOneRequestTellsAServerThatHangsFromAStaleGauge has a vLLM whose gauges say that
+// TestOneRequestDistinguishesHangFromStaleGauge has a vLLM whose gauges say that
 // requests are in flight while nothing moves.
-func TestOneRequestTellsAServerThatHangsFromAStaleGauge(t *testing.T) {
+func TestOneRequestDistinguishesHangFromStaleGauge(t *testing.T) {
 	suspected := func(t *testing.T, confirm, hung bool) *stepped {
 		t.Helper()
 		now := serveAnswers("0.32.0", "one")
@@ -184,7 +184,7 @@ func (s *stepped) anotherKind() {
 	synctest.Wait()
 }
 
-func TestAnotherKindOfServerIsFoundWhileAnAnswerOfTheCanaryWaits(t *testing.T) {
+func TestKindChangeDuringCanaryRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := asked(t)
 		s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
@@ -195,7 +195,7 @@ func TestAnotherKindOfServerIsFoundWhileAnAnswerOfTheCanaryWaits(t *testing.T) {
 	})
 }
 
-func TestAnotherKindOfServerIsFoundWhileACanaryIsToLeave(t *testing.T) {
+func TestKindChangeDuringCancelCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := asked(t)
 		s.canary.WantCancel(time.Minute)
@@ -213,7 +213,7 @@ func TestAnotherKindOfServerIsFoundWhileACanaryIsToLeave(t *testing.T) {
 	})
 }
 
-func TestWhatIsKnownOfAnotherKindOfServerIsShownBeforeTheCanaryAskedIt(t *testing.T) {
+func TestKindChangeIsShownBeforeCanary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := asked(t)
 		s.anotherKind()
@@ -223,7 +223,7 @@ func TestWhatIsKnownOfAnotherKindOfServerIsShownBeforeTheCanaryAskedIt(t *testin
 	})
 }
 
-func TestTheLogReportsACanaryThatFailsAndItsRecovery(t *testing.T) {
+func TestCanaryFailureAndRecoveryAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := asked(t)
 		var log bytes.Buffer

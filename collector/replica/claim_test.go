@@ -22,7 +22,7 @@ func vllmAt(path, model, version string) map[string]string {
 	}
 }
 
-func TestAnAPIIsThatOfItsPageOrNobodys(t *testing.T) {
+func TestForeignAPIIsNotUsed(t *testing.T) {
 	const (
 		tritonPage = "nv_inference_request_success{model=\"m\",version=\"1\"} 5\n"
 		vllmPage   = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n"
@@ -97,7 +97,7 @@ func TestAnAPIIsThatOfItsPageOrNobodys(t *testing.T) {
 	}
 }
 
-func TestAPortThatRefusesSaysThatAServerEndsOnlyWhereItsAPIWas(t *testing.T) {
+func TestRefusedPortMeansDrainingOnlyForKnownAPI(t *testing.T) {
 	for index, state := range map[string]string{
 		`[{"name":"tensorrt_llm","version":"1","state":"READY"}]`: "draining",
 		`[{"name":"other","version":"1","state":"READY"}]`:        "ready",
@@ -118,7 +118,7 @@ func TestAPortThatRefusesSaysThatAServerEndsOnlyWhereItsAPIWas(t *testing.T) {
 	}
 }
 
-func TestAnAPIStaysThatOfItsPageWhileModelsComeAndGo(t *testing.T) {
+func TestAPIBelongsToPageWhileModelsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", "" })
 		lists := func(model string) {
@@ -144,7 +144,7 @@ func TestAnAPIStaysThatOfItsPageWhileModelsComeAndGo(t *testing.T) {
 	})
 }
 
-func TestAnAPIThatDoesNotAnswerForAWhileIsNotLookedForElsewhere(t *testing.T) {
+func TestSilentAPIIsNotLookedForElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := answering{page: "vllm:num_requests_running{model_name=\"m\"} 0\n", api: vllmAt("/b", "m", "0.12.0")}
 		s := step(t, now, func(t *target.Target, _ *Pool) {
@@ -163,7 +163,7 @@ func TestAnAPIThatDoesNotAnswerForAWhileIsNotLookedForElsewhere(t *testing.T) {
 	})
 }
 
-func TestAnAddressThatIsNotTheServersIsAskedSeldom(t *testing.T) {
+func TestForeignAddressIsRequestedRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.api, now.status, now.body = nil, http.StatusServiceUnavailable, "no backend"

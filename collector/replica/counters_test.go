@@ -35,7 +35,7 @@ func bare(b *exposition.Block) string {
 	return strings.NewReplacer(`{pool_id="p",replica_id="r"}`, "", `pool_id="p",`, "", `,replica_id="r"`, "", "trtllm_exporter_target_", "").Replace(text(b))
 }
 
-func TestWhatHappenedToATargetIsCounted(t *testing.T) {
+func TestTargetCounters(t *testing.T) {
 	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
 	c.skipped, c.reshaped = 1, 2
 	drops := exposition.Drops{Collisions: 3, Timestamps: 4, Conflicts: 5}
@@ -90,7 +90,7 @@ up 1
 	require.NotContains(t, page, "derived_skipped")
 }
 
-func TestRulesActOnTheExportersOwnSeriesAndGiveWayToOtherBlocks(t *testing.T) {
+func TestRelabelingOfOwnSeries(t *testing.T) {
 	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, dropping("reason"))
 	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}}
 	const one = `x{pool_id="p",replica_id="r"}`
@@ -113,7 +113,7 @@ type_conflicts_total 0
 up 0
 `
 
-func TestSeriesOfATargetThatWasNotScraped(t *testing.T) {
+func TestSeriesBeforeFirstScrape(t *testing.T) {
 	c := newCounters(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
 	b := c.render(&target.Status{}, derive.Stats{})
 	require.Contains(t, text(b), `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 0`+"\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestWhileAPageIsUnderWayItsVerdictIsAwaited(t *testing.T) {
+func TestVerdictWaitsForPageInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -28,7 +28,7 @@ func TestWhileAPageIsUnderWayItsVerdictIsAwaited(t *testing.T) {
 	})
 }
 
-func TestWhileAPageIsHeldItsVerdictIsAwaited(t *testing.T) {
+func TestVerdictWaitsForHeldPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -47,7 +47,7 @@ func TestWhileAPageIsHeldItsVerdictIsAwaited(t *testing.T) {
 	})
 }
 
-func TestAQuestionThatIsOlderThanWhatHappenedIsPutAgain(t *testing.T) {
+func TestOutdatedHealthCheckIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IdentityInterval = 5 * time.Second })
 		s.due()
@@ -64,7 +64,7 @@ func TestAQuestionThatIsOlderThanWhatHappenedIsPutAgain(t *testing.T) {
 	})
 }
 
-func TestAnAnswerAboutHealthBeforeTheFirstPageSaysNothing(t *testing.T) {
+func TestHealthAnswerBeforeFirstPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes = time.Second
@@ -77,7 +77,7 @@ func TestAnAnswerAboutHealthBeforeTheFirstPageSaysNothing(t *testing.T) {
 	})
 }
 
-func TestAnAnswerAboutHealthThatChangesNothingPublishesNothing(t *testing.T) {
+func TestUnchangedHealthPublishesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()

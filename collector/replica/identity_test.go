@@ -16,7 +16,7 @@ import (
 // indexOfM is an index that names the model of the pages.
 const indexOfM = `[{"name":"m","version":"1","state":"READY"}]`
 
-func TestProcessesInTurnAreAskedNoMoreAndHoldNoPage(t *testing.T) {
+func TestAlternatingProcessesHoldNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counters := func(n int, more string) string {
 			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n%s", n, n, n, more)
@@ -51,7 +51,7 @@ func TestProcessesInTurnAreAskedNoMoreAndHoldNoPage(t *testing.T) {
 }
 
 // The restart is over before the next page, which is the first sign of it.
-func TestNoSampleOfANewProcessHasTheVersionOfTheOldOne(t *testing.T) {
+func TestNewProcessNeverHasOldVersion(t *testing.T) {
 	const (
 		many  = "nv_inference_request_success{model=\"m\"} 100\nnv_inference_count{model=\"m\"} 200\nnv_inference_exec_count{model=\"m\"} 300\n"
 		other = "nv_inference_request_failure{model=\"m\"} 0\n"
@@ -99,7 +99,7 @@ func TestNoSampleOfANewProcessHasTheVersionOfTheOldOne(t *testing.T) {
 	}
 }
 
-func TestACounterThatAlwaysFallsHoldsUpNoMoreThanEverySecondPage(t *testing.T) {
+func TestFallingCounterHoldsAtMostEverySecondPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.apiTakes = never
@@ -114,7 +114,7 @@ func TestACounterThatAlwaysFallsHoldsUpNoMoreThanEverySecondPage(t *testing.T) {
 	})
 }
 
-func TestAServerThatMayBeAnotherKeepsItsVersionForAWhileOnly(t *testing.T) {
+func TestVersionExpiresAfterPossibleRestart(t *testing.T) {
 	const counters = "nv_inference_request_success{model=\"m\"} %[1]d\nnv_inference_count{model=\"m\"} %[1]d\nnv_inference_exec_count{model=\"m\"} %[1]d\n"
 	for _, c := range []struct {
 		says    string
@@ -154,7 +154,7 @@ func TestAServerThatMayBeAnotherKeepsItsVersionForAWhileOnly(t *testing.T) {
 	}
 }
 
-func TestIdentityIsAskedForOnceAnInterval(t *testing.T) {
+func TestIdentityIsRequestedOncePerInterval(t *testing.T) {
 	for _, c := range []struct {
 		identity time.Duration
 		rounds   int
@@ -178,7 +178,7 @@ func TestIdentityIsAskedForOnceAnInterval(t *testing.T) {
 	}
 }
 
-func TestAServerThatStartedAgainIsAskedWhoItIs(t *testing.T) {
+func TestRestartedServerIsIdentifiedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counters := func(n int) string {
 			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n", n, n, n)

@@ -59,7 +59,7 @@ func TestIterationsAreReadAndSummed(t *testing.T) {
 	})
 }
 
-func TestAnotherReaderShowsForAWhile(t *testing.T) {
+func TestOtherReaderOfIterations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const foreign = `llm_server_iteration_stats_foreign_reader{engine="trtllm-serve",engine_version="1.1.0",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} `
 		s := iterating(t)
@@ -78,7 +78,7 @@ func TestAnotherReaderShowsForAWhile(t *testing.T) {
 	})
 }
 
-func TestALostReadingIsNoOtherReader(t *testing.T) {
+func TestFailedReadIsNoOtherReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := iterating(t)
 		s.reads(rows(1, 2))
@@ -95,7 +95,7 @@ func TestALostReadingIsNoOtherReader(t *testing.T) {
 	})
 }
 
-func TestOneReadingAtATime(t *testing.T) {
+func TestOneReadAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := iterating(t)
 		before := s.count("/metrics")
@@ -112,7 +112,7 @@ func TestOneReadingAtATime(t *testing.T) {
 	})
 }
 
-func TestNoIterationsAreReadWhereThereAreNone(t *testing.T) {
+func TestNoIterationsWithoutSupport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IterationStats = true })
 		s.due()

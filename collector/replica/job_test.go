@@ -22,7 +22,7 @@ func another(t *testing.T, before scrape.Server, kind engine.Kind) scrape.Server
 	return before
 }
 
-func TestAnswersOfAnotherKindOfServerAreDropped(t *testing.T) {
+func TestAnswersOfFormerKindAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -57,7 +57,7 @@ func TestAnswersOfAnotherKindOfServerAreDropped(t *testing.T) {
 // server0 is what is known of the server.
 func (s *stepped) server0() scrape.Server { return s.Replica.server }
 
-func TestAReplicaIsClosedOnceAndForAll(t *testing.T) {
+func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes = never
@@ -78,7 +78,7 @@ func TestAReplicaIsClosedOnceAndForAll(t *testing.T) {
 	})
 }
 
-func TestAPanicEndsOnePieceOfWorkOnly(t *testing.T) {
+func TestPanicEndsOneJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.update(func() { panic("work") })
@@ -100,7 +100,7 @@ func TestAPanicEndsOnePieceOfWorkOnly(t *testing.T) {
 	})
 }
 
-func TestAFewStartAtATime(t *testing.T) {
+func TestConcurrentStartsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		starts := NewStartLimiter(1)
 		slow := tritonAnswers()

@@ -25,7 +25,7 @@ func names(n int) string {
 
 // A page for which there is no memory is refused before it takes any; no other target is
 // it, and it is read when others have given back what they had.
-func TestAPageForWhichThereIsNoMemoryIsRefused(t *testing.T) {
+func TestPageOverMemoryLimitIsRefused(t *testing.T) {
 	before := debug.SetMemoryLimit(48 << 20)
 	shared := scrape.NewResources()
 	debug.SetMemoryLimit(before)

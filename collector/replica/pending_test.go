@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestTheFirstPageWaitsForWhoItsServerIs(t *testing.T) {
+func TestFirstPageWaitsForIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes, now.apiTakes = 200*time.Millisecond, 100*time.Millisecond
@@ -32,7 +32,7 @@ func TestTheFirstPageWaitsForWhoItsServerIs(t *testing.T) {
 	})
 }
 
-func TestHowLongTheFirstPageWaits(t *testing.T) {
+func TestFirstPageHoldTime(t *testing.T) {
 	for _, c := range []struct {
 		says    string
 		timeout time.Duration
@@ -57,7 +57,7 @@ func TestHowLongTheFirstPageWaits(t *testing.T) {
 	}
 }
 
-func TestTheFirstPageWaitsUntilTheNextMomentAtTheMost(t *testing.T) {
+func TestFirstPageIsHeldUntilNextScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.apiTakes = never
@@ -70,7 +70,7 @@ func TestTheFirstPageWaitsUntilTheNextMomentAtTheMost(t *testing.T) {
 	})
 }
 
-func TestOtherPagesWaitForNothing(t *testing.T) {
+func TestLaterPagesAreNotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -85,7 +85,7 @@ func TestOtherPagesWaitForNothing(t *testing.T) {
 	})
 }
 
-func TestTheFirstPageAfterAFaultWaitsForWhoItsServerIsNow(t *testing.T) {
+func TestFirstPageAfterFaultWaitsForIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -107,7 +107,7 @@ func TestTheFirstPageAfterAFaultWaitsForWhoItsServerIsNow(t *testing.T) {
 	})
 }
 
-func TestAPageThatBeginsToBeRefusedWaitsForTheAPI(t *testing.T) {
+func TestRefusedPageWaitsForAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
@@ -124,7 +124,7 @@ func TestAPageThatBeginsToBeRefusedWaitsForTheAPI(t *testing.T) {
 	})
 }
 
-func TestAPageBeginsToBeRefused(t *testing.T) {
+func TestPageStartsToBeRefused(t *testing.T) {
 	ready := &api.Health{Health: engine.Health{API: engine.APIReady}}
 	for _, c := range []struct {
 		says   string

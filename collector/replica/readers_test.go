@@ -38,7 +38,7 @@ nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting",version="
 `, n, n, 2*n, 2*n)}, nil
 }
 
-func TestReadersSeeTheDerivedSeriesOfTheirOwnPage(t *testing.T) {
+func TestReadersSeeDerivedSeriesOfSamePage(t *testing.T) {
 	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
 	r.publishOne(t.Context())
 	var readers sync.WaitGroup
@@ -119,7 +119,7 @@ func (s *stuck) WithAttrs([]slog.Attr) slog.Handler { return s }
 // Enabled implements slog.Handler.
 func (*stuck) Enabled(context.Context, slog.Level) bool { return true }
 
-func TestALogThatNobodyReadsHoldsNoReaderUp(t *testing.T) {
+func TestBlockedLogDelaysNoReader(t *testing.T) {
 	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
 	log := &stuck{Handler: slog.DiscardHandler, wrote: make(chan struct{}, 10), free: make(chan struct{})}
 	r.log = slog.New(log)
@@ -140,7 +140,7 @@ func TestALogThatNobodyReadsHoldsNoReaderUp(t *testing.T) {
 	loop.Wait()
 }
 
-func TestAPanicWhileDerivingFailsThatScrapeAlone(t *testing.T) {
+func TestPanicWhileDerivingFailsOneScrape(t *testing.T) {
 	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
 	r.publishOne(t.Context())
 	r.deriver.Identify(derive.Identity{}) // Rules ask the topology, which is not there.

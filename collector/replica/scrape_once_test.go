@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestScrapingOnce(t *testing.T) {
+func TestScrapeOnce(t *testing.T) {
 	for _, c := range []struct {
 		says    string
 		change  func(now *answering)
@@ -77,7 +77,7 @@ func TestScrapingOnce(t *testing.T) {
 	}
 }
 
-func TestScrapingOnceWaitsForTheAnswerAboutHealth(t *testing.T) {
+func TestScrapeOnceWaitsForHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := serveAnswers("1.1.0", "")
 		s := step(t, now, nil)
@@ -89,7 +89,7 @@ func TestScrapingOnceWaitsForTheAnswerAboutHealth(t *testing.T) {
 	})
 }
 
-func TestScrapingOnceEndsWithItsContext(t *testing.T) {
+func TestScrapeOnceEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes = never

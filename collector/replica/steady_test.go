@@ -38,7 +38,7 @@ func (s *stepped) rounds(n int) (asked [4]int) {
 	return asked
 }
 
-func TestAServerOfWhichNothingChangesIsAskedOnlyWhetherItIsReady(t *testing.T) {
+func TestUnchangedServerGetsReadinessRequestsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, complete(), nil)
 		s.due()
@@ -51,7 +51,7 @@ func TestAServerOfWhichNothingChangesIsAskedOnlyWhetherItIsReady(t *testing.T) {
 	})
 }
 
-func TestWhatShowsAChangeHasAllBeAsked(t *testing.T) {
+func TestChangeTriggersAllRequests(t *testing.T) {
 	for _, c := range []struct {
 		says   string
 		change func(now *answering)
@@ -81,7 +81,7 @@ func TestWhatShowsAChangeHasAllBeAsked(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatStandsIsAnAnswerOfNow(t *testing.T) {
+func TestUnchangedAnswerIsFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, complete(), nil)
 		s.due()

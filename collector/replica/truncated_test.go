@@ -34,7 +34,7 @@ func (s *stepped) dueWith(how func(*answering)) target.Status {
 	return s.after(time.Second)
 }
 
-func TestAPageThatMayBeCutIsRefused(t *testing.T) {
+func TestPossiblyTruncatedPageIsRefused(t *testing.T) {
 	unloaded := strings.NewReplacer(
 		"nv_inference_request_success{model=\"b\",version=\"1\"} 5\n", "", "nv_inference_count{model=\"b\",version=\"1\"} 5\n", "",
 	).Replace(wholePage)
@@ -75,7 +75,7 @@ func TestAPageThatMayBeCutIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPageThatEndsAtTheSameLineForLongIsBelieved(t *testing.T) {
+func TestPageWithStableEndIsAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := tritonAnswers()
 		now.page, now.unframed = wholePage, true

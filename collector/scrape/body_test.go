@@ -41,7 +41,7 @@ func small(c *scrape.Config) {
 	c.Limits = scrape.Limits{Body: 1 << 20, CompressedBody: 64 << 10, Headers: 8 << 10}
 }
 
-func TestBodyFaultsHaveTheirReason(t *testing.T) {
+func TestBodyFaultReasons(t *testing.T) {
 	whole := compressed(t, strings.NewReader(page))
 	noise := make([]byte, 128<<10)
 	rand.NewChaCha8([32]byte{}).Read(noise)
@@ -116,7 +116,7 @@ func TestGoodBodies(t *testing.T) {
 	}
 }
 
-func TestBodyAtTheLimitIsGoodAndOneByteMoreIsNot(t *testing.T) {
+func TestBodyLimit(t *testing.T) {
 	const limit = 1 << 20
 	body := func(size int) string { return strings.Repeat("x", size-1) + "\n" }
 	chunk := func(body string) string {
@@ -138,7 +138,7 @@ func TestBodyAtTheLimitIsGoodAndOneByteMoreIsNot(t *testing.T) {
 	}
 }
 
-func TestEndlessBodyIsLeftAndNotDrained(t *testing.T) {
+func TestEndlessBodyIsNotDrained(t *testing.T) {
 	sent := make(chan int64, 1)
 	server := serve(t, nil, func(p *peer) { // B01.
 		p.request()
@@ -153,14 +153,14 @@ func TestEndlessBodyIsLeftAndNotDrained(t *testing.T) {
 	require.Less(t, <-sent, int64(64<<20), "the connection is closed")
 }
 
-func TestAnnouncedLengthIsNotAllocatedOnTrust(t *testing.T) {
+func TestContentLengthIsNotTrusted(t *testing.T) {
 	server := serve(t, nil, once("HTTP/1.1 200 OK\r\nContent-Length: 16000000\r\n\r\na 1\n"))
 	got, err := scrapeWithin(t, newClient(t), server.url, ample)
 	requireFailure(t, err, scrape.ReasonTruncated, "", "before its Content-Length")
 	require.Less(t, cap(got.Body), 2<<20)
 }
 
-func TestRequestOfAPage(t *testing.T) {
+func TestScrapeRequest(t *testing.T) {
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
 	client := newClient(t)
 	_, err := client.Scrape(t.Context(), server.url, nil)
@@ -184,7 +184,7 @@ func TestInvalidURLIsRefused(t *testing.T) {
 	}
 }
 
-func TestQuestionsTakeEveryStatus(t *testing.T) {
+func TestDoReturnsEveryStatus(t *testing.T) {
 	server := serve(t, nil, replies(answer("400 Bad Request", "Content-Type: application/json\r\nX-Kind: triton\r\n", `{"error":"x"}`)))
 	client := newClient(t)
 	status, header, body, err := client.Do(t.Context(), http.MethodGet, server.url, nil, 1024)
@@ -205,7 +205,7 @@ func TestQuestionsTakeEveryStatus(t *testing.T) {
 	require.Equal(t, "application/json", post.Header.Get("Content-Type"))
 }
 
-func TestAnOpenAnswerIsReadAsItComes(t *testing.T) {
+func TestOpenStreams(t *testing.T) {
 	more := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -229,7 +229,7 @@ func TestAnOpenAnswerIsReadAsItComes(t *testing.T) {
 	require.Equal(t, "{}", string(rest))
 }
 
-func TestAnOpenAnswerThatIsAnErrorShowsNoSecret(t *testing.T) {
+func TestOpenErrorShowsNoSecret(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, "no access for "+r.Header.Get("Authorization"))
@@ -251,7 +251,7 @@ func TestAnOpenAnswerThatIsAnErrorShowsNoSecret(t *testing.T) {
 	requireFailure(t, err, scrape.ReasonProtocol, "", "not valid")
 }
 
-func TestBufferOfTheCallerIsUsed(t *testing.T) {
+func TestScrapeUsesCallersBuffer(t *testing.T) {
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
 	client := newClient(t)
 	for _, capacity := range []int{len(page), 64 << 10} {

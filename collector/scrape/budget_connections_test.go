@@ -128,7 +128,7 @@ func (c *crowd) end(all *sync.WaitGroup) {
 	require.Zero(c.t, c.shared.Connections().Used)
 }
 
-func TestTargetsThatHangTakeNoConnectionFromThoseThatAnswer(t *testing.T) {
+func TestHangingTargetsTakeNoConnectionFromOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 20)
@@ -150,7 +150,7 @@ func TestTargetsThatHangTakeNoConnectionFromThoseThatAnswer(t *testing.T) {
 	})
 }
 
-func TestTargetsThatHangKeepTheirConnectionsWhileThereAreEnough(t *testing.T) {
+func TestHangingTargetsKeepSpareConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 90)
@@ -163,7 +163,7 @@ func TestTargetsThatHangKeepTheirConnectionsWhileThereAreEnough(t *testing.T) {
 	})
 }
 
-func TestSlowTargetsAreScrapedWhereConnectionsJustSuffice(t *testing.T) {
+func TestSlowTargetsWithJustEnoughConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const slow, rounds = 30, 12
@@ -181,7 +181,7 @@ func TestSlowTargetsAreScrapedWhereConnectionsJustSuffice(t *testing.T) {
 	})
 }
 
-func TestATargetOfManyThatHangIsBackAtOnce(t *testing.T) {
+func TestHangingTargetRecoversImmediately(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const rounds = 24

@@ -70,7 +70,7 @@ func talk(ctx context.Context, conn net.Conn, begin, again string) {
 	}
 }
 
-func TestAGRPCCallThatHangsLosesItsConnection(t *testing.T) {
+func TestHangingGRPCCallLosesConnection(t *testing.T) {
 	t.Parallel()
 	shared, client := fewConnections(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -87,7 +87,7 @@ func TestAGRPCCallThatHangsLosesItsConnection(t *testing.T) {
 	require.EqualValues(t, 1, shared.Connections().Reclaimed)
 }
 
-func TestAStreamedAnswerLosesItsConnection(t *testing.T) {
+func TestStreamLosesConnection(t *testing.T) {
 	t.Parallel()
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 	for name, address := range map[string]string{
@@ -120,7 +120,7 @@ func TestAStreamedAnswerLosesItsConnection(t *testing.T) {
 	}
 }
 
-func TestAStreamedAnswerKeepsItsConnectionWhileThereAreOthers(t *testing.T) {
+func TestStreamKeepsSpareConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 2)
@@ -140,7 +140,7 @@ func TestAStreamedAnswerKeepsItsConnectionWhileThereAreOthers(t *testing.T) {
 	})
 }
 
-func TestAStreamedAnswerWithoutAConnectionIsNotTheServersFault(t *testing.T) {
+func TestStreamWithoutConnectionIsNoServerFault(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 1)

@@ -15,7 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-func TestReasonOfAnError(t *testing.T) {
+func TestErrorReason(t *testing.T) {
 	failure := &scrape.Error{Reason: scrape.ReasonParse, Err: errors.New("line 3")}
 	require.Equal(t, scrape.ReasonParse, scrape.ReasonOf(fmt.Errorf("scrape: %w", failure)))
 	require.Equal(t, scrape.ReasonProtocol, scrape.ReasonOf(errors.New("strange")))
@@ -24,7 +24,7 @@ func TestReasonOfAnError(t *testing.T) {
 	require.EqualError(t, &scrape.Error{Reason: scrape.ReasonTLS, Class: "name", Err: errors.New("a\r\nb")}, "tls (name): a  b")
 }
 
-func TestErrorsOfTheSystemHaveTheirReason(t *testing.T) {
+func TestSystemErrorReasons(t *testing.T) {
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	cases := []struct {
 		err    error
@@ -58,7 +58,7 @@ func TestErrorsOfTheSystemHaveTheirReason(t *testing.T) {
 	}
 }
 
-func TestAnEndedScrapeIsTheCauseOfEveryError(t *testing.T) {
+func TestContextErrorTakesPrecedence(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	given, giveUp := context.WithCancel(t.Context())

@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-func TestAddressesAreDeniedHoweverTheyAreWritten(t *testing.T) {
+func TestDeniedAddressesInEverySpelling(t *testing.T) {
 	// Z01.
 	client := newClient(t)
 	for _, host := range []string{
@@ -26,7 +26,7 @@ func TestAddressesAreDeniedHoweverTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestDenyAndAllowOfTheUser(t *testing.T) {
+func TestConfiguredDenyAndAllow(t *testing.T) {
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
 	cases := []struct {
 		name   string
@@ -61,7 +61,7 @@ func proxied(t *testing.T, address string) func(*scrape.Config) {
 	return func(c *scrape.Config) { c.Proxy.ProxyURL = promconfig.URL{URL: u} }
 }
 
-func TestProxyIsUsedAndGetsNoDeniedAddress(t *testing.T) {
+func TestProxyGetsNoDeniedAddress(t *testing.T) {
 	proxy := serve(t, nil, replies(answer("200 OK", "", page)))
 	client := newClient(t, proxied(t, proxy.url))
 	got, err := scrapeWithin(t, client, "http://triton.invalid:8002/metrics", ample)
@@ -74,7 +74,7 @@ func TestProxyIsUsedAndGetsNoDeniedAddress(t *testing.T) {
 	require.Len(t, proxy.requests(), 1)
 }
 
-func TestProxyThatIsDownIsConnect(t *testing.T) {
+func TestProxyDownIsConnectError(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
@@ -84,7 +84,7 @@ func TestProxyThatIsDownIsConnect(t *testing.T) {
 	require.NotContains(t, err.Error(), "hunter2")
 }
 
-func TestProxyOfTheEnvironmentIsNotUsedUnlessAsked(t *testing.T) {
+func TestProxyFromEnvironmentIsOptional(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")
 	server := serve(t, nil, replies(answer("200 OK", "", page)))

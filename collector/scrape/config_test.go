@@ -27,7 +27,7 @@ func decode(text string, into any) error {
 	return decoder.Decode(into)
 }
 
-func TestConfigsAreReadOverTheDefaults(t *testing.T) {
+func TestConfigsKeepDefaults(t *testing.T) {
 	for text, want := range map[string]func(*scrape.Config){
 		"{}": func(*scrape.Config) {},
 		"follow_redirects: true\nenable_http2: true":    func(c *scrape.Config) { c.FollowRedirects, c.EnableHTTP2 = true, true },
@@ -45,7 +45,7 @@ func TestConfigsAreReadOverTheDefaults(t *testing.T) {
 	}
 }
 
-func TestBadConfigsSayWhatToDo(t *testing.T) {
+func TestBadConfigs(t *testing.T) {
 	cases := map[string]string{
 		"basic_auth: {username: a}\nauthorization: {credentials: b}":                                           "http client: at most one of basic_auth, oauth2 & authorization must be configured",
 		"basic_auth: {password: a, password_file: b}":                                                          "http client: at most one of basic_auth password, password_file & password_ref must be configured",
@@ -90,7 +90,7 @@ func TestBadConfigsSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestFileNamesAreRelativeToTheConfiguration(t *testing.T) {
+func TestRelativePathsStartAtConfigDir(t *testing.T) {
 	cfg, err := readConfig(`
 basic_auth: {username: a, password_file: p}
 authorization: {credentials_file: c}

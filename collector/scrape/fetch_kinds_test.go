@@ -27,10 +27,10 @@ func lists(owner string) map[string]string {
 // at returns one answer.
 func at(path, body string) map[string]string { return map[string]string{path: body} }
 
-// TestEveryServerIsWhatItIs detects all kinds of servers, their generations, given by
+// TestDetectServers detects all kinds of servers, their generations, given by
 // different forms of their address, and servers that resemble them: a wrong identity is
 // worse than none.
-func TestEveryServerIsWhatItIs(t *testing.T) {
+func TestDetectServers(t *testing.T) {
 	const (
 		serve11   = "# TYPE e2e_request_latency_seconds histogram\nrequest_success_total{engine_type=\"undefined\",finished_reason=\"stop\",model_name=\"undefined\"} 1.0\n"
 		serveNow  = "trtllm_model_config_info{engine_type=\"pytorch\"} 1.0\n"
@@ -119,7 +119,7 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 
 // Behind an ingress each server has a path of its own, and another may be at the
 // root of the host.
-func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
+func TestPageUnderPathPrefix(t *testing.T) {
 	const vllmPage, silent = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n", "python_info 1\n"
 	under := func(path string, answers map[string]string) map[string]string {
 		all := make(map[string]string)
@@ -149,7 +149,7 @@ func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
 	}
 }
 
-func TestARouterIsNoServerWhateverIsConfigured(t *testing.T) {
+func TestRouterIsNeverServer(t *testing.T) {
 	const router, engineOf = "vllm:num_requests_running{server=\"http://a:1\"} 5\nrouter_cpu_usage_percent 3\n", "vllm:num_requests_running{engine=\"0\"} 5\n"
 	for _, kind := range []string{target.Auto, "vllm"} {
 		t.Run(kind, func(t *testing.T) {

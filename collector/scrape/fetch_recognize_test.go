@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
+func TestDetectAgainAfterFailure(t *testing.T) {
 	serve := map[string]string{"/prometheus/metrics": servePage}
 	failed := func(r Reason) error { return &Error{Reason: r, Err: errors.New("x")} }
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 	}
 }
 
-func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
+func TestDetectByPage(t *testing.T) {
 	api := map[string]string{"/v1/models": models}
 	serveAPI := map[string]string{"/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`, "/version": `{"version":"1.1.0"}`}
 	missing := &Error{Reason: ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
@@ -141,9 +141,9 @@ func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
 	}
 }
 
-// TestAKindIsProvisionalUntilTheAPIAnswers has two kinds with the same page, of which the
+// TestKindIsProvisionalUntilAPIAnswers has two kinds with the same page, of which the
 // API alone shows which one it is.
-func TestAKindIsProvisionalUntilTheAPIAnswers(t *testing.T) {
+func TestKindIsProvisionalUntilAPIAnswers(t *testing.T) {
 	for name, address := range map[string]string{"the path of the page is configured": "http://a:1/metrics", "the page is located": "http://a:1"} {
 		t.Run(name, bubble(func(t *testing.T) {
 			s := &server{answers: map[string]string{"/metrics": tritonPage, "/v1/models": models}, silent: "/v1/models"}

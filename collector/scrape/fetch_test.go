@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestWhereThePageIs(t *testing.T) {
+func TestPageAddress(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		kind    string
@@ -86,7 +86,7 @@ func TestFailuresOfUnrecognizedServers(t *testing.T) {
 	}
 }
 
-func TestThePageOfAnUnrecognizedServerIsFetched(t *testing.T) {
+func TestFetchUnrecognizedServer(t *testing.T) {
 	for name, page := range map[string]string{
 		"a page of something else":          "node_load1 1\n",
 		"our own page, which no line takes": "x 1\n" + marker,
@@ -113,7 +113,7 @@ func TestThePageOfAnUnrecognizedServerIsFetched(t *testing.T) {
 	}
 }
 
-func TestAPageIsFetched(t *testing.T) {
+func TestFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: 100 * time.Millisecond}
 		f := fetcher(s, target.Auto, "http://a:1")
@@ -134,7 +134,7 @@ func TestAPageIsFetched(t *testing.T) {
 	})
 }
 
-func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
+func TestFetchTimeout(t *testing.T) {
 	for _, c := range []struct {
 		name, kind string
 		took       time.Duration
@@ -153,7 +153,7 @@ func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
 	}
 }
 
-func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
+func TestFetchAfterKindCorrection(t *testing.T) {
 	s := &server{answers: map[string]string{"/prometheus/metrics": servePage}}
 	f := fetcher(s, target.Auto, "http://a:1")
 	f.Server = found(t, engine.Triton, "http://a:1/metrics")
@@ -168,7 +168,7 @@ func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
 	require.False(t, p.Server.Uncertain)
 }
 
-func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
+func TestFetchAfterRecovery(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, address string
 	}{
@@ -197,7 +197,7 @@ func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
 	}
 }
 
-func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
+func TestFetchFollowsMovedPageAfterFault(t *testing.T) {
 	failed := func(class string) error {
 		return &Error{Reason: ReasonHTTPStatus, Class: class, Err: errors.New(class)}
 	}
@@ -226,7 +226,7 @@ func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
 	}
 }
 
-func TestAPageIsReceivedBeforeItsServerIsRecognized(t *testing.T) {
+func TestFetchBeforeDetection(t *testing.T) {
 	for name, page := range map[string]string{"by its API alone": "x 1\n", "by its page and its API": tritonPage} {
 		t.Run(name, bubble(func(t *testing.T) {
 			s := &server{answers: map[string]string{"/metrics": page}, takes: time.Second}

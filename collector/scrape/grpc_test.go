@@ -102,7 +102,7 @@ func askReady(t *testing.T, cfg scrape.Config, base string) (int, error) {
 	return status, err
 }
 
-func TestAnAPIOverGRPCHasThePoolsCredentials(t *testing.T) {
+func TestGRPCUsesPoolCredentials(t *testing.T) {
 	password := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(password, []byte("from-a-file"), 0o600))
 	for _, c := range []struct {
@@ -134,7 +134,7 @@ func TestAnAPIOverGRPCHasThePoolsCredentials(t *testing.T) {
 	}
 }
 
-func TestWhatAServerRepeatsOverGRPCIsNotShown(t *testing.T) {
+func TestRepeatedSecretOverGRPCIsHidden(t *testing.T) {
 	// Z03.
 	const token = "eyJhbGciOiJIUzI1NiJ9-secret"
 	bearer := scrape.DefaultConfig
@@ -185,7 +185,7 @@ func refuses(before func()) grpc.ServerOption {
 	})
 }
 
-func TestAnOpenAnswerOverGRPCThatIsAnErrorShowsNoSecret(t *testing.T) {
+func TestOpenErrorOverGRPCShowsNoSecret(t *testing.T) {
 	s := startGRPC(t, refuses(func() {}))
 	client := newClient(t, func(c *scrape.Config) {
 		c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: "hunter2hunter2"}
@@ -204,7 +204,7 @@ func TestAnOpenAnswerOverGRPCThatIsAnErrorShowsNoSecret(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOverGRPCIsBounded(t *testing.T) {
+func TestGRPCAnswerIsBounded(t *testing.T) {
 	s := startGRPC(t)
 	name := strings.Repeat("x", 100)
 	s.answer(append([]byte{0x0a, byte(len(name))}, name...))
@@ -235,7 +235,7 @@ func TestAnAnswerOverGRPCIsBounded(t *testing.T) {
 	}
 }
 
-func TestWhatAServerRepeatsOverGRPCIsNotShownWhenItsFileIsAnotherMeanwhile(t *testing.T) {
+func TestRepeatedSecretOverGRPCIsHiddenAfterRotation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	write(t, file, "hunter2hunter2")
 	s := startGRPC(t, refuses(func() { write(t, file, "the next one") }))
@@ -247,7 +247,7 @@ func TestWhatAServerRepeatsOverGRPCIsNotShownWhenItsFileIsAnotherMeanwhile(t *te
 	require.Empty(t, body)
 }
 
-func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
+func TestGRPCFailureReasons(t *testing.T) {
 	plain, cut := startGRPC(t), startGRPC(t)
 	cut.answer(readyReply()[:1])
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -284,7 +284,7 @@ func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
-func TestATLSPortThatIsSilentEndsWithTheDeadlineOverGRPC(t *testing.T) {
+func TestGRPCDeadlineOfSilentTLSPort(t *testing.T) {
 	client := newClient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
@@ -293,7 +293,7 @@ func TestATLSPortThatIsSilentEndsWithTheDeadlineOverGRPC(t *testing.T) {
 	require.Zero(t, scrape.Used(client))
 }
 
-func TestAuthoritiesOfAnAPIOverGRPCAreReadForEachConnection(t *testing.T) {
+func TestGRPCReadsAuthoritiesPerConnection(t *testing.T) {
 	trusted := newAuthority(t)
 	s := startGRPC(t, grpc.Creds(credentials.NewTLS(trusted.server(t, nil))))
 	file := filepath.Join(t.TempDir(), "ca.pem")

@@ -43,7 +43,7 @@ func pageLane(t *testing.T, c *scrape.Client, address string, timeout time.Durat
 	return l
 }
 
-func TestALaneAsksAsNetHTTPDoes(t *testing.T) {
+func TestLaneRequestsMatchNetHTTP(t *testing.T) {
 	t.Parallel()
 	client := newClient(t)
 	server := serve(t, nil, replies(answer("200 OK", "Content-Type: text/plain\r\n", page)))
@@ -68,7 +68,7 @@ func TestALaneAsksAsNetHTTPDoes(t *testing.T) {
 	}
 }
 
-func TestALaneWithoutKeepAliveConnectsAgain(t *testing.T) {
+func TestLaneWithoutKeepAliveReconnects(t *testing.T) {
 	t.Parallel()
 	server := serve(t, nil, replies(answer("200 OK", "", "")))
 	for keep, conns := range map[bool]int64{true: 1, false: 3} {
@@ -86,7 +86,7 @@ func TestALaneWithoutKeepAliveConnectsAgain(t *testing.T) {
 }
 
 // Any other answer than the plainest is left to net/http, and the lane rests.
-func TestALaneAcceptsOnlyThePlainestAnswers(t *testing.T) {
+func TestLaneAcceptsPlainAnswersOnly(t *testing.T) {
 	t.Parallel()
 	cut := "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + page
 	for _, c := range []struct {
@@ -151,7 +151,7 @@ func TestALaneAcceptsOnlyThePlainestAnswers(t *testing.T) {
 
 // A kept connection over which data arrives between requests is not used again, and one
 // that the server closed is replaced; neither loses an answer.
-func TestAKeptConnectionIsCheckedBeforeItIsUsedAgain(t *testing.T) {
+func TestIdleConnectionIsCheckedBeforeReuse(t *testing.T) {
 	t.Parallel()
 	good := answer("200 OK", "", page)
 	for name, then := range map[string]func(*peer){
@@ -189,7 +189,7 @@ func TestAKeptConnectionIsCheckedBeforeItIsUsedAgain(t *testing.T) {
 	}
 }
 
-func TestATargetThatTakesLongHoldsNoOtherUp(t *testing.T) {
+func TestSlowTargetDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	shared := scrape.Bounded(1<<20, 10)
 	client := sharing(t, shared)
@@ -230,7 +230,7 @@ func TestATargetThatTakesLongHoldsNoOtherUp(t *testing.T) {
 	require.EqualValues(t, 1, shared.Connections().Used, "what took long is not kept")
 }
 
-func TestRequestsThatNeedMoreHaveNoLane(t *testing.T) {
+func TestRequestsWithoutLane(t *testing.T) {
 	t.Parallel()
 	const address = "http://127.0.0.1:8002/metrics"
 	for name, c := range map[string]struct {
@@ -264,7 +264,7 @@ func TestRequestsThatNeedMoreHaveNoLane(t *testing.T) {
 	}
 }
 
-func TestLanesRespectTheConnectionLimit(t *testing.T) {
+func TestLanesRespectConnectionLimit(t *testing.T) {
 	t.Parallel()
 	shared := scrape.Bounded(1<<20, 2)
 	client := sharing(t, shared)
@@ -288,7 +288,7 @@ func TestLanesRespectTheConnectionLimit(t *testing.T) {
 	require.Eventually(t, func() bool { return shared.Connections().Used == 0 }, ample, 10*time.Millisecond)
 }
 
-func TestALaneToAPortThatRefusesLeavesTheReasonToNetHTTP(t *testing.T) {
+func TestLaneToRefusingPortFallsBackToNetHTTP(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -298,7 +298,7 @@ func TestALaneToAPortThatRefusesLeavesTheReasonToNetHTTP(t *testing.T) {
 	require.False(t, got.ok)
 }
 
-func TestALaneSpeaksToIPv6(t *testing.T) {
+func TestLaneOverIPv6(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {

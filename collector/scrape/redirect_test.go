@@ -82,7 +82,7 @@ func TestRedirectToAnotherServerGetsNoRequest(t *testing.T) {
 	}
 }
 
-func TestRedirectWithoutALocationIsRefused(t *testing.T) {
+func TestRedirectWithoutLocationIsRefused(t *testing.T) {
 	for i, location := range []string{"", "Location: http://a b/\r\n", "Location:\r\n"} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			server := serve(t, nil, replies(answer("302 Found", location, "")))
@@ -94,7 +94,7 @@ func TestRedirectWithoutALocationIsRefused(t *testing.T) {
 	}
 }
 
-func TestQuestionsGiveRedirectsAsAnswers(t *testing.T) {
+func TestDoReturnsRedirects(t *testing.T) {
 	server := serve(t, nil, replies(answer("302 Found", "Location: /v2\r\n", "")))
 	status, header, _, err := newClient(t).Do(t.Context(), http.MethodGet, server.url, nil, 0)
 	require.NoError(t, err)

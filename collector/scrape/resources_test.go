@@ -75,7 +75,7 @@ func overWhen(t *testing.T, so func() bool) context.Context {
 	return o
 }
 
-func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
+func TestLargeBodiesShareMemoryBudget(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	url := sized(t)
@@ -111,7 +111,7 @@ func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
 
 // A pool that allows huge pages does not get them where there is not enough memory to
 // parse one.
-func TestOneBodyIsBoundedByTheMemoryOfTheProcess(t *testing.T) {
+func TestBodyIsBoundedByProcessMemory(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	url := sized(t)
@@ -135,7 +135,7 @@ func TestOneBodyIsBoundedByTheMemoryOfTheProcess(t *testing.T) {
 }
 
 // A body that stops arriving gives its memory back to those that wait.
-func TestBodiesThatStopComingKeepNoMemoryFromOthers(t *testing.T) {
+func TestStalledBodiesReleaseMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const rounds, mib = 4, 1 << 20
@@ -183,7 +183,7 @@ func TestBodiesThatStopComingKeepNoMemoryFromOthers(t *testing.T) {
 	})
 }
 
-func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
+func TestWaitForConnectionClosesIdleFirst(t *testing.T) {
 	t.Parallel()
 	hangs := make(chan struct{})
 	var held atomic.Int32
@@ -224,7 +224,7 @@ func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
 	require.Eventually(t, func() bool { return shared.Connections().Used == 0 }, 10*time.Second, time.Millisecond)
 }
 
-func TestBodiesThatAllWaitForEachOtherEndBeforeTheirDeadline(t *testing.T) {
+func TestBodiesWaitingForEachOtherEndBeforeDeadline(t *testing.T) {
 	t.Parallel()
 	bomb := compressed(t, io.LimitReader(lines{}, 17<<20))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

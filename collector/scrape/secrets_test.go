@@ -32,7 +32,7 @@ func echo(p *peer) {
 	}
 }
 
-func TestRepeatedRequestsAreInNoError(t *testing.T) {
+func TestRepeatedRequestsAreHiddenInErrors(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte("scraper:hunter2hunter2"))
 	for name, change := range map[string]func(*scrape.Config){
 		"basic_auth": func(c *scrape.Config) {
@@ -51,7 +51,7 @@ func TestRepeatedRequestsAreInNoError(t *testing.T) {
 
 // The query of a request is in no failure and on no page, except for words that pages
 // contain anyway.
-func TestTheQueryOfAPageIsShownNowhere(t *testing.T) {
+func TestQueryOfPageIsHidden(t *testing.T) {
 	const query = "?token=hunter2hunter2&pin=a%26b12&format=prometheus&name[]=vllm:num_requests_running"
 	for name, c := range map[string]struct {
 		reply  string
@@ -85,7 +85,7 @@ func TestTheQueryOfAPageIsShownNowhere(t *testing.T) {
 }
 
 // A secret is redacted however a server writes it, before it is cut or put into lower case.
-func TestRepeatedSecretsAreInNoError(t *testing.T) {
+func TestRepeatedSecretsAreHiddenInErrors(t *testing.T) {
 	for _, secret := range []string{
 		"hunter2hunter2", `hunter2"hunter2`, `hunter2\hunter2`, "hunter2<&>hunter2", "hunter2éhunter2", "Hunter2" + strings.Repeat("-hunter2", 20),
 	} {
@@ -148,7 +148,7 @@ func TestPagesThatRepeatSecretsAreRefused(t *testing.T) {
 	}
 }
 
-func TestSecretAcrossTheEndOfTheQuoteIsNotShown(t *testing.T) {
+func TestSecretAcrossEndOfQuoteIsHidden(t *testing.T) {
 	const secret = "hunter2-hunter2-hunter2-hunter2"
 	set := func(c *scrape.Config) { c.Authorization = &promconfig.Authorization{Credentials: secret} }
 	for shift := range len(secret) {
@@ -161,7 +161,7 @@ func TestSecretAcrossTheEndOfTheQuoteIsNotShown(t *testing.T) {
 	}
 }
 
-func TestCredentialsInTheURLAreSentAndNotShown(t *testing.T) {
+func TestURLCredentialsAreSentAndHidden(t *testing.T) {
 	server := serve(t, nil, echo)
 	with := func(address string) string {
 		return strings.Replace(address, "http://", "http://scraper:hunter2hunter2@", 1) + "?key=1"
@@ -232,7 +232,7 @@ func tokenServer(p *peer) {
 	}
 }
 
-func TestOAuth2TokenIsAskedForOnce(t *testing.T) {
+func TestOAuth2TokenIsRequestedOnce(t *testing.T) {
 	login := serve(t, nil, tokenServer)
 	server := serve(t, nil, replies(answer("200 OK", "", page)))
 	client := newClient(t, func(c *scrape.Config) {
@@ -248,7 +248,7 @@ func TestOAuth2TokenIsAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestOAuth2FaultsHaveTheirReason(t *testing.T) {
+func TestOAuth2FaultReasons(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name    string
@@ -287,7 +287,7 @@ func TestOAuth2FaultsHaveTheirReason(t *testing.T) {
 	}
 }
 
-func TestManyTargetsWaitForAHangingTokenNoLongerThanTheirTimeout(t *testing.T) {
+func TestHangingTokenEndsWithTimeout(t *testing.T) {
 	t.Parallel()
 	login := serve(t, nil, (*peer).wait)
 	client := newClient(t, func(c *scrape.Config) {

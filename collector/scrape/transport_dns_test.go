@@ -84,7 +84,7 @@ func reply(query []byte, address *string) []byte {
 	return out
 }
 
-func TestUnknownNameIsDNS(t *testing.T) {
+func TestUnknownHostIsDNSError(t *testing.T) {
 	client := resolving(t, nameServer(t, new(atomic.Pointer[string]))) // T09.
 	_, err := scrapeWithin(t, client, "http://triton.invalid.:8002/metrics", ample)
 	requireFailure(t, err, scrape.ReasonDNS, "", "no such host; check the host name of the target")
@@ -99,7 +99,7 @@ func TestSilentResolverEndsWithTheDeadline(t *testing.T) {
 	requireFailure(t, err, scrape.ReasonTimeout, "", "raise scrape_timeout")
 }
 
-func TestNameThatMovesIsFollowedOnceTheOldServerIsGone(t *testing.T) {
+func TestMovedHostIsFollowed(t *testing.T) {
 	first, err := net.Listen("tcp", "127.0.0.2:0")
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(first.Addr().String())
@@ -123,7 +123,7 @@ func TestNameThatMovesIsFollowedOnceTheOldServerIsGone(t *testing.T) {
 	require.Equal(t, "new 1\n", string(got.Body))
 }
 
-func TestNameThatResolvesToADeniedAddressIsNotAsked(t *testing.T) {
+func TestHostResolvingToDeniedAddressGetsNoRequest(t *testing.T) {
 	metadata := "169.254.169.254"
 	held := new(atomic.Pointer[string])
 	held.Store(&metadata)

@@ -21,7 +21,7 @@ const (
 	ample = 5 * time.Second
 )
 
-func TestTransportFaultsHaveTheirReason(t *testing.T) {
+func TestTransportFaultReasons(t *testing.T) {
 	t.Parallel()
 	half := "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("a 1\n", 125)
 	cases := []struct {
@@ -98,7 +98,7 @@ func trickle(p *peer) {
 	}
 }
 
-func TestSlowAnswerInsideTheTimeoutIsGood(t *testing.T) {
+func TestSlowAnswerWithinTimeout(t *testing.T) {
 	t.Parallel()
 	server := serve(t, nil, func(p *peer) { // T04.
 		p.request()
@@ -124,7 +124,7 @@ func TestRefusedConnectionFailsAtOnce(t *testing.T) {
 	require.Less(t, time.Since(start), slack)
 }
 
-func TestCanceledScrapeSaysSo(t *testing.T) {
+func TestCanceledScrape(t *testing.T) {
 	t.Parallel()
 	server := serve(t, nil, (*peer).wait)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -134,7 +134,7 @@ func TestCanceledScrapeSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestDroppedPacketsEndDialAndScrapeWithTheDeadline(t *testing.T) {
+func TestDroppedPacketsEndWithDeadline(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
 	client := dialing(t, func(func(context.Context, string, string, syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error) {
@@ -155,7 +155,7 @@ func TestDroppedPacketsEndDialAndScrapeWithTheDeadline(t *testing.T) {
 	}
 }
 
-func TestNoDescriptorsLeftIsAResource(t *testing.T) {
+func TestNoDescriptorsIsResourceError(t *testing.T) {
 	t.Parallel()
 	client := dialing(t, func(func(context.Context, string, string, syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error) {
 		return func(context.Context, string, string) (net.Conn, error) {
@@ -211,7 +211,7 @@ func TestConnectionsAreKeptExceptBriefOnes(t *testing.T) {
 	}
 }
 
-func TestHTTP2ConnectionThatIsTakenAwayIsAReset(t *testing.T) {
+func TestHTTP2GoAwayIsReset(t *testing.T) {
 	t.Parallel()
 	authority := newAuthority(t)
 	config := authority.server(t, nil)

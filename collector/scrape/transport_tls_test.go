@@ -84,7 +84,7 @@ func (a *authority) pool() *x509.CertPool {
 
 func (a *authority) trust(c *scrape.Config) { c.TLS.CA = a.pem }
 
-func TestTLSFaultsHaveTheirClass(t *testing.T) {
+func TestTLSFaultClasses(t *testing.T) {
 	t.Parallel()
 	ours, theirs := newAuthority(t), newAuthority(t)
 	good := ours.server(t, nil)
@@ -135,7 +135,7 @@ func TestTLSFaultsHaveTheirClass(t *testing.T) {
 	}
 }
 
-func TestRotatedAuthorityIsReadAgain(t *testing.T) {
+func TestRotatedAuthorityIsReloaded(t *testing.T) {
 	t.Parallel()
 	first, second := newAuthority(t), newAuthority(t)
 	var current atomic.Pointer[tls.Config]
@@ -172,7 +172,7 @@ func TestRotatedAuthorityIsReadAgain(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestRotatedClientCertificateIsReadAgain(t *testing.T) {
+func TestRotatedClientCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	root := newAuthority(t)
 	config := root.server(t, nil)
@@ -202,7 +202,7 @@ func TestRotatedClientCertificateIsReadAgain(t *testing.T) {
 	require.Equal(t, "serial 8\n", string(got.Body))
 }
 
-func TestCertificateFilesThatCannotBeUsedFailTheStart(t *testing.T) {
+func TestUnusableCertificateFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	cfg := scrape.DefaultConfig
 	cfg.TLS.CAFile = filepath.Join(t.TempDir(), "missing.pem")

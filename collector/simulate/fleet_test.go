@@ -29,7 +29,7 @@ func TestDemoFleetMovesWithinSeconds(t *testing.T) {
 	}
 }
 
-func TestTheMixedFleetHasOnePoolOfSeveralKinds(t *testing.T) {
+func TestMixedFleetHasOneMixedPool(t *testing.T) {
 	t.Parallel()
 	plain, mixed := simulate.DemoFleet(1), simulate.MixedFleet(1)
 	require.Equal(t, plain.Pools[1].Name, mixed.Pools[1].Name)

@@ -15,7 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-func TestTritonsMetricsPortAnswersEveryPathAndGetAlone(t *testing.T) {
+func TestTritonMetricsPort(t *testing.T) {
 	t.Parallel()
 	r := listening(t, simulate.Spec{Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute)
@@ -38,7 +38,7 @@ func TestTritonsMetricsPortAnswersEveryPathAndGetAlone(t *testing.T) {
 	}
 }
 
-func TestTritonsAPIPort(t *testing.T) {
+func TestTritonAPIPort(t *testing.T) {
 	t.Parallel()
 	r := listening(t, simulate.Spec{Streaming: true, Setup: simulate.Setup{DeclareVersion: true}, Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute)
@@ -81,7 +81,7 @@ func TestCountersFreezeWhileSummariesMove(t *testing.T) {
 	require.Equal(t, float64(r.Truth().Finished), s[`nv_inference_request_summary_us_count{model="ensemble",version="1"}`])
 }
 
-func TestServesPageIsMountedForEveryMethodAndPrefix(t *testing.T) {
+func TestTRTLLMServePageIsMountedForEveryMethodAndPrefix(t *testing.T) {
 	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}})
 	r.Advance(time.Minute)
@@ -100,7 +100,7 @@ func TestServesPageIsMountedForEveryMethodAndPrefix(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, r.APIURL()+"/prometheus").status)
 }
 
-func TestServeCompresses(t *testing.T) {
+func TestTRTLLMServeCompresses(t *testing.T) {
 	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}})
 	r.Advance(time.Minute)
@@ -118,7 +118,7 @@ func TestServeCompresses(t *testing.T) {
 	require.Contains(t, string(body), "\ntrtllm_generation_tokens_total{")
 }
 
-func TestServesOtherRoutes(t *testing.T) {
+func TestTRTLLMServeOtherRoutes(t *testing.T) {
 	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe, Model: "qwen", Workload: simulate.Workload{Rate: 5}})
 	r.Advance(time.Minute)
@@ -141,7 +141,7 @@ func TestServesOtherRoutes(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(t, old.APIURL()+"/health").status, "the old server is always healthy")
 }
 
-func TestNIMAndDynamoAnswerAsTheyWereSeen(t *testing.T) {
+func TestNIMAndDynamoAnswerAsRecorded(t *testing.T) {
 	t.Parallel()
 	nim := listening(t, simulate.Spec{Kind: simulate.KindNIM, Workload: simulate.Workload{Rate: 3}})
 	nim.Advance(time.Minute)

@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-func TestScenariosActAtTheirTimes(t *testing.T) {
+func TestScenarioTimes(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, simulate.Spec{
 		Streaming: true, Workload: simulate.Workload{Rate: 4}, Engine: simulate.Engine{MaxActive: 8},
@@ -36,7 +36,7 @@ func TestPlainModelsQueueInTriton(t *testing.T) {
 	require.Equal(t, float64(truth.Hidden), s[`nv_inference_pending_request_count{model="resnet50",version="1"}`])
 }
 
-func TestSpecsThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidSpecsAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, spec := range map[string]simulate.Spec{
 		"unknown server":          {Kind: "apache"},

@@ -63,7 +63,7 @@ func shape(body []byte) (heads, series []string) {
 	return heads, series
 }
 
-func TestPagesHaveTheShapeOfTheCapturedOnes(t *testing.T) {
+func TestPagesHaveShapeOfCapturedPages(t *testing.T) {
 	load, both := simulate.Workload{Rate: 4, SharedPrefix: 0.5}, simulate.Setup{Summaries: true, Histograms: true}
 	for _, c := range []struct {
 		file string
@@ -88,8 +88,8 @@ func TestPagesHaveTheShapeOfTheCapturedOnes(t *testing.T) {
 	}
 }
 
-// TestFamiliesOfPythonServersAreThoseOfTheCapturedPages compares types, names of labels and bounds.
-func TestFamiliesOfPythonServersAreThoseOfTheCapturedPages(t *testing.T) {
+// TestPythonServersHaveFamiliesOfCapturedPages compares types, names of labels and bounds.
+func TestPythonServersHaveFamiliesOfCapturedPages(t *testing.T) {
 	values := regexp.MustCompile(`(\b[a-z_]{3,})="[^"]*"`) // All but those of le.
 	// These have fewer labels, or bounds that end at the longest context.
 	short := regexp.MustCompile("^(# HELP |vllm:(cache_config_info|request_prompt_tokens|request_generation_tokens|request_prefill_kv_computed_tokens))")
@@ -115,7 +115,7 @@ func TestFamiliesOfPythonServersAreThoseOfTheCapturedPages(t *testing.T) {
 	}
 }
 
-func TestTritonReleasesDifferAsTheirSourcesDo(t *testing.T) {
+func TestTritonReleasesDiffer(t *testing.T) {
 	const trt = "nv_trt_llm_"
 	for _, c := range []struct {
 		name, version string
@@ -156,7 +156,7 @@ func TestTritonReleasesDifferAsTheirSourcesDo(t *testing.T) {
 	}
 }
 
-func TestCoreFamiliesAreThoseOfRealTritons(t *testing.T) {
+func TestTritonCoreFamilies(t *testing.T) {
 	for _, c := range []struct {
 		file string
 		spec simulate.Spec

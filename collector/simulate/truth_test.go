@@ -68,7 +68,7 @@ func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
 	}
 }
 
-func TestPageAndTruthOfOneMomentAgree(t *testing.T) {
+func TestPageAndTruthAgree(t *testing.T) {
 	const (
 		llm   = `{model="tensorrt_llm",version="1"}`
 		entry = `{model="ensemble",version="1"}`
@@ -106,7 +106,7 @@ func TestPageAndTruthOfOneMomentAgree(t *testing.T) {
 	}
 }
 
-func TestServeBooksWhatFinishedAndNothingElse(t *testing.T) {
+func TestTRTLLMServeRecordsFinishedRequestsOnly(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, simulate.Spec{
 		Kind: simulate.KindServe, Model: "m", Workload: simulate.Workload{Rate: 6, AbandonRate: 0.2, SharedPrefix: 0.5},
@@ -123,7 +123,7 @@ func TestServeBooksWhatFinishedAndNothingElse(t *testing.T) {
 	require.Len(t, r.Latencies(), int(truth.Finished))
 }
 
-func TestSeriesOrderIsStableInAProcessAndNewInTheNext(t *testing.T) {
+func TestSeriesOrderChangesOnlyWithProcess(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, simulate.Spec{Workload: simulate.Workload{Rate: 4}})
 	order := func() string {

@@ -65,7 +65,7 @@ func add(t *testing.T, s *snapshot.Store, of *target.Target) *snapshot.Slot {
 	return slot
 }
 
-func TestReplicasStandInTheOrderOfTheirKeys(t *testing.T) {
+func TestReplicasAreSortedByKey(t *testing.T) {
 	s := snapshot.NewStore()
 	require.Empty(t, s.Slots())
 	require.Empty(t, shown(s, nil))
@@ -88,7 +88,7 @@ func TestReplicasStandInTheOrderOfTheirKeys(t *testing.T) {
 	}
 }
 
-func TestASecondReplicaOfOneNameIsRefused(t *testing.T) {
+func TestSecondReplicaWithSameNameIsRefused(t *testing.T) {
 	s := snapshot.NewStore()
 	slot := add(t, s, replica("p", "a"))
 	add(t, s, replica("p", "b")).Publish(snapshot.Snapshot{Raw: newSource("x", "b").block(1)})
@@ -102,7 +102,7 @@ func TestASecondReplicaOfOneNameIsRefused(t *testing.T) {
 	add(t, s, replica("p", "a"))
 }
 
-func TestAFilterLeavesOutReplicasAndTheFleet(t *testing.T) {
+func TestFilter(t *testing.T) {
 	s := snapshot.NewStore()
 	for _, name := range []string{"a", "b"} {
 		add(t, s, replica(name, "r")).Publish(snapshot.Snapshot{Raw: newSource("x", name).block(1)})
@@ -115,7 +115,7 @@ func TestAFilterLeavesOutReplicasAndTheFleet(t *testing.T) {
 	require.NotContains(t, shown(s, nil), "fleet")
 }
 
-func TestTheFourBlocksOfAReplicaStandInOneOrder(t *testing.T) {
+func TestBlocksHaveFixedOrder(t *testing.T) {
 	s := snapshot.NewStore()
 	slot := add(t, s, replica("p", "a"))
 	require.Empty(t, shown(s, nil), "a replica without a scrape has no blocks")
@@ -155,7 +155,7 @@ func families(page string) []string {
 	return names
 }
 
-func TestARemovedReplicaPublishesNoMore(t *testing.T) {
+func TestRemovedReplicaPublishesNothing(t *testing.T) {
 	s := snapshot.NewStore()
 	src := newSource("x", "a")
 	slot := add(t, s, replica("p", "a"))
@@ -175,7 +175,7 @@ func TestARemovedReplicaPublishesNoMore(t *testing.T) {
 }
 
 // Readers get complete replicas during scrapes and reloads.
-func TestReadersAndLoopsAtOnce(t *testing.T) {
+func TestConcurrentReadersAndReplicas(t *testing.T) {
 	s := snapshot.NewStore()
 	end := time.Now().Add(300 * time.Millisecond)
 	var all sync.WaitGroup
@@ -226,7 +226,7 @@ func TestReadersAndLoopsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-func TestNewsIsWhatIsMoreThanNumbers(t *testing.T) {
+func TestChangesBeyondNumbersAreNews(t *testing.T) {
 	store := snapshot.NewStore()
 	select {
 	case <-store.NonEmpty():
@@ -273,7 +273,7 @@ func TestNewsIsWhatIsMoreThanNumbers(t *testing.T) {
 	require.NotEqual(t, occupied, store.NonEmpty())
 }
 
-func TestThereAreNoMoreReplicasThanMemoryHasRoomFor(t *testing.T) {
+func TestReplicasAreLimitedByMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(64 << 20)
 	defer debug.SetMemoryLimit(before)
 	s := snapshot.NewStore()

@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-func TestAPoolWithoutTargetsSaysWhy(t *testing.T) {
+func TestPoolWithoutTargetsHasReason(t *testing.T) {
 	now := time.Now()
 	source := target.Source{Key: "file_sd_configs[0]", LastSuccess: now}
 	failing := target.Source{Key: "http_sd_configs[0]", LastErrorAt: now, LastError: "connection refused"}
@@ -53,7 +53,7 @@ func TestAPoolWithoutTargetsSaysWhy(t *testing.T) {
 	}
 }
 
-func TestASourceThatAnsweredAfterAnErrorWorks(t *testing.T) {
+func TestSourceWorksAfterError(t *testing.T) {
 	now := time.Now()
 	s := target.Source{LastErrorAt: now}
 	require.True(t, s.Failing())

@@ -9,10 +9,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestOutcomesAreShownWhereTheyCanBeKnown has shares of what failed on every page
+// TestOutcomesMatchCapability has shares of what failed on every page
 // of a window in which requests ended, and none where the capability says that
 // they cannot be known.
-func TestOutcomesAreShownWhereTheyCanBeKnown(t *testing.T) {
+func TestOutcomesMatchCapability(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := range c.seen {
 			rate, ended := c.seen[i].Value("requests_per_second")
@@ -24,9 +24,9 @@ func TestOutcomesAreShownWhereTheyCanBeKnown(t *testing.T) {
 	})
 }
 
-// TestAStallIsSeenWhereItCanBe holds the capability against the state of servers
+// TestStallMatchesCapability holds the capability against the state of servers
 // whose requests hang after some went well.
-func TestAStallIsSeenWhereItCanBe(t *testing.T) {
+func TestStallMatchesCapability(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		last := &c.seen[len(c.seen)-1]
 		can := last.Capabilities[engine.CanStall]
@@ -49,9 +49,9 @@ func TestAStallIsSeenWhereItCanBe(t *testing.T) {
 	})
 }
 
-// TestNobodyIsBrokenWhoIsHealthy is the property that no one sign costs a healthy server
+// TestHealthyServersAreNeverBroken is the property that no one sign costs a healthy server
 // its requests: neither severity nor a probe's 503 rests on it.
-func TestNobodyIsBrokenWhoIsHealthy(t *testing.T) {
+func TestHealthyServersAreNeverBroken(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := range c.seen {
 			require.False(c, c.trouble.Healthy && c.seen[i].Severity == assess.Broken, "page %d: %s", i, c.seen[i].Reason)
@@ -59,9 +59,9 @@ func TestNobodyIsBrokenWhoIsHealthy(t *testing.T) {
 	})
 }
 
-// TestWhatCanBeKnownIsShown holds the other capabilities of every healthy server
+// TestQuantitiesMatchCapabilities holds the other capabilities of every healthy server
 // against the quantities that are derived from its pages.
-func TestWhatCanBeKnownIsShown(t *testing.T) {
+func TestQuantitiesMatchCapabilities(t *testing.T) {
 	families := map[string][]string{
 		engine.CanTokens:     {"generation_tokens_total"},
 		engine.CanLiveTokens: {"generation_tokens_live_per_second", "generation_tokens_per_second_estimate", "generation_tokens_per_second"},
@@ -92,9 +92,9 @@ func TestWhatCanBeKnownIsShown(t *testing.T) {
 	})
 }
 
-// TestTimesOfRequestsAreShownWhereTheyCanBeKnown has the mean time of requests
+// TestRequestDurationMatchesCapability has the mean time of requests
 // that ended well, and none where the capability says that there is none.
-func TestTimesOfRequestsAreShownWhereTheyCanBeKnown(t *testing.T) {
+func TestRequestDurationMatchesCapability(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := range c.seen {
 			seconds, shown := c.seen[i].Value("request_duration_average_seconds")

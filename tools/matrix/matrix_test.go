@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/matrix.txt")
 
-func TestEveryServerInEveryTroubleIsAsTheTableSays(t *testing.T) {
+func TestTable(t *testing.T) {
 	const file = "testdata/matrix.txt"
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)

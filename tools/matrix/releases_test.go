@@ -25,10 +25,10 @@ func (nobody) Do(context.Context, string, string, []byte, int64) (int, http.Head
 	return 0, nil, nil, errors.New("nobody answers")
 }
 
-// TestEveryReleaseShowsTheSame has the same requests on the pages of all releases
+// TestReleasesShowSameResults has the same requests on the pages of all releases
 // and modes of vLLM and SGLang: what is derived from one is derived from all,
 // but for what has no name there.
-func TestEveryReleaseShowsTheSame(t *testing.T) {
+func TestReleasesShowSameResults(t *testing.T) {
 	families := []string{
 		"requests_per_second", "requests_running", "queue_depth", "engine_iterations_per_second", "generation_tokens_per_second",
 		"generation_tokens_live_per_second", "prompt_tokens_per_second", "prompt_cache_hit_ratio", "kv_cache_utilization_ratio",

@@ -98,8 +98,8 @@ func (c *cell) whileAllFail(counts func(page int) bool, is func(page int)) {
 	}
 }
 
-// TestNobodyIsReadyWhileEverythingFails is of servers that show it.
-func TestNobodyIsReadyWhileEverythingFails(t *testing.T) {
+// TestFailingWhileAllRequestsFail is of servers that show it.
+func TestFailingWhileAllRequestsFail(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		c.whileAllFail(c.shown, func(page int) {
 			require.Equal(c, assess.Failing, c.seen[page].State, "page %d", page)
@@ -107,9 +107,9 @@ func TestNobodyIsReadyWhileEverythingFails(t *testing.T) {
 	})
 }
 
-// TestNoVerdictPromisesWhatNobodySees is of all servers: those that do not tell
+// TestUnobservedFailuresAreMentioned is of all servers: those that do not tell
 // that requests fail have a verdict that says so, or that of a canary.
-func TestNoVerdictPromisesWhatNobodySees(t *testing.T) {
+func TestUnobservedFailuresAreMentioned(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		c.whileAllFail(func(int) bool { return true }, func(page int) {
 			seen := &c.seen[page]
@@ -123,10 +123,10 @@ func TestNoVerdictPromisesWhatNobodySees(t *testing.T) {
 	})
 }
 
-// TestNobodyFailsForTheMistakesOfClients is of all that is not the server's
+// TestClientErrorsAreNotFailing is of all that is not the server's
 // fault: what clients did wrong, gave up, or were refused for want of room, and
 // failures of before the first page.
-func TestNobodyFailsForTheMistakesOfClients(t *testing.T) {
+func TestClientErrorsAreNotFailing(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := 1; i < len(c.seen); i++ {
 			if c.grown(engine.ClassServer, i-1, i) > 0 {
@@ -137,10 +137,10 @@ func TestNobodyFailsForTheMistakesOfClients(t *testing.T) {
 	})
 }
 
-// TestWhatIsShownIsTrue compares what is derived of a server at each page with
+// TestDerivedValuesMatchRequests compares what is derived of a server at each page with
 // what became of its requests over the same window. What its page does not count
 // is left out on both sides; whatever is shown must be right.
-func TestWhatIsShownIsTrue(t *testing.T) {
+func TestDerivedValuesMatchRequests(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := 1; i < len(c.seen); i++ {
 			from := c.windowFrom(i)

@@ -50,7 +50,7 @@ const (
 	}`
 )
 
-func TestEnumValuesHaveTheirNumbers(t *testing.T) {
+func TestEnumValues(t *testing.T) {
 	for _, c := range []struct {
 		field string
 		words string

@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
 )
 
-func TestCallsAnswerLikeTheHTTPAPI(t *testing.T) {
+func TestCallsMatchHTTPAPI(t *testing.T) {
 	for _, c := range []struct {
 		name, method, path string
 		rpc                string
@@ -63,7 +63,7 @@ func TestCallsAnswerLikeTheHTTPAPI(t *testing.T) {
 }
 
 // A server that sends frames without end that answer nothing is disconnected.
-func TestAServerThatSendsWithoutEndIsCutOff(t *testing.T) {
+func TestEndlessResponseIsCutOff(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	sent := make(chan int, 1)
@@ -90,7 +90,7 @@ func TestAServerThatSendsWithoutEndIsCutOff(t *testing.T) {
 	require.Less(t, <-sent, 64<<20)
 }
 
-func TestRequestsWithoutAMethodAreNotFound(t *testing.T) {
+func TestUnknownRequestsAreNotFound(t *testing.T) {
 	s := &kserve.Server{Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no server may be called")
 	}}
@@ -102,7 +102,7 @@ func TestRequestsWithoutAMethodAreNotFound(t *testing.T) {
 	}
 }
 
-func TestRefusalsHaveTheStatusOfTheHTTPAPI(t *testing.T) {
+func TestRefusalsHaveHTTPStatus(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
@@ -128,7 +128,7 @@ func TestRefusalsHaveTheStatusOfTheHTTPAPI(t *testing.T) {
 	}
 }
 
-func TestAnswersOverTheLimitAreRefused(t *testing.T) {
+func TestAnswersOverLimitAreRefused(t *testing.T) {
 	s := calling(serve(t, same(str(1, strings.Repeat("x", 2048)))).address)
 	_, _, err := ask(t, s, http.MethodGet, "/v2", 1024)
 	require.ErrorIs(t, err, kserve.ErrTooLarge)
@@ -137,7 +137,7 @@ func TestAnswersOverTheLimitAreRefused(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 }
 
-func TestTheDeadlineBoundsACall(t *testing.T) {
+func TestDeadlineBoundsCall(t *testing.T) {
 	s := serve(t, func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -62,7 +62,7 @@ func streamed(t *testing.T, s *server, path, body string) (code int, text string
 	return code, string(all), failure
 }
 
-func TestAStreamedAnswerIsThatOfTheHTTPAPI(t *testing.T) {
+func TestStreamMatchesHTTPAPI(t *testing.T) {
 	const begins = `data: {"model_name":"llm","model_version":"1","text_output":`
 	contents := msg(2, str(1, "llm"), msg(5, str(1, "text_output"), str(2, "BYTES"), msg(5, str(8, "a"), str(8, "b"))))
 	number := msg(2, str(1, "llm"), msg(5, str(1, "text_output"), str(2, "BYTES")), msg(5, str(1, "sequence_id"), str(2, "INT32")), msg(6, []byte{1, 0, 0, 0, 'x'}), msg(6, []byte{7, 0, 0, 0}))
@@ -101,7 +101,7 @@ func TestAStreamedAnswerIsThatOfTheHTTPAPI(t *testing.T) {
 	}
 }
 
-func TestInputsAreWrittenInTheirTypes(t *testing.T) {
+func TestInputTypes(t *testing.T) {
 	s := answering(t, nil, part("one"))
 	code, text, err := streamed(t, s, generateStream,
 		`{"bytes":"hi","bool":true,"int8":-1,"uint8":255,"int16":-2,"uint16":65535,"int32":-3,"uint32":4294967295,"int64":-4,"uint64":5,"fp32":0.5,"fp64":-0.5}`)
@@ -135,7 +135,7 @@ func fields(message []byte, n protowire.Number) (all [][]byte) {
 	return all
 }
 
-func TestRequestsThatCannotBeStreamedAreRefused(t *testing.T) {
+func TestUnstreamableRequestsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ path, body, text string }{
 		"another path":               {"/v2/models/llm/infer", `{}`, "no gRPC method"},
 		"an input that it lacks":     {generateStream, `{"color":"red"}`, "model llm has no input color"},
@@ -158,7 +158,7 @@ func TestRequestsThatCannotBeStreamedAreRefused(t *testing.T) {
 	})
 }
 
-func TestAClientThatLeavesIsNoticed(t *testing.T) {
+func TestClosedStreamIsCanceled(t *testing.T) {
 	left := make(chan error, 1)
 	s := serveStreams(t, someInputs(), func(stream grpc.ServerStream) error {
 		if err := stream.SendMsg(part("one")); err != nil {
@@ -185,7 +185,7 @@ func TestAClientThatLeavesIsNoticed(t *testing.T) {
 	require.ErrorIs(t, <-left, context.Canceled)
 }
 
-func TestADeadlineEndsAStream(t *testing.T) {
+func TestDeadlineEndsStream(t *testing.T) {
 	s := serveStreams(t, someInputs(), func(stream grpc.ServerStream) error {
 		<-stream.Context().Done()
 		return stream.Context().Err()

@@ -32,7 +32,7 @@ func serving(t *testing.T, handle http.HandlerFunc) *Lane {
 }
 
 // A batch sleeps between two looks, which does not count in the duration of an answer.
-func TestAPauseMakesNoAnswerLonger(t *testing.T) {
+func TestPauseDoesNotCountAsDuration(t *testing.T) {
 	var said atomic.Pointer[time.Time]
 	l := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		now := time.Now()
@@ -55,7 +55,7 @@ func TestAPauseMakesNoAnswerLonger(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-func TestDurationOfAnAnswer(t *testing.T) {
+func TestAnswerDuration(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name string
@@ -78,7 +78,7 @@ func TestDurationOfAnAnswer(t *testing.T) {
 }
 
 // A batch allocates nothing after its first run, however many requests it has.
-func TestABatchReusesItsBuffers(t *testing.T) {
+func TestBatchReusesBuffers(t *testing.T) {
 	var lanes []*Lane
 	for range 20 {
 		lanes = append(lanes, serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) }))
