@@ -97,6 +97,8 @@ func TestTiers(t *testing.T) {
 func TestReadyServerWithoutLLM(t *testing.T) {
 	const counted, frozen = "nv_inference_request_success{model=\"%\",version=\"1\"} 3\n", "nv_trt_llm_general_metrics{model=\"%\",general_type=\"iteration_counter\",version=\"1\"} 3\n"
 	llm := engine.ModelFacts{Name: "llm", Configured: true, Backend: "tensorrtllm"}
+	failed, own := engine.ModelFacts{Name: "tensorrt_llm", State: engine.ModelUnavailable}, engine.ModelFacts{Name: "own", Configured: true, Backend: "python", Decoupled: true}
+	down := []engine.ModelState{{Name: "tensorrt_llm", State: engine.ModelUnavailable, Reason: "out of memory"}}
 	for _, c := range []struct {
 		says   string
 		page   string
@@ -112,6 +114,11 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 		{"one of which nothing is known", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, nil, false},
 		{"one in Python that was unloaded, by its name", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm", Configured: true, Backend: "python"}}}, []engine.ModelState{{Name: "tensorrt_llm", State: engine.ModelUnavailable}}, true},
 		{"a model in Python of another name", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "pre", Configured: true, Backend: "python"}}}, []engine.ModelState{{Name: "pre", State: engine.ModelUnavailable}}, false},
+		{"one that failed to load, by its name", "nv_inference_request_success{model=\"pre\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{failed}}, down, true},
+		{"one that failed to load, below a BLS model", "nv_inference_request_success{model=\"top\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{failed, {Name: "top", Configured: true, Backend: "python", Decoupled: true, Calls: []string{failed.Name}}}}, down, true},
+		{"one that failed to load, beside another in Python", strings.ReplaceAll(counted, "%", "own"), &engine.Facts{Models: []engine.ModelFacts{failed, own}}, down, false},
+		{"one that was never loaded", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}}}, nil, false},
+		{"one in Python of another name that was unloaded", "", &engine.Facts{Models: []engine.ModelFacts{own}}, []engine.ModelState{{Name: "own", State: engine.ModelUnavailable}}, true},
 		{"no LLM at all", "nv_inference_request_success{model=\"resnet\",version=\"1\"} 3\n", nil, nil, false},
 		{"nothing is known", "", nil, nil, false},
 	} {

@@ -135,26 +135,22 @@ func notLoaded(models []ModelState) string {
 // Unserved implements Engine. A Triton whose only LLM was unloaded is ready, and its index and page
 // still show the models around it.
 func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
-	var unloaded []string
-	for _, name := range tritonLLMs(p, f) {
-		if tritonLoaded(name, p, models) {
-			return ""
-		}
-		unloaded = append(unloaded, name)
-	}
-	if len(unloaded) == 0 {
+	llms := tritonLLMs(p, f)
+	if len(llms) == 0 || slices.ContainsFunc(llms, func(name string) bool { return tritonLoaded(name, p, models) }) {
 		return ""
 	}
-	return "the server is ready but its LLM is not loaded: " + strings.Join(unloaded, ", ")
+	return "the server is ready but its LLM is not loaded: " + strings.Join(llms, ", ")
 }
 
-// tritonLLMs returns the models that serve an LLM, by config or by the series of an executor.
+// tritonLLMs returns the models that serve an LLM, by config, by the series of an executor, or by
+// the name of one that failed to load, whose config Triton does not answer.
 func tritonLLMs(p *Page, f *Facts) []string {
 	all, drafts := make(map[string]bool), make(map[string]bool)
 	for i := range f.get().Models {
 		m := &f.Models[i]
 		drafts[m.Draft] = true
-		if m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM || m.Name == llmName) {
+		own := m.Backend == backendPython && m.Decoupled && len(m.Calls) == 0 && !strings.HasSuffix(m.Name, "_bls")
+		if m.Name == llmName || m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM || own) {
 			all[m.Name] = true
 		}
 	}
