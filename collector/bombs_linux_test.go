@@ -19,17 +19,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// bombsAt has the child process of the test below scrape an address.
-const bombsAt = "TEST_BOMBS_AT"
+// bombsAddressVariable makes the child process of the test below scrape an address.
+const bombsAddressVariable = "TEST_BOMBS_AT"
 
-// TestMemoryWithHundredGzipBombs measures a process of its own, which scrapes 100
-// targets whose 260 kB become 256 MiB, twice a second with a limit of 128 MiB and the GOGC of the program.
+// TestMemoryWithHundredGzipBombs measures a child process that scrapes 100 targets whose
+// 260 kB become 256 MiB, twice a second with a limit of 128 MiB and the program's GOGC.
 func TestMemoryWithHundredGzipBombs(t *testing.T) {
 	// P07.
-	if raced || !everyFault() {
+	if raceEnabled || !everyFault() {
 		t.Skip("make faults runs it, without the race detector")
 	}
-	if at := os.Getenv(bombsAt); at != "" {
+	if at := os.Getenv(bombsAddressVariable); at != "" {
 		scrapeBombs(t, at)
 		return
 	}
@@ -40,19 +40,19 @@ func TestMemoryWithHundredGzipBombs(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())
-	s := newStage(t)
-	s.play(encoded(bomb.String()))
-	peak := peakOf(t, "TestMemoryWithHundredGzipBombs", s.address())
+	s := newFakeServer(t)
+	s.setPage(encoded(bomb.String()))
+	peak := peakMemory(t, "TestMemoryWithHundredGzipBombs", s.address())
 	t.Logf("peak RSS %d MB", peak/1_000_000)
 	require.Less(t, peak, 192_000_000)
 }
 
-// peakOf runs a test of this package in a process of its own, with a limit of
-// 128 MiB and the GOGC of the program, and gives the most memory that it had.
-func peakOf(t *testing.T, test, at string) int {
+// peakMemory runs a test of this package in a child process with a limit of 128 MiB and
+// the program's GOGC, and returns its peak memory.
+func peakMemory(t *testing.T, test, address string) int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$", "-test.v")
-	child.Env = append(os.Environ(), bombsAt+"="+at, "GOMEMLIMIT=128MiB", "GOGC=40")
+	child.Env = append(os.Environ(), bombsAddressVariable+"="+address, "GOMEMLIMIT=128MiB", "GOGC=40")
 	out, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Logf("%s", out)
@@ -63,7 +63,7 @@ func peakOf(t *testing.T, test, at string) int {
 	return kib * 1024
 }
 
-// printPeak prints the most memory that this process had.
+// printPeak prints the peak memory of this process.
 func printPeak(t *testing.T) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -71,36 +71,36 @@ func printPeak(t *testing.T) {
 	fmt.Println(regexp.MustCompile(`VmHWM:.*`).FindString(string(status)))
 }
 
-// scrapeBombs runs a collector until each target failed twice, and a good one
-// next to them was scraped all the while.
-func scrapeBombs(t *testing.T, at string) {
+// scrapeBombs runs a collector until each target failed twice, and requires that a good
+// target next to them is scraped meanwhile.
+func scrapeBombs(t *testing.T, address string) {
 	t.Helper()
-	good := newStage(t)
-	bombs := staged("bombs")
+	good := newFakeServer(t)
+	bombs := metricsPool("bombs")
 	for i := range 100 {
-		more := staged("bombs", fmt.Sprintf("b%d=%s|%s", i, at, at))
+		more := metricsPool("bombs", fmt.Sprintf("b%d=%s|%s", i, address, address))
 		bombs.Discovery.StaticConfigs = append(bombs.Discovery.StaticConfigs, more.Discovery.StaticConfigs...)
 	}
 	bombs.ScrapeInterval = model.Duration(500 * time.Millisecond)
-	l := startLine(t, bombs, staged("good", "g="+good.host()))
-	l.until("The bombs failed, the good one did not", nil, func(page string) string {
+	tc := startCollector(t, bombs, metricsPool("good", "g="+good.pageAndAPI()))
+	tc.pollPage("The bombs failed, the good one did not", nil, func(page string) string {
 		for i := range 100 {
 			name := fmt.Sprintf("b%d", i)
 			failed := 0.0
 			for _, reason := range []scrape.Reason{scrape.ReasonBodyTooLarge, scrape.ReasonMemory} {
-				failed += max(value(page, reasoned("target_scrape_failures_total", "bombs", string(reason), name)), 0)
+				failed += max(value(page, targetSeriesByReason("target_scrape_failures_total", "bombs", string(reason), name)), 0)
 			}
 			if failed < 2 {
 				return name
 			}
 		}
-		if value(page, own("target_scrapes_total", "good", "g")) < 10 {
+		if value(page, targetSeries("target_scrapes_total", "good", "g")) < 10 {
 			return "the good one"
 		}
 		return ""
 	})
-	page := l.page()
-	require.InDelta(t, 1, value(page, own("target_up", "good", "g")), 0)
+	page := tc.page()
+	require.InDelta(t, 1, value(page, targetSeries("target_up", "good", "g")), 0)
 	require.NotContains(t, page, `replica_id="g",reason=`)
 	printPeak(t)
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// speed is how much faster than the wall clock simulated servers live.
-const speed = 20
+// simulationSpeed is how much faster than the wall clock simulated servers run.
+const simulationSpeed = 20
 
-// cage is pool p of simulated servers that nobody asks but the canary.
-type cage struct {
-	*line
+// canaryFleet is a pool of simulated servers that only the canary sends requests to.
+type canaryFleet struct {
+	*testCollector
 
 	fleet  *simulate.Fleet
 	config config.Pool
 }
 
-// withCanary turns the canary on, more often than a file may say.
+// withCanary enables the canary, with a shorter interval than a file may set.
 func withCanary(p *config.Pool) {
 	p.Canary.Enabled = true
 	p.Canary.Interval = model.Duration(100 * time.Millisecond)
@@ -36,11 +36,11 @@ func withCanary(p *config.Pool) {
 	p.Canary.EndTimeout = model.Duration(2 * time.Second)
 }
 
-// fly starts a cage; change may alter the configuration of the pool.
-func fly(t *testing.T, change func(*config.Pool), specs ...simulate.Spec) *cage {
+// startCanaryFleet starts a fleet; change may modify the pool's configuration.
+func startCanaryFleet(t *testing.T, change func(*config.Pool), specs ...simulate.Spec) *canaryFleet {
 	t.Helper()
 	for i := range specs {
-		specs[i].Name, specs[i].Seed, specs[i].Speed = "r"+strconv.Itoa(i), uint64(i+1), speed
+		specs[i].Name, specs[i].Seed, specs[i].Speed = "r"+strconv.Itoa(i), uint64(i+1), simulationSpeed
 		if specs[i].Workload.Rate == 0 {
 			specs[i].Workload.Rate = 0.00001
 		}
@@ -48,19 +48,21 @@ func fly(t *testing.T, change func(*config.Pool), specs ...simulate.Spec) *cage 
 	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: specs}}})
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
-	p := pool("p", of(t, fleet.Pools()[0].Replicas...)...)
+	p := pool("p", targetsOf(t, fleet.Pools()[0].Replicas...)...)
 	withCanary(&p)
 	if change != nil {
 		change(&p)
 	}
-	return &cage{line: startLine(t, p), fleet: fleet, config: p}
+	return &canaryFleet{testCollector: startCollector(t, p), fleet: fleet, config: p}
 }
 
-// server is a server of the cage.
-func (c *cage) server(i int) *simulate.Replica { return c.fleet.Replica("p", "r"+strconv.Itoa(i)) }
+// server returns a server of the fleet.
+func (c *canaryFleet) server(i int) *simulate.Replica {
+	return c.fleet.Replica("p", "r"+strconv.Itoa(i))
+}
 
-// series is what the canary says of a replica: name and further labels to value.
-func (c *cage) series(i int) map[string]float64 {
+// series returns the canary's series of a replica: name and further labels to value.
+func (c *canaryFleet) series(i int) map[string]float64 {
 	c.t.Helper()
 	all, replica := make(map[string]float64), fmt.Sprintf(`replica_id="r%d"`, i)
 	for text := range strings.Lines(c.page()) {
@@ -80,14 +82,16 @@ func (c *cage) series(i int) map[string]float64 {
 	return all
 }
 
-// status is what is known of a replica.
-func (c *cage) status(i int) target.Status { return c.line.status("r" + strconv.Itoa(i)) }
+// status returns the status of a replica.
+func (c *canaryFleet) status(i int) target.Status {
+	return c.testCollector.status("r" + strconv.Itoa(i))
+}
 
-// until waits for what the canary says of a replica.
-func (c *cage) until(what string, i int, holds func(s map[string]float64) bool) map[string]float64 {
+// waitForSeries waits until holds accepts the canary's series of a replica.
+func (c *canaryFleet) waitForSeries(what string, i int, holds func(s map[string]float64) bool) map[string]float64 {
 	c.t.Helper()
 	var s map[string]float64
-	c.waitFor(what, glance, func() (page, missing string) {
+	c.waitFor(what, pollInterval, func() (page, missing string) {
 		if s = c.series(i); holds(s) {
 			return "", ""
 		}
@@ -97,19 +101,19 @@ func (c *cage) until(what string, i int, holds func(s map[string]float64) bool) 
 	return s
 }
 
-// well waits until so many requests went well.
-func (c *cage) well(i, times int) map[string]float64 {
+// waitForOK waits until so many more requests succeeded.
+func (c *canaryFleet) waitForOK(i, times int) map[string]float64 {
 	c.t.Helper()
 	n := c.series(i)["requests_total ok"] + float64(times)
-	return c.until("good requests", i, func(s map[string]float64) bool { return s["requests_total ok"] >= n && s["success"] == 1 })
+	return c.waitForSeries("good requests", i, func(s map[string]float64) bool { return s["requests_total ok"] >= n && s["success"] == 1 })
 }
 
 func TestCanaryIsOffByDefault(t *testing.T) {
 	t.Parallel()
-	c := fly(t, func(p *config.Pool) { p.Canary.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
-	c.eventually(`replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
+	c := startCanaryFleet(t, func(p *config.Pool) { p.Canary.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
+	c.waitForText(`replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
 	scrapes := c.status(0).Scrapes
-	c.until("ten scrapes", 0, func(map[string]float64) bool {
+	c.waitForSeries("ten scrapes", 0, func(map[string]float64) bool {
 		requireNoText(t, c.page(), "canary")
 		return c.status(0).Scrapes >= scrapes+10
 	})
@@ -119,13 +123,13 @@ func TestCanaryIsOffByDefault(t *testing.T) {
 
 func TestReloadKeepsCanaryResultsUnlessCanaryChanges(t *testing.T) {
 	t.Parallel()
-	c := fly(t, nil, simulate.Spec{Kind: simulate.KindServe})
-	before := c.well(0, 3)["requests_total ok"]
+	c := startCanaryFleet(t, nil, simulate.Spec{Kind: simulate.KindServe})
+	before := c.waitForOK(0, 3)["requests_total ok"]
 	c.apply(c.config, pool("other", "nobody=127.0.0.1:1"))
-	require.GreaterOrEqual(t, c.well(0, 1)["requests_total ok"], before+1)
+	require.GreaterOrEqual(t, c.waitForOK(0, 1)["requests_total ok"], before+1)
 
 	c.config.Canary.MaxTokens = 4
 	c.apply(c.config)
-	s := c.until("a canary that begins again", 0, func(s map[string]float64) bool { return s["tokens"] == 4 })
+	s := c.waitForSeries("a canary that begins again", 0, func(s map[string]float64) bool { return s["tokens"] == 4 })
 	require.LessOrEqual(t, s["requests_total ok"]+before, float64(c.server(0).Truth().Arrived), "what was counted before")
 }

@@ -17,57 +17,56 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// churning answers with a legal page of 14 MB whose 45000 series are others each
-// time.
-func churning() http.HandlerFunc {
+// churningPage answers with a valid page of 14 MB whose 45000 series are new each time.
+func churningPage() http.HandlerFunc {
 	var page strings.Builder
 	padding := strings.Repeat("x", 240)
 	for i := range 45_000 {
 		fmt.Fprintf(&page, "nv_churn_%d{model=\"m%d\",request=\"@-%d\",padding=\"%s\"} %d\n", i%100, i%50, i, padding, i)
 	}
-	var asked atomic.Int64
+	var requests atomic.Int64
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, strings.ReplaceAll(page.String(), "@", strconv.FormatInt(1_000_000+asked.Add(1), 10)))
+		_, _ = io.WriteString(w, strings.ReplaceAll(page.String(), "@", strconv.FormatInt(1_000_000+requests.Add(1), 10)))
 	}
 }
 
-// TestMemoryWithSixChurningPages measures a process of its own, next to targets
-// that nothing may happen to.
+// TestMemoryWithSixChurningPages measures a child process with a healthy target that must
+// not be affected.
 func TestMemoryWithSixChurningPages(t *testing.T) {
 	// P07.
-	if raced || !everyFault() {
+	if raceEnabled || !everyFault() {
 		t.Skip("make faults runs it, without the race detector")
 	}
-	if at := os.Getenv(bombsAt); at != "" {
+	if at := os.Getenv(bombsAddressVariable); at != "" {
 		scrapeChurn(t, at)
 		return
 	}
-	s := newStage(t)
-	s.play(churning())
-	peak := peakOf(t, "TestMemoryWithSixChurningPages", s.address())
+	s := newFakeServer(t)
+	s.setPage(churningPage())
+	peak := peakMemory(t, "TestMemoryWithSixChurningPages", s.address())
 	t.Logf("peak RSS %d MB", peak/1_000_000)
 	require.Less(t, peak, 192_000_000)
 }
 
-// scrapeChurn runs a collector until each page was read three times, and writes
-// the page of all each second.
-func scrapeChurn(t *testing.T, at string) {
+// scrapeChurn runs a collector until each page was read three times, and writes the
+// merged page each second.
+func scrapeChurn(t *testing.T, address string) {
 	t.Helper()
-	good := newStage(t)
+	good := newFakeServer(t)
 	var churns []string
 	for i := range 6 {
-		churns = append(churns, fmt.Sprintf("c%d=%s|%s", i, at, at))
+		churns = append(churns, fmt.Sprintf("c%d=%s|%s", i, address, address))
 	}
-	p := staged("churn", churns...)
+	p := metricsPool("churn", churns...)
 	p.ScrapeInterval, p.ScrapeTimeout = model.Duration(2*time.Second), model.Duration(30*time.Second)
-	l := startLine(t, p, staged("good", "g="+good.host()))
+	tc := startCollector(t, p, metricsPool("good", "g="+good.pageAndAPI()))
 	var worst time.Duration
 	var up, fails, size int64
 	for began := time.Now(); ; {
 		least := uint64(3)
 		up, fails = 0, 0
-		slots := l.store.Slots()
+		slots := tc.store.Slots()
 		if len(slots) < 7 {
 			least = 0
 		}
@@ -84,11 +83,11 @@ func scrapeChurn(t *testing.T, at string) {
 			fails += int64(status.Failures)
 			least = min(least, status.Scrapes)
 		}
-		size = written(t, l)
+		size = pageSize(t, tc)
 		if least >= 3 {
 			break
 		}
-		require.Less(t, time.Since(began), 3*patience)
+		require.Less(t, time.Since(began), 3*waitTimeout)
 		time.Sleep(time.Second)
 	}
 	require.Positive(t, up, "huge pages take turns, and have them")
@@ -96,12 +95,12 @@ func scrapeChurn(t *testing.T, at string) {
 	printPeak(t)
 }
 
-// written is the size of the page, which is written as for a reader who does not
-// take compressed ones.
-func written(t *testing.T, l *line) int64 {
+// pageSize returns the size of the page, written as for a reader that accepts no
+// compression.
+func pageSize(t *testing.T, tc *testCollector) int64 {
 	t.Helper()
-	v := l.store.Blocks(nil)
-	layout := l.merger.Layout(v)
+	v := tc.store.Blocks(nil)
+	layout := tc.merger.Layout(v)
 	err := layout.WriteText(io.Discard, v, nil)
 	require.NoError(t, err)
 	return layout.TextLength(v, nil)

@@ -14,9 +14,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// client is what one pool asks with.
+// client is the scraper of one pool.
 type client struct {
-	puppet
+	fakeScraper
 
 	closed atomic.Bool
 }
@@ -30,7 +30,7 @@ type clients struct {
 	all []*client
 }
 
-// next makes the client of a pool.
+// next returns a new client for a pool.
 func (c *clients) next() scrape.Scraper {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *clients) next() scrape.Scraper {
 	return c.all[len(c.all)-1]
 }
 
-// closed says which clients are closed.
+// closed reports which clients are closed.
 func (c *clients) closed() []bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *clients) closed() []bool {
 	return closed
 }
 
-// A replica that goes on over a reload asks with the client that it has.
+// A replica that continues across a reload keeps its client.
 func TestClientIsClosedAfterLastUse(t *testing.T) {
 	t.Parallel()
 	const a, b = "a=10.0.0.1:1|10.0.0.1:2", "b=10.0.0.2:1|10.0.0.2:2"
@@ -76,18 +76,18 @@ func TestClientIsClosedAfterLastUse(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var made clients
-				l := newLine(t)
-				l.UseScrapers(made.next)
-				l.apply(everySeconds("p", 5, a, b))
-				l.start()
+				tc := newCollector(t)
+				tc.UseScrapers(made.next)
+				tc.apply(everySeconds("p", 5, a, b))
+				tc.start()
 				time.Sleep(10 * time.Second)
 				for _, pools := range c.reload {
-					l.apply(pools...)
+					tc.apply(pools...)
 					time.Sleep(time.Minute)
 				}
 				synctest.Wait()
 				require.Equal(t, c.want, made.closed())
-				require.NoError(t, l.end())
+				require.NoError(t, tc.stop())
 				require.NotContains(t, made.closed(), false, "nothing is left at the end")
 			})
 		})
@@ -97,9 +97,9 @@ func TestClientIsClosedAfterLastUse(t *testing.T) {
 func TestOvertakenConfigIsAbandoned(t *testing.T) {
 	t.Parallel()
 	var made clients
-	l := newLine(t)
-	l.UseScrapers(made.next)
-	l.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
-	l.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+	tc := newCollector(t)
+	tc.UseScrapers(made.next)
+	tc.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+	tc.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
 	require.Equal(t, []bool{true, false}, made.closed())
 }

@@ -19,12 +19,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// A target that shows other series each time, and an unreadable line with
-// them, leaves nothing behind.
+// A target with new series and an unreadable line at each scrape leaks nothing.
 func TestC06ChurnLeaksNothing(t *testing.T) {
-	s := newStage(t)
+	s := newFakeServer(t)
 	var turn atomic.Int64
-	s.play(func(w http.ResponseWriter, _ *http.Request) {
+	s.setPage(func(w http.ResponseWriter, _ *http.Request) {
 		n := turn.Add(1)
 		var b strings.Builder
 		for i := range 500 {
@@ -35,14 +34,14 @@ func TestC06ChurnLeaksNothing(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, b.String())
 	})
-	p := staged("p", "r="+s.host())
+	p := metricsPool("p", "r="+s.pageAndAPI())
 	p.ScrapeInterval = model.Duration(5 * time.Millisecond)
-	l := newLine(t)
-	l.apply(p)
-	l.start()
+	tc := newCollector(t)
+	tc.apply(p)
+	tc.start()
 	heap := func(after int64) uint64 {
-		for l.t.Context().Err() == nil && turn.Load() < after {
-			l.wait(5 * time.Millisecond)
+		for tc.t.Context().Err() == nil && turn.Load() < after {
+			tc.wait(5 * time.Millisecond)
 		}
 		runtime.GC()
 		var m runtime.MemStats
@@ -53,7 +52,7 @@ func TestC06ChurnLeaksNothing(t *testing.T) {
 	late := heap(160)
 	// 60 pages of 500 series each would take some 6 MB if they were kept.
 	require.Less(t, late, early+3<<20)
-	require.Less(t, strings.Count(l.page(), "nv_churn{"), 501)
+	require.Less(t, strings.Count(tc.page(), "nv_churn{"), 501)
 }
 
 func TestDisabledVocabularies(t *testing.T) {
@@ -64,7 +63,7 @@ func TestDisabledVocabularies(t *testing.T) {
 	}{{"both", true, true}, {"raw alone", true, false}, {"normalised alone", false, true}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			text := once(t, staged("p", "r=10.0.0.1:1"), func(cfg *config.File) {
+			text := scrapeOnce(t, metricsPool("p", "r=10.0.0.1:1"), func(cfg *config.File) {
 				cfg.Exposition.Raw, cfg.Exposition.Normalised = test.raw, test.normalised
 			})
 			requireText(t, text, `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
@@ -79,9 +78,9 @@ func TestVersionLabelsFollowConfig(t *testing.T) {
 	for _, mode := range []relabel.VersionsMode{relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			p := staged("p", "r=10.0.0.1:1")
+			p := metricsPool("p", "r=10.0.0.1:1")
 			p.EngineVersion, p.TRTLLMVersion = "2.64.0", "1.1.0"
-			text := once(t, p, func(cfg *config.File) { cfg.Identity.Versions = mode })
+			text := scrapeOnce(t, p, func(cfg *config.File) { cfg.Identity.Versions = mode })
 			requireText(t, text, `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
 			onSeries := mode != relabel.VersionsInfo
 			require.Equal(t, onSeries, strings.Contains(rawLines(text, "p"), `engine_version="2.64.0"`))
@@ -97,33 +96,33 @@ func TestVersionLabelsFollowConfig(t *testing.T) {
 	}
 }
 
-// Whoever waits for one scrape of servers that hang can give it up.
+// Canceling the context ends a single scrape of servers that hang.
 func TestScrapeOnceEndsWithContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLine(t)
-		l.UseScraper(&puppet{takes: func(string, int) time.Duration { return time.Hour }})
-		l.apply(everySeconds("p", 60, "a=10.0.0.1:1|10.0.0.1:2", "b=10.0.0.2:1|10.0.0.2:2"))
+		tc := newCollector(t)
+		tc.UseScraper(&fakeScraper{duration: func(string, int) time.Duration { return time.Hour }})
+		tc.apply(everySeconds("p", 60, "a=10.0.0.1:1|10.0.0.1:2", "b=10.0.0.2:1|10.0.0.2:2"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		_, err := l.ScrapeOnce(ctx, time.Minute)
+		_, err := tc.ScrapeOnce(ctx, time.Minute)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Second, time.Since(start))
 	})
 }
 
-// once is the page after one scrape of a pool whose servers show counters.
-func once(t *testing.T, p config.Pool, change func(*config.File)) string {
+// scrapeOnce returns the page after one scrape of a pool whose servers expose counters.
+func scrapeOnce(t *testing.T, p config.Pool, change func(*config.File)) string {
 	t.Helper()
-	l := newLine(t)
-	l.UseScraper(&puppet{})
+	tc := newCollector(t)
+	tc.UseScraper(&fakeScraper{})
 	cfg := config.DefaultFile
 	cfg.Pools = []config.Pool{p}
 	cfg.Resolve()
 	change(&cfg)
-	require.NoError(t, l.ApplyConfig(&cfg))
-	_, err := l.ScrapeOnce(t.Context(), time.Minute)
+	require.NoError(t, tc.ApplyConfig(&cfg))
+	_, err := tc.ScrapeOnce(t.Context(), time.Minute)
 	require.NoError(t, err)
-	return l.page()
+	return tc.page()
 }

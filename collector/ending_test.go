@@ -19,40 +19,40 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// only is the status of the line's only target.
-func (l *line) only() target.Status {
-	l.t.Helper()
-	slots := l.store.Slots()
+// onlyStatus returns the status of the only target.
+func (tc *testCollector) onlyStatus() target.Status {
+	tc.t.Helper()
+	slots := tc.store.Slots()
 	if len(slots) == 0 {
 		return target.Status{} // It is not discovered yet.
 	}
-	require.Len(l.t, slots, 1)
+	require.Len(tc.t, slots, 1)
 	return slots[0].Status()
 }
 
-// fickle listens and, once it has to, closes who connects.
-type fickle struct {
+// closingListener closes new connections once closing is set.
+type closingListener struct {
 	net.Listener
 
-	hangsUp atomic.Bool
+	closing atomic.Bool
 }
 
 // Accept implements net.Listener.
-func (f *fickle) Accept() (net.Conn, error) {
+func (f *closingListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := f.Listener.Accept()
-		if err != nil || !f.hangsUp.Load() {
+		if err != nil || !f.closing.Load() {
 			return conn, err
 		}
 		_ = conn.Close()
 	}
 }
 
-// apart is a pool of one Triton whose API has a server of its own, so seldom
-// asked that a connection of one round has ended before the next.
-func apart(t *testing.T, apiAddress string) config.Pool {
+// poolWithSeparateAPI returns a pool of one Triton whose API is another server, with an
+// interval after which idle connections are closed.
+func poolWithSeparateAPI(t *testing.T, apiAddress string) config.Pool {
 	t.Helper()
-	p := staged("p", "a="+newStage(t).address()+"|"+apiAddress)
+	p := metricsPool("p", "a="+newFakeServer(t).address()+"|"+apiAddress)
 	p.ScrapeInterval, p.IdentityInterval = model.Duration(400*time.Millisecond), model.Duration(400*time.Millisecond)
 	return p
 }
@@ -60,42 +60,42 @@ func apart(t *testing.T, apiAddress string) config.Pool {
 func TestAPIClosingConnectionsIsDraining(t *testing.T) {
 	t.Parallel()
 	api := httptest.NewUnstartedServer(http.HandlerFunc(readyAPI))
-	gate := &fickle{Listener: api.Listener}
-	api.Listener = gate
+	listener := &closingListener{Listener: api.Listener}
+	api.Listener = listener
 	api.Start()
 	defer api.Close()
-	l := startLine(t, apart(t, gate.Addr().String()))
-	l.comes("a", "ready", "200")
-	gate.hangsUp.Store(true)
-	l.comes("a", "draining", "the API closes connections without an answer while the page still answers: the server is shutting down")
-	gate.hangsUp.Store(false)
-	l.comes("a", "ready", "200")
+	tc := startCollector(t, poolWithSeparateAPI(t, listener.Addr().String()))
+	tc.waitForState("a", "ready", "200")
+	listener.closing.Store(true)
+	tc.waitForState("a", "draining", "the API closes connections without an answer while the page still answers: the server is shutting down")
+	listener.closing.Store(false)
+	tc.waitForState("a", "ready", "200")
 }
 
 func TestAPINoLongerLiveIsDraining(t *testing.T) {
 	t.Parallel()
-	api := newStage(t)
-	api.enter(nil, readyAPI)
-	l := startLine(t, staged("p", "a="+newStage(t).address()+"|"+api.address()))
-	l.comes("a", "ready", "200")
-	api.enter(nil, status(http.StatusBadRequest))
-	l.comes("a", "draining", "the server is shutting down")
+	api := newFakeServer(t)
+	api.setAnswers(nil, readyAPI)
+	tc := startCollector(t, metricsPool("p", "a="+newFakeServer(t).address()+"|"+api.address()))
+	tc.waitForState("a", "ready", "200")
+	api.setAnswers(nil, status(http.StatusBadRequest))
+	tc.waitForState("a", "draining", "the server is shutting down")
 }
 
 func TestAPINoLongerListeningIsDraining(t *testing.T) {
 	t.Parallel()
-	api := newStage(t)
-	api.enter(nil, readyAPI)
-	l := startLine(t, apart(t, api.address()))
-	l.comes("a", "ready", "200")
+	api := newFakeServer(t)
+	api.setAnswers(nil, readyAPI)
+	tc := startCollector(t, poolWithSeparateAPI(t, api.address()))
+	tc.waitForState("a", "ready", "200")
 	require.NoError(t, api.Listener.Close())
-	l.comes("a", "draining", "the server is shutting down")
+	tc.waitForState("a", "draining", "the server is shutting down")
 }
 
 func TestHangingModelConfigDoesNotDelayIdentity(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &puppet{api: func(ctx context.Context, u *url.URL) (int, string, error) {
+		p := &fakeScraper{api: func(ctx context.Context, u *url.URL) (int, string, error) {
 			switch u.Path {
 			case "/v2/repository/index":
 				return 200, `[{"name":"ensemble","version":"1","state":"READY"},{"name":"tensorrt_llm","version":"1","state":"READY"}]`, nil
@@ -109,24 +109,24 @@ func TestHangingModelConfigDoesNotDelayIdentity(t *testing.T) {
 		}}
 		pool := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
 		pool.IdentityInterval = model.Duration(5 * time.Second)
-		l := led(t, p, pool)
+		tc := startWithScraper(t, p, pool)
 		first := func() string {
-			for l.only().Scrapes == 0 {
+			for tc.onlyStatus().Scrapes == 0 {
 				time.Sleep(time.Millisecond)
 			}
-			return l.page()
+			return tc.page()
 		}()
 		requireText(t, first, `nv_inference_request_success{engine="triton",engine_version="2.51.0",model="tensorrt_llm",model_id="ensemble",pool_id="p",replica_id="a",trtllm_version="1.1.0",version="1"} 100`)
 		requireText(t, first, `llm_server_model_info{backend="python"`)
 
 		for range 20 {
 			time.Sleep(5 * time.Second)
-			page := l.page()
+			page := tc.page()
 			requireNoText(t, page, `version="unknown"`)
 			requireText(t, page, `engine_version="2.51.0"`)
-			require.Len(t, target.FindChecks(l.only().Checks, assess.Unanswered), 1, "what does not answer is reported all the while")
+			require.Len(t, target.FindChecks(tc.onlyStatus().Checks, assess.Unanswered), 1, "what does not answer is reported all the while")
 		}
 		require.InDelta(t, 21, p.count("/v2/health/ready"), 2, "health is asked for once an interval")
-		require.Equal(t, "ready", l.only().State)
+		require.Equal(t, "ready", tc.onlyStatus().State)
 	})
 }

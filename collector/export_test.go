@@ -13,7 +13,7 @@ import (
 
 // Handed returns everything that the keys of a pool affect: the settings of its replicas,
 // a target with these labels, the series about the pool, and its client and discovery.
-func (c *Collector) Handed(cfg *config.File, pc *config.Pool, lset model.LabelSet) []any {
+func (c *Collector) AffectedByPool(cfg *config.File, pc *config.Pool, lset model.LabelSet) []any {
 	shared := c.shared(cfg, pc, nil)
 	shared.Panicked = nil // No function equals another.
 	found, _ := targetsOf(pc, shard{Total: 1}, []*targetgroup.Group{{Targets: []model.LabelSet{lset}}}, c.opts.Logger)

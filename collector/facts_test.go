@@ -23,8 +23,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// worked is a simulated server with open ports that has worked for a while.
-func worked(t *testing.T, spec simulate.Spec) *simulate.Replica {
+// busyReplica returns a simulated server with open ports that has worked for a while.
+func busyReplica(t *testing.T, spec simulate.Spec) *simulate.Replica {
 	t.Helper()
 	spec.Seed = 3
 	spec.Workload = simulate.Workload{Rate: 5, OutputTokens: 20}
@@ -36,15 +36,15 @@ func worked(t *testing.T, spec simulate.Spec) *simulate.Replica {
 	return r
 }
 
-// apiInFront answers for a server's API, differently where answer does so.
-func apiInFront(t *testing.T, r *simulate.Replica, answer func(w http.ResponseWriter, req *http.Request) bool) string {
+// proxyAPI forwards to a server's API the requests that answer does not handle.
+func proxyAPI(t *testing.T, r *simulate.Replica, answer func(w http.ResponseWriter, req *http.Request) bool) string {
 	t.Helper()
 	u, err := url.Parse(r.APIURL())
 	require.NoError(t, err)
 	transport := &http.Transport{}
 	proxy := httputil.NewSingleHostReverseProxy(u)
 	proxy.Transport = transport
-	proxy.ErrorLog = quiet()
+	proxy.ErrorLog = discardLog()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !answer(w, req) {
 			proxy.ServeHTTP(w, req)
@@ -59,12 +59,12 @@ func apiInFront(t *testing.T, r *simulate.Replica, answer func(w http.ResponseWr
 
 func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 	t.Parallel()
-	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
+	r := busyReplica(t, simulate.Spec{Kind: simulate.KindTriton})
 	text := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
 	}
 	hang := func(_ http.ResponseWriter, req *http.Request) {
-		// Only who has read the question sees that the client left.
+		// Only a handler that has read the request notices that the client left.
 		_, _ = io.Copy(io.Discard, req.Body)
 		<-req.Context().Done()
 	}
@@ -93,7 +93,7 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
-			api := apiInFront(t, r, func(w http.ResponseWriter, req *http.Request) bool {
+			api := proxyAPI(t, r, func(w http.ResponseWriter, req *http.Request) bool {
 				hit := c.path == "/" || c.path == req.URL.Path
 				if hit {
 					c.answer(w, req)
@@ -123,7 +123,7 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 
 func TestWorkerRanksWithoutPortAreSilent(t *testing.T) {
 	t.Parallel()
-	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
+	r := busyReplica(t, simulate.Spec{Kind: simulate.KindTriton})
 	p := pool("p", "leader="+r.MetricsAddr()+"|"+r.APIAddr())
 	p.Discovery.StaticConfigs = append(p.Discovery.StaticConfigs, &targetgroup.Group{
 		Source:  "silent",
@@ -132,16 +132,16 @@ func TestWorkerRanksWithoutPortAreSilent(t *testing.T) {
 	})
 	all := pool("followers", "f0=127.0.0.1:1")
 	all.Silent = true
-	l := startLine(t, p, all)
-	page := l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="leader"} 1`)
+	tc := startCollector(t, p, all)
+	page := tc.waitForText(`trtllm_exporter_target_up{pool_id="p",replica_id="leader"} 1`)
 	for pool, replica := range map[string]string{"p": "follower", "followers": "f0"} {
 		requireNoText(t, page, fmt.Sprintf(`llm_server_state{engine="unknown",engine_version="unknown",pool_id=%q,replica_id=%q`, pool, replica), "a rank that binds no port serves for nobody")
-		require.Equal(t, "silent", l.status(replica).State)
+		require.Equal(t, "silent", tc.status(replica).State)
 	}
 	requireNoText(t, page, `trtllm_exporter_target_up{pool_id="p",replica_id="follower"}`)
 	requireNoText(t, page, `trtllm_exporter_target_scrapes_total{pool_id="followers"`)
-	require.True(t, l.Ready())
-	for _, slot := range l.store.Slots() {
+	require.True(t, tc.Ready())
+	for _, slot := range tc.store.Slots() {
 		if slot.Target().Silent {
 			require.Contains(t, slot.Status().StateReason, "binds no port")
 			require.Zero(t, slot.Status().Scrapes)
@@ -153,7 +153,7 @@ func TestWorkerRanksWithoutPortAreSilent(t *testing.T) {
 
 func TestVersionFromEngineDir(t *testing.T) {
 	t.Parallel()
-	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
+	r := busyReplica(t, simulate.Spec{Kind: simulate.KindTriton})
 	scraped := func(t *testing.T, dir string) (target.Status, string) {
 		t.Helper()
 		p := pool("p", "r0="+r.MetricsAddr()+"|"+r.APIAddr())
@@ -175,7 +175,7 @@ func TestVersionFromEngineDir(t *testing.T) {
 			require.Equal(t, "up", string(status.Health))
 			require.Equal(t, c.want, status.EngineBuildVersion)
 			line := `llm_server_engine_build_info{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0",version="` + c.want + `"} 1`
-			require.Equal(t, c.want != "", strings.Contains(page, line), nearest(page, line))
+			require.Equal(t, c.want != "", strings.Contains(page, line), nearestLines(page, line))
 			require.Equal(t, c.want != "", strings.Contains(page, "llm_server_engine_build_info{"))
 		})
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// footprint is what a process holds when nothing is under way.
+// footprint holds the resources of an idle process.
 type footprint struct {
 	goroutines, files int
 	heap              uint64
 }
 
-// settle waits until it holds no more than before, and gives what it holds.
+// settle waits until the process holds no more than before, and returns what it holds.
 func settle(before *footprint) (now footprint) {
 	for range 200 {
 		runtime.GC()
@@ -44,19 +44,19 @@ func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures 
 		simulate.FaultTruncated, simulate.FaultGzipBomb, simulate.FaultRedirect, simulate.FaultLongLine, simulate.FaultBinary,
 	}
 	var pools []config.Pool
-	var stages []*stage
+	var servers []*fakeServer
 	for range faults {
-		s := newStage(t)
-		stages = append(stages, s)
-		p := staged("p"+s.address(), "r="+s.host())
+		s := newFakeServer(t)
+		servers = append(servers, s)
+		p := metricsPool("p"+s.address(), "r="+s.pageAndAPI())
 		p.ScrapeInterval, p.ScrapeTimeout = model.Duration(200*time.Millisecond), model.Duration(2*time.Second)
 		p.Limits.Page.Body = 1 << 20
 		pools = append(pools, p)
 	}
-	l := startLine(t, pools...)
+	tc := startCollector(t, pools...)
 	allUp := func(page string) string {
 		for i := range pools {
-			if value(page, own("target_up", pools[i].PoolID, "r")) != 1 {
+			if value(page, targetSeries("target_up", pools[i].PoolID, "r")) != 1 {
 				return pools[i].PoolID
 			}
 		}
@@ -64,12 +64,12 @@ func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures 
 	}
 	round := func() {
 		for i, fault := range faults {
-			stages[i].play(faulty(fault))
+			servers[i].setPage(faultyPage(fault))
 		}
-		l.untilEvery(lookEvery, "Most fail", nil, func(page string) string {
+		tc.pollPageEvery(faultPollInterval, "Most fail", nil, func(page string) string {
 			down := 0
 			for i := range pools {
-				if value(page, own("target_up", pools[i].PoolID, "r")) == 0 {
+				if value(page, targetSeries("target_up", pools[i].PoolID, "r")) == 0 {
 					down++
 				}
 			}
@@ -78,12 +78,12 @@ func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures 
 			}
 			return ""
 		})
-		for i := range stages {
-			stages[i].play(nil)
+		for i := range servers {
+			servers[i].setPage(nil)
 		}
-		l.untilEvery(lookEvery, "All are up", nil, allUp)
+		tc.pollPageEvery(faultPollInterval, "All are up", nil, allUp)
 	}
-	l.untilEvery(lookEvery, "All are up", nil, allUp)
+	tc.pollPageEvery(faultPollInterval, "All are up", nil, allUp)
 	round()
 	// One scrape may be under way, of which server and client have two
 	// connections, two files and three goroutines each.

@@ -17,15 +17,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// taken are values of keys that take no other text than a few.
-var taken = map[string]string{"Engine": "vllm", "Scheme": "https", "APIScheme": "https", "APIProtocol": config.ProtocolGRPC}
+// validValues has valid values of keys that accept only a few.
+var validValues = map[string]string{"Engine": "vllm", "Scheme": "https", "APIScheme": "https", "APIProtocol": config.ProtocolGRPC}
 
-// change gives a value another one; false for one that nobody can set.
+// change changes a value; it returns false for a value that cannot be set.
 func change(v reflect.Value, name string) bool {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(v.String() + "other")
-		if text := taken[name]; text != "" {
+		if text := validValues[name]; text != "" {
 			v.SetString(text)
 		}
 	case reflect.Bool:
@@ -56,8 +56,8 @@ func change(v reflect.Value, name string) bool {
 	return true
 }
 
-// keys calls do with each key of a block, those of blocks of its package within it
-// too; a block of another package is a key, for it is handed over as a whole.
+// keys calls do with each key of a block, also of nested blocks of its package; a block
+// of another package counts as one key.
 func keys(block reflect.Value, path string, do func(path string, key reflect.Value)) {
 	for i := range block.NumField() {
 		field, name := block.Type().Field(i), path+"."+block.Type().Field(i).Name
@@ -82,7 +82,7 @@ func TestEveryPoolKeyHasAnEffect(t *testing.T) {
 		with(&p)
 		f.Pools = []config.Pool{p}
 		f.Resolve()
-		return c.Handed(&f, &f.Pools[0], model.LabelSet{model.AddressLabel: "a:1", "zone": "a"})
+		return c.AffectedByPool(&f, &f.Pools[0], model.LabelSet{model.AddressLabel: "a:1", "zone": "a"})
 	}
 	usual := handed(func(*config.Pool) {})
 	require.Equal(t, usual, handed(func(*config.Pool) {}), "what is handed over is the same twice")

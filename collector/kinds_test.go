@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files of testdata/kinds")
 
-// kinds are servers of every kind and generation by the name of their file.
+// kinds returns servers of every kind and generation by the name of their file.
 func kinds() map[string]simulate.Spec {
 	return map[string]simulate.Spec{
 		"triton-cpp-25.12":         {Kind: simulate.KindTriton, Streaming: true, GPUs: 2},
@@ -78,12 +78,12 @@ func TestWhatIsKnownOfEveryServer(t *testing.T) {
 			r.Advance(30 * time.Second)
 			require.NoError(t, r.Listen(t.Context()))
 			t.Cleanup(r.Close)
-			p := pool("p", of(t, r)...)
+			p := pool("p", targetsOf(t, r)...)
 			if name == "dynamo-frontend" {
 				p = pool("p", "r0="+r.APIAddr()+"|"+r.APIAddr())
 			}
 			status, page := scrapedOnce(t, p)
-			got := told(&status, page)
+			got := describe(&status, page)
 			golden := filepath.Join("testdata", "kinds", name+".txt")
 			if *update {
 				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
@@ -119,15 +119,15 @@ func scrapedOnce(t *testing.T, p config.Pool) (target.Status, string) {
 	require.NoError(t, c.ApplyConfig(&cfg))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	// Whether it failed is in the status.
+	// The status has the failure, if any.
 	_, _ = c.ScrapeOnce(ctx, time.Minute)
-	l := &line{t: t, store: store}
+	tc := &testCollector{t: t, store: store}
 	require.Len(t, store.Slots(), 1)
-	return store.Slots()[0].Status(), l.page()
+	return store.Slots()[0].Status(), tc.page()
 }
 
-// told writes down what is known of a server.
-func told(s *target.Status, page string) string {
+// describe writes what the exporter knows about a server.
+func describe(s *target.Status, page string) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("labels: %s", identityOf(page))
@@ -161,7 +161,7 @@ func told(s *target.Status, page string) string {
 	return b.String()
 }
 
-// deref writes what may not be known.
+// deref formats a pointer that may be nil.
 func deref[T any](v *T) string {
 	if v == nil {
 		return "unknown"
@@ -169,7 +169,7 @@ func deref[T any](v *T) string {
 	return fmt.Sprint(*v)
 }
 
-// identityOf are the six labels of the first of the server's own series that
+// identityOf returns the six identity labels of the first series of the server that
 // belongs to a model.
 func identityOf(page string) string {
 	for text := range strings.Lines(page) {
@@ -190,7 +190,7 @@ func identityOf(page string) string {
 	return "no series of a model"
 }
 
-// An address that the exporter refuses to ask is not a server that may still load.
+// A denied address is not a server that may still be loading.
 func TestDeniedAddressIsDownImmediately(t *testing.T) {
 	t.Parallel()
 	f, err := config.FromTargets([]string{"http://169.254.169.254"}, config.DefaultPool)

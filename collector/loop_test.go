@@ -24,19 +24,19 @@ func TestScrapesMissedDuringSlowScrapeAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const address = "http://10.0.0.1:1/metrics"
 		// Longer than the interval, but within the timeout.
-		p := &puppet{takes: func(string, int) time.Duration { return 7 * time.Second }}
+		p := &fakeScraper{duration: func(string, int) time.Duration { return 7 * time.Second }}
 		slow := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
 		slow.ScrapeTimeout = model.Duration(9 * time.Second)
-		l := led(t, p, slow)
+		tc := startWithScraper(t, p, slow)
 		time.Sleep(102 * time.Second)
 		synctest.Wait()
-		at := p.times(address)
-		for i := 2; i < len(at); i++ {
-			require.Equal(t, 10*time.Second, at[i].Sub(at[i-1]), "scrape %d", i)
+		starts := p.times(address)
+		for i := 2; i < len(starts); i++ {
+			require.Equal(t, 10*time.Second, starts[i].Sub(starts[i-1]), "scrape %d", i)
 		}
-		page := l.page()
-		n := value(page, own("target_scrapes_total", "p", "a"))
-		require.InDelta(t, n, value(page, own("target_scrapes_skipped_total", "p", "a")), 2, "every second moment")
+		page := tc.page()
+		n := value(page, targetSeries("target_scrapes_total", "p", "a"))
+		require.InDelta(t, n, value(page, targetSeries("target_scrapes_skipped_total", "p", "a")), 2, "every second moment")
 		require.Greater(t, n, 8.0)
 	})
 }
@@ -51,14 +51,14 @@ func TestP09PanicAffectsOneTarget(t *testing.T) {
 			defer mu.Unlock()
 			broken = on
 		}
-		bad := func(at string) bool {
+		bad := func(address string) bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return broken && strings.Contains(at, "10.0.0.1")
+			return broken && strings.Contains(address, "10.0.0.1")
 		}
-		p := &puppet{
-			page: func(at string) (string, error) {
-				if bad(at) {
+		p := &fakeScraper{
+			page: func(address string) (string, error) {
+				if bad(address) {
 					panic("a page that nobody thought of")
 				}
 				return tritonPage, nil
@@ -70,57 +70,57 @@ func TestP09PanicAffectsOneTarget(t *testing.T) {
 				return http.StatusNotFound, "", nil
 			},
 		}
-		l := led(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"), everySeconds("q", 5, "b=10.0.0.2:1|10.0.0.2:2"))
+		tc := startWithScraper(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"), everySeconds("q", 5, "b=10.0.0.2:1|10.0.0.2:2"))
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
-		before := l.page()
+		before := tc.page()
 		set(true)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		page := l.page()
-		require.InDelta(t, 2, value(page, reasoned("target_scrape_failures_total", "p", "panic", "a")), 0)
-		require.InDelta(t, 0, value(page, own("target_up", "p", "a")), 0)
+		page := tc.page()
+		require.InDelta(t, 2, value(page, targetSeriesByReason("target_scrape_failures_total", "p", "panic", "a")), 0)
+		require.InDelta(t, 0, value(page, targetSeries("target_up", "p", "a")), 0)
 		requireSame(t, "", rawLines(page, "p"))
 		requireSame(t, rawLines(before, "q"), rawLines(page, "q"))
-		require.InDelta(t, 1, value(page, own("target_up", "q", "b")), 0)
-		require.Greater(t, value(l.self(), "trtllm_exporter_panics_total"), 2.0, "those of the API are counted as well")
+		require.InDelta(t, 1, value(page, targetSeries("target_up", "q", "b")), 0)
+		require.Greater(t, value(tc.ownMetrics(), "trtllm_exporter_panics_total"), 2.0, "those of the API are counted as well")
 		set(false)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		requireSame(t, rawLines(before, "p"), rawLines(l.page(), "p"))
+		requireSame(t, rawLines(before, "p"), rawLines(tc.page(), "p"))
 	})
 }
 
-// A scrape that a reload gives up does not speak of its target.
+// A scrape that is canceled by a reload does not change its target.
 func TestCanceledScrapePublishesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &puppet{takes: func(string, int) time.Duration { return 3 * time.Second }}
-		l := led(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+		p := &fakeScraper{duration: func(string, int) time.Duration { return 3 * time.Second }}
+		tc := startWithScraper(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
-		before := l.page()
+		before := tc.page()
 		for range 10 {
-			// Always in another moment of the scrape.
+			// Each time at another point of the scrape.
 			time.Sleep(1300 * time.Millisecond)
 			changed := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
 			changed.IdentityInterval += model.Duration(len(p.times("http://10.0.0.1:1/metrics")))
-			l.apply(changed)
+			tc.apply(changed)
 			synctest.Wait()
-			page := l.page()
+			page := tc.page()
 			requireSame(t, rawLines(before, "p"), rawLines(page, "p"))
-			require.InDelta(t, 1, value(page, own("target_up", "p", "a")), 0)
+			require.InDelta(t, 1, value(page, targetSeries("target_up", "p", "a")), 0)
 		}
 	})
 }
 
-// However many hang, the others are on the page within two intervals.
+// The others are on the page within two intervals, no matter how many hang.
 func TestHangingReplicasDoNotDelayStart(t *testing.T) {
 	t.Parallel()
 	const healthy, seconds = 40, 5
 	hanging := 160 * 16 * runtime.GOMAXPROCS(0)
 	synctest.Test(t, func(t *testing.T) {
-		p := &puppet{takes: func(page string, _ int) time.Duration {
+		p := &fakeScraper{duration: func(page string, _ int) time.Duration {
 			if strings.HasPrefix(page, "http://10.") {
 				return time.Hour
 			}
@@ -134,11 +134,11 @@ func TestHangingReplicasDoNotDelayStart(t *testing.T) {
 			}
 			targets = append(targets, fmt.Sprintf("r%d=%s:1|%s:2", i, host, host))
 		}
-		l := led(t, p, everySeconds("p", seconds, targets...))
+		tc := startWithScraper(t, p, everySeconds("p", seconds, targets...))
 		time.Sleep(2 * seconds * time.Second)
 		synctest.Wait()
 		up := 0
-		for _, slot := range l.store.Slots() {
+		for _, slot := range tc.store.Slots() {
 			if slot.Status().Health == target.HealthUp {
 				up++
 			}
@@ -151,24 +151,24 @@ func TestReadinessAsksServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var status atomic.Int64
-		p := &puppet{api: func(ctx context.Context, u *url.URL) (int, string, error) {
+		p := &fakeScraper{api: func(ctx context.Context, u *url.URL) (int, string, error) {
 			if u.Path == "/v2/health/ready" && status.Load() != 0 {
 				return int(status.Load()), "", nil
 			}
 			return tritonAPI(ctx, u)
 		}}
-		l := led(t, p, everySeconds("p", 60, "a=10.0.0.1:1|10.0.0.1:2"))
+		tc := startWithScraper(t, p, everySeconds("p", 60, "a=10.0.0.1:1|10.0.0.1:2"))
 		time.Sleep(70 * time.Second)
 		synctest.Wait()
 		before := len(p.times("http://10.0.0.1:1/metrics"))
 
-		ready, known := l.Readiness(t.Context(), "p/a")
+		ready, known := tc.Readiness(t.Context(), "p/a")
 		require.True(t, ready && known)
 		status.Store(http.StatusBadRequest)
-		ready, known = l.Readiness(t.Context(), "p/a")
+		ready, known = tc.Readiness(t.Context(), "p/a")
 		require.True(t, known)
 		require.False(t, ready)
-		_, known = l.Readiness(t.Context(), "p/nobody")
+		_, known = tc.Readiness(t.Context(), "p/nobody")
 		require.False(t, known)
 
 		require.Len(t, p.times("http://10.0.0.1:1/metrics"), before, "no page is scraped for it")

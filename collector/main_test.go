@@ -9,12 +9,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain has many tests run side by side: they wait rather than compute, and
-// each has servers and an exporter of its own. What they build is garbage soon,
-// so that it is collected less often than by a process that goes on, unless a
-// test that measures memory sets GOGC for its child.
+// TestMain runs many tests in parallel, because they mostly wait, and collects garbage
+// less often, because their servers and exporters are short-lived; tests that measure
+// memory set GOGC for their child process.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", sideBySide); err != nil {
+	if err := flag.Set("test.parallel", parallelTests); err != nil {
 		panic(err)
 	}
 	if os.Getenv("GOGC") == "" {

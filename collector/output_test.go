@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// A page of 1.7 MB became 12.5 MB once: three models for each line of it.
+// Such a page of 1.7 MB once became 12.5 MB, with three models per line.
 func TestSampleLimitWithManyModels(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
@@ -18,13 +18,13 @@ func TestSampleLimitWithManyModels(t *testing.T) {
 	for i := range 4000 {
 		fmt.Fprintf(&many, "nv_inference_request_success{model=\"m%d\",version=\"1\"} 7\nnv_inference_count{model=\"m%d\",version=\"1\"} 9\n", i, i)
 	}
-	s, other := newStage(t), newStage(t)
-	s.play(body(many.String()))
-	// A default that nobody set must be enough for what follows.
-	p := staged("p", "many="+s.host())
-	l := startLine(t, p, staged("q", "r="+other.host()))
-	page := l.until("Both are up", nil, func(page string) string {
-		if value(page, own("target_up", "p", "many")) != 1 || value(page, own("target_up", "q", "r")) != 1 {
+	s, other := newFakeServer(t), newFakeServer(t)
+	s.setPage(body(many.String()))
+	// The default must be enough for the rest.
+	p := metricsPool("p", "many="+s.pageAndAPI())
+	tc := startCollector(t, p, metricsPool("q", "r="+other.pageAndAPI()))
+	page := tc.pollPage("Both are up", nil, func(page string) string {
+		if value(page, targetSeries("target_up", "p", "many")) != 1 || value(page, targetSeries("target_up", "q", "r")) != 1 {
 			return "target_up"
 		}
 		return ""
@@ -33,7 +33,7 @@ func TestSampleLimitWithManyModels(t *testing.T) {
 	require.NotEmpty(t, bystander)
 	require.LessOrEqual(t, len(page), int(config.DefaultLimits.Output.Bytes)*11/10, "and what is known of the replicas")
 	status := func(pool string) []string {
-		for _, slot := range l.store.Slots() {
+		for _, slot := range tc.store.Slots() {
 			if slot.Target().PoolID == pool {
 				return slot.Status().LeftOut
 			}

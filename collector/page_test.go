@@ -15,20 +15,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// prefix begins the names of the exporter's own series.
+// prefix is the prefix of the exporter's own series.
 const prefix = "trtllm_exporter_"
 
-// own is the text of a series of ours about a target.
-func own(name, poolID, replicaID string) string {
+// targetSeries returns an own series about a target as text.
+func targetSeries(name, poolID, replicaID string) string {
 	return fmt.Sprintf("%s%s{pool_id=%q,replica_id=%q}", prefix, name, poolID, replicaID)
 }
 
-// reasoned is the text of a counter by reason about a target.
-func reasoned(name, poolID, reason, replicaID string) string {
+// targetSeriesByReason returns an own series with a reason about a target as text.
+func targetSeriesByReason(name, poolID, reason, replicaID string) string {
 	return fmt.Sprintf("%s%s{pool_id=%q,reason=%q,replica_id=%q}", prefix, name, poolID, reason, replicaID)
 }
 
-// value is the value of the series that begins with the text, -1 if absent.
+// value returns the value of the series that begins with the text, -1 if absent.
 func value(page, series string) float64 {
 	head := series + " "
 	for line := range strings.Lines(page) {
@@ -42,10 +42,10 @@ func value(page, series string) float64 {
 	return -1
 }
 
-// rawLines are the lines of a pool's own series on the page, in their order.
+// rawLines returns the lines of a pool's own series on the page, in order.
 func rawLines(page, poolID string) string {
 	var b strings.Builder
-	// A label that a target exported begins otherwise.
+	// A label that a target exported begins with another prefix.
 	first, later := fmt.Sprintf("{pool_id=%q", poolID), fmt.Sprintf(",pool_id=%q", poolID)
 	for line := range strings.Lines(page) {
 		ours := strings.HasPrefix(line, "#") || strings.HasPrefix(line, prefix) || strings.HasPrefix(line, "llm_server_")
@@ -56,8 +56,8 @@ func rawLines(page, poolID string) string {
 	return b.String()
 }
 
-// heads are the HELP and TYPE lines of the families of tritonPage.
-func heads(page string) string {
+// metadataLines returns the HELP and TYPE lines of the families of tritonPage.
+func metadataLines(page string) string {
 	var b strings.Builder
 	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, "#") && strings.Contains(tritonPage, line) {
@@ -67,7 +67,7 @@ func heads(page string) string {
 	return b.String()
 }
 
-// requireValid asks both parsers of the ecosystem for their opinion of a page.
+// requireValid requires that both parsers of the ecosystem accept a page.
 func requireValid(t *testing.T, page string) {
 	t.Helper()
 	p, err := textparse.New([]byte(page), "text/plain; version=0.0.4", labels.NewSymbolTable(), textparse.ParserOptions{})
@@ -84,21 +84,21 @@ func requireValid(t *testing.T, page string) {
 	require.NoError(t, err, "expfmt refuses the page")
 }
 
-// requireText requires a page to have a text; a failure prints what is nearest
-// to it, for pages are long.
+// requireText requires a page to contain a text; a failure prints only the nearest lines,
+// because pages are long.
 func requireText(t *testing.T, page, text string, why ...any) {
 	t.Helper()
 	if !strings.Contains(page, text) {
-		require.Fail(t, "The page lacks "+text+"\nnearest to it:\n"+nearest(page, text), why...)
+		require.Fail(t, "The page lacks "+text+"\nnearest to it:\n"+nearestLines(page, text), why...)
 	}
 }
 
-// requireNoText requires a page not to have a text; a failure prints the lines
-// that have it.
+// requireNoText requires a page not to contain a text; a failure prints the lines that
+// do.
 func requireNoText(t *testing.T, page, text string, why ...any) {
 	t.Helper()
 	if strings.Contains(page, text) {
-		require.Fail(t, "The page has "+text+"\nand nearest to it:\n"+nearest(page, text), why...)
+		require.Fail(t, "The page has "+text+"\nand nearest to it:\n"+nearestLines(page, text), why...)
 	}
 }
 
@@ -108,8 +108,8 @@ func requireSame(t *testing.T, want, got string, why ...any) {
 	require.Empty(t, string(diff.Diff("before", []byte(want), "now", []byte(got))), why...)
 }
 
-// nearest are the first lines of a page that are of the family of a text.
-func nearest(page, text string) string {
+// nearestLines returns the first lines of a page that have the family of a text.
+func nearestLines(page, text string) string {
 	name, _, _ := strings.Cut(text, "{")
 	var b strings.Builder
 	for line := range strings.Lines(page) {

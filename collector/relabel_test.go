@@ -26,7 +26,7 @@ func rules(t *testing.T, text string) relabel.Rules {
 	return r
 }
 
-// samples are the values of the series of a page by the text of their labels.
+// samples returns the values of the series of a page by the text of their labels.
 func samples(t *testing.T, page string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -41,9 +41,9 @@ func samples(t *testing.T, page string) map[string]string {
 	return all
 }
 
-// inPrometheus is what Prometheus' own rules make of the series of a replica;
-// nil for a series that they drop. Pool and replica are put back.
-func inPrometheus(t *testing.T, r relabel.Rules, in labels.Labels) *labels.Labels {
+// relabelLikePrometheus applies Prometheus' relabeling to the series of a replica and
+// restores pool and replica; it returns nil for a dropped series.
+func relabelLikePrometheus(t *testing.T, r relabel.Rules, in labels.Labels) *labels.Labels {
 	t.Helper()
 	b := labels.NewBuilder(in)
 	if !prometheus.ProcessBuilder(b, r...) {
@@ -70,13 +70,12 @@ func metric(t *testing.T, text string) labels.Labels {
 	return lset
 }
 
-// counting are the samples of which a rule changes the value: how many series
-// of the page were dropped.
-const counting = "trtllm_exporter_target_series_dropped_total"
+// droppedTotal is the metric whose value rules change: the number of dropped series of
+// the page.
+const droppedTotal = "trtllm_exporter_target_series_dropped_total"
 
-// requireAsInPrometheus requires a page with rules to have the series that
-// Prometheus' own rules make of the page without, each once, and with a value
-// that it may have.
+// requireAsInPrometheus requires a page with rules to have exactly the series that
+// Prometheus' relabeling makes of the page without them.
 func requireAsInPrometheus(t *testing.T, r relabel.Rules, without, with string) {
 	t.Helper()
 	requireValid(t, with)
@@ -89,9 +88,9 @@ func requireAsInPrometheus(t *testing.T, r relabel.Rules, without, with string) 
 		in := metric(t, text)
 		out := &in
 		if in.Has("replica_id") {
-			out = inPrometheus(t, r, in)
+			out = relabelLikePrometheus(t, r, in)
 		}
-		if out != nil && in.Get(model.MetricNameLabel) != counting {
+		if out != nil && in.Get(model.MetricNameLabel) != droppedTotal {
 			want[out.String()] = append(want[out.String()], value)
 		}
 	}
@@ -100,17 +99,16 @@ func requireAsInPrometheus(t *testing.T, r relabel.Rules, without, with string) 
 		require.Contains(t, values, got[series], series)
 	}
 	for series := range got {
-		if !strings.Contains(series, counting) {
+		if !strings.Contains(series, droppedTotal) {
 			require.Contains(t, want, series, "there is one more")
 		}
 	}
 }
 
-// worker is a Triton that ends a request a second. Its page has more for some
-// time.
-func worker(more func(second int) string) *puppet {
+// worker returns a Triton that completes a request a second; more adds lines to its page.
+func worker(more func(second int) string) *fakeScraper {
 	begun := time.Now()
-	return &puppet{api: tritonAPI, page: func(string) (string, error) {
+	return &fakeScraper{api: tritonAPI, page: func(string) (string, error) {
 		second := int(time.Since(begun).Seconds())
 		page := strings.ReplaceAll(tritonPage, `"1"} 100`, `"1"} `+strconv.Itoa(100+second))
 		return page + more(second), nil
@@ -155,10 +153,10 @@ func TestMetricRelabelingMatchesPrometheus(t *testing.T) {
 					}
 					return `x{engine="theirs"} 1` + "\n" + `nv_inference_count{model="tensorrt_llm",version="1"} 5` + "\n"
 				})
-				pages := func(r relabel.Rules) *line {
+				pages := func(r relabel.Rules) *testCollector {
 					pool := everySeconds("p", 5, "a=10.0.0.1:8002|10.0.0.1:8000")
 					pool.MetricRelabelConfigs = r
-					return led(t, p, pool)
+					return startWithScraper(t, p, pool)
 				}
 				r := rules(t, c.rules)
 				without, with := pages(nil), pages(r)

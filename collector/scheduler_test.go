@@ -12,31 +12,31 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// beats records when a task was started, since the start of the bubble, and how many
-// times each start had missed.
-type beats struct {
+// recorder records when a task was started, since the start of the bubble, and how many
+// intervals each start had missed.
+type recorder struct {
 	mu     sync.Mutex
 	origin time.Time
-	at     []time.Duration
+	times  []time.Duration
 	missed []uint64
 }
 
-// due records one.
-func (b *beats) due(missed uint64, _ *lane.Batch) {
+// due records a start.
+func (b *recorder) due(missed uint64, _ *lane.Batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.at, b.missed = append(b.at, time.Since(b.origin)), append(b.missed, missed)
+	b.times, b.missed = append(b.times, time.Since(b.origin)), append(b.missed, missed)
 }
 
-// count returns their number.
-func (b *beats) count() int {
+// count returns the number of starts.
+func (b *recorder) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.at)
+	return len(b.times)
 }
 
-// ticking is a scheduler that runs until the bubble ends.
-func ticking(t *testing.T) *scheduler {
+// runScheduler returns a scheduler that runs until the bubble ends.
+func runScheduler(t *testing.T) *scheduler {
 	t.Helper()
 	c := newScheduler(time.Now())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -52,8 +52,8 @@ func ticking(t *testing.T) *scheduler {
 	return c
 }
 
-// added has a scheduler start work that is noted in beats.
-func added(c *scheduler, key string, every, soon time.Duration, b *beats) *task {
+// addTask adds work whose starts are recorded.
+func addTask(c *scheduler, key string, every, soon time.Duration, b *recorder) *task {
 	b.origin = time.Now()
 	return c.add(key, every, soon, b.due)
 }
@@ -62,31 +62,31 @@ func TestFirstScrapeIsSoonAndLaterOnesKeepOffset(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const every, soon = time.Minute, time.Second
-		c := ticking(t)
+		c := runScheduler(t)
 		time.Sleep(17 * time.Second) // Phases follow the clock, whenever work is added.
-		var b beats
-		added(c, "p/a", every, soon, &b)
+		var b recorder
+		addTask(c, "p/a", every, soon, &b)
 		time.Sleep(10*time.Minute + every)
 		synctest.Wait()
-		require.Less(t, b.at[0], soon)
-		phase := (17*time.Second + b.at[1]) % every
+		require.Less(t, b.times[0], soon)
+		phase := (17*time.Second + b.times[1]) % every
 		require.Equal(t, slotStart(offset("p/a", every), every), phase)
-		for i := 2; i < len(b.at); i++ {
-			require.Equal(t, every, b.at[i]-b.at[i-1])
+		for i := 2; i < len(b.times); i++ {
+			require.Equal(t, every, b.times[i]-b.times[i-1])
 		}
-		require.InDelta(t, 12, len(b.at), 1)
-		require.Equal(t, make([]uint64, len(b.at)), b.missed)
+		require.InDelta(t, 12, len(b.times), 1)
+		require.Equal(t, make([]uint64, len(b.times)), b.missed)
 	})
 }
 
 func TestEarlierWorkWakesScheduler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := ticking(t)
-		var late, early beats
-		added(c, "p/late", 24*time.Hour, 24*time.Hour, &late)
+		c := runScheduler(t)
+		var late, early recorder
+		addTask(c, "p/late", 24*time.Hour, 24*time.Hour, &late)
 		synctest.Wait() // The clock waits for hours.
-		added(c, "p/early", time.Second, time.Second, &early)
+		addTask(c, "p/early", time.Second, time.Second, &early)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.InDelta(t, 10, early.count(), 1)
@@ -99,11 +99,11 @@ func TestEarlierWorkWakesScheduler(t *testing.T) {
 func TestRemovedWorkDoesNotStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := ticking(t)
-		all := make([]beats, 5)
+		c := runScheduler(t)
+		all := make([]recorder, 5)
 		var tasks []*task
 		for i := range all {
-			tasks = append(tasks, added(c, "p/r"+string(rune('0'+i)), time.Second, time.Second, &all[i]))
+			tasks = append(tasks, addTask(c, "p/r"+string(rune('0'+i)), time.Second, time.Second, &all[i]))
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
@@ -127,8 +127,8 @@ func TestMissedIntervalsAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newScheduler(time.Now())
-		var b beats
-		added(c, "p/a", 10*time.Second, time.Second, &b)
+		var b recorder
+		addTask(c, "p/a", 10*time.Second, time.Second, &b)
 		look := func(after time.Duration) {
 			time.Sleep(after)
 			c.tick()
@@ -139,6 +139,6 @@ func TestMissedIntervalsAreCounted(t *testing.T) {
 		look(100 * time.Second) // The machine slept.
 		look(10 * time.Second)
 		require.Equal(t, []uint64{0, 0, 9, 0}, b.missed)
-		require.Len(t, b.at, 4, "what was missed is not made up for")
+		require.Len(t, b.times, 4, "what was missed is not made up for")
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lockedBuffer is a log that several write.
+// lockedBuffer is a log that is safe for concurrent use.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -28,62 +28,62 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String is what was written.
+// String returns what was written.
 func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// A target that repeats what it was asked with shows it to nobody.
+// Credentials that a target repeats are not shown.
 func TestRepeatedCredentialsAreHidden(t *testing.T) {
 	// Z03.
 	t.Parallel()
 	const token, param = "hunter2hunter2", "hunter3hunter3"
-	label := newStage(t)
-	label.play(func(w http.ResponseWriter, req *http.Request) {
+	label := newFakeServer(t)
+	label.setPage(func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, "nv_inference_count{model=%q} 1\n", req.Header.Get("Authorization"))
 	})
-	line := newStage(t)
-	line.play(func(w http.ResponseWriter, req *http.Request) {
+	line := newFakeServer(t)
+	line.setPage(func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.WriteString(w, "no sample at all "+req.Header.Get("Authorization")+"\n")
 	})
-	whole := newStage(t)
-	whole.play(func(w http.ResponseWriter, req *http.Request) {
+	whole := newFakeServer(t)
+	whole.setPage(func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, "nv_inference_count{handler=%q} 1\n", req.URL.String())
 	})
-	lost := newStage(t)
-	lost.play(func(w http.ResponseWriter, req *http.Request) {
+	lost := newFakeServer(t)
+	lost.setPage(func(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "there is no "+req.URL.String(), http.StatusNotFound)
 	})
-	api := newStage(t)
-	var asked atomic.Value
-	api.enter(map[string]http.HandlerFunc{
+	api := newFakeServer(t)
+	var requested atomic.Value
+	api.setAnswers(map[string]http.HandlerFunc{
 		"/metrics": func(w http.ResponseWriter, req *http.Request) {
-			asked.Store(req.URL.RawQuery)
+			requested.Store(req.URL.RawQuery)
 			body(tritonPage)(w, req)
 		},
 		"/v2": func(w http.ResponseWriter, req *http.Request) {
 			fmt.Fprintf(w, `{"name":"triton","version":%q,"extensions":[]}`, req.Header.Get("Authorization"))
 		},
 	}, http.NotFound)
-	p := staged("echo", "label="+label.host(), "line="+line.host(), "url="+whole.host(), "lost="+lost.host(), "api="+api.host(), "none=127.0.0.1:1", "none=127.0.0.1:2")
+	p := metricsPool("echo", "label="+label.pageAndAPI(), "line="+line.pageAndAPI(), "url="+whole.pageAndAPI(), "lost="+lost.pageAndAPI(), "api="+api.pageAndAPI(), "none=127.0.0.1:1", "none=127.0.0.1:2")
 	p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: token}
 	for _, g := range p.Discovery.StaticConfigs {
 		g.Labels["__param_key"] = param
 	}
 	var log lockedBuffer
-	l := newLoggedLine(t, slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	l.apply(p)
-	l.start()
+	tc := newLoggingCollector(t, slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	tc.apply(p)
+	tc.start()
 	var page string
 	for _, name := range []string{"label", "line", "url"} {
-		page = l.eventually(reasoned("target_scrape_failures_total", "echo", "secret", name))
+		page = tc.waitForText(targetSeriesByReason("target_scrape_failures_total", "echo", "secret", name))
 	}
-	page += l.eventually(reasoned("target_scrape_failures_total", "echo", "http_status", "lost"))
-	page += l.eventually(own("target_up", "echo", "api")+" 1", reasoned("target_scrape_failures_total", "echo", "connect", "none"))
+	page += tc.waitForText(targetSeriesByReason("target_scrape_failures_total", "echo", "http_status", "lost"))
+	page += tc.waitForText(targetSeries("target_up", "echo", "api")+" 1", targetSeriesByReason("target_scrape_failures_total", "echo", "connect", "none"))
 	seen := []string{page}
-	for _, slot := range l.store.Slots() {
+	for _, slot := range tc.store.Slots() {
 		seen = append(seen, slot.Status().LastError, slot.Status().EngineVersion)
 	}
 	page = strings.Join(seen, "\n")
@@ -94,5 +94,5 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 	}
 	require.Contains(t, log.String(), "Replica changed state")
 	require.Contains(t, log.String(), "Target refused")
-	require.Contains(t, asked.Load(), "key="+param, "it was asked with it")
+	require.Contains(t, requested.Load(), "key="+param, "it was asked with it")
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzURL holds the address of a page to the labels that it was made of: scheme,
-// host, path and parameters stay what they are and where they are, or the target is
-// left out, and what is said of that has no parameter's value.
+// FuzzURL compares the address of a page with its labels: scheme, host, path and
+// parameters are kept unchanged and in place, or the target is dropped with a reason that
+// contains no parameter value.
 func FuzzURL(f *testing.F) {
 	for _, seed := range [][5]string{
 		{"http", "10.2.0.7:8002", "/metrics", "key", "s3cret value&more=1#x"},

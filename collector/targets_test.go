@@ -17,7 +17,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// targetsFound are the targets of a pool of which discovery has found so many.
+// targetsFound returns the targets of a pool for which discovery found these label sets.
 func targetsFound(sets ...model.LabelSet) ([]*target.Target, target.PoolDiscovery) {
 	p := config.DefaultPool
 	p.PoolID = "llama"
@@ -30,7 +30,7 @@ func TestReplicaNameDefaultsToPod(t *testing.T) {
 		model.LabelSet{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"},
 		model.LabelSet{model.AddressLabel: "10.2.0.8:8002", "__meta_kubernetes_pod_name": "triton-1", "replica_id": "named"},
 		model.LabelSet{model.AddressLabel: "10.2.0.9:8002"},
-		// The pods behind these are not known yet, and the last is none.
+		// The pods behind these are not known yet, and the last is not a pod.
 		model.LabelSet{model.AddressLabel: "10.2.1.1:8002", "__meta_kubernetes_endpointslice_address_target_kind": "Pod", "__meta_kubernetes_endpointslice_address_target_name": "triton-2"},
 		model.LabelSet{model.AddressLabel: "10.2.1.2:8002", "__meta_kubernetes_endpoint_address_target_kind": "Pod", "__meta_kubernetes_endpoint_address_target_name": "triton-3"},
 		model.LabelSet{model.AddressLabel: "10.2.1.3:8002", "__meta_kubernetes_endpoint_address_target_kind": "Node", "__meta_kubernetes_endpoint_address_target_name": "gpu-1"},
@@ -42,8 +42,8 @@ func TestReplicaNameDefaultsToPod(t *testing.T) {
 	require.Equal(t, []string{"llama/triton-0", "llama/named", "llama/10.2.0.9:8002", "llama/triton-2", "llama/triton-3", "llama/10.2.1.3:8002"}, keys)
 }
 
-// TestTargetWithoutPoolLabel is about labels that are empty, as those are
-// that rules copy from a label which is not there.
+// TestTargetWithoutPoolLabel uses empty labels, which rules create when they copy a
+// missing label.
 func TestTargetWithoutPoolLabel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -139,7 +139,7 @@ func TestAPIPathFromTargetOrPool(t *testing.T) {
 	}
 }
 
-// TestSchemeIgnoresCase is about what annotations say, as prometheus.io/scheme.
+// TestSchemeIgnoresCase uses values of annotations like prometheus.io/scheme.
 func TestSchemeIgnoresCase(t *testing.T) {
 	t.Parallel()
 	for scheme, want := range map[string][2]string{
@@ -156,8 +156,7 @@ func TestSchemeIgnoresCase(t *testing.T) {
 	}
 }
 
-// TestAddressIsShownWithoutSecrets is about addresses as people write them who
-// think of URLs.
+// TestAddressIsShownWithoutSecrets uses addresses that people write as URLs.
 func TestAddressIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, address, shown string }{

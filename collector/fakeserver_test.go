@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// tritonPage is a page of Triton that never changes.
+// tritonPage is a page of a Triton without traffic.
 const tritonPage = `# HELP nv_inference_request_success Number of successful inference requests, all batch sizes
 # TYPE nv_inference_request_success counter
 nv_inference_request_success{model="ensemble",version="1"} 100
@@ -42,94 +42,94 @@ nv_inference_request_summary_us_sum{model="ensemble",version="1"} 700
 nv_inference_request_summary_us{model="ensemble",version="1",quantile="0.5"} 7
 `
 
-// stage is an HTTP server whose answers a test changes. At first its page is
-// tritonPage, and all else 404.
-type stage struct {
+// fakeServer is an HTTP server whose responses a test changes. Initially it serves
+// tritonPage, and 404 on other paths.
+type fakeServer struct {
 	*httptest.Server
 
-	now atomic.Pointer[answers]
-	// Requests for pages: those under way, the most at one time, and all.
-	busy atomic.Int32
-	most atomic.Int32
-	hits atomic.Int64
+	current atomic.Pointer[answers]
+	// Requests for pages: concurrent ones, their maximum, and all.
+	inFlight    atomic.Int32
+	maxInFlight atomic.Int32
+	scrapes     atomic.Int64
 }
 
-// answers are what a stage answers, by path and to all other paths.
+// answers holds the handlers of a fakeServer, by path and for other paths.
 type answers struct {
 	paths map[string]http.HandlerFunc
 	other http.HandlerFunc
 }
 
-// newStage opens a stage until the test ends.
-func newStage(t *testing.T) *stage {
+// newFakeServer starts a server that is closed when the test ends.
+func newFakeServer(t *testing.T) *fakeServer {
 	t.Helper()
-	s := &stage{}
-	s.play(nil)
+	s := &fakeServer{}
+	s.setPage(nil)
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
 }
 
-// enter changes all answers.
-func (s *stage) enter(paths map[string]http.HandlerFunc, other http.HandlerFunc) {
-	s.now.Store(&answers{paths, other})
+// setAnswers replaces all handlers.
+func (s *fakeServer) setAnswers(paths map[string]http.HandlerFunc, other http.HandlerFunc) {
+	s.current.Store(&answers{paths, other})
 }
 
-// play has the page answer with h from now on; nil is the good page.
-func (s *stage) play(h http.HandlerFunc) {
+// setPage sets the handler of the page; nil restores tritonPage.
+func (s *fakeServer) setPage(h http.HandlerFunc) {
 	if h == nil {
 		h = body(tritonPage)
 	}
-	s.enter(map[string]http.HandlerFunc{"/metrics": h}, http.NotFound)
+	s.setAnswers(map[string]http.HandlerFunc{"/metrics": h}, http.NotFound)
 }
 
 // ServeHTTP implements http.Handler.
-func (s *stage) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	now := s.now.Load()
+func (s *fakeServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	now := s.current.Load()
 	answer := now.paths[req.URL.Path]
 	if answer == nil {
 		now.other(w, req)
 		return
 	}
-	s.hits.Add(1)
-	busy := s.busy.Add(1)
-	defer s.busy.Add(-1)
-	for most := s.most.Load(); busy > most && !s.most.CompareAndSwap(most, busy); most = s.most.Load() {
+	s.scrapes.Add(1)
+	busy := s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
+	for most := s.maxInFlight.Load(); busy > most && !s.maxInFlight.CompareAndSwap(most, busy); most = s.maxInFlight.Load() {
 	}
 	answer(w, req)
 }
 
-// address is the stage's host:port.
-func (s *stage) address() string { return s.Listener.Addr().String() }
+// address returns the server's host:port.
+func (s *fakeServer) address() string { return s.Listener.Addr().String() }
 
-// host is the address of its page and of its API.
-func (s *stage) host() string { return s.address() + "|" + s.address() }
+// pageAndAPI returns the address of its page and of its API.
+func (s *fakeServer) pageAndAPI() string { return s.address() + "|" + s.address() }
 
-// staged is a pool of pages at /metrics, named "name=host:port".
-func staged(id string, targets ...string) config.Pool {
+// metricsPool returns a pool of targets "name=host:port" with pages at /metrics.
+func metricsPool(id string, targets ...string) config.Pool {
 	p := pool(id, targets...)
 	p.MetricsPath = "/metrics"
 	return p
 }
 
-// body answers with a page and a true length.
-func body(page string) http.HandlerFunc { return typed("text/plain; charset=utf-8", page) }
+// body answers with a text page.
+func body(page string) http.HandlerFunc { return bodyOfType("text/plain; charset=utf-8", page) }
 
-// typed answers with a body of a content type.
-func typed(contentType, body string) http.HandlerFunc {
+// bodyOfType answers with a body of a content type.
+func bodyOfType(contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = []string{contentType}
 		_, _ = io.WriteString(w, body)
 	}
 }
 
-// status answers with a status and no word.
+// status answers with a status and no body.
 func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// wire answers with raw bytes and closes the connection.
-func wire(text string) http.HandlerFunc {
+// rawResponse answers with raw bytes and closes the connection.
+func rawResponse(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, rw, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -141,13 +141,13 @@ func wire(text string) http.HandlerFunc {
 	}
 }
 
-// faulty answers with one of the simulator's faults.
-func faulty(fault simulate.Fault) http.HandlerFunc {
+// faultyPage answers with one of the simulator's faults.
+func faultyPage(fault simulate.Fault) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) { simulate.Faulty(fault, tritonPage, w, req) }
 }
 
-// listing answers as an HTTP service that lists targets, "name=host:port|host:port".
-func listing(targets ...string) http.HandlerFunc {
+// targetList answers as HTTP discovery; targets are "name=host:port|host:port".
+func targetList(targets ...string) http.HandlerFunc {
 	groups := []map[string]any{}
 	for _, target := range targets {
 		name, address, _ := strings.Cut(target, "=")
@@ -161,10 +161,10 @@ func listing(targets ...string) http.HandlerFunc {
 	if err != nil {
 		panic(err)
 	}
-	return typed("application/json", string(text))
+	return bodyOfType("application/json", string(text))
 }
 
-// readyAPI is the HTTP API of a Triton that is ready.
+// readyAPI answers as the HTTP API of a Triton that is ready.
 func readyAPI(w http.ResponseWriter, req *http.Request) {
 	switch req.URL.Path {
 	case "/v2":
@@ -177,8 +177,8 @@ func readyAPI(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// repeated is a page of n series.
-func repeated(n int) string {
+// pageOfSeries returns a page of n series.
+func pageOfSeries(n int) string {
 	var b bytes.Buffer
 	for i := range n {
 		fmt.Fprintf(&b, "a{b=\"%d\"} 1\n", i)
@@ -186,5 +186,5 @@ func repeated(n int) string {
 	return b.String()
 }
 
-// quiet is a log that nobody reads.
-func quiet() *log.Logger { return slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) }
+// discardLog returns a logger that discards everything.
+func discardLog() *log.Logger { return slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) }

@@ -24,97 +24,96 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// patience is how long a test waits for what has to come, on a machine that may
-// be busy.
-const patience = time.Minute
+// waitTimeout is how long a test waits for a condition on a busy machine.
+const waitTimeout = time.Minute
 
-// glance is the time between two looks at a page, most of whose targets are scraped
-// every tenth of a second: a page is costly to write.
-const glance = 40 * time.Millisecond
+// pollInterval is the time between two reads of the page, which is costly to write; most
+// targets are scraped every tenth of a second.
+const pollInterval = 40 * time.Millisecond
 
-// line is a running collector with its store.
-type line struct {
+// testCollector is a running collector with its store.
+type testCollector struct {
 	*collector.Collector
 
 	t        *testing.T
 	store    *snapshot.Store
 	registry *prometheus.Registry
 	merger   exposition.Merger
-	// large is the size of the last page in bytes, for the next is about as large.
-	large atomic.Int64
-	// end ends the collector and waits for it.
-	end func() error
+	// lastSize is the size of the last page in bytes; the next one is similar.
+	lastSize atomic.Int64
+	// stop stops the collector and waits for it.
+	stop func() error
 }
 
-// startLine runs a collector until the test ends.
-func startLine(t *testing.T, pools ...config.Pool) *line {
+// startCollector runs a collector until the test ends.
+func startCollector(t *testing.T, pools ...config.Pool) *testCollector {
 	t.Helper()
-	l := newLine(t)
-	l.apply(pools...)
-	l.start()
-	return l
+	tc := newCollector(t)
+	tc.apply(pools...)
+	tc.start()
+	return tc
 }
 
-// newLine makes a collector that does not run yet.
-func newLine(t *testing.T) *line {
+// newCollector returns a collector that does not run yet.
+func newCollector(t *testing.T) *testCollector {
 	t.Helper()
-	return newLoggedLine(t, slog.DiscardHandler)
+	return newLoggingCollector(t, slog.DiscardHandler)
 }
 
-// newLoggedLine makes one with a log.
-func newLoggedLine(t *testing.T, log slog.Handler) *line {
+// newLoggingCollector returns a collector with a log.
+func newLoggingCollector(t *testing.T, log slog.Handler) *testCollector {
 	t.Helper()
-	l := &line{t: t, store: snapshot.NewStore(), registry: prometheus.NewRegistry()}
+	tc := &testCollector{t: t, store: snapshot.NewStore(), registry: prometheus.NewRegistry()}
 	c, err := collector.New(collector.Options{
-		Store: l.store, Logger: slog.New(log), Registerer: l.registry,
+		Store: tc.store, Logger: slog.New(log), Registerer: tc.registry,
 	})
 	require.NoError(t, err)
-	l.Collector = c
-	return l
+	tc.Collector = c
+	return tc
 }
 
-// start runs the collector until the test ends, or end is called.
-func (l *line) start() {
-	ctx, cancel := context.WithCancel(l.t.Context())
+// start runs the collector until the test ends or stop is called.
+func (tc *testCollector) start() {
+	ctx, cancel := context.WithCancel(tc.t.Context())
 	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
-	l.end = sync.OnceValue(func() error {
+	go func() { done <- tc.Run(ctx) }()
+	tc.stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done
 	})
-	l.t.Cleanup(func() { require.NoError(l.t, l.end()) })
+	tc.t.Cleanup(func() { require.NoError(tc.t, tc.stop()) })
 }
 
-// self are the collector's series about itself.
-func (l *line) self() string {
-	l.t.Helper()
-	families, err := l.registry.Gather()
-	require.NoError(l.t, err)
+// ownMetrics returns the collector's metrics about itself.
+func (tc *testCollector) ownMetrics() string {
+	tc.t.Helper()
+	families, err := tc.registry.Gather()
+	require.NoError(tc.t, err)
 	var b strings.Builder
 	for _, f := range families {
 		_, err := expfmt.MetricFamilyToText(&b, f)
-		require.NoError(l.t, err)
+		require.NoError(tc.t, err)
 	}
 	return b.String()
 }
 
-// apply takes over a configuration of these pools.
-func (l *line) apply(pools ...config.Pool) {
-	l.t.Helper()
+// apply applies a configuration with these pools.
+func (tc *testCollector) apply(pools ...config.Pool) {
+	tc.t.Helper()
 	cfg := config.DefaultFile
 	cfg.Pools = pools
 	cfg.Resolve()
-	require.NoError(l.t, l.ApplyConfig(&cfg))
+	require.NoError(tc.t, tc.ApplyConfig(&cfg))
 }
 
-// pool is a pool of static targets, scraped often; targets are
-// "name=host:port", with "|host:port" of their API behind.
+// pool returns a pool of static targets, scraped often; targets are "name=host:port",
+// optionally followed by "|host:port" of their API.
 func pool(id string, targets ...string) config.Pool {
 	p := config.DefaultPool
 	p.PoolID = id
 	p.ScrapeInterval = model.Duration(100 * time.Millisecond)
-	// Longer than the interval, which no file may say: a machine under load must
-	// not fail these tests.
+	// Longer than the interval, which no file may set: these tests must not fail on a
+	// busy machine.
 	p.ScrapeTimeout = model.Duration(30 * time.Second)
 	p.IdentityInterval = model.Duration(100 * time.Millisecond)
 	for i, t := range targets {
@@ -131,60 +130,60 @@ func pool(id string, targets ...string) config.Pool {
 	return p
 }
 
-// page is the merged page of the moment.
-func (l *line) page() string {
-	l.t.Helper()
-	v := l.store.Blocks(nil)
+// page returns the current merged page.
+func (tc *testCollector) page() string {
+	tc.t.Helper()
+	v := tc.store.Blocks(nil)
 	var b strings.Builder
-	b.Grow(int(l.large.Load()) * 9 / 8)
-	err := l.merger.Layout(v).WriteText(&b, v, nil)
-	require.NoError(l.t, err)
-	l.large.Store(int64(b.Len()))
+	b.Grow(int(tc.lastSize.Load()) * 9 / 8)
+	err := tc.merger.Layout(v).WriteText(&b, v, nil)
+	require.NoError(tc.t, err)
+	tc.lastSize.Store(int64(b.Len()))
 	return b.String()
 }
 
-// waitFor looks again and again until nothing is missing any more, and returns
-// the page of then. Its failure says what is missing, and what is nearest to it:
-// on the page that was looked at, or on that of now if the look needs none.
-func (l *line) waitFor(what string, every time.Duration, look func() (page, missing string)) string {
-	l.t.Helper()
-	for deadline := time.Now().Add(patience); ; l.wait(every) {
+// waitFor calls look until nothing is missing, and returns its page. A failure says what
+// is missing, with the nearest lines of that page, or of the current page if look returns
+// none.
+func (tc *testCollector) waitFor(what string, every time.Duration, look func() (page, missing string)) string {
+	tc.t.Helper()
+	for deadline := time.Now().Add(waitTimeout); ; tc.wait(every) {
 		page, missing := look()
 		if missing == "" {
 			return page
 		}
 		if time.Now().After(deadline) {
 			if page == "" {
-				page = l.page()
+				page = tc.page()
 			}
-			require.Failf(l.t, what+": that never came", "missing: %s\nnearest to it:\n%s", missing, nearest(page, missing))
+			require.Failf(tc.t, what+": timeout", "missing: %s\nnearest to it:\n%s", missing, nearestLines(page, missing))
 		}
 	}
 }
 
-// wait lets time pass between two looks.
-func (l *line) wait(d time.Duration) {
+// wait sleeps until the time is over or the test ends.
+func (tc *testCollector) wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-l.t.Context().Done():
+	case <-tc.t.Context().Done():
 	case <-timer.C:
 	}
 }
 
-// until polls the page until done is content with it, and requires every page
-// on the way to be valid and check to hold.
-func (l *line) until(what string, check func(page string), done func(page string) (missing string)) string {
-	l.t.Helper()
-	return l.untilEvery(glance, what, check, done)
+// pollPage polls the page until done reports nothing missing, and requires every page to
+// be valid and to pass check.
+func (tc *testCollector) pollPage(what string, check func(page string), done func(page string) (missing string)) string {
+	tc.t.Helper()
+	return tc.pollPageEvery(pollInterval, what, check, done)
 }
 
-// untilEvery is until with another time between two looks.
-func (l *line) untilEvery(every time.Duration, what string, check func(page string), done func(page string) (missing string)) string {
-	l.t.Helper()
-	return l.waitFor(what, every, func() (page, missing string) {
-		page = l.page()
-		requireValid(l.t, page)
+// pollPageEvery is pollPage with another interval.
+func (tc *testCollector) pollPageEvery(every time.Duration, what string, check func(page string), done func(page string) (missing string)) string {
+	tc.t.Helper()
+	return tc.waitFor(what, every, func() (page, missing string) {
+		page = tc.page()
+		requireValid(tc.t, page)
 		if check != nil {
 			check(page)
 		}
@@ -192,11 +191,11 @@ func (l *line) untilEvery(every time.Duration, what string, check func(page stri
 	})
 }
 
-// eventually waits until the page has all of the texts.
-func (l *line) eventually(texts ...string) string {
-	l.t.Helper()
-	return l.waitFor("A text on the page", glance, func() (page, missing string) {
-		page = l.page()
+// waitForText waits until the page contains all texts.
+func (tc *testCollector) waitForText(texts ...string) string {
+	tc.t.Helper()
+	return tc.waitFor("A text on the page", pollInterval, func() (page, missing string) {
+		page = tc.page()
 		for _, text := range texts {
 			if !strings.Contains(page, text) {
 				return page, text
@@ -206,20 +205,20 @@ func (l *line) eventually(texts ...string) string {
 	})
 }
 
-// eventuallyWithout waits until the page has not got the text any more.
-func (l *line) eventuallyWithout(text string) {
-	l.t.Helper()
-	l.waitFor("A page without a text", glance, func() (page, missing string) {
-		if page = l.page(); strings.Contains(page, text) {
+// waitForNoText waits until the page no longer contains the text.
+func (tc *testCollector) waitForNoText(text string) {
+	tc.t.Helper()
+	tc.waitFor("A page without a text", pollInterval, func() (page, missing string) {
+		if page = tc.page(); strings.Contains(page, text) {
 			return page, "absence of " + text
 		}
 		return page, ""
 	})
 }
 
-// status is that of a replica, empty before it is discovered.
-func (l *line) status(replicaID string) target.Status {
-	for _, slot := range l.store.Slots() {
+// status returns the status of a replica, empty before it is discovered.
+func (tc *testCollector) status(replicaID string) target.Status {
+	for _, slot := range tc.store.Slots() {
 		if slot.Target().ReplicaID == replicaID {
 			return slot.Status()
 		}
@@ -227,12 +226,12 @@ func (l *line) status(replicaID string) target.Status {
 	return target.Status{}
 }
 
-// comes waits until a replica is in a state whose reason contains a text.
-func (l *line) comes(replicaID, state, reason string) target.Status {
-	l.t.Helper()
+// waitForState waits until a replica is in a state whose reason contains a text.
+func (tc *testCollector) waitForState(replicaID, state, reason string) target.Status {
+	tc.t.Helper()
 	var s target.Status
-	l.waitFor("State "+state, 10*time.Millisecond, func() (page, missing string) {
-		if s = l.status(replicaID); s.State != state || !strings.Contains(s.StateReason, reason) {
+	tc.waitFor("State "+state, 10*time.Millisecond, func() (page, missing string) {
+		if s = tc.status(replicaID); s.State != state || !strings.Contains(s.StateReason, reason) {
 			return s.State + ": " + s.StateReason, state + ": " + reason
 		}
 		return "", ""
@@ -240,8 +239,8 @@ func (l *line) comes(replicaID, state, reason string) target.Status {
 	return s
 }
 
-// of are the targets of simulated replicas.
-func of(t *testing.T, replicas ...*simulate.Replica) []string {
+// targetsOf returns the targets of simulated replicas.
+func targetsOf(t *testing.T, replicas ...*simulate.Replica) []string {
 	t.Helper()
 	targets := make([]string, 0, len(replicas))
 	for _, r := range replicas {
@@ -261,10 +260,10 @@ func TestDemoFleet(t *testing.T) {
 	defer fleet.Close()
 	var pools []config.Pool
 	for _, p := range fleet.Pools() {
-		pools = append(pools, pool(p.Name, of(t, p.Replicas...)...))
+		pools = append(pools, pool(p.Name, targetsOf(t, p.Replicas...)...))
 	}
-	l := startLine(t, pools...)
-	page := l.eventually(
+	tc := startCollector(t, pools...)
+	page := tc.waitForText(
 		`trtllm_exporter_target_up{pool_id="llama-70b-prod",replica_id="llama-70b-2"} 1`,
 		`trtllm_exporter_target_up{pool_id="qwen-7b-chat",replica_id="qwen-7b-2"} 1`,
 		`llm_server_generation_tokens_per_second{engine="triton",engine_version="2.64.0",model_id="ensemble",pool_id="llama-70b-prod",replica_id="llama-70b-0",trtllm_version="1.1.0"}`,
@@ -285,7 +284,7 @@ func TestDemoFleet(t *testing.T) {
 		}
 		require.NotContains(t, line, `"unknown"`)
 	}
-	require.True(t, l.Ready())
+	require.True(t, tc.Ready())
 }
 
 func TestPoolSkew(t *testing.T) {
@@ -295,13 +294,13 @@ func TestPoolSkew(t *testing.T) {
 	twin := alike
 	twin.Name = "b"
 	other := simulate.Spec{Name: "c", Kind: simulate.KindTriton, EngineVersion: "2.67.0", TRTLLMVersion: "1.2.0", Engine: small, GPUs: 4}
-	l := startLine(t,
-		pool("alike", of(t, worked(t, alike), worked(t, twin))...),
-		pool("mixed", of(t, worked(t, alike), worked(t, twin), worked(t, other))...),
-		pool("one", append(of(t, worked(t, alike)), "gone=127.0.0.1:1")...),
+	tc := startCollector(t,
+		pool("alike", targetsOf(t, busyReplica(t, alike), busyReplica(t, twin))...),
+		pool("mixed", targetsOf(t, busyReplica(t, alike), busyReplica(t, twin), busyReplica(t, other))...),
+		pool("one", append(targetsOf(t, busyReplica(t, alike)), "gone=127.0.0.1:1")...),
 		pool("gone", "gone=127.0.0.1:1"),
 	)
-	l.eventually(
+	tc.waitForText(
 		`llm_server_pool_skew{fact="engine_version",pool_id="alike"} 0`,
 		`llm_server_pool_skew{fact="trtllm_version",pool_id="alike"} 0`,
 		`llm_server_pool_skew{fact="config_hash",pool_id="alike"} 0`,
@@ -316,7 +315,7 @@ func TestPoolSkew(t *testing.T) {
 		`llm_server_pool_skew{fact="gpu",pool_id="mixed"} 1`,
 		`llm_server_pool_skew{fact="engine_version",pool_id="one"} 0`,
 	)
-	requireNoText(t, l.page(), `llm_server_pool_skew{fact="engine_version",pool_id="gone"}`)
-	l.apply(pool("gone", "gone=127.0.0.1:1"))
-	l.eventuallyWithout("llm_server_pool_skew{")
+	requireNoText(t, tc.page(), `llm_server_pool_skew{fact="engine_version",pool_id="gone"}`)
+	tc.apply(pool("gone", "gone=127.0.0.1:1"))
+	tc.waitForNoText("llm_server_pool_skew{")
 }

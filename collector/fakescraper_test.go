@@ -19,23 +19,23 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// puppet answers for all servers without a network, so that a test may run by
-// the clock of synctest. What is nil answers as follows.
-type puppet struct {
-	// takes is how long the nth scrape of a page takes: no time.
-	takes func(page string, n int) time.Duration
-	// page is what a page shows: tritonPage.
+// fakeScraper answers for all servers without a network, for tests with the clock of
+// synctest. Its fields may be nil.
+type fakeScraper struct {
+	// duration returns how long the nth scrape of a page takes; 0 if nil.
+	duration func(page string, n int) time.Duration
+	// page returns the content of a page; tritonPage if nil.
 	page func(page string) (string, error)
-	// api is what an API answers: there is none.
+	// api answers requests to the API; there is none if nil.
 	api func(ctx context.Context, u *url.URL) (status int, body string, err error)
 
-	mu      sync.Mutex
-	started map[string][]time.Time
-	asked   map[string]int
+	mu       sync.Mutex
+	started  map[string][]time.Time
+	requests map[string]int
 }
 
 // Scrape implements scrape.Scraper.
-func (p *puppet) Scrape(ctx context.Context, page string, buf []byte) (scrape.Page, error) {
+func (p *fakeScraper) Scrape(ctx context.Context, page string, buf []byte) (scrape.Page, error) {
 	p.mu.Lock()
 	if p.started == nil {
 		p.started = make(map[string][]time.Time)
@@ -43,8 +43,8 @@ func (p *puppet) Scrape(ctx context.Context, page string, buf []byte) (scrape.Pa
 	p.started[page] = append(p.started[page], time.Now())
 	n := len(p.started[page])
 	p.mu.Unlock()
-	if p.takes != nil {
-		timer := time.NewTimer(p.takes(page, n))
+	if p.duration != nil {
+		timer := time.NewTimer(p.duration(page, n))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -60,7 +60,7 @@ func (p *puppet) Scrape(ctx context.Context, page string, buf []byte) (scrape.Pa
 }
 
 // Do implements scrape.Scraper.
-func (p *puppet) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int, http.Header, []byte, error) {
+func (p *fakeScraper) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int, http.Header, []byte, error) {
 	if p.api == nil {
 		return 0, nil, nil, errors.New("there is no API")
 	}
@@ -69,64 +69,64 @@ func (p *puppet) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 		return 0, nil, nil, err
 	}
 	p.mu.Lock()
-	if p.asked == nil {
-		p.asked = make(map[string]int)
+	if p.requests == nil {
+		p.requests = make(map[string]int)
 	}
-	p.asked[u.Path]++
+	p.requests[u.Path]++
 	p.mu.Unlock()
 	status, text, err := p.api(ctx, u)
 	return status, http.Header{}, []byte(text), err
 }
 
 // DoBrief implements scrape.Scraper.
-func (p *puppet) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+func (p *fakeScraper) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	return p.Do(ctx, method, address, body, limit)
 }
 
-// PageLane implements scrape.Scraper: there is none.
-func (*puppet) PageLane(string, time.Duration) *lane.Lane { return nil }
+// PageLane implements scrape.Scraper. It returns nil.
+func (*fakeScraper) PageLane(string, time.Duration) *lane.Lane { return nil }
 
-// QuestionLane implements scrape.Scraper: there is none.
-func (*puppet) QuestionLane(string, bool) *lane.Lane { return nil }
+// QuestionLane implements scrape.Scraper. It returns nil.
+func (*fakeScraper) QuestionLane(string, bool) *lane.Lane { return nil }
 
 // Open implements scrape.Scraper.
-func (*puppet) Open(context.Context, string, string, []byte) (*http.Response, error) {
+func (*fakeScraper) Open(context.Context, string, string, []byte) (*http.Response, error) {
 	return nil, errors.New("there is no stream")
 }
 
 // CloseIdle implements scrape.Scraper.
-func (*puppet) CloseIdle() {}
+func (*fakeScraper) CloseIdle() {}
 
 // Close implements scrape.Scraper.
-func (*puppet) Close() {}
+func (*fakeScraper) Close() {}
 
-// times are the moments at which a page was asked for.
-func (p *puppet) times(page string) []time.Time {
+// times returns when a page was requested.
+func (p *fakeScraper) times(page string) []time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]time.Time(nil), p.started[page]...)
 }
 
-// count is how often a path of the API was asked for.
-func (p *puppet) count(path string) int {
+// count returns how often a path of the API was requested.
+func (p *fakeScraper) count(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.asked[path]
+	return p.requests[path]
 }
 
-// led runs a collector on puppets; call it in a bubble of synctest.
-func led(t *testing.T, p *puppet, pools ...config.Pool) *line {
+// startWithScraper runs a collector on a fake scraper; it needs a bubble of synctest.
+func startWithScraper(t *testing.T, p *fakeScraper, pools ...config.Pool) *testCollector {
 	t.Helper()
-	l := newLine(t)
-	l.UseScraper(p)
-	l.apply(pools...)
-	l.start()
-	return l
+	tc := newCollector(t)
+	tc.UseScraper(p)
+	tc.apply(pools...)
+	tc.start()
+	return tc
 }
 
-// everySeconds is a pool that is scraped at whole intervals of so many seconds.
+// everySeconds returns a pool that is scraped every so many seconds.
 func everySeconds(id string, seconds int, targets ...string) config.Pool {
-	p := staged(id, targets...)
+	p := metricsPool(id, targets...)
 	p.ScrapeInterval = model.Duration(time.Duration(seconds) * time.Second)
 	p.ScrapeTimeout = p.ScrapeInterval
 	p.IdentityInterval = model.Duration(time.Hour)
@@ -140,9 +140,9 @@ func tritonAPI(_ context.Context, u *url.URL) (int, string, error) {
 	return w.Code, w.Body.String(), nil
 }
 
-// nobody is where nothing listens, neither for pages nor for questions.
-func nobody() *puppet {
-	return &puppet{
+// refusingScraper returns a scraper of servers that refuse every connection.
+func refusingScraper() *fakeScraper {
+	return &fakeScraper{
 		page: func(string) (string, error) {
 			return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
 		},
@@ -150,5 +150,5 @@ func nobody() *puppet {
 	}
 }
 
-// errRefused is what comes from a port where nothing listens.
+// errRefused is the error of a port where nothing listens.
 var errRefused = fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
