@@ -197,8 +197,12 @@ func (e *Evidence) suspected() string {
 	if e.Stall.Duration == 0 || e.stalled() {
 		return ""
 	}
-	return fmt.Sprintf("gauges show %g requests in flight, but nothing has moved since %s; they may be stale",
-		e.Stall.InFlight, e.PageTime.Add(-e.Stall.Duration).UTC().Format("15:04 UTC"))
+	why := "they may be stale"
+	if e.Stall.Deferred {
+		why = "they may wait for another server"
+	}
+	return fmt.Sprintf("gauges show %g requests in flight, but nothing has moved since %s; %s",
+		e.Stall.InFlight, e.PageTime.Add(-e.Stall.Duration).UTC().Format("15:04 UTC"), why)
 }
 
 // unread reports whether the page is all that is known to fail.

@@ -44,6 +44,7 @@ func TestReplicaState(t *testing.T) {
 		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "all requests are failing, although its API reports ready"},
 		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung()}, assess.Stalled, "nothing moves"},
 		{"one sign that no iteration happens", with(serving(), func(e *assess.Evidence) { e.Stall.Duration = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; they may be stale"},
+		{"what may wait for another server", with(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Deferred = time.Minute, true }), assess.Ready, "nothing has moved since 13:59 UTC; they may wait for another server"},
 		{"and the canary got nothing", with(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Answerable, e.Unanswered = time.Minute, true, true }), assess.Stalled, "nothing moves"},
 		{"the canary got nothing, but may wait behind others", with(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Unanswered = time.Minute, true }), assess.Ready, "may be stale"},
 		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true, Previous: assess.Failing}, assess.Failing, "all requests are failing"},

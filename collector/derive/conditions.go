@@ -33,6 +33,8 @@ type Stall struct {
 	// Duration is how long nothing has moved, InFlight the requests that gauges show.
 	Duration time.Duration
 	InFlight float64
+	// Deferred reports that all of them may wait for another server.
+	Deferred bool
 	// Witnessed reports that requests arrived meanwhile; else the gauge may be stale.
 	Witnessed bool
 	// Answerable reports that a request sent now would otherwise be answered at once.
@@ -130,9 +132,10 @@ func (d *Deriver) stall() (worst Stall) {
 			continue
 		}
 		free, _ := valueOf(k.free, d.window)
-		one := Stall{
-			Duration: duration, InFlight: s.inFlight, Witnessed: time.Duration(s.lastArrival-last) >= patience/2,
-			Answerable: !k.bypassable && (k.maxDuration == nil || free > 0),
+		one := Stall{Duration: duration, InFlight: s.inFlight, Deferred: isPositive(k.deferred, d.window)}
+		if !one.Deferred {
+			one.Witnessed = time.Duration(s.lastArrival-last) >= patience/2
+			one.Answerable = !k.bypassable && (k.maxDuration == nil || free > 0)
 		}
 		if worst.Duration == 0 || one.Witnessed && !worst.Witnessed || one.Witnessed == worst.Witnessed && one.Duration > worst.Duration {
 			worst = one

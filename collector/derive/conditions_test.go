@@ -119,6 +119,43 @@ func TestStallWithAllRequestsWaiting(t *testing.T) {
 	}
 }
 
+// TestDeferredRequestsAreSuspected covers servers of a pair whose other side hangs,
+// and one that hangs itself.
+func TestDeferredRequestsAreSuspected(t *testing.T) {
+	for _, c := range []struct {
+		kind          engine.Kind
+		says          string
+		frozen, grows []string
+		witnessed     bool
+	}{
+		{engine.SGLang, "caches", []string{"num_running_reqs 0"}, []string{"num_decode_transfer_queue_reqs"}, false},
+		{engine.SGLang, "room, or the other server", []string{"num_running_reqs 0"}, []string{"num_decode_prealloc_queue_reqs", "http_requests_total{endpoint=\"/v1/completions\",method=\"POST\"}"}, false},
+		{engine.SGLang, "room on the other server", []string{"num_running_reqs 0"}, []string{"num_prefill_bootstrap_queue_reqs"}, false},
+		{engine.SGLang, "memory that computed prompts hold", []string{"num_running_reqs 0", "num_prefill_inflight_queue_reqs 64"}, []string{"num_queue_reqs"}, false},
+		{engine.SGLang, "its own batch", []string{"num_running_reqs 32", "num_decode_transfer_queue_reqs 6"}, []string{"num_decode_prealloc_queue_reqs"}, true},
+		{engine.VLLM, "caches", []string{"num_requests_running 0"}, []string{"num_requests_waiting", `num_requests_waiting_by_reason{reason="deferred"}`}, false},
+		{engine.VLLM, "capacity", []string{"num_requests_running 0", `num_requests_waiting_by_reason{reason="deferred"} 0`}, []string{"num_requests_waiting", `num_requests_waiting_by_reason{reason="capacity"}`}, true},
+	} {
+		b := newBench(t, c.kind, "m")
+		prefix := string(c.kind) + ":"
+		for n := range 12 {
+			page := []string{prefix + "generation_tokens_total 100"}
+			for _, s := range c.frozen {
+				page = append(page, prefix+s)
+			}
+			for _, s := range c.grows {
+				page = append(page, fmt.Sprint(prefix, s, " ", 5+n))
+			}
+			b.page(page...)
+		}
+		still := b.deriver.Conditions().Stall
+		require.Positive(t, still.Duration, c.says)
+		require.Equal(t, c.witnessed, still.Witnessed, c.says)
+		require.Equal(t, !c.witnessed, still.Deferred, c.says)
+		require.Equal(t, c.witnessed, still.Answerable, c.says)
+	}
+}
+
 // TestStaleGaugeIsIgnored covers a gauge that rises again, and one
 // that was updated again.
 func TestStaleGaugeIsIgnored(t *testing.T) {

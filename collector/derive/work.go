@@ -27,6 +27,8 @@ type work struct {
 	// maxDuration is how many seconds a request may take before it moves anything. It
 	// is nil if something moves all the time, and has no value while it is unknown.
 	maxDuration Eval
+	// deferred is above 0 while all requests may wait for another server; nil if none does.
+	deferred Eval
 	// bypassable reports that a request need not reach this work, as one of several ranks.
 	bypassable bool
 	// free is above 0 while one more request would run at once, or nil if that is unknown.
@@ -71,7 +73,7 @@ func (s *workState) countArrivals(k *work, w *Window) {
 		s.arrivals = slices.Repeat([]float64{math.Inf(1)}, len(k.arrivals))
 	}
 	for i, count := range k.arrivals {
-		v, ok := count(w)
+		v, ok := valueOf(count, w)
 		if !ok {
 			v = math.Inf(1)
 		}
@@ -141,19 +143,6 @@ func (p *Plan) requestsInFlight() Eval {
 	return add(all...)
 }
 
-// withArrivals adds what shows that requests arrive at the works of an engine. For one
-// of several ranks that is its own gauge, since others get requests too.
-func (p *Plan) withArrivals(id string, works []work) []work {
-	if len(works) == 1 {
-		works[0].arrivals = append(works[0].arrivals, p.unanswered(id)...)
-	}
-	for i := range works {
-		works[i].bypassable = len(works) > 1
-		works[i].arrivals = append(works[i].arrivals, works[i].inFlight)
-	}
-	return works
-}
-
 // unanswered returns counts of requests that arrived and were not answered: started ones,
 // and those of models in front of the engine, less those that ended.
 func (p *Plan) unanswered(id string) (all []Eval) {
@@ -204,21 +193,34 @@ func (p *Plan) progressCounters(id string) []*group {
 
 // steadyWorks returns the work of each rank of an engine that counts steps or tokens while it
 // has requests, even if all wait: a rank that stands still is hidden by those of the others.
+// Only its own gauges show that requests arrive at it, since others get requests too.
 func (p *Plan) steadyWorks(what, id string, progress []*group) []work {
-	waiting := p.groupsOf(engine.RequestsWaiting, id)
-	gauges := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id), waiting)
+	running := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))
+	waiting, deferred := p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsDeferred, id)
+	gauges := slices.Concat(running, waiting, deferred)
+	ranks := p.ranks(gauges)
 	var works []work
-	for _, r := range p.ranks(gauges) {
-		inFlight := largestOf(gauges, func(g *group) []int { return p.rankColumns([]*group{g}, r) })
-		k := work{
-			key: fmt.Sprint(what, id, r), minInFlight: 1, inFlight: p.whileAwake(id, r, inFlight), progress: p.progressColumns(progress, r),
-			arrivals: []Eval{combine(p.rankColumns(waiting, r), engine.Sum)},
+	for _, r := range ranks {
+		most := func(groups []*group) Eval {
+			return largestOf(groups, func(g *group) []int { return p.rankColumns([]*group{g}, r) })
 		}
-		if len(k.progress) > 0 {
-			works = append(works, k)
+		inFlight := p.whileAwake(id, r, most(gauges))
+		moves, shared := p.columnsOfRank(progress, r)
+		if len(moves) == 0 || r.number == "" {
+			moves = append(moves, shared...) // What ranks count together goes on while one stands still.
+		}
+		if len(moves) > 0 {
+			works = append(works, work{
+				key: fmt.Sprint(what, id, r), minInFlight: 1, inFlight: inFlight, progress: moves, bypassable: len(ranks) > 1,
+				arrivals: []Eval{combine(p.rankColumns(waiting, r), engine.Sum), inFlight},
+				deferred: pairwise(most(deferred), most(running), func(waits, runs float64) float64 { return flag(waits > 0 && runs <= 0) }),
+			})
 		}
 	}
-	return p.withArrivals(id, works)
+	if len(works) == 1 {
+		works[0].arrivals = append(works[0].arrivals, p.unanswered(id)...)
+	}
+	return works
 }
 
 // largestOf returns the largest value of columns of groups. Among processes the newest
@@ -249,9 +251,7 @@ func (p *Plan) requestWorks(id string) []work {
 		inFlight:    largestOf(slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id)), func(g *group) []int { return p.columnsOf(g.members) }),
 		maxDuration: transform(longest, func(v float64) float64 { return 2 * v }),
 		free:        excess(requestsLimit().eval(p, id), admitted().eval(p, id)),
-	}
-	if waits := p.total(engine.RequestsWaiting, id); waits != nil {
-		k.arrivals = []Eval{waits}
+		arrivals:    []Eval{p.total(engine.RequestsWaiting, id)},
 	}
 	if p.quirks.GaugesWhenRequestsEnd {
 		k.minInFlight = 2
@@ -312,11 +312,7 @@ type rank struct{ model, number string }
 
 // whileAwake returns a value that is absent while a rank's engine sleeps.
 func (p *Plan) whileAwake(id string, r rank, e Eval) Eval {
-	states := p.rankColumns(p.groupsOf(engine.EngineAwake, id), r)
-	if len(states) == 0 {
-		return e
-	}
-	awake := largest(states)
+	awake := largest(p.rankColumns(p.groupsOf(engine.EngineAwake, id), r))
 	return func(w *Window) (float64, bool) {
 		if v, ok := awake(w); ok && v <= 0 {
 			return 0, false
@@ -346,15 +342,6 @@ func (p *Plan) rankOf(source int) rank {
 func (p *Plan) rankColumns(groups []*group, wanted rank) []int {
 	own, shared := p.columnsOfRank(groups, wanted)
 	return slices.Concat(own, shared)
-}
-
-// progressColumns returns the columns of groups that move with the work of a rank: its
-// own if it has any, since what ranks count together goes on while one stands still.
-func (p *Plan) progressColumns(groups []*group, wanted rank) []int {
-	if own, _ := p.columnsOfRank(groups, wanted); len(own) > 0 && wanted.number != "" {
-		return own
-	}
-	return p.rankColumns(groups, wanted)
 }
 
 func (p *Plan) columnsOfRank(groups []*group, wanted rank) (own, shared []int) {

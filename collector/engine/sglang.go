@@ -148,9 +148,9 @@ func sglangScheduler() []Meaning {
 		{Name: "num_running_reqs", Signal: RequestsRunning},
 		{Name: "num_queue_reqs", Signal: RequestsWaiting},
 		{Name: "num_grammar_queue_reqs", Signal: RequestsWaiting},
-		// On a server that only decodes (label engine_type), requests wait for capacity in the
-		// first and for their KV cache in the second; num_decode_host_receive_queue_reqs repeats
-		// those of the second whose cache is in host memory. On a server that only prefills,
+		// On a server that only decodes (label engine_type), requests wait for capacity, or for
+		// the other server, in the first and for their KV cache in the second;
+		// num_decode_host_receive_queue_reqs repeats those whose cache is in host memory. On a server that only prefills,
 		// requests wait for the other server's capacity in the third, called prealloc up to 0.5.9;
 		// those in num_prefill_inflight_queue_reqs are computed already. 0.4.6 leaves all of them
 		// at 0 (scheduler_metrics_mixin.py, metrics_reporter.py).
@@ -185,6 +185,9 @@ func sglangScheduler() []Meaning {
 		{Name: "max_total_num_tokens", Signal: KVTokensLimit},
 		{Name: "num_pages", Signal: KVBlocksLimit},
 		{Name: "page_size", Signal: KVBlockTokens, Combine: Max},
+	}
+	for _, queue := range []string{"decode_prealloc", "decode_transfer", "prefill_bootstrap", "prefill_prealloc", "prefill_inflight"} {
+		all = append(all, Meaning{Name: "num_" + queue + "_queue_reqs", Signal: RequestsDeferred})
 	}
 	for i := range all {
 		all[i].Rank = "dp_rank"

@@ -41,6 +41,8 @@ const (
 	StreamsUnaborted Signal = "streams_whole_total"
 	// RequestsTransfer wait for another server: for its capacity, or for their KV cache from it.
 	RequestsTransfer Signal = "requests_transfer"
+	// RequestsDeferred may wait for another server, wherever else they are counted.
+	RequestsDeferred Signal = "requests_deferred"
 
 	PromptTokens       Signal = "prompt_tokens_total"
 	GenerationTokens   Signal = "generation_tokens_total"
