@@ -229,13 +229,15 @@ func sglangRequests() []Meaning {
 // sglangAnswers counts the API's answers by status, sglangUnaborted requests that ended by themselves.
 const sglangAnswers, sglangUnaborted = "http_responses_total", "request_time_per_output_token_seconds_count"
 
-// sglangHTTP returns the meanings of requests that arrived at the API, counted before they are
-// answered (seen in 0.5.23), and of those answered with an error status. 404 is left out: it is the
-// answer for wrong paths, while any model name is served.
+// sglangHTTP returns the meanings of requests that arrived for the engine, counted before they are
+// answered (seen in 0.5.23), and of those answered with an error status. The API itself answers
+// /v1/tokenize and wrong paths, with 404, which is left out: any model name is served.
 func sglangHTTP() []Meaning {
 	var all []Meaning
-	for _, endpoint := range []string{"/v1/*", "/generate*"} {
+	for _, endpoint := range []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/messages", "/v1/responses", "/generate"} {
 		all = append(all, Meaning{Name: "http_requests_total", Where: []string{"endpoint=" + endpoint, "method=POST"}, Signal: RequestsStarted, Counter: true})
+	}
+	for _, endpoint := range []string{"/v1/*", "/generate*"} {
 		for _, class := range []string{"4", "5"} {
 			all = append(all, Meaning{
 				Name: sglangAnswers, Where: []string{"endpoint=" + endpoint, "method=POST", "status_code=" + class + "*", "status_code!=404"},

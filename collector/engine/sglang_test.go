@@ -42,8 +42,11 @@ sglang:http_responses_total{endpoint="/generate",method="POST",status_code="404"
 sglang:http_responses_total{endpoint="/v1/chat/completions",method="POST",status_code="503"} 4
 sglang:http_responses_total{endpoint="/health",method="GET",status_code="503"} 50
 sglang:http_responses_total{endpoint="/version",method="GET",status_code="404"} 50
+sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 11
+sglang:http_requests_total{endpoint="/v1/tokenize",method="POST"} 50
+sglang:http_requests_total{endpoint="/v1/completion",method="POST"} 50
 `,
-			map[string]float64{"requests_failed_total reason=400": 2, "requests_failed_total reason=404": -1, "requests_failed_total reason=503": 4},
+			map[string]float64{"requests_started_total": 11, "requests_failed_total reason=400": 2, "requests_failed_total reason=404": -1, "requests_failed_total reason=503": 4},
 		},
 		{
 			"what waits on a server that only decodes is for room, or for its KV cache",
