@@ -68,11 +68,11 @@ test-python: ## Test the metrics module for Triton's LLM-API backend, and pages 
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
-# What tests of alerts wait for is promtool, so that they run without it.
+# Tests of rules, dashboards and documents have no goroutines and wait for promtool: they run without it.
 race: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet ## Run all tests with the race detector (needs a C compiler).
 	@[ -n '$(CC_FOUND)' ] || { echo 'no C compiler: the race detector is off'; [ "$${CI:-}" != true ]; }
-	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(VET) $(RACE) -shuffle=on -timeout 30m $$($(GO) list ./... | grep -v /alerts)
-	$(GO) test $(VET) -shuffle=on -timeout 30m ./alerts/...
+	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(VET) $(RACE) -shuffle=on -timeout 30m $$($(GO) list ./... | grep -vE '/(alerts|dashboards|tools)')
+	$(GO) test $(VET) -shuffle=on -timeout 30m ./alerts/... ./dashboards ./tools/...
 
 COVER_MIN   := 90
 COVER_GATED := collector/exposition relabel
