@@ -2,6 +2,7 @@ package derive_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -52,6 +53,20 @@ func TestBudgetDropsDerivedSeriesOfWholeModels(t *testing.T) {
 	ids, _, _ = bounded(derive.Budget{Budget: exposition.Budget{Bytes: 10_000}})
 	require.NotEmpty(t, ids)
 	require.Less(t, len(ids), 100)
+}
+
+// TestManyModelsTakeLittleMemory is about the first page of a frontend to which clients made up names.
+func TestManyModelsTakeLittleMemory(t *testing.T) {
+	var page []string
+	for i := range 300 {
+		page = append(page, fmt.Sprintf(`dynamo_frontend_requests_total{model="m%03d",status="error",error_type="not_found"} 1`, i))
+	}
+	b := newBench(t, engine.Dynamo)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	b.page(page...)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(32<<20))
 }
 
 // TestInventedModelsDoNotReplaceServedModel is about frontends that count requests

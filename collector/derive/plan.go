@@ -37,6 +37,7 @@ type Plan struct {
 	columnOf          map[int]int
 	checks            map[string]anomaly
 	outcomes          map[[3]string]*outcome
+	counted           []engine.Class
 	program           *program
 	lackFirstResponse bool // Loaded models have no time to the first response.
 
@@ -50,6 +51,7 @@ func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 		groups: make(map[engine.Signal][]*group), byID: make(map[[2]string][]*group),
 		columnOf: make(map[int]int), checks: make(map[string]anomaly), outcomes: make(map[[3]string]*outcome),
 		checkedPlaces: make(map[exposition.ValueIndex]bool), program: &program{gpus: page.Shape().GPUs()},
+		counted: countedClasses(page, opts.Engine.Meanings()),
 	}
 	p.identity.Labels = opts.Identity.ruleLabels()
 	p.addSources()
@@ -64,11 +66,13 @@ func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 	return p
 }
 
-// counts reports whether the kind of server has counters for all requests of a class.
-func (p *Plan) counts(class engine.Class) bool {
-	return slices.ContainsFunc(p.opts.Engine.Meanings(), func(m engine.Meaning) bool {
-		return (m.Inside == "" || m.Inside == p.page.NamedModels().Inside) &&
-			m.Outcome != nil && m.Outcome.Again == "" && m.Outcome.Counts(class) && !m.Outcome.Misses(class)
+// countedClasses returns the classes all of whose requests the kind of server has counters for.
+func countedClasses(page *engine.Page, meanings []engine.Meaning) []engine.Class {
+	return filter(classOrder, func(class engine.Class) bool {
+		return slices.ContainsFunc(meanings, func(m engine.Meaning) bool {
+			return (m.Inside == "" || m.Inside == page.NamedModels().Inside) &&
+				m.Outcome != nil && m.Outcome.Again == "" && m.Outcome.Counts(class) && !m.Outcome.Misses(class)
+		})
 	})
 }
 
@@ -128,8 +132,8 @@ func (p *Plan) entryGroups(signal engine.Signal, id string) []*group {
 	return filter(p.groupsOf(signal, id), func(g *group) bool { return g.role.Front() })
 }
 
-func filter(groups []*group, keep func(*group) bool) []*group {
-	return slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return !keep(g) })
+func filter[T any](all []T, keep func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !keep(one) })
 }
 
 // forModel returns the identity labels with a model id and further pairs.

@@ -343,9 +343,8 @@ func errorRatio() Rule {
 // classes returns the classes that the page has, and 0 for others if the server counts
 // all failures with counters that appear with their first event.
 func (p *Plan) classes(o *outcome) []engine.Class {
-	return slices.DeleteFunc(slices.Clone(classOrder), func(class engine.Class) bool {
-		zero := p.quirks.CountersAppear && o.own && p.counts(class)
-		return o.classes[class] == nil && !zero
+	return filter(classOrder, func(class engine.Class) bool {
+		return o.classes[class] != nil || p.quirks.CountersAppear && o.own && slices.Contains(p.counted, class)
 	})
 }
 
