@@ -29,8 +29,8 @@ func TestMemoryWithHundredGzipBombs(t *testing.T) {
 	if raceEnabled || !everyFault() {
 		t.Skip("make faults runs it, without the race detector")
 	}
-	if at := os.Getenv(bombsAddressVariable); at != "" {
-		scrapeBombs(t, at)
+	if address := os.Getenv(bombsAddressVariable); address != "" {
+		scrapeBombs(t, address)
 		return
 	}
 	var bomb bytes.Buffer

@@ -38,8 +38,8 @@ func TestMemoryWithSixChurningPages(t *testing.T) {
 	if raceEnabled || !everyFault() {
 		t.Skip("make faults runs it, without the race detector")
 	}
-	if at := os.Getenv(bombsAddressVariable); at != "" {
-		scrapeChurn(t, at)
+	if address := os.Getenv(bombsAddressVariable); address != "" {
+		scrapeChurn(t, address)
 		return
 	}
 	s := newFakeServer(t)

@@ -59,7 +59,7 @@ func TestClientIsClosedAfterLastUse(t *testing.T) {
 	}
 	none := everySeconds("p", 5)
 	for _, c := range []struct {
-		says   string
+		name   string
 		reload [][]config.Pool
 		want   []bool
 	}{
@@ -72,7 +72,7 @@ func TestClientIsClosedAfterLastUse(t *testing.T) {
 		{"one without replicas", [][]config.Pool{{none}, {other(none)}}, []bool{true, true, false}},
 		{"another pool", [][]config.Pool{{everySeconds("p", 5, a)}, {everySeconds("q", 5, a)}}, []bool{true, true, false}},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var made clients

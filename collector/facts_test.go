@@ -73,7 +73,7 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 	for i := range 10000 {
 		fmt.Fprintf(&models, `{"name":"model%d","version":"1","state":"READY"},`, i)
 	}
-	for says, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		path    string
 		answer  http.HandlerFunc
 		version string
@@ -91,7 +91,7 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 		"a config that hangs":      {"/v2/models/tensorrt_llm/config", hang, "2.64.0", ""},
 		"a connection that breaks": {"/v2", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unknown", ""},
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api := proxyAPI(t, r, func(w http.ResponseWriter, req *http.Request) bool {
 				hit := c.path == "/" || c.path == req.URL.Path
@@ -101,7 +101,7 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 				return hit
 			})
 			p := pool("p", "r0="+r.MetricsAddr()+"|"+api)
-			if strings.HasSuffix(says, "hangs") {
+			if strings.HasSuffix(name, "hangs") {
 				// It takes all of it.
 				p.ScrapeTimeout = model.Duration(6 * time.Second)
 			}
@@ -160,14 +160,14 @@ func TestVersionFromEngineDir(t *testing.T) {
 		p.EngineDir = dir
 		return scrapedOnce(t, p)
 	}
-	for says, c := range map[string]struct{ text, want string }{
+	for name, c := range map[string]struct{ text, want string }{
 		"a version":           {`{"version":"0.17.0.post1","pretrained_config":{}}`, "0.17.0.post1"},
 		"an engine of before": {`{"builder_config":{}}`, ""},
 		"not JSON":            {`version: 1`, ""},
 		"a wrong type":        {`{"version":1}`, ""},
 		"control characters":  {`{"version":"1\n2"}`, ""},
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(c.text), 0o600))

@@ -94,7 +94,7 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	s.scrapes.Add(1)
 	busy := s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	for most := s.maxInFlight.Load(); busy > most && !s.maxInFlight.CompareAndSwap(most, busy); most = s.maxInFlight.Load() {
+	for seen := s.maxInFlight.Load(); busy > seen && !s.maxInFlight.CompareAndSwap(seen, busy); seen = s.maxInFlight.Load() {
 	}
 	answer(w, req)
 }

@@ -34,9 +34,9 @@ func samples(t *testing.T, page string) map[string]string {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		at := strings.LastIndexByte(line, ' ')
-		require.NotContains(t, all, line[:at], "a series twice")
-		all[line[:at]] = strings.TrimSpace(line[at:])
+		i := strings.LastIndexByte(line, ' ')
+		require.NotContains(t, all, line[:i], "a series twice")
+		all[line[:i]] = strings.TrimSpace(line[i:])
 	}
 	return all
 }
@@ -107,9 +107,9 @@ func requireAsInPrometheus(t *testing.T, r relabel.Rules, without, with string) 
 
 // worker returns a Triton that completes a request a second; more adds lines to its page.
 func worker(more func(second int) string) *fakeScraper {
-	begun := time.Now()
+	start := time.Now()
 	return &fakeScraper{api: tritonAPI, page: func(string) (string, error) {
-		second := int(time.Since(begun).Seconds())
+		second := int(time.Since(start).Seconds())
 		page := strings.ReplaceAll(tritonPage, `"1"} 100`, `"1"} `+strconv.Itoa(100+second))
 		return page + more(second), nil
 	}}
@@ -117,7 +117,7 @@ func worker(more func(second int) string) *fakeScraper {
 
 func TestMetricRelabelingMatchesPrometheus(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ says, rules string }{
+	for _, c := range []struct{ name, rules string }{
 		{"drop a derived family", `[{source_labels: [__name__], regex: llm_server_requests_total, action: drop}]`},
 		{"drop part of a derived histogram's samples", `[{source_labels: [__name__], regex: llm_server_.*_sum, action: drop}]`},
 		{"drop some of what is known of a replica", `[{source_labels: [__name__, state], regex: llm_server_state;(down|blind), action: drop}]`},
@@ -144,7 +144,7 @@ func TestMetricRelabelingMatchesPrometheus(t *testing.T) {
 		{"what is the exporter's own equals what is known", `[{source_labels: [__name__], regex: trtllm_exporter_target_up|llm_server_ready, target_label: __name__, replacement: x},
 			{source_labels: [__name__], regex: x, target_label: engine, replacement: ""}, {source_labels: [__name__], regex: x, target_label: engine_version, replacement: ""}, {source_labels: [__name__], regex: x, target_label: trtllm_version, replacement: ""}]`},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := worker(func(second int) string {

@@ -44,12 +44,12 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 	label.setPage(func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, "nv_inference_count{model=%q} 1\n", req.Header.Get("Authorization"))
 	})
-	line := newFakeServer(t)
-	line.setPage(func(w http.ResponseWriter, req *http.Request) {
+	invalid := newFakeServer(t)
+	invalid.setPage(func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.WriteString(w, "no sample at all "+req.Header.Get("Authorization")+"\n")
 	})
-	whole := newFakeServer(t)
-	whole.setPage(func(w http.ResponseWriter, req *http.Request) {
+	urlInLabel := newFakeServer(t)
+	urlInLabel.setPage(func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, "nv_inference_count{handler=%q} 1\n", req.URL.String())
 	})
 	lost := newFakeServer(t)
@@ -67,7 +67,7 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 			fmt.Fprintf(w, `{"name":"triton","version":%q,"extensions":[]}`, req.Header.Get("Authorization"))
 		},
 	}, http.NotFound)
-	p := metricsPool("echo", "label="+label.pageAndAPI(), "line="+line.pageAndAPI(), "url="+whole.pageAndAPI(), "lost="+lost.pageAndAPI(), "api="+api.pageAndAPI(), "none=127.0.0.1:1", "none=127.0.0.1:2")
+	p := metricsPool("echo", "label="+label.pageAndAPI(), "line="+invalid.pageAndAPI(), "url="+urlInLabel.pageAndAPI(), "lost="+lost.pageAndAPI(), "api="+api.pageAndAPI(), "none=127.0.0.1:1", "none=127.0.0.1:2")
 	p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: token}
 	for _, g := range p.Discovery.StaticConfigs {
 		g.Labels["__param_key"] = param

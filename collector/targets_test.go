@@ -75,7 +75,7 @@ func TestTargetWithoutPoolLabel(t *testing.T) {
 func TestInvalidTargetIsDropped(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		says, failed string
+		name, failed string
 		set          model.LabelSet
 	}{
 		{"one without an address", "has no __address__ after relabel_configs", model.LabelSet{"zone": "a"}},
@@ -85,9 +85,9 @@ func TestInvalidTargetIsDropped(t *testing.T) {
 		{"one that is silent in a way", `label __silent__ is "sometimes": write true or false`, model.LabelSet{model.AddressLabel: "10.2.0.7:8002", SilentLabel: "sometimes"}},
 	} {
 		all, s := targetsFound(model.LabelSet{model.AddressLabel: "10.2.0.9:8002"}, c.set)
-		require.Len(t, all, 1, c.says)
-		require.Equal(t, 1, s.LeftOut, c.says)
-		require.Contains(t, s.Error, c.failed, c.says)
+		require.Len(t, all, 1, c.name)
+		require.Equal(t, 1, s.LeftOut, c.name)
+		require.Contains(t, s.Error, c.failed, c.name)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestTargetLabelsSetPageAndAPI(t *testing.T) {
 func TestAPIPathFromTargetOrPool(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		says, path string
+		name, path string
 		port       int
 		labels     model.LabelSet
 		want       string
@@ -134,8 +134,8 @@ func TestAPIPathFromTargetOrPool(t *testing.T) {
 		p.APIPath, p.APIPort = c.path, c.port
 		groups := []*targetgroup.Group{{Targets: []model.LabelSet{model.LabelSet{model.AddressLabel: "10.2.0.7:8002"}.Merge(c.labels)}}}
 		all, _ := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
-		require.Len(t, all, 1, c.says)
-		require.Equal(t, c.want, all[0].APIURL, c.says)
+		require.Len(t, all, 1, c.name)
+		require.Equal(t, c.want, all[0].APIURL, c.name)
 	}
 }
 
@@ -173,17 +173,17 @@ func TestAddressIsShownWithoutSecrets(t *testing.T) {
 			p := config.DefaultPool
 			p.PoolID = "llama"
 			groups := []*targetgroup.Group{{Source: "found", Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(c.address)}}}}
-			_, left := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.NewTextHandler(&log, nil)))
+			_, status := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.NewTextHandler(&log, nil)))
 			p.RelabelConfigs = append(p.RelabelConfigs, &relabel.Config{
 				SourceLabels: model.LabelNames{model.AddressLabel}, Regex: prometheus.MustNewRegexp("(.+)"), Action: prometheus.Drop,
 			})
 			_, dropped := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
 
-			require.Equal(t, 1, left.LeftOut)
-			require.Contains(t, left.Error, fmt.Sprintf("target %q is not an address", c.shown))
+			require.Equal(t, 1, status.LeftOut)
+			require.Contains(t, status.Error, fmt.Sprintf("target %q is not an address", c.shown))
 			require.Equal(t, c.shown, dropped.Drops[0].Address)
 			require.Contains(t, dropped.Drops[0].Rule, fmt.Sprintf("and it is %q", c.shown))
-			require.NotContains(t, log.String()+fmt.Sprint(left, dropped), "hunter2")
+			require.NotContains(t, log.String()+fmt.Sprint(status, dropped), "hunter2")
 		})
 	}
 }

@@ -27,12 +27,12 @@ type dice struct{ *rand.Rand }
 
 func (d dice) word() string { return vocabulary[d.IntN(len(vocabulary))] }
 
-func (d dice) of(list ...string) string { return list[d.IntN(len(list))] }
+func (d dice) pick(list ...string) string { return list[d.IntN(len(list))] }
 
 func (d dice) labels() labels.Labels {
 	set := map[string]string{"__name__": d.word()}
 	for range d.IntN(12) {
-		set[d.word()] = d.of(d.word(), d.word()+";"+d.word(), "")
+		set[d.word()] = d.pick(d.word(), d.word()+";"+d.word(), "")
 	}
 	return labels.FromMap(set)
 }
@@ -40,22 +40,22 @@ func (d dice) labels() labels.Labels {
 // rule returns a rule as YAML, perhaps an invalid one.
 func (d dice) rule(regex string) string {
 	var b strings.Builder
-	action := d.of("replace", "replace", "keep", "drop", "hashmod", "labelmap", "labeldrop", "labelkeep", "lowercase", "uppercase", "keepequal", "dropequal")
+	action := d.pick("replace", "replace", "keep", "drop", "hashmod", "labelmap", "labeldrop", "labelkeep", "lowercase", "uppercase", "keepequal", "dropequal")
 	fmt.Fprintf(&b, "{action: %s", action)
 	equal, byName := strings.HasSuffix(action, "equal"), strings.HasPrefix(action, "label")
 	if !byName {
-		fmt.Fprintf(&b, ", source_labels: [%q, %q], target_label: %q", d.word(), d.word(), d.of(d.word(), d.word(), "${1}"))
+		fmt.Fprintf(&b, ", source_labels: [%q, %q], target_label: %q", d.word(), d.word(), d.pick(d.word(), d.word(), "${1}"))
 	}
 	if !equal && d.IntN(4) > 0 {
-		fmt.Fprintf(&b, ", regex: %q", d.of(regex, "(.*)", "(.*);.*", ".+", d.word()+".*", "(.*)_id", "__name__|(pool_id|a)", d.word()+"(.*)"))
+		fmt.Fprintf(&b, ", regex: %q", d.pick(regex, "(.*)", "(.*);.*", ".+", d.word()+".*", "(.*)_id", "__name__|(pool_id|a)", d.word()+"(.*)"))
 	}
 	switch action {
 	case "hashmod":
 		fmt.Fprintf(&b, ", modulus: %d", d.IntN(4))
 	case "replace":
-		fmt.Fprintf(&b, ", replacement: %q, separator: %q", d.of("$1", "${1}_x", d.word(), ""), d.of(";", "", "-"))
+		fmt.Fprintf(&b, ", replacement: %q, separator: %q", d.pick("$1", "${1}_x", d.word(), ""), d.pick(";", "", "-"))
 	case "labelmap":
-		fmt.Fprintf(&b, ", replacement: %q", d.of("$1", "copy_$1", d.word()))
+		fmt.Fprintf(&b, ", replacement: %q", d.pick("$1", "copy_$1", d.word()))
 	}
 	return b.String() + "}"
 }
@@ -127,8 +127,8 @@ func after(b *labels.Builder, r relabel.Rules, id relabel.Identity) map[string]s
 	return out
 }
 
-// left returns the labels of a kept series.
-func left(res relabel.Result) map[string]string {
+// remaining returns the labels of a kept series.
+func remaining(res relabel.Result) map[string]string {
 	if !res.Keep {
 		return nil
 	}
@@ -171,11 +171,11 @@ func FuzzRules(f *testing.F) {
 		out, keep := r.Target(in)
 		require.Equal(t, kept, keep)
 		if keep {
-			left := b.Labels().Map()
-			maps.DeleteFunc(left, func(name, _ string) bool {
+			remaining := b.Labels().Map()
+			maps.DeleteFunc(remaining, func(name, _ string) bool {
 				return strings.HasPrefix(name, "__meta_") || strings.HasPrefix(name, "__tmp")
 			})
-			require.Equal(t, left, out.Map())
+			require.Equal(t, remaining, out.Map())
 		}
 
 		for range 4 {
@@ -201,7 +201,7 @@ func FuzzRules(f *testing.F) {
 			if !collides(r) {
 				wanted := after(labels.NewBuilder(own), r, id)
 				require.Equal(t, wanted != nil, mine.Keep, "%s: %s: %s", text, own, mine.Reason)
-				require.Equal(t, wanted, left(mine), "%s: %s", text, own)
+				require.Equal(t, wanted, remaining(mine), "%s: %s", text, own)
 			}
 			in = d.labels()
 		}

@@ -15,15 +15,15 @@ import (
 
 const base = "http://10.0.0.1:8000"
 
-// known is who a replica is by a basis.
-func known(b *assess.Basis) *assess.Identity {
+// identityFrom is who a replica is by a basis.
+func identityFrom(b *assess.Basis) *assess.Identity {
 	return assess.NewIdentity(&target.Target{TRTLLMVersion: "1.1.0"}, &assess.Labels{}, b.Engine, b.Page, b.Facts)
 }
 
 func TestCanaryAllowed(t *testing.T) {
 	hash := strings.Repeat("0123456789abcdef", 4)
 	b := triton(t)
-	o := assess.CanaryOrder(b.Engine, known(&b), base, "llm", assess.Ready)
+	o := assess.CanaryOrder(b.Engine, identityFrom(&b), base, "llm", assess.Ready)
 	require.Equal(t, &canary.Order{
 		Question: canary.Question{Base: base, Model: "llm", Generate: true},
 		ModelID:  "llm", Group: "triton\x002.64.0\x001.1.0\x00llm", Identity: "triton\x002.64.0\x001.1.0\x00llm\x00" + hash,
@@ -31,17 +31,17 @@ func TestCanaryAllowed(t *testing.T) {
 	serve, ok := engine.ByName("trtllm-serve")
 	require.True(t, ok)
 	b = assess.Basis{Engine: serve, Knowledge: engine.Knowledge{Facts: &engine.Facts{EngineVersion: "1.1.0", Models: []engine.ModelFacts{{Name: "llama"}}}}}
-	o = assess.CanaryOrder(serve, known(&b), base, "", assess.Failing)
+	o = assess.CanaryOrder(serve, identityFrom(&b), base, "", assess.Failing)
 	require.Equal(t, canary.Question{Base: base, Model: "llama", Usage: true, Seed: true, IgnoreEOS: true}, o.Question, "its one model")
 	b.Facts = nil
-	o = assess.CanaryOrder(serve, known(&b), base, "llama", assess.Ready)
+	o = assess.CanaryOrder(serve, identityFrom(&b), base, "llama", assess.Ready)
 	require.Empty(t, o.Hold)
 	require.Equal(t, o.Group+"\x00", o.Identity, "no config is known")
 }
 
 func TestCanaryHeld(t *testing.T) {
 	for _, c := range []struct {
-		says, base, model string
+		name, base, model string
 		change            func(*assess.Basis)
 		hold              string
 	}{
@@ -52,10 +52,10 @@ func TestCanaryHeld(t *testing.T) {
 			b.Facts.Models = append(b.Facts.Models, engine.ModelFacts{Name: "other", Version: "1", State: "READY"})
 		}, "set canary.model"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := triton(t)
 			c.change(&b)
-			require.Contains(t, assess.CanaryOrder(b.Engine, known(&b), c.base, c.model, assess.Ready).Hold, c.hold)
+			require.Contains(t, assess.CanaryOrder(b.Engine, identityFrom(&b), c.base, c.model, assess.Ready).Hold, c.hold)
 		})
 	}
 	b := triton(t)
@@ -69,6 +69,6 @@ func TestCanaryHeld(t *testing.T) {
 		if want != "" {
 			want = "the replica is " + want
 		}
-		require.Equal(t, want, assess.CanaryOrder(b.Engine, known(&b), base, "llm", state).Hold, state)
+		require.Equal(t, want, assess.CanaryOrder(b.Engine, identityFrom(&b), base, "llm", state).Hold, state)
 	}
 }

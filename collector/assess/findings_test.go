@@ -78,7 +78,7 @@ func TestSeriesAreRecomputedOnlyAfterChange(t *testing.T) {
 	again := b
 	require.True(t, k.RestsOn(&again))
 	require.False(t, (*assess.Findings)(nil).RestsOn(&b), "nothing rests on nothing")
-	for says, change := range map[string]func(*assess.Basis){
+	for name, change := range map[string]func(*assess.Basis){
 		"another kind":             func(b *assess.Basis) { b.Engine = engine.None() },
 		"other models":             func(b *assess.Basis) { b.Topology = engine.NewTopology(b.Engine, engine.NamedModels{}, nil, nil) },
 		"another version":          func(b *assess.Basis) { b.EngineVersion = "2.65.0" },
@@ -92,7 +92,7 @@ func TestSeriesAreRecomputedOnlyAfterChange(t *testing.T) {
 	} {
 		other := b
 		change(&other)
-		require.False(t, k.RestsOn(&other), says)
+		require.False(t, k.RestsOn(&other), name)
 	}
 }
 
@@ -128,18 +128,18 @@ func TestUnknownTensorRTLLMVersion(t *testing.T) {
 	} {
 		b := triton(t)
 		b.Facts.EngineVersion, b.Facts.Problems, b.TRTLLMVersion = c.release, nil, c.version
-		said := ""
+		reason := ""
 		for _, check := range assess.Examine(&b).List(assess.Unanswered) {
-			said = check.Reason
+			reason = check.Reason
 			require.Contains(t, check.Cure, "metrics module of deploy/triton/llmapi")
 		}
-		require.Equal(t, c.want, said, c)
+		require.Equal(t, c.want, reason, c)
 	}
 }
 
 func TestExpectations(t *testing.T) {
 	for _, c := range []struct {
-		says   string
+		name   string
 		change func(b *assess.Basis)
 		want   []string
 		unmet  string
@@ -165,7 +165,7 @@ func TestExpectations(t *testing.T) {
 		{"a replica that was not recognised", func(b *assess.Basis) { b.Expect.EngineVersion, b.Topology = "2.65.0", nil }, nil, ""},
 		{"no expectations", func(b *assess.Basis) { b.Expect = nil }, nil, ""},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			k := after(t, c.change)
 			var got []string
 			for _, check := range k.List(assess.Expected) {
@@ -355,7 +355,7 @@ func TestSkewCountsDistinctValues(t *testing.T) {
 		return target.SkewFacts{"engine_version": {kind: version}}
 	}
 	for _, one := range []struct {
-		says, fact string
+		name, fact string
 		replicas   []target.SkewFacts
 		want       int // -1 if it is unknown.
 	}{
@@ -368,8 +368,8 @@ func TestSkewCountsDistinctValues(t *testing.T) {
 		{"no replicas", "gpu", nil, -1},
 	} {
 		got, known := assess.SkewOf(one.fact, one.replicas)
-		require.Equal(t, one.want, got, one.says)
-		require.Equal(t, one.want >= 0, known, one.says)
+		require.Equal(t, one.want, got, one.name)
+		require.Equal(t, one.want >= 0, known, one.name)
 	}
 }
 

@@ -13,26 +13,26 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// of is who a replica in a rack is, of which something is known otherwise than
+// identityOf is who a replica in a rack is, of which something is known otherwise than
 // usual.
-func of(t *testing.T, change func(*target.Target, *assess.Labels, *engine.Facts)) *assess.Identity {
+func identityOf(t *testing.T, change func(*target.Target, *assess.Labels, *engine.Facts)) *assess.Identity {
 	t.Helper()
 	e, ok := engine.ByName("trtllm-serve")
 	require.True(t, ok)
-	at := &target.Target{PoolID: "p", ReplicaID: "r", Labels: map[string]string{"rack": "r1"}}
+	target1 := &target.Target{PoolID: "p", ReplicaID: "r", Labels: map[string]string{"rack": "r1"}}
 	how, facts := &assess.Labels{ModelIDs: map[string][]string{"public": {"llama"}}}, &engine.Facts{EngineVersion: "1.1.0", TRTLLMVersion: "1.1.0"}
 	if change != nil {
-		change(at, how, facts)
+		change(target1, how, facts)
 	}
-	return assess.NewIdentity(at, how, e, nil, facts)
+	return assess.NewIdentity(target1, how, e, nil, facts)
 }
 
 func TestReplicaIdentity(t *testing.T) {
 	const versions = `engine="trtllm-serve", engine_version="1.1.0", `
 	for _, c := range []struct {
-		says   string
+		name   string
 		change func(*target.Target, *assess.Labels, *engine.Facts)
-		own    string
+		rules  string
 	}{
 		{"what its server says", nil, `{` + versions + `pool_id="p", rack="r1", replica_id="r", trtllm_version="1.1.0"}`},
 		{"what the operator declares counts more", func(t *target.Target, _ *assess.Labels, _ *engine.Facts) {
@@ -45,19 +45,19 @@ func TestReplicaIdentity(t *testing.T) {
 			how.Versions = relabel.VersionsInfo
 		}, `{engine="trtllm-serve", pool_id="p", rack="r1", replica_id="r"}`},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			id := of(t, c.change)
-			require.Equal(t, c.own, id.Labels.String())
+		t.Run(c.name, func(t *testing.T) {
+			id := identityOf(t, c.change)
+			require.Equal(t, c.rules, id.Labels.String())
 		})
 	}
 }
 
 func TestIdentityEquality(t *testing.T) {
-	id := of(t, nil)
+	id := identityOf(t, nil)
 	require.False(t, id.Equal(nil))
-	require.True(t, id.Equal(of(t, nil)))
-	require.True(t, id.Equal(of(t, func(_ *target.Target, _ *assess.Labels, f *engine.Facts) { f.BuildVersion = "9" })), "no series has that")
-	for says, change := range map[string]func(*target.Target, *assess.Labels, *engine.Facts){
+	require.True(t, id.Equal(identityOf(t, nil)))
+	require.True(t, id.Equal(identityOf(t, func(_ *target.Target, _ *assess.Labels, f *engine.Facts) { f.BuildVersion = "9" })), "no series has that")
+	for name, change := range map[string]func(*target.Target, *assess.Labels, *engine.Facts){
 		"another version":              func(_ *target.Target, _ *assess.Labels, f *engine.Facts) { f.EngineVersion = "2" },
 		"another TensorRT-LLM":         func(t *target.Target, _ *assess.Labels, _ *engine.Facts) { t.TRTLLMVersion = "2" },
 		"the same from another source": func(t *target.Target, _ *assess.Labels, _ *engine.Facts) { t.TRTLLMVersion = "1.1.0" },
@@ -65,7 +65,7 @@ func TestIdentityEquality(t *testing.T) {
 			f.Models = []engine.ModelFacts{{Name: "llama"}}
 		},
 	} {
-		require.False(t, id.Equal(of(t, change)), says)
+		require.False(t, id.Equal(identityOf(t, change)), name)
 	}
 	other := assess.NewIdentity(&target.Target{}, &assess.Labels{}, engine.None(), nil, nil)
 	require.False(t, id.Equal(other), "another kind of server")
@@ -73,7 +73,7 @@ func TestIdentityEquality(t *testing.T) {
 }
 
 func TestPageSeriesHaveIdentityLabels(t *testing.T) {
-	label := of(t, func(_ *target.Target, how *assess.Labels, _ *engine.Facts) { how.Honor = true }).Labeler()
+	label := identityOf(t, func(_ *target.Target, how *assess.Labels, _ *engine.Facts) { how.Honor = true }).Labeler()
 	out := label(labels.FromStrings("__name__", "x", "model_name", "llama", "pool_id", "theirs", "rack", "theirs"))
 	require.True(t, out.Keep)
 	require.Equal(t, 1, out.Collisions)
@@ -81,13 +81,13 @@ func TestPageSeriesHaveIdentityLabels(t *testing.T) {
 }
 
 func TestOwnSeriesKeepTheirLabels(t *testing.T) {
-	at := &target.Target{PoolID: "p", ReplicaID: "r"}
-	require.Nil(t, assess.ReplicaLabeler(at, &assess.Labels{}), "there are no rules")
+	target1 := &target.Target{PoolID: "p", ReplicaID: "r"}
+	require.Nil(t, assess.ReplicaLabeler(target1, &assess.Labels{}), "there are no rules")
 	drop := prometheus.DefaultRelabelConfig
 	drop.Action, drop.Regex = "labeldrop", prometheus.MustNewRegexp("pool_id|rack")
 	rules := relabel.Rules{&drop}
 	require.NoError(t, rules.Validate())
-	out := assess.ReplicaLabeler(at, &assess.Labels{Rules: rules})(labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"))
+	out := assess.ReplicaLabeler(target1, &assess.Labels{Rules: rules})(labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"))
 	require.True(t, out.Keep)
 	require.Zero(t, out.Collisions)
 	require.Equal(t, `{__name__="x", pool_id="p", replica_id="r"}`, out.Labels.String())

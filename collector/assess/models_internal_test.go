@@ -8,7 +8,7 @@ import (
 
 func TestModelStateFromIndexAndPage(t *testing.T) {
 	for _, c := range []struct {
-		says, index   string
+		name, index   string
 		loaded, known bool
 		want          string
 	}{
@@ -22,7 +22,7 @@ func TestModelStateFromIndexAndPage(t *testing.T) {
 		{"only the page speaks, of what is left", "", false, true, "unavailable"},
 		{"nothing is known", "", false, false, ""},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, modelState(c.index, c.loaded, c.known))
 		})
 	}

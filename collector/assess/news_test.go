@@ -21,7 +21,7 @@ func TestStateChangeLog(t *testing.T) {
 	unknown := target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}, Verdict: target.Verdict{State: "down"}}
 	readyAgain := target.Status{Scraping: target.Scraping{Health: target.HealthDown}, Verdict: target.Verdict{State: "ready"}}
 	for _, c := range []struct {
-		says        string
+		name        string
 		before, now target.Status
 		want        string
 	}{
@@ -38,7 +38,7 @@ func TestStateChangeLog(t *testing.T) {
 		var text strings.Builder
 		log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
 		assess.Announce(log, &c.before, &c.now, "http://a/m", engine.Triton)
-		require.Equal(t, c.want, strings.TrimSuffix(text.String(), "\n"), c.says)
+		require.Equal(t, c.want, strings.TrimSuffix(text.String(), "\n"), c.name)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestStateHasSeriesPerValue(t *testing.T) {
 
 func TestHealthSeries(t *testing.T) {
 	for _, c := range []struct {
-		says   string
+		name   string
 		health engine.Health
 		want   string
 	}{
@@ -70,7 +70,7 @@ func TestHealthSeries(t *testing.T) {
 		{"it is not, and has no live", engine.Health{API: engine.APINotReady}, "llm_server_health_check_duration_seconds 0.25\nllm_server_ready 0\n"},
 		{"it is not live", engine.Health{API: engine.APINotReady, LiveKnown: true}, "llm_server_health_check_duration_seconds 0.25\nllm_server_live 0\nllm_server_ready 0\n"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			now := facts()
 			now.Answers.Health = &api.Health{Health: c.health, Duration: 250 * time.Millisecond}
 			require.Equal(t, c.want+states("", assess.Ready), shownText(new(assess.ReplicaSeries).Block(now)))

@@ -20,14 +20,14 @@ func TestReplicaState(t *testing.T) {
 	}
 	refuses := assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, Error: "connect: refused"}, API: assess.API{Health: api(engine.APIRefused)}}
 	for _, c := range []struct {
-		says   string
+		name   string
 		e      assess.Evidence
 		state  assess.State
 		reason string
 	}{
-		{"both refuse, never answered", with(refuses, func(e *assess.Evidence) { e.Scrape.MayStart = true }), assess.Unknown, "models are loaded"},
+		{"both refuse, never answered", changed(refuses, func(e *assess.Evidence) { e.Scrape.MayStart = true }), assess.Unknown, "models are loaded"},
 		{"both refuse, never answered, for long", refuses, assess.Down, "connect: refused"},
-		{"both refuse, was up", with(refuses, func(e *assess.Evidence) { e.Scrape.Seen, e.Scrape.MayStart = true, true }), assess.Down, "nothing listens any more"},
+		{"both refuse, was up", changed(refuses, func(e *assess.Evidence) { e.Scrape.Seen, e.Scrape.MayStart = true, true }), assess.Down, "nothing listens any more"},
 		{"a server says that it loads", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, Starting: true, Detail: "the server loads its engine"}}}, assess.Starting, "loads its engine"},
 		{"ready and a page", page(engine.APIReady), assess.Ready, "the API said so"},
 		{"a page and no API that is known", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
@@ -43,10 +43,10 @@ func TestReplicaState(t *testing.T) {
 		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, RefusedFailed: true}, assess.Failing, "or all are rejected for lack of capacity"},
 		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "all requests are failing, although its API reports ready"},
 		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung()}, assess.Stalled, "nothing moves"},
-		{"one sign that no iteration happens", with(serving(), func(e *assess.Evidence) { e.Stall.Duration = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; they may be stale"},
-		{"what may wait for another server", with(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Deferred = time.Minute, true }), assess.Ready, "nothing has moved since 13:59 UTC; they may wait for another server"},
-		{"and the canary got nothing", with(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Answerable, e.Unanswered = time.Minute, true, true }), assess.Stalled, "nothing moves"},
-		{"the canary got nothing, but may wait behind others", with(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Unanswered = time.Minute, true }), assess.Ready, "may be stale"},
+		{"one sign that no iteration happens", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; they may be stale"},
+		{"what may wait for another server", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Deferred = time.Minute, true }), assess.Ready, "nothing has moved since 13:59 UTC; they may wait for another server"},
+		{"and the canary got nothing", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Answerable, e.Unanswered = time.Minute, true, true }), assess.Stalled, "nothing moves"},
+		{"the canary got nothing, but may wait behind others", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Unanswered = time.Minute, true }), assess.Ready, "may be stale"},
 		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true, Previous: assess.Failing}, assess.Failing, "all requests are failing"},
 		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true}, assess.Stalled, "nothing moves"},
 		{"alive before, and no longer, as Triton 2.36 while it ends", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}}, assess.Draining, "no longer live"},
@@ -61,7 +61,7 @@ func TestReplicaState(t *testing.T) {
 		{"nor did it ever", assess.Evidence{Scrape: assess.Scrape{Error: "tls (expired)"}}, assess.Unknown, "never read its page: tls (expired)"},
 		{"a rank that binds no port", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			v := assess.Judge(&c.e)
 			require.Equal(t, c.state, v.State, v.Reason)
 			require.Contains(t, v.Reason, c.reason)
@@ -72,7 +72,7 @@ func TestReplicaState(t *testing.T) {
 // hung is work that stands still while requests arrive.
 func hung() derive.Stall { return derive.Stall{Duration: time.Minute, Witnessed: true} }
 
-func with(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
+func changed(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 	change(&e)
 	return e
 }
@@ -85,7 +85,7 @@ func serving() assess.Evidence {
 func TestSeverity(t *testing.T) {
 	failed := assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}}
 	for _, c := range []struct {
-		says     string
+		name     string
 		e        assess.Evidence
 		severity assess.Severity
 		runbook  string
@@ -95,23 +95,23 @@ func TestSeverity(t *testing.T) {
 		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; it is reported through its leader"},
 		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
 		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, MayStart: true}}, assess.Look, "LLMReplicaNotUp", "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"},
-		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "the canary request failed (stalled): no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (stalled): no text"},
-		{"one whose canary waits behind others", with(serving(), func(e *assess.Evidence) {
+		{"one whose canary fails", changed(serving(), func(e *assess.Evidence) { e.Canary = "the canary request failed (stalled): no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (stalled): no text"},
+		{"one whose canary waits behind others", changed(serving(), func(e *assess.Evidence) {
 			e.Canary, e.CanaryLate, e.Queued = "the canary request failed (no_first_token)", true, true
 		}), assess.Look, "LLMCanaryFailing", "the API answers 200; slow: its canary waited too long behind other requests, which make progress"},
-		{"one whose canary is late and nobody waits", with(serving(), func(e *assess.Evidence) { e.Canary, e.CanaryLate = "the canary request failed (no_first_token)", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (no_first_token)"},
-		{"one that does not tell what fails", with(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
-		{"one that does not tell, and is known to fail", with(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
-		{"one that one sign speaks against", with(serving(), func(e *assess.Evidence) { e.Stall = derive.Stall{Duration: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; gauges show 42 requests in flight, but nothing has moved since 13:59 UTC; they may be stale"},
-		{"one of another version", with(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; unexpected engine_version"},
-		{"one of several behind its address", with(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "", "the API answers 200; 3 processes answer at this address in turn, so that rates are unknown: give each its own address"},
-		{"one with another's page", with(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
-		{"of two things the worse counts", with(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", "b" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
-		{"of two that matter alike the first counts", with(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "the API answers 200; a; b"},
-		{"and so its state", with(failed, func(e *assess.Evidence) { e.Canary = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
-		{"what is broken stays the reason of its state", with(failed, func(e *assess.Evidence) { e.Unmet = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
+		{"one whose canary is late and nobody waits", changed(serving(), func(e *assess.Evidence) { e.Canary, e.CanaryLate = "the canary request failed (no_first_token)", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (no_first_token)"},
+		{"one that does not tell what fails", changed(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
+		{"one that does not tell, and is known to fail", changed(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
+		{"one that one sign speaks against", changed(serving(), func(e *assess.Evidence) { e.Stall = derive.Stall{Duration: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; gauges show 42 requests in flight, but nothing has moved since 13:59 UTC; they may be stale"},
+		{"one of another version", changed(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; unexpected engine_version"},
+		{"one of several behind its address", changed(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "", "the API answers 200; 3 processes answer at this address in turn, so that rates are unknown: give each its own address"},
+		{"one with another's page", changed(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
+		{"of two things the worse counts", changed(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", "b" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
+		{"of two that matter alike the first counts", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "the API answers 200; a; b"},
+		{"and so its state", changed(failed, func(e *assess.Evidence) { e.Canary = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
+		{"what is broken stays the reason of its state", changed(failed, func(e *assess.Evidence) { e.Unmet = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			v := assess.Judge(&c.e)
 			require.Equal(t, c.severity, v.Severity)
 			require.Equal(t, c.runbook, v.Runbook)

@@ -93,7 +93,7 @@ func config() *canary.Config {
 }
 
 // ask sends one request to a server under a clock of its own.
-func ask(t *testing.T, c *canary.Config, q canary.Question, h http.Handler) (r canary.Report, took time.Duration) {
+func ask(t *testing.T, c *canary.Config, q canary.Question, h http.Handler) (r canary.Report, duration time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		mux := http.NewServeMux()
@@ -102,9 +102,9 @@ func ask(t *testing.T, c *canary.Config, q canary.Question, h http.Handler) (r c
 		n := serve(t, mux)
 		began := time.Now()
 		r = c.Ask(t.Context(), n, q)
-		took = time.Since(began)
+		duration = time.Since(began)
 	})
-	return r, took
+	return r, duration
 }
 
 func TestEveryResult(t *testing.T) {
@@ -115,7 +115,7 @@ func TestEveryResult(t *testing.T) {
 		server   http.Handler
 		result   canary.Result
 		reason   string
-		took     time.Duration
+		duration time.Duration
 	}{
 		{"a chat that ends", openAI(), stream(script{second, role, chat("one"), second, chat(" two"), chat(" three"), finish, usage, second, done}), canary.OK, "", 3 * second},
 		{"a chat that says stop before all tokens", openAI(), stream(script{role, chat("one"), finish, done}), canary.OK, "", 0},
@@ -169,10 +169,10 @@ func TestEveryResult(t *testing.T) {
 		{"an answer without end", openAI(), stream(slices.Repeat(script{": " + strings.Repeat("x", 1<<15) + "\n\n"}, 64)), canary.Malformed, "over the limit", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, took := ask(t, config(), c.question, c.server)
+			r, duration := ask(t, config(), c.question, c.server)
 			require.Equal(t, c.result, r.Result, r.Reason)
 			require.Contains(t, r.Reason, c.reason)
-			require.Equal(t, c.took, took)
+			require.Equal(t, c.duration, duration)
 			if r.Result != canary.OK {
 				require.NotEmpty(t, r.Reason)
 				require.Zero(t, r.FirstToken)
@@ -237,17 +237,17 @@ func TestOutputIsIndependentOfFraming(t *testing.T) {
 		require.Len(t, r.Output, 64)
 		return r.Output
 	}
-	whole := output(triton(), script{word("one two three")})
+	want := output(triton(), script{word("one two three")})
 	for name, s := range map[string]script{
 		"tokens":                 {word("one"), word(" two"), word(" three")},
 		"two at once":            {word("one two"), word(" three")},
 		"all so far each time":   {word("one"), word("one two"), word("one two three")},
 		"tokens and all at last": {word("one"), word(" two"), word(" three"), word("one two three")},
 	} {
-		require.Equal(t, whole, output(triton(), s), name)
+		require.Equal(t, want, output(triton(), s), name)
 	}
-	require.Equal(t, whole, output(openAI(), script{role, chat("one two"), chat(" three"), done}))
-	require.NotEqual(t, whole, output(triton(), script{word("one"), word(" two"), word(" four")}))
+	require.Equal(t, want, output(openAI(), script{role, chat("one two"), chat(" three"), done}))
+	require.NotEqual(t, want, output(triton(), script{word("one"), word(" two"), word(" four")}))
 	require.NotEqual(t, output(triton(), script{word("ha"), word("ho"), word("ha")}), output(triton(), script{word("haho")}))
 }
 
@@ -260,8 +260,8 @@ func TestCanceledRequestHasNoResult(t *testing.T) {
 	})
 }
 
-// asked is the body of the one request that a server got.
-func asked(t *testing.T, c *canary.Config, q canary.Question, meta string) (path string, body map[string]any) {
+// requestOf is the body of the one request that a server got.
+func requestOf(t *testing.T, c *canary.Config, q canary.Question, meta string) (path string, body map[string]any) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		mux := http.NewServeMux()
@@ -289,32 +289,32 @@ func TestRequestBody(t *testing.T) {
 	c.Prompt = "Say one."
 	message := []any{map[string]any{"role": "user", "content": "Say one."}}
 
-	path, body := asked(t, c, openAI(), "")
+	path, body := requestOf(t, c, openAI(), "")
 	require.Equal(t, "/v1/chat/completions", path)
 	require.Equal(t, map[string]any{
 		"model": "tiny-llama", "messages": message, "max_tokens": number(3), "temperature": number(0), "stream": true,
 		"stream_options": map[string]any{"include_usage": true}, "seed": number(7),
 	}, body)
 
-	_, body = asked(t, c, canary.Question{Base: base, Model: "m"}, "")
+	_, body = requestOf(t, c, canary.Question{Base: base, Model: "m"}, "")
 	require.NotContains(t, body, "stream_options")
 	require.NotContains(t, body, "seed")
 
 	c.Endpoint = canary.EndpointCompletions
-	path, body = asked(t, c, openAI(), "")
+	path, body = requestOf(t, c, openAI(), "")
 	require.Equal(t, "/v1/completions", path)
 	require.Equal(t, "Say one.", body["prompt"])
 	require.NotContains(t, body, "messages")
 
-	path, body = asked(t, c, triton(), metadata)
+	path, body = requestOf(t, c, triton(), metadata)
 	require.Equal(t, "/v2/models/ensemble/generate_stream", path)
 	require.Equal(t, map[string]any{"text_input": "Say one.", "max_tokens": number(3), "stream": true, "top_k": number(1)}, body)
 
-	path, body = asked(t, c, canary.Question{Base: base, Model: "a/b c", Generate: true}, `{"inputs":[{"name":"text_input"},{"name":"streaming"},{"name":"sampling_param_max_tokens"},{"name":"stop"}]}`)
+	path, body = requestOf(t, c, canary.Question{Base: base, Model: "a/b c", Generate: true}, `{"inputs":[{"name":"text_input"},{"name":"streaming"},{"name":"sampling_param_max_tokens"},{"name":"stop"}]}`)
 	require.Equal(t, "/v2/models/a%2Fb%20c/generate_stream", path)
 	require.Equal(t, map[string]any{"text_input": "Say one.", "sampling_param_max_tokens": number(3), "streaming": true}, body, "stop is a signal and no list of words")
 
-	_, body = asked(t, c, triton(), "")
+	_, body = requestOf(t, c, triton(), "")
 	require.Equal(t, map[string]any{"text_input": "Say one.", "max_tokens": number(3), "stream": true, "bad_words": "", "stop_words": ""}, body, "of a server that keeps its metadata to itself")
 }
 

@@ -25,7 +25,7 @@ const (
 
 // checked runs one cancel check against a simulated server with a page every second, and
 // returns its result. Meanwhile is called with each page before the canary sees it.
-func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanwhile func(page int, r *simulate.Replica, n *network, sight *canary.Load)) (found, reason string, r *simulate.Replica) {
+func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanwhile func(page int, r *simulate.Replica, n *network, load *canary.Load)) (found, reason string, r *simulate.Replica) {
 	t.Helper()
 	r, n := simulated(t, s)
 	c := canary.DefaultConfig
@@ -38,9 +38,9 @@ func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanw
 	outcomes := make(chan canary.Cancellation, 1)
 	for page := range 40 {
 		time.Sleep(pageEvery)
-		sight := canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: float64(r.Truth().InFlight), Known: true}
-		meanwhile(page, r, n, &sight)
-		record.Observe(sight)
+		load := canary.Load{Requested: time.Now(), Received: time.Now(), InFlight: float64(r.Truth().InFlight), Known: true}
+		meanwhile(page, r, n, &load)
+		record.Observe(load)
 		if order, pace, seen := record.NextCancel(); order != nil {
 			go func() { outcomes <- c.Cancel(t.Context(), n, order.Question, pace, seen) }()
 		}
@@ -69,9 +69,9 @@ func TestCancelCheckOutcomes(t *testing.T) {
 	stops := map[string]bool{"trtllm-serve": true, "an old trtllm-serve": true, "vLLM": true, "SGLang": true}
 	nothing := func(int, *simulate.Replica, *network, *canary.Load) {}
 	other := func(from int) func(int, *simulate.Replica, *network, *canary.Load) {
-		return func(page int, _ *simulate.Replica, _ *network, sight *canary.Load) {
+		return func(page int, _ *simulate.Replica, _ *network, load *canary.Load) {
 			if page >= from {
-				sight.InFlight++
+				load.InFlight++
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func TestCancelCheckOutcomes(t *testing.T) {
 		name   string
 		tokens int
 		// begin happens before the first page.
-		meanwhile func(page int, r *simulate.Replica, n *network, sight *canary.Load)
+		meanwhile func(page int, r *simulate.Replica, n *network, load *canary.Load)
 		// stopping and other are the results of servers that stop, and of others.
 		stopping, going canary.CancelResult
 		reason          string
@@ -88,16 +88,16 @@ func TestCancelCheckOutcomes(t *testing.T) {
 		{"the answer is too short to be left", 20, nothing, canary.Unclear, canary.Unclear, "raise cancel_tokens"},
 		{"others were there before", 4000, other(0), canary.Busy, canary.Busy, "before it"},
 		{"others come meanwhile", 4000, other(1), canary.Busy, canary.Busy, "meanwhile"},
-		{"the page is gone for good", 4000, func(page int, _ *simulate.Replica, _ *network, sight *canary.Load) { sight.Known = page == 0 }, canary.Unclear, canary.Unclear, "no page showed"},
-		{"the page does not show it", 4000, func(_ int, _ *simulate.Replica, _ *network, sight *canary.Load) { sight.InFlight = 0 }, canary.Unclear, canary.Unclear, "no page showed"},
+		{"the page is gone for good", 4000, func(page int, _ *simulate.Replica, _ *network, load *canary.Load) { load.Known = page == 0 }, canary.Unclear, canary.Unclear, "no page showed"},
+		{"the page does not show it", 4000, func(_ int, _ *simulate.Replica, _ *network, load *canary.Load) { load.InFlight = 0 }, canary.Unclear, canary.Unclear, "no page showed"},
 		{"the executor stands still", 4000, func(page int, r *simulate.Replica, _ *network, _ *canary.Load) {
 			r.Stall(page > 0)
 		}, canary.Held, canary.Held, "in flight"},
 		{"requests fail", 4000, func(_ int, r *simulate.Replica, _ *network, _ *canary.Load) { r.FailRequests(true) }, canary.Unclear, canary.Unclear, ""},
-		{"the process ends", 4000, func(page int, r *simulate.Replica, _ *network, sight *canary.Load) {
+		{"the process ends", 4000, func(page int, r *simulate.Replica, _ *network, load *canary.Load) {
 			r.Stop()
 			if page == 0 {
-				sight.InFlight = 0
+				load.InFlight = 0
 			}
 		}, canary.Unclear, canary.Unclear, "connect"},
 	} {
@@ -134,7 +134,7 @@ func TestCancelCheckSeries(t *testing.T) {
 			}
 			return all
 		}
-		check := func(left float64) {
+		check := func(freed float64) {
 			r.Take(answered("a"), time.Minute)
 			r.WantCancel(cancelWithin)
 			observe(r, time.Second, 0)
@@ -146,7 +146,7 @@ func TestCancelCheckSeries(t *testing.T) {
 			observe(r, time.Second, 1)
 			<-seen
 			r.Canceled(canary.Cancellation{At: time.Now(), SelfEnd: time.Now().Add(time.Hour)})
-			observe(r, cancelWithin, left)
+			observe(r, cancelWithin, freed)
 		}
 		require.Empty(t, rowsOf())
 		check(0)

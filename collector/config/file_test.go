@@ -138,9 +138,9 @@ func TestMissingDocument(t *testing.T) {
 // TestTooLargeFile has one byte too many, and just as
 // many as may be.
 func TestTooLargeFile(t *testing.T) {
-	const most = 16 << 20
+	const limit = 16 << 20
 	text := []byte("pools: [{pool_id: a, static_configs: [{targets: ['127.0.0.1:1']}]}]\n#")
-	text = append(text, bytes.Repeat([]byte("x"), most-len(text))...)
+	text = append(text, bytes.Repeat([]byte("x"), limit-len(text))...)
 	_, err := config.Parse("big.yaml", text)
 	require.NoError(t, err)
 	_, err = config.Parse("big.yaml", append(text, 'x'))

@@ -346,7 +346,7 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 	seconds := (truth.At - before.At).Seconds()
 	over := func(now, then uint64) float64 { return float64(now-then) / seconds }
 	generated := over(truth.GeneratedTokensSoFar, before.GeneratedTokensSoFar)
-	if got, ok := r.of(values, "generation_tokens_per_second"); ok {
+	if got, ok := r.entryValue(values, "generation_tokens_per_second"); ok {
 		if l.load.name != "idle" {
 			l.relative(lag, got, generated)
 		}
@@ -359,7 +359,7 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 			l.relative(tokens, got, over(truth.GenerationTokens+truth.FailedGenerationTokens, before.GenerationTokens+before.FailedGenerationTokens))
 		}
 	}
-	if got, ok := r.of(values, "prompt_tokens_per_second"); ok {
+	if got, ok := r.entryValue(values, "prompt_tokens_per_second"); ok {
 		switch l.subject.spec.Kind {
 		case simulate.KindNIM, simulate.KindTritonVLLM:
 			l.relative(prompt, got, over(truth.ContextTokensSoFar, before.ContextTokensSoFar))
@@ -370,10 +370,10 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 			l.relative(prompt, got, over(truth.PromptTokens+truth.FailedPromptTokens, before.PromptTokens+before.FailedPromptTokens))
 		}
 	}
-	if got, ok := r.of(values, "generation_tokens_live_per_second"); ok {
+	if got, ok := r.entryValue(values, "generation_tokens_live_per_second"); ok {
 		l.relative(decoded, got, generated)
 	}
-	if got, ok := r.of(values, "generation_tokens_per_second_estimate"); ok && l.load.name != "idle" {
+	if got, ok := r.entryValue(values, "generation_tokens_per_second_estimate"); ok && l.load.name != "idle" {
 		q := estimated
 		if l.load.steady {
 			q = steady
@@ -388,7 +388,7 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 // with what arrived.
 func (l *ledger) ended(r *rig, values map[string]float64, before, truth simulate.Truth, seconds float64) {
 	finished, failed := float64(truth.Finished-before.Finished), float64(truth.Failed-before.Failed)
-	if got, ok := r.of(values, "requests_per_second"); ok {
+	if got, ok := r.entryValue(values, "requests_per_second"); ok {
 		switch l.subject.spec.Kind {
 		case simulate.KindTritonLLMAPI, simulate.KindTritonVLLM:
 			l.relative(requests, got, float64(truth.Arrived-before.Arrived)/seconds)
@@ -407,7 +407,7 @@ func (l *ledger) ended(r *rig, values map[string]float64, before, truth simulate
 	if some && finished+failed > 0 {
 		l.note(errorShare, 100*math.Abs(share-failed/(finished+failed)))
 	}
-	if got, ok := r.of(values, "request_duration_average_seconds"); ok && finished > 0 {
+	if got, ok := r.entryValue(values, "request_duration_average_seconds"); ok && finished > 0 {
 		l.note(meanE2E, 1e3*math.Abs(got-(truth.E2ESum-before.E2ESum).Seconds()/finished))
 	}
 }
@@ -415,27 +415,27 @@ func (l *ledger) ended(r *rig, values map[string]float64, before, truth simulate
 // gauges compares what was sampled with everything that was true within the
 // time in which it was.
 func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Truth) {
-	nearest := func(got float64, of func(simulate.Truth) float64) float64 { return nearest(got, around, of) }
+	nearest := func(got float64, value func(simulate.Truth) float64) float64 { return nearest(got, around, value) }
 	last := around[len(around)-1]
-	saturated, known := r.of(values, "saturated")
+	saturated, known := r.entryValue(values, "saturated")
 	hidden := !slices.ContainsFunc(around, func(t simulate.Truth) bool { return t.Hidden == 0 })
 	if known && hidden {
 		l.note(unsaturated, 1-saturated)
 	}
 	stale := l.subject.spec.Kind == simulate.KindServe
-	if got, ok := r.of(values, "requests_running"); ok && !stale {
+	if got, ok := r.entryValue(values, "requests_running"); ok && !stale {
 		l.note(running, nearest(got, func(t simulate.Truth) float64 { return float64(t.Running) }))
 	}
-	if got, ok := r.of(values, "kv_cache_utilization_ratio"); ok && !stale && last.KVBlocks > 0 && l.subject.spec.Kind != simulate.KindServeGen2 {
+	if got, ok := r.entryValue(values, "kv_cache_utilization_ratio"); ok && !stale && last.KVBlocks > 0 && l.subject.spec.Kind != simulate.KindServeGen2 {
 		l.note(kvAround, 100*nearest(got, func(t simulate.Truth) float64 { return float64(t.KVUsed) / float64(t.KVBlocks) }))
 	}
 	if used, ok := values[`kv_cache_blocks{model_id="`+r.id+`", state="used"}`]; ok && !stale {
-		got, ok := r.of(values, "kv_cache_utilization_ratio")
-		most, known := r.of(values, "kv_cache_blocks_limit")
+		got, ok := r.entryValue(values, "kv_cache_utilization_ratio")
+		limit, known := r.entryValue(values, "kv_cache_blocks_limit")
 		require.True(l.t, ok && known)
-		l.note(kvUse, 100*math.Abs(got-used/most))
+		l.note(kvUse, 100*math.Abs(got-used/limit))
 	}
-	got, ok := r.of(values, "queue_depth")
+	got, ok := r.entryValue(values, "queue_depth")
 	if !ok || stale {
 		return
 	}
@@ -446,11 +446,11 @@ func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Tru
 		l.note(waitingNIM, nearest(got, func(t simulate.Truth) float64 { return float64(t.Queued) }))
 	default:
 		l.note(waiting, nearest(got, func(t simulate.Truth) float64 { return float64(t.Active - t.Running) }))
-		most := 0
+		running := 0
 		for _, t := range around {
-			most = max(most, t.Queued)
+			running = max(running, t.Queued)
 		}
-		l.note(lowerBound, max(0, got-float64(most)))
+		l.note(lowerBound, max(0, got-float64(running)))
 	}
 }
 
@@ -489,7 +489,7 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 }
 
 // buckets compares percentiles by the buckets they fall into.
-func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, name string, window []simulate.Latency, of func(simulate.Latency) time.Duration) {
+func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, name string, window []simulate.Latency, duration func(simulate.Latency) time.Duration) {
 	var bounds []float64
 	for _, lset := range r.labels() {
 		if le, err := strconv.ParseFloat(lset.Get("le"), 64); err == nil && lset.Get(model.MetricNameLabel) == derive.Prefix+name+"_seconds_bucket" && !slices.Contains(bounds, le) {
@@ -497,7 +497,7 @@ func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, name str
 		}
 	}
 	slices.Sort(bounds)
-	all := observed(window, of)
+	all := observed(window, duration)
 	for _, p := range []float64{0.5, 0.95, 0.99} {
 		got, ok := values[r.percentile(values, name+"_percentile_seconds", p)]
 		if !ok || len(all) == 0 {
@@ -515,10 +515,10 @@ func (r *rig) percentile(values map[string]float64, family string, p float64) st
 }
 
 // observed are times in seconds, sorted, those of 0 left out.
-func observed(window []simulate.Latency, of func(simulate.Latency) time.Duration) []float64 {
+func observed(window []simulate.Latency, duration func(simulate.Latency) time.Duration) []float64 {
 	all := make([]float64, 0, len(window))
 	for _, l := range window {
-		if v := of(l).Seconds(); v > 0 {
+		if v := duration(l).Seconds(); v > 0 {
 			all = append(all, v)
 		}
 	}
@@ -532,10 +532,10 @@ func quantileOf(all []float64, p float64) float64 {
 }
 
 // nearest is how far a value is from the nearest of what was true.
-func nearest(got float64, around []simulate.Truth, of func(simulate.Truth) float64) float64 {
+func nearest(got float64, around []simulate.Truth, value func(simulate.Truth) float64) float64 {
 	best := math.Inf(1)
 	for _, t := range around {
-		best = min(best, math.Abs(got-of(t)))
+		best = min(best, math.Abs(got-value(t)))
 	}
 	return best
 }
@@ -551,7 +551,7 @@ const (
 // page by page, around everything that was true when gauges were sampled.
 func (l *ledger) estimates(r *rig, values map[string]float64, over, around []simulate.Truth) {
 	first, last := over[0], over[len(over)-1]
-	if got, ok := r.of(values, "queue_hidden_requests_estimate"); ok {
+	if got, ok := r.entryValue(values, "queue_hidden_requests_estimate"); ok {
 		mean := 0.0
 		for _, t := range over {
 			mean += float64(t.Hidden) / float64(len(over))
@@ -572,7 +572,7 @@ func (l *ledger) estimates(r *rig, values map[string]float64, over, around []sim
 	if len(around) == 0 {
 		return
 	}
-	if got, ok := r.of(values, "headroom_requests"); ok && finished > 0 {
+	if got, ok := r.entryValue(values, "headroom_requests"); ok && finished > 0 {
 		mean := float64(last.PromptTokens-first.PromptTokens+last.GenerationTokens-first.GenerationTokens) / finished
 		l.note(headroom, nearest(got, around, func(t simulate.Truth) float64 {
 			slots := float64(maxActive - t.Active)
@@ -585,10 +585,10 @@ func (l *ledger) estimates(r *rig, values map[string]float64, over, around []sim
 // named compares the resource that is named, where one is, with what requests
 // waited for.
 func (l *ledger) named(r *rig, values map[string]float64, around []simulate.Truth) {
-	says := func(resource string) bool {
+	name := func(resource string) bool {
 		return values[r.series(values, "limited_by", `, resource="`+resource+`"`)] == 1
 	}
-	if !has(values, r.series(values, "limited_by", `, resource="none"`)) || says("unknown") {
+	if !hasSeries(values, r.series(values, "limited_by", `, resource="none"`)) || name("unknown") {
 		return
 	}
 	wrong := 100.0
@@ -600,7 +600,7 @@ func (l *ledger) named(r *rig, values map[string]float64, around []simulate.Trut
 		case t.Queued > 0:
 			waitsFor = "prefill"
 		}
-		if says(waitsFor) {
+		if name(waitsFor) {
 			wrong = 0
 		}
 	}

@@ -112,7 +112,7 @@ func TestCacheSizeIsInLabels(t *testing.T) {
 	vllm := func(o *derive.Options) { o.Aliases = []string{"vllm"} }
 	b := newBench(t, engine.SGLang, "llama").with(vllm)
 	for _, c := range []struct {
-		says, pages string
+		name, pages string
 		want        []string
 	}{
 		{"on the first page", "512", []string{"16 x 512 of llama"}},
@@ -127,7 +127,7 @@ func TestCacheSizeIsInLabels(t *testing.T) {
 			page = append(page, `sglang:num_pages{model_name="llama"} `+c.pages)
 		}
 		b.page(page...)
-		require.Equal(t, c.want, b.cacheConfigs(), c.says)
+		require.Equal(t, c.want, b.cacheConfigs(), c.name)
 	}
 	sized := func(kind simulate.Kind) simulate.Spec {
 		return simulate.Spec{Kind: kind, Engine: simulate.Engine{KVBlocks: 800, TokensPerBlock: 64}}
@@ -146,12 +146,12 @@ func TestCacheSizeIsInLabels(t *testing.T) {
 // from its first page on, and changes later.
 func TestHistogramsNextToCacheSize(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m").with(func(o *derive.Options) { o.Aliases = []string{"vllm"} })
-	for _, c := range []struct{ says, blocks string }{{"the first page", "100"}, {"the next", "100"}, {"another size", "80"}, {"the next", "80"}} {
+	for _, c := range []struct{ name, blocks string }{{"the first page", "100"}, {"the next", "100"}, {"another size", "80"}, {"the next", "80"}} {
 		got := b.page(append(histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, 9, "1.0 +Inf", 3, 4),
 			`trtllm_kv_cache_tokens_per_block{model_name="m"} 32`, `trtllm_kv_cache_max_blocks{model_name="m"} `+c.blocks)...)
-		require.Equal(t, 1.0, got.at(t, `vllm:cache_config_info{block_size="32", model_id="m", model_name="m", num_gpu_blocks="`+c.blocks+`"}`), c.says)
-		require.Equal(t, 4.0, got.at(t, `request_duration_seconds_count{model_id="m"}`), c.says)
-		require.Equal(t, 4.0, got.at(t, `vllm:e2e_request_latency_seconds_count{model_id="m", model_name="m"}`), c.says)
+		require.Equal(t, 1.0, got.get(t, `vllm:cache_config_info{block_size="32", model_id="m", model_name="m", num_gpu_blocks="`+c.blocks+`"}`), c.name)
+		require.Equal(t, 4.0, got.get(t, `request_duration_seconds_count{model_id="m"}`), c.name)
+		require.Equal(t, 4.0, got.get(t, `vllm:e2e_request_latency_seconds_count{model_id="m", model_name="m"}`), c.name)
 	}
 	require.Zero(t, b.deriver.Stats().BrokenHistograms)
 }
@@ -176,15 +176,15 @@ func TestAliasesHaveTheSameValues(t *testing.T) {
 	r := newLlama(t, simulate.Spec{Streaming: true}, func(o *derive.Options) { o.Aliases = []string{"vllm"} })
 	got := r.values()
 	for alias, name := range map[string]string{"num_requests_waiting": "queue_depth", "kv_cache_usage_perc": "kv_cache_utilization_ratio", "generation_tokens_total": "generation_tokens_total"} {
-		want := got.at(t, name+`{engine="triton", model_id="llama"}`)
-		require.Equal(t, want, got.at(t, fmt.Sprintf(`vllm:%s{engine="triton", model_id="llama", model_name="llama"}`, alias)))
+		want := got.get(t, name+`{engine="triton", model_id="llama"}`)
+		require.Equal(t, want, got.get(t, fmt.Sprintf(`vllm:%s{engine="triton", model_id="llama", model_name="llama"}`, alias)))
 	}
 	require.Zero(t, got.count("trtllm_"), "other sets stay off")
 }
 
 func TestAliasSelection(t *testing.T) {
 	for _, c := range []struct {
-		says   string
+		name   string
 		kind   simulate.Kind
 		change func(*derive.Options)
 		has    map[string]bool
@@ -195,7 +195,7 @@ func TestAliasSelection(t *testing.T) {
 	} {
 		got := newLlama(t, simulate.Spec{Kind: c.kind}, c.change).values()
 		for prefix, want := range c.has {
-			require.Equal(t, want, got.count(prefix) > 0, "%s: %s", c.says, prefix)
+			require.Equal(t, want, got.count(prefix) > 0, "%s: %s", c.name, prefix)
 		}
 	}
 }

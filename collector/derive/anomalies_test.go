@@ -56,11 +56,11 @@ func TestInterTokenLatencyEstimate(t *testing.T) {
 	const series, first = `time_per_output_token_average_seconds_estimate{model_id="m"}`, `nv_inference_first_response_histogram_ms_sum{model="m",version="1"} 4000`
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
 	b.page(soundPage(10, 0)...)
-	require.InDelta(t, 1.6/99, b.page(soundPage(20, 1000)...).at(t, series), 1e-9)
+	require.InDelta(t, 1.6/99, b.page(soundPage(20, 1000)...).get(t, series), 1e-9)
 
 	b = newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
 	b.page(soundPage(10, 0)...)
-	got := b.page(with(soundPage(20, 1000), first, `nv_inference_first_response_histogram_ms_count{model="m",version="1"} 10`)...)
+	got := b.page(replaceLines(soundPage(20, 1000), first, `nv_inference_first_response_histogram_ms_count{model="m",version="1"} 10`)...)
 	got.lacks(t, series, "no first token was measured")
 
 	for _, part := range []string{"nv_inference_first_response_histogram_ms_count", "nv_llm_output_token_len_count"} {
@@ -73,7 +73,7 @@ func TestInterTokenLatencyEstimate(t *testing.T) {
 
 func TestAnomaliesSuppressFamilies(t *testing.T) {
 	const l, kind = `model="m",version="1"`, `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type=`
-	page := func(n int, changed ...string) []string { return with(soundPage(10+n, 1000*n), changed...) }
+	page := func(n int, changed ...string) []string { return replaceLines(soundPage(10+n, 1000*n), changed...) }
 	stopped := []string{`nv_inference_request_success{` + l + `} 0`, `nv_inference_request_failure{` + l + `,reason="OTHER"} 0`}
 	for _, tc := range []struct {
 		name, check   string
@@ -98,7 +98,7 @@ func TestAnomaliesSuppressFamilies(t *testing.T) {
 			if tc.check == "decoupled_durations" {
 				series = `source_anomaly{check="decoupled_durations", model="m", model_id="m"}`
 			}
-			require.Equal(t, 1.0, got.at(t, series))
+			require.Equal(t, 1.0, got.get(t, series))
 			for part := range strings.FieldsSeq(tc.absent) {
 				require.Zero(t, got.count(part), "%s is falsified", part)
 			}
@@ -128,9 +128,9 @@ func iterationsAt(n int) string {
 func TestTornPageIsNoMismatch(t *testing.T) {
 	b := newBench(t, engine.Triton, "m")
 	b.page(soundPage(10, 1000)...)
-	got := b.page(with(soundPage(11, 2000), `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type="free"} 69`)...)
-	require.Zero(t, got.at(t, found("kv_blocks_mismatch", "m")))
-	got.at(t, `kv_cache_utilization_ratio{model_id="m"}`)
+	got := b.page(replaceLines(soundPage(11, 2000), `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type="free"} 69`)...)
+	require.Zero(t, got.get(t, found("kv_blocks_mismatch", "m")))
+	got.get(t, `kv_cache_utilization_ratio{model_id="m"}`)
 }
 
 // TestInstantLLMUnderSlowEnsemble uses an ensemble whose LLM is done within a millisecond
@@ -144,9 +144,9 @@ func TestInstantLLMUnderSlowEnsemble(t *testing.T) {
 	}
 	for micros, want := range map[int]float64{9_000: 0, 11_000: 1, 2_000_000: 1} {
 		got := newBench(t, engine.Triton, models()...).page(slices.Concat(line("ensemble", 10, 10*micros), line("preprocessing", 10, 4000), line("tensorrt_llm", 10, 2790))...)
-		require.Equal(t, want, got.at(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`), micros)
-		got.at(t, `model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`, "a fast step is not an LLM")
-		got.at(t, `model_request_seconds_total{model="ensemble", model_id="ensemble", role="entry", version="1"}`)
+		require.Equal(t, want, got.get(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`), micros)
+		got.get(t, `model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`, "a fast step is not an LLM")
+		got.get(t, `model_request_seconds_total{model="ensemble", model_id="ensemble", role="entry", version="1"}`)
 	}
 }
 
@@ -154,8 +154,8 @@ func TestRatioOfNoBlocksIsNotCompared(t *testing.T) {
 	const kind = `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type=`
 	b := newBench(t, engine.Triton, "m")
 	for n := range 3 {
-		got := b.page(with(soundPage(10+n, 1000*n), kind+`"max"} 0`, kind+`"used"} 30`, kind+`"free"} 0`)...)
-		require.Zero(t, got.at(t, found("kv_fraction_mismatch", "m")))
+		got := b.page(replaceLines(soundPage(10+n, 1000*n), kind+`"max"} 0`, kind+`"used"} 30`, kind+`"free"} 0`)...)
+		require.Zero(t, got.get(t, found("kv_fraction_mismatch", "m")))
 	}
 }
 
@@ -165,7 +165,7 @@ func TestTimesOfDecoupledModel(t *testing.T) {
 			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, requests),
 			fmt.Sprintf(`nv_inference_request_duration_us{model="m",version="1"} %d`, 100*requests),
 		)
-		require.Equal(t, want, got.at(t, `source_anomaly{check="decoupled_durations", model="m", model_id="m"}`), requests)
+		require.Equal(t, want, got.get(t, `source_anomaly{check="decoupled_durations", model="m", model_id="m"}`), requests)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestImpossibleBlocksAreIgnored(t *testing.T) {
 		`limited_by{model_id="m", resource="kv_cache"}`, `headroom_requests{model_id="m"}`,
 	}
 	page := func(n, used int) values {
-		return b.page(with(soundPage(10+n, 1000*n),
+		return b.page(replaceLines(soundPage(10+n, 1000*n),
 			fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type="used"} %d`, used),
 			`nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type="tokens_per"} 64`,
 			`nv_trt_llm_request_metrics{model="m",version="1",request_type="waiting"} 2`)...)
@@ -190,7 +190,7 @@ func TestImpossibleBlocksAreIgnored(t *testing.T) {
 	for n := range 3 {
 		got = page(10+n, 97)
 	}
-	require.Equal(t, 1.0, got.at(t, found("kv_blocks_mismatch", "m")))
+	require.Equal(t, 1.0, got.get(t, found("kv_blocks_mismatch", "m")))
 	for _, series := range concluded {
 		got.lacks(t, series)
 	}
@@ -202,23 +202,23 @@ func TestImpossibleBlocksAreIgnored(t *testing.T) {
 func TestGaugesOfGoneExecutor(t *testing.T) {
 	const running, limit = `requests_running{model_id="m"}`, `requests_limit{model_id="m"}`
 	for _, c := range []struct {
-		says     string
+		name     string
 		failed   func(n int) int
 		requests func(n int) int
 		idle     bool
-		gone     bool
+		absent   bool
 	}{
 		{"nothing is sent to it", func(int) int { return 3 }, func(int) int { return 20 }, false, false},
 		{"all that is sent to it fails", func(n int) int { return 3 + n }, func(int) int { return 20 }, false, true},
 		{"others end well", func(n int) int { return 3 + n }, func(n int) int { return 20 + n }, false, false},
 		{"it had none", func(n int) int { return 3 + n }, func(int) int { return 20 }, true, false},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, "m")
 			page := func(n, iterations int) []string {
-				lines := with(soundPage(c.requests(n), 1000), iterationsAt(iterations), fmt.Sprintf(`nv_inference_request_failure{model="m",version="1",reason="OTHER"} %d`, c.failed(n)))
+				lines := replaceLines(soundPage(c.requests(n), 1000), iterationsAt(iterations), fmt.Sprintf(`nv_inference_request_failure{model="m",version="1",reason="OTHER"} %d`, c.failed(n)))
 				if c.idle {
-					lines = with(lines, `nv_trt_llm_request_metrics{model="m",version="1",request_type="active"} 0`, `nv_trt_llm_request_metrics{model="m",version="1",request_type="scheduled"} 0`)
+					lines = replaceLines(lines, `nv_trt_llm_request_metrics{model="m",version="1",request_type="active"} 0`, `nv_trt_llm_request_metrics{model="m",version="1",request_type="scheduled"} 0`)
 				}
 				return lines
 			}
@@ -227,11 +227,11 @@ func TestGaugesOfGoneExecutor(t *testing.T) {
 			for n := range 5 {
 				got = b.page(page(n, 1100)...)
 			}
-			require.Equal(t, c.gone, got.at(t, found("stale_gauges", "m")) == 1)
-			require.Equal(t, !c.gone, has(got, running))
-			require.Equal(t, !c.gone, has(got, limit))
+			require.Equal(t, c.absent, got.get(t, found("stale_gauges", "m")) == 1)
+			require.Equal(t, !c.absent, hasSeries(got, running))
+			require.Equal(t, !c.absent, hasSeries(got, limit))
 			got = b.page(page(5, 1200)...)
-			got.at(t, running, "it iterates again")
+			got.get(t, running, "it iterates again")
 		})
 	}
 }
@@ -245,11 +245,11 @@ func TestExecutorIsZeroIfBothRowsAreZero(t *testing.T) {
 			for ended, enough := range map[int]bool{0: false, 2: false, 3: true} {
 				b := newBench(t, engine.Triton, "m")
 				rows := append(zeroRows(), `nv_trt_llm_request_metrics{`+l+`,request_type="max"} `+limit, `nv_trt_llm_general_metrics{`+l+`,general_type="iteration_counter"} `+iterations)
-				b.page(with(soundPage(10, 0), rows...)...)
-				got := b.page(with(soundPage(10+ended, 0), rows...)...)
-				says := fmt.Sprintf("limit %s, iterations %s, %d ended", limit, iterations, ended)
-				require.Equal(t, limit != "NaN" && iterations != "NaN", has(got, found("engine_zero", "m")), says)
-				require.Equal(t, limit == "0" && iterations == "0" && enough, got[found("engine_zero", "m")] == 1, says)
+				b.page(replaceLines(soundPage(10, 0), rows...)...)
+				got := b.page(replaceLines(soundPage(10+ended, 0), rows...)...)
+				name := fmt.Sprintf("limit %s, iterations %s, %d ended", limit, iterations, ended)
+				require.Equal(t, limit != "NaN" && iterations != "NaN", hasSeries(got, found("engine_zero", "m")), name)
+				require.Equal(t, limit == "0" && iterations == "0" && enough, got[found("engine_zero", "m")] == 1, name)
 			}
 		}
 	}

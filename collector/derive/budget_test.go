@@ -44,9 +44,9 @@ func TestBudgetDropsDerivedSeriesOfWholeModels(t *testing.T) {
 	require.Equal(t, derive.Dropped{Models: 90}, dropped)
 	require.Less(t, series, total/5)
 
-	for _, most := range []int{1, 50, total / 2, total - 1, total} {
-		ids, series, dropped = bounded(derive.Budget{Budget: exposition.Budget{Series: most}})
-		require.LessOrEqual(t, series, most)
+	for _, budget := range []int{1, 50, total / 2, total - 1, total} {
+		ids, series, dropped = bounded(derive.Budget{Budget: exposition.Budget{Series: budget}})
+		require.LessOrEqual(t, series, budget)
 		require.Equal(t, derive.Dropped{Series: total - series}, dropped)
 		require.Equal(t, all[:len(ids)], append([]string{}, ids...))
 	}
@@ -74,7 +74,7 @@ func TestManyModelsTakeLittleMemory(t *testing.T) {
 func TestInventedModelsDoNotReplaceServedModel(t *testing.T) {
 	listed := []engine.ModelFacts{{Name: "zz/served", State: engine.ModelReady}}
 	for _, c := range []struct {
-		says   string
+		name   string
 		listed []engine.ModelFacts
 		budget derive.Budget
 		done   int
@@ -94,9 +94,9 @@ func TestInventedModelsDoNotReplaceServedModel(t *testing.T) {
 		}
 		b := newBench(t, engine.Dynamo).facts(c.listed...).with(func(o *derive.Options) { o.Budget = c.budget })
 		b.page(page...)
-		require.Contains(t, b.modelIDs(), c.want, c.says)
+		require.Contains(t, b.modelIDs(), c.want, c.name)
 		if c.budget.Models > 0 {
-			require.Equal(t, derive.Dropped{Models: 41}, b.deriver.Dropped(), c.says)
+			require.Equal(t, derive.Dropped{Models: 41}, b.deriver.Dropped(), c.name)
 		}
 	}
 }

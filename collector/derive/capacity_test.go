@@ -17,7 +17,7 @@ import (
 func TestLimitingResource(t *testing.T) {
 	type gauges struct{ active, waiting, context, paused, used, pending int }
 	for _, c := range []struct {
-		says string
+		name string
 		now  gauges
 		want string
 	}{
@@ -31,7 +31,7 @@ func TestLimitingResource(t *testing.T) {
 		{"Triton's queue before an engine with room", gauges{active: 3, used: 30, pending: 4}, "core_queue"},
 		{"nothing explains it", gauges{active: 3, waiting: 2, used: 30}, "unknown"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false))
 			got := b.page(
 				`nv_inference_request_success{model="llm",version="1"} 5`,
@@ -45,7 +45,7 @@ func TestLimitingResource(t *testing.T) {
 				`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="llm",version="1"} 100`,
 			)
 			for _, resource := range []string{"slots", "kv_cache", "prefill", "core_queue", "none", "unknown"} {
-				require.Equal(t, resource == c.want, got.at(t, fmt.Sprintf(`limited_by{model_id="llm", resource=%q}`, resource)) == 1, resource)
+				require.Equal(t, resource == c.want, got.get(t, fmt.Sprintf(`limited_by{model_id="llm", resource=%q}`, resource)) == 1, resource)
 			}
 		})
 	}
@@ -65,17 +65,17 @@ func TestHeadroomOfScarcestResource(t *testing.T) {
 	}
 	const series = `headroom_requests{model_id="llm"}`
 	b := newBench(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false))
-	require.Equal(t, 6.0, b.page(page(10, 2, 5)...).at(t, series), "of lengths nothing is known yet: places alone")
-	require.Equal(t, 2.0, b.page(page(20, 2, 5)...).at(t, series), "320 free tokens hold two of 160")
-	require.Equal(t, 6.0, b.page(page(30, 2, 90)...).at(t, series))
-	require.Zero(t, b.page(page(40, 9, 90)...).at(t, series), "more than the limit is none")
+	require.Equal(t, 6.0, b.page(page(10, 2, 5)...).get(t, series), "of lengths nothing is known yet: places alone")
+	require.Equal(t, 2.0, b.page(page(20, 2, 5)...).get(t, series), "320 free tokens hold two of 160")
+	require.Equal(t, 6.0, b.page(page(30, 2, 90)...).get(t, series))
+	require.Zero(t, b.page(page(40, 9, 90)...).get(t, series), "more than the limit is none")
 }
 
 // TestHiddenRequests uses a model that always has
 // 24 requests, of which its executor and Triton's queue show some.
 func TestHiddenRequests(t *testing.T) {
 	for _, c := range []struct {
-		says    string
+		name    string
 		pending []int
 		// active are what the executor shows, below zero where it is not on the page.
 		active []int
@@ -87,7 +87,7 @@ func TestHiddenRequests(t *testing.T) {
 		{"the executor is not on the first", []int{8, 4, 4}, []int{-1, 4, 4}, 16},
 		{"one page makes no rate", []int{8}, []int{4}, -1},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton).facts(configured("llm", "tensorrtllm", false))
 			var got values
 			for n, pending := range c.pending {
@@ -103,7 +103,7 @@ func TestHiddenRequests(t *testing.T) {
 				got.lacks(t, `queue_hidden_requests_estimate{model_id="llm"}`)
 				return
 			}
-			require.InDelta(t, c.want, got.at(t, `queue_hidden_requests_estimate{model_id="llm"}`), 1e-9)
+			require.InDelta(t, c.want, got.get(t, `queue_hidden_requests_estimate{model_id="llm"}`), 1e-9)
 		})
 	}
 }
@@ -143,7 +143,7 @@ func TestNoHiddenRequestsWithSeveralEntries(t *testing.T) {
 				got = b.page(without(page, " -1")...)
 			}
 			if c.known {
-				require.InDelta(t, 20, got.at(t, series), 1e-9)
+				require.InDelta(t, 20, got.get(t, series), 1e-9)
 			} else {
 				got.lacks(t, series, "the other entry may have had requests")
 			}
@@ -164,17 +164,17 @@ func TestLatencyIsComparedOverItsOwnSpan(t *testing.T) {
 		)...)
 	}
 	page(0, "0")
-	require.InDelta(t, 1, page(100, "100").at(t, series), 1e-9)
+	require.InDelta(t, 1, page(100, "100").get(t, series), 1e-9)
 	page(200, "NaN").lacks(t, series)
 	page(300, "300").lacks(t, series, "what went on meanwhile is not known")
-	require.InDelta(t, 1, page(310, "310").at(t, series), 1e-9, "the ten since then")
+	require.InDelta(t, 1, page(310, "310").get(t, series), 1e-9, "the ten since then")
 }
 
 // TestCacheOfAllRanks uses data-parallel ranks each of which states all of its
 // blocks.
 func TestCacheOfAllRanks(t *testing.T) {
 	for _, c := range []struct {
-		says, states string
+		name, states string
 		ranks        int
 		blocks       float64
 		tokens       float64
@@ -192,8 +192,8 @@ func TestCacheOfAllRanks(t *testing.T) {
 				fmt.Sprintf(`vllm:kv_cache_usage_perc{engine="%d",model_name="m"} 0.5`, rank))
 		}
 		got := newBench(t, engine.VLLM, "m").page(page...)
-		require.InDelta(t, c.blocks, got.at(t, `kv_cache_blocks_limit{model_id="m"}`), 1e-9, c.says)
-		require.InDelta(t, c.tokens, got.at(t, `kv_cache_capacity_tokens{model_id="m"}`), 1e-6, c.says)
+		require.InDelta(t, c.blocks, got.get(t, `kv_cache_blocks_limit{model_id="m"}`), 1e-9, c.name)
+		require.InDelta(t, c.tokens, got.get(t, `kv_cache_capacity_tokens{model_id="m"}`), 1e-6, c.name)
 	}
 }
 
@@ -208,12 +208,12 @@ func TestRequestsWaitingElsewhereDoNotSaturate(t *testing.T) {
 	}
 	b := newBench(t, engine.SGLang, "m")
 	got := b.page(page(0, 6)...)
-	require.Equal(t, 6.0, got.at(t, `queue_depth{model_id="m"}`))
-	require.Equal(t, 0.0, got.at(t, `saturated{model_id="m"}`))
-	require.Equal(t, 1.0, got.at(t, `limited_by{model_id="m", resource="unknown"}`))
+	require.Equal(t, 6.0, got.get(t, `queue_depth{model_id="m"}`))
+	require.Equal(t, 0.0, got.get(t, `saturated{model_id="m"}`))
+	require.Equal(t, 1.0, got.get(t, `limited_by{model_id="m", resource="unknown"}`))
 	got = b.page(page(40, 6)...)
-	require.Equal(t, 46.0, got.at(t, `queue_depth{model_id="m"}`))
-	require.Equal(t, 1.0, got.at(t, `saturated{model_id="m"}`))
+	require.Equal(t, 46.0, got.get(t, `queue_depth{model_id="m"}`))
+	require.Equal(t, 1.0, got.get(t, `saturated{model_id="m"}`))
 }
 
 // What an engine is limited by is not said where it is not known how much it has
@@ -257,7 +257,7 @@ func TestZeroLimitIsIgnored(t *testing.T) {
 		}
 	}
 	const name = `saturation_ratio{model_id="m"}`
-	require.InDelta(t, 3.0/64, newBench(t, engine.TRTLLMServe, "m").page(page(64)...).at(t, name), 1e-9)
+	require.InDelta(t, 3.0/64, newBench(t, engine.TRTLLMServe, "m").page(page(64)...).get(t, name), 1e-9)
 	newBench(t, engine.TRTLLMServe, "m").page(page(0)...).lacks(t, name, "three requests are not an infinity of none")
 }
 
@@ -273,7 +273,7 @@ func TestSlotsOfAllWorkersAreFull(t *testing.T) {
 			fmt.Sprintf(`dynamo_frontend_model_max_num_seqs{model="m"} %d`, limit),
 		)
 		for _, resource := range []string{"slots", "none"} {
-			require.Equal(t, resource == want, got.at(t, fmt.Sprintf(`limited_by{model_id="m", resource=%q}`, resource)) == 1, "a limit of %d, %s", limit, resource)
+			require.Equal(t, resource == want, got.get(t, fmt.Sprintf(`limited_by{model_id="m", resource=%q}`, resource)) == 1, "a limit of %d, %s", limit, resource)
 		}
 	}
 }
@@ -293,7 +293,7 @@ func TestMeasuredRatioNeedsBothCounts(t *testing.T) {
 	}
 	const name = `signal_coverage_ratio{model_id="m", signal="time_to_first_token"}`
 	for _, c := range []struct {
-		says          string
+		name          string
 		first, second []string
 		want          float64
 	}{
@@ -305,9 +305,9 @@ func TestMeasuredRatioNeedsBothCounts(t *testing.T) {
 		{"no request, and more measured", slices.Concat(requests(1), latency(1)), slices.Concat(requests(1), latency(2)), -1},
 		{"requests that were counted no more", slices.Concat(requests(1), latency(1)), latency(2), -1},
 		{"a latency that was measured no more", slices.Concat(requests(1), latency(1)), requests(2), -1},
-		{"a latency that counts from 0 again", slices.Concat(requests(1), latency(3)), with(slices.Concat(requests(2), latency(3)), latency(2)[2]), -1},
+		{"a latency that counts from 0 again", slices.Concat(requests(1), latency(3)), replaceLines(slices.Concat(requests(2), latency(3)), latency(2)[2]), -1},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.SGLang, "m")
 			b.page(c.first...).lacks(t, name, "one page is not an increase")
 			got := b.page(c.second...)
@@ -315,7 +315,7 @@ func TestMeasuredRatioNeedsBothCounts(t *testing.T) {
 				got.lacks(t, name)
 				return
 			}
-			require.InDelta(t, c.want, got.at(t, name), 1e-9)
+			require.InDelta(t, c.want, got.get(t, name), 1e-9)
 		})
 	}
 }
@@ -338,12 +338,12 @@ func TestGaugesNeedMovingHeartbeat(t *testing.T) {
 		for n := 1; n <= 20; n++ {
 			got := b.page(without(page(n, min(n, 10)), part)...)
 			if n <= 10+7 {
-				require.InDelta(t, 3, got.at(t, name), 0, "page %d without %s", n, part)
+				require.InDelta(t, 3, got.get(t, name), 0, "page %d without %s", n, part)
 				continue
 			}
 			got.lacks(t, name, part)
 		}
-		require.InDelta(t, 3, b.page(without(page(21, 21), part)...).at(t, name), 0, "it beats again, without %s", part)
+		require.InDelta(t, 3, b.page(without(page(21, 21), part)...).get(t, name), 0, "it beats again, without %s", part)
 	}
 }
 
@@ -358,10 +358,10 @@ func TestIterationCounterWithTwoResets(t *testing.T) {
 			if n == first || n == second {
 				iteration = 500
 			}
-			got := b.page(without(with(soundPage(10+n, 1000*n), iterationsAt(iteration)), row)...)
+			got := b.page(without(replaceLines(soundPage(10+n, 1000*n), iterationsAt(iteration)), row)...)
 			doubted := n >= second && n-first <= windowPages
-			require.Equal(t, doubted, got.at(t, found("flapping_gauges", "m")) == 1, "page %d without %s", n, row)
-			require.Equal(t, !doubted, has(got, `requests_active{model_id="m"}`), "page %d without %s", n, row)
+			require.Equal(t, doubted, got.get(t, found("flapping_gauges", "m")) == 1, "page %d without %s", n, row)
+			require.Equal(t, !doubted, hasSeries(got, `requests_active{model_id="m"}`), "page %d without %s", n, row)
 		}
 	}
 }
@@ -374,13 +374,13 @@ func TestTwoVersionsOfVLLMBackendStayBelowOne(t *testing.T) {
 			lines = append(lines, `nv_inference_request_success`+l+` 5`, name+l+` 0.`+v+`5`, `vllm:num_requests_running`+l+` 3`, `vllm:num_requests_waiting`+l+` 0`)
 		}
 		got := newBench(t, engine.Triton, "m").facts(configured("m", "vllm", true)).page(lines...)
-		require.InDelta(t, 0.25, got.at(t, `kv_cache_utilization_ratio{model_id="m"}`), 1e-9, name)
+		require.InDelta(t, 0.25, got.get(t, `kv_cache_utilization_ratio{model_id="m"}`), 1e-9, name)
 	}
 }
 
 func TestNaNQueueIsIgnored(t *testing.T) {
 	page := func(n int, pending string) []string {
-		return with(soundPage(10*n, 1000*n), `nv_inference_pending_request_count{model="m",version="1"} `+pending)
+		return replaceLines(soundPage(10*n, 1000*n), `nv_inference_pending_request_count{model="m",version="1"} `+pending)
 	}
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false))
 	b.page(page(1, "3")...)
@@ -404,7 +404,7 @@ func TestQueueIncludingFailuresIsIgnored(t *testing.T) {
 		b := newBench(t, engine.Triton).facts(configured("m", "pytorch", false)).with(func(o *derive.Options) { o.Identity.EngineVersion = version })
 		got := b.page(page...)
 		for _, series := range []string{`queue_depth{model_id="m"}`, `queue_requests{model_id="m", queue="core"}`, `model_requests_pending{model="m", model_id="m", role="single", version="1"}`} {
-			require.Equal(t, counts, has(got, series), "%s in %s", series, version)
+			require.Equal(t, counts, hasSeries(got, series), "%s in %s", series, version)
 		}
 		if !counts {
 			require.Zero(t, b.stallsAfter(page...), "an idle one in %s", version)

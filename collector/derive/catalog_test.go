@@ -38,16 +38,16 @@ func variants() []everything {
 	var all []everything
 	for _, has := range servers() {
 		e, _ := engine.ByName(string(has.kind))
-		most := 0
+		widest := 0
 		meanings := meaningsOf(e, has.inside)
 		for _, same := range meanings {
-			most = max(most, len(same))
+			widest = max(widest, len(same))
 		}
 		facts := []engine.ModelFacts{
 			{Name: llm, State: "READY", Configured: true, Backend: "tensorrtllm", Decoupled: true},
 			{Name: resnet, State: "READY", Configured: true, Backend: "onnxruntime"},
 		}
-		for nth := range most {
+		for nth := range widest {
 			all = append(all, everything{e: e, nth: nth, meanings: meanings, has: has, identity: Identity{
 				Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 				EngineVersion: "1", TRTLLMVersion: "1", Source: engine.SourceConfig,
@@ -108,10 +108,10 @@ func (v everything) page(n int) []byte {
 }
 
 // writeMeaning writes the series of one meaning for a version of a model.
-func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n int) {
+func writeMeaning(b *strings.Builder, m *engine.Meaning, kind, version string, n int) {
 	var pairs []string
-	if of != "" {
-		pairs = append(pairs, fmt.Sprintf("model=%q,version=%q", of, version))
+	if kind != "" {
+		pairs = append(pairs, fmt.Sprintf("model=%q,version=%q", kind, version))
 	}
 	given := make(map[string]bool)
 	for _, where := range m.Where {

@@ -14,7 +14,7 @@ import (
 // busy is a page of an executor with so many active requests and iterations, and empty
 // queues before it.
 func busy(active, iterations int) []string {
-	return with(without(trtllm(active, active, 0, 8, 1, 100, 500), "pending"),
+	return replaceLines(without(trtllm(active, active, 0, 8, 1, 100, 500), "pending"),
 		fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, iterations))
 }
 
@@ -179,7 +179,7 @@ func TestStaleGaugeIsIgnored(t *testing.T) {
 // gauges are read when a request ends: of those that are shown then one has ended.
 func TestStallFromEndsOfRequests(t *testing.T) {
 	for _, c := range []struct {
-		says                              string
+		name                              string
 		running, within10, within40, ever int
 		want                              time.Duration
 	}{
@@ -190,7 +190,7 @@ func TestStallFromEndsOfRequests(t *testing.T) {
 		{"none that ended", 2, 0, 0, 0, 0},
 		{"one in flight, which has ended", 1, 8, 8, 8, 0},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.TRTLLMServe, "m")
 			require.Equal(t, c.want, b.stallsAfter(append(
 				histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, 5*c.ever, "10.0 40.0 +Inf", c.within10, c.within40, c.ever),
@@ -240,7 +240,7 @@ func TestAcceptedRequestsAreNoSuccesses(t *testing.T) {
 }
 
 func TestRequestsInFlight(t *testing.T) {
-	for says, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		kind engine.Kind
 		page []string
 		want derive.Conditions
@@ -252,7 +252,7 @@ func TestRequestsInFlight(t *testing.T) {
 	} {
 		b := newBench(t, c.kind, models()...)
 		b.page(c.page...)
-		require.Equal(t, c.want, b.deriver.Conditions(), says)
+		require.Equal(t, c.want, b.deriver.Conditions(), name)
 	}
 }
 
@@ -274,7 +274,7 @@ func TestRequestsInFlightEndWithProcess(t *testing.T) {
 	}
 	for range 40 {
 		got := page(16, 0)
-		require.Zero(t, got.at(t, `requests_active{model_id="m"}`))
+		require.Zero(t, got.get(t, `requests_active{model_id="m"}`))
 		require.Zero(t, b.deriver.Conditions().Stall)
 	}
 	page(17, 2)
@@ -286,8 +286,8 @@ func TestRequestsInFlightEndWithProcess(t *testing.T) {
 
 func TestRequestsInFlightNeedExecutorGauges(t *testing.T) {
 	b := newBench(t, engine.Triton, "m")
-	b.page(with(soundPage(10, 0), zeroRows()...)...)
-	got := b.page(with(soundPage(20, 0), zeroRows()...)...)
+	b.page(replaceLines(soundPage(10, 0), zeroRows()...)...)
+	got := b.page(replaceLines(soundPage(20, 0), zeroRows()...)...)
 	got.lacks(t, `requests_active{model_id="m"}`)
 	require.Equal(t, derive.Conditions{}, b.deriver.Conditions())
 }

@@ -44,16 +44,16 @@ func models() []string { return []string{"ensemble", "preprocessing", "tensorrt_
 func TestDeriveQueueRequestsAndCacheOfTriton(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
 	got := b.page(trtllm(64, 60, 4, 64, 30, 120, 1000)...)
-	require.InDelta(t, 7, got.at(t, `queue_depth{model_id="ensemble"}`), 0, "2 + 1 pending, 4 waiting, for the one deployment")
-	require.InDelta(t, 3, got.at(t, `queue_requests{model_id="ensemble", queue="core"}`), 0)
-	require.InDelta(t, 4, got.at(t, `queue_requests{model_id="ensemble", queue="engine"}`), 0)
-	require.InDelta(t, 60, got.at(t, `requests_running{model_id="ensemble"}`), 0)
-	require.InDelta(t, 1, got.at(t, `saturated{model_id="ensemble"}`), 0)
-	require.InDelta(t, 0.25, got.at(t, `kv_cache_utilization_ratio{model_id="ensemble"}`), 0)
-	require.InDelta(t, 120*64, got.at(t, `kv_cache_capacity_tokens{model_id="ensemble"}`), 0)
-	require.InDelta(t, 7, got.at(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`), 0, "requests count at the ensemble, not at its parts")
-	require.InDelta(t, 1, got.at(t, `requests_total{class="server", model="ensemble", model_id="ensemble", version="1"}`), 0)
-	require.InDelta(t, 1, got.at(t, `info{engine_version="2.64.0", trtllm_version="1.1.0", trtllm_version_source="compatibility_table"}`), 0)
+	require.InDelta(t, 7, got.get(t, `queue_depth{model_id="ensemble"}`), 0, "2 + 1 pending, 4 waiting, for the one deployment")
+	require.InDelta(t, 3, got.get(t, `queue_requests{model_id="ensemble", queue="core"}`), 0)
+	require.InDelta(t, 4, got.get(t, `queue_requests{model_id="ensemble", queue="engine"}`), 0)
+	require.InDelta(t, 60, got.get(t, `requests_running{model_id="ensemble"}`), 0)
+	require.InDelta(t, 1, got.get(t, `saturated{model_id="ensemble"}`), 0)
+	require.InDelta(t, 0.25, got.get(t, `kv_cache_utilization_ratio{model_id="ensemble"}`), 0)
+	require.InDelta(t, 120*64, got.get(t, `kv_cache_capacity_tokens{model_id="ensemble"}`), 0)
+	require.InDelta(t, 7, got.get(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`), 0, "requests count at the ensemble, not at its parts")
+	require.InDelta(t, 1, got.get(t, `requests_total{class="server", model="ensemble", model_id="ensemble", version="1"}`), 0)
+	require.InDelta(t, 1, got.get(t, `info{engine_version="2.64.0", trtllm_version="1.1.0", trtllm_version_source="compatibility_table"}`), 0)
 }
 
 func TestDeriveDoesNotCountTokensOfRunningRequestsAsWaiting(t *testing.T) {
@@ -61,15 +61,15 @@ func TestDeriveDoesNotCountTokensOfRunningRequestsAsWaiting(t *testing.T) {
 		`nv_inference_request_success{model="postprocessing",version="1"} 900`,
 		`nv_inference_pending_request_count{model="postprocessing",version="1"} 17`)
 	got := newBench(t, engine.Triton, append(models(), "postprocessing")...).page(page...)
-	require.InDelta(t, 7, got.at(t, `queue_depth{model_id="ensemble"}`), 0, "what waits for postprocessing is tokens of requests that run")
-	require.InDelta(t, 3, got.at(t, `queue_requests{model_id="ensemble", queue="core"}`), 0)
-	require.InDelta(t, 17, got.at(t, `model_requests_pending{model="postprocessing", model_id="ensemble", role="part", version="1"}`), 0)
+	require.InDelta(t, 7, got.get(t, `queue_depth{model_id="ensemble"}`), 0, "what waits for postprocessing is tokens of requests that run")
+	require.InDelta(t, 3, got.get(t, `queue_requests{model_id="ensemble", queue="core"}`), 0)
+	require.InDelta(t, 17, got.get(t, `model_requests_pending{model="postprocessing", model_id="ensemble", role="part", version="1"}`), 0)
 }
 
 func TestDeriveWaitingWithoutQueueGauge(t *testing.T) {
 	page := without(trtllm(12, 8, 0, 64, 1, 120, 0), "waiting")
 	got := newBench(t, engine.Triton, models()...).page(page...)
-	require.InDelta(t, 4, got.at(t, `queue_requests{model_id="ensemble", queue="engine"}`), 0)
+	require.InDelta(t, 4, got.get(t, `queue_requests{model_id="ensemble", queue="engine"}`), 0)
 }
 
 func TestDeriveNothingFromExecutorBeforeStart(t *testing.T) {
@@ -77,7 +77,7 @@ func TestDeriveNothingFromExecutorBeforeStart(t *testing.T) {
 	for _, gauge := range []string{"requests_running", "requests_limit", "queue_depth", "kv_cache", "saturated"} {
 		require.Zero(t, got.count(gauge), "%s is not known before the first iteration", gauge)
 	}
-	got.at(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`)
+	got.get(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`)
 }
 
 func TestDeriveNothingFromUnloadedModel(t *testing.T) {
@@ -87,7 +87,7 @@ func TestDeriveNothingFromUnloadedModel(t *testing.T) {
 	got.lacks(t, `requests_running{model_id="ensemble"}`, "its gauges stay on the page, frozen")
 	got.lacks(t, `kv_cache_utilization_ratio{model_id="ensemble"}`)
 	got = b.page(trtllm(5, 5, 0, 64, 30, 120, 1000)...)
-	require.InDelta(t, 5, got.at(t, `requests_running{model_id="ensemble"}`), 0)
+	require.InDelta(t, 5, got.get(t, `requests_running{model_id="ensemble"}`), 0)
 	got.lacks(t, `generation_tokens_per_second{model_id="ensemble"}`, "what went on in between is not known")
 }
 
@@ -109,7 +109,7 @@ func TestDeriveNoTokensWithoutCounters(t *testing.T) {
 		got := b.page(`nv_inference_request_success{model="tensorrt_llm",version="1"} 5`, `nv_inference_pending_request_count{model="tensorrt_llm",version="1"} 0`)
 		require.Zero(t, got.count("generation_tokens")+got.count("prompt_tokens"))
 		require.Zero(t, got.count("queue_depth"), "pending is 0 for a backend that hands over at once")
-		require.InDelta(t, 5, got.at(t, `requests_total{class="unknown", model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`), 0)
+		require.InDelta(t, 5, got.get(t, `requests_total{class="unknown", model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`), 0)
 	}
 }
 
@@ -121,9 +121,9 @@ func TestDeriveNewestOfSeveralProcesses(t *testing.T) {
 		}
 	}
 	b := newBench(t, engine.TRTLLMServe, "m")
-	require.InDelta(t, 1, b.page(page(9, 1)...).at(t, `queue_depth{model_id="m"}`), 0, "of those that are all new, the last on the page")
-	require.InDelta(t, 3, b.page(page(9, 3)...).at(t, `queue_depth{model_id="m"}`), 0, "the gauge of a dead process stays as it was and does not count")
-	require.InDelta(t, 5, b.page(page(5, 3)...).at(t, `queue_depth{model_id="m"}`), 0)
+	require.InDelta(t, 1, b.page(page(9, 1)...).get(t, `queue_depth{model_id="m"}`), 0, "of those that are all new, the last on the page")
+	require.InDelta(t, 3, b.page(page(9, 3)...).get(t, `queue_depth{model_id="m"}`), 0, "the gauge of a dead process stays as it was and does not count")
+	require.InDelta(t, 5, b.page(page(5, 3)...).get(t, `queue_depth{model_id="m"}`), 0)
 }
 
 func TestDeriveKeepsRatesWhenSeriesAreReordered(t *testing.T) {
@@ -132,11 +132,11 @@ func TestDeriveKeepsRatesWhenSeriesAreReordered(t *testing.T) {
 	b.page(trtllm(1, 1, 0, 64, 1, 120, 1000)...)
 	page := trtllm(1, 1, 0, 64, 1, 120, 1500)
 	page[0], page[3] = page[3], page[0]
-	require.InDelta(t, 100, b.page(page...).at(t, rate), 1e-9)
+	require.InDelta(t, 100, b.page(page...).get(t, rate), 1e-9)
 	page = append([]string{`nv_gpu_utilization{gpu_uuid="GPU-1"} 0.5`}, trtllm(1, 1, 0, 64, 1, 120, 2000)...)
 	got := b.page(page...)
-	require.InDelta(t, 100, got.at(t, rate), 1e-9)
-	require.InDelta(t, 0.5, got.at(t, `gpu_utilization_ratio{gpu_uuid="GPU-1"}`), 0)
+	require.InDelta(t, 100, got.get(t, rate), 1e-9)
+	require.InDelta(t, 0.5, got.get(t, `gpu_utilization_ratio{gpu_uuid="GPU-1"}`), 0)
 }
 
 func TestWindowIsPositive(t *testing.T) {
@@ -171,8 +171,8 @@ func TestReplicasWithRelabeledGPUs(t *testing.T) {
 			`nv_inference_request_success{model="m",version="1"} 5`,
 			`nv_gpu_power_usage{gpu_uuid="`+gpus[0]+`"} 100`, `nv_gpu_power_usage{gpu_uuid="`+gpus[1]+`"} 200`,
 		)
-		require.Equal(t, 100.0, got.at(t, `gpu_power_watts{gpu_uuid="11"}`), gpus)
-		require.Equal(t, 200.0, got.at(t, `gpu_power_watts{gpu_uuid="22"}`), gpus)
+		require.Equal(t, 100.0, got.get(t, `gpu_power_watts{gpu_uuid="11"}`), gpus)
+		require.Equal(t, 200.0, got.get(t, `gpu_power_watts{gpu_uuid="22"}`), gpus)
 	}
 	require.Len(t, all, 3)
 }

@@ -118,8 +118,8 @@ func (b *bench) labels() (all []labels.Labels) {
 	return all
 }
 
-// with replaces the values of series in lines, and adds those that are not there.
-func with(lines []string, changed ...string) []string {
+// replaceLines replaces the values of series in lines, and adds those that are not there.
+func replaceLines(lines []string, changed ...string) []string {
 	out := slices.Clone(lines)
 	for _, c := range changed {
 		series := c[:strings.LastIndexByte(c, ' ')+1]
@@ -226,9 +226,9 @@ func (r *rig) serve(pages int) (got values) {
 // values holds the values of a block by series, without identity labels.
 type values map[string]float64
 
-// at returns the value of a series, which must exist; why is the message if it does
+// get returns the value of a series, which must exist; why is the message if it does
 // not.
-func (v values) at(t *testing.T, series string, why ...any) float64 {
+func (v values) get(t *testing.T, series string, why ...any) float64 {
 	t.Helper()
 	value, ok := v[series]
 	if !ok {
@@ -266,14 +266,14 @@ func (v values) near(series string) (all []string) {
 	return all
 }
 
-// of is the value of a family of the entry model.
-func (r *rig) of(values map[string]float64, family string) (float64, bool) {
+// entryValue is the value of a family of the entry model.
+func (r *rig) entryValue(values map[string]float64, family string) (float64, bool) {
 	v, ok := values[r.series(values, family, "")]
 	return v, ok
 }
 
-// has says whether a series has a value.
-func has(values map[string]float64, series string) bool {
+// hasSeries says whether a series has a value.
+func hasSeries(values map[string]float64, series string) bool {
 	_, ok := values[series]
 	return ok
 }
@@ -282,7 +282,7 @@ func has(values map[string]float64, series string) bool {
 // labels: of Triton it names the model too.
 func (r *rig) series(values map[string]float64, family, more string) string {
 	plain := fmt.Sprintf(`%s{model_id=%q%s}`, family, r.id, more)
-	if own := fmt.Sprintf(`%s{model=%q, model_id=%q%s, version="1"}`, family, r.id, r.id, more); has(values, own) {
+	if own := fmt.Sprintf(`%s{model=%q, model_id=%q%s, version="1"}`, family, r.id, r.id, more); hasSeries(values, own) {
 		return own
 	}
 	return plain

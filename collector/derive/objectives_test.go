@@ -24,7 +24,7 @@ func firstTokens(counts ...int) []string {
 
 func TestObjectiveCountsRequests(t *testing.T) {
 	for _, c := range []struct {
-		says         string
+		name         string
 		within       time.Duration
 		lower, upper float64
 		reason       string
@@ -34,12 +34,12 @@ func TestObjectiveCountsRequests(t *testing.T) {
 		{"the target lies below all buckets", time.Second / 2, 60, 100, "the target lies between the buckets of vllm:time_to_first_token_seconds that end at 0 s and 1 s: bad requests are counted as two bounds"},
 		{"the largest bucket ends at the target", 5 * time.Second, 10, 10, "a bucket of vllm:time_to_first_token_seconds ends at the target"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: c.within, Share: 0.95})
 			got := b.page(firstTokens(40, 70, 90, 100)...)
-			require.Equal(t, 100.0, got.at(t, `slo_requests_total{model_id="m", slo="ttft"}`), "from the first page on")
-			require.Equal(t, c.lower, got.at(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="ttft"}`))
-			require.Equal(t, c.upper, got.at(t, `slo_requests_bad_total{bound="upper", model_id="m", slo="ttft"}`))
+			require.Equal(t, 100.0, got.get(t, `slo_requests_total{model_id="m", slo="ttft"}`), "from the first page on")
+			require.Equal(t, c.lower, got.get(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="ttft"}`))
+			require.Equal(t, c.upper, got.get(t, `slo_requests_bad_total{bound="upper", model_id="m", slo="ttft"}`))
 			require.Equal(t, []target.Check{{Name: "ttft", OK: true, Reason: c.reason}}, b.deriver.Objectives())
 		})
 	}
@@ -59,7 +59,7 @@ func (b *bench) requireNoObjective(page []string, name, reason string) {
 func TestObjectivesNotMeasurable(t *testing.T) {
 	const nothing = "the page shows neither how long requests took nor how they ended"
 	for _, c := range []struct {
-		says   string
+		name   string
 		kind   engine.Kind
 		within time.Duration
 		page   []string
@@ -71,7 +71,7 @@ func TestObjectivesNotMeasurable(t *testing.T) {
 		{"a histogram without its last bucket", engine.VLLM, time.Second, firstTokens(1, 2, 3, 4)[:3], "vllm:time_to_first_token_seconds has no buckets"},
 		{"a target above all buckets", engine.VLLM, 6 * time.Second, firstTokens(40, 70, 90, 100), "the largest bucket of vllm:time_to_first_token_seconds ends at 5 s: slower requests cannot be told apart"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.TTFT, Within: c.within, Share: 0.95}).requireNoObjective(c.page, "ttft", c.want)
 		})
 	}
@@ -92,19 +92,19 @@ func TestAvailabilityCountsServerFailures(t *testing.T) {
 		`nv_inference_request_failure{model="m",reason="REJECTED",version="1"} 1`,
 	}
 	for _, c := range []struct {
-		says              string
+		name              string
 		model             engine.ModelFacts
 		lower, upper, all float64
 	}{
 		{"a model counts each request once", configured("m", "onnxruntime", false), 6, 6, 100},
 		{"an ensemble counts most failures twice", engine.ModelFacts{Name: "m", State: "READY", Configured: true, Platform: "ensemble"}, 3, 6, 97},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, "m").promises(available).facts(c.model)
 			got := b.page(page...)
-			require.Equal(t, c.all, got.at(t, all))
-			require.Equal(t, c.lower, got.at(t, good))
-			require.Equal(t, c.upper, got.at(t, bad))
+			require.Equal(t, c.all, got.get(t, all))
+			require.Equal(t, c.lower, got.get(t, good))
+			require.Equal(t, c.upper, got.get(t, bad))
 			require.Equal(t, []target.Check{{Name: "availability", OK: true, Reason: "requests are counted by how they ended"}}, b.deriver.Objectives())
 		})
 	}
@@ -120,7 +120,7 @@ func TestAvailabilityReasons(t *testing.T) {
 	)
 	trusted := configured("m", "onnxruntime", false)
 	for _, c := range []struct {
-		says string
+		name string
 		kind engine.Kind
 		m    engine.ModelFacts
 		page []string
@@ -133,7 +133,7 @@ func TestAvailabilityReasons(t *testing.T) {
 		{"a model that may hand its requests over", engine.Triton, engine.ModelFacts{Name: "m"}, []string{success, canceled}, unknown},
 		{"a release that counts no errors", engine.TRTLLMServe, engine.ModelFacts{Name: "m"}, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, unknown},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995}).facts(c.m).requireNoObjective(c.page, "availability", c.want)
 		})
 	}

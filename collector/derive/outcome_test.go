@@ -22,12 +22,12 @@ func TestFirstFailureIsCounted(t *testing.T) {
 	t.Run("after successes", func(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle, fmt.Sprintf(good, 6))
-		require.InDelta(t, 0.25, b.page(idle, fmt.Sprintf(good, 9), fmt.Sprintf(bad, 1)).at(t, ratio), 1e-9)
+		require.InDelta(t, 0.25, b.page(idle, fmt.Sprintf(good, 9), fmt.Sprintf(bad, 1)).get(t, ratio), 1e-9)
 	})
 	t.Run("from the start", func(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle)
-		require.InDelta(t, 1, b.page(idle, fmt.Sprintf(bad, 4)).at(t, ratio), 1e-9)
+		require.InDelta(t, 1, b.page(idle, fmt.Sprintf(bad, 4)).get(t, ratio), 1e-9)
 		require.False(t, b.deriver.Conditions().Failing, "one page may be one bad client")
 		b.page(idle, fmt.Sprintf(bad, 8))
 		require.True(t, b.deriver.Conditions().Failing)
@@ -46,7 +46,7 @@ func TestFirstFailureIsCounted(t *testing.T) {
 		require.False(t, b.deriver.Conditions().Failing)
 		b.page(idle)
 		b.page(idle, fmt.Sprintf(good, 1000)).lacks(t, rate, "what went on meanwhile is not known")
-		require.InDelta(t, 2, b.page(idle, fmt.Sprintf(good, 1010)).at(t, rate), 1e-9)
+		require.InDelta(t, 2, b.page(idle, fmt.Sprintf(good, 1010)).get(t, rate), 1e-9)
 	})
 }
 
@@ -81,8 +81,8 @@ func TestAbortsAreCountedOverSameSpan(t *testing.T) {
 	got.lacks(t, ratio)
 	got.lacks(t, rate)
 	got = b.page(sglangCounts(310, 64)...)
-	require.InDelta(t, 0.4, got.at(t, ratio), 1e-9)
-	require.InDelta(t, 2, got.at(t, rate), 1e-9, "the ten since then")
+	require.InDelta(t, 0.4, got.get(t, ratio), 1e-9)
+	require.InDelta(t, 2, got.get(t, rate), 1e-9, "the ten since then")
 }
 
 // tritonCounts returns a page of a Triton with model m: by version what its core counts
@@ -119,7 +119,7 @@ func TestOutcomesFromMetricsModule(t *testing.T) {
 		return fmt.Sprintf(`requests_total{class=%q, model="m", model_id="m", version=%q}`, kind, value)
 	}
 	for _, c := range []struct {
-		says    string
+		name    string
 		counts  map[string][4]int
 		handles bool // The model is decoupled.
 		want    map[string]float64
@@ -133,7 +133,7 @@ func TestOutcomesFromMetricsModule(t *testing.T) {
 		{"without the module, whole requests", map[string][4]int{"1": {10, 5, -1, 0}}, false, map[string]float64{"ok 1": 10, "server 1": 5, "rate": 3}, "unknown 1"},
 		{"one version has the module, the other not", map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}}, true, map[string]float64{"ok 1": 8, "unknown 2": 30, "server 2": 4}, "client 2"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton).facts(configured("m", "python", c.handles))
 			none := make(map[string][4]int)
 			for v, n := range c.counts {
@@ -142,7 +142,7 @@ func TestOutcomesFromMetricsModule(t *testing.T) {
 			b.page(tritonCounts(none)...)
 			got := b.page(tritonCounts(c.counts)...)
 			for key, want := range c.want {
-				require.InDelta(t, want, got.at(t, series(key)), 1e-9, key)
+				require.InDelta(t, want, got.get(t, series(key)), 1e-9, key)
 			}
 			got.lacks(t, series(c.lacks))
 			got.lacks(t, `requests_per_second{model_id="m"}`)
@@ -157,8 +157,8 @@ func TestMetricsModuleCountsAcrossLoads(t *testing.T) {
 	b.page(tritonCounts(map[string][4]int{"1": {10, 5, 8, 2}})...)
 	b.page(without(tritonCounts(map[string][4]int{"1": {10, 5, 8, 2}}), "success")...)
 	got := b.page(tritonCounts(map[string][4]int{"1": {1, 5, 9, 2}})...)
-	require.InDelta(t, 9, got.at(t, `requests_total{class="ok", model="m", model_id="m", version="1"}`), 0)
-	require.InDelta(t, 7, got.at(t, `requests_total{class="server", model="m", model_id="m", version="1"}`), 0)
+	require.InDelta(t, 9, got.get(t, `requests_total{class="ok", model="m", model_id="m", version="1"}`), 0)
+	require.InDelta(t, 7, got.get(t, `requests_total{class="server", model="m", model_id="m", version="1"}`), 0)
 }
 
 // TestAbortCountedBeforeEnd has more aborts over a window than ended
@@ -167,10 +167,10 @@ func TestAbortCountedBeforeEnd(t *testing.T) {
 	b := newBench(t, engine.SGLang, "m")
 	b.page(sglangCounts(100, 10)...)
 	got := b.page(sglangCounts(103, 15)...)
-	require.InDelta(t, 1, got.at(t, `request_error_ratio{class="canceled", model_id="m"}`), 1e-9)
-	require.InDelta(t, 1, got.at(t, `requests_per_second{model_id="m"}`), 1e-9)
+	require.InDelta(t, 1, got.get(t, `request_error_ratio{class="canceled", model_id="m"}`), 1e-9)
+	require.InDelta(t, 1, got.get(t, `requests_per_second{model_id="m"}`), 1e-9)
 	got = b.page(sglangCounts(110, 15)...)
-	require.InDelta(t, 0.5, got.at(t, `request_error_ratio{class="canceled", model_id="m"}`), 1e-9, "5 of the 10 that ended")
+	require.InDelta(t, 0.5, got.get(t, `request_error_ratio{class="canceled", model_id="m"}`), 1e-9, "5 of the 10 that ended")
 }
 
 // TestSGLangAborts compares outcomes with what clients did to a real
@@ -178,7 +178,7 @@ func TestAbortCountedBeforeEnd(t *testing.T) {
 // that are not streamed are answered 400 too.
 func TestSGLangAborts(t *testing.T) {
 	for _, c := range []struct {
-		says                                                     string
+		name                                                     string
 		streamed, unstreamed, aborted, wholeStreams, wholeOthers int
 		badly                                                    int
 		ok, client, canceled                                     float64
@@ -202,10 +202,10 @@ func TestSGLangAborts(t *testing.T) {
 			page = append(page, fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="tiny"} %d`, c.aborted))
 		}
 		got := b.page(page...)
-		require.Equal(t, c.ok, got.at(t, `requests_total{class="ok", model_id="tiny"}`), c.says)
-		require.Equal(t, c.client, got.at(t, `requests_total{class="client", model_id="tiny"}`), c.says)
-		require.Equal(t, c.canceled, got.at(t, `requests_total{class="canceled", model_id="tiny"}`), c.says)
-		require.Equal(t, c.client, got.at(t, `requests_failed_total{class="client", model_id="tiny", reason="http_400"}`), c.says)
+		require.Equal(t, c.ok, got.get(t, `requests_total{class="ok", model_id="tiny"}`), c.name)
+		require.Equal(t, c.client, got.get(t, `requests_total{class="client", model_id="tiny"}`), c.name)
+		require.Equal(t, c.canceled, got.get(t, `requests_total{class="canceled", model_id="tiny"}`), c.name)
+		require.Equal(t, c.client, got.get(t, `requests_failed_total{class="client", model_id="tiny", reason="http_400"}`), c.name)
 	}
 }
 
@@ -221,11 +221,11 @@ func TestSGLangAbortsWithSeveralTokenizerWorkers(t *testing.T) {
 			page = without(page, "http_responses")
 		}
 		got := newBench(t, engine.SGLang, "m").page(page...)
-		require.Equal(t, c.ok, got.at(t, `requests_total{class="ok", model_id="m"}`), c.workers)
+		require.Equal(t, c.ok, got.get(t, `requests_total{class="ok", model_id="m"}`), c.workers)
 		if canceled := `requests_total{class="canceled", model_id="m"}`; c.canceled < 0 {
 			got.lacks(t, canceled)
 		} else {
-			require.Equal(t, c.canceled, got.at(t, canceled))
+			require.Equal(t, c.canceled, got.get(t, canceled))
 		}
 	}
 }
@@ -238,10 +238,10 @@ func TestRefusedRequestCountsOnce(t *testing.T) {
 		`http_requests_total{handler="/v1/completions",method="POST",status="4xx"} 1`,
 	)...)
 	for class, want := range map[string]float64{"ok": 10, "overload": 10, "server": 3, "client": 1} {
-		require.Equal(t, want, got.at(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class)), class)
+		require.Equal(t, want, got.get(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class)), class)
 	}
-	require.Equal(t, 2.0, got.at(t, `requests_failed_total{class="server", model_id="m", reason="http_5xx"}`))
-	require.Equal(t, 10.0, got.at(t, `requests_failed_total{class="overload", model_id="m", reason="max_num_queued_reqs"}`))
+	require.Equal(t, 2.0, got.get(t, `requests_failed_total{class="server", model_id="m", reason="http_5xx"}`))
+	require.Equal(t, 10.0, got.get(t, `requests_failed_total{class="overload", model_id="m", reason="max_num_queued_reqs"}`))
 }
 
 // TestOneEntryOfTwoFails uses two deployments on one Triton: the ratio of the failing
@@ -258,9 +258,9 @@ func TestOneEntryOfTwoFails(t *testing.T) {
 			fmt.Sprintf(`nv_inference_request_failure{model="bad",reason="BACKEND",version="1"} %d`, 5*n),
 		)
 		if n > 0 {
-			require.InDelta(t, 1, got.at(t, `request_error_ratio{class="server", model="bad", model_id="bad", version="1"}`), 1e-9)
-			require.InDelta(t, 0, got.at(t, `request_error_ratio{class="server", model="good", model_id="good", version="1"}`), 1e-9)
-			require.InDelta(t, 1, got.at(t, `requests_per_second{model="bad", model_id="bad", version="1"}`), 1e-9)
+			require.InDelta(t, 1, got.get(t, `request_error_ratio{class="server", model="bad", model_id="bad", version="1"}`), 1e-9)
+			require.InDelta(t, 0, got.get(t, `request_error_ratio{class="server", model="good", model_id="good", version="1"}`), 1e-9)
+			require.InDelta(t, 1, got.get(t, `requests_per_second{model="bad", model_id="bad", version="1"}`), 1e-9)
 		}
 	}
 	require.False(t, b.deriver.Conditions().Failing)
@@ -273,8 +273,8 @@ func TestRefusalsAreNotServerFailures(t *testing.T) {
 	for n := range 4 {
 		got := b.page(vllmCounts(7, 8*n, 6*n)...)
 		if n > 0 {
-			require.InDelta(t, 1, got.at(t, `request_error_ratio{class="overload", model_id="m"}`), 1e-9)
-			require.InDelta(t, 0, got.at(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9)
+			require.InDelta(t, 1, got.get(t, `request_error_ratio{class="overload", model_id="m"}`), 1e-9)
+			require.InDelta(t, 0, got.get(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9)
 		}
 	}
 	require.False(t, b.deriver.Conditions().Failing, "all were refused, none failed")
@@ -317,10 +317,10 @@ func TestPartlyCountedClassNeedsOneCount(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	b.page(page(10, 0)...)
 	got := b.page(page(16, 0)...)
-	require.Zero(t, got.at(t, `request_error_ratio{class="server", model_id="m"}`))
+	require.Zero(t, got.get(t, `request_error_ratio{class="server", model_id="m"}`))
 	got.lacks(t, canceled, "none was ever counted")
-	require.InDelta(t, 1.0/13, b.page(page(22, 1)...).at(t, canceled), 1e-9, "one is enough")
-	require.InDelta(t, 4.0/16, b.page(page(22, 4)...).at(t, canceled), 1e-9)
+	require.InDelta(t, 1.0/13, b.page(page(22, 1)...).get(t, canceled), 1e-9, "one is enough")
+	require.InDelta(t, 4.0/16, b.page(page(22, 4)...).get(t, canceled), 1e-9)
 }
 
 // TestEnsembleFailuresCountOnce uses numbers that real servers counted for requests
@@ -357,8 +357,8 @@ func TestEnsembleFailuresCountOnce(t *testing.T) {
 			page(0)
 			got := page(1)
 			const series = `request_error_ratio{class="server", model="ensemble", model_id="ensemble", version="1"}`
-			require.InDelta(t, c.failed/(7+c.failed), got.at(t, series), 1e-9)
-			require.InDelta(t, (7+c.failed)/5, got.at(t, `requests_per_second{model="ensemble", model_id="ensemble", version="1"}`), 1e-9)
+			require.InDelta(t, c.failed/(7+c.failed), got.get(t, series), 1e-9)
+			require.InDelta(t, (7+c.failed)/5, got.get(t, `requests_per_second{model="ensemble", model_id="ensemble", version="1"}`), 1e-9)
 		})
 	}
 }
@@ -383,8 +383,8 @@ func TestStepsOfAnotherEnsembleAreNotAdded(t *testing.T) {
 	page(0)
 	got := page(1)
 	for _, front := range []string{"ensemble", "tensorrt_llm_bls"} {
-		require.InDelta(t, 10.0/5, got.at(t, `requests_per_second{model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
-		require.InDelta(t, 0.4, got.at(t, `request_error_ratio{class="server", model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
+		require.InDelta(t, 10.0/5, got.get(t, `requests_per_second{model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
+		require.InDelta(t, 0.4, got.get(t, `request_error_ratio{class="server", model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
 	}
 }
 
@@ -394,7 +394,7 @@ func TestRefusalInStreamCancelsNoFailure(t *testing.T) {
 	const least, all = `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`, `slo_requests_total{model_id="m", slo="availability"}`
 	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995})
 	for _, c := range []struct {
-		says             string
+		name             string
 		refused, failed  int
 		wantBad, wantAll float64
 	}{
@@ -407,8 +407,8 @@ func TestRefusalInStreamCancelsNoFailure(t *testing.T) {
 		{"and refused a stream", 1, 2, 2, 1003},
 	} {
 		got := b.page(vllmCounts(1000, c.refused, c.failed)...)
-		require.Equal(t, c.wantBad, got.at(t, least), c.says)
-		require.Equal(t, c.wantAll, got.at(t, all), c.says)
+		require.Equal(t, c.wantBad, got.get(t, least), c.name)
+		require.Equal(t, c.wantAll, got.get(t, all), c.name)
 	}
 	require.Equal(t, derive.Stats{Resets: 2}, b.deriver.Stats(), "what is made of counters is not a counter that fell")
 }
@@ -422,7 +422,7 @@ func TestFailureAfterRestartCountsOnEveryPath(t *testing.T) {
 		good, failed int
 	}{{"completions", 1000, 100}, {"completions", 1100, 110}, {"chat/completions", 10, 2}, {"chat/completions", 20, 5}} {
 		got := b.page(append(vllmCounts(c.good, 0, -1), fmt.Sprintf(`http_requests_total{handler="/v1/%s",method="POST",status="5xx"} %d`, c.path, c.failed))...)
-		require.Equal(t, float64(c.failed), got.at(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`), c)
+		require.Equal(t, float64(c.failed), got.get(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`), c)
 	}
 }
 
@@ -431,7 +431,7 @@ func TestFailureAfterRestartCountsOnEveryPath(t *testing.T) {
 func TestAbortCancelsNoAnswer(t *testing.T) {
 	b := newBench(t, engine.SGLang, "m")
 	for _, c := range []struct {
-		says           string
+		name           string
 		ended, aborted int
 		want           float64
 	}{
@@ -442,7 +442,7 @@ func TestAbortCancelsNoAnswer(t *testing.T) {
 		{"they have ended, and one well", 104, 3, 101},
 		{"a process that began again", 5, 1, 4},
 	} {
-		require.Equal(t, c.want, b.page(sglangCounts(c.ended, c.aborted)...).at(t, `requests_total{class="ok", model_id="m"}`), c.says)
+		require.Equal(t, c.want, b.page(sglangCounts(c.ended, c.aborted)...).get(t, `requests_total{class="ok", model_id="m"}`), c.name)
 	}
 }
 
@@ -458,5 +458,5 @@ func TestExistingCounterIsNotNew(t *testing.T) {
 	missed(90_010).lacks(t, ratio)
 	missed(90_020, `trtllm_kv_cache_reused_blocks_total{model_name="m"} 30`).lacks(t, ratio, "of the misses of the window only the last is known")
 	got := missed(90_030, `trtllm_kv_cache_reused_blocks_total{model_name="m"} 60`)
-	require.InDelta(t, 0.75, got.at(t, ratio), 1e-9)
+	require.InDelta(t, 0.75, got.get(t, ratio), 1e-9)
 }

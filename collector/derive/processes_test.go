@@ -86,11 +86,11 @@ func (w worker) page(second int) string {
 }
 
 // inTurn returns workers that answer one after the other.
-func inTurn(second, of int) int { return second % of }
+func inTurn(second, n int) int { return second % n }
 
 func TestAlternatingProcessesAreDetected(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
-	random := func(_, of int) int { return draw.IntN(of) }
+	random := func(_, n int) int { return draw.IntN(n) }
 	seldom := func(second, _ int) int { return min(1, second%100/99) }
 	oldest := func(n int, each worker) (all []worker) {
 		for i := range n {
@@ -107,10 +107,10 @@ func TestAlternatingProcessesAreDetected(t *testing.T) {
 		return all
 	}
 	for _, c := range []struct {
-		says     string
+		name     string
 		kind     engine.Kind
 		workers  []worker
-		next     func(second, of int) int
+		next     func(second, n int) int
 		restarts uint64
 		exactly  bool
 	}{
@@ -134,17 +134,17 @@ func TestAlternatingProcessesAreDetected(t *testing.T) {
 		{"one of a hundred pages is of another, higher", engine.VLLM, []worker{{counted: 1000}, {counted: 90000}}, seldom, 0, true},
 		{"one of a hundred pages is of another, lower", engine.VLLM, []worker{{counted: 90000}, {counted: 1000}}, seldom, 2, true},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			a := newAddress(t, c.kind)
-			most := 0
+			maximum := 0
 			for second := range 250 {
 				a.page(c.workers[c.next(second, len(c.workers))].page(second))
-				most = max(most, a.deriver.Processes())
+				maximum = max(maximum, a.deriver.Processes())
 			}
 			if c.exactly {
-				require.Equal(t, len(c.workers), most)
+				require.Equal(t, len(c.workers), maximum)
 			} else {
-				require.GreaterOrEqual(t, most, 2)
+				require.GreaterOrEqual(t, maximum, 2)
 			}
 			require.LessOrEqual(t, a.deriver.Stats().Restarts, c.restarts)
 			require.Less(t, a.fastest, 300.0, "each makes 100 tokens a second")
@@ -170,7 +170,7 @@ func TestReplacedProcessIsRestart(t *testing.T) {
 		return all
 	}
 	for _, c := range []struct {
-		says     string
+		name     string
 		lives    []life
 		restarts uint64
 	}{
@@ -184,7 +184,7 @@ func TestReplacedProcessIsRestart(t *testing.T) {
 		{"a loop of crashes of one that does not say when it began", alive(30, 4, 0, 0), 29},
 		{"and one that lives longer each time", []life{{worker{}, 3}, {worker{}, 6}, {worker{}, 12}, {worker{}, 24}, {worker{}, 48}}, 4},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			a := newAddress(t, engine.VLLM)
 			for _, l := range c.lives {
 				for second := range l.seconds {
@@ -200,7 +200,7 @@ func TestReplacedProcessIsRestart(t *testing.T) {
 
 func TestSingleProcessHasRates(t *testing.T) {
 	for _, c := range []struct {
-		says string
+		name string
 		born func(second int) float64
 		// rates is on how many of a hundred pages there is a rate.
 		rates int
@@ -209,7 +209,7 @@ func TestSingleProcessHasRates(t *testing.T) {
 		{"its start wavers", func(second int) float64 { return 1.7e9 + float64(second%3)*0.6 }, 89},
 		{"it does not say", func(int) float64 { return 0 }, 99},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			a := newAddress(t, engine.VLLM)
 			for second := range 100 {
 				a.page(worker{born: c.born(second), counted: 50}.page(second))
@@ -247,7 +247,7 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 	lines := func(all ...string) string { return strings.Join(all, "\n") + "\n" }
 	before := lines(prompt+"500", tokens+"900", failed+"3", running+"4")
 	for _, c := range []struct {
-		says, before, after string
+		name, before, after string
 		want                bool
 	}{
 		{"all go on", before, lines(prompt+"510", tokens+"905", failed+"3", running+"2"), false},
@@ -264,7 +264,7 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 		{"a server that ends unloads its models", lines(prompt+"500", tokens+"900", failed+"3", other+"7"), lines(other + "8"), false},
 		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), false},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.NIM, "m")
 			read := func(text string) (*exposition.Block, *engine.Page) {
 				raw, err := b.cache.Parse([]byte(text), "")

@@ -26,30 +26,30 @@ const (
 
 // history is what a server's counters really did, page by page.
 type history struct {
-	at     []time.Duration
+	times  []time.Duration
 	values [][counters]float64
-	// whole is the first page of the present stretch of each counter: no reset
+	// spanStart is the first page of the present stretch of each counter: no reset
 	// and no gap after it.
-	whole [counters]int
+	spanStart [counters]int
 }
 
 // legal says whether a rate is that of several counters together over some
 // stretch of whole pages within the window, and so neither negative nor more
 // than the counters can have grown.
-func (h *history) legal(rate float64, of ...int) bool {
-	first, last := 0, len(h.at)-1
-	for _, c := range of {
-		first = max(first, h.whole[c])
+func (h *history) legal(rate float64, indexes ...int) bool {
+	first, last := 0, len(h.times)-1
+	for _, c := range indexes {
+		first = max(first, h.spanStart[c])
 	}
 	for from := first; from < last; from++ {
-		if h.at[last]-h.at[from] > time.Minute {
+		if h.times[last]-h.times[from] > time.Minute {
 			continue
 		}
 		grown := 0.0
-		for _, c := range of {
+		for _, c := range indexes {
 			grown += h.values[last][c] - h.values[from][c]
 		}
-		if want := grown / (h.at[last] - h.at[from]).Seconds(); math.Abs(rate-want) <= 1e-9*math.Max(1, want) {
+		if want := grown / (h.times[last] - h.times[from]).Seconds(); math.Abs(rate-want) <= 1e-9*math.Max(1, want) {
 			return true
 		}
 	}
@@ -86,8 +86,8 @@ func checkHistory(t *testing.T, moves []byte) {
 		reset := [counters]bool{}
 		// A reset can be seen when the counter is below where it was.
 		again := func(c int, divisor float64) {
-			if len(h.at) > 0 && h.values[len(h.at)-1][c] > 1 {
-				reset[c], v[c] = true, math.Floor(h.values[len(h.at)-1][c]/divisor)
+			if len(h.times) > 0 && h.values[len(h.times)-1][c] > 1 {
+				reset[c], v[c] = true, math.Floor(h.values[len(h.times)-1][c]/divisor)
 			}
 		}
 		switch what {
@@ -120,11 +120,11 @@ func checkHistory(t *testing.T, moves []byte) {
 			continue
 		}
 		now += step
-		gap := len(h.at) > 0 && step > 12500*time.Millisecond
-		h.at, h.values = append(h.at, now), append(h.values, v)
+		gap := len(h.times) > 0 && step > 12500*time.Millisecond
+		h.times, h.values = append(h.times, now), append(h.values, v)
 		for c := range v {
 			if reset[c] || gap {
-				h.whole[c] = len(h.at) - 1
+				h.spanStart[c] = len(h.times) - 1
 			}
 		}
 		b.now = now
@@ -148,7 +148,7 @@ func ratesOf(got map[string]float64) []string {
 // checkRates compares the rates of a page with what really happened.
 func checkRates(t *testing.T, h *history, got map[string]float64) {
 	t.Helper()
-	for series, of := range map[string][]int{
+	for series, indexes := range map[string][]int{
 		`generation_tokens_per_second{model_id="m"}`: {generated},
 		`prompt_tokens_per_second{model_id="m"}`:     {prompted},
 		`engine_iterations_per_second{model_id="m"}`: {iterations},
@@ -156,7 +156,7 @@ func checkRates(t *testing.T, h *history, got map[string]float64) {
 	} {
 		if rate, ok := got[series]; ok {
 			require.GreaterOrEqual(t, rate, 0.0, series)
-			require.True(t, h.legal(rate, of...), "%s is %v over no whole stretch of the counter", series, rate)
+			require.True(t, h.legal(rate, indexes...), "%s is %v over no whole stretch of the counter", series, rate)
 		}
 	}
 	for _, series := range ratesOf(got) {

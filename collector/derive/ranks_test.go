@@ -49,7 +49,7 @@ func TestStalledRankIsStall(t *testing.T) {
 		{"NIM 2.x with SGLang", engine.NIM, sglang},
 	} {
 		for _, c := range []struct {
-			says    string
+			name    string
 			moves   [2]int
 			stalled bool
 		}{
@@ -58,7 +58,7 @@ func TestStalledRankIsStall(t *testing.T) {
 			{"the first stands still", [2]int{0, 1}, true},
 			{"both stand still", [2]int{0, 0}, true},
 		} {
-			t.Run(server.name+", "+c.says, func(t *testing.T) {
+			t.Run(server.name+", "+c.name, func(t *testing.T) {
 				b := newBench(t, server.kind, "m")
 				steps := [2]int{100, 100}
 				for range 8 {
@@ -102,7 +102,7 @@ func TestRanksOfTRTLLMServe(t *testing.T) {
 		"kv_cache_blocks_limit": 2048, "kv_cache_capacity_tokens": 65536, "kv_cache_utilization_ratio": 0.25, "spec_decode_acceptance_ratio": 0.25,
 	}
 	for _, c := range []struct {
-		says   string
+		name   string
 		stages int
 		pages  [][]int
 		want   map[string]float64
@@ -119,14 +119,14 @@ func TestRanksOfTRTLLMServe(t *testing.T) {
 		{"stages of a pipeline show microbatches", 2, [][]int{{3, 2}, {1, 4}, {3, 2}, {1, 4}, {3, 3}}, shared, ""},
 		{"there is one rank", 1, [][]int{{3}}, shared, ""},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.TRTLLMServe, "m")
 			var got values
 			for i, batches := range c.pages {
 				got = b.page(serveRanks(c.stages, 20+i, batches...)...)
 			}
 			for name, v := range c.want {
-				require.InDelta(t, v, got.at(t, name+id), 1e-9, name)
+				require.InDelta(t, v, got.get(t, name+id), 1e-9, name)
 			}
 			for name := range strings.FieldsSeq(c.lacks) {
 				got.lacks(t, name+id)
@@ -157,7 +157,7 @@ func TestIdleTRTLLMServeRunsNothing(t *testing.T) {
 	}
 	live := func(n int) string { return fmt.Sprintf(`trtllm_scheduled_batch_size{%s,pid="9",rank="0"} %d`, l, n) }
 	for _, c := range []struct {
-		says    string
+		name    string
 		more    []string
 		running int
 		pages   int
@@ -170,14 +170,14 @@ func TestIdleTRTLLMServeRunsNothing(t *testing.T) {
 		{"and then no more", []string{live(0)}, batch, 15, [3]float64{0, 0, 8}},
 		{"one long request runs as long as the batch says so", []string{live(1)}, 1, 15, [3]float64{1, 1, 7}},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.TRTLLMServe, "m")
 			b.page(append(stale(4, c.running), c.more...)...)
 			got := b.repeat(c.pages, append(stale(5, c.running), c.more...))
 			for i, name := range []string{"requests_running", "requests_active", "headroom_requests"} {
-				require.InDelta(t, c.want[i], got.at(t, name+`{model_id="m"}`), 1e-9, name)
+				require.InDelta(t, c.want[i], got.get(t, name+`{model_id="m"}`), 1e-9, name)
 			}
-			require.InDelta(t, c.want[1]/8, got.at(t, `saturation_ratio{model_id="m"}`), 1e-9)
+			require.InDelta(t, c.want[1]/8, got.get(t, `saturation_ratio{model_id="m"}`), 1e-9)
 		})
 	}
 }

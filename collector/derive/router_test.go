@@ -13,7 +13,7 @@ import (
 // their prefill.
 func TestRouterQueue(t *testing.T) {
 	for _, c := range []struct {
-		says                        string
+		name                        string
 		inFlight, unanswered, slots int
 		workers, held               int
 		want                        float64
@@ -27,7 +27,7 @@ func TestRouterQueue(t *testing.T) {
 		{"nobody says how many workers there are", 40, 8, 16, 0, 0, -1},
 		{"a limit of 0 is none", 40, 8, 0, 2, 0, -1},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			lines := []string{
 				fmt.Sprintf(`dynamo_frontend_inflight_requests{model="m"} %d`, c.inFlight),
 				fmt.Sprintf(`dynamo_frontend_queued_requests{model="m"} %d`, c.unanswered),
@@ -41,10 +41,10 @@ func TestRouterQueue(t *testing.T) {
 			}
 			got := newBench(t, engine.Dynamo, "m").page(lines...)
 			if c.want < 0 {
-				got.lacks(t, `queue_depth{model_id="m"}`, c.says)
+				got.lacks(t, `queue_depth{model_id="m"}`, c.name)
 				return
 			}
-			require.InDelta(t, c.want, got.at(t, `queue_depth{model_id="m"}`), 1e-9)
+			require.InDelta(t, c.want, got.get(t, `queue_depth{model_id="m"}`), 1e-9)
 		})
 	}
 }
@@ -57,7 +57,7 @@ func TestPromptBlocksAreNoCacheUse(t *testing.T) {
 		`dynamo_frontend_worker_active_decode_blocks{worker_id="1",worker_type="decode"} 6`,
 	)
 	got.lacks(t, `kv_cache_utilization_ratio{model_id="m"}`, "the router knows full blocks of prompts only")
-	require.InDelta(t, 512*64, got.at(t, `kv_cache_capacity_tokens{model_id="m"}`), 1e-9)
+	require.InDelta(t, 512*64, got.get(t, `kv_cache_capacity_tokens{model_id="m"}`), 1e-9)
 }
 
 // failures are a frontend's page: errors of requests with a model, and all failures.
@@ -83,17 +83,17 @@ func TestUnroutedRequestCountsOnce(t *testing.T) {
 		b.page(failures(0, 0, 0, 0)...)
 		got := b.page(failures(6, 3, 17, 5)...)
 		sum := func(class string) float64 {
-			v := got.at(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class))
+			v := got.get(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class))
 			if len(models) > 1 {
-				v += got.at(t, fmt.Sprintf(`requests_total{class=%q, model_id="unknown"}`, class))
+				v += got.get(t, fmt.Sprintf(`requests_total{class=%q, model_id="unknown"}`, class))
 			}
 			return v
 		}
 		require.InDelta(t, 17, sum("server"), 1e-9, "with %d models", len(models))
 		require.InDelta(t, 5+2, sum("client"), 1e-9, "and models that are not there, but no paths that are not")
 		if len(models) == 1 {
-			require.InDelta(t, 11, got.at(t, `requests_failed_total{class="server", model_id="m", reason="not_routed"}`), 1e-9)
-			require.InDelta(t, 17.0/22, got.at(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9)
+			require.InDelta(t, 11, got.get(t, `requests_failed_total{class="server", model_id="m", reason="not_routed"}`), 1e-9)
+			require.InDelta(t, 17.0/22, got.get(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9)
 		}
 	}
 }
@@ -107,14 +107,14 @@ func TestUnclassifiedErrorsFailNoReplica(t *testing.T) {
 			fmt.Sprintf(`dynamo_frontend_requests_total{model="m",namespace="a",status="error"} %d`, 5*n),
 		)
 		require.False(t, b.deriver.Conditions().Failing)
-		require.InDelta(t, 42, got.at(t, `requests_total{class="ok", model_id="m"}`), 1e-9, "both namespaces")
-		require.InDelta(t, 5*n, got.at(t, `requests_total{class="unknown", model_id="m"}`), 1e-9)
+		require.InDelta(t, 42, got.get(t, `requests_total{class="ok", model_id="m"}`), 1e-9, "both namespaces")
+		require.InDelta(t, 5*n, got.get(t, `requests_total{class="unknown", model_id="m"}`), 1e-9)
 		for _, class := range []string{"server", "client"} {
 			got.lacks(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class), "nothing says so")
 			got.lacks(t, fmt.Sprintf(`request_error_ratio{class=%q, model_id="m"}`, class), "nothing says so")
 		}
 		if n > 0 {
-			require.InDelta(t, 1, got.at(t, `requests_per_second{model_id="m"}`), 1e-9)
+			require.InDelta(t, 1, got.get(t, `requests_per_second{model_id="m"}`), 1e-9)
 		}
 	}
 }

@@ -27,12 +27,12 @@ func TestTimesAreInSecondsToTheLastDigit(t *testing.T) {
 		`nv_trt_llm_general_metrics{general_type="timestamp",model="m",version="1"} 1753462474140189`,
 	)
 	const l = `{model="m", model_id="m", role="single", version="1"}`
-	require.Equal(t, 1.234567, got.at(t, "model_request_seconds_total"+l))
-	require.Equal(t, 0.000007, got.at(t, "model_queue_seconds_total"+l))
-	require.Equal(t, 2.0, got.at(t, `model_compute_seconds_total{model="m", model_id="m", phase="infer", role="single", version="1"}`))
-	require.Equal(t, 0.0015, got.at(t, "model_response_cache_hit_seconds_total"+l))
-	require.Equal(t, 0.000421875, got.at(t, `kv_cache_transfer_seconds_total{model_id="m"}`))
-	require.Equal(t, 1753462474.140189, got.at(t, `engine_last_iteration_timestamp_seconds{model_id="m"}`))
+	require.Equal(t, 1.234567, got.get(t, "model_request_seconds_total"+l))
+	require.Equal(t, 0.000007, got.get(t, "model_queue_seconds_total"+l))
+	require.Equal(t, 2.0, got.get(t, `model_compute_seconds_total{model="m", model_id="m", phase="infer", role="single", version="1"}`))
+	require.Equal(t, 0.0015, got.get(t, "model_response_cache_hit_seconds_total"+l))
+	require.Equal(t, 0.000421875, got.get(t, `kv_cache_transfer_seconds_total{model_id="m"}`))
+	require.Equal(t, 1753462474.140189, got.get(t, `engine_last_iteration_timestamp_seconds{model_id="m"}`))
 }
 
 func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
@@ -49,9 +49,9 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 	b := newBench(t, engine.Triton, "m")
 	got := b.page(page(1)...)
 	for series, want := range map[string]float64{`_bucket{le="0.1", `: 1, `_bucket{le="2", `: 4, `_bucket{le="+Inf", `: 4, "_sum{": 1.5, "_count{": 4} {
-		require.Equal(t, want, got.at(t, "model_first_response_seconds"+series+l+end))
+		require.Equal(t, want, got.get(t, "model_first_response_seconds"+series+l+end))
 	}
-	require.Equal(t, 0.000025, got.at(t, `model_queue_duration_seconds{`+l+`quantile="0.5", `+end))
+	require.Equal(t, 0.000025, got.get(t, `model_queue_duration_seconds{`+l+`quantile="0.5", `+end))
 	got.lacks(t, `model_queue_duration_seconds{`+l+`quantile="0.99", `+end, "NaN is left out")
 	require.Zero(t, b.deriver.Stats().NonFinite, "an idle summary is not a fault")
 
@@ -61,7 +61,7 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 
 func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
-	got := b.page(with(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_llm_output_token_len_sum{model="tensorrt_llm",version="1"} -5`, `nv_energy_consumption{gpu_uuid="GPU-1"} 0`)...)
+	got := b.page(replaceLines(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_llm_output_token_len_sum{model="tensorrt_llm",version="1"} -5`, `nv_energy_consumption{gpu_uuid="GPU-1"} 0`)...)
 	got.lacks(t, `generation_tokens_total{model_id="ensemble"}`)
 	require.Equal(t, uint64(1), b.deriver.Stats().Negative, "0 is not negative")
 }
@@ -79,8 +79,8 @@ func TestTokenEstimateFromIterations(t *testing.T) {
 			batcher+`"total_context_tokens"} 30`, batcher+`"generation_requests"} 4`,
 		)
 	}
-	require.InDelta(t, 600, got.at(t, `prompt_tokens_per_second_estimate{model_id="llm"}`), 1e-9)
-	require.InDelta(t, 80, got.at(t, `generation_tokens_per_second_estimate{model_id="llm"}`), 1e-9)
+	require.InDelta(t, 600, got.get(t, `prompt_tokens_per_second_estimate{model_id="llm"}`), 1e-9)
+	require.InDelta(t, 80, got.get(t, `generation_tokens_per_second_estimate{model_id="llm"}`), 1e-9)
 }
 
 // TestBatchSizeFromIterations has such a model
@@ -95,30 +95,30 @@ func TestBatchSizeFromIterations(t *testing.T) {
 		}
 		got = b.page(page...)
 	}
-	require.InDelta(t, 4, got.at(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`), 1e-9)
+	require.InDelta(t, 4, got.get(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`), 1e-9)
 	got.lacks(t, `model_batch_size_average{model="llm", model_id="llm", role="single", version="1"}`)
 }
 
 func TestNaNValuesAreCounted(t *testing.T) {
 	for value, want := range map[string]uint64{"99": 0, "NaN": 1, "+Inf": 1, "-Inf": 1} {
 		b := newBench(t, engine.Triton, models()...)
-		b.page(with(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_gpu_power_usage{gpu_uuid="GPU-1"} `+value)...)
+		b.page(replaceLines(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_gpu_power_usage{gpu_uuid="GPU-1"} `+value)...)
 		require.Equal(t, want, b.deriver.Stats().NonFinite, value)
 	}
 }
 
 func TestReasonLabels(t *testing.T) {
 	got := newBench(t, engine.Triton, models()...).page(trtllm(1, 1, 0, 64, 1, 120, 10)...)
-	require.Equal(t, 1.0, got.at(t, `requests_failed_total{class="server", model="ensemble", model_id="ensemble", reason="other", version="1"}`))
+	require.Equal(t, 1.0, got.get(t, `requests_failed_total{class="server", model="ensemble", model_id="ensemble", reason="other", version="1"}`))
 	got = newBench(t, engine.TRTLLMServe, "m").page(
 		`trtllm_request_error_total{model_name="m",http_code="400"} 3`,
 		`trtllm_request_success_total{model_name="m",finished_reason="stop"} 7`,
 	)
-	require.Equal(t, 3.0, got.at(t, `requests_failed_total{class="client", model_id="m", reason="http_400"}`))
-	require.Equal(t, 7.0, got.at(t, `requests_finished_total{class="ok", finish_reason="stop", model_id="m"}`))
-	require.Equal(t, 7.0, got.at(t, `requests_total{class="ok", model_id="m"}`))
-	require.Equal(t, 3.0, got.at(t, `requests_total{class="client", model_id="m"}`))
-	require.Equal(t, 0.0, got.at(t, `requests_total{class="server", model_id="m"}`), "it comes with the first")
+	require.Equal(t, 3.0, got.get(t, `requests_failed_total{class="client", model_id="m", reason="http_400"}`))
+	require.Equal(t, 7.0, got.get(t, `requests_finished_total{class="ok", finish_reason="stop", model_id="m"}`))
+	require.Equal(t, 7.0, got.get(t, `requests_total{class="ok", model_id="m"}`))
+	require.Equal(t, 3.0, got.get(t, `requests_total{class="client", model_id="m"}`))
+	require.Equal(t, 0.0, got.get(t, `requests_total{class="server", model_id="m"}`), "it comes with the first")
 }
 
 func TestUnknownIsAbsentNotZero(t *testing.T) {
@@ -128,28 +128,28 @@ func TestUnknownIsAbsentNotZero(t *testing.T) {
 		`trtllm_cpu_memory_usage_bytes{model_name="m",pid="1"} 0.0`,
 	)
 	got.lacks(t, `batch_size_limit{kind="static", model_id="m"}`)
-	require.Equal(t, 64.0, got.at(t, `batch_size_limit{kind="runtime", model_id="m"}`))
+	require.Equal(t, 64.0, got.get(t, `batch_size_limit{kind="runtime", model_id="m"}`))
 	got.lacks(t, `engine_memory_bytes{memory="cpu", model_id="m"}`)
 }
 
 func TestSaturation(t *testing.T) {
 	const name = `saturation_ratio{model_id="ensemble"}`
-	idle := with(trtllm(0, 0, 0, 64, 0, 120, 0), `nv_inference_pending_request_count{model="preprocessing",version="1"} 0`, `nv_inference_pending_request_count{model="tensorrt_llm",version="1"} 0`)
+	idle := replaceLines(trtllm(0, 0, 0, 64, 0, 120, 0), `nv_inference_pending_request_count{model="preprocessing",version="1"} 0`, `nv_inference_pending_request_count{model="tensorrt_llm",version="1"} 0`)
 	for _, tc := range []struct {
 		name string
 		page []string
 		want float64
 	}{
 		{"nothing asked for is 0", idle, 0},
-		{"nothing asked for is 0 before the first iteration too", with(idle, `nv_trt_llm_request_metrics{model="tensorrt_llm",version="1",request_type="max"} 0`), 0},
+		{"nothing asked for is 0 before the first iteration too", replaceLines(idle, `nv_trt_llm_request_metrics{model="tensorrt_llm",version="1",request_type="max"} 0`), 0},
 		{"requests in flight by the limit", trtllm(13, 13, 0, 64, 0, 120, 0), 16.0 / 64},
 		{"a full KV cache counts", trtllm(13, 13, 0, 64, 90, 120, 0), 0.75},
 		{"more than 1 while requests wait", trtllm(64, 64, 0, 64, 1, 120, 0), 67.0 / 64},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := newBench(t, engine.Triton, models()...).page(tc.page...)
-			got.at(t, name)
-			require.InDelta(t, tc.want, got.at(t, name), 1e-9)
+			got.get(t, name)
+			require.InDelta(t, tc.want, got.get(t, name), 1e-9)
 		})
 	}
 	got := newBench(t, engine.Triton, "m").page(`nv_inference_request_success{model="m",version="1"} 5`)
@@ -178,8 +178,8 @@ func TestSaturationWithoutLimit(t *testing.T) {
 				fmt.Sprintf(`sglang:num_queue_reqs{model_name="m",tp_rank="0"} %d`, tc.waiting),
 				fmt.Sprintf(`sglang:token_usage{model_name="m",tp_rank="0"} %g`, tc.cache))
 			for _, got := range []values{vllm, sglang} {
-				require.InDelta(t, tc.ratio, got.at(t, `saturation_ratio{model_id="m"}`), 1e-9)
-				require.InDelta(t, tc.saturate, got.at(t, `saturated{model_id="m"}`), 0)
+				require.InDelta(t, tc.ratio, got.get(t, `saturation_ratio{model_id="m"}`), 1e-9)
+				require.InDelta(t, tc.saturate, got.get(t, `saturated{model_id="m"}`), 0)
 			}
 		})
 	}
@@ -195,12 +195,12 @@ func TestUnloadedEntryKeepsOtherCounters(t *testing.T) {
 	b := newBench(t, engine.Triton, append(models(), "tensorrt_llm_bls")...)
 	bls := `nv_inference_request_success{model="tensorrt_llm_bls",version="1"} 3`
 	got := b.page(`nv_inference_request_success{model="ensemble",version="1"} 6`, bls)
-	require.Equal(t, []float64{6, 3}, []float64{got.at(t, own), got.at(t, other)})
+	require.Equal(t, []float64{6, 3}, []float64{got.get(t, own), got.get(t, other)})
 	got = b.page(bls)
 	got.lacks(t, own)
-	require.Equal(t, 3.0, got.at(t, other))
+	require.Equal(t, 3.0, got.get(t, other))
 	got = b.page(bls, `nv_inference_request_success{model="ensemble",version="1"} 0`)
-	require.Equal(t, []float64{0, 3}, []float64{got.at(t, own), got.at(t, other)}, "a reset of one alone")
+	require.Equal(t, []float64{0, 3}, []float64{got.get(t, own), got.get(t, other)}, "a reset of one alone")
 }
 
 func TestQueueInTriton(t *testing.T) {
@@ -211,12 +211,12 @@ func TestQueueInTriton(t *testing.T) {
 		`nv_inference_exec_count{model="resnet",version="1"} 5`,
 	}
 	b := newBench(t, engine.Triton, "resnet").facts(configured("resnet", "onnxruntime", false))
-	require.Equal(t, 12.0, b.page(page...).at(t, `queue_depth{model_id="resnet"}`))
-	got := b.page(with(page, `nv_inference_count{model="resnet",version="1"} 29`, `nv_inference_exec_count{model="resnet",version="1"} 9`)...)
-	require.Equal(t, 6.0, got.at(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`))
+	require.Equal(t, 12.0, b.page(page...).get(t, `queue_depth{model_id="resnet"}`))
+	got := b.page(replaceLines(page, `nv_inference_count{model="resnet",version="1"} 29`, `nv_inference_exec_count{model="resnet",version="1"} 9`)...)
+	require.Equal(t, 6.0, got.get(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`))
 	got = newBench(t, engine.Triton, "resnet").facts(configured("resnet", "python", true)).page(page...)
 	got.lacks(t, `queue_depth{model_id="resnet"}`, "a decoupled model's queue is elsewhere")
-	require.Equal(t, 12.0, got.at(t, `queue_requests{model_id="resnet", queue="core"}`))
+	require.Equal(t, 12.0, got.get(t, `queue_requests{model_id="resnet", queue="core"}`))
 }
 
 func TestPercentilesInterpolateWithinBucket(t *testing.T) {
@@ -227,13 +227,13 @@ func TestPercentilesInterpolateWithinBucket(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m")
 	b.page(page(100, 100, 100)...).lacks(t, p50)
 	got := b.page(page(140, 180, 200)...)
-	require.InDelta(t, 1.5, got.at(t, p50), 1e-9, "50 of 100, 10 of the 40 between 1 and 3")
+	require.InDelta(t, 1.5, got.get(t, p50), 1e-9, "50 of 100, 10 of the 40 between 1 and 3")
 	got.lacks(t, p99, "beyond the last bound nothing is known")
-	require.InDelta(t, 0.2, got.at(t, `request_duration_above_bound_ratio{model_id="m"}`), 1e-9)
-	require.InDelta(t, 2, got.at(t, `request_duration_average_seconds{model_id="m"}`), 1e-9)
+	require.InDelta(t, 0.2, got.get(t, `request_duration_above_bound_ratio{model_id="m"}`), 1e-9)
+	require.InDelta(t, 2, got.get(t, `request_duration_average_seconds{model_id="m"}`), 1e-9)
 	got = b.repeat(13, page(140, 180, 200))
 	got.lacks(t, p50, "without requests there is none")
-	require.InDelta(t, 0.5, b.page(page(141, 181, 201)...).at(t, p50), 1e-9, "one request has percentiles")
+	require.InDelta(t, 0.5, b.page(page(141, 181, 201)...).get(t, p50), 1e-9, "one request has percentiles")
 }
 
 func TestDerivedBlocksAreValid(t *testing.T) {
@@ -265,12 +265,12 @@ func TestCountReplacesEstimate(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m")
 	b.page(page(1)...)
 	got := b.page(page(3)...)
-	require.InDelta(t, 0.5, got.at(t, estimate), 1e-9, "64 of each 128 tokens")
+	require.InDelta(t, 0.5, got.get(t, estimate), 1e-9, "64 of each 128 tokens")
 	got.lacks(t, exact)
 	b = newBench(t, engine.TRTLLMServe, "m")
 	b.page(page(1, `trtllm_kv_cache_missed_blocks_total{model_name="m"} 1`)...)
 	got = b.page(page(3, `trtllm_kv_cache_missed_blocks_total{model_name="m"} 2`)...)
-	require.InDelta(t, 2.0/3, got.at(t, exact), 1e-9)
+	require.InDelta(t, 2.0/3, got.get(t, exact), 1e-9)
 	got.lacks(t, estimate, "the misses are counted here")
 }
 
@@ -284,7 +284,7 @@ func TestBucketsAreComparedOverOneSpan(t *testing.T) {
 	page("0", "0", "0")
 	page("10", "NaN", "100")
 	page("10", "100", "100")
-	require.Zero(t, page("10", "110", "110").at(t, `request_duration_above_bound_ratio{model_id="m"}`))
+	require.Zero(t, page("10", "110", "110").get(t, `request_duration_above_bound_ratio{model_id="m"}`))
 }
 
 // TestCachedTokensCountedBeforePrompt uses a vLLM that found most of a
@@ -299,8 +299,8 @@ func TestCachedTokensCountedBeforePrompt(t *testing.T) {
 		)
 	}
 	page(0, 100)
-	require.InDelta(t, 1, page(9000, 200).at(t, ratio), 1e-9)
-	require.InDelta(t, 0.9, page(9000, 10_100).at(t, ratio), 1e-9)
+	require.InDelta(t, 1, page(9000, 200).get(t, ratio), 1e-9)
+	require.InDelta(t, 0.9, page(9000, 10_100).get(t, ratio), 1e-9)
 }
 
 // TestSignsOfWork covers each thing that may move while a request runs
@@ -325,7 +325,7 @@ func TestSignsOfWork(t *testing.T) {
 					`request_finish_total{finished_reason="stop"} 100`, `request_finish_total{finished_reason="abort"} 100`,
 				}
 				if moves.line != "" {
-					page = with(page, fmt.Sprintf(moves.line, 100+n))
+					page = replaceLines(page, fmt.Sprintf(moves.line, 100+n))
 				}
 				b.page(page...)
 			}
@@ -347,8 +347,8 @@ func TestObjectivesAreInSeconds(t *testing.T) {
 		b := newBench(t, engine.Triton, "m").promises(derive.Objective{Name: derive.TTFT, Within: within, Share: 0.95}).facts(configured("m", "tensorrtllm", true))
 		got := b.page(page...)
 		require.Equal(t, []target.Check{{Name: "ttft", OK: true, Reason: want.reason}}, b.deriver.Objectives())
-		require.Equal(t, want.lower, got.at(t, `slo_requests_bad_total{bound="lower", model="m", model_id="m", slo="ttft", version="1"}`))
-		require.Equal(t, want.upper, got.at(t, `slo_requests_bad_total{bound="upper", model="m", model_id="m", slo="ttft", version="1"}`))
+		require.Equal(t, want.lower, got.get(t, `slo_requests_bad_total{bound="lower", model="m", model_id="m", slo="ttft", version="1"}`))
+		require.Equal(t, want.upper, got.get(t, `slo_requests_bad_total{bound="upper", model="m", model_id="m", slo="ttft", version="1"}`))
 	}
 }
 
@@ -356,9 +356,9 @@ func TestUnmovedCountersNeedTwoRequests(t *testing.T) {
 	frozen := []string{`nv_inference_request_success{model="m",version="1"} 0`, `nv_inference_request_failure{model="m",version="1",reason="OTHER"} 0`}
 	for requests, want := range map[int]float64{0: 0, 1: 0, 2: 1, 3: 1} {
 		b := newBench(t, engine.Triton, "m")
-		b.page(with(soundPage(10, 0), frozen...)...)
-		got := b.page(with(soundPage(10+requests, 1000), frozen...)...)
-		require.Equal(t, want, got.at(t, found("frozen_counters", "m")), requests)
+		b.page(replaceLines(soundPage(10, 0), frozen...)...)
+		got := b.page(replaceLines(soundPage(10+requests, 1000), frozen...)...)
+		require.Equal(t, want, got.get(t, found("frozen_counters", "m")), requests)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestTritonRequestTimes(t *testing.T) {
 			`request_duration_percentile_seconds{model="m", model_id="m", percentile="50", version="1"}`: 1,
 			`request_duration_above_bound_ratio{model="m", model_id="m", version="1"}`:                   0,
 		} {
-			require.Equal(t, shown, has(got, series), series)
+			require.Equal(t, shown, hasSeries(got, series), series)
 			if shown {
 				require.InDelta(t, want, got[series], 1e-9, series)
 			}
@@ -414,7 +414,7 @@ func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 		return histogram(name, `engine="`+n+`",model_name="m"`, sum, "1.0 5.0 +Inf", counts...)
 	}
 	for _, c := range []struct {
-		says  string
+		name  string
 		other []string
 		want  map[string]float64
 	}{
@@ -427,12 +427,12 @@ func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 		{"a bound that the other has not", rank("0", "15", "9", "9", "9")[1:], map[string]float64{`bucket{le="1.0", `: 1, `bucket{le="5.0", `: 12, `bucket{le="+Inf", `: 13, "sum{": 1.7e308, "count{": 13}},
 		{"a bound that only the other has", without(rank("0", "15", "9", "9", "9"), `le="5.0"`), nil},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b, broken := newBench(t, engine.VLLM, "m"), uint64(1)
 			got := b.page(append(rank("1", "1.7e308", "1", "3", "4"), c.other...)...)
 			for series, want := range c.want {
 				broken = 0
-				require.Equal(t, want, got.at(t, `request_duration_seconds_`+series+`model_id="m"}`))
+				require.Equal(t, want, got.get(t, `request_duration_seconds_`+series+`model_id="m"}`))
 			}
 			require.Equal(t, len(c.want), got.count("request_duration_seconds"), "all or none")
 			require.Equal(t, broken, b.deriver.Stats().BrokenHistograms)
@@ -460,15 +460,15 @@ func TestModelWithoutTokensHasNoTokenTimes(t *testing.T) {
 		return got
 	}
 	got, usual := after(0), after(5)
-	for _, of := range []string{"time_to_first_token", "time_per_output_token"} {
+	for _, quantity := range []string{"time_to_first_token", "time_per_output_token"} {
 		for _, series := range []string{
 			`_seconds_count{model_id="m"}`, `_average_seconds{model_id="m"}`, `_percentile_seconds{model_id="m", percentile="50"}`, `_above_bound_ratio{model_id="m"}`,
 		} {
-			got.lacks(t, of+series, "it has no tokens")
-			usual.at(t, of+series)
+			got.lacks(t, quantity+series, "it has no tokens")
+			usual.get(t, quantity+series)
 		}
 	}
-	require.InDelta(t, 17, got.at(t, `request_duration_average_seconds{model_id="m"}`), 1e-9)
+	require.InDelta(t, 17, got.get(t, `request_duration_average_seconds{model_id="m"}`), 1e-9)
 }
 
 // TestKVCacheTransfersAreInSecondsAndBytes uses an SGLang whose ranks of one batch show the
@@ -478,7 +478,7 @@ func TestKVCacheTransfersAreInSecondsAndBytes(t *testing.T) {
 		`sglang:kv_transfer_latency_ms_sum{model_name="m",tp_rank="0"} 250`, `sglang:kv_transfer_latency_ms_sum{model_name="m",tp_rank="1"} 250`,
 		`sglang:kv_transfer_total_mb_sum{model_name="m",tp_rank="0"} 3`, `sglang:num_transfer_failed_reqs_total{model_name="m",tp_rank="0"} 5`,
 	)
-	require.Equal(t, 0.25, got.at(t, `kv_cache_transfer_seconds_total{model_id="m"}`))
-	require.Equal(t, float64(3<<20), got.at(t, `kv_cache_transfer_bytes_total{model_id="m"}`))
-	require.Equal(t, 5.0, got.at(t, `kv_cache_transfer_failures_total{model_id="m", reason="transfer"}`))
+	require.Equal(t, 0.25, got.get(t, `kv_cache_transfer_seconds_total{model_id="m"}`))
+	require.Equal(t, float64(3<<20), got.get(t, `kv_cache_transfer_bytes_total{model_id="m"}`))
+	require.Equal(t, 5.0, got.get(t, `kv_cache_transfer_failures_total{model_id="m", reason="transfer"}`))
 }

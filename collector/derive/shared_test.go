@@ -72,7 +72,7 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 }
 
 // follow gives all derivers a page, and compare what each pair shows.
-func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compare func(n int, shared, alone string) bool) {
+func (f *fleetTarget) follow(tb testing.TB, now time.Duration, body []byte, compare func(n int, shared, alone string) bool) {
 	tb.Helper()
 	raw, err := f.cache.Parse(body, "")
 	require.NoError(tb, err)
@@ -80,7 +80,7 @@ func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compa
 		f.last = engine.ReadPage(f.kind, raw)
 	}
 	for n, p := range f.pairs {
-		if !compare(n, p.shares.shows(at, raw, f.last), p.alone.shows(at, raw, f.last)) {
+		if !compare(n, p.shares.shows(now, raw, f.last), p.alone.shows(now, raw, f.last)) {
 			return
 		}
 	}
@@ -88,9 +88,9 @@ func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compa
 
 // shows observes a page and returns all that its derived series show and the deriver
 // reports.
-func (d *Deriver) shows(at time.Duration, raw *exposition.Block, page *engine.Page) string {
+func (d *Deriver) shows(now time.Duration, raw *exposition.Block, page *engine.Page) string {
 	var text []byte
-	d.Observe(at, raw, page)
+	d.Observe(now, raw, page)
 	b := d.Render(raw)
 	for i := range b.Shape().Families() {
 		text = b.AppendFamily(text, i)

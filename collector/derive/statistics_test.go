@@ -42,22 +42,22 @@ func TestDifferenceOfMeansCoverage(t *testing.T) {
 	t.Parallel()
 	const trials, holds = 2000, 0.91
 	random := rand.New(rand.NewPCG(3, 4))
-	window := func(most int) *Window {
+	window := func(limit int) *Window {
 		w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
 		sum, count := 0.0, 0.0
 		for page := range 13 {
-			for range random.IntN(most) {
+			for range random.IntN(limit) {
 				sum, count = sum+random.ExpFloat64(), count+1
 			}
 			w.push(int64(page)*int64(5*time.Second), []float64{sum, count}, continues)
 		}
 		return w
 	}
-	for _, most := range []int{4, 20, 200} {
+	for _, limit := range []int{4, 20, 200} {
 		in, tried := 0, 0
 		for range trials {
-			a, okA := window(most).sampled([]int{0}, []int{1})
-			b, okB := window(2*most).sampled([]int{0}, []int{1})
+			a, okA := window(limit).sampled([]int{0}, []int{1})
+			b, okB := window(2*limit).sampled([]int{0}, []int{1})
 			if !okA || !okB {
 				continue
 			}
@@ -67,7 +67,7 @@ func TestDifferenceOfMeansCoverage(t *testing.T) {
 			}
 		}
 		require.Greater(t, tried, trials*9/10)
-		require.Greater(t, float64(in)/float64(tried), holds, "up to %d requests a page", most)
+		require.Greater(t, float64(in)/float64(tried), holds, "up to %d requests a page", limit)
 	}
 }
 

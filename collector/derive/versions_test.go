@@ -11,9 +11,9 @@ import (
 
 // served is what one version of a model did since the page before.
 type served struct {
-	version      string
-	ok, failed   int
-	took, tokens int
+	version          string
+	ok, failed       int
+	duration, tokens int
 }
 
 // versions is a Triton with versions of one model side by side.
@@ -33,17 +33,17 @@ func newVersions(t *testing.T, decoupled bool) *versions {
 func (v *versions) serve(page int, each ...served) values {
 	var lines []string
 	for _, s := range each {
-		took := s.took * s.ok * (95 + page%3*5) / 100
+		duration := s.duration * s.ok * (95 + page%3*5) / 100
 		all := v.sum[s.version]
-		all.ok, all.failed, all.took, all.tokens = all.ok+s.ok, all.failed+s.failed, all.took+took, all.tokens+s.tokens
+		all.ok, all.failed, all.duration, all.tokens = all.ok+s.ok, all.failed+s.failed, all.duration+duration, all.tokens+s.tokens
 		v.sum[s.version] = all
-		of := fmt.Sprintf(`model="llm",version=%q`, s.version)
+		modelLabels := fmt.Sprintf(`model="llm",version=%q`, s.version)
 		lines = append(lines,
-			fmt.Sprintf(`nv_inference_request_success{%s} %d`, of, all.ok),
-			fmt.Sprintf(`nv_inference_request_failure{%s,reason="BACKEND"} %d`, of, all.failed),
-			fmt.Sprintf(`nv_inference_request_duration_us{%s} %d`, of, all.took*1000),
-			fmt.Sprintf(`nv_llm_output_token_len_sum{%s} %d`, of, all.tokens),
-			fmt.Sprintf(`nv_llm_output_token_len_count{%s} %d`, of, all.ok),
+			fmt.Sprintf(`nv_inference_request_success{%s} %d`, modelLabels, all.ok),
+			fmt.Sprintf(`nv_inference_request_failure{%s,reason="BACKEND"} %d`, modelLabels, all.failed),
+			fmt.Sprintf(`nv_inference_request_duration_us{%s} %d`, modelLabels, all.duration*1000),
+			fmt.Sprintf(`nv_llm_output_token_len_sum{%s} %d`, modelLabels, all.tokens),
+			fmt.Sprintf(`nv_llm_output_token_len_count{%s} %d`, modelLabels, all.ok),
 		)
 	}
 	return v.page(lines...)
@@ -53,7 +53,7 @@ func (v *versions) serve(page int, each ...served) values {
 func (v values) differs(t *testing.T, family, version, than string) (lower, upper float64) {
 	t.Helper()
 	series := func(bound string) float64 {
-		return v.at(t, fmt.Sprintf(`%s{bound=%q, model="llm", model_id="llm", than=%q, version=%q}`, family, bound, than, version))
+		return v.get(t, fmt.Sprintf(`%s{bound=%q, model="llm", model_id="llm", than=%q, version=%q}`, family, bound, than, version))
 	}
 	return series("lower"), series("upper")
 }
@@ -61,7 +61,7 @@ func (v values) differs(t *testing.T, family, version, than string) (lower, uppe
 // worse says whether a version is worse than another one by something.
 func (v values) worse(t *testing.T, by, version, than string) float64 {
 	t.Helper()
-	return v.at(t, fmt.Sprintf(`version_worse{by=%q, model="llm", model_id="llm", than=%q, version=%q}`, by, than, version))
+	return v.get(t, fmt.Sprintf(`version_worse{by=%q, model="llm", model_id="llm", than=%q, version=%q}`, by, than, version))
 }
 
 func TestCompareVersionsByErrors(t *testing.T) {
@@ -123,9 +123,9 @@ func TestCompareVersionsByTimes(t *testing.T) {
 
 func TestVersionIsComparedWithPreviousVersion(t *testing.T) {
 	v := newVersions(t, false)
-	of := func(version string, failed int) served { return served{version, 100, failed, 1000, 900} }
-	v.serve(0, of("10", 30), of("2", 0), of("9", 0))
-	got := v.serve(1, of("10", 30), of("2", 0), of("9", 0))
+	newServed := func(version string, failed int) served { return served{version, 100, failed, 1000, 900} }
+	v.serve(0, newServed("10", 30), newServed("2", 0), newServed("9", 0))
+	got := v.serve(1, newServed("10", 30), newServed("2", 0), newServed("9", 0))
 	require.Equal(t, 1.0, got.worse(t, "errors", "10", "9"))
 	require.Zero(t, got.worse(t, "errors", "9", "2"))
 	got.lacks(t, `version_worse{by="errors", model="llm", model_id="llm", than="2", version="10"}`, "each is compared with the one before it")
@@ -134,9 +134,9 @@ func TestVersionIsComparedWithPreviousVersion(t *testing.T) {
 func TestTokensPerVersion(t *testing.T) {
 	v := newVersions(t, false)
 	got := v.serve(0, served{"1", 10, 0, 1000, 900}, served{"2", 10, 0, 1000, 350})
-	require.Equal(t, 900.0, got.at(t, `model_generation_tokens_total{model="llm", model_id="llm", version="1"}`))
-	require.Equal(t, 350.0, got.at(t, `model_generation_tokens_total{model="llm", model_id="llm", version="2"}`))
-	require.Equal(t, 1250.0, got.at(t, `generation_tokens_total{model_id="llm"}`))
+	require.Equal(t, 900.0, got.get(t, `model_generation_tokens_total{model="llm", model_id="llm", version="1"}`))
+	require.Equal(t, 350.0, got.get(t, `model_generation_tokens_total{model="llm", model_id="llm", version="2"}`))
+	require.Equal(t, 1250.0, got.get(t, `generation_tokens_total{model_id="llm"}`))
 }
 
 // TestVersionsWithTooFewRequestsAreNotCompared has a sole version, versions that hand
@@ -146,20 +146,20 @@ func TestVersionsWithTooFewRequestsAreNotCompared(t *testing.T) {
 	for _, each := range [][]served{{idle, busy}, {idle, {"2", 0, 0, 0, 0}}, {{"1", 100, 50, 1000, 900}, {"2", 0, 0, 0, 0}}} {
 		v := newVersions(t, false)
 		v.serve(0, each...)
-		none(t, v.serve(1, each...))
+		requireNoComparison(t, v.serve(1, each...))
 	}
 	sole := newVersions(t, false)
 	sole.serve(0, served{"1", 100, 0, 1000, 900})
-	none(t, sole.serve(1, served{"1", 100, 50, 1000, 900}))
+	requireNoComparison(t, sole.serve(1, served{"1", 100, 50, 1000, 900}))
 	hands := newVersions(t, true)
 	for page := range 8 {
 		got := hands.serve(page, served{"1", 100, 0, 1, 900}, served{"2", 100, 50, 2, 900})
-		none(t, got)
+		requireNoComparison(t, got)
 	}
 }
 
-// none wants no comparison of versions at all.
-func none(t *testing.T, got values) {
+// requireNoComparison wants no comparison of versions at all.
+func requireNoComparison(t *testing.T, got values) {
 	t.Helper()
 	require.Zero(t, got.count("version_"))
 }

@@ -22,8 +22,8 @@ func rateIn(w *Window, column int) (float64, bool) {
 
 func TestWindowRate(t *testing.T) {
 	type page struct {
-		at    float64
-		value float64
+		seconds float64
+		value   float64
 	}
 	nan := math.NaN()
 	lastMinute := []page{{0, 0}}
@@ -54,7 +54,7 @@ func TestWindowRate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w := oneCounter()
 			for _, p := range tc.pages {
-				w.push(at(p.at), []float64{p.value}, continues)
+				w.push(at(p.seconds), []float64{p.value}, continues)
 			}
 			got, ok := rateIn(w, 0)
 			require.Equal(t, !tc.none, ok)

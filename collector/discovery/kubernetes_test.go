@@ -22,7 +22,7 @@ type cluster struct {
 	mu       sync.Mutex
 	pods     map[string]map[string]any
 	watchers map[chan map[string]any]bool
-	asked    []string
+	requests []string
 }
 
 // pod is a pod as the API server describes it, with two ports.
@@ -63,7 +63,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	query := r.URL.Query()
 	c.mu.Lock()
-	c.asked = append(c.asked, query.Get("labelSelector"))
+	c.requests = append(c.requests, query.Get("labelSelector"))
 	if query.Get("sendInitialEvents") == "true" {
 		// As an older server, that can only list.
 		c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *cluster) watched() bool {
 func (c *cluster) questions() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.asked)
+	return slices.Clone(c.requests)
 }
 
 func TestPodsAreFollowed(t *testing.T) {

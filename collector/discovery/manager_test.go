@@ -19,7 +19,7 @@ import (
 )
 
 // script is a discoverer that a test speaks through.
-type script struct{ says chan []*targetgroup.Group }
+type script struct{ name chan []*targetgroup.Group }
 
 func newScript() *script { return &script{make(chan []*targetgroup.Group)} }
 
@@ -28,7 +28,7 @@ func (s *script) Run(ctx context.Context, up chan<- []*targetgroup.Group) {
 		select {
 		case <-ctx.Done():
 			return
-		case g, ok := <-s.says:
+		case g, ok := <-s.name:
 			if !ok {
 				return
 			}
@@ -90,7 +90,7 @@ func TestNothingIsSentBeforeFirstAnswer(t *testing.T) {
 		s := running(t, nil, silent)
 		time.Sleep(time.Hour)
 		require.Zero(t, s.count())
-		silent.says <- nil
+		silent.name <- nil
 		settled()
 		require.Equal(t, []string{}, s.last())
 	})
@@ -100,8 +100,8 @@ func TestSourcesAreMergedInFixedOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := newScript(), newScript()
 		s := running(t, []*targetgroup.Group{group("", "s:1")}, one, two)
-		two.says <- []*targetgroup.Group{group("z", "z:2"), group("a", "a:2")}
-		one.says <- []*targetgroup.Group{group("z", "z:1"), group("a", "b:1", "a:1")}
+		two.name <- []*targetgroup.Group{group("z", "z:2"), group("a", "a:2")}
+		one.name <- []*targetgroup.Group{group("z", "z:1"), group("a", "b:1", "a:1")}
 		settled()
 		require.Equal(t, []string{"s:1{}", "a:1{}", "b:1{}", "z:1{}", "a:2{}", "z:2{}"}, s.last())
 		require.Equal(t, 2, s.count())
@@ -113,7 +113,7 @@ func TestSimultaneousChangesAreMerged(t *testing.T) {
 		sd := newScript()
 		s := running(t, nil, sd)
 		for _, source := range []string{"0", "1", "2", "3", "4"} {
-			sd.says <- []*targetgroup.Group{group(source, source+":1")}
+			sd.name <- []*targetgroup.Group{group(source, source+":1")}
 			time.Sleep(discovery.Settle / 10)
 		}
 		require.Zero(t, s.count())
@@ -128,7 +128,7 @@ func TestConstantChangesAreSent(t *testing.T) {
 		sd := newScript()
 		s := running(t, nil, sd)
 		for i := range 100 {
-			sd.says <- []*targetgroup.Group{group("0", string(rune('A'+i))+":1")}
+			sd.name <- []*targetgroup.Group{group("0", string(rune('A'+i))+":1")}
 			time.Sleep(discovery.Settle / 10)
 		}
 		synctest.Wait()
@@ -162,7 +162,7 @@ func TestChangesAreReported(t *testing.T) {
 				sd := newScript()
 				s := running(t, nil, sd)
 				for _, a := range c.answers {
-					sd.says <- a
+					sd.name <- a
 					settled()
 				}
 				require.Equal(t, c.want, s.last())
@@ -192,7 +192,7 @@ func TestStoppedSourceIsRestarted(t *testing.T) {
 		q, other := &quitter{failures: 2}, newScript()
 		var log bytes.Buffer
 		s := runningWith(t, slog.New(slog.NewTextHandler(&log, nil)), nil, q, other)
-		other.says <- []*targetgroup.Group{group("0", "b:1")}
+		other.name <- []*targetgroup.Group{group("0", "b:1")}
 		settled()
 		require.Equal(t, []string{"b:1{}"}, s.last())
 		time.Sleep(2 * discovery.Restart)

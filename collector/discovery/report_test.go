@@ -32,7 +32,7 @@ func TestFailingSourceIsLoggedOnce(t *testing.T) {
 				time.Sleep(10 * time.Second)
 			}
 		}
-		said := func(want ...string) {
+		requireLog := func(want ...string) {
 			t.Helper()
 			synctest.Wait()
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -45,17 +45,17 @@ func TestFailingSourceIsLoggedOnce(t *testing.T) {
 		}
 
 		fails("connection refused", 30)
-		said("connection refused")
+		requireLog("connection refused")
 		fails("timeout", 3)
-		said("timeout")
+		requireLog("timeout")
 		require.Equal(t, "timeout", m.Sources()[0].LastError, "the pages have the last one in any case")
 		fails(`Get "http://user:hunter2@sd.example/list?token=hunter3": EOF`, 1)
-		said(`Get \"http://sd.example/list\": EOF`)
-		source.says <- []*targetgroup.Group{group("0", "a:1")}
-		said("Source of targets answers again")
-		source.says <- []*targetgroup.Group{group("0", "b:1")}
+		requireLog(`Get \"http://sd.example/list\": EOF`)
+		source.name <- []*targetgroup.Group{group("0", "a:1")}
+		requireLog("Source of targets answers again")
+		source.name <- []*targetgroup.Group{group("0", "b:1")}
 		synctest.Wait()
 		fails("connection refused", 3)
-		said("connection refused")
+		requireLog("connection refused")
 	})
 }

@@ -69,9 +69,9 @@ func failures(t *testing.T, reg prometheus.Gatherer, mechanism string) float64 {
 // sdServer answers with a status, and with a body when that is 200.
 type sdServer struct {
 	*httptest.Server
-	code  atomic.Int64
-	body  atomic.Value
-	asked atomic.Int64
+	code     atomic.Int64
+	body     atomic.Value
+	requests atomic.Int64
 }
 
 func newSDServer(t *testing.T, body string) *sdServer {
@@ -79,7 +79,7 @@ func newSDServer(t *testing.T, body string) *sdServer {
 	s := &sdServer{}
 	s.answer(http.StatusOK, body)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		s.asked.Add(1)
+		s.requests.Add(1)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(int(s.code.Load()))
 		_, _ = io.WriteString(w, s.body.Load().(string))
@@ -96,8 +96,8 @@ func (s *sdServer) answer(code int, body string) {
 // again waits until the server was asked, and has answered, since this call.
 func (s *sdServer) again(t *testing.T) {
 	t.Helper()
-	before := s.asked.Load()
-	require.Eventually(t, func() bool { return s.asked.Load() > before+2 }, 10*time.Second, 5*time.Millisecond)
+	before := s.requests.Load()
+	require.Eventually(t, func() bool { return s.requests.Load() > before+2 }, 10*time.Second, 5*time.Millisecond)
 }
 
 func TestTargetsSurviveHTTPFailures(t *testing.T) {

@@ -63,8 +63,8 @@ func TestEmptyPageHasReasonsForEveryKind(t *testing.T) {
 	}
 }
 
-// told returns all checks of a replica, one per line.
-func told(t *testing.T, kind engine.Kind, k *engine.Knowledge) string {
+// describe returns all checks of a replica, one per line.
+func describe(t *testing.T, kind engine.Kind, k *engine.Knowledge) string {
 	t.Helper()
 	var all []string
 	for _, c := range engine.Capabilities(engineOf(t, kind), k) {
@@ -80,7 +80,7 @@ func told(t *testing.T, kind engine.Kind, k *engine.Knowledge) string {
 // capability returns the check of one capability as text.
 func capability(t *testing.T, kind engine.Kind, name string, k *engine.Knowledge) string {
 	t.Helper()
-	for line := range strings.Lines(told(t, kind, k) + "\n") {
+	for line := range strings.Lines(describe(t, kind, k) + "\n") {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), name+": "); ok {
 			return rest
 		}

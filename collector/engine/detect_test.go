@@ -17,37 +17,37 @@ import (
 func TestSimulatedServersAreDetected(t *testing.T) {
 	busy := simulate.Workload{Rate: 5, OutputTokens: 20}
 	for _, c := range []struct {
-		says   string
+		name   string
 		spec   simulate.Spec
 		worked time.Duration
 		api    bool
 		kind   engine.Kind
 		path   string
 	}{
-		{says: "C++ backend", spec: simulate.Spec{Kind: simulate.KindTriton}, kind: engine.Triton, path: "/metrics"},
-		{says: "names of 23.11", spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"}, kind: engine.Triton, path: "/metrics"},
-		{says: "Python executor", spec: simulate.Spec{Kind: simulate.KindTritonPython}, kind: engine.Triton, path: "/metrics"},
-		{says: "LLM-API model with the metrics module", spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule}, kind: engine.Triton, path: "/metrics"},
-		{says: "LLM-API model", spec: simulate.Spec{Kind: simulate.KindTritonLLMAPI}, kind: engine.Triton, path: "/metrics"},
-		{says: "no LLM", spec: simulate.Spec{Kind: simulate.KindTritonCore}, kind: engine.Triton, path: "/metrics"},
-		{says: "vLLM backend", spec: simulate.Spec{Kind: simulate.KindTritonVLLM}, kind: engine.Triton, path: "/metrics"},
-		{says: "OpenAI frontend", spec: simulate.Spec{Kind: simulate.KindTritonOpenAI}, kind: engine.TritonOpenAI, path: "/metrics"},
-		{says: "serve, idle", spec: simulate.Spec{Kind: simulate.KindServe}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{says: "serve, busy", spec: simulate.Spec{Kind: simulate.KindServe, Workload: busy}, worked: 20 * time.Second, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{says: "serve 1.3.0rc5, idle", spec: simulate.Spec{Kind: simulate.KindServeGen2}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{says: "serve 1.1 with an empty page", spec: simulate.Spec{Kind: simulate.KindServeOld}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{says: "serve 1.1, busy", spec: simulate.Spec{Kind: simulate.KindServeOld, Workload: busy}, worked: 20 * time.Second, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{says: "serve without its page", spec: simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoPerfMetrics: true}}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{says: "NIM", spec: simulate.Spec{Kind: simulate.KindNIM}, kind: engine.NIM, path: "/v1/metrics"},
-		{says: "Dynamo worker", spec: simulate.Spec{Kind: simulate.KindDynamo}, kind: engine.Dynamo, path: "/metrics"},
-		{says: "Dynamo frontend", spec: simulate.Spec{Kind: simulate.KindDynamo}, api: true, kind: engine.Dynamo, path: "/metrics"},
-		{says: "vLLM", spec: simulate.Spec{Kind: simulate.KindVLLM}, kind: engine.VLLM, path: "/metrics"},
-		{says: "vLLM without statistics", spec: simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}, Workload: busy}, worked: 20 * time.Second, kind: engine.VLLM, path: "/metrics"},
-		{says: "SGLang", spec: simulate.Spec{Kind: simulate.KindSGLang}, kind: engine.SGLang, path: "/metrics"},
-		{says: "SGLang without a page", spec: simulate.Spec{Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}}, kind: engine.SGLang, path: "/metrics"},
-		{says: "the API port of Triton shows no page", spec: simulate.Spec{Kind: simulate.KindTriton}, api: true, kind: engine.Unknown},
+		{name: "C++ backend", spec: simulate.Spec{Kind: simulate.KindTriton}, kind: engine.Triton, path: "/metrics"},
+		{name: "names of 23.11", spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"}, kind: engine.Triton, path: "/metrics"},
+		{name: "Python executor", spec: simulate.Spec{Kind: simulate.KindTritonPython}, kind: engine.Triton, path: "/metrics"},
+		{name: "LLM-API model with the metrics module", spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule}, kind: engine.Triton, path: "/metrics"},
+		{name: "LLM-API model", spec: simulate.Spec{Kind: simulate.KindTritonLLMAPI}, kind: engine.Triton, path: "/metrics"},
+		{name: "no LLM", spec: simulate.Spec{Kind: simulate.KindTritonCore}, kind: engine.Triton, path: "/metrics"},
+		{name: "vLLM backend", spec: simulate.Spec{Kind: simulate.KindTritonVLLM}, kind: engine.Triton, path: "/metrics"},
+		{name: "OpenAI frontend", spec: simulate.Spec{Kind: simulate.KindTritonOpenAI}, kind: engine.TritonOpenAI, path: "/metrics"},
+		{name: "serve, idle", spec: simulate.Spec{Kind: simulate.KindServe}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
+		{name: "serve, busy", spec: simulate.Spec{Kind: simulate.KindServe, Workload: busy}, worked: 20 * time.Second, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
+		{name: "serve 1.3.0rc5, idle", spec: simulate.Spec{Kind: simulate.KindServeGen2}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
+		{name: "serve 1.1 with an empty page", spec: simulate.Spec{Kind: simulate.KindServeOld}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
+		{name: "serve 1.1, busy", spec: simulate.Spec{Kind: simulate.KindServeOld, Workload: busy}, worked: 20 * time.Second, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
+		{name: "serve without its page", spec: simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoPerfMetrics: true}}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
+		{name: "NIM", spec: simulate.Spec{Kind: simulate.KindNIM}, kind: engine.NIM, path: "/v1/metrics"},
+		{name: "Dynamo worker", spec: simulate.Spec{Kind: simulate.KindDynamo}, kind: engine.Dynamo, path: "/metrics"},
+		{name: "Dynamo frontend", spec: simulate.Spec{Kind: simulate.KindDynamo}, api: true, kind: engine.Dynamo, path: "/metrics"},
+		{name: "vLLM", spec: simulate.Spec{Kind: simulate.KindVLLM}, kind: engine.VLLM, path: "/metrics"},
+		{name: "vLLM without statistics", spec: simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}, Workload: busy}, worked: 20 * time.Second, kind: engine.VLLM, path: "/metrics"},
+		{name: "SGLang", spec: simulate.Spec{Kind: simulate.KindSGLang}, kind: engine.SGLang, path: "/metrics"},
+		{name: "SGLang without a page", spec: simulate.Spec{Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}}, kind: engine.SGLang, path: "/metrics"},
+		{name: "the API port of Triton shows no page", spec: simulate.Spec{Kind: simulate.KindTriton}, api: true, kind: engine.Unknown},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			r := listening(t, replica(t, c.spec, c.worked))
 			base := "http://" + r.MetricsAddr()
 			if c.api {
@@ -68,7 +68,7 @@ func TestWrongTritonPortIsNamed(t *testing.T) {
 }
 
 func TestForeignServersStayUnknown(t *testing.T) {
-	for says, server := range map[string]answers{
+	for name, server := range map[string]answers{
 		"node exporter":      {"/metrics": "# TYPE node_load1 gauge\nnode_load1 0.1\n"},
 		"a page of HTML":     {"*": "<html><body>Sign in</body></html>"},
 		"an empty answer":    {"*": ""},
@@ -76,7 +76,7 @@ func TestForeignServersStayUnknown(t *testing.T) {
 		"a port that closes": {"*": refuses},
 		"names in comments":  {"/metrics": "# HELP other like nv_inference_count\nother 1\n"},
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server", true))
 			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server", false))
 		})
@@ -85,9 +85,9 @@ func TestForeignServersStayUnknown(t *testing.T) {
 
 func TestDetectionNeverRequestsJSON(t *testing.T) {
 	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindServe}, 0))
-	asked := &recorder{Client: newNetwork(t)}
-	require.Equal(t, engine.TRTLLMServe, engine.Detect(t.Context(), asked, r.APIURL(), true).Kind)
-	require.NotContains(t, asked.paths, "/metrics", "reading it takes iterations away from other readers")
+	rec := &recorder{Client: newNetwork(t)}
+	require.Equal(t, engine.TRTLLMServe, engine.Detect(t.Context(), rec, r.APIURL(), true).Kind)
+	require.NotContains(t, rec.paths, "/metrics", "reading it takes iterations away from other readers")
 }
 
 // sampleKinds has the kinds and generations of sample pages; the longest prefix of the name counts.
@@ -173,7 +173,7 @@ func TestSamplePagesAreRecognized(t *testing.T) {
 
 func TestHeaviestMarkDecides(t *testing.T) {
 	for _, c := range []struct {
-		says, page string
+		name, page string
 		want       engine.Kind
 	}{
 		{"a name in a later line", "x 1\nrequest_success_total{engine_type=\"undefined\"} 1\n", engine.TRTLLMServe},
@@ -189,7 +189,7 @@ func TestHeaviestMarkDecides(t *testing.T) {
 		{"a name within a name", "my_nv_inference_count 1\nmy_trtllm_x 1\n", engine.Unknown},
 		{"nothing", "", engine.Unknown},
 	} {
-		require.Equal(t, c.want, engine.FromPage([]byte(c.page)).Kind, c.says)
+		require.Equal(t, c.want, engine.FromPage([]byte(c.page)).Kind, c.name)
 	}
 }
 
@@ -201,11 +201,11 @@ func TestDetectionOrder(t *testing.T) {
 	const ours = "/prometheus/metrics /version /metrics /v1/models /v1/metrics"
 	const others = "/prometheus/metrics /v1/models /metrics"
 	for _, c := range []struct {
-		says   string
-		server answers
-		asked  string
-		kind   engine.Kind
-		path   string
+		name     string
+		server   answers
+		requests string
+		kind     engine.Kind
+		path     string
 	}{
 		{"nothing answers", answers{}, others + " /v1/metrics", engine.Unknown, ""},
 		{"trtllm-serve with its page", answers{"/prometheus/metrics": "trtllm_x 1\n"}, "/prometheus/metrics", engine.TRTLLMServe, "/prometheus/metrics"},
@@ -218,12 +218,12 @@ func TestDetectionOrder(t *testing.T) {
 		{"Dynamo", answers{"/metrics": "dynamo_x 1\n", "/v1/models": models}, others, engine.Dynamo, "/metrics"},
 		{"NIM", answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models}, others + " /v1/metrics", engine.NIM, "/v1/metrics"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
-			asked := &recorder{Client: c.server}
-			found := engine.Detect(t.Context(), asked, "http://server", true)
+		t.Run(c.name, func(t *testing.T) {
+			rec := &recorder{Client: c.server}
+			found := engine.Detect(t.Context(), rec, "http://server", true)
 			// Pages of kinds without a case here do not matter.
-			asked.paths = slices.DeleteFunc(asked.paths, func(path string) bool { return !strings.Contains(ours, path) })
-			require.Equal(t, c.asked, strings.Join(asked.paths, " "))
+			rec.paths = slices.DeleteFunc(rec.paths, func(path string) bool { return !strings.Contains(ours, path) })
+			require.Equal(t, c.requests, strings.Join(rec.paths, " "))
 			require.Equal(t, c.kind, found.Kind)
 			require.Equal(t, c.path, found.Path)
 		})
@@ -231,14 +231,14 @@ func TestDetectionOrder(t *testing.T) {
 }
 
 func TestAnswersAreBounded(t *testing.T) {
-	asked := &recorder{Client: answers{"/metrics": "nv_inference_count 1\n"}}
-	require.Equal(t, engine.Triton, engine.Detect(t.Context(), asked, "http://server", true).Kind)
-	for i, path := range asked.paths {
+	rec := &recorder{Client: answers{"/metrics": "nv_inference_count 1\n"}}
+	require.Equal(t, engine.Triton, engine.Detect(t.Context(), rec, "http://server", true).Kind)
+	for i, path := range rec.paths {
 		want := int64(4 << 20)
 		if strings.HasSuffix(path, "/metrics") {
 			want = 16 << 20
 		}
-		require.Equal(t, want, asked.limits[i], path)
+		require.Equal(t, want, rec.limits[i], path)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestHeavierMarkDecidesInAnyOrder(t *testing.T) {
 func TestProgramsNextToServersAreNotServers(t *testing.T) {
 	vllm := answers{"/version": `{"version":"0.1.12"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`, "/health": ""}
 	for _, c := range []struct {
-		says, page string
+		name, page string
 		companion  string
 		kind       engine.Kind
 	}{
@@ -304,7 +304,7 @@ func TestProgramsNextToServersAreNotServers(t *testing.T) {
 		{"a worker that shows its manager of blocks too", "kvbm_matched_tokens 1\ndynamo_component_uptime_seconds 1\n", "", engine.Dynamo},
 		{"transfers alone", "agent_xfer_time{agent_name=\"a\"} 1\n", "the exporter of NIXL", engine.Unknown},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			found := engine.FromPage([]byte(c.page))
 			require.Equal(t, c.companion, found.Companion)
 			require.Equal(t, c.kind, found.Kind)

@@ -37,7 +37,7 @@ func TestProfileReasons(t *testing.T) {
 	}
 	const admits = "nv_trt_llm_request_metrics{model=\"m\",request_type=\"max\"} "
 	for _, c := range []struct {
-		says   string
+		name   string
 		change func(m *engine.ModelFacts)
 		page   string
 		check  string
@@ -70,11 +70,11 @@ func TestProfileReasons(t *testing.T) {
 		{"an executor of one", func(m *engine.ModelFacts) { m.Decoupled = true }, admits + "1\n", engine.CheckSingleRequest, "true, the executor admits 1 requests at once"},
 		{"an executor of two", func(*engine.ModelFacts) {}, admits + "2\n", engine.CheckSingleRequest, "false, the executor admits 2 requests at once; let clients keep one request in flight, or set the largest batch of the engine to 1"},
 	} {
-		t.Run(c.check+": "+c.says, func(t *testing.T) {
+		t.Run(c.check+": "+c.name, func(t *testing.T) {
 			checks := engineOf(t, engine.Triton).Determinism(good(c.change), readPage(t, engine.Triton, []byte(c.page)))
-			at := slices.IndexFunc(checks, func(check target.Check) bool { return check.Name == c.check })
-			require.GreaterOrEqual(t, at, 0)
-			require.Equal(t, c.want, fmt.Sprintf("%v, %s", checks[at].OK, checks[at].Reason))
+			i := slices.IndexFunc(checks, func(check target.Check) bool { return check.Name == c.check })
+			require.GreaterOrEqual(t, i, 0)
+			require.Equal(t, c.want, fmt.Sprintf("%v, %s", checks[i].OK, checks[i].Reason))
 		})
 	}
 }

@@ -97,7 +97,7 @@ func TestDynamoHealthIsItsList(t *testing.T) {
 		return `{"status":"notready","uptime":{"secs":3,"nanos":879995933},"endpoints":` + endpoints + `}`
 	}
 	for _, c := range []struct {
-		says   string
+		name   string
 		server answers
 		want   engine.APIState
 		detail string
@@ -117,7 +117,7 @@ func TestDynamoHealthIsItsList(t *testing.T) {
 		{"text", answers{"/health": "fine"}, engine.APIReady, "200"},
 		{"nothing listens", answers{"*": refuses}, engine.APIRefused, "refuses"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			e, _ := engine.ByName(string(engine.Dynamo))
 			h := e.Health(t.Context(), c.server, "http://server")
 			require.Equal(t, c.want, h.API, h.Detail)
@@ -131,21 +131,21 @@ func TestDynamoHealthIsItsList(t *testing.T) {
 func TestForeignAnswerDoesNotMakeDynamoReady(t *testing.T) {
 	const serves = `{"status":"notready","endpoints":{"generate":"ready"}}`
 	for _, c := range []struct {
-		says   string
-		server said
+		name   string
+		server response
 		want   engine.APIState
 		live   bool
 		detail string
 	}{
-		{"a worker that serves and says 503", said{status: 503, body: serves}, engine.APIReady, true, "the worker's endpoint generate is ready, whatever its status says"},
-		{"a proxy in front of nobody", said{status: 502, body: "<html>Bad Gateway</html>"}, engine.APIFailed, false, "the API answers Bad Gateway to http://server/health"},
-		{"a balancer without a worker", said{status: 503, body: "no healthy upstream"}, engine.APIFailed, false, "the API answers Service Unavailable to http://server/health"},
-		{"a status without a name", said{status: 520}, engine.APIFailed, false, "the API answers 520 to http://server/health"},
-		{"a frontend that ends", said{status: 503, body: `{"status":"not_ready","stage":"draining","message":"Service is not ready"}`}, engine.APINotReady, true, "the frontend is draining: it finishes accepted requests and exits"},
-		{"a server without the path", said{status: 404, body: `{"error":"not found"}`}, engine.APIFailed, false, "the API answers Not Found to http://server/health"},
-		{"a server that wants a header", said{status: 401, body: "no"}, engine.APIFailed, false, "the API is restricted: set the header that the server expects in http_headers (no)"},
+		{"a worker that serves and says 503", response{status: 503, body: serves}, engine.APIReady, true, "the worker's endpoint generate is ready, whatever its status says"},
+		{"a proxy in front of nobody", response{status: 502, body: "<html>Bad Gateway</html>"}, engine.APIFailed, false, "the API answers Bad Gateway to http://server/health"},
+		{"a balancer without a worker", response{status: 503, body: "no healthy upstream"}, engine.APIFailed, false, "the API answers Service Unavailable to http://server/health"},
+		{"a status without a name", response{status: 520}, engine.APIFailed, false, "the API answers 520 to http://server/health"},
+		{"a frontend that ends", response{status: 503, body: `{"status":"not_ready","stage":"draining","message":"Service is not ready"}`}, engine.APINotReady, true, "the frontend is draining: it finishes accepted requests and exits"},
+		{"a server without the path", response{status: 404, body: `{"error":"not found"}`}, engine.APIFailed, false, "the API answers Not Found to http://server/health"},
+		{"a server that wants a header", response{status: 401, body: "no"}, engine.APIFailed, false, "the API is restricted: set the header that the server expects in http_headers (no)"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			h := engineOf(t, engine.Dynamo).Health(t.Context(), c.server, "http://server")
 			require.Equal(t, c.want, h.API)
 			require.Equal(t, c.detail, h.Detail)

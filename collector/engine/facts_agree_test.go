@@ -12,7 +12,7 @@ func TestAPIBelongsToPage(t *testing.T) {
 	t.Parallel()
 	const vllm, serve, dynamo = "vllm:num_requests_running{model_name=\"", "trtllm_request_success_total{model_name=\"", "dynamo_frontend_requests_total{model=\""
 	for _, c := range []struct {
-		says  string
+		name  string
 		kind  engine.Kind
 		page  string
 		facts engine.Facts
@@ -32,7 +32,7 @@ func TestAPIBelongsToPage(t *testing.T) {
 		{"a Triton whose page counts no requests", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
 		{"a Triton that lists a model which is gone from its page", engine.Triton, "nv_inference_request_failure{model=\"m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "m", State: engine.ModelUnavailable}}}, engine.TrustYes},
 	} {
-		require.Equal(t, c.want, engine.Agree(engineOf(t, c.kind), readPage(t, c.kind, []byte(c.page)), &c.facts), c.says)
+		require.Equal(t, c.want, engine.Agree(engineOf(t, c.kind), readPage(t, c.kind, []byte(c.page)), &c.facts), c.name)
 	}
 }
 

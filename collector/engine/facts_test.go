@@ -108,35 +108,35 @@ func TestBadAnswersLoseOnlyTheirFact(t *testing.T) {
 	}
 	thousands.WriteString(strings.TrimPrefix(index, "["))
 	for _, c := range []struct {
-		says   string
+		name   string
 		server answers
 		// What is known afterwards: version, model, its config; and the problem.
 		version, model, config bool
 		problem                string
 	}{
-		{says: "all well", server: tritonServer(), version: true, model: true, config: true},
-		{says: "HTML for the version", server: tritonServer("/v2", "<html>Sign in</html>"), model: true, config: true, problem: "not JSON"},
-		{says: "JSON that ends early", server: tritonServer("/v2", metadata[:20]), model: true, config: true, problem: "not JSON"},
-		{says: "a list for the version", server: tritonServer("/v2", `[1]`), model: true, config: true, problem: "unexpected type"},
-		{says: "a number for the version", server: tritonServer("/v2", strings.Replace(metadata, `"2.64.0"`, `2.64`, 1)), model: true, config: true},
-		{says: "a version with control characters", server: tritonServer("/v2", strings.Replace(metadata, `2.64.0`, `2.64.0\n\u0000`, 1)), model: true, config: true},
-		{says: "somebody else's metadata", server: tritonServer("/v2", `{"name":"triton","version":"9"}`), model: true, config: true},
-		{says: "a restricted version", server: tritonServer("/v2", restricted), model: true, config: true, problem: "http_headers"},
-		{says: "a version that hangs", server: tritonServer("/v2", hangs), model: true, config: true, problem: "no answer in time"},
-		{says: "a version that is refused", server: tritonServer("/v2", refuses), model: true, config: true, problem: "nothing listens"},
-		{says: "an index of HTML", server: tritonServer("/v2/repository/index", "<html>"), version: true, problem: "not JSON"},
-		{says: "an index that is an object", server: tritonServer("/v2/repository/index", `{"name":"x"}`), version: true, problem: "unexpected type"},
-		{says: "an index of 10 MB", server: tritonServer("/v2/repository/index", tenMegabytes), version: true, problem: "over the limit"},
-		{says: "an index of 10000 models", server: tritonServer("/v2/repository/index", thousands.String()), version: true, model: true, config: true},
-		{says: "a restricted index", server: tritonServer("/v2/repository/index", restricted), version: true, problem: "restricted"},
-		{says: "a config of HTML", server: tritonServer("/v2/models/tensorrt_llm/config", "<html>"), version: true, model: true, problem: "not JSON"},
-		{says: "a config of another model", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"other"}`), version: true, model: true},
-		{says: "a config that hangs", server: tritonServer("/v2/models/tensorrt_llm/config", hangs), version: true, model: true, problem: "no answer in time"},
-		{says: "a restricted config", server: tritonServer("/v2/models/tensorrt_llm/config", restricted), version: true, model: true, problem: "http_headers"},
-		{says: "a batch size that is text", server: tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, `:8`, `:"8"`, 1)), version: true, model: true, config: true},
-		{says: "wrong types everywhere", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","backend":7,"instance_group":"no","parameters":[1],"dynamic_batching":"x"}`), version: true, model: true, config: true},
+		{name: "all well", server: tritonServer(), version: true, model: true, config: true},
+		{name: "HTML for the version", server: tritonServer("/v2", "<html>Sign in</html>"), model: true, config: true, problem: "not JSON"},
+		{name: "JSON that ends early", server: tritonServer("/v2", metadata[:20]), model: true, config: true, problem: "not JSON"},
+		{name: "a list for the version", server: tritonServer("/v2", `[1]`), model: true, config: true, problem: "unexpected type"},
+		{name: "a number for the version", server: tritonServer("/v2", strings.Replace(metadata, `"2.64.0"`, `2.64`, 1)), model: true, config: true},
+		{name: "a version with control characters", server: tritonServer("/v2", strings.Replace(metadata, `2.64.0`, `2.64.0\n\u0000`, 1)), model: true, config: true},
+		{name: "somebody else's metadata", server: tritonServer("/v2", `{"name":"triton","version":"9"}`), model: true, config: true},
+		{name: "a restricted version", server: tritonServer("/v2", restricted), model: true, config: true, problem: "http_headers"},
+		{name: "a version that hangs", server: tritonServer("/v2", hangs), model: true, config: true, problem: "no answer in time"},
+		{name: "a version that is refused", server: tritonServer("/v2", refuses), model: true, config: true, problem: "nothing listens"},
+		{name: "an index of HTML", server: tritonServer("/v2/repository/index", "<html>"), version: true, problem: "not JSON"},
+		{name: "an index that is an object", server: tritonServer("/v2/repository/index", `{"name":"x"}`), version: true, problem: "unexpected type"},
+		{name: "an index of 10 MB", server: tritonServer("/v2/repository/index", tenMegabytes), version: true, problem: "over the limit"},
+		{name: "an index of 10000 models", server: tritonServer("/v2/repository/index", thousands.String()), version: true, model: true, config: true},
+		{name: "a restricted index", server: tritonServer("/v2/repository/index", restricted), version: true, problem: "restricted"},
+		{name: "a config of HTML", server: tritonServer("/v2/models/tensorrt_llm/config", "<html>"), version: true, model: true, problem: "not JSON"},
+		{name: "a config of another model", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"other"}`), version: true, model: true},
+		{name: "a config that hangs", server: tritonServer("/v2/models/tensorrt_llm/config", hangs), version: true, model: true, problem: "no answer in time"},
+		{name: "a restricted config", server: tritonServer("/v2/models/tensorrt_llm/config", restricted), version: true, model: true, problem: "http_headers"},
+		{name: "a batch size that is text", server: tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, `:8`, `:"8"`, 1)), version: true, model: true, config: true},
+		{name: "wrong types everywhere", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","backend":7,"instance_group":"no","parameters":[1],"dynamic_batching":"x"}`), version: true, model: true, config: true},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			f := ask(t, engine.Triton, c.server)
 			require.Equal(t, c.version, f.EngineVersion == "2.64.0", f.EngineVersion)
 			m := f.Model("tensorrt_llm")
@@ -185,7 +185,7 @@ func TestIdentityOfOtherServers(t *testing.T) {
 func TestTensorRTLLMVersionPrecedence(t *testing.T) {
 	executor := readPage(t, engine.Triton, []byte("nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\",version=\"1\"} 3\n"))
 	for _, c := range []struct {
-		says     string
+		name     string
 		facts    engine.Facts
 		declared string
 		want     string
@@ -201,21 +201,21 @@ func TestTensorRTLLMVersionPrecedence(t *testing.T) {
 		{"a version that is in no row", engine.Facts{EngineVersion: "0.0.0"}, "", "unknown", engine.SourceUnknown},
 		{"nothing", engine.Facts{}, "", "unknown", engine.SourceUnknown},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			got, source := c.facts.ResolveVersion(engineOf(t, engine.Triton), executor, c.declared)
 			require.Equal(t, c.want, got)
 			require.Equal(t, c.source, source)
 		})
 	}
-	for says, page := range map[string]*engine.Page{
+	for name, page := range map[string]*engine.Page{
 		"no page":               nil,
 		"a page without an LLM": readPage(t, engine.Triton, []byte("nv_inference_request_success{model=\"resnet\",version=\"1\"} 3\n")),
 		"the vLLM backend":      readPage(t, engine.Triton, []byte("nv_inference_request_success{model=\"llama\",version=\"1\"} 3\nvllm:num_requests_running{model=\"llama\",version=\"1\"} 3\n")),
 	} {
 		f := engine.Facts{EngineVersion: "2.64.0"}
 		got, source := f.ResolveVersion(engineOf(t, engine.Triton), page, "")
-		require.Equal(t, "unknown", got, says)
-		require.Equal(t, engine.SourceUnknown, source, says)
+		require.Equal(t, "unknown", got, name)
+		require.Equal(t, engine.SourceUnknown, source, name)
 	}
 	f := engine.Facts{EngineVersion: "2.64.0"}
 	_, source := f.ResolveVersion(engineOf(t, engine.NIM), nil, "")
@@ -225,7 +225,7 @@ func TestTensorRTLLMVersionPrecedence(t *testing.T) {
 func TestAnswersAreKeptUntilReplaced(t *testing.T) {
 	first := ask(t, engine.Triton, tritonServer())
 	for _, c := range []struct {
-		says      string
+		name      string
 		server    answers
 		version   string
 		trtllm    string
@@ -240,7 +240,7 @@ func TestAnswersAreKeptUntilReplaced(t *testing.T) {
 		{"another version", tritonServer("/v2", strings.Replace(metadata, "2.64", "2.67", 1), "/v2/models/tensorrt_llm/config", hangs), "2.67.0", "", true, true},
 		{"no models any more", tritonServer("/v2/repository/index", "[]"), "2.64.0", "1.1.0", false, false},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			next := ask(t, engine.Triton, c.server).WithEarlier(&first)
 			require.Equal(t, c.version, next.EngineVersion)
 			require.Equal(t, c.trtllm, next.TRTLLMVersion)
@@ -359,7 +359,7 @@ func configured(f *engine.Facts) (n int) {
 
 func TestHangingRequestDelaysNoOther(t *testing.T) {
 	for _, c := range []struct {
-		says   string
+		name   string
 		server answers
 		// The early facts, and the final ones.
 		version             string
@@ -371,7 +371,7 @@ func TestHangingRequestDelaysNoOther(t *testing.T) {
 		{"the version hangs", manyModels(12, 0, "/v2", hangs), "", 12, 12, 12},
 		{"the index hangs", manyModels(12, 0, "/v2/repository/index", hangs), "2.64.0", 0, 0, 0},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := engineOf(t, engine.Triton)
 				ctx, cancel := context.WithTimeout(t.Context(), round)
@@ -386,7 +386,7 @@ func TestHangingRequestDelaysNoOther(t *testing.T) {
 				require.Equal(t, c.version, f.EngineVersion)
 				require.Len(t, f.Models, c.models)
 				require.Equal(t, c.last, configured(&f))
-				if c.says == "nothing hangs" {
+				if c.name == "nothing hangs" {
 					require.Empty(t, early, "what comes at once is reported once")
 					require.Empty(t, f.Problems)
 					return

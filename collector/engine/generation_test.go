@@ -18,7 +18,7 @@ func TestTritonMetricSets(t *testing.T) {
 	}
 	python := &engine.Facts{Models: []engine.ModelFacts{{Name: "llm", Configured: true, Backend: "python"}}}
 	for _, c := range []struct {
-		says, page string
+		name, page string
 		facts      *engine.Facts
 		want, why  string
 	}{
@@ -57,8 +57,8 @@ func TestTritonMetricSets(t *testing.T) {
 		{"vLLM", "vllm:x 1\nnv_inference_request_success{model=\"tensorrt_llm\"} 1\n", nil, "D", "the page has vllm:* and no nv_trt_llm_*"},
 	} {
 		got, why := engineOf(t, engine.Triton).Generation(readPage(t, engine.Triton, []byte(c.page)), c.facts)
-		require.Equal(t, engine.Generation("metric set "+c.want), got, c.says)
-		require.Equal(t, c.why, why, c.says)
+		require.Equal(t, engine.Generation("metric set "+c.want), got, c.name)
+		require.Equal(t, c.why, why, c.name)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func TestUnreadyModelsAreNamed(t *testing.T) {
-	for _, c := range []struct{ says, index, want string }{
+	for _, c := range []struct{ name, index, want string }{
 		{"all are ready", `[{"name":"a","version":"1","state":"READY"}]`, "the API answers 200"},
 		{"one was never loaded, one has no name", `[{"name":"a","version":"1","state":"READY"},{"name":"b"},{"name":"","version":"1","state":"READY"}]`, "the API answers 200"},
 		{"one failed", `[{"name":"b","version":"2","state":"UNAVAILABLE","reason":"no memory"}]`, "the API answers 200; not loaded: b (no memory)"},
@@ -38,7 +38,7 @@ func TestUnreadyModelsAreNamed(t *testing.T) {
 			"the API answers 200; not loaded: a (loading), b (loading), c (loading), d (loading) and 2 more",
 		},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			e := engineOf(t, engine.Triton)
 			server := answers{"/v2/health/ready": "", "/v2/health/live": "", "/v2/repository/index": c.index}
 			h := e.Health(t.Context(), server, "http://server")
@@ -52,7 +52,7 @@ func TestUnreadyModelsAreNamed(t *testing.T) {
 
 func TestClosedConnectionCountsAsRefused(t *testing.T) {
 	for _, c := range []struct {
-		says   string
+		name   string
 		err    error
 		want   engine.APIState
 		detail string
@@ -65,9 +65,9 @@ func TestClosedConnectionCountsAsRefused(t *testing.T) {
 		{"it does not answer in time", context.DeadlineExceeded, engine.APIFailed, "the API does not answer"},
 		{"it speaks something else", errors.New("malformed HTTP response"), engine.APIFailed, "the API does not answer"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			e := engineOf(t, engine.Triton)
-			h := e.Health(t.Context(), said{err: fmt.Errorf("scrape: %w", c.err)}, "http://server")
+			h := e.Health(t.Context(), response{err: fmt.Errorf("scrape: %w", c.err)}, "http://server")
 			require.Equal(t, c.want, h.API)
 			require.True(t, strings.HasPrefix(h.Detail, c.detail), h.Detail)
 			require.False(t, h.LiveKnown)
@@ -78,7 +78,7 @@ func TestClosedConnectionCountsAsRefused(t *testing.T) {
 func TestModelsAreNotRequestedUnlessLive(t *testing.T) {
 	// The index of Triton 2.36 does not answer while it exits.
 	e := engineOf(t, engine.Triton)
-	server := &recorder{Client: said{status: http.StatusBadRequest}}
+	server := &recorder{Client: response{status: http.StatusBadRequest}}
 	h := e.Health(t.Context(), server, "http://server")
 	require.Equal(t, engine.APINotReady, h.API)
 	require.True(t, h.LiveKnown)
@@ -86,8 +86,8 @@ func TestModelsAreNotRequestedUnlessLive(t *testing.T) {
 	require.Equal(t, []string{"/v2/health/ready", "/v2/health/live"}, server.paths)
 }
 
-// said is a server that answers every request alike, with an error if err is set.
-type said struct {
+// response is a server that answers every request alike, with an error if err is set.
+type response struct {
 	status int
 	state  string
 	body   string
@@ -95,7 +95,7 @@ type said struct {
 }
 
 // Do implements engine.Client.
-func (s said) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
+func (s response) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
 	header := http.Header{}
 	header.Set("X-Trtllm-Server-State", s.state)
 	return s.status, header, []byte(s.body), s.err
@@ -104,21 +104,21 @@ func (s said) Do(context.Context, string, string, []byte, int64) (int, http.Head
 func TestHealthByStatus(t *testing.T) {
 	kinds := []engine.Kind{engine.Triton, engine.TritonOpenAI, engine.TRTLLMServe, engine.NIM}
 	for _, c := range []struct {
-		server said
+		server response
 		want   engine.APIState
 		detail string
 	}{
-		{said{status: 200}, engine.APIReady, "the API answers 200"},
-		{said{status: 400}, engine.APINotReady, "the API answers Bad Request"},
-		{said{status: 500}, engine.APINotReady, "the API answers Internal Server Error"},
-		{said{status: 503}, engine.APINotReady, "the API answers Service Unavailable"},
-		{said{status: 401, body: "no"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no)"},
-		{said{status: 403, body: `{"error":"expecting header"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (expecting header)"},
-		{said{status: 403, body: `{"detail":"` + strings.Repeat("x", 121) + `"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (" + strings.Repeat("x", 120) + ")"},
-		{said{status: 403, body: "no\n\tright \xff"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no right ?)"},
-		{said{status: 403, body: "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (x" + strings.Repeat("é", 59) + ")"},
-		{said{status: 404}, engine.APIFailed, "the API answers Not Found to http://server/"},
-		{said{status: 599}, engine.APIFailed, "the API answers 599 to http://server/"},
+		{response{status: 200}, engine.APIReady, "the API answers 200"},
+		{response{status: 400}, engine.APINotReady, "the API answers Bad Request"},
+		{response{status: 500}, engine.APINotReady, "the API answers Internal Server Error"},
+		{response{status: 503}, engine.APINotReady, "the API answers Service Unavailable"},
+		{response{status: 401, body: "no"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no)"},
+		{response{status: 403, body: `{"error":"expecting header"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (expecting header)"},
+		{response{status: 403, body: `{"detail":"` + strings.Repeat("x", 121) + `"}`}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (" + strings.Repeat("x", 120) + ")"},
+		{response{status: 403, body: "no\n\tright \xff"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no right ?)"},
+		{response{status: 403, body: "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (x" + strings.Repeat("é", 59) + ")"},
+		{response{status: 404}, engine.APIFailed, "the API answers Not Found to http://server/"},
+		{response{status: 599}, engine.APIFailed, "the API answers 599 to http://server/"},
 	} {
 		for _, kind := range kinds {
 			h := engineOf(t, kind).Health(t.Context(), c.server, "http://server")
@@ -136,7 +136,7 @@ func TestHealthByStatus(t *testing.T) {
 
 func TestLivenessByKind(t *testing.T) {
 	const yes, no, silent = "live", "not live", "nothing"
-	says := func(h engine.Health) string {
+	name := func(h engine.Health) string {
 		switch {
 		case h.Live && h.LiveKnown:
 			return yes
@@ -158,12 +158,12 @@ func TestLivenessByKind(t *testing.T) {
 		engine.SGLang:       either,
 	} {
 		for status, word := range want {
-			require.Equal(t, word, says(engineOf(t, kind).Health(t.Context(), said{status: status}, "http://server")), "%s, %d", kind, status)
+			require.Equal(t, word, name(engineOf(t, kind).Health(t.Context(), response{status: status}, "http://server")), "%s, %d", kind, status)
 		}
 	}
 	for _, kind := range []engine.Kind{engine.Triton, engine.NIM, engine.TritonOpenAI, engine.TRTLLMServe, engine.VLLM, engine.SGLang, engine.Dynamo} {
 		for _, err := range []error{syscall.ECONNREFUSED, context.DeadlineExceeded} {
-			require.Equal(t, silent, says(engineOf(t, kind).Health(t.Context(), said{err: err}, "http://server")), kind)
+			require.Equal(t, silent, name(engineOf(t, kind).Health(t.Context(), response{err: err}, "http://server")), kind)
 		}
 	}
 }
@@ -171,15 +171,15 @@ func TestLivenessByKind(t *testing.T) {
 func TestLoadingEngine(t *testing.T) {
 	serve := engineOf(t, engine.TRTLLMServe)
 	for _, status := range []int{503, 404} {
-		h := serve.Health(t.Context(), said{status: status, state: "starting"}, "http://server")
+		h := serve.Health(t.Context(), response{status: status, state: "starting"}, "http://server")
 		require.Equal(t, engine.Health{API: engine.APINotReady, Live: true, LiveKnown: true, Status: status, FromServer: true, Starting: true, Detail: "the server loads its engine"}, h)
 	}
-	require.False(t, serve.Health(t.Context(), said{status: 503, state: "ready"}, "http://server").Starting)
-	require.False(t, serve.Health(t.Context(), said{status: 200, state: "starting"}, "http://server").Starting, "it is ready")
-	h := serve.Health(t.Context(), said{err: syscall.ECONNREFUSED}, "http://server")
+	require.False(t, serve.Health(t.Context(), response{status: 503, state: "ready"}, "http://server").Starting)
+	require.False(t, serve.Health(t.Context(), response{status: 200, state: "starting"}, "http://server").Starting, "it is ready")
+	h := serve.Health(t.Context(), response{err: syscall.ECONNREFUSED}, "http://server")
 	require.Equal(t, engine.APIRefused, h.API)
 	require.False(t, h.Live)
-	require.False(t, engineOf(t, engine.NIM).Health(t.Context(), said{status: 503, state: "starting"}, "http://server").Starting, "nobody else says it so")
+	require.False(t, engineOf(t, engine.NIM).Health(t.Context(), response{status: 503, state: "starting"}, "http://server").Starting, "nobody else says it so")
 }
 
 func TestHealthAddress(t *testing.T) {
@@ -187,8 +187,8 @@ func TestHealthAddress(t *testing.T) {
 		engine.Triton: "/v2/health/ready /v2/health/live /v2/repository/index", engine.TritonOpenAI: "/health/ready",
 		engine.TRTLLMServe: "/health", engine.NIM: "/v1/health/ready /v1/health/live", engine.Dynamo: "/health",
 	} {
-		asked := &recorder{Client: answers{"*": "{}"}}
-		engineOf(t, kind).Health(t.Context(), asked, "http://server")
-		require.Equal(t, want, strings.Join(asked.paths, " "), kind)
+		rec := &recorder{Client: answers{"*": "{}"}}
+		engineOf(t, kind).Health(t.Context(), rec, "http://server")
+		require.Equal(t, want, strings.Join(rec.paths, " "), kind)
 	}
 }

@@ -91,16 +91,16 @@ func TestKindByName(t *testing.T) {
 }
 
 func TestUnknownServerGetsNoRequests(t *testing.T) {
-	asked := &recorder{Client: newNetwork(t)}
+	rec := &recorder{Client: newNetwork(t)}
 	none := engine.None()
 	require.Equal(t, engine.Unknown, none.Kind())
 	require.Equal(t, "/metrics", none.MetricsPath())
 	require.True(t, none.SamePort())
 	require.Empty(t, none.Answers())
 	require.Equal(t, engine.Quirks{}, none.Quirks(nil))
-	require.Equal(t, engine.Facts{}, none.Ask(t.Context(), asked, "http://server", nil))
-	require.Equal(t, engine.Health{}, none.Health(t.Context(), asked, "http://server"))
-	require.Empty(t, asked.paths)
+	require.Equal(t, engine.Facts{}, none.Ask(t.Context(), rec, "http://server", nil))
+	require.Equal(t, engine.Health{}, none.Health(t.Context(), rec, "http://server"))
+	require.Empty(t, rec.paths)
 	require.Empty(t, none.Meanings())
 	page := readPage(t, engine.Unknown, []byte("vllm:num_requests_running{model_name=\"m\"} 1\n"))
 	require.Nil(t, engine.Capabilities(none, &engine.Knowledge{Page: page}))

@@ -37,15 +37,15 @@ func TestOutcomes(t *testing.T) {
 			"overload": engine.ClassOverload, "internal": engine.ClassServer, "unavailable": engine.ClassServer,
 		}},
 	} {
-		var of *engine.Outcome
+		var outcome *engine.Outcome
 		for _, m := range meaningsOf(t, c.kind, c.signal) {
-			of = m.Outcome
+			outcome = m.Outcome
 			break
 		}
-		require.NotNil(t, of, "%s of %s", c.signal, c.kind)
+		require.NotNil(t, outcome, "%s of %s", c.signal, c.kind)
 		for reason, class := range c.want {
-			require.Equal(t, class, of.Class(reason), "%s of %s: %q", c.signal, c.kind, reason)
-			require.True(t, class == engine.ClassOK || of.Counts(class), "%s of %s counts %s", c.signal, c.kind, class)
+			require.Equal(t, class, outcome.Class(reason), "%s of %s: %q", c.signal, c.kind, reason)
+			require.True(t, class == engine.ClassOK || outcome.Counts(class), "%s of %s counts %s", c.signal, c.kind, class)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 	failed, own := engine.ModelFacts{Name: "tensorrt_llm", State: engine.ModelUnavailable}, engine.ModelFacts{Name: "own", Configured: true, Backend: "python", Decoupled: true}
 	down := []engine.ModelState{{Name: "tensorrt_llm", State: engine.ModelUnavailable, Reason: "out of memory"}}
 	for _, c := range []struct {
-		says   string
+		name   string
 		page   string
 		facts  *engine.Facts
 		models []engine.ModelState
@@ -122,7 +122,7 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 		{"no LLM at all", "nv_inference_request_success{model=\"resnet\",version=\"1\"} 3\n", nil, nil, false},
 		{"nothing is known", "", nil, nil, false},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			var page *engine.Page
 			if c.page != "" {
 				page = readPage(t, engine.Triton, []byte(strings.ReplaceAll(c.page, "%", "llm")))

@@ -151,7 +151,7 @@ func TestPageValues(t *testing.T) {
 	_, known := page.Value(engine.RequestsLimit)
 	require.False(t, known, "0 before the first iteration")
 	for _, c := range []struct {
-		says          string
+		name          string
 		lines         []string
 		changed       bool
 		limit, tokens float64
@@ -163,11 +163,11 @@ func TestPageValues(t *testing.T) {
 		{"another unit of time", lines("8", "64", "1700000005", "9"), true, 8, 64},
 		{"the same again", lines("8", "64", "1700000010", "9"), false, 8, 64},
 	} {
-		require.Equal(t, c.changed, page.Refresh(parse(c.lines...)), c.says)
+		require.Equal(t, c.changed, page.Refresh(parse(c.lines...)), c.name)
 		limit, _ := page.Value(engine.RequestsLimit)
-		require.Equal(t, c.limit, limit, c.says)
+		require.Equal(t, c.limit, limit, c.name)
 		tokens, _ := page.Value(engine.KVBlockTokens)
-		require.Equal(t, c.tokens, tokens, c.says)
+		require.Equal(t, c.tokens, tokens, c.name)
 	}
 }
 
@@ -200,7 +200,7 @@ e2e_request_latency_seconds_sum{model_name="m"} 1
 
 func TestGPUs(t *testing.T) {
 	for _, c := range []struct {
-		says  string
+		name  string
 		kind  engine.Kind
 		lines string
 		want  string
@@ -219,8 +219,8 @@ func TestGPUs(t *testing.T) {
 		{"not at all", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 1\n", ""},
 	} {
 		got, ok := readPage(t, c.kind, []byte(c.lines)).GPU()
-		require.Equal(t, c.want != "", ok, c.says)
-		require.Equal(t, c.want, got, c.says)
+		require.Equal(t, c.want != "", ok, c.name)
+		require.Equal(t, c.want, got, c.name)
 	}
 }
 

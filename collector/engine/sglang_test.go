@@ -11,7 +11,7 @@ import (
 
 func TestSGLangPages(t *testing.T) {
 	for _, c := range []struct {
-		says, page string
+		name, page string
 		want       map[string]float64
 	}{
 		{
@@ -75,8 +75,8 @@ sglang:time_to_first_token_seconds_count 5
 			map[string]float64{"time_to_first_token_seconds_count": 5},
 		},
 	} {
-		shows(t, valuesOf(t, engine.SGLang, []byte(c.page)), c.want, c.says)
-		shows(t, valuesOf(t, engine.NIM, []byte(c.page)), c.want, c.says+", in a NIM")
+		shows(t, valuesOf(t, engine.SGLang, []byte(c.page)), c.want, c.name)
+		shows(t, valuesOf(t, engine.NIM, []byte(c.page)), c.want, c.name+", in a NIM")
 	}
 }
 
@@ -119,13 +119,13 @@ func TestRealSGLangPages(t *testing.T) {
 // TestSGLangReasons checks capabilities on pages of different releases.
 func TestSGLangReasons(t *testing.T) {
 	const (
-		fresh   = "not on the page yet; families appear with the first request"
-		begins  = `sglang:num_running_reqs{engine_type="unified"} 0` + "\n" + `sglang:token_usage{engine_type="unified"} 0` + "\n"
-		newer   = begins + `sglang:max_total_num_tokens{engine_type="unified"} 4096` + "\n"
-		answers = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
-		comes   = `sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 1` + "\n"
-		counted = "true, num_requests_total, aborted ones, and failures by HTTP status; "
-		left    = "; a client that leaves before its answer begins is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
+		fresh       = "not on the page yet; families appear with the first request"
+		begins      = `sglang:num_running_reqs{engine_type="unified"} 0` + "\n" + `sglang:token_usage{engine_type="unified"} 0` + "\n"
+		newer       = begins + `sglang:max_total_num_tokens{engine_type="unified"} 4096` + "\n"
+		answers     = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
+		comes       = `sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 1` + "\n"
+		counted     = "true, num_requests_total, aborted ones, and failures by HTTP status; "
+		abortReason = "; a client that leaves before its answer begins is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 	)
 	for _, c := range []struct{ says, page, name, want string }{
 		{"an old one", begins, engine.CanLiveTokens, "false, this release counts tokens when a request ends [a later SGLang]"},
@@ -136,11 +136,11 @@ func TestSGLangReasons(t *testing.T) {
 		{"a new one", begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n", engine.CanStall, "true, passes through the model, while requests run"},
 		{
 			"one that does not measure whole requests", begins + answers, engine.CanOutcomes,
-			counted + "those aborted while they wait are not among the finished, so that class ok is at least what is shown" + left,
+			counted + "those aborted while they wait are not among the finished, so that class ok is at least what is shown" + abortReason,
 		},
 		{
 			"one that does", begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n", engine.CanOutcomes,
-			counted + "of more than one token those that were not aborted are known, of one token at least what is shown" + left,
+			counted + "of more than one token those that were not aborted are known, of one token at least what is shown" + abortReason,
 		},
 	} {
 		require.Equal(t, c.want, capability(t, engine.SGLang, c.name, &engine.Knowledge{Page: readPage(t, engine.SGLang, []byte(c.page))}), "%s: %s", c.says, c.name)
@@ -162,11 +162,11 @@ func TestSGLangIdentity(t *testing.T) {
 }
 
 func TestSGLangHealthGeneratesNothing(t *testing.T) {
-	asked := &recorder{Client: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
+	rec := &recorder{Client: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
 	e := engineOf(t, engine.SGLang)
-	require.Equal(t, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: 200, Detail: "the API lists its models"}, e.Health(t.Context(), asked, "http://server"))
-	engine.Detect(t.Context(), asked, "http://server", true)
-	e.Ask(t.Context(), asked, "http://server", nil)
-	require.False(t, slices.ContainsFunc(asked.paths, func(path string) bool { return path == "/health" || path == "/health_generate" }))
+	require.Equal(t, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: 200, Detail: "the API lists its models"}, e.Health(t.Context(), rec, "http://server"))
+	engine.Detect(t.Context(), rec, "http://server", true)
+	e.Ask(t.Context(), rec, "http://server", nil)
+	require.False(t, slices.ContainsFunc(rec.paths, func(path string) bool { return path == "/health" || path == "/health_generate" }))
 	require.Equal(t, engine.APIRefused, e.Health(t.Context(), answers{"*": refuses}, "http://server").API)
 }

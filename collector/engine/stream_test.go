@@ -39,9 +39,9 @@ func TestCanarySkipsTritonThatMayCrash(t *testing.T) {
 		"2.40.0": "before 23.12 (2.41) an aborted stream may crash Triton", "2.36.0": "before 23.12",
 		"": "the version of Triton is not known", "unknown": "set engine_version",
 	} {
-		got, said := engineOf(t, engine.Triton).Stream(version, nil)
-		require.Equal(t, why == "", said == "", version)
-		require.Contains(t, said, why)
+		got, reason := engineOf(t, engine.Triton).Stream(version, nil)
+		require.Equal(t, why == "", reason == "", version)
+		require.Contains(t, reason, why)
 		require.Equal(t, engine.Stream{Generate: why == ""}, got)
 	}
 }

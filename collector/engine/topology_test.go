@@ -28,7 +28,7 @@ func TestModelTopology(t *testing.T) {
 		ids  map[string][]string
 	)
 	for _, c := range []struct {
-		says string
+		name string
 		kind engine.Kind
 		// page has the models that it names, "*" behind those with an executor.
 		page       string
@@ -110,7 +110,7 @@ func TestModelTopology(t *testing.T) {
 		},
 		{"a model that is not there yet", engine.Triton, "", ids{"id": {"later"}}, nil, "later=single/id", ""},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			var named engine.NamedModels
 			for name := range strings.FieldsSeq(c.page) {
 				name, executor := strings.CutSuffix(name, "*")
@@ -217,7 +217,7 @@ func TestConfiguredModelRoles(t *testing.T) {
 		{"back", unknown, single, entry},
 		{"never seen", single, single, part},
 	} {
-		for says, listed := range map[string]struct {
+		for name, listed := range map[string]struct {
 			ids  map[string][]string
 			want engine.Role
 		}{
@@ -228,7 +228,7 @@ func TestConfiguredModelRoles(t *testing.T) {
 			"behind one gone":     {map[string][]string{"id": {"gone", c.model}}, c.withGone},
 		} {
 			got := engine.NewTopology(engineOf(t, engine.Triton), seen, facts, listed.ids)
-			require.Equal(t, listed.want, got.Role(c.model), "%s: %s", c.model, says)
+			require.Equal(t, listed.want, got.Role(c.model), "%s: %s", c.model, name)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func TestConfiguredModelRoles(t *testing.T) {
 // the server loaded, as with --model-control-mode=explicit.
 func TestUnloadedModelsAreIgnored(t *testing.T) {
 	rest := []engine.ModelFacts{{Name: "never loaded"}, {Name: "unloaded", State: engine.ModelUnavailable}}
-	for says, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		state, called string
 		role          engine.Role
 		more          []engine.ModelFacts
@@ -250,8 +250,8 @@ func TestUnloadedModelsAreIgnored(t *testing.T) {
 		facts := append(append(c.more, rest...), engine.ModelFacts{Name: "tensorrt_llm", State: c.state})
 		got := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: []string{"tensorrt_llm"}, Executors: []string{"tensorrt_llm"}}, facts, nil)
 		called, _ := got.EntryModel()
-		require.Equal(t, c.called, called, says)
-		require.Equal(t, c.role, got.Role("tensorrt_llm"), says)
+		require.Equal(t, c.called, called, name)
+		require.Equal(t, c.role, got.Role("tensorrt_llm"), name)
 	}
 }
 

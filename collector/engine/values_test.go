@@ -67,15 +67,15 @@ func sampleValues(t *testing.T, kind engine.Kind, name string) map[string]float6
 }
 
 // shows requires that values include these; a negative one must be absent.
-func shows(t *testing.T, got, want map[string]float64, of string) {
+func shows(t *testing.T, got, want map[string]float64, model string) {
 	t.Helper()
 	for name, v := range want {
 		if v < 0 {
-			require.NotContains(t, got, name, of)
+			require.NotContains(t, got, name, model)
 			continue
 		}
-		require.Contains(t, got, name, of)
-		require.InDelta(t, v, got[name], 1e-9, "%s: %s", of, name)
+		require.Contains(t, got, name, model)
+		require.InDelta(t, v, got[name], 1e-9, "%s: %s", model, name)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestSamplePageCapabilities(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
 		kind    engine.Kind
-		has     string
+		want    string
 	}{
 		{"real-vllm-0.12.0-after.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
 		{"real-vllm-0.12.0-idle.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles stall cancel kv_cache kv_reuse config"},
@@ -116,7 +116,7 @@ func TestSamplePageCapabilities(t *testing.T) {
 						has = append(has, check.Name)
 					}
 				}
-				require.Equal(t, c.has, strings.Join(has, " "))
+				require.Equal(t, c.want, strings.Join(has, " "))
 			})
 		}
 	}

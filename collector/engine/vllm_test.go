@@ -11,7 +11,7 @@ import (
 
 func TestVLLMPages(t *testing.T) {
 	for _, c := range []struct {
-		says, page string
+		name, page string
 		want       map[string]float64
 	}{
 		{
@@ -39,8 +39,8 @@ vllm:engine_sleep_state{engine="0",model_name="m",sleep_state="weights_offloaded
 			map[string]float64{"engine_awake": 0},
 		},
 	} {
-		shows(t, valuesOf(t, engine.VLLM, []byte(c.page)), c.want, c.says)
-		shows(t, valuesOf(t, engine.NIM, []byte(c.page)), c.want, c.says+", in a NIM")
+		shows(t, valuesOf(t, engine.VLLM, []byte(c.page)), c.want, c.name)
+		shows(t, valuesOf(t, engine.NIM, []byte(c.page)), c.want, c.name+", in a NIM")
 	}
 }
 
@@ -154,7 +154,7 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d
 # TYPE vllm:time_to_first_token_seconds histogram
 vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 `
-	for says, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		tokens, requests int
 		want             string
 	}{
@@ -164,7 +164,7 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
 		"one that generates, none ended": {9, 0, "true, time_to_first_token_seconds"},
 	} {
 		known := &engine.Knowledge{Page: readPage(t, engine.VLLM, fmt.Appendf(nil, page, c.tokens, c.requests))}
-		require.Equal(t, c.want, capability(t, engine.VLLM, engine.CanTTFT, known), says)
+		require.Equal(t, c.want, capability(t, engine.VLLM, engine.CanTTFT, known), name)
 	}
 }
 

@@ -21,11 +21,11 @@ func TestLargestFamiliesAreDroppedFirst(t *testing.T) {
 	}
 	page := family("small", 2) + family("large", 50) + family("middle", 10) + "alone 1\n"
 	for _, c := range []struct {
-		name   string
-		page   string
-		budget exposition.Budget
-		kept   []string
-		left   exposition.LeftOut
+		name    string
+		page    string
+		budget  exposition.Budget
+		kept    []string
+		leftOut exposition.LeftOut
 	}{
 		{"no bound", page, exposition.Budget{}, []string{"alone", "large", "middle", "small"}, exposition.LeftOut{}},
 		{"room for all", page, exposition.Budget{Series: 63}, []string{"alone", "large", "middle", "small"}, exposition.LeftOut{}},
@@ -46,7 +46,7 @@ func TestLargestFamiliesAreDroppedFirst(t *testing.T) {
 					kept = append(kept, b.Shape().Families()[i].Name)
 				}
 				require.Equal(t, c.kept, kept)
-				require.Equal(t, c.left, b.Shape().LeftOut())
+				require.Equal(t, c.leftOut, b.Shape().LeftOut())
 				require.Equal(t, b.Shape().Lines(), strings.Count("\n"+render(t, &exposition.Merger{}, b), "\n")-1-strings.Count("\n"+render(t, &exposition.Merger{}, b), "\n# "))
 			}
 			fast, _ := cache.Paths()

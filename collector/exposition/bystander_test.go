@@ -261,7 +261,7 @@ func TestEveryLineIsKept(t *testing.T) {
 		histogram = "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\nx_sum 1\n"
 		counter   = "# TYPE x_total counter\nx_total 1\n"
 	)
-	for _, c := range []struct{ says, other, line, text, openMetrics string }{
+	for _, c := range []struct{ name, other, line, text, openMetrics string }{
 		{"a number of observations below zero", histogram, "x_count -1\n", "", ""},
 		{"one of a summary", summary, "x_count -1\n", "", ""},
 		{"one that is not whole", summary, "# TYPE x_count gauge\nx_count 0.25\n", "", ""},
@@ -278,7 +278,7 @@ func TestEveryLineIsKept(t *testing.T) {
 		{"a time of creation of nothing", histogram, "# TYPE x_created gauge\nx_created 1\n", "x histogram", ""},
 		{"a histogram that does not add up", histogram, "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 2\nx_count 1\nx_sum 1\n", "x histogram", ""},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			blocks := merged(t, c.other, c.line)
 			for name, format := range textFormats() {
 				page := pageIn(t, format, blocks...)
@@ -319,10 +319,10 @@ func dialectScheme(format expfmt.Format) model.EscapingScheme { return format.To
 func TestEscapedFamiliesAreSelectedByName(t *testing.T) {
 	format := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
 	body := "{\"a.b\",x=\"1\"} 1\na_b 2\n{\"c.d\"} 3\n"
-	for asked, want := range map[string]string{
+	for accept, want := range map[string]string{
 		"a.b": "# TYPE a_b untyped\na_b{x=\"1\"} 1\n", "a_b": "# TYPE a_b untyped\na_b 2\n", "c.d": "# TYPE c_d untyped\nc_d 3\n", "c_d": "",
 	} {
-		require.Equal(t, want, string(encode(t, body, format, func(name string) bool { return name == asked })), asked)
+		require.Equal(t, want, string(encode(t, body, format, func(name string) bool { return name == accept })), accept)
 	}
 }
 

@@ -92,7 +92,7 @@ func TestComputedSeriesAreRelabelled(t *testing.T) {
 		wait  = "# HELP wait Waiting.\n# TYPE wait histogram\nwait_bucket{le=\"1\"} 3\nwait_bucket{le=\"+Inf\"} 4\nwait_sum 5\nwait_count 6\n"
 	)
 	for _, c := range []struct {
-		says  string
+		name  string
 		label exposition.Labeler
 		want  string
 	}{
@@ -108,7 +108,7 @@ func TestComputedSeriesAreRelabelled(t *testing.T) {
 		{"no name", renamed("depth", ""), done + wait},
 		{"a name that no reader can read", renamed("depth", "a\x00"), done + wait},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, pageOf(t, exposition.NewComputed(ours(), c.label), len(ours())))
 		})
 	}
@@ -135,7 +135,7 @@ func TestComputedSeriesGiveWayToSamplesOfTheirName(t *testing.T) {
 	const histogram = "# TYPE wait histogram\nwait_bucket{le=\"+Inf\"} 9\nwait_sum 9\nwait_count 9\n"
 	const rest = "# HELP wait Waiting.\n# TYPE wait histogram\nwait_bucket{le=\"1\"} 0\nwait_bucket{le=\"+Inf\"} 1\nwait_sum 2\n"
 	for _, c := range []struct {
-		says, before string
+		name, before string
 		series       []exposition.ComputedSeries
 		to, want     string
 	}{
@@ -143,7 +143,7 @@ func TestComputedSeriesGiveWayToSamplesOfTheirName(t *testing.T) {
 		{"a counter with another name", histogram, ours()[2:3], "wait_max", "# TYPE wait_max untyped\nwait_max 0\n"},
 		{"a histogram whose count is there by itself", "# TYPE wait_count gauge\nwait_count 9\n", ours()[3:], "", rest},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			before := parse(t, exposition.Options{}, c.before)
 			require.Equal(t, c.want, pageOf(t, exposition.NewComputed(c.series, renamed("done_total", c.to), before.Shape()), len(c.series)))
 		})

@@ -148,7 +148,7 @@ func TestCreatedOfCountersWithSameName(t *testing.T) {
 }
 
 func TestOpenMetricsIsAcceptedByReaders(t *testing.T) {
-	whole := func(sample, count string) string {
+	page := func(sample, count string) string {
 		return "# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} " + sample + "\nh_count " + count + "\nh_sum 3\n"
 	}
 	for _, c := range []struct{ name, body, want string }{
@@ -157,9 +157,9 @@ func TestOpenMetricsIsAcceptedByReaders(t *testing.T) {
 		{"no histogram whose buckets are in another order", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_bucket{le=\"1.0\"} 1\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 2\nh_bucket{le=\"1.0\"} 1\n"},
 		{"a histogram that is not whole untyped by sample name", "# TYPE h histogram\nh_bucket{le=\"1\"} 0.5\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n", "# TYPE h_bucket unknown\nh_bucket{le=\"1\"} 0.5\n# TYPE h_count unknown\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n"},
 		{"no sum where there is no count", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 2\n# TYPE h_sum unknown\nh_sum 3\n"},
-		{"no histogram that was read while it moved", whole("2", "3"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2\n# TYPE h_count unknown\nh_count 3\n# TYPE h_sum unknown\nh_sum 3\n"},
-		{"no histogram that counts in fractions", whole("2.5", "2.5"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2.5\n# TYPE h_count unknown\nh_count 2.5\n# TYPE h_sum unknown\nh_sum 3\n"},
-		{"no histogram whose buckets fall", whole("0", "0"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 0\n# TYPE h_count unknown\nh_count 0\n# TYPE h_sum unknown\nh_sum 3\n"},
+		{"no histogram that was read while it moved", page("2", "3"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2\n# TYPE h_count unknown\nh_count 3\n# TYPE h_sum unknown\nh_sum 3\n"},
+		{"no histogram that counts in fractions", page("2.5", "2.5"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2.5\n# TYPE h_count unknown\nh_count 2.5\n# TYPE h_sum unknown\nh_sum 3\n"},
+		{"no histogram whose buckets fall", page("0", "0"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 0\n# TYPE h_count unknown\nh_count 0\n# TYPE h_sum unknown\nh_sum 3\n"},
 		{"a summary without its sum", "# TYPE s summary\ns{quantile=\"0.5\"} NaN\ns_count 1\n", "# TYPE s summary\ns{quantile=\"0.5\"} NaN\ns_count 1\n"},
 		{"no summary of quantiles above one", "# TYPE s summary\ns{quantile=\"50\"} 1\ns_count 1\n", "# TYPE s unknown\ns{quantile=\"50\"} 1\n# TYPE s_count unknown\ns_count 1\n"},
 		{"no quantile below zero", "# TYPE s summary\ns{quantile=\"0.5\"} -1\ns_count 1\n", "# TYPE s unknown\ns{quantile=\"0.5\"} -1\n# TYPE s_count unknown\ns_count 1\n"},

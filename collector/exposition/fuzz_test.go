@@ -137,8 +137,8 @@ func mutate(body string, seed uint64) string {
 			out[start] = byte(r.IntN(256))
 			continue
 		case 1:
-			if at := bytes.IndexByte(out[start:], ' '); at >= 0 {
-				start += at + 1
+			if i := bytes.IndexByte(out[start:], ' '); i >= 0 {
+				start += i + 1
 			}
 		default:
 		}

@@ -170,13 +170,13 @@ func TestFamilySelection(t *testing.T) {
 }
 
 // brokenWriter fails after some writes.
-type brokenWriter struct{ left int }
+type brokenWriter struct{ writes int }
 
 var errBroken = errors.New("broken")
 
 func (w *brokenWriter) Write(p []byte) (int, error) {
-	w.left--
-	if w.left < 0 {
+	w.writes--
+	if w.writes < 0 {
 		return 0, errBroken
 	}
 	return len(p), nil
@@ -195,7 +195,7 @@ func TestBigPagesAreWrittenInPieces(t *testing.T) {
 	require.NoError(t, l.WriteText(&out, blocks, nil))
 	require.EqualValues(t, out.Len(), l.TextLength(blocks, nil))
 	require.Len(t, mustReadings(t, out.String()), 40_003)
-	for left := range 2 {
-		require.ErrorIs(t, l.WriteText(&brokenWriter{left}, blocks, nil), errBroken)
+	for writes := range 2 {
+		require.ErrorIs(t, l.WriteText(&brokenWriter{writes}, blocks, nil), errBroken)
 	}
 }

@@ -34,7 +34,7 @@ func openMetricsFault(page string) error {
 		case textparse.EntryUnit:
 			name, _ = p.Unit()
 		case textparse.EntryType:
-			name, o.says = p.Type()
+			name, o.name = p.Type()
 		case textparse.EntrySeries:
 			var lset labels.Labels
 			p.Labels(&lset)
@@ -54,11 +54,11 @@ func openMetricsFault(page string) error {
 type openMetricsPage struct {
 	// names are the names of all families and their samples.
 	names map[string]bool
-	says  model.MetricType
+	name  model.MetricType
 	// family is the current family; begun is set once it has samples.
-	family string
-	typ    model.MetricType
-	begun  bool
+	family  string
+	typ     model.MetricType
+	started bool
 	// groups are the label sets of its groups; group is that of the last sample.
 	groups map[string]bool
 	series map[string]bool
@@ -81,14 +81,14 @@ var (
 
 // head checks HELP, TYPE or UNIT.
 func (o *openMetricsPage) head(name string, typ bool) error {
-	if name != o.family || o.begun {
+	if name != o.family || o.started {
 		if err := o.end(); err != nil {
 			return err
 		}
-		*o = openMetricsPage{names: o.names, says: o.says, family: name, typ: model.MetricTypeUnknown, groups: make(map[string]bool), series: make(map[string]bool)}
+		*o = openMetricsPage{names: o.names, name: o.name, family: name, typ: model.MetricTypeUnknown, groups: make(map[string]bool), series: make(map[string]bool)}
 	}
 	if typ {
-		o.typ = o.says
+		o.typ = o.name
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (o *openMetricsPage) sample(lset labels.Labels, v float64) error {
 	if !ok || !slices.Contains(o.suffixes(), suffix) {
 		return errStranger
 	}
-	o.begun = true
+	o.started = true
 	apart := []string{model.MetricNameLabel}
 	switch o.typ { //nolint:exhaustive // Others have one label set a group.
 	case model.MetricTypeHistogram:
@@ -162,13 +162,13 @@ func (o *openMetricsPage) sample(lset labels.Labels, v float64) error {
 
 // value checks a value against the type.
 func (o *openMetricsPage) value(lset labels.Labels, suffix string, v float64) error {
-	whole := v >= 0 && v == math.Trunc(v) && !math.IsInf(v, 0)
+	integer := v >= 0 && v == math.Trunc(v) && !math.IsInf(v, 0)
 	switch {
-	case suffix == "_created" && v != v, suffix == "_count" && !whole, slices.Contains([]string{"_total", "_sum"}, suffix) && !(v >= 0):
+	case suffix == "_created" && v != v, suffix == "_count" && !integer, slices.Contains([]string{"_total", "_sum"}, suffix) && !(v >= 0):
 		return errValue
 	case suffix == "_bucket":
 		bound, err := strconv.ParseFloat(lset.Get(model.BucketLabel), 64)
-		if err != nil || bound <= o.bound || !whole || v < o.last || lset.Get(model.BucketLabel) != labels.FormatOpenMetricsFloat(bound) {
+		if err != nil || bound <= o.bound || !integer || v < o.last || lset.Get(model.BucketLabel) != labels.FormatOpenMetricsFloat(bound) {
 			return errBuckets
 		}
 		o.bound, o.last = bound, v

@@ -99,9 +99,9 @@ func TestOpenMetricsPagesOfSuite(t *testing.T) {
 func mutatePage(g generator, page string) string {
 	var out strings.Builder
 	for line := range strings.Lines(page) {
-		at := strings.LastIndexByte(line, ' ')
+		i := strings.LastIndexByte(line, ' ')
 		if line[0] != '#' && g.IntN(8) == 0 {
-			line = line[:at+1] + []string{"NaN", "-1", "+Inf", "-Inf", "0.5", "1e3", "-0", "1e300"}[g.IntN(8)] + "\n"
+			line = line[:i+1] + []string{"NaN", "-1", "+Inf", "-Inf", "0.5", "1e3", "-0", "1e300"}[g.IntN(8)] + "\n"
 		}
 		if strings.HasPrefix(line, "d") && g.IntN(2) == 0 {
 			line = strings.Replace(line, "{", "_created{", 1)

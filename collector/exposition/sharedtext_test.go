@@ -25,8 +25,8 @@ func showingOn(t *testing.T, replica, body string) (*Cache, *Block) {
 	return c, b
 }
 
-// shown returns the text of a block and checks its length.
-func shown(t *testing.T, b *Block) string {
+// textOf returns the text of a block and checks its length.
+func textOf(t *testing.T, b *Block) string {
 	t.Helper()
 	var text []byte
 	for i := range b.shape.families {
@@ -49,7 +49,7 @@ func TestLocalValuesOfUnusualReplicas(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, b := showingOn(t, tc.replica, tc.body)
-			require.Equal(t, tc.want, shown(t, b))
+			require.Equal(t, tc.want, textOf(t, b))
 			for n := range b.shape.lines {
 				require.Contains(t, strings.Split(tc.want, "\n")[n], string(appendPrefix(nil, b.shape.Labels(n))))
 			}
@@ -75,7 +75,7 @@ func TestReplicasShareAllButGPUNames(t *testing.T) {
 	t.Parallel()
 	first, a := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
 	second, b := showingOn(t, "b", gpuPage("GPU-99", "GPU-3"))
-	require.Equal(t, "use{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 1\nuse{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 0\nwatts{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 301\nwatts{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 300\nx{m=\"1\",replica_id=\"b\"} 1\n", shown(t, b))
+	require.Equal(t, "use{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 1\nuse{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 0\nwatts{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 301\nwatts{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 300\nx{m=\"1\",replica_id=\"b\"} 1\n", textOf(t, b))
 	require.Same(t, unsafe.SliceData(a.shape.families), unsafe.SliceData(b.shape.families))
 	require.Same(t, unsafe.SliceData(a.shape.lines), unsafe.SliceData(b.shape.lines))
 	require.Equal(t, []string{"b", "GPU-3", "GPU-99"}, b.shape.local)
@@ -106,12 +106,12 @@ func TestPageWithOtherGPUsDiffers(t *testing.T) {
 	for i, other := range [][]string{{"GPU-2", "GPU-1"}, {"GPU-1", "GPU-22"}, {"GPU-1", ""}, {"GPU-1", "GPU-2", "GPU-3"}, {"GPU-1"}, {"GPU-1", "GPU-1"}} {
 		again, err := c.Parse([]byte(gpuPage("GPU-1", "GPU-2")), "")
 		require.NoError(t, err)
-		require.Equal(t, shown(t, b), shown(t, again))
+		require.Equal(t, textOf(t, b), textOf(t, again))
 		again, err = c.Parse([]byte(gpuPage(other...)), "")
 		require.NoError(t, err)
 		require.Equal(t, i == 0, shape == again.shape, "the order does not matter: %v", other)
 		_, alone := showingOn(t, "a", gpuPage(other...))
-		require.Equal(t, shown(t, alone), shown(t, again), other)
+		require.Equal(t, textOf(t, alone), textOf(t, again), other)
 	}
 }
 
@@ -129,12 +129,12 @@ func TestLinesContainLocalValuesOverTheLimit(t *testing.T) {
 	}
 	fast, err := c.Parse([]byte(gpuPage(names...)), "")
 	require.NoError(t, err)
-	require.Equal(t, shown(t, b), shown(t, fast))
+	require.Equal(t, textOf(t, b), textOf(t, fast))
 	for _, name := range names {
-		require.Contains(t, shown(t, b), "watts{gpu_uuid=\""+name+"\",replica_id=\"a\"} ")
+		require.Contains(t, textOf(t, b), "watts{gpu_uuid=\""+name+"\",replica_id=\"a\"} ")
 	}
-	took, _ := c.Paths()
-	require.EqualValues(t, 1, took)
+	cached, _ := c.Paths()
+	require.EqualValues(t, 1, cached)
 }
 
 func TestReplicasShareReorderedSeries(t *testing.T) {
@@ -143,7 +143,7 @@ func TestReplicasShareReorderedSeries(t *testing.T) {
 		"a{m=\"1\"} 1\n", "a{m=\"2\"} 2\n", "a{m=\"2\"} 20\n", "b{gpu_uuid=\"G1\"} 3\n", "b{gpu_uuid=\"G0\"} 4\n",
 		"# TYPE h histogram\nh_bucket{le=\"+Inf\"} 5\n", "x{} 6\n", "x{m=\"7\"} 7\n",
 	}
-	of := func(order []int) (*Cache, *Block, string) {
+	parse := func(order []int) (*Cache, *Block, string) {
 		var body strings.Builder
 		for _, i := range order {
 			body.WriteString(lines[i])
@@ -151,10 +151,10 @@ func TestReplicasShareReorderedSeries(t *testing.T) {
 		c, b := showingOn(t, "r", body.String())
 		return c, b, body.String()
 	}
-	_, first, _ := of([]int{0, 1, 2, 3, 4, 5, 6, 7})
+	_, first, _ := parse([]int{0, 1, 2, 3, 4, 5, 6, 7})
 	for _, order := range [][]int{{7, 6, 5, 4, 3, 1, 2, 0}, {4, 3, 0, 1, 2, 7, 5, 6}, {1, 2, 0, 3, 4, 6, 7, 5}} {
-		c, b, body := of(order)
-		require.Equal(t, shown(t, first), shown(t, b), order)
+		c, b, body := parse(order)
+		require.Equal(t, textOf(t, first), textOf(t, b), order)
 		require.Same(t, unsafe.SliceData(first.shape.indexes), unsafe.SliceData(b.shape.indexes))
 		require.Same(t, first.shape.watched, b.shape.watched)
 		require.Equal(t, first.shape.gpus, b.shape.gpus)

@@ -11,20 +11,20 @@ import (
 
 func TestTruncatedPageIsDetected(t *testing.T) {
 	t.Parallel()
-	const whole = "# TYPE a counter\na{m=\"x\"} 1\na{m=\"y\"} 20\n# TYPE b gauge\nb{m=\"x\"} NaN\nb{m=\"y\"} -1.5e3\n# TYPE c gauge\nc{m=\"x\"} 3\nc{m=\"y\"} 3\n"
-	lines := strings.SplitAfter(whole, "\n")
+	const complete = "# TYPE a counter\na{m=\"x\"} 1\na{m=\"y\"} 20\n# TYPE b gauge\nb{m=\"x\"} NaN\nb{m=\"y\"} -1.5e3\n# TYPE c gauge\nc{m=\"x\"} 3\nc{m=\"y\"} 3\n"
+	lines := strings.SplitAfter(complete, "\n")
 	upTo := func(n int) string { return strings.Join(lines[:n], "") }
 	for _, c := range []struct {
-		says, body string
+		name, body string
 		samples    int
 		begins     bool
 	}{
-		{"the whole page is not", whole, 0, false},
+		{"the whole page is not", complete, 0, false},
 		{"all but the last family", upTo(6), 4, true},
 		{"all but the last sample, whose TYPE is there", upTo(7), 4, true},
 		{"an end in a family", upTo(5), 3, true},
 		{"other values, longer and shorter", strings.NewReplacer("20", "7", "NaN", "123456789").Replace(upTo(5)), 3, true},
-		{"all but the last series of the last family", whole[:len(whole)-len("c{m=\"y\"} 3\n")], 0, false},
+		{"all but the last series of the last family", complete[:len(complete)-len("c{m=\"y\"} 3\n")], 0, false},
 		{"only the head of the first family", upTo(1), 0, true},
 		{"a model that is gone everywhere", lines[0] + lines[1] + lines[3] + lines[4] + lines[6] + lines[7], 0, false},
 		{"a family that is gone in the middle", upTo(3) + lines[6] + lines[7], 0, false},
@@ -32,13 +32,13 @@ func TestTruncatedPageIsDetected(t *testing.T) {
 		{"a page that goes on otherwise", upTo(5) + "d 1\n", 0, false},
 		{"an invalid value", strings.Replace(upTo(5), "20", "x", 1), 0, false},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cache := exposition.NewCache(exposition.Options{})
 			_, begins := cache.Truncated([]byte(c.body))
 			require.False(t, begins, "there is no page yet")
 			for _, label := range []string{"m=", "gpu_uuid="} {
-				_, err := cache.Parse([]byte(strings.ReplaceAll(whole, "m=", label)), "")
+				_, err := cache.Parse([]byte(strings.ReplaceAll(complete, "m=", label)), "")
 				require.NoError(t, err)
 				samples, begins := cache.Truncated([]byte(strings.ReplaceAll(c.body, "m=", label)))
 				require.Equal(t, c.begins, begins)

@@ -16,19 +16,19 @@ import (
 func requireWatched(t *testing.T, body, contentType string) {
 	t.Helper()
 	opts := exposition.Options{Watch: func(name string) bool { return len(name)%2 == 0 }}
-	whole, err := parseWith(t, exposition.NewCache(opts), body, contentType)
+	full, err := parseWith(t, exposition.NewCache(opts), body, contentType)
 	cache := exposition.NewCache(opts)
 	b, parsed := cache.ParseWatched([]byte(body), contentType)
 	if err != nil {
 		return
 	}
 	require.NoError(t, parsed)
-	require.Equal(t, watchedOf(whole), watchedOf(b))
+	require.Equal(t, watchedOf(full), watchedOf(b))
 	require.Zero(t, b.Shape().Lines())
 	b, err = cache.Parse([]byte(body), contentType)
 	require.NoError(t, err)
-	requireSamePage(t, render(t, &exposition.Merger{}, whole), render(t, &exposition.Merger{}, b))
-	require.Equal(t, watchedOf(whole), watchedOf(b))
+	requireSamePage(t, render(t, &exposition.Merger{}, full), render(t, &exposition.Merger{}, b))
+	require.Equal(t, watchedOf(full), watchedOf(b))
 }
 
 // watchedOf returns the watched series of a block with their values, sorted.

@@ -17,8 +17,8 @@ import (
 
 const chats = "/v1/chat/completions"
 
-// asked returns a replica after two canary requests that succeeded.
-func asked(t *testing.T) *stepped {
+// withCanary returns a replica after two canary requests that succeeded.
+func withCanary(t *testing.T) *stepped {
 	t.Helper()
 	s := step(t, serveAnswers("1.1.0", "one"), func(_ *target.Target, p *Pool) {
 		p.Canary = canary.DefaultConfig
@@ -54,7 +54,7 @@ func (s *stepped) waits() bool {
 
 func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 	t.Run("the same server is not deterministic", bubble(func(t *testing.T) {
-		s := asked(t)
+		s := withCanary(t)
 		s.change(func(now *answering) { *now = serveAnswers("1.1.0", "two") })
 		s.send()
 		require.Equal(t, 2, s.count("/version"), "asked at once")
@@ -66,7 +66,7 @@ func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 		s.shows(`llm_server_canary_deterministic{engine="trtllm-serve",engine_version="1.1.0",model_id="llama",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 0`)
 	}))
 	t.Run("another version may answer otherwise", bubble(func(t *testing.T) {
-		s := asked(t)
+		s := withCanary(t)
 		s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
 		s.send()
 		require.True(t, s.waits(), "no page has shown the new version yet")
@@ -82,7 +82,7 @@ func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 		require.Equal(t, 2, s.canary.Last().Answers(), "answers of the new version only")
 	}))
 	t.Run("a page that shows it is not waited for for ever", bubble(func(t *testing.T) {
-		s := asked(t)
+		s := withCanary(t)
 		s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
 		s.send()
 		s.after(2*(s.target.Timeout+s.target.Interval) - time.Second)
@@ -97,7 +97,7 @@ func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 
 func TestDueRequestWaitsUntilAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := asked(t)
+		s := withCanary(t)
 		s.change(func(now *answering) { now.failed, now.refused = failed("connect"), true })
 		s.due()
 		require.Equal(t, "down", s.after(0).State)
@@ -123,8 +123,8 @@ func TestOneRequestDistinguishesHangFromStaleGauge(t *testing.T) {
 		now.hung = hung
 		now.page = "vllm:num_requests_running{model_name=\"llama\"} 3\nvllm:generation_tokens_total{model_name=\"llama\"} 9\n"
 		now.api["/v1/models"] = `{"object":"list","data":[{"id":"llama","object":"model","owned_by":"vllm"}]}`
-		s := step(t, now, func(of *target.Target, p *Pool) {
-			of.Engine, of.MetricsURL = "vllm", "http://10.0.0.1:8000/metrics"
+		s := step(t, now, func(tgt *target.Target, p *Pool) {
+			tgt.Engine, tgt.MetricsURL = "vllm", "http://10.0.0.1:8000/metrics"
 			p.Canary = canary.DefaultConfig
 			p.Canary.Confirm = confirm
 		})
@@ -186,7 +186,7 @@ func (s *stepped) anotherKind() {
 
 func TestKindChangeDuringCanaryRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := asked(t)
+		s := withCanary(t)
 		s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
 		s.send()
 		require.True(t, s.waits())
@@ -197,7 +197,7 @@ func TestKindChangeDuringCanaryRequest(t *testing.T) {
 
 func TestKindChangeDuringCancelCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := asked(t)
+		s := withCanary(t)
 		s.canary.WantCancel(time.Minute)
 		now := time.Now().Add(time.Second)
 		s.canary.Observe(canary.Load{Requested: now, Received: now, Known: true})
@@ -215,7 +215,7 @@ func TestKindChangeDuringCancelCheck(t *testing.T) {
 
 func TestKindChangeIsShownBeforeCanary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := asked(t)
+		s := withCanary(t)
 		s.anotherKind()
 		s.due()
 		require.Equal(t, "ready", s.after(time.Second).State)
@@ -225,7 +225,7 @@ func TestKindChangeIsShownBeforeCanary(t *testing.T) {
 
 func TestCanaryFailureAndRecoveryAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := asked(t)
+		s := withCanary(t)
 		var log bytes.Buffer
 		s.log = slog.New(slog.NewTextHandler(&log, nil))
 		send := func(hung bool) string {

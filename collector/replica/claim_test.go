@@ -32,7 +32,7 @@ func TestForeignAPIIsNotUsed(t *testing.T) {
 	triton := func(index string) map[string]string {
 		return map[string]string{"/v2": meta, "/v2/repository/index": index, "/v2/health/ready": "", "/v2/health/live": ""}
 	}
-	of := func(all ...map[string]string) map[string]string {
+	merge := func(all ...map[string]string) map[string]string {
 		merged := make(map[string]string)
 		for _, some := range all {
 			maps.Copy(merged, some)
@@ -40,7 +40,7 @@ func TestForeignAPIIsNotUsed(t *testing.T) {
 		return merged
 	}
 	for _, c := range []struct {
-		says, engine, url, api string
+		name, engine, url, api string
 		answers                map[string]string
 		// status is the status and body of everything that is not answered.
 		status int
@@ -66,15 +66,15 @@ func TestForeignAPIIsNotUsed(t *testing.T) {
 		{"a vLLM behind a proxy that refuses all but the page", "vllm", "/metrics", "", nil, 503, "<html>", "unknown", "", "ready"},
 		{"a vLLM that wants a key", "vllm", "/metrics", "", nil, 401, `{"error":"Unauthorized"}`, "unknown", "", "ready"},
 		{"another vLLM on the port of the page", "vllm", "/metrics", "", vllmAt("", "other", "0.12.0"), 404, "", "unknown", "", "ready"},
-		{"a vLLM next to its page, another at the root", "vllm", "/a/b/metrics", "", of(vllmAt("", "other", "0.9.1"), vllmAt("/a/b", "m", "0.12.0")), 404, "", "0.12.0", "1", "ready"},
+		{"a vLLM next to its page, another at the root", "vllm", "/a/b/metrics", "", merge(vllmAt("", "other", "0.9.1"), vllmAt("/a/b", "m", "0.12.0")), 404, "", "0.12.0", "1", "ready"},
 		{"another vLLM at the root", "vllm", "/b/metrics", "", vllmAt("", "other", "0.9.1"), 404, "", "unknown", "", "ready"},
 		{"a vLLM at the root of its page", "vllm", "/b/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
-		{"another vLLM of the same model at the root, with a page of its own", "vllm", "/b/metrics", "", of(vllmAt("", "m", "0.9.1"), map[string]string{"/metrics": vllmPage}), 404, "", "unknown", "", "ready"},
+		{"another vLLM of the same model at the root, with a page of its own", "vllm", "/b/metrics", "", merge(vllmAt("", "m", "0.9.1"), map[string]string{"/metrics": vllmPage}), 404, "", "unknown", "", "ready"},
 		{"a proxy at the root", "vllm", "/b/metrics", "", nil, 503, "no backend", "unknown", "", "ready"},
 		{"an engine of the same models at the root", "vllm", "/b/metrics", "", map[string]string{"/health": "", "/version": `{"version":"1"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`}, 404, "", "unknown", "", "ready"},
 		{"a vLLM under a path that is given", "vllm", "/b/metrics", "http://10.0.0.1:8002/api", vllmAt("/api", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
 	} {
-		t.Run(c.says, bubble(func(t *testing.T) {
+		t.Run(c.name, bubble(func(t *testing.T) {
 			page := map[string]string{"triton": tritonPage, "vllm": vllmPage}[c.engine]
 			s := step(t, answering{page: page, api: c.answers, status: c.status, body: c.body}, func(t *target.Target, _ *Pool) {
 				t.Engine, t.MetricsURL, t.APIURL = c.engine, "http://10.0.0.1:8002"+c.url, c.api

@@ -22,7 +22,7 @@ func TestAlternatingProcessesHoldNoPage(t *testing.T) {
 			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n%s", n, n, n, more)
 		}
 		s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
-		waited, asked := 0, 0
+		waited, requests := 0, 0
 		for n := range 40 {
 			s.change(func(now *answering) {
 				now.page, now.apiTakes = counters(1000+n, ""), 200*time.Millisecond
@@ -36,11 +36,11 @@ func TestAlternatingProcessesHoldNoPage(t *testing.T) {
 			}
 			s.after(5 * time.Second)
 			if n == 10 {
-				asked = s.count("/v2")
+				requests = s.count("/v2")
 			}
 		}
 		require.LessOrEqual(t, waited, 2, "the first page, and the first that fell")
-		require.Equal(t, asked, s.count("/v2"))
+		require.Equal(t, requests, s.count("/v2"))
 		status := s.after(0)
 		require.Equal(t, "look", status.Severity)
 		require.Contains(t, status.StateReason, "2 processes answer at this address in turn")
@@ -58,7 +58,7 @@ func TestNewProcessNeverHasOldVersion(t *testing.T) {
 	)
 	lower := strings.NewReplacer("00\n", "\n")
 	for _, c := range []struct {
-		says, before, page string
+		name, before, page string
 		another            bool
 	}{
 		{"all counters fall", many, lower.Replace(many), true},
@@ -70,7 +70,7 @@ func TestNewProcessNeverHasOldVersion(t *testing.T) {
 		{"a counter is new", many, many + other, false},
 		{"none counted anything before", lower.Replace(strings.NewReplacer("1", "0", "2", "0", "3", "0").Replace(many)), many, false},
 	} {
-		t.Run(c.says, bubble(func(t *testing.T) {
+		t.Run(c.name, bubble(func(t *testing.T) {
 			now := tritonAnswers()
 			now.page, now.api["/v2/repository/index"] = c.before, indexOfM
 			s := step(t, now, func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
@@ -117,7 +117,7 @@ func TestFallingCounterHoldsAtMostEverySecondPage(t *testing.T) {
 func TestVersionExpiresAfterPossibleRestart(t *testing.T) {
 	const counters = "nv_inference_request_success{model=\"m\"} %[1]d\nnv_inference_count{model=\"m\"} %[1]d\nnv_inference_exec_count{model=\"m\"} %[1]d\n"
 	for _, c := range []struct {
-		says    string
+		name    string
 		happens func(s *stepped)
 		keeps   bool
 	}{
@@ -131,7 +131,7 @@ func TestVersionExpiresAfterPossibleRestart(t *testing.T) {
 			s.change(func(now *answering) { now.page = fmt.Sprintf(counters, 1) })
 		}, false},
 	} {
-		t.Run(c.says, bubble(func(t *testing.T) {
+		t.Run(c.name, bubble(func(t *testing.T) {
 			now := tritonAnswers()
 			now.page, now.api["/v2/repository/index"] = fmt.Sprintf(counters, 100), indexOfM
 			s := step(t, now, nil)
@@ -144,8 +144,8 @@ func TestVersionExpiresAfterPossibleRestart(t *testing.T) {
 			pages(time.Minute)
 			s.change(func(now *answering) { now.api = nil })
 			c.happens(s)
-			const kept = 10 * 30 * time.Second // As many rounds as facts are kept for.
-			pages(kept - 10*time.Second)
+			const lifetime = 10 * 30 * time.Second // As many rounds as facts are kept for.
+			pages(lifetime - 10*time.Second)
 			s.shows(`nv_inference_count{engine="triton",engine_version="2.51.0"`)
 			pages(2 * time.Minute)
 			version := map[bool]string{true: "2.51.0", false: "unknown"}[c.keeps]

@@ -34,14 +34,14 @@ func TestFirstPageWaitsForIdentity(t *testing.T) {
 
 func TestFirstPageHoldTime(t *testing.T) {
 	for _, c := range []struct {
-		says    string
+		name    string
 		timeout time.Duration
 		waits   time.Duration
 	}{
 		{"a second", 4 * time.Second, time.Second},
 		{"half of a timeout that is shorter", time.Second, 500 * time.Millisecond},
 	} {
-		t.Run(c.says, bubble(func(t *testing.T) {
+		t.Run(c.name, bubble(func(t *testing.T) {
 			now := tritonAnswers()
 			now.apiTakes = never
 			s := step(t, now, func(target *target.Target, _ *Pool) { target.Timeout = c.timeout })
@@ -127,7 +127,7 @@ func TestRefusedPageWaitsForAPI(t *testing.T) {
 func TestPageStartsToBeRefused(t *testing.T) {
 	ready := &api.Health{Health: engine.Health{API: engine.APIReady}}
 	for _, c := range []struct {
-		says   string
+		name   string
 		failed error
 		was    target.Status
 		health *api.Health
@@ -145,7 +145,7 @@ func TestPageStartsToBeRefused(t *testing.T) {
 		{"an API that does not answer as one", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{}, false},
 		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			r := &Replica{status: c.was, answers: api.Answers{Health: c.health}}
 			require.Equal(t, c.begins, r.newlyRefused(c.failed))
 		})

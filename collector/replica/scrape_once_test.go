@@ -14,7 +14,7 @@ import (
 
 func TestScrapeOnce(t *testing.T) {
 	for _, c := range []struct {
-		says    string
+		name    string
 		change  func(now *answering)
 		target  func(*target.Target, *Pool)
 		scrapes int
@@ -25,49 +25,49 @@ func TestScrapeOnce(t *testing.T) {
 		version, state string
 	}{
 		{
-			says: "is one page when the API answers in time", change: func(now *answering) { now.apiTakes = 100 * time.Millisecond },
+			name: "is one page when the API answers in time", change: func(now *answering) { now.apiTakes = 100 * time.Millisecond },
 			scrapes: 1, takes: 300 * time.Millisecond, health: target.HealthUp, version: "2.51.0", state: "ready",
 		},
 		{
-			says: "is one more when the API takes longer than the page waits", change: func(now *answering) { now.apiTakes = 700 * time.Millisecond },
+			name: "is one more when the API takes longer than the page waits", change: func(now *answering) { now.apiTakes = 700 * time.Millisecond },
 			scrapes: 2, takes: 2100 * time.Millisecond, health: target.HealthUp, version: "2.51.0", state: "ready",
 		},
 		{
-			says: "waits no longer than for an answer of the API", change: func(now *answering) { now.apiTakes = never },
+			name: "waits no longer than for an answer of the API", change: func(now *answering) { now.apiTakes = never },
 			scrapes: 2, takes: 4 * time.Second, health: target.HealthUp, version: "unknown", state: "ready",
 		},
 		{
-			says: "asks the API why there is no page", change: func(now *answering) { now.failed = failed(scrape.ReasonEmpty) },
+			name: "asks the API why there is no page", change: func(now *answering) { now.failed = failed(scrape.ReasonEmpty) },
 			scrapes: 2, health: target.HealthDown, reason: "empty", version: "2.51.0", state: "blind",
 		},
 		{
-			says: "is two pages where there is no API", target: func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:1/metrics", "" },
+			name: "is two pages where there is no API", target: func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:1/metrics", "" },
 			scrapes: 2, health: target.HealthUp, version: "unknown", state: "ready",
 		},
 		{
-			says: "is one where nobody known is", change: func(now *answering) { now.page, now.api = "", nil },
+			name: "is one where nobody known is", change: func(now *answering) { now.page, now.api = "", nil },
 			target:  func(t *target.Target, _ *Pool) { t.Engine, t.MetricsURL = target.Auto, "http://10.0.0.1:8000" },
 			scrapes: 1, health: target.HealthDown, reason: "empty", version: "unknown", state: "unknown",
 		},
 		{
-			says: "is the page of a stranger, who has no API to wait for", change: func(now *answering) { now.page, now.api = "x 1\n", nil },
+			name: "is the page of a stranger, who has no API to wait for", change: func(now *answering) { now.page, now.api = "x 1\n", nil },
 			target:  func(t *target.Target, _ *Pool) { t.Engine, t.MetricsURL = target.Auto, "http://10.0.0.1:8000" },
 			scrapes: 1, health: target.HealthUp, version: "unknown", state: "ready",
 		},
 		{
-			says: "is none of a silent target", target: func(t *target.Target, _ *Pool) { t.Silent = true },
+			name: "is none of a silent target", target: func(t *target.Target, _ *Pool) { t.Silent = true },
 			health: target.HealthUnknown, version: "unknown", state: "silent",
 		},
 	} {
-		t.Run(c.says, bubble(func(t *testing.T) {
+		t.Run(c.name, bubble(func(t *testing.T) {
 			now := tritonAnswers()
 			if c.change != nil {
 				c.change(&now)
 			}
 			s := step(t, now, c.target)
-			begun := time.Now()
+			start := time.Now()
 			status := s.ScrapeOnce(s.ctx)
-			require.Equal(t, c.takes, time.Since(begun))
+			require.Equal(t, c.takes, time.Since(start))
 			require.EqualValues(t, c.scrapes, status.Scrapes)
 			require.Equal(t, c.health, status.Health, status.LastError)
 			require.Equal(t, c.reason, status.LastReason)
@@ -96,8 +96,8 @@ func TestScrapeOnceEndsWithContext(t *testing.T) {
 		s := step(t, now, nil)
 		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 		defer cancel()
-		begun := time.Now()
+		start := time.Now()
 		require.Zero(t, s.ScrapeOnce(ctx).Scrapes)
-		require.Equal(t, time.Second, time.Since(begun))
+		require.Equal(t, time.Second, time.Since(start))
 	})
 }

@@ -31,9 +31,9 @@ type server struct {
 	// slow are paths of the API that take longer.
 	slow map[string]time.Duration
 
-	mu    sync.Mutex
-	now   answering
-	asked map[string]int
+	mu       sync.Mutex
+	now      answering
+	requests map[string]int
 	// slept is how long the machine of the replica slept.
 	slept time.Duration
 }
@@ -112,10 +112,10 @@ func (s *server) answer(address string) (now answering, path string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.asked == nil {
-		s.asked = make(map[string]int)
+	if s.requests == nil {
+		s.requests = make(map[string]int)
 	}
-	s.asked[path]++
+	s.requests[path]++
 	return s.now, path
 }
 
@@ -123,7 +123,7 @@ func (s *server) answer(address string) (now answering, path string) {
 func (s *server) count(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked[path]
+	return s.requests[path]
 }
 
 // pass waits, unless ctx ends first.

@@ -25,7 +25,7 @@ func (s *stepped) counts() [4]int {
 
 // rounds lets a replica come so many times to its moment, and gives what that
 // made it ask.
-func (s *stepped) rounds(n int) (asked [4]int) {
+func (s *stepped) rounds(n int) (requests [4]int) {
 	before := s.counts()
 	for range n {
 		s.after(s.target.Interval)
@@ -33,9 +33,9 @@ func (s *stepped) rounds(n int) (asked [4]int) {
 		s.after(0)
 	}
 	for i, now := range s.counts() {
-		asked[i] = now - before[i]
+		requests[i] = now - before[i]
 	}
-	return asked
+	return requests
 }
 
 func TestUnchangedServerGetsReadinessRequestsOnly(t *testing.T) {
@@ -44,16 +44,16 @@ func TestUnchangedServerGetsReadinessRequestsOnly(t *testing.T) {
 		s.due()
 		require.Equal(t, "ready", s.after(0).State)
 		require.Equal(t, [4]int{10, 0, 0, 10}, s.rounds(10), "one question and one page an interval")
-		asked := s.rounds(90)
-		require.Equal(t, [2]int{90, 90}, [2]int{asked[0], asked[3]})
-		require.InDelta(t, 500/(api.HealthRounds*30)+500/(api.IdentityRounds*30), asked[1], 2, "and all the rest at a slow pace")
-		require.InDelta(t, 500/(api.IdentityRounds*30), asked[2], 1)
+		requests := s.rounds(90)
+		require.Equal(t, [2]int{90, 90}, [2]int{requests[0], requests[3]})
+		require.InDelta(t, 500/(api.HealthRounds*30)+500/(api.IdentityRounds*30), requests[1], 2, "and all the rest at a slow pace")
+		require.InDelta(t, 500/(api.IdentityRounds*30), requests[2], 1)
 	})
 }
 
 func TestChangeTriggersAllRequests(t *testing.T) {
 	for _, c := range []struct {
-		says   string
+		name   string
 		change func(now *answering)
 		// index is how often the index is asked for in the three intervals after, for
 		// the health of the server or its identity.
@@ -68,7 +68,7 @@ func TestChangeTriggersAllRequests(t *testing.T) {
 			now.api["/v2/repository/index"] = `[{"name":"tensorrt_llm","version":"1","state":"READY"},{"name":"b","version":"1","state":"LOADING"}]`
 		}, 5, "ready"},
 	} {
-		t.Run(c.says, bubble(func(t *testing.T) {
+		t.Run(c.name, bubble(func(t *testing.T) {
 			s := step(t, complete(), nil)
 			s.due()
 			s.rounds(5)

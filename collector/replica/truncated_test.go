@@ -39,22 +39,22 @@ func TestPossiblyTruncatedPageIsRefused(t *testing.T) {
 		"nv_inference_request_success{model=\"b\",version=\"1\"} 5\n", "", "nv_inference_count{model=\"b\",version=\"1\"} 5\n", "",
 	).Replace(wholePage)
 	for _, c := range []struct {
-		says     string
+		name     string
 		page     string
 		framed   bool
 		refusing bool
 		reason   string
 	}{
-		{says: "the beginning of the page before", page: cutPage, reason: "truncated"},
-		{says: "its beginning with other values", page: strings.ReplaceAll(cutPage, "} 5", "} 123"), reason: "truncated"},
-		{says: "its beginning, framed", page: cutPage, framed: true},
-		{says: "its beginning, after a server that refused connections", page: cutPage, refusing: true},
-		{says: "a model unloaded", page: unloaded},
-		{says: "a process that begins again and keeps its TYPE lines", page: cutPage + "# TYPE nv_energy_consumption counter\n# TYPE x counter\n"},
-		{says: "the same page", page: wholePage},
-		{says: "a longer page", page: wholePage + "nv_energy_consumption{gpu_uuid=\"GPU-2\"} 7\n"},
+		{name: "the beginning of the page before", page: cutPage, reason: "truncated"},
+		{name: "its beginning with other values", page: strings.ReplaceAll(cutPage, "} 5", "} 123"), reason: "truncated"},
+		{name: "its beginning, framed", page: cutPage, framed: true},
+		{name: "its beginning, after a server that refused connections", page: cutPage, refusing: true},
+		{name: "a model unloaded", page: unloaded},
+		{name: "a process that begins again and keeps its TYPE lines", page: cutPage + "# TYPE nv_energy_consumption counter\n# TYPE x counter\n"},
+		{name: "the same page", page: wholePage},
+		{name: "a longer page", page: wholePage + "nv_energy_consumption{gpu_uuid=\"GPU-2\"} 7\n"},
 	} {
-		t.Run(c.says, bubble(func(t *testing.T) {
+		t.Run(c.name, bubble(func(t *testing.T) {
 			now := tritonAnswers()
 			now.page, now.unframed = wholePage, true
 			s := step(t, now, nil)

@@ -25,10 +25,10 @@ func squeezed(text string) []byte {
 // decompresses, within the limit and whatever the previous body was.
 func FuzzGzip(f *testing.F) {
 	const limit = 4 << 10
-	whole := squeezed(page)
+	complete := squeezed(page)
 	bomb := squeezed(strings.Repeat("0", 1<<20))
 	for _, body := range [][]byte{
-		nil, whole, whole[:len(whole)-1], whole[:len(whole)/2], whole[:9], append(bytes.Clone(whole), "more"...), append(bytes.Clone(whole), whole...),
+		nil, complete, complete[:len(complete)-1], complete[:len(complete)/2], complete[:9], append(bytes.Clone(complete), "more"...), append(bytes.Clone(complete), complete...),
 		bomb, bomb[:len(bomb)-8], []byte(page), squeezed(""), squeezed(strings.Repeat("0", limit)), squeezed(strings.Repeat("0", limit+1)),
 	} {
 		f.Add(body)

@@ -42,7 +42,7 @@ func small(c *scrape.Config) {
 }
 
 func TestBodyFaultReasons(t *testing.T) {
-	whole := compressed(t, strings.NewReader(page))
+	complete := compressed(t, strings.NewReader(page))
 	noise := make([]byte, 128<<10)
 	rand.NewChaCha8([32]byte{}).Read(noise)
 	zipped := "Content-Encoding: gzip\r\n"
@@ -55,13 +55,13 @@ func TestBodyFaultReasons(t *testing.T) {
 		{"B01 announces a large body", "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\na 1\n", scrape.ReasonBodyTooLarge, "the body has 1073741824 bytes, over the limit of 1MiB; raise limits.body"},
 		{"B02 gzip bomb", answer("200 OK", zipped, compressed(t, io.LimitReader(lines{}, 8<<20))), scrape.ReasonBodyTooLarge, "the body is over the limit of 1MiB"},
 		{"B02 gzip that is large itself", answer("200 OK", zipped, compressed(t, bytes.NewReader(noise))), scrape.ReasonBodyTooLarge, "over limits.compressed_body 64KiB"},
-		{"B03 half a gzip", answer("200 OK", zipped, whole[:len(whole)/2]), scrape.ReasonDecompress, "not the gzip that Content-Encoding announces"},
-		{"B03 gzip without its checksum", answer("200 OK", zipped, whole[:len(whole)-8]), scrape.ReasonDecompress, "unexpected EOF"},
-		{"B04 gzip with a tail", answer("200 OK", zipped, whole+"x"), scrape.ReasonDecompress, "not the gzip"},
+		{"B03 half a gzip", answer("200 OK", zipped, complete[:len(complete)/2]), scrape.ReasonDecompress, "not the gzip that Content-Encoding announces"},
+		{"B03 gzip without its checksum", answer("200 OK", zipped, complete[:len(complete)-8]), scrape.ReasonDecompress, "unexpected EOF"},
+		{"B04 gzip with a tail", answer("200 OK", zipped, complete+"x"), scrape.ReasonDecompress, "not the gzip"},
 		{"B05 plain that says gzip", answer("200 OK", zipped, page), scrape.ReasonDecompress, "invalid header"},
 		{"nothing that says gzip", answer("200 OK", zipped, ""), scrape.ReasonDecompress, "EOF"},
 		{"an encoding that was not asked for", answer("200 OK", "Content-Encoding: br\r\n", page), scrape.ReasonDecompress, `encoded as "br"`},
-		{"gzip cut on the wire", "HTTP/1.1 200 OK\r\n" + zipped + "Content-Length: 1000\r\n\r\n" + whole[:30], scrape.ReasonTruncated, "before its Content-Length"},
+		{"gzip cut on the wire", "HTTP/1.1 200 OK\r\n" + zipped + "Content-Length: 1000\r\n\r\n" + complete[:30], scrape.ReasonTruncated, "before its Content-Length"},
 		{"B07 large headers", answer("200 OK", "X-Large: "+strings.Repeat("x", 11<<20)+"\r\n", page), scrape.ReasonHeadersTooLarge, "raise limits.headers"},
 		{"B08 shorter than its length", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 12345678", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
 		{"B09 no last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
@@ -85,7 +85,7 @@ func TestBodyFaultReasons(t *testing.T) {
 }
 
 func TestGoodBodies(t *testing.T) {
-	whole, empty := compressed(t, strings.NewReader(page)), compressed(t, strings.NewReader(""))
+	complete, empty := compressed(t, strings.NewReader(page)), compressed(t, strings.NewReader(""))
 	const zipped = "Content-Encoding: gzip\r\n"
 	cases := []struct {
 		name, reply, body, contentType string
@@ -95,10 +95,10 @@ func TestGoodBodies(t *testing.T) {
 		{"empty gzip likewise", answer("200 OK", zipped, empty), "", ""},
 		{"B15 no content type", answer("200 OK", "", page), page, ""},
 		{"a content type of no kind", answer("200 OK", "Content-Type: ;;\r\n", page), page, ";;"},
-		{"B06 gzip that is not announced is for the parser", answer("200 OK", "", whole), whole, ""},
+		{"B06 gzip that is not announced is for the parser", answer("200 OK", "", complete), complete, ""},
 		{"B20 cut by the server is not to be seen", answer("200 OK", "", "b 12345"), "b 12345", ""},
-		{"gzip", answer("200 OK", zipped, whole), page, ""},
-		{"gzip that ends with the connection", "HTTP/1.0 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + whole, page, ""},
+		{"gzip", answer("200 OK", zipped, complete), page, ""},
+		{"gzip that ends with the connection", "HTTP/1.0 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + complete, page, ""},
 		{"identity", answer("200 OK", "Content-Encoding: identity\r\n", page), page, ""},
 		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n3\r\nb 2\r\n0\r\n\r\n", "a 1\nb 2", ""},
 		{"ends with the connection and a newline", "HTTP/1.0 200 OK\r\n\r\na 1\n", "a 1\n", ""},

@@ -98,13 +98,13 @@ func (c *crowd) scrape(all *sync.WaitGroup, kind string, hosts, rounds int, take
 		all.Go(func() {
 			time.Sleep(crowdInterval * time.Duration(i) / time.Duration(hosts))
 			for round := range rounds {
-				begun := time.Now()
+				start := time.Now()
 				ctx, cancel := context.WithTimeout(c.t.Context(), crowdTimeout)
 				got, err := c.client.Scrape(ctx, fmt.Sprintf("http://%s-%d/metrics", kind, i), nil)
 				got.Release()
 				cancel()
 				c.count(kind, round, err)
-				time.Sleep(time.Until(begun.Add(crowdInterval)))
+				time.Sleep(time.Until(start.Add(crowdInterval)))
 			}
 		})
 	}

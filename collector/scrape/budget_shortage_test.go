@@ -75,15 +75,15 @@ func TestHangingGRPCCallLosesConnection(t *testing.T) {
 	shared, client := fewConnections(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	asked := make(chan error)
+	errs := make(chan error)
 	hangs := talks(t, "", "")
 	go func() {
 		_, _, _, err := client.Do(ctx, http.MethodPost, "grpc://"+hangs+"/v2/repository/index", nil, 0)
-		asked <- err
+		errs <- err
 	}()
 	require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, 10*time.Second, time.Millisecond)
 	pageWhileShort(t, client)
-	requireFailure(t, <-asked, scrape.ReasonResource, "", "others waited")
+	requireFailure(t, <-errs, scrape.ReasonResource, "", "others waited")
 	require.EqualValues(t, 1, shared.Connections().Reclaimed)
 }
 

@@ -52,8 +52,8 @@ type peer struct {
 	reader *bufio.Reader
 	server *faultServer
 	number int64
-	// gone is closed when the test ends.
-	gone context.Context //nolint:containedctx // The life of a connection in a test.
+	// closed is closed when the test ends.
+	closed context.Context //nolint:containedctx // The life of a connection in a test.
 }
 
 // request reads one request; nil when there is none.
@@ -106,7 +106,7 @@ func serveOn(t *testing.T, listener net.Listener, tlsConfig *tls.Config, script 
 	if tlsConfig != nil {
 		server.url = "https://" + listener.Addr().String() + "/metrics"
 	}
-	gone, end := context.WithCancel(context.Background())
+	closed, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -117,12 +117,12 @@ func serveOn(t *testing.T, listener net.Listener, tlsConfig *tls.Config, script 
 			number := server.conns.Add(1)
 			running.Go(func() {
 				defer conn.Close()
-				defer context.AfterFunc(gone, func() { conn.Close() })()
+				defer context.AfterFunc(closed, func() { conn.Close() })()
 				stream := conn
 				if tlsConfig != nil {
 					stream = tls.Server(conn, tlsConfig)
 				}
-				script(&peer{Conn: stream, reader: bufio.NewReader(stream), server: server, number: number, gone: gone})
+				script(&peer{Conn: stream, reader: bufio.NewReader(stream), server: server, number: number, closed: closed})
 			})
 		}
 	})

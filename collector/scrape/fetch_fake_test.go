@@ -38,7 +38,7 @@ type server struct {
 	// takes is how long each answer takes.
 	takes time.Duration
 	// scraped are the paths whose page was requested, asked all others.
-	scraped, asked []string
+	scraped, requested []string
 }
 
 // Scrape implements Scraper.
@@ -66,7 +66,7 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (Page, 
 // Do implements engine.Client.
 func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int, http.Header, []byte, error) {
 	path := pathOf(address)
-	s.asked = append(s.asked, path)
+	s.requested = append(s.requested, path)
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():

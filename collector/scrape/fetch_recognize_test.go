@@ -61,13 +61,13 @@ func TestDetectAgainAfterFailure(t *testing.T) {
 			}
 			before := f.Server
 			require.Equal(t, c.moved, f.moved(t.Context(), []byte(c.page), c.failed))
-			require.Equal(t, c.asks, len(s.asked) > 0)
+			require.Equal(t, c.asks, len(s.requested) > 0)
 			require.Equal(t, c.certain, !f.Server.Uncertain)
 			if c.asks {
 				defer func() {
-					s.asked, f.Server.Uncertain = nil, true
+					s.requested, f.Server.Uncertain = nil, true
 					f.moved(t.Context(), nil, failed(ReasonHTTPStatus))
-					require.Empty(t, s.asked, "nobody is asked twice within a short time")
+					require.Empty(t, s.requested, "nobody is asked twice within a short time")
 				}()
 			}
 			if c.moved {
@@ -159,9 +159,9 @@ func TestKindIsProvisionalUntilAPIAnswers(t *testing.T) {
 				require.Equal(t, settled, f.Settled())
 			}
 			fetch(engine.Triton, false)
-			s.asked = nil
+			s.requested = nil
 			fetch(engine.Triton, false)
-			require.Empty(t, s.asked, "it is not asked with every page")
+			require.Empty(t, s.requested, "it is not asked with every page")
 			time.Sleep(f.Patience)
 			fetch(engine.Triton, false)
 			s.silent = ""

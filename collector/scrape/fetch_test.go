@@ -43,13 +43,13 @@ func TestPageAddress(t *testing.T) {
 			require.NoError(t, f.locate(t.Context()))
 			require.Equal(t, c.found, f.Server.Engine.Kind())
 			require.Equal(t, c.url, f.Server.URL)
-			require.Equal(t, c.asks, len(s.asked) > 0)
+			require.Equal(t, c.asks, len(s.requested) > 0)
 			require.Empty(t, s.scraped)
 
-			s.asked = nil
+			s.requested = nil
 			require.NoError(t, f.locate(t.Context()))
 			require.Equal(t, c.url, f.Server.URL)
-			require.Empty(t, s.asked, "what is known is not asked again")
+			require.Empty(t, s.requested, "what is known is not asked again")
 		})
 	}
 }
@@ -102,13 +102,13 @@ func TestFetchUnrecognizedServer(t *testing.T) {
 			require.Empty(t, p.Server.Evidence)
 			require.Equal(t, []string{"/metrics"}, s.scraped)
 
-			asked := len(s.asked)
+			before := len(s.requested)
 			f = fetcher(s, target.Auto, "http://a:1")
 			f.Server = p.Server
 			again := f.Fetch(t.Context(), nil)
 			defer again.Release()
 			require.NoError(t, again.Err)
-			require.Len(t, s.asked, asked, "it is not looked for at every scrape")
+			require.Len(t, s.requested, before, "it is not looked for at every scrape")
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestFetch(t *testing.T) {
 func TestFetchTimeout(t *testing.T) {
 	for _, c := range []struct {
 		name, kind string
-		took       time.Duration
+		duration   time.Duration
 	}{
 		{"while the page is asked for", "triton", time.Minute},
 		{"while the server is looked for, which leaves no time for a page", target.Auto, 0},
@@ -148,7 +148,7 @@ func TestFetchTimeout(t *testing.T) {
 			defer p.Release()
 			require.Equal(t, ReasonTimeout, ReasonOf(p.Err))
 			require.Equal(t, time.Minute, p.Received.Sub(p.Start))
-			require.Equal(t, c.took, p.Duration)
+			require.Equal(t, c.duration, p.Duration)
 		}))
 	}
 }
@@ -233,7 +233,7 @@ func TestFetchBeforeDetection(t *testing.T) {
 			p := fetcher(s, target.Auto, "http://a:1/metrics").Fetch(t.Context(), nil)
 			defer p.Release()
 			require.NoError(t, p.Err)
-			require.NotEmpty(t, s.asked)
+			require.NotEmpty(t, s.requested)
 			require.Greater(t, time.Since(p.Start), time.Second)
 			require.Equal(t, time.Second, p.Received.Sub(p.Start))
 		}))

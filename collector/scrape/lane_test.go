@@ -23,7 +23,7 @@ import (
 type got struct {
 	body, contentType string
 	ok                bool
-	took              time.Duration
+	duration          time.Duration
 }
 
 // ask sends one request over a lane; it reports false when the lane cannot be used.
@@ -54,7 +54,7 @@ func TestLaneRequestsMatchNetHTTP(t *testing.T) {
 		require.True(t, got.ok)
 		require.Equal(t, page, got.body)
 		require.Equal(t, "text/plain", got.contentType)
-		require.Positive(t, got.took)
+		require.Positive(t, got.duration)
 		require.EqualValues(t, 1, scrape.Used(client))
 	}
 	require.EqualValues(t, 1, server.conns.Load(), "the connection is kept")
@@ -222,9 +222,9 @@ func TestSlowTargetDelaysNoOther(t *testing.T) {
 				}
 			}), "one late answer alone is no reason to rest")
 		}
-		begun := time.Now()
+		start := time.Now()
 		b.Run()
-		require.Less(t, time.Since(begun), ample)
+		require.Less(t, time.Since(start), ample)
 		require.Equal(t, []string{"quick", "slow", "mute"}, order)
 	}
 	require.EqualValues(t, 1, shared.Connections().Used, "what took long is not kept")

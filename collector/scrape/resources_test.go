@@ -153,18 +153,18 @@ func TestStalledBodiesReleaseMemory(t *testing.T) {
 				if err != nil {
 					return
 				}
-				whole := !strings.Contains(req.Host, "stops")
-				size, came := 10, 9
-				if whole {
-					size, came = 2, 2
+				complete := !strings.Contains(req.Host, "stops")
+				size, sent := 10, 9
+				if complete {
+					size, sent = 2, 2
 				}
 				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size*mib)
-				for range came {
+				for range sent {
 					if _, err := io.WriteString(conn, some); err != nil {
 						return
 					}
 				}
-				if !whole {
+				if !complete {
 					io.Copy(io.Discard, in)
 					return
 				}
@@ -236,13 +236,13 @@ func TestBodiesWaitingForEachOtherEndBeforeDeadline(t *testing.T) {
 	client := sharing(t, shared)
 	start := time.Now()
 	var all sync.WaitGroup
-	var most atomic.Int64
+	var peak atomic.Int64
 	for range 12 {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			page, err := client.Scrape(ctx, s.URL, nil)
-			most.Store(max(most.Load(), shared.Memory().Used))
+			peak.Store(max(peak.Load(), shared.Memory().Used))
 			switch reason := scrape.ReasonOf(err); reason {
 			case scrape.ReasonBodyTooLarge, scrape.ReasonMemory:
 			default:
@@ -253,6 +253,6 @@ func TestBodiesWaitingForEachOtherEndBeforeDeadline(t *testing.T) {
 	}
 	all.Wait()
 	require.Less(t, time.Since(start), 50*time.Second)
-	require.LessOrEqual(t, most.Load(), int64(17<<20), "but for one body alone")
+	require.LessOrEqual(t, peak.Load(), int64(17<<20), "but for one body alone")
 	require.Zero(t, shared.Memory().Used)
 }

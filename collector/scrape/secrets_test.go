@@ -24,11 +24,11 @@ import (
 // echo answers 500 with the whole request.
 func echo(p *peer) {
 	for req := p.request(); req != nil; req = p.request() {
-		var said strings.Builder
-		req.Header.Write(&said)
+		var output strings.Builder
+		req.Header.Write(&output)
 		user, password, _ := req.BasicAuth()
-		fmt.Fprintf(&said, "user %s password %s", user, password)
-		p.say(answer("500 Internal Server Error", "", said.String()))
+		fmt.Fprintf(&output, "user %s password %s", user, password)
+		p.say(answer("500 Internal Server Error", "", output.String()))
 	}
 }
 

@@ -92,7 +92,7 @@ func trickle(p *peer) {
 	for p.say("a") {
 		select {
 		case <-tick.C:
-		case <-p.gone.Done():
+		case <-p.closed.Done():
 			return
 		}
 	}

@@ -48,14 +48,14 @@ func TestDemoReplicasQueueInBurstsAndRecover(t *testing.T) {
 	for _, pool := range simulate.DemoFleet(0).Pools {
 		for _, spec := range pool.Replicas {
 			r := newReplica(t, spec)
-			most, idle := 0, false
+			peak, idle := 0, false
 			for range 180 {
 				r.Advance(time.Second)
 				truth := r.Truth()
-				most = max(most, truth.Queued)
-				idle = idle || most > 10 && truth.Queued == 0
+				peak = max(peak, truth.Queued)
+				idle = idle || peak > 10 && truth.Queued == 0
 			}
-			require.Greater(t, most, 10, spec.Name)
+			require.Greater(t, peak, 10, spec.Name)
 			require.True(t, idle, "%s recovers from its bursts", spec.Name)
 			require.Greater(t, r.Truth().GeneratedTokensSoFar, uint64(180*300), spec.Name)
 		}

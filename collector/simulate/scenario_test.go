@@ -15,8 +15,8 @@ func TestScenarioTimes(t *testing.T) {
 		Streaming: true, Workload: simulate.Workload{Rate: 4}, Engine: simulate.Engine{MaxActive: 8},
 		Scenario: simulate.Burst(30*time.Second, 10*time.Second, 1, 40).Repeat(2, 100*time.Second),
 	})
-	hidden := func(at time.Duration) int {
-		r.Advance(at - r.Truth().At)
+	hidden := func(t time.Duration) int {
+		r.Advance(t - r.Truth().At)
 		return r.Truth().Hidden
 	}
 	require.Zero(t, hidden(29*time.Second))

@@ -21,11 +21,11 @@ func sample(t *testing.T, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("TRTLLM_EXPORTER_SHARED")
 	if dir == "" {
-		at, err := os.Getwd()
+		dir, err := os.Getwd()
 		require.NoError(t, err)
-		for ; dir == "" && at != filepath.Dir(at); at = filepath.Dir(at) {
-			if _, err := os.Stat(filepath.Join(at, "shared", "samples")); err == nil {
-				dir = filepath.Join(at, "shared")
+		for ; dir == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(dir, "shared", "samples")); err == nil {
+				dir = filepath.Join(dir, "shared")
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func TestPythonServersHaveFamiliesOfCapturedPages(t *testing.T) {
 	values := regexp.MustCompile(`(\b[a-z_]{3,})="[^"]*"`) // All but those of le.
 	// These have fewer labels, or bounds that end at the longest context.
 	short := regexp.MustCompile("^(# HELP |vllm:(cache_config_info|request_prompt_tokens|request_generation_tokens|request_prefill_kv_computed_tokens))")
-	of := func(body []byte) []string {
+	families := func(body []byte) []string {
 		heads, series := shape(body)
 		all := slices.Concat(heads, series)
 		for i := range all {
@@ -107,7 +107,7 @@ func TestPythonServersHaveFamiliesOfCapturedPages(t *testing.T) {
 	} {
 		r := newReplica(t, simulate.Spec{Kind: kind, Workload: simulate.Workload{Rate: 4, SharedPrefix: 0.5, AbandonRate: 0.2, ErrorRate: 0.1}})
 		r.Advance(time.Minute)
-		simulated, captured := of(r.Page()), append(of(sample(t, files[0])), of(sample(t, files[1]))...)
+		simulated, captured := families(r.Page()), append(families(sample(t, files[0])), families(sample(t, files[1]))...)
 		require.Greater(t, len(simulated), 50)
 		for _, line := range simulated {
 			require.True(t, slices.Contains(captured, line), line)

@@ -44,23 +44,23 @@ func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
 				Workload: simulate.Workload{Rate: 4, SharedPrefix: 0.5, ErrorRate: 0.05, AbandonRate: 0.05},
 				Engine:   simulate.Engine{MaxActive: 8, KVBlocks: 120}, Scenario: scenario,
 			}
-			whole, cut := newReplica(t, spec), newReplica(t, spec)
+			want, cut := newReplica(t, spec), newReplica(t, spec)
 			spec.Seed = 43
 			other := newReplica(t, spec)
-			whole.Advance(100 * time.Second)
+			want.Advance(100 * time.Second)
 			other.Advance(100 * time.Second)
-			for at, step := time.Duration(0), 0; at < 100*time.Second; step++ {
-				d := min(time.Duration(1+step%7)*13*time.Millisecond, 100*time.Second-at)
+			for now, step := time.Duration(0), 0; now < 100*time.Second; step++ {
+				d := min(time.Duration(1+step%7)*13*time.Millisecond, 100*time.Second-now)
 				cut.Advance(d)
-				at += d
+				now += d
 				if step%50 == 0 {
 					requireConserved(t, cut.Truth())
 				}
 			}
-			page, truth := whole.Observe()
+			page, truth := want.Observe()
 			cutPage, cutTruth := cut.Observe()
 			require.Equal(t, truth, cutTruth)
-			require.Equal(t, whole.Latencies(), cut.Latencies())
+			require.Equal(t, want.Latencies(), cut.Latencies())
 			require.Equal(t, string(page), string(cutPage))
 			parsePage(t, page)
 			require.NotEqual(t, truth, other.Truth())

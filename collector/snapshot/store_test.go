@@ -48,8 +48,8 @@ func text(blocks []*exposition.Block) string {
 	return string(b)
 }
 
-// shown returns the page of the store.
-func shown(s *snapshot.Store, filter func(*target.Target) bool) string {
+// pageOf returns the page of the store.
+func pageOf(s *snapshot.Store, filter func(*target.Target) bool) string {
 	return text(s.Blocks(filter))
 }
 
@@ -58,9 +58,9 @@ func replica(pool, name string) *target.Target {
 }
 
 // add adds a slot.
-func add(t *testing.T, s *snapshot.Store, of *target.Target) *snapshot.Slot {
+func add(t *testing.T, s *snapshot.Store, tgt *target.Target) *snapshot.Slot {
 	t.Helper()
-	slot, err := s.Add(of)
+	slot, err := s.Add(tgt)
 	require.NoError(t, err)
 	return slot
 }
@@ -68,7 +68,7 @@ func add(t *testing.T, s *snapshot.Store, of *target.Target) *snapshot.Slot {
 func TestReplicasAreSortedByKey(t *testing.T) {
 	s := snapshot.NewStore()
 	require.Empty(t, s.Slots())
-	require.Empty(t, shown(s, nil))
+	require.Empty(t, pageOf(s, nil))
 	for _, name := range []string{"c", "a", "d", "b"} {
 		slot := add(t, s, replica("p", name))
 		slot.Publish(snapshot.Snapshot{Raw: newSource("x", name).block(1)})
@@ -79,12 +79,12 @@ func TestReplicasAreSortedByKey(t *testing.T) {
 		names = append(names, slot.Target().Key())
 	}
 	require.Equal(t, []string{"o/z", "p/a", "p/b", "p/c", "p/d"}, names)
-	page := shown(s, nil)
+	page := pageOf(s, nil)
 	last := -1
 	for _, name := range []string{`"first"`, `"a"`, `"b"`, `"c"`, `"d"`} {
-		at := strings.Index(page, name)
-		require.Greater(t, at, last, name)
-		last = at
+		i := strings.Index(page, name)
+		require.Greater(t, i, last, name)
+		last = i
 	}
 }
 
@@ -92,11 +92,11 @@ func TestSecondReplicaWithSameNameIsRefused(t *testing.T) {
 	s := snapshot.NewStore()
 	slot := add(t, s, replica("p", "a"))
 	add(t, s, replica("p", "b")).Publish(snapshot.Snapshot{Raw: newSource("x", "b").block(1)})
-	before, news := shown(s, nil), s.Changes()
+	before, news := pageOf(s, nil), s.Changes()
 	slot.SetTarget(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://a:8002/metrics?key=hunter2"})
 	_, err := s.Add(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://other"})
 	require.ErrorContains(t, err, "replica p/a already exists at http://a:8002/metrics: give one of the two another replica_id")
-	require.Equal(t, before, shown(s, nil), "the page stays the same")
+	require.Equal(t, before, pageOf(s, nil), "the page stays the same")
 	require.Equal(t, news, s.Changes())
 	s.Remove(slot)
 	add(t, s, replica("p", "a"))
@@ -108,24 +108,24 @@ func TestFilter(t *testing.T) {
 		add(t, s, replica(name, "r")).Publish(snapshot.Snapshot{Raw: newSource("x", name).block(1)})
 	}
 	s.PublishFleet(newSource("fleet", "all").block(1))
-	require.True(t, strings.HasPrefix(shown(s, nil), "fleet{"), "the fleet comes first")
-	only := shown(s, func(t *target.Target) bool { return t.PoolID == "b" })
+	require.True(t, strings.HasPrefix(pageOf(s, nil), "fleet{"), "the fleet comes first")
+	only := pageOf(s, func(t *target.Target) bool { return t.PoolID == "b" })
 	require.Equal(t, "x{r=\"b\",side=\"left\"} 1\nx{r=\"b\",side=\"right\"} 1\n", only)
 	s.PublishFleet(nil)
-	require.NotContains(t, shown(s, nil), "fleet")
+	require.NotContains(t, pageOf(s, nil), "fleet")
 }
 
 func TestBlocksHaveFixedOrder(t *testing.T) {
 	s := snapshot.NewStore()
 	slot := add(t, s, replica("p", "a"))
-	require.Empty(t, shown(s, nil), "a replica without a scrape has no blocks")
+	require.Empty(t, pageOf(s, nil), "a replica without a scrape has no blocks")
 	require.Nil(t, slot.Derived())
 	slot.Publish(snapshot.Snapshot{
 		Raw: newSource("raw", "a").block(1), Derived: newSource("derived", "a").block(1),
 		About: newSource("about", "a").block(1), Health: newSource("health", "a").block(1),
 		Status: target.Status{Scraping: target.Scraping{Health: target.HealthUp, Scrapes: 1}},
 	})
-	require.Equal(t, []string{"raw", "derived", "about", "health"}, families(shown(s, nil)))
+	require.Equal(t, []string{"raw", "derived", "about", "health"}, families(pageOf(s, nil)))
 	moved, before, derived := replica("p", "a"), s.Blocks(nil), slot.Derived()
 	slot.SetTarget(moved)
 	require.Same(t, moved, slot.Target())
@@ -135,7 +135,7 @@ func TestBlocksHaveFixedOrder(t *testing.T) {
 		About: newSource("about", "a").block(2), Health: newSource("health", "a").block(2),
 		Status: target.Status{Scraping: target.Scraping{Health: target.HealthDown, Scrapes: 2}},
 	})
-	require.Equal(t, []string{"about", "health"}, families(shown(s, nil)), "a failure takes the replica's series away at once")
+	require.Equal(t, []string{"about", "health"}, families(pageOf(s, nil)), "a failure takes the replica's series away at once")
 	require.Equal(t, target.HealthDown, slot.Status().Health)
 	require.EqualValues(t, 2, slot.Status().Scrapes)
 	require.Nil(t, slot.Derived())
@@ -161,17 +161,17 @@ func TestRemovedReplicaPublishesNothing(t *testing.T) {
 	slot := add(t, s, replica("p", "a"))
 	slot.Publish(snapshot.Snapshot{Raw: src.block(1)})
 	s.Remove(slot)
-	require.Empty(t, shown(s, nil))
+	require.Empty(t, pageOf(s, nil))
 	require.Zero(t, slot.Status())
 	news := s.Changes()
 	slot.Publish(snapshot.Snapshot{Raw: src.block(2)})
 	require.Equal(t, news, s.Changes())
-	require.Empty(t, shown(s, nil))
+	require.Empty(t, pageOf(s, nil))
 	// Removing it again does not remove its successor.
 	next := add(t, s, replica("p", "a"))
 	next.Publish(snapshot.Snapshot{Raw: src.block(3)})
 	s.Remove(slot)
-	require.Contains(t, shown(s, nil), "} 3\n")
+	require.Contains(t, pageOf(s, nil), "} 3\n")
 }
 
 // Readers get complete replicas during scrapes and reloads.
@@ -207,12 +207,12 @@ func TestConcurrentReadersAndReplicas(t *testing.T) {
 			for time.Now().Before(end) {
 				v := s.Blocks(nil)
 				page := text(v)
-				left := ""
+				remaining := ""
 				for line := range strings.Lines(page) {
 					_, number, _ := strings.Cut(line, "} ")
 					if strings.Contains(line, `side="left"`) {
-						left = number
-					} else if left != number {
+						remaining = number
+					} else if remaining != number {
 						t.Errorf("a block changed while it was read:\n%s", page)
 						return
 					}
@@ -246,7 +246,7 @@ func TestChangesBeyondNumbersAreNews(t *testing.T) {
 		return s
 	}
 	for _, c := range []struct {
-		says string
+		name string
 		next target.Status
 		news bool
 	}{
@@ -263,7 +263,7 @@ func TestChangesBeyondNumbersAreNews(t *testing.T) {
 	} {
 		seen := store.Changes()
 		slot.Publish(snapshot.Snapshot{Status: c.next})
-		require.Equal(t, c.news, store.Changes() != seen, c.says)
+		require.Equal(t, c.news, store.Changes() != seen, c.name)
 	}
 
 	seen := store.Changes()

@@ -183,9 +183,9 @@ func (c *cell) window(from, to int) (total int, by map[engine.Class]int) {
 		by[class] = c.grown(class, from, to)
 		total += by[class]
 	}
-	if came := c.trouble.Pages[to].Arrived - c.trouble.Pages[from].Arrived; c.server.Only {
-		by[engine.ClassOK] += came
-		total += came
+	if arrived := c.trouble.Pages[to].Arrived - c.trouble.Pages[from].Arrived; c.server.Only {
+		by[engine.ClassOK] += arrived
+		total += arrived
 	}
 	for _, class := range c.server.TakenAsOK {
 		by[engine.ClassOK] += c.grown(class, from, to)

@@ -95,8 +95,8 @@ func serveCalls(t *testing.T, answer func(stream grpc.ServerStream, rpc string, 
 	return s
 }
 
-// asked returns the calls so far.
-func (s *server) asked() []call {
+// received returns the calls so far.
+func (s *server) received() []call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]call{}, s.calls...)

@@ -97,9 +97,9 @@ func TestInvalidRepliesAreErrors(t *testing.T) {
 		_, _, err := ask(t, calling(serve(t, same(reply)).address), http.MethodGet, "/v2", 0)
 		require.ErrorContains(t, err, "ServerMetadata: ", name)
 	}
-	whole := everyConfig()
-	for end := 1; end < len(whole); end++ {
-		_, err := kserve.DecodeConfig(whole[:end])
+	full := everyConfig()
+	for end := 1; end < len(full); end++ {
+		_, err := kserve.DecodeConfig(full[:end])
 		require.Error(t, err, "%d bytes", end)
 	}
 }

@@ -55,9 +55,9 @@ func TestCallsMatchHTTPAPI(t *testing.T) {
 			} else {
 				require.JSONEq(t, c.json, body)
 			}
-			require.Len(t, s.asked(), 1)
-			require.Equal(t, prefix+c.rpc, s.asked()[0].rpc)
-			require.Equal(t, join(c.request), join(s.asked()[0].request))
+			require.Len(t, s.received(), 1)
+			require.Equal(t, prefix+c.rpc, s.received()[0].rpc)
+			require.Equal(t, join(c.request), join(s.received()[0].request))
 		})
 	}
 }
@@ -154,6 +154,6 @@ func TestMetadataIsSentWithEveryCall(t *testing.T) {
 	s.UserAgent, s.Metadata = "exporter/1", metadata.Pairs("triton-grpc-protocol-key", "secret")
 	_, _, err := ask(t, s, http.MethodGet, "/v2/health/live", 0)
 	require.NoError(t, err)
-	require.Equal(t, []string{"secret"}, server.asked()[0].md.Get("triton-grpc-protocol-key"))
-	require.Contains(t, server.asked()[0].md.Get("user-agent")[0], "exporter/1")
+	require.Equal(t, []string{"secret"}, server.received()[0].md.Get("triton-grpc-protocol-key"))
+	require.Contains(t, server.received()[0].md.Get("user-agent")[0], "exporter/1")
 }

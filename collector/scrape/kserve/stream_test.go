@@ -107,7 +107,7 @@ func TestInputTypes(t *testing.T) {
 		`{"bytes":"hi","bool":true,"int8":-1,"uint8":255,"int16":-2,"uint16":65535,"int32":-3,"uint32":4294967295,"int64":-4,"uint64":5,"fp32":0.5,"fp64":-0.5}`)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, code, text)
-	calls := s.asked()
+	calls := s.received()
 	require.Len(t, calls, 2)
 	require.Equal(t, prefix+"ModelMetadata", calls[0].rpc)
 	require.Equal(t, str(1, "llm"), calls[0].request)
@@ -159,13 +159,13 @@ func TestUnstreamableRequestsAreRefused(t *testing.T) {
 }
 
 func TestClosedStreamIsCanceled(t *testing.T) {
-	left := make(chan error, 1)
+	closed := make(chan error, 1)
 	s := serveStreams(t, someInputs(), func(stream grpc.ServerStream) error {
 		if err := stream.SendMsg(part("one")); err != nil {
 			return err
 		}
 		<-stream.Context().Done()
-		left <- stream.Context().Err()
+		closed <- stream.Context().Err()
 		return stream.Context().Err()
 	})
 	var connected, sent bool
@@ -182,7 +182,7 @@ func TestClosedStreamIsCanceled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "data: {\"", string(some))
 	require.NoError(t, answer.Close())
-	require.ErrorIs(t, <-left, context.Canceled)
+	require.ErrorIs(t, <-closed, context.Canceled)
 }
 
 func TestDeadlineEndsStream(t *testing.T) {

@@ -33,10 +33,10 @@ func serving(t *testing.T, handle http.HandlerFunc) *Lane {
 
 // A batch sleeps between two looks, which does not count in the duration of an answer.
 func TestPauseDoesNotCountAsDuration(t *testing.T) {
-	var said atomic.Pointer[time.Time]
+	var lastRead atomic.Pointer[time.Time]
 	l := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		now := time.Now()
-		said.Store(&now)
+		lastRead.Store(&now)
 		_, _ = w.Write([]byte(page))
 	})
 	// The kernel may take a moment to enable timestamps.
@@ -49,9 +49,9 @@ func TestPauseDoesNotCountAsDuration(t *testing.T) {
 		if !added || got.Duration == 0 {
 			return false
 		}
-		require.False(t, got.Received.Before(*said.Load()), "not before it was sent")
+		require.False(t, got.Received.Before(*lastRead.Load()), "not before it was sent")
 		require.LessOrEqual(t, got.Duration, got.Received.Sub(before))
-		return got.Received.Before(said.Load().Add(pause / 2))
+		return got.Received.Before(lastRead.Load().Add(pause / 2))
 	}, time.Minute, time.Millisecond)
 }
 
@@ -84,10 +84,10 @@ func TestBatchReusesBuffers(t *testing.T) {
 		lanes = append(lanes, serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) }))
 	}
 	b := Batch{Timeout: time.Minute}
-	came := 0
+	answers := 0
 	done := func(_ Answer, ok bool) {
 		if ok {
-			came++
+			answers++
 		}
 	}
 	slot := func() {
@@ -99,7 +99,7 @@ func TestBatchReusesBuffers(t *testing.T) {
 	slot()
 	buffers := len(b.buffers)
 	slot()
-	require.Equal(t, 2*len(lanes), came)
+	require.Equal(t, 2*len(lanes), answers)
 	require.Len(t, b.buffers, buffers)
 	require.Less(t, buffers, len(lanes))
 }
