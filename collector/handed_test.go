@@ -93,9 +93,9 @@ func TestEveryPoolKeyHasAnEffect(t *testing.T) {
 		}
 		found++
 		other := handed(func(p *config.Pool) {
-			keys(reflect.ValueOf(p).Elem(), "", func(path string, key reflect.Value) {
+			keys(reflect.ValueOf(p).Elem(), "", func(candidate string, key reflect.Value) {
 				switch rules, ok := reflect.TypeAssert[*relabel.Rules](key.Addr()); {
-				case path != path:
+				case candidate != path:
 				case ok:
 					*rules = relabel.Rules{{Action: prometheusrelabel.LabelDrop, Regex: prometheusrelabel.MustNewRegexp("zone"), NameValidationScheme: model.UTF8Validation}}
 				case path == ".Expect.Replicas":

@@ -15,7 +15,7 @@ import (
 
 const base = "http://10.0.0.1:8000"
 
-// identityFrom is who a replica is by a basis.
+// identityFrom returns the identity that follows from a basis.
 func identityFrom(b *assess.Basis) *assess.Identity {
 	return assess.NewIdentity(&target.Target{TRTLLMVersion: "1.1.0"}, &assess.Labels{}, b.Engine, b.Page, b.Facts)
 }

@@ -52,7 +52,7 @@ func triton(t *testing.T) assess.Basis {
 	}
 }
 
-// pageOf is what a text says.
+// pageOf parses the text of a page.
 func pageOf(t *testing.T, e engine.Engine, text string) *engine.Page {
 	t.Helper()
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
@@ -61,7 +61,7 @@ func pageOf(t *testing.T, e engine.Engine, text string) *engine.Page {
 	return engine.ReadPage(e, block)
 }
 
-// after is what is known from a basis with a change.
+// after examines a basis with a change.
 func after(t *testing.T, change func(*assess.Basis)) *assess.Findings {
 	t.Helper()
 	b := triton(t)
@@ -69,7 +69,7 @@ func after(t *testing.T, change func(*assess.Basis)) *assess.Findings {
 	return assess.Examine(&b)
 }
 
-// same leaves a basis as it is.
+// same does not change a basis.
 func same(*assess.Basis) {}
 
 func TestSeriesAreRecomputedOnlyAfterChange(t *testing.T) {
@@ -227,7 +227,7 @@ func TestModelsFromIndexConfigsAndPage(t *testing.T) {
 	require.Equal(t, 256, ready)
 }
 
-// text writes series down, in their order.
+// text returns series as text, in order.
 func text(series []assess.Series) string {
 	var b strings.Builder
 	for _, s := range series {

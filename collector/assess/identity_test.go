@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// identityOf is who a replica in a rack is, of which something is known otherwise than
+// identityOf returns who a replica in a rack is, of which something is known otherwise than
 // usual.
 func identityOf(t *testing.T, change func(*target.Target, *assess.Labels, *engine.Facts)) *assess.Identity {
 	t.Helper()

@@ -69,7 +69,7 @@ func TestReplicaState(t *testing.T) {
 	}
 }
 
-// hung is work that stands still while requests arrive.
+// hung returns evidence of work that makes no progress while requests arrive.
 func hung() derive.Stall { return derive.Stall{Duration: time.Minute, Witnessed: true} }
 
 func changed(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
@@ -77,7 +77,7 @@ func changed(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 	return e
 }
 
-// serving is a replica with which nothing is wrong.
+// serving returns the evidence of a healthy replica.
 func serving() assess.Evidence {
 	return assess.Evidence{Scrape: assess.Scrape{OK: true}, PageTime: time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC), API: assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}}}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 )
 
-// entry is one report that comes into a record.
+// entry is a report that is added to a record.
 type entry struct {
 	output, identity string
 }
@@ -50,7 +50,7 @@ func TestOutputsAreComparedWithinOneIdentity(t *testing.T) {
 	}
 }
 
-// same are answers that are all alike.
+// same returns equal answers.
 func same(n int) []entry {
 	all := make([]entry, n)
 	for i := range all {

@@ -19,7 +19,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 )
 
-// script is what a server does: text is written unchanged, a time is waited.
+// script is what a server does: it writes texts and waits for durations.
 type script []any
 
 // hangs is longer than any request of the canary.
@@ -55,7 +55,7 @@ func play(w http.ResponseWriter, req *http.Request, s script) {
 	}
 }
 
-// answer is a server's whole answer.
+// answer returns a complete response.
 func answer(status int, kind, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
@@ -64,7 +64,7 @@ func answer(status int, kind, body string) http.HandlerFunc {
 	}
 }
 
-// chat is a frame of a chat with text, word one of generate_stream.
+// chat returns a chat frame with text, word a frame of generate_stream.
 func chat(text string) string {
 	return fmt.Sprintf(`data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":null,"content":%q},"finish_reason":null}],"usage":null}`+"\n\n", text)
 }
@@ -260,7 +260,7 @@ func TestCanceledRequestHasNoResult(t *testing.T) {
 	})
 }
 
-// requestOf is the body of the one request that a server got.
+// requestOf returns path and body of the only request that a server received.
 func requestOf(t *testing.T, c *canary.Config, q canary.Question, meta string) (path string, body map[string]any) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestReasonsAreShort(t *testing.T) {
 	require.True(t, strings.HasPrefix(r.Reason, "the server answers 500: a b"), r.Reason)
 }
 
-// shortError is the failure of an opener that has too few connections.
+// shortError is the error of an opener without free connections.
 type shortError struct{}
 
 func (shortError) Error() string { return "all connections are in use" }

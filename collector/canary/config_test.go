@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 )
 
-// read reads a configuration as a file would be read.
+// read decodes a configuration like a file.
 func read(t *testing.T, text string) canary.Config {
 	t.Helper()
 	var c canary.Config

@@ -82,7 +82,7 @@ func (n *network) Open(ctx context.Context, method, url string, body []byte) (*h
 	return n.rt.RoundTrip(req)
 }
 
-// bubble returns a test that runs by a fake clock.
+// bubble returns a test that runs with a fake clock.
 func bubble(test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, test) }
 }

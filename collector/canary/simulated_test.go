@@ -11,10 +11,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// step is how exactly the simulated servers follow the clock.
+// step is the time resolution of simulated servers.
 const step = time.Millisecond
 
-// simulated runs a server that lives by the clock of the bubble.
+// simulated runs a server on the clock of the bubble.
 func simulated(t *testing.T, spec simulate.Spec) (*simulate.Replica, *network) {
 	t.Helper()
 	spec.Seed = 1
@@ -39,7 +39,7 @@ func simulated(t *testing.T, spec simulate.Spec) (*simulate.Replica, *network) {
 	return r, serve(t, r.APIHandler())
 }
 
-// questions are how simulated servers are asked.
+// questions returns the requests to simulated servers.
 func questions() map[string]struct {
 	spec     simulate.Spec
 	question canary.Question

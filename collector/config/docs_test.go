@@ -133,7 +133,7 @@ func TestShippedExamplesLoad(t *testing.T) {
 	}
 }
 
-// requireOnlyFilesMissing wants a document that is good but for the secrets of
+// requireOnlyFilesMissing requires a document that is good but for the secrets of
 // somebody else's machine that it names.
 func requireOnlyFilesMissing(t *testing.T, text string) {
 	t.Helper()

@@ -135,8 +135,8 @@ func TestMissingDocument(t *testing.T) {
 	require.ErrorContains(t, err, "readable file")
 }
 
-// TestTooLargeFile has one byte too many, and just as
-// many as may be.
+// TestTooLargeFile uses a file of the maximum size, and one
+// with another byte.
 func TestTooLargeFile(t *testing.T) {
 	const limit = 16 << 20
 	text := []byte("pools: [{pool_id: a, static_configs: [{targets: ['127.0.0.1:1']}]}]\n#")

@@ -19,7 +19,7 @@ func readFile(tb testing.TB, path string) string {
 	return string(text)
 }
 
-// strict is what the YAML package itself says of a document, as strict as it can
+// strict returns what the YAML package itself says of a document, as strict as it can
 // be: unknown keys, keys that are set twice, and types.
 func strict(text []byte) error {
 	dec := yaml.NewDecoder(bytes.NewReader(text))

@@ -176,7 +176,7 @@ func TestIndistinguishableTargetsAreListedOnce(t *testing.T) {
 		mistakesOf(t, "pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1', 'a:1'] } ]\n  relabel_configs: [ { target_label: x, replacement: y } ]\n"))
 }
 
-// onePool is a good configuration for tests to spoil.
+// onePool returns a valid configuration for tests to modify.
 func onePool() *config.File {
 	cfg := config.DefaultFile
 	pool := config.DefaultPool

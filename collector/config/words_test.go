@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// mistakes are the lines of the error of a document whose one pool has further
+// mistakes returns the lines of the error of a document whose one pool has further
 // keys, without the name of the document.
 func mistakes(t *testing.T, keys string) []string {
 	t.Helper()

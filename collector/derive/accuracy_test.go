@@ -29,7 +29,7 @@ const (
 	accuracyEnd   = "<!-- simulated: end -->\n"
 )
 
-// quantity is a derived number and how far it may be from the truth.
+// quantity is a derived value with the maximum error allowed.
 type quantity struct {
 	name string
 	// bound is the most error allowed, unit what errors are in.
@@ -96,7 +96,7 @@ func subjects() []subject {
 	}
 }
 
-// load is how much the clients send.
+// load is the rate or concurrency of requests.
 type load struct {
 	name     string
 	workload simulate.Workload
@@ -130,7 +130,7 @@ type ledger struct {
 	worst   map[quantity]float64
 }
 
-// note enters one error.
+// note records an error.
 func (l *ledger) note(q quantity, err float64) {
 	if !math.IsNaN(err) {
 		l.worst[q] = max(l.worst[q], err)
@@ -214,7 +214,7 @@ func (l *ledger) advance(r *rig, d time.Duration) {
 	r.replica.Advance(max(d, 0))
 }
 
-// sampled says whether the server shows gauges that it samples often.
+// sampled reports whether the server shows gauges that it samples often.
 func (l *ledger) sampled() bool {
 	switch l.subject.spec.Kind {
 	case simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonCore, simulate.KindNIM, simulate.KindServe,
@@ -319,7 +319,7 @@ func comparedServers() string {
 	return "Servers: " + strings.Join(names, ", ") + ". Quantities without any error are omitted.\n\n"
 }
 
-// measured is an error in three digits.
+// measured formats an error with three digits.
 func measured(v float64) string {
 	if v < 1e-6 {
 		return "0"
@@ -514,7 +514,7 @@ func (r *rig) percentile(values map[string]float64, family string, p float64) st
 	return r.series(values, family, fmt.Sprintf(`, percentile="%.0f"`, 100*p))
 }
 
-// observed are times in seconds, sorted, those of 0 left out.
+// observed returns the times that are not 0, in seconds, sorted.
 func observed(window []simulate.Latency, duration func(simulate.Latency) time.Duration) []float64 {
 	all := make([]float64, 0, len(window))
 	for _, l := range window {
@@ -526,12 +526,12 @@ func observed(window []simulate.Latency, duration func(simulate.Latency) time.Du
 	return all
 }
 
-// quantileOf is the quantile of what was observed.
+// quantileOf returns a quantile of observations.
 func quantileOf(all []float64, p float64) float64 {
 	return all[max(0, int(math.Ceil(p*float64(len(all))))-1)]
 }
 
-// nearest is how far a value is from the nearest of what was true.
+// nearest returns the distance of a value from the nearest true value.
 func nearest(got float64, around []simulate.Truth, value func(simulate.Truth) float64) float64 {
 	best := math.Inf(1)
 	for _, t := range around {

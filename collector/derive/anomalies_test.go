@@ -11,12 +11,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// found is the verdict of a check of one model id.
+// found returns the result of a check for a model id.
 func found(check, id string) string {
 	return fmt.Sprintf("source_anomaly{check=%q, model_id=%q}", check, id)
 }
 
-// soundPage is a page of one model in which everything can be true.
+// soundPage returns a consistent page of one model.
 func soundPage(requests, iterations int) []string {
 	const l = `model="m",version="1"`
 	return []string{

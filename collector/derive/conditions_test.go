@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// busy is a page of an executor with so many active requests and iterations, and empty
+// busy returns a page of an executor with so many active requests and iterations, and empty
 // queues before it.
 func busy(active, iterations int) []string {
 	return replaceLines(without(trtllm(active, active, 0, 8, 1, 100, 500), "pending"),
@@ -71,7 +71,7 @@ func (b *bench) repeat(pages int, page []string) (got values) {
 	return got
 }
 
-// frozen are pages of an executor with work that does nothing.
+// frozen returns pages of an executor with work that does nothing.
 func (b *bench) frozen(pages int) { b.repeat(pages, busy(3, 100)) }
 
 func TestFailing(t *testing.T) {
@@ -214,7 +214,7 @@ func TestStallOfQueue(t *testing.T) {
 	}
 }
 
-// stallsAfter is for how long a target shows the same page before it is stalled, 0
+// stallsAfter returns for how long a target shows the same page before it is stalled, 0
 // if it is not within five minutes.
 func (b *bench) stallsAfter(page ...string) time.Duration {
 	for begin := b.now; b.now-begin < 5*time.Minute; {

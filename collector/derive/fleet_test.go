@@ -55,7 +55,7 @@ func (b *bench) with(change func(*derive.Options)) *bench {
 	return b
 }
 
-// facts gives a bench the server's answers about its models.
+// facts sets the server's answers about its models.
 func (b *bench) facts(models ...engine.ModelFacts) *bench {
 	return b.with(func(o *derive.Options) {
 		var names []string
@@ -266,19 +266,19 @@ func (v values) near(series string) (all []string) {
 	return all
 }
 
-// entryValue is the value of a family of the entry model.
+// entryValue returns the value of a family of the entry model.
 func (r *rig) entryValue(values map[string]float64, family string) (float64, bool) {
 	v, ok := values[r.series(values, family, "")]
 	return v, ok
 }
 
-// hasSeries says whether a series has a value.
+// hasSeries reports whether a series has a value.
 func hasSeries(values map[string]float64, series string) bool {
 	_, ok := values[series]
 	return ok
 }
 
-// series is the name of the series of a family of the entry model, with further
+// series returns the name of the series of a family of the entry model, with further
 // labels: of Triton it names the model too.
 func (r *rig) series(values map[string]float64, family, more string) string {
 	plain := fmt.Sprintf(`%s{model_id=%q%s}`, family, r.id, more)

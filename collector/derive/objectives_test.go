@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// promises gives the pool of a target objectives, before its first page.
+// promises sets the objectives of the pool, before the first page.
 func (b *bench) promises(objectives ...derive.Objective) *bench {
 	return b.with(func(o *derive.Options) { o.Objectives = objectives })
 }

@@ -62,7 +62,7 @@ type worker struct {
 	idle    bool
 }
 
-// page is what it shows after some seconds.
+// page returns its page after some seconds.
 func (w worker) page(second int) string {
 	n := w.counted
 	if !w.idle {

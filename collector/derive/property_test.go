@@ -33,7 +33,7 @@ type history struct {
 	spanStart [counters]int
 }
 
-// legal says whether a rate is that of several counters together over some
+// legal reports whether a rate is that of several counters together over some
 // stretch of whole pages within the window, and so neither negative nor more
 // than the counters can have grown.
 func (h *history) legal(rate float64, indexes ...int) bool {
@@ -132,7 +132,7 @@ func checkHistory(t *testing.T, moves []byte) {
 	}
 }
 
-// ratesOf are the values that need two pages.
+// ratesOf returns the values that need two pages.
 func ratesOf(got map[string]float64) []string {
 	var names []string
 	for series := range got {

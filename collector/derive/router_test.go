@@ -60,7 +60,7 @@ func TestPromptBlocksAreNoCacheUse(t *testing.T) {
 	require.InDelta(t, 512*64, got.get(t, `kv_cache_capacity_tokens{model_id="m"}`), 1e-9)
 }
 
-// failures are a frontend's page: errors of requests with a model, and all failures.
+// failures returns a frontend's page: errors of requests with a model, and all failures.
 func failures(unavailable, validation, failed, invalid int) []string {
 	const f = "dynamo_frontend_"
 	return []string{

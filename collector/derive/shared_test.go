@@ -71,7 +71,7 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 	return f
 }
 
-// follow gives all derivers a page, and compare what each pair shows.
+// follow gives all derivers a page, and calls compare with what each pair shows.
 func (f *fleetTarget) follow(tb testing.TB, now time.Duration, body []byte, compare func(n int, shared, alone string) bool) {
 	tb.Helper()
 	raw, err := f.cache.Parse(body, "")

@@ -28,7 +28,7 @@ func newVersions(t *testing.T, decoupled bool) *versions {
 	return &versions{newBench(t, engine.Triton).facts(configured("llm", "python", decoupled)), make(map[string]served)}
 }
 
-// serve is a page after each version did some more. Times waver by a tenth from
+// serve returns a page after each version did some more. Times waver by a tenth from
 // one page to the next.
 func (v *versions) serve(page int, each ...served) values {
 	var lines []string
@@ -49,7 +49,7 @@ func (v *versions) serve(page int, each ...served) values {
 	return v.page(lines...)
 }
 
-// differs are the bounds of a difference of two versions.
+// differs returns the bounds of a difference of two versions.
 func (v values) differs(t *testing.T, family, version, than string) (lower, upper float64) {
 	t.Helper()
 	series := func(bound string) float64 {
@@ -58,7 +58,7 @@ func (v values) differs(t *testing.T, family, version, than string) (lower, uppe
 	return series("lower"), series("upper")
 }
 
-// worse says whether a version is worse than another one by something.
+// worse returns the value of a series version_worse.
 func (v values) worse(t *testing.T, by, version, than string) float64 {
 	t.Helper()
 	return v.get(t, fmt.Sprintf(`version_worse{by=%q, model="llm", model_id="llm", than=%q, version=%q}`, by, than, version))
@@ -158,7 +158,7 @@ func TestVersionsWithTooFewRequestsAreNotCompared(t *testing.T) {
 	}
 }
 
-// requireNoComparison wants no comparison of versions at all.
+// requireNoComparison requires that no versions are compared.
 func requireNoComparison(t *testing.T, got values) {
 	t.Helper()
 	require.Zero(t, got.count("version_"))

@@ -25,5 +25,5 @@ func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...prom
 	return m
 }
 
-// LoggerOf is the log that a source of the manager gets.
+// LoggerOf returns the log that a source of the manager gets.
 func (m *Manager) LoggerOf(i int) *slog.Logger { return m.sourceLogger(i, m.sources[i].key) }

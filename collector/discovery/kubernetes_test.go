@@ -25,7 +25,7 @@ type cluster struct {
 	requests []string
 }
 
-// pod is a pod as the API server describes it, with two ports.
+// pod returns a pod as the API server describes it, with two ports.
 func pod(name, ip, version string) map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "Pod",

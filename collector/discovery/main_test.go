@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// config reads a configuration as a file has it: strictly.
+// config decodes a configuration strictly, like a file.
 func config(tb testing.TB, text string) discovery.Config {
 	tb.Helper()
 	c, err := decode(text)
@@ -64,7 +64,7 @@ func (s *seen) add(groups []*targetgroup.Group) {
 	s.updates = append(s.updates, lines)
 }
 
-// last is the newest report, nil before the first.
+// last returns the newest report, nil before the first.
 func (s *seen) last() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *seen) count() int {
 	return len(s.updates)
 }
 
-// wait waits for a report of just these targets.
+// wait waits for a report of exactly these targets.
 func (s *seen) wait(tb testing.TB, want ...string) {
 	tb.Helper()
 	require.Eventually(tb, func() bool { return s.last() != nil && slices.Equal(s.last(), want) }, 10*time.Second, 5*time.Millisecond, "want %q", want)

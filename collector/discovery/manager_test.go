@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 )
 
-// script is a discoverer that a test speaks through.
+// script is a discoverer controlled by a test.
 type script struct{ name chan []*targetgroup.Group }
 
 func newScript() *script { return &script{make(chan []*targetgroup.Group)} }
@@ -49,7 +49,7 @@ func group(source string, addresses ...string) *targetgroup.Group {
 	return g
 }
 
-// running is a Manager over scripts inside a bubble of fake time.
+// running returns a Manager over scripts inside a bubble of fake time.
 func running(t *testing.T, static []*targetgroup.Group, scripts ...promdiscovery.Discoverer) *seen {
 	t.Helper()
 	return runningWith(t, promslog.NewNopLogger(), static, scripts...)
@@ -67,7 +67,7 @@ func runningWith(t *testing.T, logger *slog.Logger, static []*targetgroup.Group,
 	return s
 }
 
-// settled lets changes settle.
+// settled waits until changes are merged.
 func settled() {
 	time.Sleep(discovery.Settle)
 	synctest.Wait()
@@ -172,7 +172,7 @@ func TestChangesAreReported(t *testing.T) {
 	}
 }
 
-// quitter gives up at each start but the last.
+// quitter returns at each start but the last.
 type quitter struct {
 	failures int
 	starts   []time.Time
@@ -212,7 +212,7 @@ func TestStopBetweenRestarts(t *testing.T) {
 	})
 }
 
-// stubborn sends without an end and without a look at its context.
+// stubborn sends forever and ignores its context.
 type stubborn struct{}
 
 func (stubborn) Run(ctx context.Context, up chan<- []*targetgroup.Group) {

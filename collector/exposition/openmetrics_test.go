@@ -34,7 +34,7 @@ func openMetricsFault(page string) error {
 		case textparse.EntryUnit:
 			name, _ = p.Unit()
 		case textparse.EntryType:
-			name, o.name = p.Type()
+			name, o.declared = p.Type()
 		case textparse.EntrySeries:
 			var lset labels.Labels
 			p.Labels(&lset)
@@ -53,9 +53,9 @@ func openMetricsFault(page string) error {
 // openMetricsPage is the state of checking a page.
 type openMetricsPage struct {
 	// names are the names of all families and their samples.
-	names map[string]bool
-	name  model.MetricType
-	// family is the current family; begun is set once it has samples.
+	names    map[string]bool
+	declared model.MetricType
+	// family is the current family; started is set once it has samples.
 	family  string
 	typ     model.MetricType
 	started bool
@@ -85,10 +85,10 @@ func (o *openMetricsPage) head(name string, typ bool) error {
 		if err := o.end(); err != nil {
 			return err
 		}
-		*o = openMetricsPage{names: o.names, name: o.name, family: name, typ: model.MetricTypeUnknown, groups: make(map[string]bool), series: make(map[string]bool)}
+		*o = openMetricsPage{names: o.names, declared: o.declared, family: name, typ: model.MetricTypeUnknown, groups: make(map[string]bool), series: make(map[string]bool)}
 	}
 	if typ {
-		o.typ = o.name
+		o.typ = o.declared
 	}
 	return nil
 }

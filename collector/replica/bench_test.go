@@ -47,7 +47,7 @@ func (c *canned) serve(b *testing.B) (address string) {
 	return listener.Addr().String()
 }
 
-// page is the next page.
+// page returns the next page.
 func (c *canned) page() []byte { return c.pages[c.next.Add(1)%uint64(len(c.pages))] }
 
 // Scrape implements scrape.Scraper without a network.

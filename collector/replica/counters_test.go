@@ -14,7 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// text is a block as it is on /metrics.
+// text returns a block as it is on /metrics.
 func text(b *exposition.Block) string {
 	var page []byte
 	for i := range b.Shape().Families() {
@@ -30,7 +30,7 @@ func dropping(name string) exposition.Labeler {
 	}
 }
 
-// bare are the lines of a block without the prefix and the labels of all.
+// bare returns the lines of a block without the prefix and the labels of all.
 func bare(b *exposition.Block) string {
 	return strings.NewReplacer(`{pool_id="p",replica_id="r"}`, "", `pool_id="p",`, "", `,replica_id="r"`, "", "trtllm_exporter_target_", "").Replace(text(b))
 }

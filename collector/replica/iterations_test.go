@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// rows are the statistics of iterations, of a server with one decoding request.
+// rows returns the statistics of iterations, of a server with one decoding request.
 func rows(numbers ...int) string {
 	var all []string
 	for _, n := range numbers {
@@ -22,7 +22,7 @@ func rows(numbers ...int) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// iterating is a replica whose iterations are read.
+// iterating returns a replica whose iterations are read.
 func iterating(t *testing.T) *stepped {
 	t.Helper()
 	now := serveAnswers("1.1.0", "")

@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// another is a server of another kind than there was.
+// another returns a server of another kind than there was.
 func another(t *testing.T, before scrape.Server, kind engine.Kind) scrape.Server {
 	t.Helper()
 	e, ok := engine.ByName(string(kind))
@@ -54,7 +54,7 @@ func TestAnswersOfFormerKindAreDropped(t *testing.T) {
 	})
 }
 
-// server0 is what is known of the server.
+// server0 returns what is known of the server.
 func (s *stepped) server0() scrape.Server { return s.Replica.server }
 
 func TestClose(t *testing.T) {

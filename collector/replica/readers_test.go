@@ -83,7 +83,7 @@ func consistent(t *testing.T, s *snapshot.Store) bool {
 	return true
 }
 
-// valueOf is the whole number of the first series that begins so.
+// valueOf returns the whole number of the first series that begins so.
 func valueOf(t *testing.T, page []byte, series string) int {
 	t.Helper()
 	for line := range strings.Lines(string(page)) {

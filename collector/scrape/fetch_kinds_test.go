@@ -24,7 +24,7 @@ func lists(owner string) map[string]string {
 	return map[string]string{"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","owned_by":"` + owner + `"}]}`}
 }
 
-// at returns one answer.
+// serving returns one answer.
 func serving(path, body string) map[string]string { return map[string]string{path: body} }
 
 // TestDetectServers detects all kinds of servers, their generations, given by
@@ -123,8 +123,8 @@ func TestPageUnderPathPrefix(t *testing.T) {
 	const vllmPage, silent = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n", "python_info 1\n"
 	under := func(path string, answers map[string]string) map[string]string {
 		all := make(map[string]string)
-		for path, body := range answers {
-			all[path+path] = body
+		for p, body := range answers {
+			all[path+p] = body
 		}
 		return all
 	}

@@ -36,7 +36,7 @@ func (bytesCodec) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// readyReply is a ServerReadyResponse of a ready server.
+// readyReply returns a ServerReadyResponse of a ready server.
 func readyReply() []byte { return []byte{0x08, 0x01} }
 
 // grpcServer is a server in this process that answers every call with ready, or with

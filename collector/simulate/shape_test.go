@@ -21,11 +21,11 @@ func sample(t *testing.T, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("TRTLLM_EXPORTER_SHARED")
 	if dir == "" {
-		dir, err := os.Getwd()
+		wd, err := os.Getwd()
 		require.NoError(t, err)
-		for ; dir == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-			if _, err := os.Stat(filepath.Join(dir, "shared", "samples")); err == nil {
-				dir = filepath.Join(dir, "shared")
+		for ; dir == "" && wd != filepath.Dir(wd); wd = filepath.Dir(wd) {
+			if _, err := os.Stat(filepath.Join(wd, "shared", "samples")); err == nil {
+				dir = filepath.Join(wd, "shared")
 			}
 		}
 	}
@@ -37,7 +37,7 @@ func sample(t *testing.T, name string) []byte {
 	return body
 }
 
-// shape is what does not depend on values: HELP and TYPE lines in order, and the
+// shape returns what does not depend on values: HELP and TYPE lines in order, and the
 // series of each family in order inside a histogram or summary, sorted between.
 func shape(body []byte) (heads, series []string) {
 	drop := regexp.MustCompile(`(gpu_uuid|pid|model_name|model|served_model_name|engine_type|gpu_count|tensor_parallel_size)="[^"]*"`)

@@ -79,7 +79,7 @@ func (c *cell) shown(page int) bool {
 	return c.trouble.Pages[page].Crashed > c.trouble.Pages[page-1].Crashed
 }
 
-// whileAllFail is called with each page at which five requests or more failed on two
+// whileAllFail calls is with each page at which five requests or more failed on two
 // pages or more and none succeeded since. Of failures only those on pages that count are
 // seen.
 func (c *cell) whileAllFail(counts func(page int) bool, is func(page int)) {
