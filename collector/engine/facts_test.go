@@ -76,7 +76,7 @@ func TestConfigHash(t *testing.T) {
 		return f.Model("tensorrt_llm").ConfigHash
 	}
 	base := hash(config)
-	for says, other := range map[string]string{
+	for why, other := range map[string]string{
 		"blanks":                      strings.ReplaceAll(strings.ReplaceAll(config, "\t", ""), "\n", " "),
 		"order of keys":               strings.Replace(config, `"platform":"","backend":"tensorrtllm"`, `"backend":"tensorrtllm","platform":""`, 1),
 		"another GPU":                 strings.Replace(config, `"gpus":[0]`, `"gpus":[3]`, 1),
@@ -88,14 +88,14 @@ func TestConfigHash(t *testing.T) {
 		"what is measured":                       strings.Replace(config, `"max_batch_size"`, `"model_metrics":{"metric_control":[]},"max_batch_size"`, 1),
 		"the declared version":                   strings.Replace(config, `"1.1.0"`, `"1.2.0"`, 1),
 	} {
-		require.Equal(t, base, hash(other), says)
+		require.Equal(t, base, hash(other), why)
 	}
-	for says, other := range map[string]string{
+	for why, other := range map[string]string{
 		"another batch size": strings.Replace(config, `"max_batch_size":8`, `"max_batch_size":16`, 1),
 		"another policy":     strings.Replace(config, `max_utilization`, `guaranteed_no_evict`, 1),
 		"more instances":     strings.Replace(config, `"count":1`, `"count":2`, 1),
 	} {
-		require.NotEqual(t, base, hash(other), says)
+		require.NotEqual(t, base, hash(other), why)
 	}
 }
 
