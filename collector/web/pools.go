@@ -18,7 +18,7 @@ type Pool struct {
 	Tally    string `json:"tally"`
 	Replicas int    `json:"replicas"`
 	Serving  int    `json:"serving"`
-	// Saturated counts the replicas that have as many requests as they accept.
+	// Saturated counts the serving replicas that have as many requests as they accept.
 	Saturated int `json:"saturated"`
 	// Partly reports that the numbers of some replicas are unknown.
 	Tokens  *float64 `json:"tokens_per_second,omitempty"`

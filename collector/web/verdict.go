@@ -18,7 +18,7 @@ type Verdict struct {
 	// Severity is that of the worst replica.
 	Severity string `json:"severity"`
 	Sentence string `json:"sentence"`
-	// Load tells how many replicas are full, and how many requests wait; empty if none is full.
+	// Load tells how many serving replicas are full, and how many requests wait; empty if none is full.
 	Load string `json:"load,omitempty"`
 	// Age tells how old the data is, Late reports that it is older than it should be.
 	Age  string `json:"age,omitempty"`
@@ -106,9 +106,9 @@ func newTally(all []*replica) *tally {
 		t.total++
 		if r.Serves() {
 			t.serving++
-		}
-		if r.Full() {
-			t.saturated++
+			if r.Full() {
+				t.saturated++
+			}
 		}
 		if r.Severity == healthy {
 			continue

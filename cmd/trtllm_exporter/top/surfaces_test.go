@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -25,8 +27,9 @@ import (
 )
 
 // TestAllSurfacesAgree takes a fleet of every kind of server through each trouble, and
-// compares pages, JSON, probes and terminal.
+// compares pages, JSON, probes, terminal, recording rules, an alert and dashboards.
 func TestAllSurfacesAgree(t *testing.T) {
+	var tests []ruleTest
 	for _, trouble := range matrix.Troubles() {
 		t.Run(trouble.Name, func(t *testing.T) {
 			base := served(t, inTrouble(t, &trouble))
@@ -34,13 +37,19 @@ func TestAllSurfacesAgree(t *testing.T) {
 			require.NoError(t, err)
 
 			_, targets := asked(t, base+"/targets")
-			serving := 0
+			serving, byState, suspected := 0, 0, 0
 			for i := range fleet.Replicas {
 				r := &fleet.Replicas[i]
-				// By the rules, which read the state and the canary.
-				serves := (r.State == "ready" || r.State == "blind") && r.Severity != "broken"
+				answers := r.State == "ready" || r.State == "blind"
+				serves := answers && r.Severity != "broken"
 				if serves {
 					serving++
+				}
+				if answers {
+					byState++
+				}
+				if r.Word == "suspected" {
+					suspected++
 				}
 				code, _ := asked(t, base+"/-/replicas/"+url.PathEscape(r.PoolID)+"/"+url.PathEscape(r.ReplicaID)+"/ready")
 				require.Equal(t, serves, code == http.StatusOK, "%s: %s, and its probe says %d", r.ReplicaID, r.Word, code)
@@ -63,8 +72,14 @@ func TestAllSurfacesAgree(t *testing.T) {
 					require.Contains(t, text, fleet.Pools[0].Objectives[0].Text, name)
 				}
 			}
+			_, metrics := raw(t, base+"/metrics")
+			// Rules count by state: a canary that fails while nothing else does has an alert of its own.
+			pool := &fleet.Pools[0]
+			require.True(t, serving == byState || trouble.Canary)
+			tests = append(tests, testRules(t, trouble.Name, metrics, counts{float64(pool.Replicas), float64(byState), float64(suspected), float64(pool.Saturated)}))
 		})
 	}
+	requireRules(t, tests)
 }
 
 // inTrouble returns a store with a replica of every kind of server, as judged at the end of a
@@ -78,7 +93,7 @@ func inTrouble(t *testing.T, trouble *matrix.Trouble) *snapshot.Store {
 		last := &seen[len(seen)-1]
 		slot, err := store.Add(&target.Target{PoolID: "pool", ReplicaID: strings.ReplaceAll(server.Name, " ", "-"), Engine: string(server.Kind), MetricsURL: "http://gpu:8002/metrics", Interval: time.Minute, Timeout: time.Second})
 		require.NoError(t, err)
-		slot.Publish(snapshot.Snapshot{Status: target.Status{
+		slot.Publish(snapshot.Snapshot{Derived: series(slot.Target(), last), Status: target.Status{
 			Scraping: target.Scraping{Health: target.HealthUp, LastScrape: now, LastSuccess: now},
 			Verdict: target.Verdict{
 				State: string(last.State), StateReason: last.Reason, Severity: string(last.Severity), Runbook: last.Runbook,
@@ -87,6 +102,20 @@ func inTrouble(t *testing.T, trouble *matrix.Trouble) *snapshot.Store {
 		}})
 	}
 	return store
+}
+
+// series returns the series of a replica on which surfaces rely for its state and load.
+func series(of *target.Target, seen *matrix.Result) *exposition.Block {
+	all, metadata := exposition.NewValues(nil), assess.Metadata()
+	id := labels.FromStrings("pool_id", of.PoolID, "replica_id", of.ReplicaID, "engine", of.Engine)
+	for _, state := range assess.States() {
+		all.Add(metadata["llm_server_state"], oneIf(state == seen.State), id, labels.Label{Name: "state", Value: string(state)})
+	}
+	all.Add(metadata["llm_server_suspected"], oneIf(seen.Suspected), id)
+	if n, ok := seen.Value("saturated"); ok {
+		all.Add(metadata["llm_server_saturated"], oneIf(n > 0), id, labels.Label{Name: "model_id", Value: "m"})
+	}
+	return all.Block()
 }
 
 // served returns the address of the pages about a store.
@@ -111,14 +140,20 @@ func served(t *testing.T, store *snapshot.Store) string {
 // asked returns an answer as a reader sees it, without markup.
 func asked(t *testing.T, address string) (code int, text string) {
 	t.Helper()
+	code, body := raw(t, address)
+	page := regexp.MustCompile(`</?(?:td|th|small|p|h2|div|li)[^>]*>`).ReplaceAllString(body, " ")
+	page = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "")
+	return code, strings.Join(strings.Fields(html.UnescapeString(page)), " ")
+}
+
+func raw(t *testing.T, address string) (code int, body string) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	page := regexp.MustCompile(`</?(?:td|th|small|p|h2|div|li)[^>]*>`).ReplaceAllString(string(body), " ")
-	page = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "")
-	return response.StatusCode, strings.Join(strings.Fields(html.UnescapeString(page)), " ")
+	return response.StatusCode, string(text)
 }
