@@ -74,7 +74,7 @@ func firing(t *testing.T, server *matrix.Server) map[string][]string {
 	}
 	write(`up{job="trtllm_exporter",instance="exporter"}`, fmt.Sprintf("1x%d", lasts/scrapes))
 	wanted := used(string(withoutPanels(rules)))
-	for _, trouble := range matrix.Troubles() {
+	for _, trouble := range matrix.Scenarios() {
 		trouble = trouble.Lasting(lasts)
 		seen, err := matrix.Play(server, &trouble)
 		require.NoError(t, err)
@@ -122,7 +122,7 @@ func used(rules string) map[string]bool {
 
 // record returns what a Prometheus keeps of a replica: a value for each of its scrapes,
 // NaN where there was none.
-func record(trouble *matrix.Trouble, seen []matrix.Result, wanted map[string]bool) map[string][]float64 {
+func record(trouble *matrix.Scenario, seen []matrix.Result, wanted map[string]bool) map[string][]float64 {
 	all, size, restarts := make(map[string][]float64), int(lasts/scrapes)+1, 0
 	for i := range seen {
 		page := &trouble.Pages[i]
@@ -228,7 +228,7 @@ func TestAlertsOfEveryServerInEveryTroubleAreAsTheTableSays(t *testing.T) {
 		return
 	}
 	for _, server := range matrix.Servers() {
-		for _, trouble := range matrix.Troubles() {
+		for _, trouble := range matrix.Scenarios() {
 			require.Equal(t, want(server.Name, trouble.Name), fires(server.Name, trouble.Name), "%s, %s", server.Name, trouble.Name)
 		}
 	}
@@ -248,7 +248,7 @@ func TestTheTableCallsForWhatIsWrongAndForNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	fires := matrix.ParseAlerts(string(text))
 	for _, server := range matrix.Servers() {
-		for _, trouble := range matrix.Troubles() {
+		for _, trouble := range matrix.Scenarios() {
 			seen, err := matrix.Play(&server, &trouble)
 			require.NoError(t, err)
 			last, names := &seen[len(seen)-1], fires(server.Name, trouble.Name)

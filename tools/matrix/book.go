@@ -47,8 +47,8 @@ type Page struct {
 	Restarted bool
 }
 
-// Trouble is a sequence of pages during a situation of a server.
-type Trouble struct {
+// Scenario is a sequence of pages during a situation of a server.
+type Scenario struct {
 	Name  string
 	Pages []Page
 	// Canary is set if a canary sends requests too.
@@ -59,15 +59,15 @@ type Trouble struct {
 	// Healthy is set if nothing is wrong with the server.
 	Healthy bool
 
-	// repeats lists the stages that repeat while the trouble lasts.
-	repeats []stage
+	// repeats lists the phases that repeat while the scenario lasts.
+	repeats []phase
 }
 
 // interval is the time between pages.
 const interval = 5 * time.Second
 
-// stage is a part of a trouble; each of its pages adds the same.
-type stage struct {
+// phase is a part of a scenario; each of its pages adds the same.
+type phase struct {
 	pages int
 	each  Book
 	// restart starts with a new process, gap with a time without pages.
@@ -75,60 +75,60 @@ type stage struct {
 	gap     time.Duration
 }
 
-// trouble returns a trouble of stages. The last one repeats while the trouble lasts.
-func trouble(name string, firstToken Book, stages ...stage) Trouble {
-	t := Trouble{Name: name, Pages: []Page{{Book: Book{}.add(firstToken)}}, repeats: stages[len(stages)-1:]}
-	for _, s := range stages {
-		t.play(s)
+// scenario returns a scenario with phases. The last one repeats while the scenario lasts.
+func scenario(name string, initial Book, phases ...phase) Scenario {
+	sc := Scenario{Name: name, Pages: []Page{{Book: Book{}.add(initial)}}, repeats: phases[len(phases)-1:]}
+	for _, s := range phases {
+		sc.addPhase(s)
 	}
-	return t
+	return sc
 }
 
-// mute returns the trouble with an API that does not answer.
-func (t Trouble) mute() Trouble {
-	t.Mute = true
-	return t
+// mute returns the scenario with an API that does not answer.
+func (sc Scenario) mute() Scenario {
+	sc.Mute = true
+	return sc
 }
 
-// unanswered returns the trouble with a request that tests for a hang and gets no answer.
-func (t Trouble) unanswered() Trouble {
-	t.Unanswered = true
-	return t
+// unanswered returns the scenario with a request that tests for a hang and gets no answer.
+func (sc Scenario) unanswered() Scenario {
+	sc.Unanswered = true
+	return sc
 }
 
-// healthy marks the trouble as none.
-func (t Trouble) healthy() Trouble {
-	t.Healthy = true
-	return t
+// healthy returns the scenario marked as healthy.
+func (sc Scenario) healthy() Scenario {
+	sc.Healthy = true
+	return sc
 }
 
-// withCanary returns the trouble with a canary.
-func (t Trouble) withCanary() Trouble {
-	t.Canary = true
-	return t
+// withCanary returns the scenario with a canary.
+func (sc Scenario) withCanary() Scenario {
+	sc.Canary = true
+	return sc
 }
 
-// repeating returns the trouble with other stages to repeat while it lasts.
-func (t Trouble) repeating(stages ...stage) Trouble {
-	t.repeats = stages
-	return t
+// repeating returns the scenario with other phases to repeat while it lasts.
+func (sc Scenario) repeating(phases ...phase) Scenario {
+	sc.repeats = phases
+	return sc
 }
 
-// Lasting returns the trouble with a minimum duration.
-func (t Trouble) Lasting(d time.Duration) Trouble {
-	t.Pages = slices.Clone(t.Pages)
-	for t.Pages[len(t.Pages)-1].At < d {
-		for _, s := range t.repeats {
+// Lasting returns the scenario with a minimum duration.
+func (sc Scenario) Lasting(d time.Duration) Scenario {
+	sc.Pages = slices.Clone(sc.Pages)
+	for sc.Pages[len(sc.Pages)-1].At < d {
+		for _, s := range sc.repeats {
 			s.restart, s.gap = false, 0
-			t.play(s)
+			sc.addPhase(s)
 		}
 	}
-	return t
+	return sc
 }
 
-// play adds the pages of a stage.
-func (t *Trouble) play(s stage) {
-	last := t.Pages[len(t.Pages)-1]
+// addPhase adds the pages of a phase.
+func (sc *Scenario) addPhase(s phase) {
+	last := sc.Pages[len(sc.Pages)-1]
 	now, book, restarted := last.At+s.gap, last.Book, s.restart
 	for range s.pages {
 		if now += interval; restarted {
@@ -136,7 +136,7 @@ func (t *Trouble) play(s stage) {
 		}
 		book = book.add(s.each)
 		book.Now = now
-		t.Pages = append(t.Pages, Page{At: now, Book: book, Restarted: restarted})
+		sc.Pages = append(sc.Pages, Page{At: now, Book: book, Restarted: restarted})
 		restarted = false
 	}
 }
@@ -150,58 +150,58 @@ func ended(all map[engine.Class]int) Book {
 	return b
 }
 
-// of returns completed requests of one class.
+// requests returns completed requests of one class.
 func requests(class engine.Class, n int) Book { return ended(map[engine.Class]int{class: n}) }
 
-// Troubles returns all troubles.
-func Troubles() []Trouble {
+// Scenarios returns all scenarios.
+func Scenarios() []Scenario {
 	well, failed := requests(engine.ClassOK, 10), requests(engine.ClassServer, 4)
 	long := Book{Ended: map[engine.Class]int{engine.ClassOK: 50000, engine.ClassServer: 700}, Steps: 900000, Tokens: 5000000}
 	hung := Book{Running: 4, Waiting: 2}
 	besieged, batch := hung, Book{Running: 8, Waiting: 20, Steps: 50, Tokens: 400}
 	besieged.Arrived = 1
-	queue := make([]stage, 9)
+	queue := make([]phase, 9)
 	for i := range queue {
-		queue[i] = stage{pages: 1, each: Book{Running: 4, Waiting: 2 + i}}
+		queue[i] = phase{pages: 1, each: Book{Running: 4, Waiting: 2 + i}}
 	}
 	half := ended(map[engine.Class]int{engine.ClassOK: 5, engine.ClassServer: 5})
 	full := ended(map[engine.Class]int{engine.ClassOK: 6, engine.ClassOverload: 4})
 	full.Running, full.Waiting = 8, 5
-	fresh, once, twice := Book{}, stage{pages: 1, each: requests(engine.ClassServer, 1)}, stage{pages: 1, each: requests(engine.ClassServer, 2)}
-	return []Trouble{
-		trouble("healthy", fresh, stage{pages: 8, each: well}).healthy(),
-		trouble("idle from the start", fresh, stage{pages: 8}).healthy(),
-		trouble("idle after work", fresh, stage{pages: 3, each: well}, stage{pages: 9}).healthy(),
-		trouble("all fail from the start", fresh, stage{pages: 4, each: failed}),
-		trouble("all fail after success", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}),
-		trouble("all fail long after success", fresh, stage{pages: 5, each: well}, stage{pages: 20}, stage{pages: 3, each: failed}),
-		trouble("two fail on a quiet replica", fresh, stage{pages: 5, each: well}, once, stage{pages: 17}, once, stage{pages: 2}).healthy(),
-		trouble("all fail, seldom", fresh, stage{pages: 5, each: well}, twice, stage{pages: 17}, twice, stage{pages: 17}, twice).repeating(stage{pages: 17}, twice),
-		trouble("processes crashed", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: Book{Ended: map[engine.Class]int{engine.ClassServer: 4}, Crashed: 4}}),
-		trouble("half fail", fresh, stage{pages: 8, each: half}),
-		trouble("failed, and recovered", fresh, stage{pages: 4, each: failed}, stage{pages: 4, each: well}),
-		trouble("only client errors", fresh, stage{pages: 6, each: requests(engine.ClassClient, 4)}).healthy(),
-		trouble("client errors after success", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: requests(engine.ClassClient, 4)}).healthy(),
-		trouble("client errors and failures", fresh, stage{pages: 6, each: ended(map[engine.Class]int{engine.ClassClient: 3, engine.ClassServer: 1})}),
-		trouble("overload", fresh, stage{pages: 8, each: full}).healthy(),
-		trouble("all refused", fresh, stage{pages: 5, each: requests(engine.ClassOverload, 8)}).healthy(),
-		trouble("all canceled", fresh, stage{pages: 6, each: requests(engine.ClassCanceled, 4)}).healthy(),
-		trouble("requests come and nothing moves", fresh, stage{pages: 4, each: well}, stage{pages: 9, each: besieged}),
-		trouble("the same over missed scrapes", fresh, stage{pages: 4, each: well}, stage{pages: 2, each: besieged}, stage{pages: 2, gap: time.Minute, each: besieged}),
-		trouble("the queue grows and nothing moves", fresh, append([]stage{{pages: 4, each: well}}, queue...)...),
-		trouble("hung, and nobody comes", fresh, stage{pages: 4, each: well}, stage{pages: 9, each: hung}),
-		trouble("hung, a request gets nothing", fresh, stage{pages: 4, each: well}, stage{pages: 9, each: hung}).unanswered(),
-		trouble("clients left, gauges are stale", fresh, stage{pages: 4, each: well}, stage{pages: 9, each: Book{Running: 42, Waiting: 7}}).healthy(),
-		trouble("a long prefill", fresh, stage{pages: 4, each: well}, stage{pages: 5, each: besieged}, stage{pages: 2, each: well}).healthy(),
-		trouble("a batch of long requests", fresh, stage{pages: 4, each: well}, stage{pages: 20, each: batch}).healthy(),
-		trouble("API does not answer", fresh, stage{pages: 8, each: well}).mute().healthy(),
-		trouble("API does not answer, all fail", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}).mute(),
-		trouble("all fail, a canary asks", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}).withCanary(),
-		trouble("restart", fresh, stage{pages: 6, each: well}, stage{pages: 4, restart: true, each: well}).healthy(),
-		trouble("restart while all fail", fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 4, restart: true, each: failed}),
-		trouble("missed scrapes while all fail", fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 1, gap: 30 * time.Second, each: failed}),
-		trouble("exporter is new, idle server", long, stage{pages: 6}).healthy(),
-		trouble("exporter is new, healthy server", long, stage{pages: 6, each: well}).healthy(),
-		trouble("exporter is new, all fail", long, stage{pages: 4, each: failed}),
+	fresh, once, twice := Book{}, phase{pages: 1, each: requests(engine.ClassServer, 1)}, phase{pages: 1, each: requests(engine.ClassServer, 2)}
+	return []Scenario{
+		scenario("healthy", fresh, phase{pages: 8, each: well}).healthy(),
+		scenario("idle from the start", fresh, phase{pages: 8}).healthy(),
+		scenario("idle after work", fresh, phase{pages: 3, each: well}, phase{pages: 9}).healthy(),
+		scenario("all fail from the start", fresh, phase{pages: 4, each: failed}),
+		scenario("all fail after success", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: failed}),
+		scenario("all fail long after success", fresh, phase{pages: 5, each: well}, phase{pages: 20}, phase{pages: 3, each: failed}),
+		scenario("two fail on a quiet replica", fresh, phase{pages: 5, each: well}, once, phase{pages: 17}, once, phase{pages: 2}).healthy(),
+		scenario("all fail, seldom", fresh, phase{pages: 5, each: well}, twice, phase{pages: 17}, twice, phase{pages: 17}, twice).repeating(phase{pages: 17}, twice),
+		scenario("processes crashed", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: Book{Ended: map[engine.Class]int{engine.ClassServer: 4}, Crashed: 4}}),
+		scenario("half fail", fresh, phase{pages: 8, each: half}),
+		scenario("failed, and recovered", fresh, phase{pages: 4, each: failed}, phase{pages: 4, each: well}),
+		scenario("only client errors", fresh, phase{pages: 6, each: requests(engine.ClassClient, 4)}).healthy(),
+		scenario("client errors after success", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: requests(engine.ClassClient, 4)}).healthy(),
+		scenario("client errors and failures", fresh, phase{pages: 6, each: ended(map[engine.Class]int{engine.ClassClient: 3, engine.ClassServer: 1})}),
+		scenario("overload", fresh, phase{pages: 8, each: full}).healthy(),
+		scenario("all refused", fresh, phase{pages: 5, each: requests(engine.ClassOverload, 8)}).healthy(),
+		scenario("all canceled", fresh, phase{pages: 6, each: requests(engine.ClassCanceled, 4)}).healthy(),
+		scenario("requests come and nothing moves", fresh, phase{pages: 4, each: well}, phase{pages: 9, each: besieged}),
+		scenario("the same over missed scrapes", fresh, phase{pages: 4, each: well}, phase{pages: 2, each: besieged}, phase{pages: 2, gap: time.Minute, each: besieged}),
+		scenario("the queue grows and nothing moves", fresh, append([]phase{{pages: 4, each: well}}, queue...)...),
+		scenario("hung, and nobody comes", fresh, phase{pages: 4, each: well}, phase{pages: 9, each: hung}),
+		scenario("hung, a request gets nothing", fresh, phase{pages: 4, each: well}, phase{pages: 9, each: hung}).unanswered(),
+		scenario("clients left, gauges are stale", fresh, phase{pages: 4, each: well}, phase{pages: 9, each: Book{Running: 42, Waiting: 7}}).healthy(),
+		scenario("a long prefill", fresh, phase{pages: 4, each: well}, phase{pages: 5, each: besieged}, phase{pages: 2, each: well}).healthy(),
+		scenario("a batch of long requests", fresh, phase{pages: 4, each: well}, phase{pages: 20, each: batch}).healthy(),
+		scenario("API does not answer", fresh, phase{pages: 8, each: well}).mute().healthy(),
+		scenario("API does not answer, all fail", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: failed}).mute(),
+		scenario("all fail, a canary asks", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: failed}).withCanary(),
+		scenario("restart", fresh, phase{pages: 6, each: well}, phase{pages: 4, restart: true, each: well}).healthy(),
+		scenario("restart while all fail", fresh, phase{pages: 5, each: well}, phase{pages: 3, each: failed}, phase{pages: 4, restart: true, each: failed}),
+		scenario("missed scrapes while all fail", fresh, phase{pages: 5, each: well}, phase{pages: 3, each: failed}, phase{pages: 1, gap: 30 * time.Second, each: failed}),
+		scenario("exporter is new, idle server", long, phase{pages: 6}).healthy(),
+		scenario("exporter is new, healthy server", long, phase{pages: 6, each: well}).healthy(),
+		scenario("exporter is new, all fail", long, phase{pages: 4, each: failed}),
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestOutcomesMatchCapability has shares of what failed on every page
-// of a window in which requests ended, and none where the capability says that
-// they cannot be known.
+// TestOutcomesMatchCapability requires error ratios on every page of a window in
+// which requests ended, and none where the capability says that they are unknown.
 func TestOutcomesMatchCapability(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := range c.seen {
@@ -24,14 +23,14 @@ func TestOutcomesMatchCapability(t *testing.T) {
 	})
 }
 
-// TestStallMatchesCapability holds the capability against the state of servers
+// TestStallMatchesCapability compares the capability with the state of servers
 // whose requests hang after some went well.
 func TestStallMatchesCapability(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		last := &c.seen[len(c.seen)-1]
 		can := last.Capabilities[engine.CanStall]
 		require.NotEmpty(c, can.Reason)
-		switch c.trouble.Name {
+		switch c.scenario.Name {
 		case "requests come and nothing moves", "the same over missed scrapes":
 			require.Equal(c, can.OK, last.State == assess.Stalled, can.Reason)
 			require.Equal(c, can.OK, c.server.ShowsArrivals)
@@ -49,18 +48,18 @@ func TestStallMatchesCapability(t *testing.T) {
 	})
 }
 
-// TestHealthyServersAreNeverBroken is the property that no one sign costs a healthy server
-// its requests: neither severity nor a probe's 503 rests on it.
+// TestHealthyServersAreNeverBroken checks that no single sign makes a healthy server
+// broken, which a probe would answer with 503.
 func TestHealthyServersAreNeverBroken(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := range c.seen {
-			require.False(c, c.trouble.Healthy && c.seen[i].Severity == assess.Broken, "page %d: %s", i, c.seen[i].Reason)
+			require.False(c, c.scenario.Healthy && c.seen[i].Severity == assess.Broken, "page %d: %s", i, c.seen[i].Reason)
 		}
 	})
 }
 
-// TestQuantitiesMatchCapabilities holds the other capabilities of every healthy server
-// against the quantities that are derived from its pages.
+// TestQuantitiesMatchCapabilities compares the other capabilities of every healthy server
+// with the quantities that are derived from its pages.
 func TestQuantitiesMatchCapabilities(t *testing.T) {
 	families := map[string][]string{
 		engine.CanTokens:     {"generation_tokens_total"},
@@ -74,7 +73,7 @@ func TestQuantitiesMatchCapabilities(t *testing.T) {
 		engine.CanKVReuse:    {"kv_cache_reuse_ratio", "kv_cache_reuse_ratio_estimate", "prompt_cache_hit_ratio"},
 	}
 	everyCell(t, func(c *cell) {
-		if c.trouble.Name != "healthy" && c.trouble.Name != "API does not answer" {
+		if c.scenario.Name != "healthy" && c.scenario.Name != "API does not answer" {
 			return
 		}
 		last := &c.seen[len(c.seen)-1]
@@ -92,8 +91,8 @@ func TestQuantitiesMatchCapabilities(t *testing.T) {
 	})
 }
 
-// TestRequestDurationMatchesCapability has the mean time of requests
-// that ended well, and none where the capability says that there is none.
+// TestRequestDurationMatchesCapability requires the mean duration of successful
+// requests, and none where the capability says that there is none.
 func TestRequestDurationMatchesCapability(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := range c.seen {

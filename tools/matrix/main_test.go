@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain collects garbage less often than a process that goes on: what these
-// tests build is garbage soon, and all of it is small.
+// TestMain collects garbage less often than the default, because the tests allocate
+// many small short-lived objects.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

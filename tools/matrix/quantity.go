@@ -68,12 +68,12 @@ type Finding struct {
 	Why, Cure string
 }
 
-// Findings returns all quantities of a server, over all troubles.
+// Findings returns all quantities of a server, over all scenarios.
 func Findings(server *Server) ([]Finding, error) {
 	var pages []Result
 	var usual map[string]Answer
-	for _, trouble := range Troubles() {
-		all, err := Play(server, &trouble)
+	for _, scenario := range Scenarios() {
+		all, err := Play(server, &scenario)
 		if err != nil {
 			return nil, err
 		}

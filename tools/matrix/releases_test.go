@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
-// nobody answers no question, so that a page alone says what it is of.
+// nobody fails every request, so that detection depends on the page alone.
 type nobody struct{}
 
 func (nobody) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
@@ -37,7 +37,7 @@ func TestReleasesShowSameResults(t *testing.T) {
 	}
 	// Of these two ranks have more than one, or half of it.
 	ofRank := []string{"kv_cache_utilization_ratio", "kv_cache_capacity_tokens"}
-	healthy := matrix.Troubles()[0]
+	healthy := matrix.Scenarios()[0]
 	require.Equal(t, "healthy", healthy.Name)
 	rows := [][]string{append([]string{"release", "kind by its page", "state"}, families...)}
 	same := make(map[string]map[string]string)

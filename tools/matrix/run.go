@@ -69,30 +69,30 @@ func (s *Result) Value(family string, pairs ...string) (sum float64, ok bool) {
 // window is the window of derived rates.
 const window = time.Minute
 
-// Play plays a server through a trouble and returns the results of each page.
-func Play(server *Server, trouble *Trouble) ([]Result, error) {
+// Play plays a server through a scenario and returns the results of each page.
+func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	e, ok := engine.ByName(string(server.Kind))
 	if !ok {
 		return nil, errors.New("no such kind")
 	}
-	r := &run{server: server, engine: e, canary: trouble.Canary, unanswered: trouble.Unanswered, facts: &server.Facts, health: engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
-	if trouble.Mute {
+	r := &run{server: server, engine: e, canary: scenario.Canary, unanswered: scenario.Unanswered, facts: &server.Facts, health: engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
+	if scenario.Mute {
 		r.facts, r.health = nil, engine.Health{API: engine.APIFailed, Detail: "the API did not answer"}
 	}
 	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	r.deriver = derive.NewDeriver(derive.Options{Window: window, Interval: interval, Engine: e, Identity: r.identity(), Objectives: Promised()})
-	all := make([]Result, 0, len(trouble.Pages))
-	for i := range trouble.Pages {
-		seen, err := r.page(&trouble.Pages[i])
+	all := make([]Result, 0, len(scenario.Pages))
+	for i := range scenario.Pages {
+		seen, err := r.page(&scenario.Pages[i])
 		if err != nil {
-			return nil, fmt.Errorf("%s, %s, page %d: %w", server.Name, trouble.Name, i, err)
+			return nil, fmt.Errorf("%s, %s, page %d: %w", server.Name, scenario.Name, i, err)
 		}
 		all = append(all, seen)
 	}
 	return all, nil
 }
 
-// run is the state of a server in a trouble.
+// run is the state of a server in a scenario.
 type run struct {
 	server  *Server
 	engine  engine.Engine

@@ -12,7 +12,7 @@ import (
 )
 
 // head begins the table.
-const head = `Results for every kind of server in every trouble, at its last page.
+const head = `Results for every kind of server in every scenario, at its last page.
 
 state       state of the replica
 verdict     ok, look or broken; "failures unseen" if failing requests would go unnoticed, because the server does not expose them and
@@ -20,7 +20,7 @@ verdict     ok, look or broken; "failures unseen" if failing requests would go u
 requests/s  completed requests per second over the window
 client      share of client errors among them, and so on; ok is not shown
 seconds     mean duration of a request
-alerts      alerts that fire within twenty minutes of the trouble, for a pool with only this replica and an availability objective of
+alerts      alerts that fire within twenty minutes of the scenario, for a pool with only this replica and an availability objective of
             99 %; see alerts/values.yaml
 -           absent
 
@@ -29,14 +29,14 @@ If shares are absent although requests completed, the line below the server has 
 
 // columns returns the heads of the columns.
 func columns() []string {
-	return []string{"trouble", "state", "verdict", "requests/s", "client", "canceled", "overload", "server", "seconds", "alerts"}
+	return []string{"scenario", "state", "verdict", "requests/s", "client", "canceled", "overload", "server", "seconds", "alerts"}
 }
 
 // Firing returns the alerts that fire in a cell of the table.
-type Firing func(server, trouble string) []string
+type Firing func(server, scenario string) []string
 
 // Player is Play, or a cache of its results.
-type Player func(*Server, *Trouble) ([]Result, error)
+type Player func(*Server, *Scenario) ([]Result, error)
 
 // Table returns the table as text; firing comes from Prometheus.
 func Table(play Player, firing Firing) (string, error) {
@@ -44,16 +44,16 @@ func Table(play Player, firing Firing) (string, error) {
 	b.WriteString(head)
 	for _, server := range Servers() {
 		rows, why := [][]string{columns()}, Answer{}
-		for _, trouble := range Troubles() {
-			all, err := play(&server, &trouble)
+		for _, scenario := range Scenarios() {
+			all, err := play(&server, &scenario)
 			if err != nil {
 				return "", err
 			}
 			last := &all[len(all)-1]
-			if trouble.Name == "healthy" {
+			if scenario.Name == "healthy" {
 				why = last.Capabilities["outcomes"]
 			}
-			rows = append(rows, row(trouble.Name, last, firing(server.Name, trouble.Name)))
+			rows = append(rows, row(scenario.Name, last, firing(server.Name, scenario.Name)))
 		}
 		fmt.Fprintf(&b, "\n%s\noutcomes: %s: %s\n", server.Name, word(why.OK), why.Reason)
 		write(&b, rows)
@@ -79,7 +79,7 @@ func ParseAlerts(table string) Firing {
 			cells[[2]string{server, fields[0]}] = strings.Split(fields[len(fields)-1], " ")
 		}
 	}
-	return func(server, trouble string) []string { return cells[[2]string{server, trouble}] }
+	return func(server, scenario string) []string { return cells[[2]string{server, scenario}] }
 }
 
 // word returns yes or no.

@@ -13,47 +13,47 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
-// cell is one server in one trouble, page by page.
+// cell is one server in one scenario, page by page.
 type cell struct {
 	*testing.T
 
-	server  matrix.Server
-	trouble matrix.Trouble
-	seen    []matrix.Result
+	server   matrix.Server
+	scenario matrix.Scenario
+	seen     []matrix.Result
 }
 
-// played are all cells, played once for all tests.
+// played returns all cells, played once for all tests.
 var played = sync.OnceValues(func() (cells []cell, err error) {
 	for _, server := range matrix.Servers() {
-		for _, trouble := range matrix.Troubles() {
-			seen, err := matrix.Play(&server, &trouble)
+		for _, scenario := range matrix.Scenarios() {
+			seen, err := matrix.Play(&server, &scenario)
 			if err != nil {
 				return nil, err
 			}
-			cells = append(cells, cell{server: server, trouble: trouble, seen: seen})
+			cells = append(cells, cell{server: server, scenario: scenario, seen: seen})
 		}
 	}
 	return cells, nil
 })
 
-// seenOf returns what was seen of a server in a trouble.
-func seenOf(server *matrix.Server, trouble *matrix.Trouble) ([]matrix.Result, error) {
+// seenOf returns what was seen of a server in a scenario.
+func seenOf(server *matrix.Server, scenario *matrix.Scenario) ([]matrix.Result, error) {
 	cells, err := played()
 	for i := range cells {
-		if cells[i].server.Name == server.Name && cells[i].trouble.Name == trouble.Name {
+		if cells[i].server.Name == server.Name && cells[i].scenario.Name == scenario.Name {
 			return cells[i].seen, nil
 		}
 	}
 	return nil, err
 }
 
-// everyCell checks every server in every trouble.
+// everyCell checks every server in every scenario.
 func everyCell(t *testing.T, check func(c *cell)) {
 	t.Helper()
 	cells, err := played()
 	require.NoError(t, err)
 	for _, c := range cells {
-		t.Run(c.server.Name+"/"+c.trouble.Name, func(t *testing.T) {
+		t.Run(c.server.Name+"/"+c.scenario.Name, func(t *testing.T) {
 			c.T = t
 			check(&c)
 		})
@@ -63,11 +63,11 @@ func everyCell(t *testing.T, check func(c *cell)) {
 // grown returns how many requests of a class ended between two pages, as far as the
 // server's page counts them; crashed ones count everywhere where failures do.
 func (c *cell) grown(class engine.Class, from, to int) int {
-	a, b := &c.trouble.Pages[from], &c.trouble.Pages[to]
+	a, b := &c.scenario.Pages[from], &c.scenario.Pages[to]
 	return b.Ended[class] - a.Ended[class]
 }
 
-// shown reports whether the page shows what became of requests that failed.
+// shown reports whether the page shows failed requests.
 func (c *cell) shown(page int) bool {
 	counted := false
 	for _, class := range c.server.Counts {
@@ -76,17 +76,17 @@ func (c *cell) shown(page int) bool {
 	if !c.server.Only {
 		return counted
 	}
-	return c.trouble.Pages[page].Crashed > c.trouble.Pages[page-1].Crashed
+	return c.scenario.Pages[page].Crashed > c.scenario.Pages[page-1].Crashed
 }
 
 // whileAllFail calls is with each page at which five requests or more failed on two
-// pages or more and none succeeded since. Of failures only those on pages that count are
-// seen.
+// pages or more and none succeeded since. Only failures on pages for which counts is true
+// are considered.
 func (c *cell) whileAllFail(counts func(page int) bool, is func(page int)) {
 	pages, failed := 0, 0
 	for i := 1; i < len(c.seen); i++ {
 		switch {
-		case c.trouble.Pages[i].Restarted, c.grown(engine.ClassOK, i-1, i) > 0, c.grown(engine.ClassCanceled, i-1, i) > 0:
+		case c.scenario.Pages[i].Restarted, c.grown(engine.ClassOK, i-1, i) > 0, c.grown(engine.ClassCanceled, i-1, i) > 0:
 			pages, failed = 0, 0
 		case c.grown(engine.ClassServer, i-1, i) > 0 && counts(i):
 			pages++
@@ -98,7 +98,7 @@ func (c *cell) whileAllFail(counts func(page int) bool, is func(page int)) {
 	}
 }
 
-// TestFailingWhileAllRequestsFail is of servers that show it.
+// TestFailingWhileAllRequestsFail checks the servers that expose failures.
 func TestFailingWhileAllRequestsFail(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		c.whileAllFail(c.shown, func(page int) {
@@ -107,13 +107,13 @@ func TestFailingWhileAllRequestsFail(t *testing.T) {
 	})
 }
 
-// TestUnobservedFailuresAreMentioned is of all servers: those that do not tell
-// that requests fail have a verdict that says so, or that of a canary.
+// TestUnobservedFailuresAreMentioned checks all servers: the verdict of those that do
+// not expose failures says so, or follows from a canary.
 func TestUnobservedFailuresAreMentioned(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		c.whileAllFail(func(int) bool { return true }, func(page int) {
 			seen := &c.seen[page]
-			if c.trouble.Canary || c.shown(page) {
+			if c.scenario.Canary || c.shown(page) {
 				require.Equal(c, assess.Broken, seen.Severity, "page %d", page)
 				return
 			}
@@ -123,9 +123,8 @@ func TestUnobservedFailuresAreMentioned(t *testing.T) {
 	})
 }
 
-// TestClientErrorsAreNotFailing is of all that is not the server's
-// fault: what clients did wrong, gave up, or were refused for want of room, and
-// failures of before the first page.
+// TestClientErrorsAreNotFailing checks what is not the server's fault: client
+// errors, canceled and rejected requests, and failures before the first page.
 func TestClientErrorsAreNotFailing(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := 1; i < len(c.seen); i++ {
@@ -137,9 +136,9 @@ func TestClientErrorsAreNotFailing(t *testing.T) {
 	})
 }
 
-// TestDerivedValuesMatchRequests compares what is derived of a server at each page with
-// what became of its requests over the same window. What its page does not count
-// is left out on both sides; whatever is shown must be right.
+// TestDerivedValuesMatchRequests compares the values derived at each page with the
+// outcomes of requests over the same window. What the page does not count is left
+// out on both sides; every value must be right.
 func TestDerivedValuesMatchRequests(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		for i := 1; i < len(c.seen); i++ {
@@ -148,7 +147,7 @@ func TestDerivedValuesMatchRequests(t *testing.T) {
 				continue
 			}
 			total, by := c.window(from, i)
-			seconds := (c.trouble.Pages[i].At - c.trouble.Pages[from].At).Seconds()
+			seconds := (c.scenario.Pages[i].At - c.scenario.Pages[from].At).Seconds()
 			if v, ok := c.seen[i].Value("requests_per_second"); ok {
 				require.InDelta(c, float64(total)/seconds, v, 1e-6, "requests a second, page %d", i)
 			}
@@ -167,7 +166,7 @@ func TestDerivedValuesMatchRequests(t *testing.T) {
 // windowFrom returns the first page of the window of a page that is of the same
 // process, without a gap in between.
 func (c *cell) windowFrom(page int) int {
-	pages := c.trouble.Pages
+	pages := c.scenario.Pages
 	from := page
 	for from > 0 && !pages[from].Restarted && pages[from].At-pages[from-1].At < 10*time.Second && pages[page].At-pages[from-1].At <= time.Minute {
 		from--
@@ -183,7 +182,7 @@ func (c *cell) window(from, to int) (total int, by map[engine.Class]int) {
 		by[class] = c.grown(class, from, to)
 		total += by[class]
 	}
-	if arrived := c.trouble.Pages[to].Arrived - c.trouble.Pages[from].Arrived; c.server.Only {
+	if arrived := c.scenario.Pages[to].Arrived - c.scenario.Pages[from].Arrived; c.server.Only {
 		by[engine.ClassOK] += arrived
 		total += arrived
 	}

@@ -30,7 +30,7 @@ import (
 // compares pages, JSON, probes, terminal, recording rules, an alert and dashboards.
 func TestAllSurfacesAgree(t *testing.T) {
 	var tests []ruleTest
-	for _, trouble := range matrix.Troubles() {
+	for _, trouble := range matrix.Scenarios() {
 		t.Run(trouble.Name, func(t *testing.T) {
 			base := served(t, inTrouble(t, &trouble))
 			fleet, _, err := (&Client{HTTP: http.DefaultClient, URL: base}).Fleet(t.Context())
@@ -84,7 +84,7 @@ func TestAllSurfacesAgree(t *testing.T) {
 
 // inTrouble returns a store with a replica of every kind of server, as judged at the end of a
 // trouble.
-func inTrouble(t *testing.T, trouble *matrix.Trouble) *snapshot.Store {
+func inTrouble(t *testing.T, trouble *matrix.Scenario) *snapshot.Store {
 	t.Helper()
 	store, now := snapshot.NewStore(), time.Now()
 	for _, server := range matrix.Servers() {
