@@ -46,9 +46,7 @@ func (s *stack) one(t *testing.T, query string) float64 {
 	t.Helper()
 	found := s.query(t, query)
 	require.Len(t, found, 1, query)
-	v, err := strconv.ParseFloat(found[0]["value"], 64)
-	require.NoError(t, err)
-	return v
+	return number(t, found[0]["value"])
 }
 
 // kinds requires rules, autoscaling and dashboards to make of a pool of several kinds

@@ -15,9 +15,8 @@ import (
 const (
 	// every is how often the truth is noted.
 	every = 100 * time.Millisecond
-	// late is how much older than a point of a panel what it shows is: half an
-	// interval of the exporter's scrapes, of Prometheus' and of the rules.
-	late = 3 * time.Second
+	// around is how many readings before and after a sample of a gauge are averaged.
+	around = 30
 	// over is the time over which rates are taken: four scrapes of Prometheus, and
 	// the exporter's window.
 	over = 20 * time.Second
@@ -73,42 +72,66 @@ func record(t *testing.T, fleet *simulate.Fleet) *recorder {
 	return r
 }
 
+// span is the time between the first and the last page of a replica that a point shows.
+type span struct{ begin, end time.Time }
+
 // window is what was true of some replicas within the time that one point of a
 // panel shows.
 type window struct {
-	seconds float64
 	// before and after are the truth at its ends, around the readings next to the
 	// moment when gauges were sampled; one entry a replica each.
 	before, after []simulate.Truth
 	around        [][]simulate.Truth
-	latencies     []simulate.Latency
+	// latencies are those of requests that ended, started those of requests that got their first
+	// token.
+	latencies, started []simulate.Latency
 }
 
 // window of a point, of the replicas that are chosen by pool and name; empty
 // chooses all.
-func (r *recorder) window(at time.Time, latencies map[*simulate.Replica][]simulate.Latency, pool, name string) window {
+func (r *recorder) window(spans map[string]span, latencies map[*simulate.Replica][]simulate.Latency, pool, name string) window {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	index := func(at time.Time) int {
-		i, _ := slices.BinarySearchFunc(r.readings, at, func(x reading, at time.Time) int { return x.at.Compare(at) })
-		return min(i, len(r.readings)-1)
-	}
-	first, last := index(at.Add(-late-over)), index(at.Add(-late))
-	w := window{seconds: r.readings[last].at.Sub(r.readings[first].at).Seconds()}
+	var w window
 	for i, replica := range r.replicas {
 		if pool != "" && r.pools[i] != pool || name != "" && replica.Name() != name {
 			continue
 		}
+		s := spans[replica.Name()]
+		first, last := r.index(s.begin), r.index(s.end)
 		before, after := r.readings[first].truth[i], r.readings[last].truth[i]
 		w.before, w.after = append(w.before, before), append(w.after, after)
 		w.latencies = append(w.latencies, latencies[replica][before.Finished:after.Finished]...)
-		var around []simulate.Truth
-		for _, x := range r.readings[index(at.Add(-2*late)):index(at)] {
-			around = append(around, x.truth[i])
+		w.started = append(w.started, r.startedWithin(i, s, latencies[replica])...)
+		var near []simulate.Truth
+		for _, x := range r.readings[last-around : last+around] {
+			near = append(near, x.truth[i])
 		}
-		w.around = append(w.around, around)
+		w.around = append(w.around, near)
 	}
 	return w
+}
+
+// index returns the first reading at a time or after it, or else the last.
+func (r *recorder) index(t time.Time) int {
+	i, _ := slices.BinarySearchFunc(r.readings, t, func(x reading, t time.Time) int { return x.at.Compare(t) })
+	return min(i, len(r.readings)-1)
+}
+
+// startedWithin returns the latencies of a replica's requests that got their first token within a
+// time. Requests are listed as they end, which is known to a reading.
+func (r *recorder) startedWithin(replica int, s span, latencies []simulate.Latency) []simulate.Latency {
+	var started []simulate.Latency
+	for i := r.index(s.begin) + 1; i < len(r.readings); i++ {
+		known := uint64(len(latencies))
+		before, after := min(known, r.readings[i-1].truth[replica].Finished), min(known, r.readings[i].truth[replica].Finished)
+		for _, l := range latencies[before:after] {
+			if t := r.readings[i].at.Add(l.TTFT - l.E2E); t.After(s.begin) && !t.After(s.end) {
+				started = append(started, l)
+			}
+		}
+	}
+	return started
 }
 
 // count is by how much a number grew.
@@ -121,7 +144,13 @@ func (w window) count(of func(simulate.Truth) uint64) float64 {
 }
 
 // rate is by how much a number grew in a second.
-func (w window) rate(of func(simulate.Truth) uint64) float64 { return w.count(of) / w.seconds }
+func (w window) rate(of func(simulate.Truth) uint64) float64 {
+	sum := 0.0
+	for i := range w.after {
+		sum += float64(of(w.after[i])-of(w.before[i])) / (w.after[i].At - w.before[i].At).Seconds()
+	}
+	return sum
+}
 
 // level returns the mean of something that rises and falls, one entry a replica.
 func (w window) level(of func(simulate.Truth) float64) []float64 {
@@ -138,11 +167,7 @@ func (w window) level(of func(simulate.Truth) float64) []float64 {
 
 // sum returns the sum of the levels of all replicas.
 func (w window) sum(of func(simulate.Truth) float64) float64 {
-	sum := 0.0
-	for _, v := range w.level(of) {
-		sum += v
-	}
-	return sum
+	return average(w.level(of)) * float64(len(w.around))
 }
 
 // highest returns the mean of what was highest among the replicas.
@@ -158,28 +183,23 @@ func (w window) highest(of func(simulate.Truth) float64) float64 {
 	return sum / float64(len(w.around[0]))
 }
 
-// mean returns the mean duration of completed requests, in seconds.
-func (w window) mean(of func(simulate.Latency) time.Duration) float64 {
-	sum, n := 0.0, 0
-	for _, l := range w.latencies {
-		if v := of(l); v > 0 {
-			sum, n = sum+v.Seconds(), n+1
-		}
-	}
-	return sum / float64(n)
-}
-
-// quantile returns a quantile of durations of completed requests, in seconds.
-func (w window) quantile(q float64, of func(simulate.Latency) time.Duration) float64 {
-	var all []float64
-	for _, l := range w.latencies {
-		if v := of(l); v > 0 {
-			all = append(all, v.Seconds())
-		}
-	}
+// quantile returns a quantile of durations, in seconds.
+func quantile(q float64, latencies []simulate.Latency, of func(simulate.Latency) time.Duration) float64 {
+	all := durations(latencies, of)
 	if len(all) == 0 {
 		return math.NaN()
 	}
 	slices.Sort(all)
 	return all[max(0, int(math.Ceil(q*float64(len(all))))-1)]
+}
+
+// durations returns those that requests have, in seconds.
+func durations(latencies []simulate.Latency, of func(simulate.Latency) time.Duration) []float64 {
+	var all []float64
+	for _, l := range latencies {
+		if v := of(l); v > 0 {
+			all = append(all, v.Seconds())
+		}
+	}
+	return all
 }

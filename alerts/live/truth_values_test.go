@@ -128,7 +128,7 @@ func valuesOfPool(pool string) []shown {
 // latenciesOfPool returns the times that all histograms of a kind of server have.
 func latenciesOfPool(pool string) []shown {
 	var all []shown
-	times := func(title string, of func(simulate.Latency) time.Duration) {
+	times := func(title string, chosen func(window) []simulate.Latency, of func(simulate.Latency) time.Duration) {
 		panel := "trtllm-latency / " + title + ", percentiles / "
 		series := []string{"pool_id", pool}
 		for _, p := range []struct {
@@ -137,19 +137,24 @@ func latenciesOfPool(pool string) []shown {
 		}{{0.5, "A", "E"}, {0.95, "B", "G"}, {0.99, "C", "I"}} {
 			all = append(all, shown{
 				panel: panel + p.ref, first: panel + p.first, pool: pool, series: series, percentile: true,
-				of: func(w window) float64 { return w.quantile(p.q, of) },
+				of: func(w window) float64 { return quantile(p.q, chosen(w), of) },
 			})
 		}
-		mean := shown{panel: panel + "D", pool: pool, series: series, of: func(w window) float64 { return w.mean(of) }}
+		mean := shown{panel: panel + "D", pool: pool, series: series, of: func(w window) float64 { return average(durations(chosen(w), of)) }}
 		if pool == poolTriton { // The truth is the executor's, without pre- and postprocessing.
 			mean.within = 0.003
 		}
 		all = append(all, mean)
 	}
-	times("Time to first token", ttft)
+	ended := func(w window) []simulate.Latency { return w.latencies }
+	started := func(w window) []simulate.Latency { return w.started }
+	if pool == poolServe { // Which counts first tokens when requests end.
+		started = ended
+	}
+	times("Time to first token", started, ttft)
 	if pool != poolTriton { // Which has neither with what is on by default.
-		times("Whole request", e2e)
-		times("Time per output token", tpot)
+		times("Whole request", ended, e2e)
+		times("Time per output token", ended, tpot)
 	}
 	return all
 }
