@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Queries aggregate with max by first: series from several exporters count once, and an
-// upgrade, which changes version labels, does not interrupt lines.
+// Queries aggregate first, numbers by avg and states by max: series from several exporters count
+// once, and an upgrade, which changes version labels, does not interrupt lines.
 
 // maxBy returns the maximum of a family by labels.
 func maxBy(by, name, selector string, matchers ...string) string {
@@ -15,7 +15,9 @@ func maxBy(by, name, selector string, matchers ...string) string {
 }
 
 // each returns a family about models, by replica.
-func each(name string) string { return maxBy("pool_id, replica_id, model_id", name, modelMatchers) }
+func each(name string) string {
+	return fmt.Sprintf("avg by (pool_id, replica_id, model_id) (%s{%s})", name, modelMatchers)
+}
 
 // eachReplica returns a family about replicas.
 func eachReplica(name string, matchers ...string) string {
@@ -31,17 +33,17 @@ func modelFamily(name string) func(matcher string) string {
 
 // eachRate returns the rate of a counter about models, by replica.
 func eachRate(name string) string {
-	return fmt.Sprintf("max by (pool_id, replica_id, model_id) (%s)", rate(name))
+	return fmt.Sprintf("avg by (pool_id, replica_id, model_id) (%s)", rate(name))
 }
 
 // rateBy sums the rate of a counter over replicas.
 func rateBy(by, name string) string {
-	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union("pool_id, replica_id, model_id", by), rate(name))
+	return fmt.Sprintf("sum by (%s) (avg by (%s) (%s))", by, union("pool_id, replica_id, model_id", by), rate(name))
 }
 
 // rateOfEntries is [rateBy] for a counter about entry models.
 func rateOfEntries(by, name string) string {
-	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union("pool_id, replica_id, model_id, model, version", by), rate(name))
+	return fmt.Sprintf("sum by (%s) (avg by (%s) (%s))", by, union("pool_id, replica_id, model_id, model, version", by), rate(name))
 }
 
 func rate(name string, matchers ...string) string {

@@ -53,7 +53,7 @@ func modelStates() []MappedValue {
 // 99th percentile.
 func percentiles(series, name string) []query {
 	h := newHistogram("pool_id, replica_id", "{{pool_id}} / {{replica_id}}", func(by, suffix string, matchers ...string) string {
-		return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union(series, by), rate("llm_server_"+name+"_seconds"+suffix, matchers...))
+		return fmt.Sprintf("sum by (%s) (avg by (%s) (%s))", by, union(series, by), rate("llm_server_"+name+"_seconds"+suffix, matchers...))
 	})
 	gauge := func(suffix, matchers string) string {
 		return fmt.Sprintf("max by (pool_id, replica_id) (llm_server_%s_%s_seconds{%s%s})", name, suffix, modelMatchers, matchers)

@@ -16,7 +16,7 @@ func modelVersions() row {
 	const legend = "{{pool_id}} {{model}} {{version}}"
 	return section("Versions side by side",
 		sideBySide(8, graph("Requests by version", "Completed requests per second, by version of the entry model. Two lines for a model: an A/B test or a rollout within the server.",
-			"reqps", []query{{fmt.Sprintf("sum by (%s) (max by (replica_id, %s) (%s))", by, by, fromClients(modelFamily("llm_server_requests_per_second"))), legend}}),
+			"reqps", []query{{fmt.Sprintf("sum by (%s) (avg by (replica_id, %s) (%s))", by, by, fromClients(modelFamily("llm_server_requests_per_second"))), legend}}),
 			graph("Mean duration by version", "Mean duration of successful requests, weighted by the requests of each replica. The newer version stays above the other: see the difference below.",
 				"s", []query{{weighted(by, "replica_id, "+by, "llm_server_request_duration_average_seconds{"+modelMatchers+"}", "llm_server_requests_per_second{"+modelMatchers+"}"), legend}}),
 			graph("Tokens by version", "Generated tokens per second, by version of the model that generates them.",
