@@ -287,7 +287,7 @@ expectation_mismatch{fact="trtllm_version", pool_id="p"} 1
 	require.Contains(t, text(after(t, func(b *assess.Basis) { b.Topology = nil }).Series(own)), `model_id="unknown"`)
 }
 
-// TestLabelsMatchCatalog uses a model about which everything is known.
+// TestLabelsMatchCatalog uses a model with all facts.
 func TestLabelsMatchCatalog(t *testing.T) {
 	k := after(t, func(b *assess.Basis) {
 		m := &b.Facts.Models[0]

@@ -42,7 +42,7 @@ func TestStateChangeLog(t *testing.T) {
 	}
 }
 
-// withoutTime leaves the moment of a line out.
+// withoutTime removes the time from a line.
 func withoutTime(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey {
 		return slog.Attr{}

@@ -16,7 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// shownText returns a block as it is on /metrics.
+// shownText returns a block as written to /metrics.
 func shownText(b *exposition.Block) string {
 	var page []byte
 	for i := range b.Shape().Families() {

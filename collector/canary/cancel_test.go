@@ -78,7 +78,7 @@ func TestCancelCheckOutcomes(t *testing.T) {
 	for _, trouble := range []struct {
 		name   string
 		tokens int
-		// begin happens before the first page.
+		// meanwhile runs at each page.
 		meanwhile func(page int, r *simulate.Replica, n *network, load *canary.Load)
 		// stopping and other are the results of servers that stop, and of others.
 		stopping, going canary.CancelResult

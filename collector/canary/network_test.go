@@ -87,7 +87,7 @@ func bubble(test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, test) }
 }
 
-// base is the address of the server.
+// base is the server's address.
 const base = "http://server"
 
 // openAI and triton are questions in the two protocols.

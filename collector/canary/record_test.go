@@ -19,12 +19,12 @@ func ordered(identity string) *canary.Record {
 	return r
 }
 
-// order returns an order that may be sent.
+// order returns an order that is ready to be sent.
 func order(identity string) *canary.Order {
 	return &canary.Order{Question: canary.Question{Model: "llm"}, ModelID: "llama", Identity: identity, Group: "g"}
 }
 
-// answered returns a good report.
+// answered returns the report of a successful request.
 func answered(output string) canary.Report {
 	return canary.Report{
 		Result: canary.OK, Output: output, At: time.Now(), FirstToken: time.Second, Duration: 3 * time.Second,

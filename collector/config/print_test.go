@@ -75,7 +75,7 @@ func TestPrintedDocument(t *testing.T) {
 	}
 }
 
-// flow puts all of a document on one line.
+// flow formats a document on one line.
 func flow(n *yaml.Node) {
 	n.Style |= yaml.FlowStyle
 	for _, c := range n.Content {
@@ -83,7 +83,7 @@ func flow(n *yaml.Node) {
 	}
 }
 
-// A parameter of the address is as secret as the query of any other.
+// A parameter of the address may be secret, like any query.
 func TestTargetParametersAreNotPrinted(t *testing.T) {
 	f, err := config.Parse("c.yml", []byte(`
 pools:

@@ -79,7 +79,7 @@ func TestMisplacedKeySuggestsBlock(t *testing.T) {
 	}
 }
 
-// TestNestedMerges has mistakes behind merges of merges.
+// TestNestedMerges has mistakes in merges of merges.
 func TestNestedMerges(t *testing.T) {
 	merged := func(n int, inner string) string {
 		return "limits: " + strings.Repeat("{ <<: ", n) + inner + strings.Repeat(" }", n)

@@ -244,7 +244,7 @@ func TestDerivedValuesAreTrue(t *testing.T) {
 	recorded(t, worst)
 }
 
-// largest is the largest error of a quantity, and the load under which it was measured.
+// largest is the largest error of a quantity, with the load of its measurement.
 type largest struct {
 	err  float64
 	load string

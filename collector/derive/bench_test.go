@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// BenchmarkDerive reads different pages of the usual size in turn.
+// BenchmarkDerive reads alternating pages of typical size.
 func BenchmarkDerive(b *testing.B) {
 	const pages = 64
 	for name, aliases := range map[string][]string{"scrape": nil, "scrape+aliases": exposition.AliasSets()} {

@@ -83,7 +83,7 @@ func meaningsOf(e engine.Engine, inside engine.Kind) map[string][]engine.Meaning
 	return same
 }
 
-// page returns the n-th page.
+// page returns the nth page.
 func (v everything) page(n int) []byte {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(v.meanings)) {

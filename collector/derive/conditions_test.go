@@ -22,7 +22,7 @@ func TestExecutorStall(t *testing.T) {
 	const pages = int(derive.DefaultStallAfter / (5 * time.Second))
 	for _, tc := range []struct {
 		name string
-		// then is what happens after a first page with work.
+		// then is the behavior after a first page with work.
 		then func(b *bench)
 		want bool
 	}{

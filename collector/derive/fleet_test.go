@@ -48,7 +48,7 @@ func newBench(tb testing.TB, kind engine.Kind, models ...string) *bench {
 	})
 }
 
-// with changes the options and begins again.
+// with changes the options and starts again.
 func (b *bench) with(change func(*derive.Options)) *bench {
 	change(&b.opts)
 	b.deriver = derive.NewDeriver(b.opts)
@@ -146,7 +146,7 @@ func histogram[T any](name, lset string, sum any, bounds string, counts ...T) (l
 	return append(lines, fmt.Sprintf("%s_sum{%s} %v", name, lset, sum), fmt.Sprintf("%s_count{%s} %v", name, lset, counts[len(counts)-1]))
 }
 
-// rig is a simulated replica with a deriver behind it.
+// rig is a simulated replica with a deriver.
 type rig struct {
 	*bench
 
@@ -213,7 +213,7 @@ func (r *rig) scrape() (values, simulate.Truth) {
 	return r.read(page), truth
 }
 
-// serve lets some pages go by and returns the values of the last.
+// serve scrapes some pages and returns the values of the last.
 func (r *rig) serve(pages int) (got values) {
 	r.tb.Helper()
 	for range pages {

@@ -16,7 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// address is an address where several processes may answer.
+// address is an address with several processes behind it.
 type address struct {
 	*bench
 

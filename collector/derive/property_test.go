@@ -24,7 +24,7 @@ const (
 	counters
 )
 
-// history is what a server's counters really did, page by page.
+// history records the true values of a server's counters, page by page.
 type history struct {
 	times  []time.Duration
 	values [][counters]float64

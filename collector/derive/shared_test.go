@@ -108,7 +108,7 @@ func another(page []byte) []byte {
 	return regexp.MustCompile(`(?m)^.*model="postprocessing".*\n`).ReplaceAll(page, nil)
 }
 
-// ways are configurations that change what is derived, or how it is shown.
+// ways lists configurations that change derived series or their labels.
 var ways = []struct {
 	name   string
 	change func(*Options)
@@ -127,7 +127,7 @@ var ways = []struct {
 	}},
 }
 
-// A page is made and parsed once for all ways.
+// A page is rendered and parsed once for all configurations.
 func TestSharedProgramsGiveSameValues(t *testing.T) {
 	t.Parallel()
 	var changes []func(*Options)

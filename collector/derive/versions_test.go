@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// served is what one version of a model did since the page before.
+// served counts the work of a model version since the previous page.
 type served struct {
 	version          string
 	ok, failed       int

@@ -15,7 +15,7 @@ const (
 	Restart = restart
 )
 
-// NewOf builds a Manager of any discoverers.
+// NewOf returns a Manager of any discoverers.
 func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...promdiscovery.Discoverer) *Manager {
 	m := &Manager{logger: logger, reg: prometheus.NewRegistry(), internal: prometheus.NewRegistry(), static: staticGroups(static)}
 	for i, d := range discoverers {
@@ -25,5 +25,5 @@ func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...prom
 	return m
 }
 
-// LoggerOf returns the log that a source of the manager gets.
+// LoggerOf returns the logger of a source of the manager.
 func (m *Manager) LoggerOf(i int) *slog.Logger { return m.sourceLogger(i, m.sources[i].key) }

@@ -65,7 +65,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.requests = append(c.requests, query.Get("labelSelector"))
 	if query.Get("sendInitialEvents") == "true" {
-		// As an older server, that can only list.
+		// Like an older server, which supports list only.
 		c.mu.Unlock()
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
@@ -109,7 +109,7 @@ func (c *cluster) watched() bool {
 	return len(c.watchers) > 0
 }
 
-// questions lists the selectors that were asked for.
+// questions lists the requested selectors.
 func (c *cluster) questions() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

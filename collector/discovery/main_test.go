@@ -37,7 +37,7 @@ func decode(text string) (discovery.Config, error) {
 	return c, err
 }
 
-// seen holds what a Manager has reported.
+// seen holds the reports of a Manager.
 type seen struct {
 	mu      sync.Mutex
 	updates [][]string

@@ -19,7 +19,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 )
 
-// write puts a file in place as an operator's tool does: at once.
+// write replaces a file atomically, like an operator's tool.
 func write(t *testing.T, name, text string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(name+".new", []byte(text), 0o600))
@@ -51,7 +51,7 @@ file_sd_configs: [{files: ["`+dir+`/*.yml", "`+dir+`/*.json"]}]`, reg)
 	s.wait(t, "s:1{}", "e:1{}")
 }
 
-// failures reads how often a mechanism has failed.
+// failures returns the failure counter of a mechanism.
 func failures(t *testing.T, reg prometheus.Gatherer, mechanism string) float64 {
 	t.Helper()
 	families, err := reg.Gather()
@@ -93,7 +93,7 @@ func (s *sdServer) answer(code int, body string) {
 	s.code.Store(int64(code))
 }
 
-// again waits until the server was asked, and has answered, since this call.
+// again waits for another request and its response.
 func (s *sdServer) again(t *testing.T) {
 	t.Helper()
 	before := s.requests.Load()

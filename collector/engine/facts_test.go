@@ -110,7 +110,7 @@ func TestBadAnswersLoseOnlyTheirFact(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		server answers
-		// What is known afterwards: version, model, its config; and the problem.
+		// The facts: version, model, its config; and the problem.
 		version, model, config bool
 		problem                string
 	}{

@@ -86,7 +86,7 @@ func TestModelsAreNotRequestedUnlessLive(t *testing.T) {
 	require.Equal(t, []string{"/v2/health/ready", "/v2/health/live"}, server.paths)
 }
 
-// response is a server that answers every request alike, with an error if err is set.
+// response is a server with one response to all requests, or the error err.
 type response struct {
 	status int
 	state  string

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answers is a server with fixed answers by path, and 404 for all others.
+// answers is a server with fixed responses by path, and 404 elsewhere.
 type answers map[string]string
 
 // The answers that are not a text.

@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Nothing is due in these tests, as when the process is stopped.
+// No work runs in these tests, as in a stopped process.
 func TestOldPageIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)

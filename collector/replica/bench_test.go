@@ -28,7 +28,7 @@ type canned struct {
 	next  atomic.Uint64
 }
 
-// newCanned keeps a few of the usual big pages.
+// newCanned returns a few typical large pages.
 func newCanned() *canned {
 	c := &canned{}
 	for i := range 16 {
@@ -37,7 +37,7 @@ func newCanned() *canned {
 	return c
 }
 
-// serve answers with the pages on a port of its own.
+// serve serves the pages on a port of its own.
 func (c *canned) serve(b *testing.B) (address string) {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -104,7 +104,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 	}
 }
 
-// loneReplica returns a replica that only the test calls, and its store.
+// loneReplica returns a replica that only the test runs, and its store.
 func loneReplica(tb testing.TB, s scrape.Scraper, address string) (*Replica, *snapshot.Store) {
 	tb.Helper()
 	store := snapshot.NewStore()

@@ -38,7 +38,7 @@ func withCanary(t *testing.T) *stepped {
 	return s
 }
 
-// send sends a canary request that is due.
+// send sends a due canary request.
 func (s *stepped) send() {
 	s.read()
 	all := s.Schedules()

@@ -14,7 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// vllmAt returns the answers of a vLLM under a path, that has a model.
+// vllmAt returns the responses of a vLLM with a model under a path.
 func vllmAt(path, model, version string) map[string]string {
 	return map[string]string{
 		path + "/health": "", path + "/version": fmt.Sprintf(`{"version":%q}`, version),

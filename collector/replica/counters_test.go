@@ -14,7 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// text returns a block as it is on /metrics.
+// text returns a block as written to /metrics.
 func text(b *exposition.Block) string {
 	var page []byte
 	for i := range b.Shape().Families() {
@@ -23,14 +23,14 @@ func text(b *exposition.Block) string {
 	return string(page)
 }
 
-// dropping drops the series that have a label, and calls all others x.
+// dropping drops series with a label, and renames all others to x.
 func dropping(name string) exposition.Labeler {
 	return func(in labels.Labels) exposition.Labeled {
 		return exposition.Labeled{Labels: labels.NewBuilder(in).Set("__name__", "x").Labels(), Keep: !in.Has(name)}
 	}
 }
 
-// bare returns the lines of a block without the prefix and the labels of all.
+// bare returns the lines of a block without the common prefix and labels.
 func bare(b *exposition.Block) string {
 	return strings.NewReplacer(`{pool_id="p",replica_id="r"}`, "", `pool_id="p",`, "", `,replica_id="r"`, "", "trtllm_exporter_target_", "").Replace(text(b))
 }

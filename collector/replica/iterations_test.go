@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// rows returns the statistics of iterations, of a server with one decoding request.
+// rows returns iteration statistics of a server with one decoding request.
 func rows(numbers ...int) string {
 	var all []string
 	for _, n := range numbers {
@@ -32,7 +32,7 @@ func iterating(t *testing.T) *stepped {
 	return s
 }
 
-// reads has an answer read and shows what there is then.
+// reads makes the replica read an answer and returns its series.
 func (s *stepped) reads(answer string) api.Iterations {
 	s.change(func(now *answering) { now.api["/metrics"] = answer })
 	s.after(5 * time.Second)

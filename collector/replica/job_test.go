@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// another returns a server of another kind than there was.
+// another returns a server of another kind.
 func another(t *testing.T, before scrape.Server, kind engine.Kind) scrape.Server {
 	t.Helper()
 	e, ok := engine.ByName(string(kind))
@@ -27,7 +27,7 @@ func TestAnswersOfFormerKindAreDropped(t *testing.T) {
 		s := step(t, tritonAnswers(), nil)
 		s.due()
 		s.shows(`engine_version="2.51.0"`)
-		// What is asked of Triton now is answered when another server is there.
+		// The request to Triton is answered when another server has replaced it.
 		s.change(func(now *answering) { now.apiTakes = time.Second })
 		s.after(time.Minute)
 		s.due()
@@ -54,7 +54,7 @@ func TestAnswersOfFormerKindAreDropped(t *testing.T) {
 	})
 }
 
-// server0 returns what is known of the server.
+// server0 returns the current server of the replica.
 func (s *stepped) server0() scrape.Server { return s.Replica.server }
 
 func TestClose(t *testing.T) {

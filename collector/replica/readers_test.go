@@ -65,7 +65,7 @@ func TestReadersSeeDerivedSeriesOfSamePage(t *testing.T) {
 	require.EqualValues(t, 3001, r.status.Scrapes)
 }
 
-// consistent reports whether all that a reader sees belongs to one page.
+// consistent reports whether all series of a read belong to one page.
 func consistent(t *testing.T, s *snapshot.Store) bool {
 	t.Helper()
 	var page []byte
@@ -83,7 +83,7 @@ func consistent(t *testing.T, s *snapshot.Store) bool {
 	return true
 }
 
-// valueOf returns the whole number of the first series that begins so.
+// valueOf returns the integer value of the first series with a prefix.
 func valueOf(t *testing.T, page []byte, series string) int {
 	t.Helper()
 	for line := range strings.Lines(string(page)) {
@@ -99,7 +99,7 @@ func valueOf(t *testing.T, page []byte, series string) int {
 	return -1
 }
 
-// stuck is a log that nobody reads.
+// stuck is a log handler that blocks.
 type stuck struct {
 	slog.Handler
 	wrote chan struct{}

@@ -18,7 +18,7 @@ func TestScrapeOnce(t *testing.T) {
 		change  func(now *answering)
 		target  func(*target.Target, *Pool)
 		scrapes int
-		// takes is how long it takes, in a bubble where only servers take time.
+		// takes is the duration, in a bubble where only servers take time.
 		takes          time.Duration
 		health         target.Health
 		reason         string

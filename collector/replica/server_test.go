@@ -34,18 +34,18 @@ type server struct {
 	mu       sync.Mutex
 	now      answering
 	requests map[string]int
-	// slept is how long the machine of the replica slept.
+	// slept is how long the replica's machine was suspended.
 	slept time.Duration
 }
 
-// asleep returns how long the machine of the replica slept.
+// asleep returns how long the replica's machine was suspended.
 func (s *server) asleep() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.slept
 }
 
-// answering has the present answers of a server.
+// answering holds the current responses of a server.
 type answering struct {
 	page      string
 	unframed  bool
@@ -63,12 +63,12 @@ type answering struct {
 	hung   bool
 }
 
-// bubble returns a test that runs by a fake clock.
+// bubble returns a test that runs with a fake clock.
 func bubble(test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, test) }
 }
 
-// never is longer than anything waits.
+// never is longer than every timeout.
 const never = 24 * time.Hour
 
 // tritonAnswers returns the answers of a Triton that is ready.
@@ -97,14 +97,14 @@ func serveAnswers(version, text string) answering {
 	}
 }
 
-// change changes the answers of the server.
+// change changes the server's responses.
 func (s *server) change(how func(now *answering)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	how(&s.now)
 }
 
-// answer returns the present answers and counts the request.
+// answer returns the current responses and counts the request.
 func (s *server) answer(address string) (now answering, path string) {
 	path = address
 	if u, err := url.Parse(address); err == nil {
@@ -222,7 +222,7 @@ func step(t *testing.T, now answering, change func(*target.Target, *Pool)) *step
 	return &stepped{Replica: r, server: s, t: t, store: store, ctx: ctx, cancel: cancel}
 }
 
-// due runs what is due, and what follows without delay.
+// due runs due work, and what follows without delay.
 func (s *stepped) due() {
 	s.read()
 	s.Schedules()[0].Due(s.ctx, 0, nil)
@@ -233,7 +233,7 @@ func (s *stepped) due() {
 // race detector.
 func (s *stepped) read() { s.update(func() {}) }
 
-// after waits and runs what is due then.
+// after waits, then runs due work.
 func (s *stepped) after(d time.Duration) target.Status {
 	s.read()
 	time.Sleep(d)

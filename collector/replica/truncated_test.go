@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// wholePage is a page of two models, cutPage its beginning.
+// wholePage is a page of two models, cutPage the page truncated.
 const (
 	cutPage = `# TYPE nv_inference_request_success counter
 nv_inference_request_success{model="a",version="1"} 5
@@ -26,7 +26,7 @@ nv_energy_consumption{gpu_uuid="GPU-1"} 7
 `
 )
 
-// dueWith has the replica scrape once, with the server's answers changed so.
+// dueWith changes the server's responses and scrapes once.
 func (s *stepped) dueWith(how func(*answering)) target.Status {
 	s.read()
 	s.change(how)

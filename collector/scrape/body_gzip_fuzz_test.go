@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// squeezed compresses a text.
+// squeezed returns a text compressed with gzip.
 func squeezed(text string) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)

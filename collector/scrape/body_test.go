@@ -27,7 +27,7 @@ func compressed(t *testing.T, r io.Reader) string {
 	return out.String()
 }
 
-// lines is an endless page.
+// lines is a reader of an endless page.
 type lines struct{}
 
 func (lines) Read(p []byte) (int, error) {

@@ -27,7 +27,7 @@ type crowd struct {
 	client *scrape.Client
 
 	mu sync.Mutex
-	// takes is how long the hosts of a kind take to answer; negative for ever.
+	// takes is the response time of the hosts of a kind; negative is forever.
 	takes map[string]*atomic.Int64
 	// results counts the results of a kind, good or the reason, by round.
 	results map[string][]map[string]int
@@ -120,7 +120,7 @@ func (c *crowd) count(kind string, round int, err error) {
 	c.results[kind][round][reason]++
 }
 
-// end waits until no connection is open.
+// end waits until all connections are closed.
 func (c *crowd) end(all *sync.WaitGroup) {
 	all.Wait()
 	c.client.Close()

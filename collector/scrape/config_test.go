@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// readConfig reads a configuration over the defaults, as that of a pool is read.
+// readConfig decodes a configuration over the defaults, like a pool's.
 func readConfig(text string) (scrape.Config, error) {
 	doc := struct {
 		HTTP   scrape.Config `yaml:",inline"`

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// New builds a client with resources of its own.
+// New returns a client with its own resources.
 func New(cfg Config, logger *slog.Logger) (*Client, error) { return NewResources().Client(cfg, logger) }
 
-// NewWithDial builds a client over a dialer of the test.
+// NewWithDial returns a client that uses the test's dialer.
 func NewWithDial(cfg Config, logger *slog.Logger, dialer func(control func(context.Context, string, string, syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error)) (*Client, error) {
 	return NewResources().client(cfg, logger, func(control controlFunc) dialFunc { return dialer(control) })
 }
@@ -24,7 +24,7 @@ func Bounded(body int64, connections int) *Resources { return newResources(body,
 
 func BoundOne(r *Resources, size int64) { r.maxBody = size }
 
-// BoundedClient builds a client of these resources over a dialer of the test.
+// BoundedClient returns a client with these resources and the test's dialer.
 func BoundedClient(r *Resources, cfg Config, logger *slog.Logger, dial func(context.Context, string, string) (net.Conn, error)) (*Client, error) {
 	return r.client(cfg, logger, func(controlFunc) dialFunc { return dial })
 }
@@ -49,5 +49,5 @@ func Inflated(c *Client, body []byte) ([]byte, error) {
 	return got, nil
 }
 
-// Used returns how many connections to targets all clients of the resources have.
+// Used returns the number of connections of all clients of the resources.
 func Used(c *Client) int64 { return c.resources.Connections().Used }

@@ -26,12 +26,12 @@ const page = "# HELP nv_inference_count Number of inferences performed\n" +
 	"# TYPE nv_inference_count counter\n" +
 	"nv_inference_count{model=\"ensemble\",version=\"1\"} 7\n"
 
-// answer returns a whole HTTP/1.1 response; headers end with CRLF each.
+// answer returns a complete HTTP/1.1 response; headers end with CRLF each.
 func answer(status, headers, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\n%sContent-Length: %d\r\n\r\n%s", status, headers, len(body), body)
 }
 
-// faultServer is a server that breaks the protocol as its script says.
+// faultServer is a server whose script violates the protocol.
 type faultServer struct {
 	url   string
 	conns atomic.Int64
@@ -134,7 +134,7 @@ func serveOn(t *testing.T, listener net.Listener, tlsConfig *tls.Config, script 
 	return server
 }
 
-// replies answers each request with the same bytes, and keeps the connection.
+// replies answers every request with the same bytes over one connection.
 func replies(text string) func(*peer) {
 	return func(p *peer) {
 		for p.request() != nil && p.say(text) {
@@ -176,7 +176,7 @@ func scrapeWithin(t *testing.T, client *scrape.Client, url string, timeout time.
 	return got, err
 }
 
-// slack is what a busy machine may add to a deadline.
+// slack is how late a deadline may expire on a busy machine.
 const slack = 3 * time.Second
 
 func requireFailure(t *testing.T, err error, reason scrape.Reason, class, text string) {

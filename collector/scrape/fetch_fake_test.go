@@ -33,9 +33,9 @@ type server struct {
 	answers map[string]string
 	// silent is a path of the API that does not answer.
 	silent string
-	// failed is the failure of pages; other requests are answered all the same.
+	// failed is the error of page requests; others are answered nevertheless.
 	failed error
-	// takes is how long each answer takes.
+	// takes is the duration of each response.
 	takes time.Duration
 	// scraped are the paths whose page was requested, asked all others.
 	scraped, requested []string
@@ -82,7 +82,7 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 	return http.StatusOK, http.Header{}, []byte(body), nil
 }
 
-// answer returns the body for a path; that of * is for all others.
+// answer returns the body for a path; * stands for all others.
 func (s *server) answer(path string) (body string, ok bool) {
 	if body, ok = s.answers[path]; !ok {
 		body, ok = s.answers["*"]
@@ -90,7 +90,7 @@ func (s *server) answer(path string) (body string, ok bool) {
 	return body, ok
 }
 
-// bubble returns a test that runs by a fake clock.
+// bubble returns a test that runs with a fake clock.
 func bubble(test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { synctest.Test(t, test) }
 }

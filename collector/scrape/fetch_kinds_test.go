@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// api joins the answers of a server besides its page.
+// api merges the responses of a server.
 func api(paths ...map[string]string) map[string]string {
 	all := make(map[string]string)
 	for _, p := range paths {

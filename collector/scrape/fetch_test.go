@@ -19,7 +19,7 @@ func TestPageAddress(t *testing.T) {
 		kind    string
 		address string
 		answers map[string]string
-		// asks is true when the server is asked for its kind.
+		// asks is true if detection requests the server's kind.
 		asks  bool
 		found engine.Kind
 		url   string

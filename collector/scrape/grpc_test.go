@@ -24,7 +24,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// bytesCodec passes messages on as they are.
+// bytesCodec passes messages unchanged.
 type bytesCodec struct{}
 
 func (bytesCodec) Name() string { return "proto" }
@@ -89,7 +89,7 @@ func (s *grpcServer) answer(reply []byte) {
 	s.reply = reply
 }
 
-// askReady requests over gRPC whether a server is ready.
+// askReady requests the readiness of a server over gRPC.
 func askReady(t *testing.T, cfg scrape.Config, base string) (int, error) {
 	t.Helper()
 	client, err := scrape.New(cfg, quiet())

@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// DecodeConfig reads a ModelConfigResponse.
+// DecodeConfig decodes a ModelConfigResponse.
 func DecodeConfig(raw []byte) ([]byte, error) {
 	r, _, _ := find("GET", "/v2/models/m/config")
 	reply := dynamicpb.NewMessage(method(r.rpc).Output())

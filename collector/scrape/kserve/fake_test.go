@@ -32,7 +32,7 @@ type server struct {
 	calls []call
 }
 
-// raw passes messages on as they are.
+// raw passes messages unchanged.
 type raw struct{}
 
 func (raw) Name() string { return "proto" }
@@ -44,7 +44,7 @@ func (raw) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// serve starts a server whose answers to a method are its bytes or an error.
+// serve starts a server that answers a method with bytes or an error.
 func serve(t *testing.T, answer func(ctx context.Context, rpc string, request []byte) ([]byte, error)) *server {
 	t.Helper()
 	return serveCalls(t, func(stream grpc.ServerStream, rpc string, request []byte) error {

@@ -47,7 +47,7 @@ func answering(t *testing.T, failure error, parts ...[]byte) *server {
 	})
 }
 
-// streamed reads an answer to its end.
+// streamed reads a stream to its end.
 func streamed(t *testing.T, s *server, path, body string) (code int, text string, failure error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

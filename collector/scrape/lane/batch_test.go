@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serving returns a lane to a server of its own.
+// serving returns a lane to a new server.
 func serving(t *testing.T, handle http.HandlerFunc) *Lane {
 	t.Helper()
 	s := httptest.NewServer(handle)
@@ -77,7 +77,7 @@ func TestAnswerDuration(t *testing.T) {
 	}
 }
 
-// A batch allocates nothing after its first run, however many requests it has.
+// A batch allocates nothing after its first run, for any number of requests.
 func TestBatchReusesBuffers(t *testing.T) {
 	var lanes []*Lane
 	for range 20 {

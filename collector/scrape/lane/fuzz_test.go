@@ -19,7 +19,7 @@ import (
 // page is a small Triton page.
 const page = "# TYPE nv_inference_count counter\nnv_inference_count{model=\"ensemble\",version=\"1\"} 7\n"
 
-// answer returns a whole HTTP/1.1 response; headers end with CRLF each.
+// answer returns a complete HTTP/1.1 response; headers end with CRLF each.
 func answer(status, headers, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\n%sContent-Length: %d\r\n\r\n%s", status, headers, len(body), body)
 }
