@@ -72,31 +72,28 @@ func run(args []string, stdout, stderr io.Writer) int {
 // unexpected matches kingpin's errors about words that it does not know.
 var unexpected = regexp.MustCompile(`^(?:unknown long flag '|unexpected )([^']+)`)
 
-// suggestion returns the flag or command that was probably meant, or the commands that have the
-// flag; empty if there are none.
+// suggestion returns the flag or command that was probably meant; empty if there is none.
 func suggestion(app *kingpin.Application, err error) string {
 	found := unexpected.FindStringSubmatch(err.Error())
 	if found == nil {
 		return ""
 	}
-	var words, owners []string
+	var words []string
 	model := app.Model()
 	for _, c := range model.Commands {
 		words = append(words, c.Name)
 		for _, f := range slices.Concat(model.Flags, c.Flags) {
 			words = append(words, "--"+f.Name)
-			if "--"+f.Name == found[1] {
-				owners = append(owners, c.Name)
-			}
 		}
 	}
-	if len(owners) > 0 {
-		return "; it is a flag of " + strings.Join(owners, ", ")
-	}
-	if nearest := config.Nearest(found[1], words); nearest != "" {
+	switch nearest := config.Nearest(found[1], words); nearest {
+	case "":
+		return ""
+	case found[1]:
+		return "; it is a flag of another command"
+	default:
 		return "; did you mean " + nearest + "?"
 	}
-	return ""
 }
 
 type output struct {

@@ -174,9 +174,23 @@ func (f *topFlags) fleet(ctx context.Context, client *top.Client) (fleet *web.Fl
 	case err != nil && f.direct():
 		err = fmt.Errorf("top: %w", err)
 	case err != nil:
-		err = fmt.Errorf("top: %w; is an exporter running there? Name it (top http://host:9802), ask servers directly (top --target http://host:8002), or start one: %s demo", err, program)
+		err = fmt.Errorf("top: %w; %s", err, adviceFor(err))
 	}
 	return fleet, raw, err
+}
+
+// adviceFor returns what to do when no exporter answers.
+func adviceFor(err error) string {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "x509: "):
+		return "give --tls.ca-file FILE with the CA of its certificate"
+	case strings.Contains(text, "HTTPS server"):
+		return "write its address with https://"
+	case strings.Contains(text, "answers 401"):
+		return "give --user NAME and --password-file FILE"
+	}
+	return "is an exporter running there? Name it (top http://host:9802), ask servers directly (top --target http://host:8002), or start one: " + program + " demo"
 }
 
 // follow shows the fleet on the terminal; an exporter has to answer before.

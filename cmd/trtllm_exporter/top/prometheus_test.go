@@ -13,74 +13,43 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// ruleTests is a file of unit tests for promtool.
-type ruleTests struct {
-	Rules []string   `yaml:"rule_files"`
-	Order []string   `yaml:"group_eval_order"`
-	Fuzzy bool       `yaml:"fuzzy_compare"`
-	Tests []ruleTest `yaml:"tests"`
-}
-
-// ruleTest is a page that Prometheus scrapes twice, and what queries return then.
-type ruleTest struct {
-	Name    string         `yaml:"name"`
-	Series  []inputSeries  `yaml:"input_series"`
-	Queries []queryAndWant `yaml:"promql_expr_test"`
-}
-
-type inputSeries struct{ Series, Values string }
-
-type queryAndWant struct {
-	Expr    string   `yaml:"expr"`
-	Time    string   `yaml:"eval_time"`
-	Samples []sample `yaml:"exp_samples"`
-}
-
-type sample struct {
-	Labels string
-	Value  float64
-}
-
 // counts are the replicas of a pool as its status page counts them.
 type counts struct{ all, serving, suspected, saturated float64 }
 
-// testRules returns a test of the recording rules, an alert and panels for a page of /metrics.
-func testRules(t *testing.T, name, page string, n counts) ruleTest {
+// object is a YAML object.
+type object map[string]any
+
+// testRules returns a test for promtool of recording rules and panels, for a page of /metrics that
+// is scraped twice.
+func testRules(t *testing.T, name, page string, n counts) object {
 	t.Helper()
 	block, err := exposition.NewCache(exposition.Options{}).Parse([]byte(page), "")
 	require.NoError(t, err)
-	test := ruleTest{Name: name}
+	var series, queries []object
+	oneIf := map[bool]float64{true: 1}
 	for line := range block.Shape().Lines() {
 		if v, ok := block.Value(line); ok {
 			text := strconv.FormatFloat(v, 'f', -1, 64)
-			test.Series = append(test.Series, inputSeries{block.Shape().Labels(line).String(), text + " " + text})
+			series = append(series, object{"series": block.Shape().Labels(line).String(), "values": text + " " + text})
 		}
 	}
 	want := func(expr string, v float64) {
-		test.Queries = append(test.Queries, queryAndWant{"sum(" + expr + ") or vector(0)", "1m", []sample{{"{}", v}}})
+		queries = append(queries, object{"expr": "sum(" + expr + ") or vector(0)", "eval_time": "1m", "exp_samples": []object{{"labels": "{}", "value": v}}})
 	}
 	want("pool:llm_server_replicas:count", n.all)
 	want("pool:llm_server_replicas_serving:sum", n.serving)
-	want("pool:llm_server_down:max", oneIf(n.serving == 0))
+	want("pool:llm_server_down:max", oneIf[n.serving == 0])
 	want("max by (pool_id, replica_id) (llm_server_suspected) == 1", n.suspected)
-	want("max(pool_model:llm_server_saturated:avg) > bool 0", oneIf(n.saturated > 0))
+	want("max(pool_model:llm_server_saturated:avg) > bool 0", oneIf[n.saturated > 0])
 	want(panel(t, "Pools", "count by "), n.all)
 	want(panel(t, "Pools", "sum by (cluster, pool_id) (max by "), n.serving/n.all)
 	want(panel(t, "Replicas serving", ""), n.serving/n.all)
 	want(panel(t, "Serving and needed replicas", ""), n.serving)
-	return test
-}
-
-func oneIf(on bool) float64 {
-	if on {
-		return 1
-	}
-	return 0
+	return object{"name": name, "input_series": series, "promql_expr_test": queries}
 }
 
 // panel returns a query of a panel of the dashboards that begins with a prefix, for all pools.
@@ -101,7 +70,7 @@ func panel(t *testing.T, title, prefix string) string {
 
 // requireRules runs the tests with the shipped rules in promtool. Without promtool it is skipped,
 // but never so in CI.
-func requireRules(t *testing.T, tests []ruleTest) {
+func requireRules(t *testing.T, tests []object) {
 	t.Helper()
 	program, err := filepath.Abs(cmp.Or(os.Getenv("PROMTOOL"), "../../../.cache/bin/promtool"))
 	require.NoError(t, err)
@@ -109,21 +78,12 @@ func requireRules(t *testing.T, tests []ruleTest) {
 		require.NotEqual(t, "true", os.Getenv("CI"), "`make .cache/bin/promtool` builds it")
 		t.Skip("promtool is not built")
 	}
-	values, err := alerts.DefaultValues()
+	rules, err := filepath.Abs("../../../alerts/rules.yml")
 	require.NoError(t, err)
-	groups, err := alerts.Groups(values)
+	text, err := yaml.Marshal(object{"rule_files": []string{rules}, "fuzzy_compare": true, "tests": tests})
 	require.NoError(t, err)
-	file := ruleTests{Rules: []string{"rules.yml"}, Fuzzy: true, Tests: tests}
-	for _, m := range regexp.MustCompile(`(?m)^ *- name: (\S+)$`).FindAllStringSubmatch(groups[0].Text, -1) {
-		file.Order = append(file.Order, m[1])
-	}
-	text, err := yaml.Marshal(file)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(groups[0].Text), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tests.yml"), text, 0o600))
-	cmd := exec.CommandContext(t.Context(), program, "test", "rules", "tests.yml")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
+	file := filepath.Join(t.TempDir(), "tests.yml")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	out, err := exec.CommandContext(t.Context(), program, "test", "rules", file).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }

@@ -29,7 +29,7 @@ import (
 // TestAllSurfacesAgree takes a fleet of every kind of server through each trouble, and
 // compares pages, JSON, probes, terminal, recording rules, an alert and dashboards.
 func TestAllSurfacesAgree(t *testing.T) {
-	var tests []ruleTest
+	var tests []object
 	for _, trouble := range matrix.Scenarios() {
 		t.Run(trouble.Name, func(t *testing.T) {
 			base := served(t, inTrouble(t, &trouble))
@@ -107,13 +107,14 @@ func inTrouble(t *testing.T, trouble *matrix.Scenario) *snapshot.Store {
 // series returns the series of a replica on which surfaces rely for its state and load.
 func series(of *target.Target, seen *matrix.Result) *exposition.Block {
 	all, metadata := exposition.NewValues(nil), assess.Metadata()
+	oneIf := map[bool]float64{true: 1}
 	id := labels.FromStrings("pool_id", of.PoolID, "replica_id", of.ReplicaID, "engine", of.Engine)
 	for _, state := range assess.States() {
-		all.Add(metadata["llm_server_state"], oneIf(state == seen.State), id, labels.Label{Name: "state", Value: string(state)})
+		all.Add(metadata["llm_server_state"], oneIf[state == seen.State], id, labels.Label{Name: "state", Value: string(state)})
 	}
-	all.Add(metadata["llm_server_suspected"], oneIf(seen.Suspected), id)
+	all.Add(metadata["llm_server_suspected"], oneIf[seen.Suspected], id)
 	if n, ok := seen.Value("saturated"); ok {
-		all.Add(metadata["llm_server_saturated"], oneIf(n > 0), id, labels.Label{Name: "model_id", Value: "m"})
+		all.Add(metadata["llm_server_saturated"], oneIf[n > 0], id, labels.Label{Name: "model_id", Value: "m"})
 	}
 	return all.Block()
 }
