@@ -197,11 +197,11 @@ func (e *Evidence) suspected() string {
 	if e.Stall.Duration == 0 || e.stalled() {
 		return ""
 	}
-	why := "they may be stale"
+	why := "they may be gone, or take long"
 	if e.Stall.Deferred {
 		why = "they may wait for another server"
 	}
-	return fmt.Sprintf("gauges show %g requests in flight, but nothing has moved since %s; %s",
+	return fmt.Sprintf("the page shows %g requests in flight, but nothing has moved since %s; %s",
 		e.Stall.InFlight, e.PageTime.Add(-e.Stall.Duration).UTC().Format("15:04 UTC"), why)
 }
 

@@ -104,8 +104,9 @@ func (d *Deriver) watchWork() {
 		k := &d.program.watch.works[i]
 		s := d.works[k.key]
 		v, ok := k.inFlight(d.window)
-		if ok {
-			s.stale = min(v, s.stale)
+		moved := slices.ContainsFunc(k.progress, func(c int) bool { return d.window.changed[c] == d.window.now })
+		if ok && (v < s.stale || k.counted && moved) {
+			s.stale = v
 		}
 		switch {
 		case !ok || v < k.minInFlight || v <= s.stale:

@@ -201,6 +201,22 @@ func TestStallFromEndsOfRequests(t *testing.T) {
 	}
 }
 
+// TestArrivedRequestsThatNobodyAnswersAreSuspected covers a router without gauges, of
+// requests that take 10 s or less. It counts those that are invalid apart from the others,
+// and a process of it that died left three which never end.
+func TestArrivedRequestsThatNobodyAnswersAreSuspected(t *testing.T) {
+	page := func(arrived int) []string {
+		return append(histogram("gen_complete_latency_seconds", `x="y"`, 50, "10.0 +Inf", 10, 10), fmt.Sprintf("total_requests_total %d", arrived),
+			"total_responses_total 10", "http_exceptions_total 3", "internal_errors_total 2", "validation_exceptions_total 7")
+	}
+	for arrived, want := range map[int]time.Duration{18: 0, 19: derive.DefaultStallAfter} {
+		b := newBench(t, engine.TRTLLMDisaggregated, "m")
+		b.page(page(18)...)
+		require.Equal(t, want, b.stallsAfter(page(arrived)...), "%d arrived", arrived)
+		require.False(t, b.deriver.Conditions().Stall.Witnessed, "long requests explain it")
+	}
+}
+
 // TestAQueueStallsAfterThriceTheMeanRequest has a model that a server queues for
 // itself, with requests of 20 s or of 1 s.
 func TestStallOfQueue(t *testing.T) {

@@ -19,6 +19,8 @@ type work struct {
 	// inFlight is how many requests it has, minInFlight the fewest that mean anything.
 	inFlight    Eval
 	minInFlight float64
+	// counted reports that inFlight may never be 0 again, as a difference of counters.
+	counted bool
 	// progress holds counters any of which moves with the work.
 	progress []int
 	// arrivals rise when a request arrives although the work stands still: requests
@@ -37,11 +39,8 @@ type work struct {
 
 // patience returns how long nothing may move, or false if that is unknown.
 func (k *work) patience(w *Window, minimum time.Duration) (time.Duration, bool) {
-	if k.maxDuration == nil {
-		return minimum, true
-	}
-	v, ok := k.maxDuration(w)
-	return max(minimum, time.Duration(v*float64(time.Second))), ok && !math.IsInf(v, 0)
+	v, ok := valueOf(k.maxDuration, w)
+	return max(minimum, time.Duration(v*float64(time.Second))), k.maxDuration == nil || ok && !math.IsInf(v, 0)
 }
 
 // lastProgress returns when the work moved last, or false if the page shows no progress.
@@ -100,7 +99,7 @@ func (p *Plan) watchConditions() {
 			}
 		}
 	}
-	for _, id := range p.ids(anyOf(engine.RequestsActive, engine.RequestsRunning)) {
+	for _, id := range p.ids(anyOf(engine.RequestsActive, engine.RequestsRunning, engine.RequestsStarted)) {
 		w.works = append(w.works, p.works(id)...)
 	}
 	w.works = append(w.works, p.queueWorks()...)
@@ -118,8 +117,7 @@ func (p *Plan) works(id string) []work {
 		if works := p.steadyWorks("tokens of ", id, p.progressCounters(id)); len(works) > 0 {
 			return works
 		}
-		// The gauge belongs to something in front of the engine, which moves only when a
-		// request ends.
+		// The gauge is of something in front of the engine, which moves when a request ends.
 	}
 	return p.requestWorks(id)
 }
@@ -238,20 +236,23 @@ func largestOf(groups []*group, columns func(g *group) []int) Eval {
 }
 
 // requestWorks returns the work of an engine that shows something only when a request
-// ends. Nothing may move for twice as long as nearly all requests took. Gauges that are
-// updated then too still count the request that ended. New requests mean nothing unless
-// they wait: two long ones may run.
+// ends. Nothing may move for twice as long as nearly all requests took. Gauges updated then
+// too still count the request that ended; without gauges, what arrived since and was not
+// answered counts. New requests mean nothing unless they wait: two long ones may run.
 func (p *Plan) requestWorks(id string) []work {
 	longest, ended := p.longestRequest(id), p.progressCounters(id)
 	if longest == nil || len(ended) == 0 {
 		return nil
 	}
+	inFlight, gauges := p.unanswered(id), slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))
+	if len(gauges) > 0 {
+		inFlight = []Eval{largestOf(gauges, func(g *group) []int { return p.columnsOf(g.members) })}
+	}
 	k := work{
-		key: "ends of " + id, minInFlight: 1, progress: p.groupColumns(ended),
-		inFlight:    largestOf(slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id)), func(g *group) []int { return p.columnsOf(g.members) }),
+		key: "ends of " + id, inFlight: maximum(inFlight), minInFlight: 1, counted: len(gauges) == 0, progress: p.groupColumns(ended),
+		arrivals:    []Eval{p.total(engine.RequestsWaiting, id)},
 		maxDuration: transform(longest, func(v float64) float64 { return 2 * v }),
 		free:        excess(requestsLimit().eval(p, id), admitted().eval(p, id)),
-		arrivals:    []Eval{p.total(engine.RequestsWaiting, id)},
 	}
 	if p.quirks.GaugesWhenRequestsEnd {
 		k.minInFlight = 2
@@ -263,6 +264,9 @@ func (p *Plan) requestWorks(id string) []work {
 func (p *Plan) longestRequest(id string) Eval {
 	const nearly = 0.99
 	groups := p.groupsOf(engine.RequestDuration, id)
+	if len(groups) == 0 {
+		groups = p.groupsOf(engine.RequestDecode, id)
+	}
 	if len(groups) != 1 || !groups[0].complete() {
 		return nil
 	}

@@ -132,8 +132,7 @@ func notLoaded(models []ModelState) string {
 	return "; not loaded: " + strings.Join(names, ", ")
 }
 
-// Unserved implements Engine. A Triton whose only LLM was unloaded is ready, and its index and page
-// still show the models around it.
+// Unserved implements Engine: without its LLM, a Triton is ready and shows the models around it.
 func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 	llms := tritonLLMs(p, f)
 	if len(llms) == 0 || slices.ContainsFunc(llms, func(name string) bool { return tritonLoaded(name, p, models) }) {
@@ -142,8 +141,7 @@ func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 	return "the server is ready but its LLM is not loaded: " + strings.Join(llms, ", ")
 }
 
-// tritonLLMs returns the models that serve an LLM, by config, by the series of an executor, or by
-// the name of one that failed to load, whose config Triton does not answer.
+// tritonLLMs returns the LLMs by config, by series of an executor, or by name if loading failed.
 func tritonLLMs(p *Page, f *Facts) []string {
 	all, drafts := make(map[string]bool), make(map[string]bool)
 	for i := range f.get().Models {

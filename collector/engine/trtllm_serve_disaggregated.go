@@ -22,7 +22,7 @@ type trtllmDisaggregated struct{ base }
 func (*trtllmDisaggregated) Tier(*Page) Tier { return TierFrontend }
 
 // Meanings implements Engine. Each request ends as one answer or one exception, whichever role
-// failed. Answers are counted when they begin, even if the stream fails later. HTTP exceptions are
+// failed; total_requests_total lacks those that are invalid. Answers are counted when they begin, even if the stream fails later. HTTP exceptions are
 // whatever a server behind answered, mistakes of clients and failures alike. The latencies of a
 // role begin when the request is sent to it (openai_client.py): those of prefill are whole answers,
 // and first_token_latency of decode begins after prefill, so that no client sees it. The HELP texts
@@ -32,6 +32,8 @@ func (*trtllmDisaggregated) Meanings() []Meaning {
 		return Meaning{Name: name, Signal: RequestsFailed, Counter: true, Const: "reason=" + reason, Outcome: &Outcome{Usual: class}}
 	}
 	all := []Meaning{
+		{Name: "total_requests_total", Signal: RequestsStarted, Counter: true},
+		{Name: "validation_exceptions_total", Signal: RequestsStarted, Counter: true},
 		{Name: "total_responses_total", Signal: RequestsFinished, Counter: true, Const: "finish_reason=answered", Outcome: &Outcome{Usual: ClassOK}},
 		failed("validation_exceptions_total", ClassClient, "validation"),
 		failed("http_exceptions_total", ClassUnknown, "http_exception"),
@@ -40,12 +42,11 @@ func (*trtllmDisaggregated) Meanings() []Meaning {
 		{Name: "ctx_complete_latency_seconds", Signal: RequestPrefill, Form: Histogram},
 		{Name: "gen_complete_latency_seconds", Signal: RequestDecode, Form: Histogram},
 	}
-	for _, role := range [][2]string{{"ctx", "prefill"}, {"gen", "decode"}, {"mme", "encode"}} {
-		stage := "stage=" + role[1]
+	for _, role := range [][2]string{{"ctx", "stage=prefill"}, {"gen", "stage=decode"}, {"mme", "stage=encode"}} {
 		all = append(all,
-			Meaning{Name: role[0] + "_total_requests_total", Signal: StageRequests, Counter: true, Const: stage},
-			Meaning{Name: role[0] + "_error_requests_total", Signal: StageErrors, Counter: true, Const: stage},
-			Meaning{Name: role[0] + "_retry_requests_total", Signal: StageRetries, Counter: true, Const: stage},
+			Meaning{Name: role[0] + "_total_requests_total", Signal: StageRequests, Counter: true, Const: role[1]},
+			Meaning{Name: role[0] + "_error_requests_total", Signal: StageErrors, Counter: true, Const: role[1]},
+			Meaning{Name: role[0] + "_retry_requests_total", Signal: StageRetries, Counter: true, Const: role[1]},
 		)
 	}
 	return all
@@ -63,10 +64,10 @@ func (d *trtllmDisaggregated) judge(name string, k *Knowledge) target.Check {
 	const behind, client = "scrape the servers behind it too", "measure it at the client"
 	return k.Page.judge(name, nil,
 		lacks("a stream counts as answered when it begins, and http_exceptions_total counts clients' mistakes and failures together", behind, CanOutcomes),
-		lacks("its latencies begin when prefill or decode is sent the request, none is of the whole", cureCanary, CanTTFT),
-		lacks("its latencies begin when prefill or decode is sent the request, none is of the whole", client, CanE2E),
+		lacks("its latencies begin when prefill or decode is sent the request, none is of the whole", cureCanary, CanTTFT, CanE2E),
 		lacks("only prefill, decode and the queue have histograms: llm_server_request_prefill_seconds and its like", client, CanQuantiles),
-		lacks("nothing on its page shows requests in flight", behind, CanRunning, CanQueue, CanStall),
+		lacks("requests that arrive while none is answered are only one sign: all may be long ones. llm_server_suspected shows it", behind, CanStall),
+		lacks("no gauge on its page shows requests in flight", behind, CanRunning, CanQueue),
 		lacks("a router does not expose it", behind),
 	)
 }
