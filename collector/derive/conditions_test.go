@@ -2,6 +2,7 @@ package derive_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -214,6 +215,17 @@ func TestArrivedRequestsThatNobodyAnswersAreSuspected(t *testing.T) {
 		b.page(page(18)...)
 		require.Equal(t, want, b.stallsAfter(page(arrived)...), "%d arrived", arrived)
 		require.False(t, b.deriver.Conditions().Stall.Witnessed, "long requests explain it")
+	}
+}
+
+// TestStallOfOldSGLang covers releases that count tokens when requests end, and later ones.
+func TestStallOfOldSGLang(t *testing.T) {
+	for live, want := range map[string]time.Duration{"": 80 * time.Second, `sglang:realtime_tokens_total{mode="decode"} 500`: derive.DefaultStallAfter} {
+		b := newBench(t, engine.SGLang, "m")
+		require.Equal(t, want, b.stallsAfter(slices.Concat(
+			histogram("sglang:e2e_request_latency_seconds", `model_name="m"`, 40, "10.0 40.0 +Inf", 7, 8, 8),
+			[]string{live, `sglang:num_running_reqs{model_name="m"} 2`, `sglang:num_requests_total{model_name="m"} 8`, `sglang:generation_tokens_total{model_name="m"} 80`},
+		)...), live)
 	}
 }
 

@@ -192,12 +192,14 @@ func (p *Plan) progressCounters(id string) []*group {
 // steadyWorks returns the work of each rank of an engine that counts steps or tokens while it
 // has requests, even if all wait: a rank that stands still is hidden by those of the others.
 // Only its own gauges show that requests arrive at it, since others get requests too.
-func (p *Plan) steadyWorks(what, id string, progress []*group) []work {
+func (p *Plan) steadyWorks(what, id string, progress []*group) (works []work) {
 	running := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))
 	waiting, deferred := p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsDeferred, id)
 	gauges := slices.Concat(running, waiting, deferred)
-	ranks := p.ranks(gauges)
-	var works []work
+	longest, ranks := transform(p.longestRequest(id), func(v float64) float64 { return 2 * v }), p.ranks(gauges)
+	if !p.quirks.TokensWhenRequestsEnd {
+		longest = nil // Something moves all the time.
+	}
 	for _, r := range ranks {
 		most := func(groups []*group) Eval {
 			return largestOf(groups, func(g *group) []int { return p.rankColumns([]*group{g}, r) })
@@ -210,7 +212,8 @@ func (p *Plan) steadyWorks(what, id string, progress []*group) []work {
 		if len(moves) > 0 {
 			works = append(works, work{
 				key: fmt.Sprint(what, id, r), minInFlight: 1, inFlight: inFlight, progress: moves, bypassable: len(ranks) > 1,
-				arrivals: []Eval{combine(p.rankColumns(waiting, r), engine.Sum), inFlight},
+				arrivals:    []Eval{combine(p.rankColumns(waiting, r), engine.Sum), inFlight},
+				maxDuration: longest, free: transform(p.total(engine.RequestsWaiting, id), func(v float64) float64 { return flag(v <= 0) }),
 				deferred: pairwise(most(deferred), most(running), func(waits, runs float64) float64 { return flag(waits > 0 && runs <= 0) }),
 			})
 		}

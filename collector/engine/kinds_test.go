@@ -157,8 +157,8 @@ func TestGenerationsOfNIM2(t *testing.T) {
 	}
 	nim := engineOf(t, engine.NIM)
 	for page, inside := range map[string]bool{
-		"vllm:num_requests_running 1\nhttp_requests_total{handler=\"/v1/x\",status=\"2xx\"} 1\n":             true,
-		"sglang:num_running_reqs 1\nsglang:http_responses_total{endpoint=\"/v1/x\",status_code=\"200\"} 1\n": true,
+		"vllm:num_requests_running 1\nhttp_requests_total{handler=\"/v1/x\",status=\"2xx\"} 1\n":                                            true,
+		"sglang:num_running_reqs 1\nsglang:max_total_num_tokens 9\nsglang:http_responses_total{endpoint=\"/v1/x\",status_code=\"200\"} 1\n": true,
 		"num_request_max 1\n": false,
 	} {
 		read := readPage(t, engine.NIM, []byte(page))

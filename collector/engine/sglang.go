@@ -77,9 +77,10 @@ func (*sglang) Health(ctx context.Context, client Client, address string) Health
 func (*sglang) CountsFailures(p *Page) bool { return p.HasName(sglangPrefix + sglangAnswers) }
 
 // Quirks implements Engine. Several tokenizer workers count no answers, and count streams as aborted
-// a moment after they ended (sgl-project/sglang#28868).
+// a moment after they ended (sgl-project/sglang#28868). Older releases have no live tokens.
 func (s *sglang) Quirks(p *Page) Quirks {
 	q := s.quirks
+	q.TokensWhenRequestsEnd = p != nil && !p.Has(GenerationTokensLive) && !p.Has(KVTokensLimit)
 	q.AbortsRepeated = p != nil && p.engine.Kind() == SGLang && p.Has(KVTokensLimit) && !s.CountsFailures(p)
 	return q
 }
@@ -103,8 +104,7 @@ func (*sglang) judge(name string, k *Knowledge) target.Check {
 		return yes(sglangOutcomes(p))
 	}
 	noLive := lacks("this release counts tokens when a request ends", "a later SGLang", CanLiveTokens)
-	if p.Has(KVTokensLimit) {
-		// The release has live tokens: both names appeared between 0.5.4 and 0.5.9.
+	if p.Has(KVTokensLimit) { // It has live tokens: both names appeared between 0.5.4 and 0.5.9.
 		noLive = lacks(notYet, "", CanLiveTokens)
 	}
 	return p.judge(name, []source{
@@ -169,14 +169,12 @@ func sglangScheduler() []Meaning {
 		{Name: "num_retracted_reqs", Signal: RequestsPreempted},
 		// The time in the queue includes requests of health checks.
 		{Name: "queue_time_seconds", Signal: RequestQueue, Form: Histogram},
-
 		// Tokens, about once per step, without the first token of each request (seen in 0.5.23).
 		{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive, Counter: true},
 		{Name: "realtime_tokens_total", Where: []string{"mode=prefill_*"}, Signal: PromptTokensLive, Counter: true},
 		{Name: "spec_accept_length", Signal: SpecLength, Combine: Max, NotZero: true},
 		// Passes through the model, by execution mode.
 		{Name: "cuda_graph_passes_total", Signal: EngineIterations, Counter: true},
-
 		// The KV cache, in tokens and in pages of tokens. What can be evicted counts as free.
 		{Name: "token_usage", Signal: KVUtilization, Combine: Max},
 		{Name: "kv_used_tokens", Signal: KVTokensUsed},

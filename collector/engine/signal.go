@@ -213,6 +213,8 @@ type Quirks struct {
 	ActiveHoldsWaiting bool
 	// GaugesWhenRequestsEnd: an idle server shows the gauges of its last request.
 	GaugesWhenRequestsEnd bool
+	// TokensWhenRequestsEnd: [GenerationTokens] and [PromptTokens] grow only then.
+	TokensWhenRequestsEnd bool
 	// SeriesOutliveModels: after an unload all series but [ModelSuccess] stay, frozen.
 	SeriesOutliveModels bool
 	// CountersAppear: a counter appears with its first event, so that an absent one is 0.
