@@ -216,13 +216,13 @@ func vllmHTTP() []Meaning {
 	var all []Meaning
 	for _, handler := range []string{"/v1/*", "/invocations*"} {
 		all = append(all, Meaning{
-			Name: vllmAnswers, Where: []string{"handler=" + handler, "method=POST", "status=2xx"},
+			Name: vllmAnswers, Where: []string{"handler=" + handler, "handler!=/v1/load_lora_adapter", "handler!=/v1/unload_lora_adapter", "method=POST", "status=2xx"},
 			Unless: []string{vllmPrefix + "request_success_total"},
 			Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK},
 		})
 		for _, status := range []string{"4xx", "5xx"} {
 			all = append(all, Meaning{
-				Name: vllmAnswers, Where: []string{"handler=" + handler, "method=POST", "status=" + status},
+				Name: vllmAnswers, Where: []string{"handler=" + handler, "handler!=/v1/load_lora_adapter", "handler!=/v1/unload_lora_adapter", "method=POST", "status=" + status},
 				Signal: RequestsFailed, Counter: true, Dims: []string{"status=reason"},
 				Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled, ClassOverload}},
 			})

@@ -24,6 +24,7 @@ http_requests_total{handler="/invocations",method="POST",status="5xx"} 1
 http_requests_total{handler="none",method="GET",status="4xx"} 50
 http_requests_total{handler="/v1/models",method="GET",status="4xx"} 50
 http_requests_total{handler="/health",method="GET",status="5xx"} 50
+http_requests_total{handler="/v1/load_lora_adapter",method="POST",status="5xx"} 50
 vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} 8
 `,
 			map[string]float64{
