@@ -238,3 +238,13 @@ func (e *exporter) pool(name string, n int, l life) []*server {
 	}
 	return all
 }
+
+// successors adds a pool of three replicas of one life, and of their successors, which have other
+// names.
+func (e *exporter) successors(pool string, earlier, later life) {
+	e.has(pool, always(3))
+	for i := range 3 {
+		e.sees(&server{pool: pool, replica: fmt.Sprint("old", i)}, earlier)
+		e.sees(&server{pool: pool, replica: fmt.Sprint("new", i)}, later)
+	}
+}

@@ -1,16 +1,14 @@
 package alerts_test
 
 import (
-	"bytes"
 	"cmp"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 )
@@ -59,53 +57,12 @@ func TestPromtoolTakesRulesAndConfiguration(t *testing.T) {
 	run(t, dir, promtool, "check", "config", "--lint=all", "prometheus.yml")
 }
 
-func TestAlertsFireAndStaySilent(t *testing.T) {
+func TestEachQuantityIsTakenFromOneTier(t *testing.T) {
 	t.Parallel()
-	promtool := tool(t, "PROMTOOL", "promtool")
-	all := rendered(t)
-	paths, err := filepath.Glob("testdata/*.yaml")
+	text, err := os.ReadFile("testdata/tiers.yaml")
 	require.NoError(t, err)
-	require.NotEmpty(t, paths)
-	for _, path := range paths {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			run(t, dir, promtool, append([]string{"test", "rules"}, cases(t, dir, path, all)...)...)
-		})
-	}
-}
-
-// cases writes each test of a file into one of its own, with the rules that it
-// needs next to it, and returns their names.
-func cases(t *testing.T, dir, path string, all []byte) []string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var file struct {
-		Rules      []string    `yaml:"rule_files"`
-		Evaluation string      `yaml:"evaluation_interval"`
-		Fuzzy      bool        `yaml:"fuzzy_compare"`
-		Order      []string    `yaml:"group_eval_order,flow"`
-		Tests      []yaml.Node `yaml:"tests"`
-	}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	require.NoError(t, decoder.Decode(&file))
-	tests := file.Tests
-	names := make([]string, len(tests))
-	for i := range tests {
-		one, err := yaml.Marshal(&tests[i])
-		require.NoError(t, err)
-		rules := needed(t, all, one)
-		file.Rules, file.Tests = []string{fmt.Sprintf("rules-%d.yml", i)}, tests[i:i+1]
-		file.Order = groupNames(t, rules)
-		one, err = yaml.Marshal(&file)
-		require.NoError(t, err)
-		names[i] = fmt.Sprintf("test-%d.yml", i)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, file.Rules[0]), rules, 0o600))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, names[i]), one, 0o600))
-	}
-	return names
+	_, tests, _ := strings.Cut(string(text), "tests:\n")
+	check(t, tool(t, "PROMTOOL", "promtool"), needed(t, rendered(t), []byte(tests)), tests)
 }
 
 func TestAlertmanagerTakesItsConfiguration(t *testing.T) {

@@ -45,11 +45,8 @@ func scenarios() []scenario {
 	oneOfFour := func(l life) func(*fleet) {
 		return func(f *fleet) {
 			e := f.exporter("e", up)
-			e.has("p", always(4))
-			e.sees(&server{pool: "p", replica: "0"}, l)
-			for i := range 3 {
-				e.sees(&server{pool: "p", replica: strconv.Itoa(i + 1)}, ready)
-			}
+			e.pool("p", 3, ready)
+			e.sees(&server{pool: "p", replica: "fourth"}, l)
 		}
 	}
 	loaded := func(t *traffic) func(*fleet) {
@@ -154,6 +151,12 @@ func scenarios() []scenario {
 				e.sees(&server{pool: "p", replica: fmt.Sprint("old", i)}, ready.becomes(0, "draining").becomes(1, ""))
 			}
 		}},
+		{name: "all pods are evicted, and their successors load for sixteen minutes", build: func(f *fleet) {
+			f.exporter("e", up).successors("p", ready.becomes(0, "draining").becomes(1, ""), stays("").becomes(1, "unknown").becomes(18, "ready"))
+		}, pages: map[string]int{"LLMPoolDown": 18}},
+		{name: "all pods crash, and their successors load for nineteen minutes", build: func(f *fleet) {
+			f.exporter("e", up).successors("p", ready.becomes(0, "down").becomes(2, ""), stays("").becomes(2, "unknown").becomes(21, "ready"))
+		}, pages: map[string]int{"LLMPoolDown": 2}},
 		{name: "replicas drain for twenty-five minutes", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 3, ready)
@@ -191,6 +194,28 @@ func scenarios() []scenario {
 				}
 			}
 		}, pages: map[string]int{"LLMModelDown": 5}, tickets: []string{"LLMModelUnavailable"}},
+		{name: "a model is added to half of the replicas, and loads for five minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 4, ready)[:2] {
+				e.write("llm_server_model_state", s.labels("model_id", "b", "model", "b", "state", "ready"), from(5, 1, from(0, 0, always(absent))))
+				e.write("llm_server_model_state", s.labels("model_id", "b", "model", "b", "state", "unavailable"), from(5, 0, from(0, 1, always(absent))))
+			}
+		}},
+		{name: "a pool of Triton, with a limit, and of vLLM without one has a short queue", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for i, s := range e.pool("p", 5, ready) {
+				e.write("llm_server_queue_depth", s.labels("model_id", "m"), always(5))
+				e.write("llm_server_requests_limit", s.labels("model_id", "m"), always([]float64{32, absent, absent, absent, absent}[i]))
+			}
+		}},
+		{name: "a pool is mixed on purpose, and another is filled on purpose", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p-mixed", 2, ready)
+			e.write("llm_server_pool_skew", map[string]string{"pool_id": "p-mixed", "fact": "config_hash"}, up)
+			for _, s := range e.pool("p-batch", 2, ready) {
+				e.write("llm_server_saturated", s.labels("model_id", "m"), up)
+			}
+		}},
 		// What restarts.
 		{name: "a pool is down, and its exporter restarts", build: func(f *fleet) {
 			f.exporter("e", between(20, 21, 0, up)).pool("p", 3, ready.becomes(0, "down").becomes(20, "unknown").becomes(40, "down"))
@@ -312,6 +337,7 @@ func scenarios() []scenario {
 		{name: "objective 0.9, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.9}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
 		{name: "objective 0.95, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.95}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
 		{name: "objective 0.99, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.99}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "objective 0.99, all are late, and counters start again", requests: true, build: loaded(&traffic{ok: between(10, 11, absent, up), late: between(10, 11, absent, from(0, 1, always(0))), objective: 0.99}), pages: map[string]int{"LLMSLOBurnFast": 20}, tickets: []string{"LLMSLOBurnSlow"}},
 		{name: "objective 0.9, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.9}), pages: map[string]int{"LLMSLOBurnFast": 30}},
 		{name: "objective 0.95, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.95}), pages: map[string]int{"LLMSLOBurnFast": 30}, tickets: []string{"LLMSLOBurnSlow"}},
 		{name: "a quiet morning: 12 of 40 are late, objective 0.95", requests: true, build: loaded(&traffic{ok: always(0.01), late: between(0, 33, 0.003, always(0)), objective: 0.95})},
