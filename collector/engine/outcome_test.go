@@ -118,7 +118,7 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 		{"one that failed to load, below a BLS model", "nv_inference_request_success{model=\"top\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{failed, {Name: "top", Configured: true, Backend: "python", Decoupled: true, Calls: []string{failed.Name}}}}, down, true},
 		{"one that failed to load, beside another in Python", strings.ReplaceAll(counted, "%", "own"), &engine.Facts{Models: []engine.ModelFacts{failed, own}}, down, false},
 		{"one that was never loaded", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}}}, nil, false},
-		{"one in Python of another name that was unloaded", "", &engine.Facts{Models: []engine.ModelFacts{own}}, []engine.ModelState{{Name: "own", State: engine.ModelUnavailable}}, true},
+		{"one in Python of another name, which need not be an LLM, that was unloaded", "", &engine.Facts{Models: []engine.ModelFacts{own}}, []engine.ModelState{{Name: "own", State: engine.ModelUnavailable}}, false},
 		{"no LLM at all", "nv_inference_request_success{model=\"resnet\",version=\"1\"} 3\n", nil, nil, false},
 		{"nothing is known", "", nil, nil, false},
 	} {

@@ -135,7 +135,13 @@ func notLoaded(models []ModelState) string {
 // Unserved implements Engine: without its LLM, a Triton is ready and shows the models around it.
 func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 	llms := tritonLLMs(p, f)
-	if len(llms) == 0 || slices.ContainsFunc(llms, func(name string) bool { return tritonLoaded(name, p, models) }) {
+	serving := slices.Clone(llms)
+	for i := range f.get().Models {
+		if m := &f.Models[i]; m.Backend == backendPython && m.Decoupled && len(m.Calls) == 0 && !strings.HasSuffix(m.Name, "_bls") {
+			serving = append(serving, m.Name) // It may be an LLM of another name.
+		}
+	}
+	if len(llms) == 0 || slices.ContainsFunc(serving, func(name string) bool { return tritonLoaded(name, p, models) }) {
 		return ""
 	}
 	return "the server is ready but its LLM is not loaded: " + strings.Join(llms, ", ")
@@ -147,8 +153,7 @@ func tritonLLMs(p *Page, f *Facts) []string {
 	for i := range f.get().Models {
 		m := &f.Models[i]
 		drafts[m.Draft] = true
-		own := m.Backend == backendPython && m.Decoupled && len(m.Calls) == 0 && !strings.HasSuffix(m.Name, "_bls")
-		if m.Name == llmName || m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM || own) {
+		if m.Name == llmName || m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM) {
 			all[m.Name] = true
 		}
 	}
