@@ -12,7 +12,8 @@ func syntaxProblem(err error, text string) *problem {
 		return &problem{line: line, text: "the line is indented with a tab; use spaces"}
 	}
 	if m := regexp.MustCompile(`^unknown anchor '(.*)' referenced$`).FindStringSubmatch(message); m != nil {
-		return &problem{line: lineWith(text, "*"+m[1]), text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it"}
+		whole := regexp.MustCompile(regexp.QuoteMeta("*"+m[1]) + `(?:[^\w-]|$)`)
+		return &problem{line: firstLine(text, whole.MatchString), text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it"}
 	}
 	line := 0
 	if m := regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`).FindStringSubmatch(message); m[1] != "" {
@@ -46,9 +47,4 @@ func firstLine(text string, matches func(line string) bool) int {
 		}
 	}
 	return 0
-}
-
-// lineWith returns the first line with a word, not counting longer words.
-func lineWith(text, word string) int {
-	return firstLine(text, regexp.MustCompile(regexp.QuoteMeta(word)+`(?:[^\w-]|$)`).MatchString)
 }

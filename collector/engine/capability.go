@@ -188,7 +188,7 @@ func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 
 // judge returns the first source of a capability, or else the first gap; the last is for all.
 func (p *Page) judge(name string, sources []source, gaps ...gap) target.Check {
-	if p.tokenless() && (name == CanTTFT || name == CanTPOT) {
+	if (name == CanTTFT || name == CanTPOT) && p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended() {
 		return no("requests end but no token was ever generated: the model returns none, as embedding and ranking models do", "")
 	}
 	if c, ok := p.firstOf(name, sources); ok {

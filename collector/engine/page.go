@@ -299,11 +299,6 @@ func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRo
 // ended reports whether requests ended.
 func (p *Page) ended() bool { return p.values[RequestsFinished] > 0 || p.values[RequestDuration] > 0 }
 
-// tokenless reports whether requests end without tokens, as to embedding models.
-func (p *Page) tokenless() bool {
-	return p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended()
-}
-
 // Value returns the latest value of a signal that the page keeps; false if not positive.
 func (p *Page) Value(s Signal) (float64, bool) {
 	if p == nil {

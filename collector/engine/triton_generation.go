@@ -43,7 +43,8 @@ const (
 // tritonSet returns the metric set of a page, with the reason. The configs of models come first;
 // without them, only A and B before 24.08 cannot be told apart.
 func tritonSet(p *Page, f *Facts) (Generation, string) {
-	if hadModule(p) {
+	// The series of a model with the module stay when it is unloaded (seen on 2.51).
+	if p.hasReading(func(r reading) bool { return r.meaning.Name == moduleBeat }) {
 		return setModule, "the page has nv_llmapi_*, of the metrics module for the LLM-API backend"
 	}
 	llm, executor := tritonLLM(f, p), tritonExecutor(p)

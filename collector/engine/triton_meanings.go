@@ -210,11 +210,6 @@ func moduleMeanings() []Meaning {
 // hasModule reports whether a model with the metrics module is loaded.
 func hasModule(p *Page) bool { return p.HasName(moduleBeat) }
 
-// hadModule reports whether such a model is or was loaded: its series stay (seen on 2.51).
-func hadModule(p *Page) bool {
-	return p.hasReading(func(r reading) bool { return r.meaning.Name == moduleBeat })
-}
-
 // cureModule is the remedy if the LLM-API backend publishes nothing.
 const cureModule = "the metrics module of deploy/triton/llmapi, three lines in the model's folder"
 

@@ -18,13 +18,15 @@ func (r *Replica) ScrapeOnce(ctx context.Context) target.Status {
 	scrapes := 0
 	r.update(func() {
 		r.jobs.onChange = func() {
+			// The labels of the published page then rest on an answer about the identity.
+			complete := r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.reader.identity.Facts == r.answers.Facts
 			switch {
 			case r.jobs.page.running || r.pending != nil:
 			case scrapes == 0:
 				scrapes++
 				r.runDue(ctx, 0, nil)
 			case scrapes == 1 && r.jobs.health.running:
-			case scrapes > 1 || !r.server.Known() || r.isComplete():
+			case scrapes > 1 || !r.server.Known() || complete:
 				r.jobs.onChange = nil
 				close(done)
 			case !r.jobs.identity.running:
@@ -39,10 +41,4 @@ func (r *Replica) ScrapeOnce(ctx context.Context) target.Status {
 	case <-ctx.Done():
 	}
 	return r.slot.Status()
-}
-
-// isComplete reports whether the labels of the published page rest on an answer about
-// the identity.
-func (r *Replica) isComplete() bool {
-	return r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.reader.identity.Facts == r.answers.Facts
 }

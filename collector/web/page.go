@@ -85,8 +85,9 @@ func (p *page) Write(part []byte) (int, error) {
 	return len(part), nil
 }
 
-func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Config, m *metrics) *pages {
-	return &pages{store: store, own: own, config: config, metrics: m, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), shared: make(map[string]*page)}
+func newPages(opts *Options, logger *slog.Logger, m *metrics) *pages {
+	own := &ownPage{gatherer: opts.Registry, logger: logger, cache: exposition.NewCache(exposition.Options{})}
+	return &pages{store: opts.Store, own: own, config: opts.Exposition, metrics: m, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), shared: make(map[string]*page)}
 }
 
 func (p *pages) negotiate(header http.Header) offer {
@@ -245,10 +246,6 @@ type ownPage struct {
 
 	mu    sync.Mutex
 	cache *exposition.Cache
-}
-
-func newOwnPage(gatherer prometheus.Gatherer, logger *slog.Logger) *ownPage {
-	return &ownPage{gatherer: gatherer, logger: logger, cache: exposition.NewCache(exposition.Options{})}
 }
 
 // block returns the current metrics; nil when they cannot be read, which is a bug and does not

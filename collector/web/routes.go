@@ -42,7 +42,7 @@ func (s *Server) routes() map[string]route {
 		"/targets":   {methods: read, gated: true, serve: filtered(s.serveTargets)},
 		"/sd":        {methods: read, gated: true, serve: s.serveDiscovery},
 		"/config":    {methods: read, lifecycle: true, serve: s.serveConfig},
-		"/-/healthy": {methods: read, serve: s.serveHealthy},
+		"/-/healthy": {methods: read, serve: func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "Healthy.") }},
 		"/-/ready":   {methods: read, serve: s.serveReady},
 		"/-/reload":  {methods: []string{http.MethodPost}, lifecycle: true, serve: s.serveReload},
 		otherPath: {serve: func(w http.ResponseWriter, _ *http.Request) {
@@ -173,10 +173,6 @@ func writeLine(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text+"\n")
-}
-
-func (*Server) serveHealthy(w http.ResponseWriter, _ *http.Request) {
-	writeLine(w, http.StatusOK, "Healthy.")
 }
 
 // serveReady reports whether /metrics has all targets, and names pools without any.

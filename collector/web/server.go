@@ -87,7 +87,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		metrics:       m,
 		gate:          newGate(opts.MaxInFlight),
 		connections:   newConnections(min(connectionsPerSlot*opts.MaxInFlight, cmp.Or(opts.MaxConnections, math.MaxInt))),
-		pages:         newPages(opts.Store, newOwnPage(opts.Registry, logger), opts.Exposition, m),
+		pages:         newPages(&opts, logger, m),
 		history:       history.New(opts.Store),
 		templates:     template.Must(template.New("pages").Funcs(functions).ParseFS(assets, "templates/*.html")),
 	}
