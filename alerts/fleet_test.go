@@ -164,7 +164,7 @@ func (s *server) labels(more ...string) map[string]string {
 
 // sees adds the states of a server, as an exporter sees them.
 func (e *exporter) sees(s *server, l life) {
-	states := []string{"ready", "blind", "down", "unknown", "starting", "not_ready", "draining", "failing", "stalled", "unserved"}
+	states := []string{"ready", "blind", "down", "unknown", "starting", "not_ready", "canary_failing", "draining", "failing", "stalled", "unserved"}
 	for _, state := range states {
 		e.write("llm_server_state", s.labels("state", state), func(step int) float64 {
 			switch l(step) {

@@ -114,7 +114,7 @@ func TestCanaryIsOffByDefault(t *testing.T) {
 	c.waitForText(`replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
 	scrapes := c.status(0).Scrapes
 	c.waitForSeries("ten scrapes", 0, func(map[string]float64) bool {
-		requireNoText(t, c.page(), "canary")
+		requireNoText(t, c.page(), "llm_server_canary")
 		return c.status(0).Scrapes >= scrapes+10
 	})
 	require.Zero(t, c.server(0).Truth().Arrived)

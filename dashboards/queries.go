@@ -101,6 +101,7 @@ func states() []MappedValue {
 		{Text: "blind", Color: "yellow"},
 		{Text: "starting", Color: "blue"},
 		{Text: "draining", Color: "purple"},
+		{Text: "canary_failing", Color: "dark-orange"},
 		{Text: "not_ready", Color: "orange"},
 		{Text: "unserved", Color: "light-red"},
 		{Text: "failing", Color: "semi-dark-red"},

@@ -27,8 +27,11 @@ const (
 	Draining State = "draining"
 	Failing  State = "failing"
 	Stalled  State = "stalled"
-	Blind    State = "blind"
-	Down     State = "down"
+	// CanaryFailing is a replica that only the canary shows to answer no requests.
+	CanaryFailing State = "canary_failing"
+
+	Blind State = "blind"
+	Down  State = "down"
 )
 
 // States returns all states of replicas with a port, the worst first, in a shared slice.
@@ -62,6 +65,7 @@ var consequences = []consequence{
 	{Stalled, Broken, "LLMReplicaBroken", false},
 	{Unserved, Broken, "LLMReplicaBroken", true},
 	{NotReady, Broken, "LLMReplicaNotUp", true},
+	{CanaryFailing, Broken, canaryRunbook, false},
 	{Blind, Look, "LLMReplicaUnreadable", false},
 	{Draining, Look, "LLMReplicaNotUp", true},
 	{Starting, Look, "LLMReplicaNotUp", true},
@@ -105,9 +109,10 @@ type Evidence struct {
 	// Unserved explains why a ready server serves none of its models, Unobservable why
 	// failing requests would go unnoticed; empty if that is not so.
 	Unserved, Unobservable string
-	// CanaryLate reports that the canary's request failed because it took too long,
-	// Queued that requests wait while others make progress.
-	CanaryLate, Queued bool
+	// CanaryProven reports that the canary's requests fail as those to a server in order
+	// cannot, CanaryLate that the last took too long, Queued that requests wait while
+	// others make progress: overload is not failure.
+	CanaryProven, CanaryLate, Queued bool
 	// Mismatch tells how the page differs from the configured kind of server, Canary how
 	// the canary's last request failed, Unmet which expectations are not met, if any.
 	Mismatch, Canary, Unmet string

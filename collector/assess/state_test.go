@@ -95,18 +95,26 @@ func TestSeverity(t *testing.T) {
 		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; it is reported through its leader"},
 		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
 		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, MayStart: true}}, assess.Look, "LLMReplicaNotUp", "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"},
-		{"one whose canary fails", changed(serving(), func(e *assess.Evidence) { e.Canary = "the canary request failed (stalled): no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (stalled): no text"},
+		{"one whose canary fails", changed(serving(), func(e *assess.Evidence) {
+			e.Canary, e.CanaryProven = "the canary request failed (stalled): no text", true
+		}), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (stalled): no text"},
 		{"one whose canary waits behind others", changed(serving(), func(e *assess.Evidence) {
-			e.Canary, e.CanaryLate, e.Queued = "the canary request failed (no_first_token)", true, true
-		}), assess.Look, "LLMCanaryFailing", "the API answers 200; slow: its canary waited too long behind other requests, which make progress"},
-		{"one whose canary is late and nobody waits", changed(serving(), func(e *assess.Evidence) { e.Canary, e.CanaryLate = "the canary request failed (no_first_token)", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (no_first_token)"},
+			e.Canary, e.CanaryProven, e.CanaryLate, e.Queued = "the canary request failed (no_first_token)", true, true, true
+		}), assess.Look, "LLMPoolSaturated", "the API answers 200; slow: its canary waited too long, or was rejected, behind other requests, which make progress"},
+		{"one that is full and rejects its canary", changed(serving(), func(e *assess.Evidence) {
+			e.Canary, e.CanaryProven, e.Queued = "the canary request failed (error_frame)", true, true
+		}), assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (error_frame)"},
+		{"one that refuses its canary", changed(serving(), func(e *assess.Evidence) { e.Canary = "the canary request failed (refused)" }), assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (refused)"},
+		{"one whose canary is late and nobody waits", changed(serving(), func(e *assess.Evidence) {
+			e.Canary, e.CanaryProven, e.CanaryLate = "the canary request failed (no_first_token)", true, true
+		}), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (no_first_token)"},
 		{"one that does not tell what fails", changed(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
 		{"one that does not tell, and is known to fail", changed(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
 		{"one that one sign speaks against", changed(serving(), func(e *assess.Evidence) { e.Stall = derive.Stall{Duration: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; the page shows 42 requests in flight, but nothing has moved since 13:59 UTC; they may be gone, or take long"},
 		{"one of another version", changed(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; unexpected engine_version"},
 		{"one of several behind its address", changed(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "", "the API answers 200; 3 processes answer at this address in turn, so that rates are unknown: give each its own address"},
 		{"one with another's page", changed(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
-		{"of two things the worse counts", changed(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", "b" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
+		{"of two things the worse counts", changed(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary, e.CanaryProven = "a", "b", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
 		{"of two that matter alike the first counts", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "the API answers 200; a; b"},
 		{"and so its state", changed(failed, func(e *assess.Evidence) { e.Canary = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
 		{"what is broken stays the reason of its state", changed(failed, func(e *assess.Evidence) { e.Unmet = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},

@@ -33,56 +33,49 @@ type Verdict struct {
 }
 
 // The entries of the runbook for what is wrong besides the state.
-const unmetRunbook, canaryRunbook, suspectedRunbook = "LLMExpectationMismatch", "LLMCanaryFailing", "LLMReplicaSuspected"
+const unmetRunbook, canaryRunbook, saturatedRunbook, suspectedRunbook = "LLMExpectationMismatch", "LLMCanaryFailing", "LLMPoolSaturated", "LLMReplicaSuspected"
 
 // Judge returns the verdict on a replica. What is wrong besides its state is added to
 // the reason, and raises the severity of a replica that serves.
 func Judge(e *Evidence) Verdict {
 	state, reason := e.state()
+	if e.CanaryProven && !e.Queued && consequenceOf(state).severity != Broken {
+		state = CanaryFailing
+	}
 	c := consequenceOf(state)
 	v := Verdict{State: state, Reason: reason, Severity: c.severity, Suspected: e.suspected() != "", Unread: e.unread(), Runbook: c.runbook}
 	if state == Ready && e.Unobservable != "" {
 		// "ready" promises more than such a server can keep.
 		v.Reason += "; whether its requests fail is unknown: " + e.Unobservable
 	}
-	inTurn := ""
+	inTurn, asked := "", remark{e.Canary, canaryRunbook}
+	if e.Canary != "" && e.CanaryLate && e.Queued {
+		asked = remark{"slow: its canary waited too long, or was rejected, behind other requests, which make progress", saturatedRunbook}
+	}
 	if e.Processes > 0 {
 		inTurn = strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: give each its own address"
 	}
 	for _, more := range []remark{
-		{inTurn, Look, ""},
-		{e.Mismatch, Look, ""},
-		{e.Unmet, Look, unmetRunbook},
-		{e.suspected(), Look, suspectedRunbook},
-		e.canary(),
+		{inTurn, ""},
+		{e.Mismatch, ""},
+		{e.Unmet, unmetRunbook},
+		{e.suspected(), suspectedRunbook},
+		asked,
 	} {
 		// A replica that is known to fail is not suspected as well.
 		if more.wrong == "" || more.runbook == suspectedRunbook && state != Ready {
 			continue
 		}
 		v.Reason += "; " + more.wrong
-		if v.Severity == OK || v.Severity == Look && more.severity == Broken {
-			v.Severity, v.Runbook = more.severity, more.runbook
+		if v.Severity == OK {
+			v.Severity, v.Runbook = Look, more.runbook
 		}
 	}
 	return v
 }
 
 // remark is what is wrong with a replica besides its state; an empty text is nothing.
-type remark struct {
-	wrong    string
-	severity Severity
-	runbook  string
-}
-
-// canary returns what the last request of the canary shows. One that was late behind
-// others that make progress shows a slow replica: overload is not failure.
-func (e *Evidence) canary() remark {
-	if e.Canary != "" && e.CanaryLate && e.Queued {
-		return remark{"slow: its canary waited too long behind other requests, which make progress", Look, canaryRunbook}
-	}
-	return remark{e.Canary, Broken, canaryRunbook}
-}
+type remark struct{ wrong, runbook string }
 
 // Announce logs one line for what changed about a replica, if anything did.
 func Announce(log *slog.Logger, before, now *target.Status, page string, kind engine.Kind) {

@@ -66,7 +66,7 @@ func (a *attempt) inputs(ctx context.Context, address string) (names []string, f
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return []string{textInput, "max_tokens", "bad_words", "stop_words", "stream"}, nil
 	default:
-		return nil, &failure{HTTPError, fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, errorSummary(resp.Body))}
+		return nil, &failure{statusResult(resp.StatusCode, false), fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, errorSummary(resp.Body))}
 	}
 	var m struct {
 		Inputs []struct {

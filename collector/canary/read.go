@@ -25,7 +25,7 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		return &failure{HTTPError, fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorSummary(resp.Body))}
+		return &failure{statusResult(resp.StatusCode, a.question.Generate), fmt.Sprintf("the server answers %d: %s", resp.StatusCode, errorSummary(resp.Body))}
 	case kind == "application/json":
 		return notStreamed(readSome(resp.Body))
 	case kind != "text/event-stream":
@@ -48,6 +48,18 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 		}
 		a.awaitNext()
 	}
+}
+
+// statusResult returns the result of a status other than 200. Triton answers generate_stream with
+// 400 if the model's processes died, as it answers wrong requests.
+func statusResult(status int, generate bool) Result {
+	switch {
+	case status == http.StatusServiceUnavailable:
+		return Overload
+	case status >= http.StatusInternalServerError, status == http.StatusBadRequest && generate:
+		return HTTPError
+	}
+	return Refused
 }
 
 // notStreamed returns the failure for JSON under status 200, which is how Triton

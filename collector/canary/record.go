@@ -95,7 +95,7 @@ func (r *Record) add(report Report, o *Order) {
 		r.last = &Summary{Counts: make(map[Result]uint64)}
 	}
 	r.last.add(report, o.Identity)
-	r.lastOrder = o
+	r.lastOrder, r.due = o, r.due || r.last.failures == 1
 }
 
 // Last returns what the requests have shown; nil before the first.
@@ -114,6 +114,8 @@ type Summary struct {
 	// Last is the last report, Counts counts the requests by result.
 	Last   Report
 	Counts map[Result]uint64
+	// failures counts the failed requests since the last good one.
+	failures int
 	// Changes counts good answers that differed from the one before of the same identity.
 	Changes uint64
 	// outputs are the last good answers of identity.
@@ -138,8 +140,10 @@ func (s *Summary) add(r Report, identity string) {
 		s.identity, s.outputs = identity, nil
 	}
 	if r.Result != OK {
+		s.failures++
 		return
 	}
+	s.failures = 0
 	if s.differs(&r) {
 		s.Changes++
 	}
@@ -147,12 +151,14 @@ func (s *Summary) add(r Report, identity string) {
 	s.outputs = s.outputs[max(0, len(s.outputs)-10):]
 }
 
-// Failing returns how the last request failed, if the replica should serve.
-func (r *Record) Failing() string {
+// Failing returns how the last request failed, if the replica should serve, and whether a server
+// in order cannot answer so: it may fail one request, unless that was accepted and hangs.
+func (r *Record) Failing() (failed string, proven bool) {
 	if r.last == nil || r.lastOrder == nil || r.order == nil || r.order.Hold != "" || r.last.Last.Result == OK {
-		return ""
+		return "", false
 	}
-	return "the canary request failed (" + string(r.last.Last.Result) + "): " + r.last.Last.Reason
+	result := r.last.Last.Result
+	return "the canary request failed (" + string(result) + "): " + r.last.Last.Reason, !result.Doubtful() && (r.last.failures > 1 || result.Hangs())
 }
 
 // Status returns the state of the canary for the status pages; it needs an order.

@@ -86,11 +86,11 @@ func TestHistorySeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &canary.Record{}
 		require.Empty(t, rows(r))
-		require.Empty(t, r.Failing())
+		require.Empty(t, failing(r))
 		r.Order(order("v1"))
 		require.Equal(t, []string{"canary_active{,} 1"}, rows(r))
 		require.Equal(t, &target.Canary{Model: "llm"}, r.Status())
-		require.Empty(t, r.Failing())
+		require.Empty(t, failing(r))
 
 		r.Take(answered("a"), time.Minute)
 		first := time.Now()
@@ -109,7 +109,7 @@ func TestHistorySeries(t *testing.T) {
 			"canary_active{,} 1", "canary_success{llama,} 0", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1",
 			"canary_age_seconds{llama,} 0", "canary_output_changes_total{llama,} 0",
 		}, rows(r), "a request that failed has no times")
-		require.Equal(t, "the canary request failed (stalled): no text", r.Failing())
+		require.Equal(t, "the canary request failed (stalled): no text", failing(r))
 		require.Equal(t, &target.Canary{Model: "llm", Result: "stalled", Reason: "no text", At: time.Now()}, r.Status())
 
 		held := order("v1")
@@ -118,7 +118,7 @@ func TestHistorySeries(t *testing.T) {
 		require.Equal(t, []string{
 			"canary_active{,} 0", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1", "canary_age_seconds{llama,} 0", "canary_output_changes_total{llama,} 0",
 		}, rows(r), "nor one of before it was left alone")
-		require.Empty(t, r.Failing())
+		require.Empty(t, failing(r))
 		require.Equal(t, "the replica is down", r.Status().Hold)
 	})
 }
@@ -153,6 +153,40 @@ func TestLateAnswerBelongsToServerAsked(t *testing.T) {
 	require.Equal(t, "B", r.Status().Output)
 }
 
+// failing returns how the last request failed.
+func failing(r *canary.Record) string {
+	failed, _ := r.Failing()
+	return failed
+}
+
+func TestCanaryFailureIsProven(t *testing.T) {
+	for name, c := range map[string]struct {
+		results []canary.Result
+		proven  bool
+	}{
+		"one error":                              {[]canary.Result{canary.HTTPError}, false},
+		"two errors":                             {[]canary.Result{canary.HTTPError, canary.ErrorFrame}, true},
+		"an error after a good answer":           {[]canary.Result{canary.HTTPError, canary.OK, canary.HTTPError}, false},
+		"a hang":                                 {[]canary.Result{canary.OK, canary.NoFirstToken}, true},
+		"no capacity":                            {[]canary.Result{canary.Overload, canary.Overload}, true},
+		"requests that the server refuses":       {[]canary.Result{canary.Refused, canary.Refused}, false},
+		"a model that takes no text":             {[]canary.Result{canary.Unsupported, canary.Unsupported}, false},
+		"answers that take longer than they may": {[]canary.Result{canary.Timeout, canary.Timeout}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r canary.Record
+			r.Order(&canary.Order{Identity: "a"})
+			for i, result := range c.results {
+				before := r.Result()
+				r.Take(canary.Report{Result: result}, time.Second)
+				require.Equal(t, result != canary.OK && (i == 0 || before == canary.OK), r.Next() != nil, "the first failure is checked at once")
+			}
+			_, proven := r.Failing()
+			require.Equal(t, c.proven, proven)
+		})
+	}
+}
+
 func TestHistoryEndsWithServer(t *testing.T) {
 	var r canary.Record
 	order := &canary.Order{Identity: "a"}
@@ -160,13 +194,13 @@ func TestHistoryEndsWithServer(t *testing.T) {
 	r.Due()
 	require.NotNil(t, r.Next())
 	require.True(t, r.Take(canary.Report{Result: canary.Timeout, Reason: "slow"}, time.Second))
-	require.NotEmpty(t, r.Failing())
+	require.NotEmpty(t, failing(&r))
 
 	r.Forget()
 	r.Due()
 	require.Nil(t, r.Next(), "nothing is known yet of what it may be asked")
 	r.Order(order)
-	require.Empty(t, r.Failing())
+	require.Empty(t, failing(&r))
 	require.Empty(t, r.Status().Result)
 	require.Equal(t, uint64(1), r.Last().Counts[canary.Timeout], "what was counted stays")
 	require.Equal(t, []string{"canary_active{,} 1"}, rows(&r), "nothing was asked of the one that is there")

@@ -10,7 +10,9 @@ type Result string
 const (
 	OK           Result = "ok"             // The first token, all others and the end arrived in time.
 	Connect      Result = "connect"        // No connection, or it ended before the server answered.
-	HTTPError    Result = "http_error"     // A status other than 200.
+	HTTPError    Result = "http_error"     // A status of 500 or more but 503, or 400 of Triton's generate_stream.
+	Overload     Result = "overload"       // Status 503, as of servers whose queue is full.
+	Refused      Result = "refused"        // Another status than 200, which is about the request.
 	ErrorFrame   Result = "error_frame"    // Status 200, and an error in the answer.
 	NoFirstToken Result = "no_first_token" // No text before first_token_timeout.
 	Stalled      Result = "stalled"        // No further text before gap_timeout, with tokens still to come.
@@ -25,8 +27,13 @@ const (
 // Hangs reports whether the server accepted the request and then stopped sending.
 func (r Result) Hangs() bool { return r == NoFirstToken || r == Stalled || r == NeverEnded }
 
-// Late reports whether the answer took longer than it may.
-func (r Result) Late() bool { return r.Hangs() || r == Timeout }
+// Late reports whether the answer took longer than it may, or had to wait for capacity.
+func (r Result) Late() bool { return r.Hangs() || r == Timeout || r == Overload }
+
+// Doubtful reports whether a server in order may give such an answer.
+func (r Result) Doubtful() bool {
+	return r == Refused || r == Empty || r == Timeout || r == Malformed || r == Unsupported
+}
 
 // noConnection is the result of a request for which the exporter had no connection.
 const noConnection Result = "no_connection"
@@ -34,7 +41,7 @@ const noConnection Result = "no_connection"
 // Results lists every result once.
 func Results() []Result {
 	return []Result{
-		OK, Connect, HTTPError, ErrorFrame, NoFirstToken, Stalled, NeverEnded, Truncated, Empty, Timeout, Malformed, Unsupported,
+		OK, Connect, HTTPError, Overload, Refused, ErrorFrame, NoFirstToken, Stalled, NeverEnded, Truncated, Empty, Timeout, Malformed, Unsupported,
 	}
 }
 

@@ -29,8 +29,8 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name := n.Content[i].Value
 			below := join(path, name)
-			if hasArbitraryKeys(key) {
-				name = ""
+			if slices.Contains([]string{"labels", "model_ids", "endpoint_params", "claims", "proxy_connect_header"}, key) {
+				name = "" // The operator chose it, so that its suffix means nothing.
 			}
 			errs = append(errs, validateFilesBelow(n.Content[i+1], below, name))
 		}
@@ -50,12 +50,6 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 	default:
 	}
 	return errors.Join(errs...)
-}
-
-// hasArbitraryKeys reports whether the mapping of a key has keys chosen by the operator,
-// whose suffixes mean nothing.
-func hasArbitraryKeys(key string) bool {
-	return slices.Contains([]string{"labels", "model_ids", "endpoint_params", "claims", "proxy_connect_header"}, key)
 }
 
 func checkFile(path, name string) error {

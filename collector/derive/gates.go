@@ -66,15 +66,12 @@ func (p *Plan) gateOf(g *group) Gate {
 func (p *Plan) executorGate(id string) Gate {
 	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
 	limit, heartbeats := p.total(engine.RequestsLimit, id), p.groupColumns(p.groupsOf(engine.EngineHeartbeat, id))
+	const patience = 3
 	return func(w *Window) bool {
 		slots, limited := valueOf(limit, w)
-		return !(limited && slots <= 0) && !isPositive(flapping, w) && !isPositive(stale, w) && (len(heartbeats) == 0 || w.beating(heartbeats))
+		beats := func(c int) bool { return w.current[c] > 0 && w.now-w.changed[c] <= patience*w.gap }
+		return !(limited && slots <= 0) && !isPositive(flapping, w) && !isPositive(stale, w) && (len(heartbeats) == 0 || slices.ContainsFunc(heartbeats, beats))
 	}
-}
-
-func (w *Window) beating(heartbeats []int) bool {
-	const patience = 3
-	return slices.ContainsFunc(heartbeats, func(c int) bool { return w.current[c] > 0 && w.now-w.changed[c] <= patience*w.gap })
 }
 
 // tokenGate holds back token times while requests ended and none generated a token:

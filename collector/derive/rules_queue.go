@@ -21,18 +21,12 @@ func queueDepth() Rule {
 	inEngine := waiting()
 	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
 		core := p.pending(id)
+		elsewhere := func(g *group) bool { return !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model) }
 		if waits := inEngine.eval(p, id); waits != nil {
 			p.emit(f, p.forModel(id), p.executorGate(id), add(core, waits))
-		} else if p.queuedByCore(id) {
+		} else if !slices.ContainsFunc(p.groupsOf(engine.ModelPending, id), elsewhere) {
 			p.emit(f, p.forModel(id), nil, core)
 		}
-	})
-}
-
-// queuedByCore reports whether all models of an id are known to be queued by Triton.
-func (p *Plan) queuedByCore(id string) bool {
-	return !slices.ContainsFunc(p.groupsOf(engine.ModelPending, id), func(g *group) bool {
-		return !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model)
 	})
 }
 

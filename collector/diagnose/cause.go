@@ -45,12 +45,6 @@ func (c *cause) mayBeAnotherProtocol() bool {
 	return false
 }
 
-// nobodyAnswers reports whether trying other ports of the host is pointless too.
-func (c *cause) nobodyAnswers() bool {
-	return c.reason == scrape.ReasonDNS || c.reason == scrape.ReasonResource || c.class == scrape.ClassDenied ||
-		c.reason == scrape.ReasonSelfScrape
-}
-
 func (c *cause) explain(f *Finding, u *url.URL, here protocol) {
 	port := u.Port()
 	switch here {

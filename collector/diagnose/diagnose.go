@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,8 +86,8 @@ func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *targ
 	here := d.speaks(ctx, u, &c)
 	f.Unreachable = here == unknown && (c.reason.Unanswered() || c.reason == scrape.ReasonDNS)
 	c.explain(f, public, here)
-	if c.nobodyAnswers() {
-		return f
+	if c.class == scrape.ClassDenied || slices.Contains([]scrape.Reason{scrape.ReasonDNS, scrape.ReasonResource, scrape.ReasonSelfScrape}, c.reason) {
+		return f // Other ports of the host would not answer either.
 	}
 	if hint := d.apiAt(ctx, u, here); hint != "" {
 		f.What = hint

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -224,11 +223,6 @@ func (p *Page) readsFrom(prefix string, s Signal) bool {
 func (p *Page) Loaded(name string) (loaded, known bool) {
 	models := p.get().loaded
 	return models[name], len(models) > 0
-}
-
-// noneLoaded reports whether the page shows models, none of which is loaded.
-func (p *Page) noneLoaded() bool {
-	return len(p.loaded) > 0 && !slices.Contains(slices.Collect(maps.Values(p.loaded)), true)
 }
 
 // Models returns the models whose requests are counted, sorted.

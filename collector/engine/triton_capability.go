@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ func (t *tritonPage) judge(name string, k *Knowledge) target.Check {
 	}
 	v := t.view(name, k)
 	switch {
-	case p.noneLoaded() && name != CanGPU:
+	case len(p.loaded) > 0 && !slices.Contains(slices.Collect(maps.Values(p.loaded)), true) && name != CanGPU:
 		return v.noModel()
 	case name == CanE2E:
 		return v.duration()

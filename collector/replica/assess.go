@@ -89,8 +89,9 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 			OK: failed == nil, Seen: r.hadPage(), MayStart: time.Since(r.firstTried()) < r.pool.StartBudget,
 		},
 		API:      assess.API{SamePort: r.server.Engine.SamePort()},
-		Mismatch: r.server.Mismatch(), Canary: r.canary.Failing(), Unmet: r.published.conclusions.Unmet(),
+		Mismatch: r.server.Mismatch(), Unmet: r.published.conclusions.Unmet(), CanaryLate: r.canary.Result().Late(),
 	}
+	e.Canary, e.CanaryProven = r.canary.Failing()
 	if h := r.answers.Health; h != nil {
 		e.API.Health, e.API.Seen, e.API.Lived = h.Health, h.Found, h.WasLive
 	}
@@ -105,10 +106,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		return e
 	}
 	c := r.deriver.Conditions()
-	e.Processes = r.deriver.Processes()
-	if last := r.canary.Last(); last != nil {
-		e.CanaryLate, e.Queued = last.Last.Result.Late(), c.Queued
-	}
+	e.Processes, e.Queued = r.deriver.Processes(), c.Queued
 	e.Unrouted, e.RefusedFailed = r.reader.last.Unrouted(), r.server.Engine.Quirks(r.reader.last).RefusedFailed
 	if e.Processes == 0 { // Stalls and failures show only on successive pages of one process.
 		e.Failing, e.Stall, e.PageTime = c.Failing, c.Stall, r.status.LastSuccess

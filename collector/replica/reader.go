@@ -134,8 +134,10 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 
 // readShape reads what a page of a new shape tells about its server.
 func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*exposition.Block, error) {
-	reader := &r.reader
-	if isEmpty(raw.Shape()) && !r.server.Engine.EmptyPage() && !exposition.IsOpenMetrics(p.Page.ContentType) {
+	reader, shape := &r.reader, raw.Shape()
+	drops := shape.Drops()
+	empty := shape.Lines() == 0 && drops.Total() == 0 && shape.LeftOut().Series == 0
+	if empty && !r.server.Engine.EmptyPage() && !exposition.IsOpenMetrics(p.Page.ContentType) {
 		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.RedactedURL())}
 	}
 	page := engine.ReadNext(r.server.Engine, raw, reader.last)
@@ -153,12 +155,6 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	reader.shape, reader.last = raw.Shape(), page
 	reader.identity.Page, r.published.conclusions = page, nil
 	return raw, nil
-}
-
-// isEmpty reports whether a page has no sample, not even a dropped one.
-func isEmpty(s *exposition.Shape) bool {
-	drops := s.Drops()
-	return s.Lines() == 0 && drops.Total() == 0 && s.LeftOut().Series == 0
 }
 
 func parseError(err error) error {

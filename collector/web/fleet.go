@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -93,7 +94,9 @@ func (s *Server) readFleet(now time.Time) (all []*replica, byPool map[string][]*
 		}
 		all = append(all, r)
 	}
-	slices.SortFunc(all, compareReplicas)
+	slices.SortFunc(all, func(a, b *replica) int {
+		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(stateRank(a.State), stateRank(b.State)), strings.Compare(a.sortKey, b.sortKey))
+	})
 	for _, r := range all {
 		byPool[r.PoolID] = append(byPool[r.PoolID], r)
 	}
@@ -105,8 +108,9 @@ func (s *Server) readFleet(now time.Time) (all []*replica, byPool map[string][]*
 
 func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	all, byPool := s.readFleet(now)
+	searches := s.describeSearches(func(search *target.PoolDiscovery) string { return shortened(noTargets(search)) })
 	v := &fleetView{
-		frame: s.frame("", now), Verdict: judgeFleet(all, byPool, now), LoadRunbook: s.runbook("LLMPoolSaturated"), Searches: s.searchProblems(),
+		frame: s.frame("", now), Verdict: judgeFleet(all, byPool, now), LoadRunbook: s.runbook("LLMPoolSaturated"), Searches: searches[:min(len(searches), maxProblems)],
 		Filter: f, Total: len(all), Refresh: int(history.SampleInterval.Seconds()),
 	}
 	v.Title, v.Tone = v.Verdict.Headline+" – trtllm_exporter", v.Verdict.Severity

@@ -45,7 +45,7 @@ func stalled() target.Status {
 }
 
 func canaryFailing() target.Status {
-	return verdict("ready", "broken", "LLMCanaryFailing", "the API answers 200; the canary request failed (never_ended): 8 frames with text came")
+	return verdict("canary_failing", "broken", "LLMCanaryFailing", "the API answers 200; the canary request failed (never_ended): 8 frames with text came")
 }
 
 func mismatching() target.Status {

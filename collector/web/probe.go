@@ -172,12 +172,11 @@ func (r *replica) unjudged(now time.Time) string {
 	return ""
 }
 
-// unready reports whether requests should go elsewhere. If a ready replica is broken, its canary
-// fails.
+// unready reports whether requests should go elsewhere.
 func (r *replica) unready(ignoreCanary bool) bool {
 	state := assess.State(r.State)
-	if ignoreCanary && state == assess.Ready {
-		return false
+	if state == assess.CanaryFailing {
+		return !ignoreCanary
 	}
 	return r.Severity == broken || state == assess.Unknown || state == assess.Starting || state == assess.Draining
 }

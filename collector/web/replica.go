@@ -82,10 +82,10 @@ func (s *Server) since(r *replica) time.Time {
 func (r *replica) Key() string { return r.Target.Key() }
 
 // Serves reports whether the replica answers requests: it is ready, or its API is while its page
-// cannot be read, and the canary does not contradict that.
+// cannot be read.
 func (r *replica) Serves() bool {
 	state := assess.State(r.State)
-	return r.Severity != broken && (state == assess.Ready || state == assess.Blind)
+	return state == assess.Ready || state == assess.Blind
 }
 
 func (r *replica) Page() string { return "replica?target=" + url.QueryEscape(r.Key()) }
@@ -128,11 +128,6 @@ func (r *replica) matches(f *filter) bool {
 	}
 	word := strings.ToLower(f.Text)
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), word) })
-}
-
-func compareReplicas(a, b *replica) int {
-	return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(stateRank(a.State), stateRank(b.State)),
-		strings.Compare(a.sortKey, b.sortKey))
 }
 
 // compareWithPool sets what depends on the other replicas of the pool: whether it has several

@@ -118,11 +118,6 @@ func (s *Server) describeSearches(text func(*target.PoolDiscovery) string) []str
 	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }
 
-func (s *Server) searchProblems() []string {
-	texts := s.describeSearches(func(search *target.PoolDiscovery) string { return shortened(noTargets(search)) })
-	return texts[:min(len(texts), maxProblems)]
-}
-
 type group struct {
 	Targets []string          `json:"targets"`
 	Labels  map[string]string `json:"labels"`

@@ -166,10 +166,8 @@ func wordFor(v *target.Verdict) string {
 		return "never seen"
 	case v.State != stateReady || severity == healthy:
 		return strings.ReplaceAll(v.State, "_", " ")
-	case severity == broken:
-		return "canary failing"
 	}
-	return cmp.Or(map[string]string{"LLMExpectationMismatch": "differs", "LLMReplicaSuspected": "suspected", "LLMCanaryFailing": "slow"}[v.Runbook], "check")
+	return cmp.Or(map[string]string{"LLMExpectationMismatch": "differs", "LLMReplicaSuspected": "suspected", "LLMPoolSaturated": "slow"}[v.Runbook], "check")
 }
 
 // clause tells how many replicas are doing what a word names.

@@ -172,7 +172,7 @@ func (r *run) seen(p *Page, out *exposition.Block) Result {
 		Failing: c.Failing, Stall: c.Stall, PageTime: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: r.read.Unrouted(), Unserved: known.Unserved, Unobservable: known.Unobservable(),
 	}
 	if s.Canary = r.canaryResult(&p.Book); s.Canary != nil && !*s.Canary {
-		e.Canary = "the canary request failed"
+		e.Canary, e.CanaryProven = "the canary request failed", true
 	}
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
 	r.was = s.State

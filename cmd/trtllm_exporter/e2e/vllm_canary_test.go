@@ -26,7 +26,7 @@ func TestCanaryInFrontOfVLLM(t *testing.T) {
 	c := s.startCrowd(t, 3*slots, arrival{words: 20, tokens: 1500})
 	l.shows(t, 0, "llm_server_canary_success")
 	refusals := func(p page) float64 {
-		return p.sum("llm_server_canary_requests_total", "result", "error_frame") + p.sum("llm_server_canary_requests_total", "result", "http_error")
+		return p.sum("llm_server_canary_requests_total", "result", "error_frame") + p.sum("llm_server_canary_requests_total", "result", "overload")
 	}
 	require.Positive(t, refusals(l.page(t)))
 	require.Contains(t, string(l.body(t, "/targets?format=json")), "currently busy")
