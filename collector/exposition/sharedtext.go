@@ -127,7 +127,10 @@ func labelValue(prefix, label string) (value string, start int) {
 		from += found + len(label)
 		if before := prefix[from-len(label)-1]; (before == '{' || before == ',') && strings.HasPrefix(prefix[from:], `="`) {
 			start = from + len(`="`)
-			return upToQuote(prefix[start:]), start
+			if value = upToQuote(prefix[start:]); start+len(value) < len(prefix) {
+				return value, start
+			}
+			return "", 0 // The value of another label ends like the name of this one.
 		}
 	}
 }
