@@ -138,17 +138,21 @@ func (r *pageReader) assignIndexes(b *shapeBuilder) {
 		ordered = append(ordered, &r.samples[one.value])
 		one.value = i
 	}
+	first := make(map[uint64]*sample, min(len(r.samples), maxInitialSamples)) // Of equal series the first is watched.
 	for i := range r.samples {
+		s := &r.samples[i]
 		if !written[i] {
-			ordered = append(ordered, &r.samples[i])
+			ordered = append(ordered, s)
+		}
+		if hash := s.watched.Hash(); !s.watched.IsEmpty() && first[hash] == nil {
+			first[hash] = s
 		}
 	}
 	slices.SortStableFunc(ordered[len(b.series):], func(x, y *sample) int { return bytes.Compare(x.series, y.series) })
-	seen := make(map[uint64]struct{}, min(len(ordered), maxInitialSamples))
 	for i, s := range ordered {
 		s.index = uint32(i)
-		if !s.watched.IsEmpty() {
-			b.watch(seen, s.watched, s.index)
+		if first[s.watched.Hash()] == s {
+			b.watch(s.watched, s.index)
 		}
 	}
 }

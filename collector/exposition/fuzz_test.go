@@ -54,6 +54,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("# HELP a x\x00y\na 0", false)
 	f.Add("# HELP a \x00y\na 0", false)
 	f.Add("b{c=\",gpu_uuid=\"} 3\nb 4\n", false)
+	f.Add("aa{}0\naa 1\n", false)
 	f.Add("# HELP a   two blanks\na 0\n# EOF\n", true)
 	for _, body := range seeds(f) {
 		f.Add(body, false)

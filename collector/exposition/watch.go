@@ -16,13 +16,9 @@ type watchedSeries struct {
 	gpu uint8
 }
 
-// watch adds a watched series. Of equal series the first wins.
-func (b *shapeBuilder) watch(seen map[uint64]struct{}, lset labels.Labels, index uint32) {
-	w, hash := watchedSeries{index: index}, lset.Hash()
-	if _, duplicate := seen[hash]; duplicate {
-		return
-	}
-	seen[hash] = struct{}{}
+// watch adds a watched series.
+func (b *shapeBuilder) watch(lset labels.Labels, index uint32) {
+	w := watchedSeries{index: index}
 	if gpu := lset.Get(LabelGPU); gpu != "" {
 		if w.gpu = uint8(addLocal(&b.gpus, gpu)); w.gpu > 0 {
 			lset = labels.NewBuilder(lset).Del(LabelGPU).Labels()
