@@ -105,8 +105,8 @@ func TestRefusedTargetStartsWhenNameIsFree(t *testing.T) {
 		first, second config.Pool
 		id            string
 	}{
-		"the name is that of neither pool":         {in("p", "shared", first), in("q", "shared", second), "shared"},
-		"the name is that of the pool that waited": {in("p", "q", first), metricsPool("q", "r="+second.pageAndAPI()), "q"},
+		"the name is that of neither pool":   {in("p", "shared", first), in("q", "shared", second), "shared"},
+		"the pool that waited gets the name": {in("p", "q", first), metricsPool("q", "r="+second.pageAndAPI()), "q"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -82,8 +82,7 @@ type window struct {
 	// moment when gauges were sampled; one entry a replica each.
 	before, after []simulate.Truth
 	around        [][]simulate.Truth
-	// latencies are those of requests that ended, started those of requests that got their first
-	// token.
+	// latencies has an entry for each request that ended, started for each that got its first token.
 	latencies, started []simulate.Latency
 }
 

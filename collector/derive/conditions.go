@@ -104,8 +104,8 @@ func (d *Deriver) watchWork() {
 		k := &d.program.watch.works[i]
 		s := d.works[k.key]
 		v, ok := k.inFlight(d.window)
-		moved := slices.ContainsFunc(k.progress, func(c int) bool { return d.window.changed[c] == d.window.now })
-		if ok && (v < s.stale || k.counted && moved) {
+		moved := func(c int) bool { return d.window.changed[c] == d.window.now }
+		if ok && (v < s.stale || k.counted && slices.ContainsFunc(k.progress, moved)) {
 			s.stale = v
 		}
 		switch {

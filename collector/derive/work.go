@@ -196,9 +196,9 @@ func (p *Plan) steadyWorks(what, id string, progress []*group) (works []work) {
 	running := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))
 	waiting, deferred := p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsDeferred, id)
 	gauges := slices.Concat(running, waiting, deferred)
-	longest, ranks := transform(p.longestRequest(id), func(v float64) float64 { return 2 * v }), p.ranks(gauges)
-	if !p.quirks.TokensWhenRequestsEnd {
-		longest = nil // Something moves all the time.
+	ranks, longest := p.ranks(gauges), Eval(nil)
+	if p.quirks.TokensWhenRequestsEnd { // Otherwise something moves all the time.
+		longest = p.twiceLongestRequest(id)
 	}
 	for _, r := range ranks {
 		most := func(groups []*group) Eval {
@@ -243,7 +243,7 @@ func largestOf(groups []*group, columns func(g *group) []int) Eval {
 // too still count the request that ended; without gauges, what arrived since and was not
 // answered counts. New requests mean nothing unless they wait: two long ones may run.
 func (p *Plan) requestWorks(id string) []work {
-	longest, ended := p.longestRequest(id), p.progressCounters(id)
+	longest, ended := p.twiceLongestRequest(id), p.progressCounters(id)
 	if longest == nil || len(ended) == 0 {
 		return nil
 	}
@@ -254,7 +254,7 @@ func (p *Plan) requestWorks(id string) []work {
 	k := work{
 		key: "ends of " + id, inFlight: maximum(inFlight), minInFlight: 1, counted: len(gauges) == 0, progress: p.groupColumns(ended),
 		arrivals:    []Eval{p.total(engine.RequestsWaiting, id)},
-		maxDuration: transform(longest, func(v float64) float64 { return 2 * v }),
+		maxDuration: longest,
 		free:        excess(requestsLimit().eval(p, id), admitted().eval(p, id)),
 	}
 	if p.quirks.GaugesWhenRequestsEnd {
@@ -263,8 +263,8 @@ func (p *Plan) requestWorks(id string) []work {
 	return []work{k}
 }
 
-// longestRequest returns the bound within which nearly all requests ended, or nil.
-func (p *Plan) longestRequest(id string) Eval {
+// twiceLongestRequest returns twice the bound within which nearly all requests ended, or nil.
+func (p *Plan) twiceLongestRequest(id string) Eval {
 	const nearly = 0.99
 	groups := p.groupsOf(engine.RequestDuration, id)
 	if len(groups) == 0 {
@@ -282,7 +282,7 @@ func (p *Plan) longestRequest(id string) Eval {
 		all, ok := columns[len(columns)-1](w)
 		for i := range columns {
 			if v, there := columns[i](w); ok && there && v >= nearly*all {
-				return buckets[i].bound, all > 0
+				return 2 * buckets[i].bound, all > 0
 			}
 		}
 		return 0, false

@@ -148,12 +148,12 @@ func sglangScheduler() []Meaning {
 		{Name: "num_running_reqs", Signal: RequestsRunning},
 		{Name: "num_queue_reqs", Signal: RequestsWaiting},
 		{Name: "num_grammar_queue_reqs", Signal: RequestsWaiting},
-		// On a server that only decodes (label engine_type), requests wait for capacity, or for
-		// the other server, in the first and for their KV cache in the second;
-		// num_decode_host_receive_queue_reqs repeats those whose cache is in host memory. On a server that only prefills,
-		// requests wait for the other server's capacity in the third, called prealloc up to 0.5.9;
-		// those in num_prefill_inflight_queue_reqs are computed already. 0.4.6 leaves all of them
-		// at 0 (scheduler_metrics_mixin.py, metrics_reporter.py).
+		// On a server that only decodes (label engine_type), requests wait for capacity, or for the
+		// other server, in the first and for their KV cache in the second, of which
+		// num_decode_host_receive_queue_reqs repeats a part. On a server that only prefills, they
+		// wait for the other server's capacity in the third, called prealloc up to 0.5.9; those in
+		// num_prefill_inflight_queue_reqs are computed already. 0.4.6 leaves all of them at 0
+		// (scheduler_metrics_mixin.py, metrics_reporter.py).
 		{Name: "num_decode_prealloc_queue_reqs", Signal: RequestsWaiting},
 		{Name: "num_decode_transfer_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_bootstrap_queue_reqs", Signal: RequestsTransfer},

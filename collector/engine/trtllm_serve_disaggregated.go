@@ -22,11 +22,11 @@ type trtllmDisaggregated struct{ base }
 func (*trtllmDisaggregated) Tier(*Page) Tier { return TierFrontend }
 
 // Meanings implements Engine. Each request ends as one answer or one exception, whichever role
-// failed; total_requests_total lacks those that are invalid. Answers are counted when they begin, even if the stream fails later. HTTP exceptions are
-// whatever a server behind answered, mistakes of clients and failures alike. The latencies of a
-// role begin when the request is sent to it (openai_client.py): those of prefill are whole answers,
-// and first_token_latency of decode begins after prefill, so that no client sees it. The HELP texts
-// are wrong about them.
+// failed; total_requests_total lacks those that are invalid. Answers are counted when they begin,
+// even if the stream fails later. HTTP exceptions are whatever a server behind answered, mistakes of
+// clients and failures alike. The latencies of a role begin when the request is sent to it
+// (openai_client.py): those of prefill are whole answers, and first_token_latency of decode begins
+// after prefill, so that no client sees it. The HELP texts are wrong about them.
 func (*trtllmDisaggregated) Meanings() []Meaning {
 	failed := func(name string, class Class, reason string) Meaning {
 		return Meaning{Name: name, Signal: RequestsFailed, Counter: true, Const: "reason=" + reason, Outcome: &Outcome{Usual: class}}

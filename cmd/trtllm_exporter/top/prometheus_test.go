@@ -23,8 +23,8 @@ type counts struct{ all, serving, suspected, saturated float64 }
 // object is a YAML object.
 type object map[string]any
 
-// testRules returns a test for promtool of recording rules and panels, for a page of /metrics that
-// is scraped twice.
+// testRules returns a promtool test in which a page of /metrics is scraped twice, and recording rules
+// and panels are evaluated.
 func testRules(t *testing.T, name, page string, n counts) object {
 	t.Helper()
 	block, err := exposition.NewCache(exposition.Options{}).Parse([]byte(page), "")
