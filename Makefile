@@ -17,8 +17,8 @@ ROOMS      := cmd collector relabel
 export CACHE    := $(CURDIR)/.cache
 export TOOLS    := $(CACHE)/bin
 export EXPORTER := $(CURDIR)/bin/trtllm_exporter
-# `ci` sets it to -vet=off: govet of `lint` has all analyzers that `go test` would run on every dependency again.
-export VET      ?=
+# `make lint` has all the analyzers that `go test` would run on every dependency again.
+export VET      ?= -vet=off
 
 # One C-less build with one set of flags for programs, tools, tests and linters lets all of them share Go's build cache.
 export CGO_ENABLED := 0
@@ -52,11 +52,10 @@ demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its fla
 
 ## Tests
 
-# The files of deploy/ are tested too; `ci` runs `race` instead of this, and `check-deploy` once.
-test: ## Run all tests.
-	$(GO) test -shuffle=on ./...
+# The files of deploy/ have `check-deploy`, whose tools take minutes to compile. `ci` runs `race` instead of this.
+test: ## Run all tests of Go and Python.
+	$(GO) test $(VET) -shuffle=on ./...
 	@$(MAKE) test-python
-	@$(MAKE) check-deploy
 
 # What is installed on a Triton server is Python.
 test-python: ## Test the metrics module for Triton's LLM-API backend, and pages with python's strict reader (Python 3.10 to 3.12).
@@ -304,7 +303,7 @@ CI_STEPS := fmt-check lint deadcode check-generated check-queries build build-sm
 
 # With the instruments of the fuzzer the packages under collector/config take minutes to build; `make fuzz` has them.
 ci: ## Everything that a change has to pass.
-	@FUZZTIME=10000x FUZZ_NOT=collector/config VET=-vet=off tools/ci/ci.sh $(CI_STEPS)
+	@FUZZTIME=10000x FUZZ_NOT=collector/config tools/ci/ci.sh $(CI_STEPS)
 
 clean: ## Remove what was built; the tools stay.
 	rm -rf bin dist $(CACHE)/base $(CACHE)/bench $(CACHE)/cover $(CACHE)/mutants
