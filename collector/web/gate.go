@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"maps"
 	"math"
 	"net"
@@ -138,8 +139,8 @@ type connection struct {
 	net.Conn
 
 	all *connections
-	// rank is the time of the last read or write since start, plus busy between a read and the
-	// next write. The lowest rank is closed first.
+	// rank is the time of the last request or write since start, plus busy between a request and
+	// the next write. The lowest rank is closed first.
 	rank atomic.Int64
 }
 
@@ -176,12 +177,14 @@ func (a *connections) admit(conn net.Conn) *connection {
 
 func (c *connection) setRank(offset int64) { c.rank.Store(int64(time.Since(c.all.start)) + offset) }
 
-func (c *connection) Read(into []byte) (int, error) {
-	n, err := c.Conn.Read(into)
-	if n > 0 {
-		c.setRank(busy)
+// connectionKey finds the connection of a request in its context.
+type connectionKey struct{}
+
+func withConnection(ctx context.Context, conn net.Conn) context.Context {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
 	}
-	return n, err
+	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
 func (c *connection) Write(from []byte) (int, error) {

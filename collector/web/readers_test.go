@@ -180,23 +180,25 @@ func TestIdleReadersAreClosedAboveTheLimit(t *testing.T) {
 
 // A request that waits for its answer keeps its connection, no matter how many connect meanwhile.
 func TestWaitingReadersAreClosedLast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		opts := oneReplica(t).options()
-		opts.MaxConnections = 50
-		opts.Exposition = func() exposition.Config {
-			time.Sleep(2 * time.Second)
-			return exposition.DefaultConfig
-		}
-		l := overWire(t, opts)
-		var waits sync.WaitGroup
-		waits.Go(func() { l.page(t) })
-		time.Sleep(time.Second)
-		for range 200 {
-			conn := l.connect(t, "")
-			t.Cleanup(func() { _ = conn.Close() })
-		}
-		waits.Wait()
-	})
+	for _, sent := range []string{"", "GET /metrics HTTP/1.1\r\nX-Half: "} {
+		synctest.Test(t, func(t *testing.T) {
+			opts := oneReplica(t).options()
+			opts.MaxConnections = 50
+			opts.Exposition = func() exposition.Config {
+				time.Sleep(2 * time.Second)
+				return exposition.DefaultConfig
+			}
+			l := overWire(t, opts)
+			var waits sync.WaitGroup
+			waits.Go(func() { l.page(t) })
+			time.Sleep(time.Second)
+			for range 200 {
+				conn := l.connect(t, sent)
+				t.Cleanup(func() { _ = conn.Close() })
+			}
+			waits.Wait()
+		})
+	}
 }
 
 func TestReaderWhoLeavesIsCountedAndLoggedAtDebug(t *testing.T) {

@@ -59,6 +59,9 @@ const otherPath = "other"
 func (s *Server) Handler() http.Handler {
 	routes := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, ok := r.Context().Value(connectionKey{}).(*connection); ok {
+			conn.setRank(busy)
+		}
 		path := r.URL.Path
 		found, ok := routes[path]
 		if !ok {
