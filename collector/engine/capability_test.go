@@ -216,7 +216,7 @@ func TestCapabilitiesWithoutPage(t *testing.T) {
 	for kind, want := range map[engine.Kind]string{
 		engine.Triton:              "false, the page answers 404 [metrics_path: /metrics]",
 		engine.TritonOpenAI:        "false, the page answers 404 [metrics_path: /metrics]",
-		engine.TRTLLMServe:         "false, /prometheus/metrics answers 404: it exists only with return_perf_metrics [return_perf_metrics: true]",
+		engine.TRTLLMServe:         "false, /prometheus/metrics answers 404: it exists from TensorRT-LLM 1.1 on, with return_perf_metrics [return_perf_metrics: true]",
 		engine.TRTLLMDisaggregated: "false, /prometheus/metrics answers 404",
 		engine.NIM:                 "false, /v1/metrics answers 404",
 		engine.VLLM:                "false, /metrics answers 404",

@@ -171,7 +171,7 @@ func FromEmptyPage(ctx context.Context, client Client, address, page string) Det
 // empty at the root. For an unknown kind, page may be that of any kind.
 func BasePath(e Engine, page string) string {
 	page = strings.TrimSuffix(page, "/")
-	paths := []string{e.MetricsPath()}
+	paths := []string{strings.TrimSuffix(e.MetricsPath(), "/")}
 	if e.Kind() == Unknown {
 		for _, kind := range registry {
 			paths = append(paths, kind.MetricsPath())
@@ -219,7 +219,7 @@ type companion struct {
 // companions returns the known companions. Where a page also has marks of a server, those of the
 // companion are heavier (production-stack, services/metrics_service; smg,
 // docs/reference/metrics.md; llm-d-router and the gateway API inference extension, pkg/epp/metrics;
-// ai-dynamo, planner and kvbm; nixl, src/core/telemetry).
+// ai-dynamo, planner, router and kvbm; nixl, src/core/telemetry).
 func companions() []companion {
 	const router, alone = 10, 1
 	prefixes := func(weight int, names ...string) (marks []mark) {
@@ -236,6 +236,7 @@ func companions() []companion {
 		{"the endpoint picker of an inference gateway", prefixes(router, "llm_d_epp_", "llm_d_router_epp_", "inference_pool_", "inference_objective_", "inference_model_", "inference_extension_")},
 		{"another trtllm_exporter", prefixes(router, "trtllm_exporter_")},
 		{"Dynamo's planner", prefixes(router, "dynamo_planner_")},
+		{"a router of Dynamo", append(prefixes(router, "dynamo_component_router_"), mark{text: `dynamo_component="router"`, anywhere: true, weight: router})},
 		{"Dynamo's manager of KV blocks, kvbm", prefixes(alone, "kvbm_")},
 		{"the exporter of NIXL", prefixes(alone, "agent_xfer_time", "agent_xfer_post_time")},
 	}

@@ -259,6 +259,8 @@ var marksByWeight = [][]struct {
 	line string
 	kind engine.Kind
 }{
+	{{"dynamo_frontend_x 1", engine.Dynamo}, {"nv_llm_http_service_x 1", engine.Dynamo}},
+	{{"dynamo_component_router_x 1", engine.Unknown}, {`x{dynamo_component="router"} 1`, engine.Unknown}},
 	{{`x{engine_type="trtllm"} 1`, engine.Dynamo}},
 	{{"dynamo_x 1", engine.Dynamo}},
 	{{"num_request_max 1", engine.NIM}, {"request_finish_total 1", engine.NIM}},
@@ -299,6 +301,7 @@ func TestProgramsNextToServersAreNotServers(t *testing.T) {
 		{"another router", "vllm_router_running_requests 1\n", "vllm-router", engine.Unknown},
 		{"a picker", "# TYPE llm_d_epp_request_total counter\n", "the endpoint picker of an inference gateway", engine.Unknown},
 		{"a picker of the gateway API", "inference_pool_ready_pods{name=\"p\"} 2\n", "the endpoint picker of an inference gateway", engine.Unknown},
+		{"a router of its own", "dynamo_component_requests_total{dynamo_component=\"router\",dynamo_endpoint=\"generate\"} 5\n", "a router of Dynamo", engine.Unknown},
 		{"a planner", "dynamo_planner_num_p_workers 1\n", "Dynamo's planner", engine.Unknown},
 		{"a manager of blocks", "kvbm_matched_tokens 1\n", "Dynamo's manager of KV blocks, kvbm", engine.Unknown},
 		{"a worker that shows its manager of blocks too", "kvbm_matched_tokens 1\ndynamo_component_uptime_seconds 1\n", "", engine.Dynamo},

@@ -30,7 +30,8 @@ var _ = register(&dynamo{shell{base{
 		{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},
 		{text: `,engine_type="trtllm"`, anywhere: true, weight: 9},
 		{text: "dynamo_", weight: 8},
-		{text: dynamoFronts()[1], weight: 8},
+		{text: dynamoFronts()[0], weight: 11}, // It shows its router too.
+		{text: dynamoFronts()[1], weight: 11},
 		{text: dynamoMock, weight: 4},
 	},
 	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
@@ -106,8 +107,9 @@ func (d *dynamo) Quirks(p *Page) Quirks {
 
 // Health implements Engine. Dynamo's status is wrong (seen in 1.6.1): a frontend is healthy without
 // any worker, and a worker that serves answers 503 "notready" unless it is configured to judge by
-// its endpoints. The lists in the answer count instead; an answer without them that is not 200 may
-// be a proxy's.
+// its endpoints. The lists in the answer count instead. A frontend that is not healthy is right: an
+// early one has no worker, a later one looks for its models, or exits (http/service/health.rs). An
+// answer without status that is not 200 may be a proxy's.
 func (*dynamo) Health(ctx context.Context, client Client, address string) Health {
 	url := address + "/health"
 	status, _, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
@@ -115,22 +117,26 @@ func (*dynamo) Health(ctx context.Context, client Client, address string) Health
 	if err != nil {
 		return h
 	}
-	// A frontend lists instances, a worker the state of each of its endpoints. Stage is that of a
-	// frontend that exits, with 503 (seen in 1.6.1, for 5 s).
+	// A frontend lists instances, a worker the state of each of its endpoints. A frontend that exits
+	// shows it in stage or status (seen in 1.6.1, for 5 s).
 	var answer struct {
 		Instances *[]json.RawMessage `json:"instances"`
 		Endpoints json.RawMessage    `json:"endpoints"`
 		Stage     string             `json:"stage"`
+		Status    string             `json:"status"`
+		Message   string             `json:"message"`
 	}
 	_ = json.Unmarshal(body, &answer)
 	var endpoints map[string]string
 	switch {
-	case h.API == APINotReady && answer.Stage == "draining":
-		h.Draining, h.Detail = true, "the frontend is draining: it finishes accepted requests and exits"
-	case answer.Instances != nil:
-		h.API, h.Detail = frontendHealth(ctx, client, address, len(*answer.Instances), h.Detail)
 	case json.Unmarshal(answer.Endpoints, &endpoints) == nil:
 		h.API, h.Detail = workerHealth(endpoints)
+	case h.API == APINotReady && (answer.Stage == "draining" || answer.Status == "shutting_down"):
+		h.Draining, h.Detail = true, "the frontend is draining: it finishes accepted requests and exits"
+	case h.API == APINotReady && answer.Status != "":
+		h.Detail = "the frontend answers " + short([]byte(answer.Status+": "+answer.Message))
+	case answer.Instances != nil:
+		h.API, h.Detail = frontendHealth(ctx, client, address, len(*answer.Instances), h.Detail)
 	case h.API == APINotReady:
 		h.API, h.Detail = APIFailed, h.Detail+" to "+url
 		return h

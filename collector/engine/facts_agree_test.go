@@ -54,6 +54,7 @@ func TestPageAndAPIAddresses(t *testing.T) {
 		{engine.NIM, "/b/v1/metrics", "/b"},
 		{engine.TRTLLMServe, "/b/prometheus/metrics", "/b"},
 		{engine.TRTLLMServe, "/metrics", ""},
+		{engine.TRTLLMDisaggregated, "/b/prometheus/metrics/", "/b"},
 		{engine.Unknown, "/b/prometheus/metrics", "/b"},
 		{engine.Unknown, "/v1/metrics", ""},
 		{engine.Unknown, "/b/metrics", "/b"},

@@ -30,7 +30,7 @@ var _ = register(&trtllmServe{base{
 	kind: TRTLLMServe, path: "/prometheus/metrics", iterations: "/metrics",
 	owner: "tensorrt_llm", ready: "/health", versionPath: versionPath, versionKey: versionKey,
 	emptyPage: true,
-	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
+	noPage:    "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none for embeddings",
 	priority:  1, marks: []mark{
 		{text: servePrefix, weight: 5},
 		// Others share the names without prefix, as MindIE does, but not the labels.
@@ -202,7 +202,7 @@ func (t *trtllmServe) judge(name string, k *Knowledge) target.Check {
 	p := k.Page
 	switch {
 	case p == nil:
-		return no("/prometheus/metrics answers 404: it exists only with return_perf_metrics", curePerf)
+		return no("/prometheus/metrics answers 404: it exists from TensorRT-LLM 1.1 on, with return_perf_metrics", curePerf)
 	case name == CanConfig:
 		return k.config(no("this release has no config info on its page", cureNewServe))
 	case name == CanOutcomes && t.CountsFailures(p):

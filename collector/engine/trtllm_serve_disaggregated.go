@@ -6,10 +6,11 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 const TRTLLMDisaggregated Kind = "trtllm-serve-disaggregated"
 
 // The names have neither prefix nor labels, and are there from the start (TensorRT-LLM,
-// serve/perf_metrics.py; openai_disagg_server.py mounts the page without any option). The API
-// answers like those of others, so that only the page identifies the kind.
+// serve/perf_metrics.py). openai_disagg_server.py mounts the page without any option; the path
+// without the slash redirects. The API answers like those of others, so that only the page
+// identifies the kind.
 var _ = register(&trtllmDisaggregated{base{
-	kind: TRTLLMDisaggregated, path: "/prometheus/metrics",
+	kind: TRTLLMDisaggregated, path: "/prometheus/metrics/",
 	ready: "/health", versionPath: versionPath, versionKey: versionKey,
 	healthNote: "the API is ready while a prefill and a decode server are",
 	marks:      []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}},
