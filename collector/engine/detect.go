@@ -114,7 +114,9 @@ func Detect(ctx context.Context, client Client, address string, pages bool) Dete
 			seen[metricsPath] = true
 			page, _ := pageAt(ctx, q.client, address+metricsPath)
 			if found := Recognize(ctx, q.client, address, page); found.Kind != Unknown || found.Companion != "" {
-				found.Path = metricsPath
+				if metricsPath != found.Path+"/" { // Some servers answer either.
+					found.Path = metricsPath
+				}
 				return found
 			}
 		}

@@ -209,6 +209,7 @@ func TestDetectionOrder(t *testing.T) {
 	}{
 		{"nothing answers", answers{}, others + " /v1/metrics", engine.Unknown, ""},
 		{"trtllm-serve with its page", answers{"/prometheus/metrics": "trtllm_x 1\n"}, "/prometheus/metrics", engine.TRTLLMServe, "/prometheus/metrics"},
+		{"trtllm-serve with or without a slash", answers{"/prometheus/metrics": "trtllm_x 1\n", "/prometheus/metrics/": "trtllm_x 1\n"}, "", engine.TRTLLMServe, "/prometheus/metrics"},
 		{"trtllm-serve without", answers{"/version": `{"version":"1.1.0"}`, "/v1/models": serveModels}, "/prometheus/metrics /v1/models /version", engine.TRTLLMServe, "/prometheus/metrics"},
 		{"a version alone", answers{"/version": `{"version":"1.1.0"}`, "/metrics": page}, others, engine.Triton, "/metrics"},
 		{"a version of nothing", answers{"/version": `{}`, "/v1/models": serveModels}, "/prometheus/metrics /v1/models /version /metrics /v1/metrics", engine.Unknown, ""},
@@ -235,7 +236,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	require.Equal(t, engine.Triton, engine.Detect(t.Context(), rec, "http://server", true).Kind)
 	for i, path := range rec.paths {
 		want := int64(4 << 20)
-		if strings.HasSuffix(path, "/metrics") {
+		if strings.HasSuffix(strings.TrimSuffix(path, "/"), "/metrics") {
 			want = 16 << 20
 		}
 		require.Equal(t, want, rec.limits[i], path)

@@ -7,14 +7,15 @@ const TRTLLMDisaggregated Kind = "trtllm-serve-disaggregated"
 
 // The names have neither prefix nor labels, and are there from the start (TensorRT-LLM,
 // serve/perf_metrics.py). openai_disagg_server.py mounts the page without any option; the path
-// without the slash redirects. The API answers like those of others, so that only the page
-// identifies the kind.
+// without the slash redirects. The API answers like those of others, and lists a server's models in
+// later releases, so that only the page identifies the kind, and has to be asked for first.
 var _ = register(&trtllmDisaggregated{base{
 	kind: TRTLLMDisaggregated, path: "/prometheus/metrics/",
 	ready: "/health", versionPath: versionPath, versionKey: versionKey,
 	healthNote: "the API is ready while a prefill and a decode server are",
 	marks:      []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}},
 	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
+	priority:   2,
 	stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
 }})
 

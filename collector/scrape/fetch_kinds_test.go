@@ -65,7 +65,7 @@ func TestDetectServers(t *testing.T) {
 		{"trtllm-serve 1.3", api(serveAPI, serving("/prometheus/metrics", serveNow)), "/prometheus/metrics", engine.TRTLLMServe},
 		{"trtllm-serve without its page", serveAPI, "/prometheus/metrics", engine.TRTLLMServe},
 		{"trtllm-serve disaggregated", api(version, serving("/health", ""), serving("/cluster_info", "{}"), serving("/prometheus/metrics", "# TYPE ctx_total_requests_total counter\nctx_total_requests_total 0.0\n")), "/prometheus/metrics", engine.TRTLLMDisaggregated},
-		{"trtllm-serve disaggregated as it is mounted", api(version, serving("/prometheus/metrics/", "gen_total_requests_total 0.0\n")), "/prometheus/metrics/", engine.TRTLLMDisaggregated},
+		{"trtllm-serve disaggregated as it is mounted", api(serveAPI, serving("/prometheus/metrics/", "gen_total_requests_total 0.0\n")), "/prometheus/metrics/", engine.TRTLLMDisaggregated},
 		{"trtllm-serve disaggregated with a list of models", api(serveAPI, serving("/prometheus/metrics", "gen_total_requests_total 0.0\n")), "/prometheus/metrics", engine.TRTLLMDisaggregated},
 		{"NIM 1.x", api(serving("/v1/metrics", nimPage), lists("system"), serving("/v1/version", `{"release":"1.0.0","api":"1.0.0"}`)), "/v1/metrics", engine.NIM},
 		{"NIM 1.x, page only", serving("/v1/metrics", nimPage), "/v1/metrics", engine.NIM},
