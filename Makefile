@@ -118,7 +118,7 @@ many-targets: ## Scrape 5000 targets over sockets, 30 % of them dead, hanging or
 # All that uses the time package is compiled again, for minutes, so that `ci` leaves it out.
 e2e-clock: ## Set the wall clock of the program forward and back while it scrapes (Linux).
 	@tools/clock/overlay.sh $(CACHE)/clock
-	CLOCK_JUMPS=1 $(GO) test $(VET) -overlay $(CACHE)/clock/overlay.json -tags nokubernetes -count=1 -v -run '^TestC04TheWallClock' ./cmd/trtllm_exporter
+	CLOCK_JUMPS=1 $(GO) test $(VET) -overlay $(CACHE)/clock/overlay.json -tags nokubernetes -count=1 -v -run '^TestC04WallClock' ./cmd/trtllm_exporter
 
 e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus e2e-live ## Run the tests of the whole binary.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \
@@ -132,23 +132,23 @@ e2e-browser: ## Open the status pages in a browser, at two widths and in both th
 		echo 'e2e-browser: Chromium, Node or npm is missing'; [ "$${CI:-}" != true ] || exit 1; exit 0; \
 	fi; \
 	cd tools/browser && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cd ../.. && \
-	CHROMIUM='$(CHROMIUM)' BROWSER_TESTS=1 $(GO) test $(VET) -count=1 -run '^TestPagesInABrowser$$' -timeout 10m ./collector/web
+	CHROMIUM='$(CHROMIUM)' BROWSER_TESTS=1 $(GO) test $(VET) -count=1 -run '^TestPagesInBrowser$$' -timeout 10m ./collector/web
 
 e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fleet fail until real alerts reach a webhook.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager \
-		$(GO) test $(VET) -tags e2e_live -count=1 -run '^TestFaultsReachTheirReceiver$$' -timeout 10m ./alerts/live/
+		$(GO) test $(VET) -tags e2e_live -count=1 -run '^TestFaultsReachReceiver$$' -timeout 10m ./alerts/live/
 
 LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager $(GO) test -tags e2e_live -count=1 -v
 
 panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes of one exporter, a pair and two shards with what is true in the simulated servers, and list those that are empty.
-	$(LIVE) -run '^(TestPanelsShowTheTruth|TestEmptyPanelsSayWhy)$$' -timeout 20m ./alerts/live/
+	$(LIVE) -run '^(TestPanelsMatchTruth|TestEmptyPanelsHaveReasons)$$' -timeout 20m ./alerts/live/
 
 pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long faults take to reach a webhook, with the rules and the Alertmanager as they are shipped, and which pages come when a pair, shards, sidecars or a tier break.
-	$(LIVE) -run '^(TestPagesComeInTime|TestTopologiesPageOnce)$$' -parallel 4 -timeout 20m ./alerts/live/
+	$(LIVE) -run '^(TestPagesArriveInTime|TestTopologiesPageOnce)$$' -parallel 4 -timeout 20m ./alerts/live/
 
 CALM ?= 25m
 calm: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Watch a healthy fleet of every kind, and the demo, for CALM (25m): no alert may fire.
-	LIVE_CALM=$(CALM) $(LIVE) -run '^TestAHealthyFleetIsSilent$$' -timeout 60m ./alerts/live/
+	LIVE_CALM=$(CALM) $(LIVE) -run '^TestHealthyFleetSendsNoAlerts$$' -timeout 60m ./alerts/live/
 
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
 	cd tools/querycheck && $(GO) test -count=1 ./...
@@ -278,7 +278,7 @@ check-image: ## Build the container image and look at it, where buildah and its 
 	@deploy/docker/image.sh check $(IMAGE_ARGS)
 
 deploy-files: build $(TOOLS)/helm ## Write the files of deploy/ that are made from others.
-	$(MANIFESTS) -run 'Made' . -update
+	$(MANIFESTS) -run 'Generated' . -update
 
 # What README shows: the fleet with three things wrong, after the minutes that its drawings need.
 picture: build ## Draw the status page during an incident into docs/images (needs Node, npm and Chromium).
@@ -294,10 +294,10 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 
 # A day of 500 replicas, made while it is read: what every panel and rule of the dashboards takes of Prometheus.
 query-budget: ## Hold the panels to 5 million samples and a second each over a day of 500 replicas.
-	cd tools/querycheck && $(GO) test -tags budget -run 'TestNoPanelReadsTooMuch|TestRulesAreCheapToEvaluate' -count=1 -v -timeout 10m .
+	cd tools/querycheck && $(GO) test -tags budget -run 'TestPanelsAreCheap|TestRulesAreCheap' -count=1 -v -timeout 10m .
 
 cardinality: build ## Count the series of a replica by kind and option, what a rollout of a hundred adds to Prometheus, and the memory by servers.
-	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget -run 'TestSeriesOfAReplica|TestARolloutInPlaceCostsFewSeriesWithInfo|TestMemoryOfAFleet' -count=1 -v -timeout 25m .
+	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget -run 'TestReplicaSeriesCount|TestRolloutSeriesWithInfo|TestFleetMemory' -count=1 -v -timeout 25m .
 
 CI_STEPS := fmt-check lint deadcode check-generated check-queries build build-small race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 

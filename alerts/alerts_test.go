@@ -46,7 +46,7 @@ func rules(t *testing.T) []rule {
 	return all
 }
 
-func TestEveryAlertHasItsSectionOfTheRunbook(t *testing.T) {
+func TestEveryAlertHasRunbookSection(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("runbook.md")
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestThresholdsCanBeOverridden(t *testing.T) {
 	require.ErrorContains(t, err, "values of rules: ")
 }
 
-func TestRatesAreTakenOverFourScrapes(t *testing.T) {
+func TestRateWindowIsFourScrapes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ scrape, evaluation, window, wrong string }{
 		{"5s", "15s", "20s", ""},
@@ -121,7 +121,7 @@ func TestEveryThresholdIsUsed(t *testing.T) {
 	}
 }
 
-func TestCommittedRulesAreThoseOfTheDefaultThresholds(t *testing.T) {
+func TestCommittedRulesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	got, err := os.ReadFile("rules.yml")
 	require.NoError(t, err)

@@ -77,7 +77,7 @@ func sent(t *testing.T, firing []string) []string {
 	return left
 }
 
-func TestAlertsOfEveryClusterAreTakenTogetherAndMutedApart(t *testing.T) {
+func TestGroupingAndInhibitionAreByCluster(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("alertmanager.yml")
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestAlertsOfEveryClusterAreTakenTogetherAndMutedApart(t *testing.T) {
 	}
 }
 
-func TestACauseMutesItsSymptoms(t *testing.T) {
+func TestCauseInhibitsSymptoms(t *testing.T) {
 	t.Parallel()
 	const r0 = " replica_id=r0"
 	for _, c := range []struct {

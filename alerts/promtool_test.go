@@ -39,7 +39,7 @@ func run(t *testing.T, dir, program string, args ...string) {
 	require.NoError(t, err, "%s", out)
 }
 
-func TestPromtoolTakesRulesAndConfiguration(t *testing.T) {
+func TestPromtoolAcceptsRulesAndConfiguration(t *testing.T) {
 	t.Parallel()
 	promtool := tool(t, "PROMTOOL", "promtool")
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func TestPromtoolTakesRulesAndConfiguration(t *testing.T) {
 	run(t, dir, promtool, "check", "config", "--lint=all", "prometheus.yml")
 }
 
-func TestEachQuantityIsTakenFromOneTier(t *testing.T) {
+func TestQuantitiesComeFromOneTier(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/tiers.yaml")
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestEachQuantityIsTakenFromOneTier(t *testing.T) {
 	check(t, tool(t, "PROMTOOL", "promtool"), needed(t, rendered(t), []byte(tests)), tests)
 }
 
-func TestAlertmanagerTakesItsConfiguration(t *testing.T) {
+func TestAlertmanagerRouting(t *testing.T) {
 	t.Parallel()
 	amtool := tool(t, "AMTOOL", "amtool")
 	run(t, ".", amtool, "check-config", "alertmanager.yml")

@@ -450,7 +450,7 @@ func alertNames(t *testing.T) []string {
 	return slices.Compact(names)
 }
 
-func TestWhoIsCalledInEveryLifeOfAFleet(t *testing.T) {
+func TestAlertsOfFleetScenarios(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		scrape   string
@@ -464,7 +464,7 @@ func TestWhoIsCalledInEveryLifeOfAFleet(t *testing.T) {
 	}
 }
 
-func TestAPrometheusThatScrapesTooRarelyIsSaid(t *testing.T) {
+func TestRareScrapesAreReported(t *testing.T) {
 	t.Parallel()
 	play(t, "1m", 2*minute, []scenario{{
 		name:    "scraped every two minutes, and then all replicas crash",

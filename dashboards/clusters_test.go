@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-func TestClustersHaveAnotherLabelOrNone(t *testing.T) {
+func TestClusterLabelIsConfigurable(t *testing.T) {
 	t.Parallel()
 	for _, d := range dashboards.All() {
 		usual, err := dashboards.Encode(&d, dashboards.ClusterLabel)

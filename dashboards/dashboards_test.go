@@ -15,7 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-func TestCommittedFilesAreWhatGoSays(t *testing.T) {
+func TestCommittedFilesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, d := range dashboards.All() {
@@ -34,7 +34,7 @@ func TestCommittedFilesAreWhatGoSays(t *testing.T) {
 	require.Len(t, found, 7)
 }
 
-func TestEveryStateOfAReplicaHasItsColor(t *testing.T) {
+func TestEveryStateHasColor(t *testing.T) {
 	t.Parallel()
 	panels := 0
 	for _, d := range dashboards.All() {
@@ -101,7 +101,7 @@ func TestPanelsFillTheGridWithoutOverlap(t *testing.T) {
 	}
 }
 
-func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
+func TestQueriesUseGrafanaVariables(t *testing.T) {
 	t.Parallel()
 	fixed := regexp.MustCompile(`\[\d+[smhd]`)
 	for _, d := range dashboards.All() {
@@ -135,7 +135,7 @@ func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
 	}
 }
 
-func TestRowsBelowTheFoldAreCollapsedAndKeepTheirPanels(t *testing.T) {
+func TestLowerRowsAreCollapsed(t *testing.T) {
 	t.Parallel()
 	for _, d := range dashboards.All() {
 		text, err := dashboards.Encode(&d, dashboards.ClusterLabel)
@@ -157,7 +157,7 @@ func TestRowsBelowTheFoldAreCollapsedAndKeepTheirPanels(t *testing.T) {
 	}
 }
 
-func TestLinesOfAReplicaLeadToItAtTheSameTime(t *testing.T) {
+func TestReplicaSeriesLinkToReplica(t *testing.T) {
 	t.Parallel()
 	for _, d := range dashboards.All() {
 		for _, p := range d.Panels {

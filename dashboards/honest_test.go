@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-func TestNoPanelSaysNoDataWithoutAReason(t *testing.T) {
+func TestEmptyPanelsExplainWhy(t *testing.T) {
 	t.Parallel()
 	used := make(map[string]bool)
 	for _, d := range dashboards.All() {
@@ -114,7 +114,7 @@ func TestLegendsNamePoolsAndObjectives(t *testing.T) {
 
 // Fleet names the alerts that fire, and leads from each to its section of the
 // runbook and to its replica.
-func TestFleetNamesTheAlertsThatFire(t *testing.T) {
+func TestFleetListsFiringAlerts(t *testing.T) {
 	t.Parallel()
 	p := panelOf(t, "Alerts")
 	require.Contains(t, p.Targets[0].Expr, `ALERTS{cluster=~"$cluster",alertname=~"LLM.+",alertstate="firing"}`)

@@ -71,7 +71,7 @@ func (f *file) only(kind string) file {
 	return kept
 }
 
-func TestMixinIsWhatTheGeneratorsMake(t *testing.T) {
+func TestMixinMatchesGenerators(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		says, config, values, label string
@@ -129,7 +129,7 @@ func TestMixinIsWhatTheGeneratorsMake(t *testing.T) {
 	}
 }
 
-func TestMixinLeavesOutDisabledAlerts(t *testing.T) {
+func TestMixinOmitsDisabledAlerts(t *testing.T) {
 	t.Parallel()
 	var got file
 	jsonnet(t, "((import 'mixin.libsonnet') {_config+:: {disabledAlerts: ['LLMReplicaSuspected']}}).prometheusAlerts", &got)
@@ -139,9 +139,9 @@ func TestMixinLeavesOutDisabledAlerts(t *testing.T) {
 	require.Contains(t, string(text), `"LLMReplicaBroken"`)
 }
 
-// TestMixinOfTheDocsIsWhatJsonnetReads evaluates the example of docs/dashboards.md with
+// TestDocumentedMixinIsValid evaluates the example of docs/dashboards.md with
 // the repository where jb would put it.
-func TestMixinOfTheDocsIsWhatJsonnetReads(t *testing.T) {
+func TestDocumentedMixinIsValid(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/dashboards.md")
 	require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestMixinOfTheDocsIsWhatJsonnetReads(t *testing.T) {
 	require.Contains(t, string(files["trtllm-fleet.json"]), `"1m"`)
 }
 
-func TestMixinRefusesWhatCannotWork(t *testing.T) {
+func TestMixinRejectsInvalidConfig(t *testing.T) {
 	t.Parallel()
 	for config, says := range map[string]string{
 		"{values: {nothing: '1'}}": "values.nothing: alerts/values.yaml has no such key",
@@ -172,7 +172,7 @@ func TestMixinRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-func TestProvisioningIsWhatGrafanaReads(t *testing.T) {
+func TestProvisioningFileIsValid(t *testing.T) {
 	t.Parallel()
 	for path, key := range map[string]string{
 		"provisioning/dashboards/llm-servers.yml": "providers",

@@ -38,7 +38,7 @@ func (n *number) asTest(t *testing.T) string {
 	return b.String()
 }
 
-func TestPanelsShowTheNumbersThatTheyName(t *testing.T) {
+func TestPanelValues(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
 	for _, n := range numbers() {

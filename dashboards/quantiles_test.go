@@ -126,7 +126,7 @@ func testRules(t *testing.T, tests string) {
 
 // What a panel of percentiles shows of requests a second in the buckets up to
 // 1 s, up to 5 s and without an end, and of their seconds in all.
-func TestPercentilesShowNothingThatIsNotKnown(t *testing.T) {
+func TestUnknownPercentilesAreNotDrawn(t *testing.T) {
 	t.Parallel()
 	queries := percentilesOf(t, "Whole request, percentiles")
 	cases, shown := make(map[string][]page), make(map[string]map[string]float64)
@@ -181,7 +181,7 @@ func TestPercentilesShowNothingThatIsNotKnown(t *testing.T) {
 // Replicas of one pool have buckets of other layouts: kinds and versions of
 // servers differ. What is added up has the bounds that all of them have, is never
 // less for a larger bound, and is the truth.
-func TestUnequalBucketsAreNeverAddedUp(t *testing.T) {
+func TestUnequalBucketsAreNotSummed(t *testing.T) {
 	t.Parallel()
 	coarse := func(replica, model string) page {
 		return page{replica, model, []string{"0.5", "2", "10", "+Inf"}, []float64{15, 60, 150, 150}, 600}
@@ -223,7 +223,7 @@ func TestUnequalBucketsAreNeverAddedUp(t *testing.T) {
 
 // Every panel with a percentile shows on which side of a bound it is if it
 // is not between two, and shows the mean too; or another panel does.
-func TestPercentilesStandNextToTheirBoundsAndTheMean(t *testing.T) {
+func TestPercentilePanelsHaveBoundsAndMean(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]string{
 		"Time to first token, p95 by replica":   "Time to first token, percentiles",

@@ -16,10 +16,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// rolled is the pool whose replicas get another version, one after the other.
+// rolled is the pool whose replicas are updated to another version, one after the other.
 const rolled = "rolled"
 
-// length returns how long to watch the fleet: LIVE_CALM, or 25 minutes.
+// length returns how long to watch the fleet: LIVE_CALM, or 25 minutes by default.
 func length(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("LIVE_CALM")
@@ -31,28 +31,29 @@ func length(t *testing.T) time.Duration {
 	return d
 }
 
-// TestAHealthyFleetIsSilent runs what is shipped, unchanged: a fleet of every kind
-// of server with a rollout and a restart of the exporter, and the demo.
-func TestAHealthyFleetIsSilent(t *testing.T) {
+// TestHealthyFleetSendsNoAlerts runs the shipped rules and configuration unchanged: with a
+// fleet of every kind of server, a rollout and a restart of the exporter, and with the
+// demo.
+func TestHealthyFleetSendsNoAlerts(t *testing.T) {
 	t.Parallel()
 	v, err := alerts.DefaultValues()
 	require.NoError(t, err)
-	t.Run("a fleet of every kind", func(t *testing.T) {
+	t.Run("every kind of server", func(t *testing.T) {
 		t.Parallel()
 		fleet := healthyFleet()
 		fleet.Pools = append(fleet.Pools, rolledPool())
 		s := startStack(t, setting{fleet: fleet, exporters: []exporter{{[]string{"serve"}, healthyConfig}}, values: v})
-		s.watched(t, length(t),
+		s.requireNoAlerts(t, length(t),
 			event{0.3, "a rollout", func() { s.rollout(t) }},
 			event{0.7, "a restart of the exporter", func() {
 				s.process.exporters[0].end(t)
 				s.process.exporters[0].begin(t)
 			}})
 	})
-	t.Run("the demo", func(t *testing.T) {
+	t.Run("demo", func(t *testing.T) {
 		t.Parallel()
 		s := startStack(t, setting{exporters: []exporter{{command: []string{"demo", "--calm", "--mixed"}}}, values: v})
-		s.watched(t, length(t))
+		s.requireNoAlerts(t, length(t))
 	})
 }
 
@@ -70,8 +71,7 @@ func rolledPool() simulate.PoolSpec {
 	return pool
 }
 
-// rollout updates the replicas of a pool to another version, each when the one before
-// serves again.
+// rollout updates the replicas of a pool, each after the previous one serves again.
 func (s *stack) rollout(t *testing.T) {
 	t.Helper()
 	for _, pool := range s.fleet.Pools() {
@@ -84,25 +84,25 @@ func (s *stack) rollout(t *testing.T) {
 	}
 }
 
-// event is something that happens after a share of the time.
+// event happens after a share of the test's time.
 type event struct {
 	after float64
 	name  string
 	do    func()
 }
 
-// watched lets time pass and things happen, and wants nothing to have fired in it
-// and all replicas to be well at its end.
-func (s *stack) watched(t *testing.T, length time.Duration, events ...event) {
+// requireNoAlerts runs the events and requires that nothing has fired, and that all
+// replicas are ready at the end.
+func (s *stack) requireNoAlerts(t *testing.T, length time.Duration, events ...event) {
 	t.Helper()
-	began := time.Now()
+	start := time.Now()
 	for _, e := range events {
-		pause(t, time.Duration(e.after*float64(length))-time.Since(began))
-		t.Logf("%s after %s", e.name, time.Since(began).Round(time.Second))
+		pause(t, time.Duration(e.after*float64(length))-time.Since(start))
+		t.Logf("%s after %s", e.name, time.Since(start).Round(time.Second))
 		e.do()
 	}
-	pause(t, length-time.Since(began))
-	window := time.Since(began).Round(time.Second).String()
+	pause(t, length-time.Since(start))
+	window := time.Since(start).Round(time.Second).String()
 	seen := func(state string) []string {
 		var all []string
 		for _, a := range s.query(t, `count_over_time(ALERTS{alertstate="`+state+`"}[`+window+`])`) {
@@ -114,7 +114,7 @@ func (s *stack) watched(t *testing.T, length time.Duration, events ...event) {
 	t.Logf("%s; pending for a while: %s", window, strings.Join(seen("pending"), ", "))
 	require.Empty(t, seen("firing"))
 	require.Empty(t, s.hook.all())
-	s.healthyRules(t)
+	s.requireHealthyRules(t)
 	require.Positive(t, s.one(t, `count(llm_server_state{state="ready"} == 1)`))
 	require.Empty(t, s.query(t, `llm_server_state{state="ready"} == 0`))
 }

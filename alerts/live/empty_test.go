@@ -16,12 +16,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// emptyFile lists the panels that a kind of server leaves empty while it is well
-// and has requests, each with what it says then.
+// emptyFile lists the panels that are empty for a healthy server of some kind with
+// requests, and the text that they show.
 const emptyFile = "testdata/empty.txt"
 
-// byChance are panels whose data come with what a healthy fleet has at times.
-func byChance() []string {
+// occasional returns panels whose data a healthy fleet has only at times.
+func occasional() []string {
 	return []string{
 		"trtllm-fleet / Alerts",
 		"trtllm-fleet / Replicas not ready",
@@ -31,9 +31,9 @@ func byChance() []string {
 	}
 }
 
-// TestEmptyPanelsSayWhy asks every panel about servers of each kind, and holds
-// those that have no data against the list.
-func TestEmptyPanelsSayWhy(t *testing.T) {
+// TestEmptyPanelsHaveReasons runs the queries of every panel for each kind of server, and
+// compares the panels without data with the list.
+func TestEmptyPanelsHaveReasons(t *testing.T) {
 	s := startStack(t, setting{
 		fleet: healthyFleet(), values: values(t), prometheus: []string{"15s", "2s"},
 		exporters: []exporter{{[]string{"serve"}, func(fleet *simulate.Fleet) string {
@@ -75,20 +75,20 @@ func TestEmptyPanelsSayWhy(t *testing.T) {
 	}
 	want, err := os.ReadFile(emptyFile)
 	require.NoError(t, err)
-	was := strings.Split(string(want), "\n")
+	wanted := strings.Split(string(want), "\n")
 	for i, line := range strings.Split(list.String(), "\n") {
-		require.Less(t, i, len(was), "a line more: %s", line)
-		require.Equal(t, was[i], line, "line %d of %s; LIVE_UPDATE=1 writes it again", i+1, emptyFile)
+		require.Less(t, i, len(wanted), "an additional line: %s", line)
+		require.Equal(t, wanted[i], line, "line %d of %s; LIVE_UPDATE=1 rewrites it", i+1, emptyFile)
 	}
-	require.Len(t, string(want), list.Len(), "%s has more; LIVE_UPDATE=1 writes it again", emptyFile)
+	require.Len(t, string(want), list.Len(), "%s has more lines; LIVE_UPDATE=1 rewrites it", emptyFile)
 }
 
-// ofServers reports whether what a panel shows depends on the kind of server.
+// ofServers reports whether the data of a panel depend on the kind of server.
 func ofServers(d *dashboards.Dashboard, p *dashboards.Panel) bool {
-	return p.Type != "row" && d.UID != "trtllm-exporter" && !slices.Contains(byChance(), d.UID+" / "+p.Title)
+	return p.Type != "row" && d.UID != "trtllm-exporter" && !slices.Contains(occasional(), d.UID+" / "+p.Title)
 }
 
-// look notes which panels have data of which kind of server.
+// look records which panels have data for which kind of server.
 func (s *stack) look(t *testing.T, seen map[string]bool) {
 	t.Helper()
 	for _, d := range dashboards.All() {
@@ -99,7 +99,7 @@ func (s *stack) look(t *testing.T, seen map[string]bool) {
 			for _, kind := range everyKind() {
 				name := d.UID + " / " + p.Title + string(kind)
 				for _, q := range p.Targets {
-					// An objective, which the configuration gives, is not a measurement.
+					// An objective comes from the configuration and is not a measurement.
 					if seen[name] || strings.HasSuffix(q.LegendFormat, " objective") || strings.HasSuffix(q.LegendFormat, " allowed") {
 						continue
 					}
@@ -120,7 +120,7 @@ func everyKind() []simulate.Kind {
 	}
 }
 
-// healthyFleet returns a pool of each kind of server, and one of several kinds.
+// healthyFleet returns a pool for each kind of server, and one with several kinds.
 func healthyFleet() simulate.FleetSpec {
 	work := simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5, SharedPrefix: 0.6, PrefixTokens: 128, AbandonRate: 0.01}
 	seed := uint64(0)
@@ -143,15 +143,15 @@ func healthyFleet() simulate.FleetSpec {
 	return spec
 }
 
-// healthyConfig asks of each pool what its servers can say: as many replicas as
-// there are, the canary, and objectives where they are measured.
+// healthyConfig configures for each pool what its servers support: the number of replicas,
+// the canary, and objectives that they measure.
 func healthyConfig(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString("pools:\n")
 	for _, pool := range fleet.Pools() {
 		fmt.Fprintf(&b, "  - pool_id: %s\n    expect: { replicas: %d }\n", pool.Name, len(pool.Replicas))
 		switch pool.Replicas[0].Spec().Kind {
-		case simulate.KindDynamo, simulate.KindTritonCore: // A worker, and a Triton without an LLM, answer no such requests.
+		case simulate.KindDynamo, simulate.KindTritonCore: // Neither a worker nor a Triton without an LLM answers such requests.
 		default:
 			b.WriteString("    canary: { enabled: true, interval: 30s }\n")
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// fleetSpec returns a pool for each way to fail, and one that stays well.
+// fleetSpec returns a pool for each fault, and pools that stay healthy.
 func fleetSpec() simulate.FleetSpec {
 	var spec simulate.FleetSpec
 	seed := uint64(0)
@@ -40,7 +40,7 @@ func fleetSpec() simulate.FleetSpec {
 	add("failing", 2, triton)
 	add("lossy", 3, triton)
 	add("mixed", 2, triton)
-	// Never without a request in flight, for only such an executor can hang.
+	// Only an executor with requests in flight can hang.
 	full := triton
 	full.Workload.Rate = 12
 	add("stuck", 2, full)
@@ -64,7 +64,7 @@ func fleetSpec() simulate.FleetSpec {
 	return spec
 }
 
-// exporterConfig has a pool for each of the fleet's.
+// exporterConfig has a pool for each pool of the fleet.
 func exporterConfig(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString("global: { scrape_interval: 3s, scrape_timeout: 3s, window: 15s, stall_after: 20s }\npools:\n")
@@ -93,7 +93,7 @@ func exporterConfig(fleet *simulate.Fleet) string {
 	return b.String()
 }
 
-// modelIDs gives one name to what the kinds of servers call a model.
+// modelIDs gives one name to a model that each kind of server names differently.
 const modelIDs = "    model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, postprocessing] }\n"
 
 // targets returns the replicas of a pool in the exporter's configuration.

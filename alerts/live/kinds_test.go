@@ -18,19 +18,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// The pool in which engines of several kinds serve one model, under the names that
-// each of them gives it.
+// The pool in which several kinds of servers serve one model, each under its own name.
 const (
 	kindsPool  = "calm-kinds"
 	kindsModel = "mistral"
 )
 
-// kindsOfPool are its servers.
+// kindsOfPool returns the kinds of its servers.
 func kindsOfPool() []simulate.Kind {
 	return []simulate.Kind{simulate.KindVLLM, simulate.KindSGLang, simulate.KindServe, simulate.KindTriton}
 }
 
-// autoscaling returns the shipped rules that autoscalers read, to be added to others.
+// autoscaling returns the groups of the shipped rules for autoscalers.
 func autoscaling(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/helm/trtllm-exporter/files/autoscaling-rules.yaml")
@@ -49,49 +48,48 @@ func (s *stack) one(t *testing.T, query string) float64 {
 	return number(t, found[0]["value"])
 }
 
-// kinds requires rules, autoscaling and dashboards to make of a pool of several kinds
-// of servers what they make of any other.
-func (s *stack) kinds(t *testing.T) {
+// requireKinds requires that rules, autoscaling and dashboards treat a pool with several
+// kinds of servers like any other.
+func (s *stack) requireKinds(t *testing.T) {
 	t.Helper()
-	const of = `{pool_id="` + kindsPool + `"}`
+	const selector = `{pool_id="` + kindsPool + `"}`
 	replicas := float64(len(kindsOfPool()))
-	require.Equal(t, replicas, s.one(t, `count(count by (engine) (llm_server_state`+of+`))`))
+	require.Equal(t, replicas, s.one(t, `count(count by (engine) (llm_server_state`+selector+`))`))
 	for _, family := range []string{
 		"requests_running", "queue_depth", "kv_cache_utilization_ratio", "saturation_ratio", "saturated", "generation_tokens_total",
 		"prompt_tokens_total", "requests_total", "time_to_first_token_seconds_count", "request_duration_average_seconds",
 	} {
-		require.Equal(t, replicas, s.one(t, `count(count by (replica_id) (llm_server_`+family+of+`))`), "replicas with llm_server_%s", family)
-		require.Equal(t, kindsModel, s.query(t, `group by (model_id) (llm_server_`+family+of+`)`)[0]["model_id"], family)
+		require.Equal(t, replicas, s.one(t, `count(count by (replica_id) (llm_server_`+family+selector+`))`), "replicas with llm_server_%s", family)
+		require.Equal(t, kindsModel, s.query(t, `group by (model_id) (llm_server_`+family+selector+`)`)[0]["model_id"], family)
 	}
 	for _, rule := range []string{
 		"pool_model:llm_server_generation_tokens:rate", "pool_model:llm_server_prompt_tokens:rate", "pool_model:llm_server_requests_running:sum",
 		"pool_model:llm_server_kv_cache_utilization_ratio:max", "pool_model:llm_server_kv_cache_capacity_tokens:sum",
 	} {
-		// At a moment nothing may run.
-		require.Positive(t, s.one(t, "max_over_time("+rule+of+"[20s])"), rule)
+		// At a given moment nothing may be running.
+		require.Positive(t, s.one(t, "max_over_time("+rule+selector+"[20s])"), rule)
 	}
 	require.Positive(t, s.one(t, `pool_model_class:llm_server_requests:rate{pool_id="`+kindsPool+`",class="ok"}`))
-	tokens := s.one(t, `sum(rate(llm_server_generation_tokens_total`+of+`[15s]))`)
-	require.InEpsilon(t, tokens, s.one(t, "pool_model:llm_server_generation_tokens:rate"+of), 0.5, "the rule has the tokens of all kinds")
+	tokens := s.one(t, `sum(rate(llm_server_generation_tokens_total`+selector+`[15s]))`)
+	require.InEpsilon(t, tokens, s.one(t, "pool_model:llm_server_generation_tokens:rate"+selector), 0.5, "the rule counts the tokens of all kinds")
 
-	require.Equal(t, replicas, s.one(t, "pool:llm_server_serving:count"+of))
-	load := s.one(t, "max_over_time(pool:llm_server_saturation:sum"+of+"[20s])")
+	require.Equal(t, replicas, s.one(t, "pool:llm_server_serving:count"+selector))
+	load := s.one(t, "max_over_time(pool:llm_server_saturation:sum"+selector+"[20s])")
 	require.Greater(t, load, 0.0)
-	require.Less(t, load, replicas, "a pool that keeps up needs no further replica")
-	require.GreaterOrEqual(t, s.one(t, "pool:llm_server_queue:sum"+of), 0.0)
+	require.Less(t, load, replicas, "a pool without a queue needs no more replicas")
+	require.GreaterOrEqual(t, s.one(t, "pool:llm_server_queue:sum"+selector), 0.0)
 
-	for _, skew := range s.query(t, "llm_server_pool_skew"+of) {
-		require.Equal(t, "0", skew["value"], "%s: kinds of servers are not compared with each other", skew["fact"])
+	for _, skew := range s.query(t, "llm_server_pool_skew"+selector) {
+		require.Equal(t, "0", skew["value"], "%s: different kinds of servers are not compared", skew["fact"])
 	}
 	require.Empty(t, s.query(t, `ALERTS{pool_id="`+kindsPool+`"}`))
 	s.panelsOfKinds(t)
 	s.heatmapsOfKinds(t)
 }
 
-// heatmapsOfKinds requires every heatmap of a pool whose servers have other buckets
-// each to be a histogram: never less for a larger bound, all requests in the last,
-// and as many values for each bound, since Grafana takes one from the next by
-// their order.
+// heatmapsOfKinds requires that every heatmap of a pool with different buckets is a
+// histogram: larger bounds never count less, the last one counts all requests, and every
+// bound has the same number of values, because Grafana subtracts them in order.
 func (s *stack) heatmapsOfKinds(t *testing.T) {
 	t.Helper()
 	heatmaps := 0
@@ -103,7 +101,7 @@ func (s *stack) heatmapsOfKinds(t *testing.T) {
 			expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "30s", "$pool_id", kindsPool).Replace(p.Targets[0].Expr)
 			buckets := s.over(t, variable.ReplaceAllString(expr, ".*"), 30*time.Second)
 			bounds := slices.SortedFunc(maps.Keys(buckets), func(a, b string) int { return cmp.Compare(number(t, a), number(t, b)) })
-			t.Logf("%s: bounds of all kinds %s", p.Title, strings.Join(bounds, " "))
+			t.Logf("%s: common bounds %s", p.Title, strings.Join(bounds, " "))
 			if len(bounds) == 0 {
 				continue
 			}
@@ -111,8 +109,8 @@ func (s *stack) heatmapsOfKinds(t *testing.T) {
 			for i := 1; i < len(bounds); i++ {
 				below, above := buckets[bounds[i-1]], buckets[bounds[i]]
 				require.Len(t, above, len(below), p.Title)
-				for at := range below {
-					require.LessOrEqual(t, below[at], above[at]+1e-9, "%s: up to %s and to %s", p.Title, bounds[i-1], bounds[i])
+				for i := range below {
+					require.LessOrEqual(t, below[i], above[i]+1e-9, "%s", p.Title)
 				}
 			}
 			heatmaps++
@@ -121,7 +119,7 @@ func (s *stack) heatmapsOfKinds(t *testing.T) {
 	require.GreaterOrEqual(t, heatmaps, 3)
 }
 
-// number returns the value of a text.
+// number parses a number.
 func number(t *testing.T, text string) float64 {
 	t.Helper()
 	v, err := strconv.ParseFloat(text, 64)
@@ -129,7 +127,7 @@ func number(t *testing.T, text string) float64 {
 	return v
 }
 
-// over returns the values of a query in the last time, by their only label.
+// over returns the values of a query over the last seconds, by their only label.
 func (s *stack) over(t *testing.T, query string, length time.Duration) map[string][]float64 {
 	t.Helper()
 	now := time.Now()
@@ -145,11 +143,11 @@ func (s *stack) over(t *testing.T, query string, length time.Duration) map[strin
 	return found
 }
 
-// panelsOfKinds asks every query of the dashboards for this pool alone: none may
-// be refused, as those are that match several series where there may be one.
+// panelsOfKinds runs every query of the dashboards for this pool alone: none may fail, like
+// those that match several series where only one is allowed.
 func (s *stack) panelsOfKinds(t *testing.T) {
 	t.Helper()
-	with, all := 0, 0
+	filled, all := 0, 0
 	for _, d := range dashboards.All() {
 		for _, p := range d.Panels {
 			for _, q := range p.Targets {
@@ -157,11 +155,11 @@ func (s *stack) panelsOfKinds(t *testing.T) {
 				found := s.query(t, variable.ReplaceAllString(expr, ".*"))
 				all++
 				if len(found) > 0 {
-					with++
+					filled++
 				}
 			}
 		}
 	}
-	t.Logf("%d of %d queries have data of a pool of several kinds", with, all)
-	require.Greater(t, 2*with, all, "queries with data")
+	t.Logf("%d of %d queries have data for a pool with several kinds", filled, all)
+	require.Greater(t, 2*filled, all, "queries with data")
 }

@@ -14,27 +14,27 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// reaction is the longest time from a fault to its message, at the intervals
-// of this test.
+// reaction is the longest time from a fault to its notification, with the intervals of this
+// test.
 const reaction = time.Minute
 
-// fault is something that happens to the fleet and what is said of it.
+// fault is an event in the fleet, with the expected alert and receiver.
 type fault struct {
 	name, alert, receiver string
 	labels                []string
 	cause                 func(*simulate.Fleet)
 }
 
-// faults happen all at once, each to a pool of its own.
+// faults returns faults that happen at the same time, each in another pool.
 func faults() []fault {
 	return []fault{
 		{
-			"one of three replicas goes down", "LLMPoolDegraded", "working-day",
+			"one of three replicas is down", "LLMPoolDegraded", "working-day",
 			[]string{"pool_id", "lossy", "severity", "warning"},
 			func(f *simulate.Fleet) { f.Replica("lossy", "lossy-2").Stop() },
 		},
 		{
-			"the only replica of a pool goes down", "LLMPoolDown", "on-call",
+			"the only replica of a pool is down", "LLMPoolDown", "on-call",
 			[]string{"pool_id", "lone", "severity", "critical"},
 			func(f *simulate.Fleet) { f.Replica("lone", "lone-0").Stop() },
 		},
@@ -49,16 +49,16 @@ func faults() []fault {
 			func(f *simulate.Fleet) { f.Replica("module-stuck", "module-stuck-0").Stall(true) },
 		},
 		{
-			"more arrives than the pool can do", "LLMPoolSaturated", "working-day",
+			"more requests than the pool can serve", "LLMPoolSaturated", "working-day",
 			[]string{"pool_id", "busy", "model_id", "qwen"},
 			func(f *simulate.Fleet) {
 				f.Replica("busy", "busy-0").SetRate(60)
 				f.Replica("busy", "busy-1").SetRate(60)
 			},
 		},
-		{"and first tokens come late", "LLMSLOBurnFast", "on-call", []string{"pool_id", "busy", "slo", "ttft"}, nil},
+		{"first tokens are late", "LLMSLOBurnFast", "on-call", []string{"pool_id", "busy", "slo", "ttft"}, nil},
 		{
-			"half a rollout", "LLMPoolSkew", "working-day",
+			"a rollout stops halfway", "LLMPoolSkew", "working-day",
 			[]string{"pool_id", "mixed", "fact", "engine_version"},
 			func(f *simulate.Fleet) { f.Replica("mixed", "mixed-1").Rollout(time.Second, "2.67.0", "1.2.0") },
 		},
@@ -75,70 +75,70 @@ func faults() []fault {
 	}
 }
 
-// faultsOf returns the faults of these pools.
+// faultsOf returns the faults in these pools.
 func faultsOf(pools ...string) []fault {
 	return slices.DeleteFunc(faults(), func(f fault) bool { return !slices.Contains(pools, f.labels[1]) })
 }
 
-func TestFaultsReachTheirReceiver(t *testing.T) {
+func TestFaultsReachReceiver(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, quick(t))
 	s.awaitReady(t)
-	// Windows fill.
+	// Wait until windows are filled.
 	pause(t, 30*time.Second)
 	calm := s.panels(t)
 	require.Empty(t, s.hook.firing("LLMReplicaDown"))
-	s.kinds(t)
-	s.ownNames(t)
+	s.requireKinds(t)
+	s.requireVocabulary(t)
 
-	began := time.Now()
+	start := time.Now()
 	for _, f := range faults() {
 		if f.cause != nil {
 			f.cause(s.fleet)
 		}
 	}
 	for _, f := range faults() {
-		within(t, reaction-time.Since(began), f.name+": "+f.alert, func() bool { return len(s.hook.firing(f.alert, f.labels...)) > 0 })
+		within(t, reaction-time.Since(start), f.name+": "+f.alert, func() bool { return len(s.hook.firing(f.alert, f.labels...)) > 0 })
 		got := s.hook.firing(f.alert, f.labels...)[0]
 		require.Equal(t, f.receiver, got.receiver, f.name)
 		require.NotEmpty(t, got.Annotations["summary"])
 		require.NotContains(t, got.Annotations["description"], "<no value>")
 		require.Contains(t, got.Annotations["runbook_url"], "#"+strings.ToLower(f.alert))
-		t.Logf("%-40s %-20s after %s", f.name, f.alert, got.at.Sub(began).Round(100*time.Millisecond))
+		t.Logf("%-40s %-20s after %s", f.name, f.alert, got.receivedAt.Sub(start).Round(100*time.Millisecond))
 	}
-	s.inhibited(t)
-	s.untouched(t)
-	s.healthyRules(t)
-	s.complete(t, calm, s.panels(t))
-	s.lasting(t, faultsOf("lossy", "lone", "stuck", "failing"), "a restart of the exporter", func() {
+	s.requireInhibition(t)
+	s.requireOthersSilent(t)
+	s.requireHealthyRules(t)
+	s.requireComplete(t, calm, s.panels(t))
+	s.requireFiring(t, faultsOf("lossy", "lone", "stuck", "failing"), "a restart of the exporter", func() {
 		s.process.exporters[0].end(t)
 		pause(t, 3*time.Second)
 		s.process.exporters[0].begin(t)
 	})
-	s.lasting(t, faultsOf("lossy", "lone", "stuck", "failing"), "a gap of Prometheus", func() {
+	s.requireFiring(t, faultsOf("lossy", "lone", "stuck", "failing"), "a stopped Prometheus", func() {
 		s.process.prometheus.signal(t, syscall.SIGSTOP)
 		pause(t, 15*time.Second)
 		s.process.prometheus.signal(t, syscall.SIGCONT)
 	})
 }
 
-// lasting requires that the faults' alerts go on firing through an interruption: nobody is
-// told that they are over, and they fire after it.
-func (s *stack) lasting(t *testing.T, all []fault, interruption string, cause func()) {
+// requireFiring requires that alerts keep firing through an interruption: nobody is
+// notified that they are resolved.
+func (s *stack) requireFiring(t *testing.T, all []fault, interruption string, cause func()) {
 	t.Helper()
 	cause()
 	pause(t, 50*time.Second)
 	for _, f := range all {
-		require.Empty(t, s.hook.came("resolved", f.alert, f.labels...), "%s ended %s", interruption, f.alert)
+		require.Empty(t, s.hook.received("resolved", f.alert, f.labels...), "%s resolved %s", interruption, f.alert)
 		within(t, 10*time.Second, f.alert+" after "+interruption, func() bool {
 			return len(s.query(t, `ALERTS{alertstate="firing",alertname="`+f.alert+`",pool_id="`+f.labels[1]+`"}`)) > 0
 		})
-		t.Logf("%-40s %-20s goes on", interruption, f.alert)
+		t.Logf("%-40s %-20s keeps firing", interruption, f.alert)
 	}
 }
 
-// inhibited holds Alertmanager to the inhibition: symptoms are there and muted.
-func (s *stack) inhibited(t *testing.T) {
+// requireInhibition requires that symptoms fire and are inhibited.
+func (s *stack) requireInhibition(t *testing.T) {
 	t.Helper()
 	type active struct {
 		Labels map[string]string `json:"labels"`
@@ -148,8 +148,8 @@ func (s *stack) inhibited(t *testing.T) {
 		} `json:"status"`
 	}
 	for _, c := range []struct{ name, alert, pool string }{
-		{"a pool that lost replicas mutes which ones", "LLMReplicaDown", "lossy"},
-		{"a broken replica mutes the budget that it burns", "LLMSLOBurnFast", "failing"},
+		{"a degraded pool mutes its replicas", "LLMReplicaDown", "lossy"},
+		{"a broken replica mutes the error budget", "LLMSLOBurnFast", "failing"},
 	} {
 		within(t, 30*time.Second, c.name, func() bool {
 			var all []active
@@ -162,8 +162,8 @@ func (s *stack) inhibited(t *testing.T) {
 	}
 }
 
-// untouched requires no alert about pools where nothing happened.
-func (s *stack) untouched(t *testing.T) {
+// requireOthersSilent requires that no alert fires for pools without faults.
+func (s *stack) requireOthersSilent(t *testing.T) {
 	t.Helper()
 	s.hook.mu.Lock()
 	defer s.hook.mu.Unlock()
@@ -173,8 +173,8 @@ func (s *stack) untouched(t *testing.T) {
 	}
 }
 
-// healthyRules holds that Prometheus could evaluate every rule.
-func (s *stack) healthyRules(t *testing.T) {
+// requireHealthyRules requires that Prometheus could evaluate every rule.
+func (s *stack) requireHealthyRules(t *testing.T) {
 	t.Helper()
 	var answer struct {
 		Data struct {

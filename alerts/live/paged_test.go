@@ -15,14 +15,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// page is a fault and how long it may take until the webhook has its alert.
+// page is a fault with the longest time until the webhook receives its alert.
 type page struct {
 	fault
 
-	most time.Duration
+	limit time.Duration
 }
 
-// pages returns the faults that page, one in each pool.
+// pages returns the faults that page, one per pool.
 func pages(t *testing.T) []page {
 	t.Helper()
 	limits := map[string]time.Duration{"lone": 90 * time.Second, "stuck": 100 * time.Second, "module-stuck": 100 * time.Second, "failing": time.Minute}
@@ -32,7 +32,7 @@ func pages(t *testing.T) []page {
 			all = append(all, page{f, limit})
 		}
 	}
-	require.Len(t, all, len(limits), "a pool without its fault")
+	require.Len(t, all, len(limits), "a pool without a fault")
 	unload := fault{
 		"the LLM of a Triton is unloaded", "LLMReplicaBroken", "on-call",
 		[]string{"pool_id", "mixed", "replica_id", "mixed-1"},
@@ -41,10 +41,10 @@ func pages(t *testing.T) []page {
 	return append(all, page{unload, 175 * time.Second})
 }
 
-// everyPool is a configuration with the pools of the fleet and nothing else.
+// everyPool returns a configuration with the pools of the fleet only.
 func everyPool(fleet *simulate.Fleet) string { return poolsConfig(fleet.Pools()...) }
 
-// poolsConfig is a configuration with these pools.
+// poolsConfig returns a configuration with these pools.
 func poolsConfig(pools ...simulate.Pool) string {
 	var b strings.Builder
 	b.WriteString("pools:\n")
@@ -54,9 +54,9 @@ func poolsConfig(pools ...simulate.Pool) string {
 	return b.String()
 }
 
-// TestPagesComeInTime runs the rules and the Alertmanager's configuration as they
-// are shipped, at scrapes of five seconds, and lists how long each page takes.
-func TestPagesComeInTime(t *testing.T) {
+// TestPagesArriveInTime uses the shipped rules and Alertmanager configuration with scrapes
+// every five seconds, and logs how long each page takes.
+func TestPagesArriveInTime(t *testing.T) {
 	t.Parallel()
 	v, err := alerts.DefaultValues()
 	require.NoError(t, err)
@@ -66,31 +66,31 @@ func TestPagesComeInTime(t *testing.T) {
 		exporters: []exporter{{[]string{"serve"}, everyPool}},
 	})
 	s.awaitReady(t)
-	// Until the rules have seen them serve.
+	// Wait until the rules have seen them serve.
 	pause(t, 20*time.Second)
 
-	began := time.Now()
+	start := time.Now()
 	all := pages(t)
 	for _, p := range all {
 		p.cause(s.fleet)
 	}
 	for _, p := range all {
 		within(t, 4*time.Minute, p.name+": "+p.alert, func() bool { return len(s.hook.firing(p.alert, p.labels...)) > 0 })
-		came := s.hook.firing(p.alert, p.labels...)[0]
-		delay := came.at.Sub(began).Round(100 * time.Millisecond)
-		t.Logf("%-45s %-20s after %s, at most %s", p.name, p.alert, delay, p.most)
-		require.Equal(t, p.receiver, came.receiver, p.name)
-		require.LessOrEqual(t, delay, p.most, p.name)
+		got := s.hook.firing(p.alert, p.labels...)[0]
+		delay := got.receivedAt.Sub(start).Round(100 * time.Millisecond)
+		t.Logf("%-45s %-20s after %s, at most %s", p.name, p.alert, delay, p.limit)
+		require.Equal(t, p.receiver, got.receiver, p.name)
+		require.LessOrEqual(t, delay, p.limit, p.name)
 	}
-	s.lasting(t, faultsOf("lone", "stuck", "module-stuck", "failing"), "a restart of the exporter", func() {
+	s.requireFiring(t, faultsOf("lone", "stuck", "module-stuck", "failing"), "a restart of the exporter", func() {
 		s.process.exporters[0].end(t)
 		pause(t, 5*time.Second)
 		s.process.exporters[0].begin(t)
 	})
-	s.lasting(t, faultsOf("lone", "stuck", "module-stuck", "failing"), "a gap of Prometheus", func() {
+	s.requireFiring(t, faultsOf("lone", "stuck", "module-stuck", "failing"), "a stopped Prometheus", func() {
 		s.process.prometheus.signal(t, syscall.SIGSTOP)
 		pause(t, 40*time.Second)
 		s.process.prometheus.signal(t, syscall.SIGCONT)
 	})
-	s.untouched(t)
+	s.requireOthersSilent(t)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// expectedEmpty returns the queries that a fleet of this kind gives no data, by
-// dashboard, panel and reference, with the reason.
+// expectedEmpty returns the queries without data for this fleet, by dashboard, panel and
+// reference, with the reason.
 func expectedEmpty() map[string]string {
 	const sole = "no server here has two versions of a model"
 	return map[string]string{
@@ -33,13 +33,13 @@ func expectedEmpty() map[string]string {
 	}
 }
 
-// oneOfThree are the legends of percentiles, of which a panel shows a value, or the
-// bound that it is below or above.
-var oneOfThree = regexp.MustCompile(`\bp(50|95|99)( [≤>])?( \{\{|$)`)
+// alternatives matches the legends of percentiles: a panel shows the value, or a bound
+// above or below it.
+var alternatives = regexp.MustCompile(`\bp(50|95|99)( [≤>])?( \{\{|$)`)
 
-// rare are queries that have data only while something is above the largest
-// bound of its histogram or refused for want of room, or where the exporter's
-// window, which is short here, is longer than requests take.
+// rare returns queries that have data only while a value is above the largest bound of its
+// histogram, requests are rejected, or requests take less than the exporter's window, which
+// is short here.
 func rare() []string {
 	return []string{
 		"trtllm-fleet / Pools / H",
@@ -53,10 +53,10 @@ func rare() []string {
 	}
 }
 
-// variable is one of a dashboard in a query.
+// variable matches a variable in the query of a dashboard.
 var variable = regexp.MustCompile(`\$\w+`)
 
-// panels tells for every query of every dashboard whether it returns data.
+// panels reports for every query of every dashboard whether it returns data.
 func (s *stack) panels(t *testing.T) map[string]bool {
 	t.Helper()
 	found := make(map[string]bool)
@@ -66,7 +66,7 @@ func (s *stack) panels(t *testing.T) map[string]bool {
 				expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m").Replace(q.Expr)
 				expr = variable.ReplaceAllString(expr, ".*")
 				name := q.RefID
-				if oneOfThree.MatchString(q.LegendFormat) {
+				if alternatives.MatchString(q.LegendFormat) {
 					name += ", " + q.LegendFormat
 				}
 				found[d.UID+" / "+p.Title+" / "+name] = len(s.query(t, expr)) > 0
@@ -76,27 +76,27 @@ func (s *stack) panels(t *testing.T) map[string]bool {
 	return found
 }
 
-// complete holds that every query returned data, before or after the faults.
-func (*stack) complete(t *testing.T, before, after map[string]bool) {
+// requireComplete requires that every query returned data, before or after the faults.
+func (*stack) requireComplete(t *testing.T, before, after map[string]bool) {
 	t.Helper()
 	reasons := expectedEmpty()
 	empty := 0
 	for query := range before {
-		if _, known := reasons[query]; known {
+		if _, listed := reasons[query]; listed {
 			empty++
-			require.False(t, before[query] || after[query], "%s has data and is listed as empty", query)
+			require.False(t, before[query] || after[query], "%s has data but is listed as empty", query)
 			continue
 		}
-		if !before[query] && !after[query] && !slices.Contains(rare(), query) && !oneOfThree.MatchString(query) {
+		if !before[query] && !after[query] && !slices.Contains(rare(), query) && !alternatives.MatchString(query) {
 			t.Errorf("%s has no data", query)
 		}
 	}
-	require.Len(t, reasons, empty, "listed queries that are not there")
+	require.Len(t, reasons, empty, "listed queries that do not exist")
 	t.Logf("%d queries, %d of them expected to be empty", len(before), empty)
 }
 
-// ownNames compares the vocabulary with the exporter's own metrics.
-func (s *stack) ownNames(t *testing.T) {
+// requireVocabulary compares the vocabulary with the exporter's own metrics.
+func (s *stack) requireVocabulary(t *testing.T) {
 	t.Helper()
 	body, err := fetch(t.Context(), "http://"+s.exporter+"/metrics")
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func (s *stack) ownNames(t *testing.T) {
 			require.Equal(t, string(own[fields[2]].Type), fields[3], fields[2])
 		}
 	}
-	// These appear when something happens for the first time, or in a mode that is not this one.
+	// These appear with the first event, or in another mode.
 	sometimes := regexp.MustCompile(`_(scrape_failures|series_dropped|derived_skipped|discovery_failures|http_requests)_total$|_(shards|target_(series|derived|models)_left_out)$`)
 	var never []string
 	for name := range own {
@@ -118,5 +118,5 @@ func (s *stack) ownNames(t *testing.T) {
 			never = append(never, name)
 		}
 	}
-	require.Empty(t, never, "families that are never served")
+	require.Empty(t, never, "families that are never exposed")
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// program returns the path of a program that `make e2e` builds.
+// program returns the path of a program built by `make e2e`.
 func program(t *testing.T, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -32,7 +32,7 @@ func program(t *testing.T, variable string) string {
 	return path
 }
 
-// output is what a process said, safe to read while it runs.
+// output is the output of a process. It can be read while the process runs.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -45,7 +45,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// process is a program that runs, and can be started again.
+// process is a program that can be restarted.
 type process struct {
 	path string
 	args []string
@@ -53,7 +53,7 @@ type process struct {
 	out  output
 }
 
-// start runs a program until the test ends; its output is shown if it fails.
+// start runs a program until the test ends. Its output is logged if the test fails.
 func start(t *testing.T, path string, args ...string) *process {
 	t.Helper()
 	p := &process{path: path, args: args}
@@ -75,7 +75,7 @@ func (p *process) begin(t *testing.T) {
 	require.NoError(t, p.cmd.Start())
 }
 
-// end stops the program and waits until it has ended; one that has ended already stays so.
+// end stops the program and waits for it, unless it has ended already.
 func (p *process) end(t *testing.T) {
 	t.Helper()
 	if p.cmd.ProcessState != nil {
@@ -88,7 +88,7 @@ func (p *process) end(t *testing.T) {
 	}
 }
 
-// signal sends it a signal.
+// signal sends a signal to the program.
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Signal(s))
@@ -100,10 +100,10 @@ func address(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // it is TCP.
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // It is TCP.
 }
 
-// fetch reads an address; anything but 200 is an error.
+// fetch returns the body at an address. Any status but 200 is an error.
 func fetch(ctx context.Context, url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -124,7 +124,7 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	return body, err
 }
 
-// fetchJSON reads an address as JSON.
+// fetchJSON decodes JSON from an address.
 func fetchJSON(t *testing.T, url string, into any) {
 	t.Helper()
 	body, err := fetch(t.Context(), url)
@@ -132,17 +132,17 @@ func fetchJSON(t *testing.T, url string, into any) {
 	require.NoError(t, json.Unmarshal(body, into), url)
 }
 
-// within waits until something holds.
-func within(t *testing.T, d time.Duration, what string, holds func() bool) {
+// within waits until a condition holds.
+func within(t *testing.T, d time.Duration, condition string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(d)
 	for !holds() {
-		require.True(t, time.Now().Before(deadline), "not within %s: %s", d, what)
+		require.True(t, time.Now().Before(deadline), "not within %s: %s", d, condition)
 		pause(t, 250*time.Millisecond)
 	}
 }
 
-// pause waits, or ends with the test.
+// pause waits for a duration or until the test ends.
 func pause(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {

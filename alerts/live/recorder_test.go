@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// every is how often the truth is noted.
+	// every is the time between two readings of the truth.
 	every = 100 * time.Millisecond
-	// around is how many readings before and after a sample of a gauge are averaged.
+	// around is the number of readings that are averaged before and after a sample of a
+	// gauge.
 	around = 30
-	// over is the time over which rates are taken: four scrapes of Prometheus, and
-	// the exporter's window.
+	// over is the window of rates: four scrapes of Prometheus, and the exporter's window.
 	over = 20 * time.Second
 )
 
-// reading is what was true of all replicas at a moment.
+// reading is the true state of all replicas at a moment.
 type reading struct {
 	at    time.Time
 	truth []simulate.Truth
 }
 
-// recorder notes what is true of a fleet while it runs.
+// recorder records the true state of a running fleet.
 type recorder struct {
 	replicas []*simulate.Replica
 	pools    []string
@@ -36,7 +36,7 @@ type recorder struct {
 	readings []reading
 }
 
-// record begins to note what is true, until the test ends.
+// record records until the test ends.
 func record(t *testing.T, fleet *simulate.Fleet) *recorder {
 	t.Helper()
 	r := &recorder{}
@@ -45,9 +45,9 @@ func record(t *testing.T, fleet *simulate.Fleet) *recorder {
 			r.replicas, r.pools = append(r.replicas, replica), append(r.pools, p.Name)
 		}
 	}
-	var noting sync.WaitGroup
+	var recording sync.WaitGroup
 	done := make(chan struct{})
-	noting.Go(func() {
+	recording.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
@@ -67,27 +67,26 @@ func record(t *testing.T, fleet *simulate.Fleet) *recorder {
 	})
 	t.Cleanup(func() {
 		close(done)
-		noting.Wait()
+		recording.Wait()
 	})
 	return r
 }
 
-// span is the time between the first and the last page of a replica that a point shows.
+// span is the time between the first and the last page of a replica that a point covers.
 type span struct{ begin, end time.Time }
 
-// window is what was true of some replicas within the time that one point of a
-// panel shows.
+// window is the truth about some replicas over the time that a point of a panel covers.
 type window struct {
-	// before and after are the truth at its ends, around the readings next to the
-	// moment when gauges were sampled; one entry a replica each.
+	// before and after are the truth at both ends, around the readings close to the sample
+	// of gauges, each by replica.
 	before, after []simulate.Truth
 	around        [][]simulate.Truth
-	// latencies has an entry for each request that ended, started for each that got its first token.
+	// latencies has an entry per request that ended, started per request that got its first token.
 	latencies, started []simulate.Latency
 }
 
-// window of a point, of the replicas that are chosen by pool and name; empty
-// chooses all.
+// window returns the window of a point for the replicas with a pool and a name; empty
+// selects all.
 func (r *recorder) window(spans map[string]span, latencies map[*simulate.Replica][]simulate.Latency, pool, name string) window {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,19 +110,19 @@ func (r *recorder) window(spans map[string]span, latencies map[*simulate.Replica
 	return w
 }
 
-// index returns the first reading at a time or after it, or else the last.
+// index returns the first reading at or after a time, or else the last.
 func (r *recorder) index(t time.Time) int {
 	i, _ := slices.BinarySearchFunc(r.readings, t, func(x reading, t time.Time) int { return x.at.Compare(t) })
 	return min(i, len(r.readings)-1)
 }
 
 // startedWithin returns the latencies of a replica's requests that got their first token within a
-// time. Requests are listed as they end, which is known to a reading.
+// time. Requests are listed in the order in which they end.
 func (r *recorder) startedWithin(replica int, s span, latencies []simulate.Latency) []simulate.Latency {
 	var started []simulate.Latency
 	for i := r.index(s.begin) + 1; i < len(r.readings); i++ {
-		known := uint64(len(latencies))
-		before, after := min(known, r.readings[i-1].truth[replica].Finished), min(known, r.readings[i].truth[replica].Finished)
+		count := uint64(len(latencies))
+		before, after := min(count, r.readings[i-1].truth[replica].Finished), min(count, r.readings[i].truth[replica].Finished)
 		for _, l := range latencies[before:after] {
 			if t := r.readings[i].at.Add(l.TTFT - l.E2E); t.After(s.begin) && !t.After(s.end) {
 				started = append(started, l)
@@ -133,31 +132,31 @@ func (r *recorder) startedWithin(replica int, s span, latencies []simulate.Laten
 	return started
 }
 
-// count is by how much a number grew.
-func (w window) count(of func(simulate.Truth) uint64) float64 {
+// count returns by how much a number grew.
+func (w window) count(value func(simulate.Truth) uint64) float64 {
 	sum := 0.0
 	for i := range w.after {
-		sum += float64(of(w.after[i]) - of(w.before[i]))
+		sum += float64(value(w.after[i]) - value(w.before[i]))
 	}
 	return sum
 }
 
-// rate is by how much a number grew in a second.
-func (w window) rate(of func(simulate.Truth) uint64) float64 {
+// rate returns by how much a number grew per second.
+func (w window) rate(value func(simulate.Truth) uint64) float64 {
 	sum := 0.0
 	for i := range w.after {
-		sum += float64(of(w.after[i])-of(w.before[i])) / (w.after[i].At - w.before[i].At).Seconds()
+		sum += float64(value(w.after[i])-value(w.before[i])) / (w.after[i].At - w.before[i].At).Seconds()
 	}
 	return sum
 }
 
-// level returns the mean of something that rises and falls, one entry a replica.
-func (w window) level(of func(simulate.Truth) float64) []float64 {
+// level returns the mean of a number that rises and falls, by replica.
+func (w window) level(value func(simulate.Truth) float64) []float64 {
 	var levels []float64
 	for _, around := range w.around {
 		sum := 0.0
 		for _, truth := range around {
-			sum += of(truth)
+			sum += value(truth)
 		}
 		levels = append(levels, sum/float64(len(around)))
 	}
@@ -165,26 +164,26 @@ func (w window) level(of func(simulate.Truth) float64) []float64 {
 }
 
 // sum returns the sum of the levels of all replicas.
-func (w window) sum(of func(simulate.Truth) float64) float64 {
-	return average(w.level(of)) * float64(len(w.around))
+func (w window) sum(value func(simulate.Truth) float64) float64 {
+	return average(w.level(value)) * float64(len(w.around))
 }
 
-// highest returns the mean of what was highest among the replicas.
-func (w window) highest(of func(simulate.Truth) float64) float64 {
+// highest returns the mean of the highest value among the replicas.
+func (w window) highest(value func(simulate.Truth) float64) float64 {
 	sum := 0.0
 	for n := range w.around[0] {
-		most := math.Inf(-1)
+		largest := math.Inf(-1)
 		for _, around := range w.around {
-			most = max(most, of(around[n]))
+			largest = max(largest, value(around[n]))
 		}
-		sum += most
+		sum += largest
 	}
 	return sum / float64(len(w.around[0]))
 }
 
 // quantile returns a quantile of durations, in seconds.
-func quantile(q float64, latencies []simulate.Latency, of func(simulate.Latency) time.Duration) float64 {
-	all := durations(latencies, of)
+func quantile(q float64, latencies []simulate.Latency, value func(simulate.Latency) time.Duration) float64 {
+	all := durations(latencies, value)
 	if len(all) == 0 {
 		return math.NaN()
 	}
@@ -192,11 +191,11 @@ func quantile(q float64, latencies []simulate.Latency, of func(simulate.Latency)
 	return all[max(0, int(math.Ceil(q*float64(len(all))))-1)]
 }
 
-// durations returns those that requests have, in seconds.
-func durations(latencies []simulate.Latency, of func(simulate.Latency) time.Duration) []float64 {
+// durations returns the positive durations of requests, in seconds.
+func durations(latencies []simulate.Latency, value func(simulate.Latency) time.Duration) []float64 {
 	var all []float64
 	for _, l := range latencies {
-		if v := of(l); v > 0 {
+		if v := value(l); v > 0 {
 			all = append(all, v.Seconds())
 		}
 	}

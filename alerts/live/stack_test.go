@@ -23,17 +23,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// alert is what Alertmanager sends a webhook about one alert.
+// alert is an alert as sent by Alertmanager to a webhook.
 type alert struct {
 	Status      string            `json:"status"`
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
-	// receiver and at are where and when it came.
-	receiver string
-	at       time.Time
+	// Receiver and time of the notification.
+	receiver   string
+	receivedAt time.Time
 }
 
-// webhook notes every alert that it is sent.
+// webhook records every alert that it receives.
 type webhook struct {
 	mu     sync.Mutex
 	alerts []alert
@@ -50,18 +50,18 @@ func (w *webhook) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range message.Alerts {
-		a.receiver, a.at = strings.TrimPrefix(r.URL.Path, "/"), time.Now()
+		a.receiver, a.receivedAt = strings.TrimPrefix(r.URL.Path, "/"), time.Now()
 		w.alerts = append(w.alerts, a)
 	}
 }
 
-// firing returns received alerts with a name and pairs of labels.
+// firing returns received firing alerts with a name and pairs of labels.
 func (w *webhook) firing(name string, pairs ...string) []alert {
-	return w.came("firing", name, pairs...)
+	return w.received("firing", name, pairs...)
 }
 
-// came returns received messages with a status about alerts with a name and labels.
-func (w *webhook) came(status, name string, pairs ...string) []alert {
+// received returns received alerts with a status, a name and pairs of labels.
+func (w *webhook) received(status, name string, pairs ...string) []alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var found []alert
@@ -84,35 +84,35 @@ func (w *webhook) all() []alert {
 	return slices.Clone(w.alerts)
 }
 
-// stack is everything that runs.
+// stack holds all running programs.
 type stack struct {
 	fleet                              *simulate.Fleet
 	exporter, prometheus, alertmanager string
 	hook                               *webhook
-	// process are the exporters, the first of which has the address, and Prometheus.
+	// process holds the exporters, the first at the address above, and Prometheus.
 	process struct {
 		exporters  []*process
 		prometheus *process
 	}
 }
 
-// exporter is how one exporter is started, and its configuration; one without a
-// configuration brings its own fleet, as the demo does.
+// exporter defines how an exporter is started, and its configuration; without one it brings
+// its own fleet, like the demo.
 type exporter struct {
 	command []string
 	config  func(*simulate.Fleet) string
 }
 
-// setting is what runs, and in what it differs from what is shipped.
+// setting defines the fleet, the exporters, and deviations from the shipped files.
 type setting struct {
-	// fleet is scraped by the exporters, which Prometheus scrapes: one, a pair, shards or
-	// sidecars.
+	// exporters scrape the fleet, as a single one, a pair, shards or sidecars, and are
+	// scraped by Prometheus.
 	fleet     simulate.FleetSpec
 	exporters []exporter
-	// values holds the values of the rules, rules additional ones.
+	// values are those of the rules; rules are additional ones.
 	values alerts.Values
 	rules  string
-	// prometheus and alertmanager are pairs of texts of their configurations.
+	// Pairs of texts to replace in the configurations.
 	prometheus, alertmanager []string
 }
 
@@ -162,8 +162,8 @@ func startStack(t *testing.T, set setting) *stack {
 	return s
 }
 
-// shipped returns a file of the project with pairs of texts replaced, each of which
-// must be there.
+// shipped returns a file of the project with pairs of texts replaced, all of which must
+// occur.
 func shipped(t *testing.T, name string, pairs ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", name))
@@ -176,7 +176,7 @@ func shipped(t *testing.T, name string, pairs ...string) string {
 	return out
 }
 
-// quick returns the fleet in which all goes wrong, with intervals and times cut short.
+// quick returns the fleet with all faults, with short intervals and times.
 func quick(t *testing.T) setting {
 	t.Helper()
 	return setting{
@@ -186,7 +186,7 @@ func quick(t *testing.T) setting {
 	}
 }
 
-// values returns the shipped thresholds with times cut short.
+// values returns the shipped thresholds with short times.
 func values(t *testing.T) alerts.Values {
 	t.Helper()
 	v, err := alerts.DefaultValues()
@@ -196,10 +196,10 @@ func values(t *testing.T) alerts.Values {
 		case key == "evaluation_interval":
 			v[key] = "1s"
 		case key == "keep_firing_for":
-			// An exporter that starts again needs its windows to see what hangs.
+			// A restarted exporter needs a window to detect a hang.
 			v[key] = "45s"
 		case strings.HasSuffix(key, "_for"):
-			// Longer than a scrape, so that one that a busy machine delays is none.
+			// Longer than a scrape, so that a delayed scrape does not count.
 			v[key] = "4s"
 		}
 	}
@@ -217,7 +217,7 @@ func values(t *testing.T) alerts.Values {
 	return v
 }
 
-// awaitReady waits until Prometheus knows every replica of the fleet as ready.
+// awaitReady waits until every replica of the fleet is ready in Prometheus.
 func (s *stack) awaitReady(t *testing.T) {
 	t.Helper()
 	replicas := 0
@@ -227,16 +227,16 @@ func (s *stack) awaitReady(t *testing.T) {
 	s.awaitReadyReplicas(t, replicas, time.Minute)
 }
 
-// awaitReadyReplicas waits until the exporters show so many replicas as ready in all.
-func (s *stack) awaitReadyReplicas(t *testing.T, replicas int, most time.Duration) {
+// awaitReadyReplicas waits until the exporters show this number of ready replicas.
+func (s *stack) awaitReadyReplicas(t *testing.T, replicas int, limit time.Duration) {
 	t.Helper()
-	within(t, most, "all replicas are ready", func() bool {
+	within(t, limit, "all replicas are ready", func() bool {
 		found := s.query(t, `sum(llm_server_state{state="ready"})`)
 		return len(found) == 1 && found[0]["value"] == strconv.Itoa(replicas)
 	})
 }
 
-// ranged is a series with its values over a time.
+// ranged is a series with its values over time.
 type ranged struct {
 	labels map[string]string
 	points []point
@@ -248,7 +248,7 @@ type point struct {
 	value float64
 }
 
-// queryRange asks Prometheus for values over a time.
+// queryRange queries Prometheus for values over time.
 func (s *stack) queryRange(t *testing.T, expr string, start, end time.Time, step time.Duration) []ranged {
 	t.Helper()
 	var answer struct {
@@ -265,15 +265,15 @@ func (s *stack) queryRange(t *testing.T, expr string, start, end time.Time, step
 	for i, r := range answer.Data.Result {
 		found[i].labels = r.Metric
 		for _, v := range r.Values {
-			at, isNumber := v[0].(float64)
+			seconds, isNumber := v[0].(float64)
 			require.True(t, isNumber, expr)
-			found[i].points = append(found[i].points, point{time.Unix(int64(at), 0), number(t, fmt.Sprint(v[1]))})
+			found[i].points = append(found[i].points, point{time.Unix(int64(seconds), 0), number(t, fmt.Sprint(v[1]))})
 		}
 	}
 	return found
 }
 
-// query asks Prometheus for a value now.
+// query queries Prometheus for current values.
 func (s *stack) query(t *testing.T, expr string) []map[string]string {
 	t.Helper()
 	var answer struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// The pools whose panels are compared with the truth. Servers of vLLM get as many
-// requests as they can do, so that some wait.
+// The pools whose panels are compared with the truth. vLLM servers are loaded up to their
+// capacity, so that some requests wait.
 const (
 	poolTriton = "triton"
 	poolServe  = "serve"
@@ -22,7 +22,7 @@ const (
 	poolSGLang = "sglang"
 )
 
-// truthFleet is two replicas each of four kinds of servers.
+// truthFleet returns two replicas of each of four kinds of servers.
 func truthFleet() simulate.FleetSpec {
 	var spec simulate.FleetSpec
 	seed := uint64(40)
@@ -32,7 +32,7 @@ func truthFleet() simulate.FleetSpec {
 			seed++
 			s := like
 			s.Name, s.Seed, s.Speed, s.Model, s.Streaming, s.Histograms = fmt.Sprintf("%s-%d", pool, i), seed, 1, pool, true, true
-			// The second gets more than the first, so that a mean is neither.
+			// The second one gets more requests, so that the mean differs from both.
 			s.Workload.Rate *= 1 + 0.3*float64(i)
 			p.Replicas = append(p.Replicas, s)
 		}
@@ -51,9 +51,8 @@ func truthFleet() simulate.FleetSpec {
 	return spec
 }
 
-// truthSetting scrapes often, so that the time between what happens and what a
-// panel shows is short. Each command is one exporter; more is added to the configuration
-// of all.
+// truthSetting scrapes often, so that panels show events soon. Each command starts an
+// exporter; more is added to every configuration.
 func truthSetting(t *testing.T, more string, commands [][]string) setting {
 	t.Helper()
 	v, err := alerts.DefaultValues()

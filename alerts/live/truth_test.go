@@ -21,21 +21,21 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// watchedFor is the time over which panels are compared with the truth, step the
-// time between their points.
+// watchedFor is the time over which panels are compared with the truth, step the time
+// between points.
 const (
 	watchedFor = 120 * time.Second
 	step       = 5 * time.Second
 )
 
-// allowed returns how far off the mean of a panel over the time may be, as a share, by
-// the worst grade of what it reads. A percentile may be off by a bucket.
+// allowed returns the allowed relative error of a panel's mean, by the worst grade that it
+// reads. A percentile may be off by a bucket.
 func allowed() map[string]float64 { return map[string]float64{"": 0, "A": 0.03, "B": 0.1, "C": 0.35} }
 
-// TestPanelsShowTheTruth compares what panels of the dashboards show of a real
-// Prometheus with what really happened in the simulated servers, whichever
-// exporters scrape them.
-func TestPanelsShowTheTruth(t *testing.T) {
+// TestPanelsMatchTruth compares the panels of the dashboards, with data of a real
+// Prometheus, with what really happened in the simulated servers, for several topologies of
+// exporters.
+func TestPanelsMatchTruth(t *testing.T) {
 	for _, c := range []struct {
 		name, config string
 		commands     [][]string
@@ -45,25 +45,25 @@ func TestPanelsShowTheTruth(t *testing.T) {
 		{"two shards", "sharding: { total: 2 }\n", [][]string{{"serve", "--sharding.index=0"}, {"serve", "--sharding.index=1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			panelsShowTheTruth(t, truthSetting(t, c.config, c.commands))
+			requirePanelsMatchTruth(t, truthSetting(t, c.config, c.commands))
 		})
 	}
 }
 
-func panelsShowTheTruth(t *testing.T, set setting) {
+func requirePanelsMatchTruth(t *testing.T, set setting) {
 	t.Helper()
 	s := startStack(t, set)
-	notes := record(t, s.fleet)
-	// Windows fill; what is shown first began a window before.
+	truths := record(t, s.fleet)
+	// Wait until windows are filled; the first point covers the window before it.
 	pause(t, 2*over+2*step)
 	pause(t, watchedFor)
 	end := time.Now()
-	pause(t, step) // Requests that have their first token end.
+	pause(t, step) // Requests with a first token end.
 	latencies := make(map[*simulate.Replica][]simulate.Latency)
-	for _, r := range notes.replicas {
+	for _, r := range truths.replicas {
 		latencies[r] = r.Latencies()
 	}
-	p := &panelReader{stack: s, end: end, queries: panelQueries(), bounds: make(map[string][]float64), spans: make(map[string]map[string]span), rules: s.recorded(t), known: vocabulary.New()}
+	p := &panelReader{stack: s, end: end, queries: panelQueries(), bounds: make(map[string][]float64), spans: make(map[string]map[string]span), rules: s.recorded(t), vocabulary: vocabulary.New()}
 	wrong := 0
 	for _, v := range panelValues() {
 		got := p.read(t, v)
@@ -79,7 +79,7 @@ func panelsShowTheTruth(t *testing.T, set setting) {
 		truth := make(map[time.Time]float64)
 		evaluated := p.evaluated(t, v.panel)
 		for at := range got {
-			truth[at] = v.of(notes.window(p.spansAt(t, v.panel, cmp.Or(evaluated[at], at)), latencies, v.pool, v.replica))
+			truth[at] = v.want(truths.window(p.spansAt(t, v.panel, cmp.Or(evaluated[at], at)), latencies, v.pool, v.replica))
 		}
 		line, right := p.compare(t, v, got, truth)
 		t.Log(line)
@@ -91,8 +91,7 @@ func panelsShowTheTruth(t *testing.T, set setting) {
 	t.Logf("%d values of panels, %d beyond their grade", len(panelValues()), wrong)
 }
 
-// panelQueries returns the queries of all dashboards by dashboard, panel and
-// reference.
+// panelQueries returns the queries of all dashboards by dashboard, panel and reference.
 func panelQueries() map[string]string {
 	queries := make(map[string]string)
 	for _, d := range dashboards.All() {
@@ -106,19 +105,19 @@ func panelQueries() map[string]string {
 	return queries
 }
 
-// panelReader reads panels as Grafana does.
+// panelReader reads panels like Grafana.
 type panelReader struct {
 	*stack
 	end            time.Time
 	queries, rules map[string]string
 	bounds         map[string][]float64
-	// spans are the times of the pages that a query reads, by the query and by replica.
-	spans map[string]map[string]span
-	known vocabulary.Vocabulary
+	// spans holds the times of the pages that a query reads, by query and replica.
+	spans      map[string]map[string]span
+	vocabulary vocabulary.Vocabulary
 }
 
-// evaluated returns when the rule whose record a panel reads was evaluated, by the points of the
-// panel; empty for a panel that reads none.
+// evaluated returns, for each point of a panel, when the recording rule that it reads was
+// evaluated; empty for a panel without rules.
 func (p *panelReader) evaluated(t *testing.T, panel string) map[time.Time]time.Time {
 	t.Helper()
 	times := make(map[time.Time]time.Time)
@@ -130,8 +129,8 @@ func (p *panelReader) evaluated(t *testing.T, panel string) map[time.Time]time.T
 	return times
 }
 
-// spansAt returns the times of the pages that a panel, or its rule, read at a time, by replica:
-// those of the samples that a rate has, or of the exporter's window.
+// spansAt returns the times of the pages that a panel or its rule read at a time, by replica:
+// those of the samples of a rate, or of the exporter's window.
 func (p *panelReader) spansAt(t *testing.T, panel string, at time.Time) map[string]span {
 	t.Helper()
 	const page = "trtllm_exporter_target_last_success_timestamp_seconds"
@@ -150,7 +149,8 @@ func (p *panelReader) spansAt(t *testing.T, panel string, at time.Time) map[stri
 	return p.spans[begin]
 }
 
-// times returns the timestamps that a query has, by replica; of two exporters the mean.
+// times returns timestamps that are the result of a query, by replica; the mean of two
+// exporters.
 func (p *panelReader) times(t *testing.T, query string) map[string]time.Time {
 	t.Helper()
 	all := make(map[string]time.Time)
@@ -160,10 +160,10 @@ func (p *panelReader) times(t *testing.T, query string) map[string]time.Time {
 	return all
 }
 
-// seconds returns the time of a timestamp.
+// seconds returns the time of a Unix timestamp.
 func seconds(v float64) time.Time { return time.UnixMilli(int64(v * 1000)) }
 
-// read returns the points of a value over the time.
+// read returns the points of a value.
 func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
 	t.Helper()
 	expr := p.queries[v.panel]
@@ -195,7 +195,7 @@ func has(series map[string]string, labels []string) bool {
 	return true
 }
 
-// compare holds the points of a value against the truth of the same moments.
+// compare compares the points of a value with the truth at the same moments.
 func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]float64) (line string, right bool) {
 	t.Helper()
 	if v.percentile {
@@ -211,14 +211,15 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 	grade := p.grade(v.panel)
 	a, b := averageOf(got), averageOf(truth)
 	off := math.Abs(a - b)
-	most := max(allowed()[grade]*math.Abs(b), v.within)
+	limit := max(allowed()[grade]*math.Abs(b), v.within)
 	if grade == "B" {
-		most += 3 * standardError(got, truth)
+		limit += 3 * standardError(got, truth)
 	}
-	return fmt.Sprintf("%s %s: %.4g, truth %.4g, off by %.4g, allowed %.4g, grade %s", v.panel, strings.Join(v.series, " "), a, b, off, most, grade), off <= most
+	return fmt.Sprintf("%s %s: %.4g, truth %.4g, off by %.4g, allowed %.4g, grade %s", v.panel, strings.Join(v.series, " "), a, b, off, limit, grade), off <= limit
 }
 
-// standardError returns that of the mean difference: scrapes see a gauge at their moments only.
+// standardError returns the standard error of the mean difference, because scrapes sample
+// gauges.
 func standardError(got, truth map[time.Time]float64) float64 {
 	mean, sum := averageOf(got)-averageOf(truth), 0.0
 	for at, value := range got {
@@ -242,13 +243,13 @@ func average(numbers []float64) float64 {
 	return sum / float64(len(numbers))
 }
 
-// recordName is one of a recording rule in a query, metricName also one of a metric.
+// recordName matches recording rules in a query, metricName also metrics.
 var (
 	recordName = regexp.MustCompile(`[a-z_]+:llm_server_[a-z_:]+`)
 	metricName = regexp.MustCompile(recordName.String() + `|(?:llm_server|trtllm_exporter)_[a-z_]+`)
 )
 
-// grade returns the worst of all that a query reads, through recording rules.
+// grade returns the worst grade of everything that a query reads, through recording rules.
 func (p *panelReader) grade(panel string) string {
 	worst, seen := "", make(map[string]bool)
 	var read func(expr string)
@@ -258,7 +259,7 @@ func (p *panelReader) grade(panel string) string {
 				continue
 			}
 			seen[name] = true
-			worst = max(worst, string(p.known[name].Grade))
+			worst = max(worst, string(p.vocabulary[name].Grade))
 			read(p.rules[name])
 		}
 	}
@@ -266,7 +267,7 @@ func (p *panelReader) grade(panel string) string {
 	return worst
 }
 
-// boundsOf returns the buckets of the histogram that a value is from.
+// boundsOf returns the bucket bounds of the histogram of a value.
 func (p *panelReader) boundsOf(t *testing.T, v shown) []float64 {
 	t.Helper()
 	family := regexp.MustCompile(`llm_server_[a-z_]+_bucket`).FindString(p.queries[v.panel])
@@ -282,7 +283,7 @@ func (p *panelReader) boundsOf(t *testing.T, v shown) []float64 {
 	return p.bounds[selector]
 }
 
-// recorded returns the recording rules by what they record.
+// recorded returns the expressions of recording rules by name.
 func (s *stack) recorded(t *testing.T) map[string]string {
 	t.Helper()
 	var answer struct {

@@ -8,23 +8,22 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// shown is a value of a panel: of which query, of which series, and what it
-// should be.
+// shown is a value of a panel with what it should be.
 type shown struct {
 	// panel is the dashboard, the title and the reference of the query.
 	panel string
-	// first is the query that has the first bound of a histogram while the percentile
-	// is not above it.
+	// first is the query that shows the first bound of a histogram while the percentile is
+	// below it.
 	first string
-	// series are labels of the series, as pairs; one series has them.
+	// series are pairs of labels that select the only series.
 	series []string
 	// pool and replica select the truth to compare; empty for all.
 	pool, replica string
-	// of is the truth within one window. A percentile is compared by the buckets of
-	// the servers, everything else by how far it is off.
-	of         func(window) float64
+	// want returns the truth over a window. Percentiles are compared in buckets, everything
+	// else by the difference.
+	want       func(window) float64
 	percentile bool
-	// within is how far off a value may be where it is next to nothing.
+	// within is the allowed difference for values close to zero.
 	within float64
 }
 
@@ -44,8 +43,8 @@ func e2e(l simulate.Latency) time.Duration {
 func ttft(l simulate.Latency) time.Duration { return l.TTFT }
 func tpot(l simulate.Latency) time.Duration { return l.TPOT }
 
-// generated returns the tokens that a kind of server counts: those of requests that
-// ended, or those that were generated.
+// generated returns the tokens that a kind of server counts: those of completed requests,
+// or all generated ones.
 func generated(pool string) func(simulate.Truth) uint64 {
 	if pool == poolVLLM {
 		return func(t simulate.Truth) uint64 { return t.GeneratedTokensSoFar }
@@ -64,21 +63,21 @@ func rateOf(n func(simulate.Truth) uint64) func(window) float64 {
 	return func(w window) float64 { return w.rate(n) }
 }
 
-// sumOf returns a level of all replicas together.
+// sumOf returns the sum of a level over all replicas.
 func sumOf(n func(simulate.Truth) float64) func(window) float64 {
 	return func(w window) float64 { return w.sum(n) }
 }
 
-// values are what is compared.
+// panelValues returns the values that are compared.
 func panelValues() []shown {
 	all := []shown{
-		{panel: "trtllm-fleet / Replicas serving / A", of: exactly(1)},
-		{panel: "trtllm-fleet / Requests/s / A", of: rateOf(ended)},
+		{panel: "trtllm-fleet / Replicas serving / A", want: exactly(1)},
+		{panel: "trtllm-fleet / Requests/s / A", want: rateOf(ended)},
 		// Two replicas of each of four pools.
-		{panel: "trtllm-fleet / Waiting per replica / A", of: func(w window) float64 { return w.sum(queued) / 8 }, within: 0.2},
-		{panel: "trtllm-fleet / Fullest KV cache / A", of: func(w window) float64 { return w.highest(inUse) }, within: 0.02},
-		{panel: "trtllm-fleet / Skew / A", of: exactly(0)},
-		{panel: "trtllm-gpu / GPUs / A", of: exactly(4)},
+		{panel: "trtllm-fleet / Waiting per replica / A", want: func(w window) float64 { return w.sum(queued) / 8 }, within: 0.2},
+		{panel: "trtllm-fleet / Fullest KV cache / A", want: func(w window) float64 { return w.highest(inUse) }, within: 0.02},
+		{panel: "trtllm-fleet / Skew / A", want: exactly(0)},
+		{panel: "trtllm-gpu / GPUs / A", want: exactly(4)},
 	}
 	for _, pool := range []string{poolTriton, poolServe, poolVLLM, poolSGLang} {
 		all = append(all, valuesOfPool(pool)...)
@@ -90,8 +89,8 @@ func panelValues() []shown {
 
 // valuesOfPool returns the values that every kind of server has.
 func valuesOfPool(pool string) []shown {
-	v := func(panel string, of func(window) float64, series ...string) shown {
-		return shown{panel: panel, pool: pool, of: of, series: append([]string{"pool_id", pool}, series...)}
+	v := func(panel string, want func(window) float64, series ...string) shown {
+		return shown{panel: panel, pool: pool, want: want, series: append([]string{"pool_id", pool}, series...)}
 	}
 	all := []shown{
 		v("trtllm-fleet / Pools / A", exactly(2)),
@@ -103,10 +102,10 @@ func valuesOfPool(pool string) []shown {
 		v("trtllm-fleet / Replicas by state / A", exactly(2), "state", "ready"),
 		v("trtllm-latency / Completed requests by class / A", rateOf(finished), "class", "ok"),
 	}
-	if pool != poolVLLM { // Which counts prompts with the first token, when the truth has no entry.
+	if pool != poolVLLM { // It counts prompts with the first token, before the truth has an entry.
 		all = append(all, v("trtllm-capacity / Prompt tokens / A", rateOf(asked)))
 	}
-	if pool == poolServe { // Its gauges are from the last completed request.
+	if pool == poolServe { // Its gauges are those of the last completed request.
 		return all
 	}
 	levels := []shown{
@@ -119,13 +118,13 @@ func valuesOfPool(pool string) []shown {
 	}
 	kv := v("trtllm-fleet / Pools / G", func(w window) float64 { return w.highest(inUse) })
 	kv.within = 0.02
-	if pool != poolVLLM { // Which does not say what is free.
+	if pool != poolVLLM { // It does not expose free blocks.
 		levels = append(levels, v("trtllm-capacity / Free KV cache tokens / A", func(w window) float64 { return tokensPerBlock * w.sum(free) }))
 	}
 	return append(all, append(levels, kv)...)
 }
 
-// latenciesOfPool returns the times that all histograms of a kind of server have.
+// latenciesOfPool returns the latencies that all histograms of a kind of server have.
 func latenciesOfPool(pool string) []shown {
 	var all []shown
 	times := func(title string, chosen func(window) []simulate.Latency, of func(simulate.Latency) time.Duration) {
@@ -137,10 +136,10 @@ func latenciesOfPool(pool string) []shown {
 		}{{0.5, "A", "E"}, {0.95, "B", "G"}, {0.99, "C", "I"}} {
 			all = append(all, shown{
 				panel: panel + p.ref, first: panel + p.first, pool: pool, series: series, percentile: true,
-				of: func(w window) float64 { return quantile(p.q, chosen(w), of) },
+				want: func(w window) float64 { return quantile(p.q, chosen(w), of) },
 			})
 		}
-		mean := shown{panel: panel + "D", pool: pool, series: series, of: func(w window) float64 { return average(durations(chosen(w), of)) }}
+		mean := shown{panel: panel + "D", pool: pool, series: series, want: func(w window) float64 { return average(durations(chosen(w), of)) }}
 		if pool == poolTriton { // The truth is the executor's, without pre- and postprocessing.
 			mean.within = 0.003
 		}
@@ -148,21 +147,21 @@ func latenciesOfPool(pool string) []shown {
 	}
 	ended := func(w window) []simulate.Latency { return w.latencies }
 	started := func(w window) []simulate.Latency { return w.started }
-	if pool == poolServe { // Which counts first tokens when requests end.
+	if pool == poolServe { // It counts first tokens when requests end.
 		started = ended
 	}
 	times("Time to first token", started, ttft)
-	if pool != poolTriton { // Which has neither with what is on by default.
+	if pool != poolTriton { // It has neither by default.
 		times("Whole request", ended, e2e)
 		times("Time per output token", ended, tpot)
 	}
 	return all
 }
 
-// valuesOfReplica returns the values on the dashboard of a replica.
+// valuesOfReplica returns the values on the dashboard Replica.
 func valuesOfReplica(pool, name string) []shown {
-	v := func(panel string, of func(window) float64, series ...string) shown {
-		return shown{panel: "trtllm-replica / " + panel, pool: pool, replica: name, of: of, series: append([]string{"replica_id", name}, series...)}
+	v := func(panel string, want func(window) float64, series ...string) shown {
+		return shown{panel: "trtllm-replica / " + panel, pool: pool, replica: name, want: want, series: append([]string{"replica_id", name}, series...)}
 	}
 	all := []shown{
 		v("Generated tokens / A", rateOf(generated(pool))),
@@ -176,15 +175,15 @@ func valuesOfReplica(pool, name string) []shown {
 	return all
 }
 
-// valuesOfTriton returns the values that only Triton, or only its pool, exposes.
+// valuesOfTriton returns the values that only Triton or its pool exposes.
 func valuesOfTriton() []shown {
 	const name = poolTriton + "-1"
 	share := func(w window) float64 { return w.count(failed) / w.count(ended) }
-	v := func(panel string, of func(window) float64, series ...string) shown {
-		return shown{panel: panel, pool: poolTriton, replica: name, of: of, series: append([]string{"replica_id", name}, series...)}
+	v := func(panel string, want func(window) float64, series ...string) shown {
+		return shown{panel: panel, pool: poolTriton, replica: name, want: want, series: append([]string{"replica_id", name}, series...)}
 	}
-	pool := func(panel string, of func(window) float64, series ...string) shown {
-		return shown{panel: panel, pool: poolTriton, of: of, series: append([]string{"pool_id", poolTriton}, series...)}
+	pool := func(panel string, want func(window) float64, series ...string) shown {
+		return shown{panel: panel, pool: poolTriton, want: want, series: append([]string{"pool_id", poolTriton}, series...)}
 	}
 	return []shown{
 		pool("trtllm-fleet / Pools / M", share),

@@ -21,7 +21,7 @@ func fileOf(t *testing.T, text string) string {
 }
 
 // What keeps an exporter from running is no reason for a command that asks servers once to fail.
-func TestCommandsUseTheFlagsAndTheFile(t *testing.T) {
+func TestCommandsUseFlagsAndFile(t *testing.T) {
 	server := staticServer(t)
 	quick := fileOf(t, `global: { scrape_interval: 1s }
 pools:
@@ -45,7 +45,7 @@ pools:
 	}
 }
 
-func TestTopShowsNoPasswordOfTheExportersURL(t *testing.T) {
+func TestTopHidesPasswordInURL(t *testing.T) {
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if _, password, _ := req.BasicAuth(); password != "hush:" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -69,7 +69,7 @@ func TestTopShowsNoPasswordOfTheExportersURL(t *testing.T) {
 	}
 }
 
-func TestTopAsksServersDirectly(t *testing.T) {
+func TestTopQueriesServersDirectly(t *testing.T) {
 	rarely := topFlags{interval: 45 * time.Second, targets: []string{"http://a:8002"}}
 	_, err := rarely.load()
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 // moves all the while: an hour forward, two hours back, half a minute forward.
 // That is seen in no page. The test is compiled with the time package of
 // tools/clock/overlay.sh, in which the environment says when the clock jumps.
-func TestC04TheWallClockJumpsAndNothingElse(t *testing.T) {
+func TestC04WallClockJumps(t *testing.T) {
 	if os.Getenv("CLOCK_JUMPS") == "" {
 		t.Skip("make e2e-clock runs it: it needs a time package of its own")
 	}

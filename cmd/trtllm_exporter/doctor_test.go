@@ -43,7 +43,7 @@ func apiPort(t *testing.T, r *simulate.Replica) string {
 	return "--api-port=" + port
 }
 
-func TestDoctorFindsAllCapabilitiesOfTheMetricsModule(t *testing.T) {
+func TestDoctorFindsMetricsModuleCapabilities(t *testing.T) {
 	r := ailing(t, simulate.Spec{Kind: simulate.KindTritonLLMAPIModule, Streaming: true, GPUs: 1})
 	code, text, errors := examined(t, apiPort(t, r), "http://"+r.MetricsAddr())
 	require.Equal(t, exitOK, code, errors)
@@ -70,7 +70,7 @@ func TestDoctorHidesURLParameters(t *testing.T) {
 	require.Equal(t, exitNoPage, code, errors)
 }
 
-func TestDoctorUsesTheAPIPath(t *testing.T) {
+func TestDoctorUsesAPIPath(t *testing.T) {
 	answers := map[string]string{
 		"/b/metrics": "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n",
 		"/c/health":  "", "/c/version": `{"version":"0.12.0"}`, "/c/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`,

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestP06AShortageOfFilesHealsAndIsNobodysEnd(t *testing.T) {
+func TestP06FileShortageRecovers(t *testing.T) {
 	p := shortOfFiles(t, 200, 64, "2s")
 	page := p.shows("all were scraped", func(page string) bool {
 		return strings.Count(page, "\ntrtllm_exporter_target_last_success_timestamp_seconds{") == 200
@@ -32,9 +32,9 @@ func TestP06AShortageOfFilesHealsAndIsNobodysEnd(t *testing.T) {
 	}
 }
 
-// TestP06WhereTheFilesJustDoAllAreUp has just enough files for all targets to be scraped in each
+// TestP06JustEnoughFiles has just enough files for all targets to be scraped in each
 // interval.
-func TestP06WhereTheFilesJustDoAllAreUp(t *testing.T) {
+func TestP06JustEnoughFiles(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("make faults runs it: it takes half a minute")
 	}
@@ -61,7 +61,7 @@ func shortOfFiles(t *testing.T, targets, files int, interval string) *process {
 	return p
 }
 
-func TestP08AReadOnlyFileSystemIsEnough(t *testing.T) {
+func TestP08ReadOnlyFileSystem(t *testing.T) {
 	address, _ := counting(t, 0)
 	const readOnly = `exec unshare -m sh -c 'mount -o remount,bind,ro / && ! touch /tmp/x-$$ 2>/dev/null && exec "$0" "$@"' "$0" "$@"`
 	if out, err := exec.CommandContext(t.Context(), "unshare", "-m", "mount", "-o", "remount,bind,ro", "/").CombinedOutput(); err != nil {
@@ -72,9 +72,9 @@ func TestP08AReadOnlyFileSystemIsEnough(t *testing.T) {
 	p.shows("the target is scraped", func(page string) bool { return strings.Contains(page, "\nnv_inference_request_success{") })
 }
 
-// TestC04AStopOfTheProcessShowsNothingOld stops the process, as when a machine sleeps, while a
+// TestC04StoppedProcessShowsNoOldValues stops the process, as when a machine sleeps, while a
 // counter goes on.
-func TestC04AStopOfTheProcessShowsNothingOld(t *testing.T) {
+func TestC04StoppedProcessShowsNoOldValues(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("make faults runs it: it takes a minute")
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Container runtimes keep the output of health checks.
-func TestHealthcheckHidesThePassword(t *testing.T) {
+func TestHealthcheckHidesPassword(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if _, password, _ := req.BasicAuth(); password != "hush" || req.URL.Path != healthyPath {
 			w.WriteHeader(http.StatusUnauthorized)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-func TestKubernetesClientLogsLikeTheExporter(t *testing.T) {
+func TestKubernetesClientLogsLikeExporter(t *testing.T) {
 	t.Cleanup(klog.ClearLogger)
 	var lines bytes.Buffer
 	redirectKubernetesLog(slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelWarn})))

@@ -268,7 +268,7 @@ func send(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func TestMemoryLimitLeavesAMargin(t *testing.T) {
+func TestMemoryLimitLeavesMargin(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1073741824\n": 966367642, "268435456\n": 218103808, "67108864\n": 50331648, "1000\n": 750, "max\n": 0, "": 0, "-5": 0, "9223372036854771712": 0,
 	} {

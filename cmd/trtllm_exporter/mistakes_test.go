@@ -44,9 +44,9 @@ type mistake struct {
 // printedHost is printed in place of the host, with the same length.
 const printedHost = "gpu-host-01.lan"
 
-// TestMistakesOfAFirstRun compares all output about each mistake with one table. Read the table
+// TestFirstRunMistakes compares all output about each mistake with one table. Read the table
 // before you change a message.
-func TestMistakesOfAFirstRun(t *testing.T) {
+func TestFirstRunMistakes(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs more addresses on loopback than one")
 	}

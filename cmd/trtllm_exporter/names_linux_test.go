@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestT09T11NamesThatMoveAndFail gives the program a hosts file of its own and an unreachable name
+// TestT09T11HostNameMovesAndDisappears gives the program a hosts file of its own and an unreachable name
 // server: the server's name moves to another address when the first server ends, stops existing,
 // and comes back.
-func TestT09T11NamesThatMoveAndFail(t *testing.T) {
+func TestT09T11HostNameMovesAndDisappears(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("make faults runs it: it takes half a minute")
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// TestSoakAFleetThatShrinks reduces a fleet to a few replicas by a reload: memory, goroutines and
+// TestSoakShrinkingFleet reduces a fleet to a few replicas by a reload: memory, goroutines and
 // open files return to those of a process that never had more.
-func TestSoakAFleetThatShrinks(t *testing.T) {
+func TestSoakShrinkingFleet(t *testing.T) {
 	if os.Getenv("SOAK") == "" {
 		t.Skip("make soak runs it")
 	}

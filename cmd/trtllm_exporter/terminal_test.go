@@ -79,7 +79,7 @@ func first(screen, text string) int {
 	return -1
 }
 
-func TestTopIsDrivenByKeys(t *testing.T) {
+func TestTopKeys(t *testing.T) {
 	t.Parallel()
 	fleet := openTerminal(t, "demo", "--fault", "stall", "--web.listen-address", "127.0.0.1:0")
 	address := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`).FindStringSubmatch(fleet.shows(`fleet +http://127\.0\.0\.1:\d+/`))[1]
@@ -139,7 +139,7 @@ func TestTopIsDrivenByKeys(t *testing.T) {
 	x.shows(`^ended with 0$`)
 }
 
-func TestTopOfAServerItself(t *testing.T) {
+func TestTopWithoutExporter(t *testing.T) {
 	t.Parallel()
 	fleet := openTerminal(t, "demo", "--calm", "--replicas", "1", "--web.listen-address", "127.0.0.1:0")
 	page := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`).FindStringSubmatch(fleet.shows(`fleet +http://127\.0\.0\.1:\d+/`))[1]
@@ -154,7 +154,7 @@ func TestTopOfAServerItself(t *testing.T) {
 	direct.shows(`^ended with 0$`)
 }
 
-func TestEveryFaultOfTheDemoIsReported(t *testing.T) {
+func TestDemoFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	for i, name := range faultNames() {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLastColumnIsFoldedUnderItself(t *testing.T) {
+func TestLastColumnWraps(t *testing.T) {
 	long := "http://" + strings.Repeat("x", 100) + ":8002"
 	p := &textTable{width: 40}
 	p.row("state", "ready: the API answers 200, and the page has samples")
@@ -23,7 +23,7 @@ func TestLastColumnIsFoldedUnderItself(t *testing.T) {
 		"trtllm_exporter: see\n  "+long+"\n", p.String()+message.String(), "addresses are never cut")
 }
 
-func TestWideTablesShrinkToTheWidth(t *testing.T) {
+func TestWideTablesShrink(t *testing.T) {
 	p := &textTable{width: 60}
 	p.row("MODEL", "ROLE", "MODEL ID", "STATE", "BATCH")
 	p.row(strings.Repeat("m", 70), "entry", strings.Repeat("i", 70), "ready", "8")

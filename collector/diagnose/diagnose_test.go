@@ -54,7 +54,7 @@ func failed(reason scrape.Reason, text string) *target.Status {
 	return &target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(reason), LastError: text}}
 }
 
-func TestProtocolOfAPortIsDetected(t *testing.T) {
+func TestProtocolOfPortIsDetected(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[string]string{
 		"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + "\x00\x03\x00\x00\x00\x64": "is a gRPC port",
@@ -71,7 +71,7 @@ func TestProtocolOfAPortIsDetected(t *testing.T) {
 	}
 }
 
-func TestPageAtTheSamePortIsFound(t *testing.T) {
+func TestPageAtSamePortIsFound(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestPageAtTheSamePortIsFound(t *testing.T) {
 	require.Empty(t, f.Ports, "no other port has to be tried")
 }
 
-func TestNoFindingForAGoodPage(t *testing.T) {
+func TestGoodPageHasNoFinding(t *testing.T) {
 	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Server: target.Server{DetectedEngine: "triton"}}
 	require.Nil(t, look(t, "http://h:1", up))
 	silent := &target.Target{MetricsURL: "http://h:1", Silent: true}
@@ -106,7 +106,7 @@ func TestUnknownHostIsNotProbed(t *testing.T) {
 	require.Empty(t, f.Ports)
 }
 
-func TestScrapeAdviceIsTheFallback(t *testing.T) {
+func TestFallbackAdviceIsFromScrape(t *testing.T) {
 	t.Parallel()
 	f := look(t, "http://"+accepting(t, ""), failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"))
 	require.Equal(t, "2 samples", f.What)

@@ -225,7 +225,7 @@ func (stubborn) Run(ctx context.Context, up chan<- []*targetgroup.Group) {
 	}
 }
 
-func TestRunEndsWhileASourceSends(t *testing.T) {
+func TestRunEndsWhileSourceSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := running(t, nil, stubborn{}, stubborn{})
 		time.Sleep(time.Second)

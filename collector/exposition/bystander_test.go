@@ -186,10 +186,10 @@ func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) st
 	return newPageLayout(blocks...).in(tb, format)
 }
 
-// TestNoTargetChangesTheLinesOfAnother compares the page of two targets, reduced to one
+// TestNoTargetChangesLinesOfAnother compares the page of two targets, reduced to one
 // of them, with the page of that one alone, byte for byte in every text format. In
 // OpenMetrics a histogram that does not add up changes the type of others.
-func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
+func TestNoTargetChangesLinesOfAnother(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), partial: seed%2 == 1}

@@ -114,7 +114,7 @@ func TestComputedSeriesAreRelabelled(t *testing.T) {
 	}
 }
 
-func TestComputedSeriesGiveWayToThoseOfOtherBlocks(t *testing.T) {
+func TestComputedSeriesYieldToOtherBlocks(t *testing.T) {
 	gauge := exposition.Family{Name: "x", Type: model.MetricTypeGauge}
 	before := exposition.NewComputed([]exposition.ComputedSeries{
 		{Family: gauge, Labels: labels.FromStrings("replica_id", "r", "side", "up")},
@@ -131,7 +131,7 @@ func TestComputedSeriesGiveWayToThoseOfOtherBlocks(t *testing.T) {
 	require.Contains(t, pageOf(t, exposition.NewComputed(all, renamed("depth", "y"), before.Shape()), len(all)), `y{replica_id="r",side="left"} 0`, "they have another name")
 }
 
-func TestComputedSeriesGiveWayToSamplesOfTheirName(t *testing.T) {
+func TestComputedSeriesYieldToSamples(t *testing.T) {
 	const histogram = "# TYPE wait histogram\nwait_bucket{le=\"+Inf\"} 9\nwait_sum 9\nwait_count 9\n"
 	const rest = "# HELP wait Waiting.\n# TYPE wait histogram\nwait_bucket{le=\"1\"} 0\nwait_bucket{le=\"+Inf\"} 1\nwait_sum 2\n"
 	for _, c := range []struct {

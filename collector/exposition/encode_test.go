@@ -56,7 +56,7 @@ func formatOf(typ expfmt.FormatType, scheme model.EscapingScheme) expfmt.Format 
 	return expfmt.NewFormat(typ).WithEscapingScheme(scheme)
 }
 
-func TestPageHasTheSameSamplesInEveryFormat(t *testing.T) {
+func TestFormatsHaveSameSamples(t *testing.T) {
 	want := mustReadings(t, everyType)
 	text := reExpose(t, exposition.Options{}, everyType)
 	requireReadable(t, want, text)
@@ -85,7 +85,7 @@ func TestUTF8NamesAreEscapedUnlessAccepted(t *testing.T) {
 	requireSamePage(t, render(t, &m, blocks...), string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.NoEscaping), nil)), "both encoders say the same")
 }
 
-func TestOnlyPagesWithOddNamesNeedUTF8(t *testing.T) {
+func TestOnlyUnusualNamesNeedUTF8(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		want       bool

@@ -105,7 +105,7 @@ func TestMergeOfTwoTargets(t *testing.T) {
 	}
 }
 
-func TestConflictsNameTheTarget(t *testing.T) {
+func TestConflictsNameTarget(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		bodies []string
@@ -182,7 +182,7 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestBigPagesAreWrittenInPieces(t *testing.T) {
+func TestLargePagesAreWrittenInChunks(t *testing.T) {
 	var body strings.Builder
 	for i := range 40_000 {
 		fmt.Fprintf(&body, "a{n=\"%d\"} %d\n", i, i)

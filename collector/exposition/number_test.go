@@ -83,7 +83,7 @@ func TestPageNumbersMatchTheirText(t *testing.T) {
 	require.EqualValues(t, 1, slow)
 }
 
-func TestPageIsNonNegativeUnlessAValueIsBelowZeroOrNotFinite(t *testing.T) {
+func TestNonNegativePages(t *testing.T) {
 	cache := NewCache(Options{})
 	for value, want := range map[string]bool{
 		"2": true, "2.5": true, "1e9": true, "123456789012345678901234": true, "1234567890123456789012345": true, "-2": false, "NaN": false, "+Inf": false,

@@ -325,7 +325,7 @@ func TestRelabelingDropsSeries(t *testing.T) {
 	}, dropped(b.Shape().Drops()))
 }
 
-func TestSetLabelerAppliesToTheNextPage(t *testing.T) {
+func TestSetLabelerAppliesToNextPage(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
 	before, err := parseWith(t, c, "a 1\n", "")
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func TestRedirectLoopStopsAfterThree(t *testing.T) {
 	require.EqualValues(t, 1, server.conns.Load())
 }
 
-func TestRedirectOnTheSameHostIsFollowed(t *testing.T) {
+func TestRedirectOnSameHostIsFollowed(t *testing.T) {
 	for _, status := range []string{"301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"} {
 		t.Run(status, func(t *testing.T) {
 			server := serve(t, nil, func(p *peer) {

@@ -90,7 +90,7 @@ func TestUnknownHostIsDNSError(t *testing.T) {
 	requireFailure(t, err, scrape.ReasonDNS, "", "no such host; check the host name of the target")
 }
 
-func TestSilentResolverEndsWithTheDeadline(t *testing.T) {
+func TestSilentResolverEndsWithDeadline(t *testing.T) {
 	client := resolving(t, func(ctx context.Context, _, _ string) (net.Conn, error) { // T10.
 		<-ctx.Done()
 		return nil, ctx.Err()

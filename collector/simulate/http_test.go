@@ -81,7 +81,7 @@ func TestCountersFreezeWhileSummariesMove(t *testing.T) {
 	require.Equal(t, float64(r.Truth().Finished), s[`nv_inference_request_summary_us_count{model="ensemble",version="1"}`])
 }
 
-func TestTRTLLMServePageIsMountedForEveryMethodAndPrefix(t *testing.T) {
+func TestTRTLLMServePageMatchesMethodsAndPrefixes(t *testing.T) {
 	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}})
 	r.Advance(time.Minute)

@@ -226,7 +226,7 @@ func TestConcurrentReadersAndReplicas(t *testing.T) {
 	all.Wait()
 }
 
-func TestChangesBeyondNumbersAreNews(t *testing.T) {
+func TestChangesOtherThanNumbersAreReported(t *testing.T) {
 	store := snapshot.NewStore()
 	select {
 	case <-store.NonEmpty():

@@ -32,9 +32,9 @@ type opened struct {
 	Walk         bool     `json:"walk,omitempty"`
 }
 
-// TestPagesInABrowser opens the pages of fleets of all sizes in Chromium: at two
+// TestPagesInBrowser opens the pages of fleets of all sizes in Chromium: at two
 // widths, in both themes, with and without JavaScript. `make e2e-browser` runs it.
-func TestPagesInABrowser(t *testing.T) {
+func TestPagesInBrowser(t *testing.T) {
 	if os.Getenv("BROWSER_TESTS") == "" {
 		t.Skip("BROWSER_TESTS is not set; make e2e-browser sets it")
 	}

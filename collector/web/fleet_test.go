@@ -19,7 +19,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-func TestFleetDuringAnIncident(t *testing.T) {
+func TestFleetDuringIncident(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.slot("new", "r0")
@@ -169,7 +169,7 @@ func TestEqualProblemsAreListedOnce(t *testing.T) {
 	require.Contains(t, problems, `<a href="?state=down">and 28 more</a>`)
 }
 
-func TestMoreProblemsAreALinkAway(t *testing.T) {
+func TestFurtherProblemsAreLinked(t *testing.T) {
 	for _, c := range []struct {
 		broken, look int
 		want         string
@@ -302,7 +302,7 @@ func TestPagesLoadNothingFromOtherHosts(t *testing.T) {
 	}
 }
 
-func TestSumsOfAPoolWithARouterAreThoseOfOneTier(t *testing.T) {
+func TestRouterPoolSumsOneTier(t *testing.T) {
 	behind := serving()
 	behind.Worker = true
 	with := func(n float64) *numbers {
@@ -323,7 +323,7 @@ func TestSumsOfAPoolWithARouterAreThoseOfOneTier(t *testing.T) {
 	}
 }
 
-func TestPageOfAThousandReplicasIsSmall(t *testing.T) {
+func TestPageOfThousandReplicasIsSmall(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		pools int
@@ -351,7 +351,7 @@ func TestPageOfAThousandReplicasIsSmall(t *testing.T) {
 	}
 }
 
-func TestHealthyReplicasOfALargeFleetAreFolded(t *testing.T) {
+func TestHealthyReplicasOfLargeFleetAreCollapsed(t *testing.T) {
 	f := crowd(t, 4, mixed)
 	h := handler(t, f.options())
 

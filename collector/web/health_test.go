@@ -34,7 +34,7 @@ func healthClient(t *testing.T, opts web.Options, settings ...grpc.DialOption) (
 	return s.GRPCHealthAddr(), healthpb.NewHealthClient(conn)
 }
 
-func TestAuthorityOfACallNamesTheReplica(t *testing.T) {
+func TestCallAuthorityNamesReplica(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama", "r0", serving(), nil)
 	f.publish("llama", "r1", failing(), nil)
@@ -48,7 +48,7 @@ func TestAuthorityOfACallNamesTheReplica(t *testing.T) {
 	}
 }
 
-func TestGRPCHealthAgreesWithTheProbes(t *testing.T) {
+func TestGRPCHealthMatchesProbes(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama 70b", "r/0", serving(), nil)
 	_, client := healthClient(t, f.options())
@@ -97,7 +97,7 @@ func TestIdleConnectionsDoNotBlockProbes(t *testing.T) {
 	require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus())
 }
 
-func TestWatchSendsChangesOfHealth(t *testing.T) {
+func TestWatchSendsHealthChanges(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
@@ -132,7 +132,7 @@ func TestGRPCHealthIsOffByDefault(t *testing.T) {
 	require.ErrorContains(t, err, "; see --web.grpc-health-address")
 }
 
-func TestProbesMayIgnoreTheCanary(t *testing.T) {
+func TestProbesMayIgnoreCanary(t *testing.T) {
 	f := newFleet(t)
 	f.publish("a", "r0", canaryFailing(), nil)
 	opts := f.options()
@@ -144,7 +144,7 @@ func TestProbesMayIgnoreTheCanary(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/replica/ready").Code, "what else is wrong is not ignored")
 }
 
-func TestProbesOfAnUnjudgedReplicaShareOneRequest(t *testing.T) {
+func TestProbesOfUnjudgedReplicaShareOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.publish("a", "r0", unread("timeout"), nil)
@@ -169,7 +169,7 @@ func TestProbesOfAnUnjudgedReplicaShareOneRequest(t *testing.T) {
 	})
 }
 
-func TestServerAnswersForAnUnjudgedReplica(t *testing.T) {
+func TestUnjudgedReplicaHasReadinessOfServer(t *testing.T) {
 	f := newFleet(t)
 	f.publish("a", "r0", unread("timeout"), nil)
 	type answer struct{ ready, known bool }

@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-func TestReadinessWaitsForTheFirstRound(t *testing.T) {
+func TestReadinessWaitsForFirstRound(t *testing.T) {
 	f := newFleet(t)
 	opts := f.options()
 	known := false
@@ -102,7 +102,7 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 	require.Contains(t, get(h, "/metrics").Body.String(), `trtllm_exporter_http_requests_total{code="404",path="other"} 8`)
 }
 
-func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
+func TestResponsesHaveSecurityHeaders(t *testing.T) {
 	h := handler(t, newFleet(t).options())
 
 	for _, path := range []string{"/", "/metrics", "/targets", "/nope", "/sd", "/-/ready", "/style.css"} {
@@ -139,7 +139,7 @@ func TestEveryAddressIsServed(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestDrainingLetsAnswersFinishForTenSeconds(t *testing.T) {
+func TestDrainingWaitsTenSecondsForResponses(t *testing.T) {
 	for _, hanging := range []int{0, 50} {
 		synctest.Test(t, func(t *testing.T) {
 			s, err := web.New(t.Context(), oneReplica(t).options())
@@ -171,7 +171,7 @@ func TestDrainingLetsAnswersFinishForTenSeconds(t *testing.T) {
 	}
 }
 
-func TestListenerThatFailsEndsTheServer(t *testing.T) {
+func TestFailedListenerStopsServer(t *testing.T) {
 	s, err := web.New(t.Context(), newFleet(t).options())
 	require.NoError(t, err)
 	s.Close()
@@ -233,7 +233,7 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 	}
 }
 
-func TestEmptiedWebConfigurationRefusesEverybody(t *testing.T) {
+func TestEmptiedWebConfigurationDeniesAccess(t *testing.T) {
 	opts := threeReplicas(t).options()
 	opts.WebConfigFile = webConfig(t, users)
 	base := start(t, opts)

@@ -43,7 +43,7 @@ func threeReplicas(tb testing.TB) *fleet {
 	return f
 }
 
-func TestPageHoldsAllReplicasAndTheExporterItself(t *testing.T) {
+func TestPageHasAllReplicasAndExporter(t *testing.T) {
 	h := handler(t, threeReplicas(t).options())
 
 	w := get(h, "/metrics")
@@ -60,7 +60,7 @@ func TestPageHoldsAllReplicasAndTheExporterItself(t *testing.T) {
 	require.Equal(t, 1, strings.Count(w.Body.String(), "# TYPE nv_inference_pending_request_count "))
 }
 
-func TestOwnMetricsPassTheLinter(t *testing.T) {
+func TestOwnMetricsPassLinter(t *testing.T) {
 	h := handler(t, newFleet(t).options())
 
 	problems, err := promlint.New(get(h, "/metrics").Body).Lint()
@@ -69,7 +69,7 @@ func TestOwnMetricsPassTheLinter(t *testing.T) {
 	require.Empty(t, problems)
 }
 
-func TestHeadHasALengthAndNoBody(t *testing.T) {
+func TestHeadHasLengthAndNoBody(t *testing.T) {
 	h := handler(t, threeReplicas(t).options())
 
 	for _, encoding := range []string{"identity", "gzip"} {
@@ -81,7 +81,7 @@ func TestHeadHasALengthAndNoBody(t *testing.T) {
 	}
 }
 
-func TestEveryEncodingHasTheSamePage(t *testing.T) {
+func TestEncodingsHaveSamePage(t *testing.T) {
 	// X06.
 	h := handler(t, threeReplicas(t).options())
 	plain := get(h, "/metrics?name[]=nv_inference_request_success").Body.String()
@@ -151,7 +151,7 @@ func TestFormatsAreNegotiated(t *testing.T) {
 	}
 }
 
-func TestSelectionsOfThePage(t *testing.T) {
+func TestPageSelections(t *testing.T) {
 	options := threeReplicas(t).options()
 	options.Pools = func() map[string][]web.Objective { return map[string][]web.Objective{"a": nil, "none": nil} }
 	h := handler(t, options)
@@ -241,7 +241,7 @@ func TestSelectionsUseLittleMemory(t *testing.T) {
 	runtime.KeepAlive(h)
 }
 
-func TestProcessMetricsOfTargetsAndExporterShareAFamily(t *testing.T) {
+func TestProcessMetricsShareFamilyWithTargets(t *testing.T) {
 	f := newFleet(t)
 	f.page("nim", "r0", "# HELP process_open_fds Number of open file descriptors.\n# TYPE process_open_fds gauge\nprocess_open_fds 12\n# HELP go_goroutines Something else\n# TYPE go_goroutines histogram\ngo_goroutines_count 1\n")
 	opts := f.options()
@@ -257,7 +257,7 @@ func TestProcessMetricsOfTargetsAndExporterShareAFamily(t *testing.T) {
 	require.Contains(t, page, "# TYPE go_goroutines untyped\n", "a target says that it is a histogram")
 }
 
-func TestPageShowsItsOwnConflicts(t *testing.T) {
+func TestPageShowsConflicts(t *testing.T) {
 	f := newFleet(t)
 	f.page("a", "r0", "# HELP x one\n# TYPE x counter\nx 1\n")
 	var log bytes.Buffer
@@ -291,7 +291,7 @@ func TestPageShowsItsOwnConflicts(t *testing.T) {
 	require.NotContains(t, get(h, "/replica?target=a/r1").Body.String(), "describe differently")
 }
 
-func TestDownReplicaLeavesThePage(t *testing.T) {
+func TestDownReplicaIsRemovedFromPage(t *testing.T) {
 	f := threeReplicas(t)
 	h := handler(t, f.options())
 	pool := func() string { return get(h, "/metrics?target=a/r0&target=b/r0").Body.String() }
@@ -338,7 +338,7 @@ func TestBrokenOwnMetricDoesNotAffectTargets(t *testing.T) {
 	require.True(t, bytes.HasSuffix(w.Body.Bytes(), []byte("\n")))
 }
 
-func TestSelectedFamilyEqualsThatOfTheWholePage(t *testing.T) {
+func TestSelectedFamilyMatchesWholePage(t *testing.T) {
 	f := threeReplicas(t)
 	f.page("nim", "r0", "# HELP process_open_fds Open.\n# TYPE process_open_fds gauge\nprocess_open_fds 12\n# TYPE process histogram\nprocess_count 1\nprocess_sum 1\n")
 	f.page("nim", "r1", "# HELP process_open_fds Files.\n# TYPE process_open_fds untyped\nprocess_open_fds 12\n")

@@ -31,7 +31,7 @@ func missed(reason string, since time.Duration) target.Status {
 	return s
 }
 
-func TestProbesFollowTheVerdict(t *testing.T) {
+func TestProbesFollowVerdict(t *testing.T) {
 	const ok, fails = http.StatusOK, http.StatusServiceUnavailable
 	look := func(state, reason string) target.Status { return verdict(state, "look", "", reason) }
 	never := func() target.Status {
@@ -97,9 +97,9 @@ func TestRankWithoutPortIsReady(t *testing.T) {
 	require.Equal(t, "Ready: This rank binds no port.\n", w.Body.String())
 }
 
-// TestHostNamesTheReplica is about load balancers that probe all servers of a
+// TestHostNamesReplica is about load balancers that probe all servers of a
 // pool at one path.
-func TestHostNamesTheReplica(t *testing.T) {
+func TestHostNamesReplica(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama 70b", "r0", serving(), nil)
 	f.publish("llama 70b", "r1", failing(), nil)

@@ -28,7 +28,7 @@ import (
 
 const plainRequest = "GET /metrics HTTP/1.1\r\nHost: exporter\r\n\r\n"
 
-func TestSlowReadersAreCutAndDelayNobody(t *testing.T) {
+func TestSlowReadersAreClosed(t *testing.T) {
 	// X02.
 	synctest.Test(t, func(t *testing.T) {
 		opts := oneReplica(t).options()
@@ -62,7 +62,7 @@ func TestSlowReadersAreCutAndDelayNobody(t *testing.T) {
 	})
 }
 
-func TestNormalReadersNeverFailBecauseOfSlowOnes(t *testing.T) {
+func TestSlowReadersDoNotAffectOthers(t *testing.T) {
 	// X02.
 	for _, headers := range []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestNormalReadersNeverFailBecauseOfSlowOnes(t *testing.T) {
 	}
 }
 
-func TestTheOldestSlowReadersAreCutWhenTheyHoldTooMuch(t *testing.T) {
+func TestOldestSlowReadersAreClosedAboveMemoryLimit(t *testing.T) {
 	long := strings.Repeat("long ", 1<<18)
 	for _, path := range []string{"/metrics", "/targets?format=json", "/replica?target=a/r0"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestTheOldestSlowReadersAreCutWhenTheyHoldTooMuch(t *testing.T) {
 	}
 }
 
-func TestSlowReadersHoldLessWhereMemoryIsLess(t *testing.T) {
+func TestSlowReaderMemoryFollowsMemoryLimit(t *testing.T) {
 	for limit, want := range map[int64]int64{math.MaxInt64: 64 << 20, 208 << 20: 26 << 20, 16 << 20: 4 << 20} {
 		before := debug.SetMemoryLimit(limit)
 		got := web.SharedMemory()
@@ -132,7 +132,7 @@ func TestSlowReadersHoldLessWhereMemoryIsLess(t *testing.T) {
 }
 
 // A connection of HTTP/2 has several answers, so that the limit of connections does not limit these.
-func TestTheOldestSlowReadersAreCutWhenTheyAreTooMany(t *testing.T) {
+func TestOldestSlowReadersAreClosedAboveCountLimit(t *testing.T) {
 	before := debug.SetMemoryLimit(32 << 20)
 	defer debug.SetMemoryLimit(before)
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestWaitingReadersAreClosedLast(t *testing.T) {
 	}
 }
 
-func TestReaderWhoLeavesIsCountedAndLoggedAtDebug(t *testing.T) {
+func TestDisconnectsAreCountedAndLogged(t *testing.T) {
 	// X03.
 	synctest.Test(t, func(t *testing.T) {
 		opts := oneReplica(t).options()
@@ -221,7 +221,7 @@ func TestReaderWhoLeavesIsCountedAndLoggedAtDebug(t *testing.T) {
 	})
 }
 
-func TestHalfHeadersAreClosedAfterFiveSeconds(t *testing.T) {
+func TestIncompleteHeadersTimeOut(t *testing.T) {
 	// X04.
 	synctest.Test(t, func(t *testing.T) {
 		l := overWire(t, newFleet(t).options())
@@ -242,7 +242,7 @@ func TestHalfHeadersAreClosedAfterFiveSeconds(t *testing.T) {
 	})
 }
 
-func TestStormOfReadersIsBounded(t *testing.T) {
+func TestConcurrentReadersAreLimited(t *testing.T) {
 	// X01.
 	const storm, slots, waiting = 1000, 40, 480
 	synctest.Test(t, func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestStormOfReadersIsBounded(t *testing.T) {
 	})
 }
 
-func TestOddMethodsAreRefusedAndMakeNoSeries(t *testing.T) {
+func TestUnknownMethodsAreRefused(t *testing.T) {
 	// X05.
 	opts := newFleet(t).options()
 	h := handler(t, opts)
@@ -301,7 +301,7 @@ func TestOddMethodsAreRefusedAndMakeNoSeries(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-func TestReadersShareAPageUntilItIsTooOld(t *testing.T) {
+func TestReadersSharePageUntilMaxAge(t *testing.T) {
 	for _, maxAge := range []time.Duration{0, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			f := oneReplica(t)
@@ -324,7 +324,7 @@ func TestReadersShareAPageUntilItIsTooOld(t *testing.T) {
 	}
 }
 
-func TestReadersNeverSeeHalfOfAChange(t *testing.T) {
+func TestReadersNeverSeePartialChange(t *testing.T) {
 	f := newFleet(t)
 	f.page("a", "r0", tritonPage(0))
 	h := handler(t, f.options())
@@ -359,7 +359,7 @@ func TestReadersNeverSeeHalfOfAChange(t *testing.T) {
 	writer.Wait()
 }
 
-func TestPanicEndsOnlyItsOwnRequest(t *testing.T) {
+func TestPanicFailsOneRequest(t *testing.T) {
 	opts := newFleet(t).options()
 	var log logBuffer
 	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))

@@ -36,7 +36,7 @@ func TestUnknownReplicaIsNotFound(t *testing.T) {
 	}
 }
 
-func TestReplicaPageHasTheWholeError(t *testing.T) {
+func TestReplicaPageHasWholeError(t *testing.T) {
 	whole := strings.Repeat("a very long error ", 200) + "and its end"
 	s := unreachable("10.0.0.1:8002")
 	s.LastError, s.StateReason = whole, whole
@@ -48,7 +48,7 @@ func TestReplicaPageHasTheWholeError(t *testing.T) {
 	require.NotContains(t, get(h, "/").Body.String(), "and its end", "the fleet has its front only")
 }
 
-func TestLabelsWithTheirSources(t *testing.T) {
+func TestLabelSources(t *testing.T) {
 	known := target.Status{
 		Verdict: target.Verdict{State: "ready", Severity: "ok"}, Server: target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "model_parameter"},
 		Models: []target.Model{{Name: "tensorrt_llm", ModelID: "llama"}, {Name: "ensemble", ModelID: "llama"}, {Name: "x", ModelID: "mixtral"}},
@@ -88,7 +88,7 @@ func TestLabelsWithTheirSources(t *testing.T) {
 	}
 }
 
-func TestFirstChecksHaveTheNamesOfTheReplica(t *testing.T) {
+func TestFirstChecksNameReplica(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama", "r1", failing(), nil)
 	f.publish("llama", "$(reboot)", failing(), nil)

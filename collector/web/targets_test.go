@@ -104,7 +104,7 @@ func TestPoolIsShownOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(page, `>prod/llama</a> <small>1 of 1 serving`))
 }
 
-func TestConfigurationIsLinkedIfItIsOpen(t *testing.T) {
+func TestConfigurationIsLinkedIfEnabled(t *testing.T) {
 	for _, enabled := range []bool{false, true} {
 		opts := newFleet(t).options()
 		opts.EnableLifecycle = enabled
@@ -112,7 +112,7 @@ func TestConfigurationIsLinkedIfItIsOpen(t *testing.T) {
 	}
 }
 
-func TestTargetsOfAnEmptyFleet(t *testing.T) {
+func TestTargetsOfEmptyFleet(t *testing.T) {
 	h := handler(t, newFleet(t).options())
 	require.NotContains(t, get(h, "/targets").Body.String(), "<table")
 	require.JSONEq(t, `{"summary":{"total":0,"up":0,"down":0,"unknown":0},"targets":[]}`, get(h, "/targets?format=json").Body.String())
@@ -132,7 +132,7 @@ func TestSecretsInURLsAreNeverShown(t *testing.T) {
 	}
 }
 
-func TestUsersAndQueriesOfURLsInErrorsAreRemoved(t *testing.T) {
+func TestURLSecretsInErrorsAreRemoved(t *testing.T) {
 	for _, c := range []struct{ name, says, shown string }{
 		{"a user with a password", `Get "http://bob:hunter2@10.0.0.1:8002/x": refused`, `Get "http://10.0.0.1:8002/x": refused`},
 		{"a user that is an address of mail", "http://bob@corp.example:hunter2@host/", "http://host/"},
@@ -158,7 +158,7 @@ func TestSearchFindsNoSecrets(t *testing.T) {
 	}
 }
 
-func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
+func TestTargetTextIsEscapedInHTML(t *testing.T) {
 	// Z04.
 	const evil = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
 	f := newFleet(t)
@@ -183,7 +183,7 @@ func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
 	require.NotContains(t, get(h, "/targets?format=json").Body.String(), "<script>")
 }
 
-func TestServiceDiscoveryHasATargetForEachReplica(t *testing.T) {
+func TestServiceDiscoveryListsReplicas(t *testing.T) {
 	h := handler(t, mixedFleet(t).options())
 
 	w := get(h, "/sd")
@@ -208,7 +208,7 @@ func TestServiceDiscoveryHasATargetForEachReplica(t *testing.T) {
 	require.Len(t, instances, 5)
 }
 
-func TestServiceDiscoveryDoesNotTrustTheHostHeader(t *testing.T) {
+func TestServiceDiscoveryDistrustsHostHeader(t *testing.T) {
 	opts := newFleet(t).options()
 	opts.ListenAddresses = append(opts.ListenAddresses, "localhost:0")
 	h := handler(t, opts)
@@ -309,7 +309,7 @@ func TestReadinessNamesMissingSources(t *testing.T) {
 	require.Contains(t, body, "Pool llama waits for http_sd_configs[0]")
 }
 
-func TestPoolWithoutTargetsIsReadyWithAReason(t *testing.T) {
+func TestPoolWithoutTargetsIsReady(t *testing.T) {
 	status, body := searched(t, dropping(), "/-/ready")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "Ready.\nPool llama has no targets: relabeling dropped the one that was found, <b>:1: relabel_configs[0] drops every target.\n", body)

@@ -47,9 +47,9 @@ vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapt
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// TestAnEndpointPickerReadsTheAdaptersOfVLLM has the picker find the adapters that
+// TestPickerReadsAdaptersOfVLLM has the picker find the adapters that
 // were written last, on a page with vLLM's own series and on one with the alias.
-func TestAnEndpointPickerReadsTheAdaptersOfVLLM(t *testing.T) {
+func TestPickerReadsAdaptersOfVLLM(t *testing.T) {
 	binary, server := exporter(t), vllmWithLoRA(t)
 	for _, raw := range []bool{true, false} {
 		t.Run(fmt.Sprintf("raw %t", raw), func(t *testing.T) {

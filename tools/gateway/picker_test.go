@@ -133,9 +133,9 @@ pools: [ { pool_id: p, static_configs: [ { targets: [%q] } ] } ]
 	return families
 }
 
-// TestAnEndpointPickerReadsEveryKindOfServer holds what the picker makes of the
+// TestPickerReadsEveryKindOfServer holds what the picker makes of the
 // page to what the exporter says there in its own words.
-func TestAnEndpointPickerReadsEveryKindOfServer(t *testing.T) {
+func TestPickerReadsEveryKindOfServer(t *testing.T) {
 	binary := exporter(t)
 	servers := demo(t, binary)
 	for _, name := range []string{"triton", "trtllm-serve", "sglang", "vllm"} {

@@ -13,7 +13,7 @@ import (
 
 const autoscalingRules = chart + "/files/autoscaling-rules.yaml"
 
-func TestAutoscalingRulesScaleRightByPromtool(t *testing.T) {
+func TestAutoscalingRules(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "autoscaling-rules.yaml"), read(t, autoscalingRules), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tests.yaml"), read(t, "tools/manifests/testdata/autoscaling.yaml"), 0o644))
@@ -39,7 +39,7 @@ type adapterConfig struct {
 	} `json:"externalRules"`
 }
 
-func TestAdapterServesTheMetricsThatTheHPAAsksFor(t *testing.T) {
+func TestAdapterServesMetricsOfHPA(t *testing.T) {
 	var adapter adapterConfig
 	require.NoError(t, yaml.UnmarshalStrict(read(t, "deploy/autoscaling/prometheus-adapter.yaml"), &adapter))
 	served := map[string]bool{}
@@ -65,6 +65,6 @@ func TestAdapterServesTheMetricsThatTheHPAAsksFor(t *testing.T) {
 	}
 }
 
-func TestScaledObjectIsGood(t *testing.T) {
+func TestScaledObjectIsValid(t *testing.T) {
 	require.Len(t, decoded(t, read(t, "deploy/autoscaling/keda.yaml")), 1)
 }

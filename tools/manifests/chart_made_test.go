@@ -39,7 +39,7 @@ func requireFolder(t *testing.T, to, from, pattern string) []string {
 	return slices.Sorted(maps.Keys(wanted))
 }
 
-func TestMadeRulesOfTheChartAreThoseOfAlerts(t *testing.T) {
+func TestGeneratedChartRules(t *testing.T) {
 	names := requireFolder(t, chart+"/files/rules", "alerts/rules", "*.yaml")
 	requireFile(t, chart+"/files/rules-values.yaml", read(t, "alerts/values.yaml"))
 
@@ -60,7 +60,7 @@ func TestMadeRulesOfTheChartAreThoseOfAlerts(t *testing.T) {
 	}
 }
 
-func TestMadeDashboardsOfTheChartAreThoseOfDashboards(t *testing.T) {
+func TestGeneratedChartDashboards(t *testing.T) {
 	names := requireFolder(t, chart+"/files/dashboards", "dashboards/json", "*.json")
 	var b strings.Builder
 	b.WriteString("# Written by `make deploy-files`. ConfigMaps for the sidecar of Grafana.\n" +
@@ -74,7 +74,7 @@ func TestMadeDashboardsOfTheChartAreThoseOfDashboards(t *testing.T) {
 	requireFile(t, chart+"/files/dashboards/kustomization.yaml", []byte(b.String()))
 }
 
-func TestMadeReadmeOfTheChartListsItsValues(t *testing.T) {
+func TestGeneratedChartReadme(t *testing.T) {
 	var doc yaml.Node
 	require.NoError(t, yaml.Unmarshal(read(t, chart+"/values.yaml"), &doc))
 	var b strings.Builder
@@ -128,7 +128,7 @@ const readmeHead = "# trtllm-exporter\n\n" +
 	"`config` is the exporter's configuration, as in docs/configuration.md; the folder `ci` has an example for every mode. See\n" +
 	"docs/install.md for the installation.\n\n"
 
-func TestSchemaKnowsEveryValueAndNoOther(t *testing.T) {
+func TestSchemaMatchesValues(t *testing.T) {
 	var values map[string]any
 	require.NoError(t, yaml.Unmarshal(read(t, chart+"/values.yaml"), &values))
 	var schema map[string]any

@@ -57,7 +57,7 @@ func valueSets(t *testing.T) map[string]string {
 	return sets
 }
 
-func TestChartIsGoodObjectsWithAllValues(t *testing.T) {
+func TestChartRendersValidObjects(t *testing.T) {
 	for name, file := range valueSets(t) {
 		t.Run(name, func(t *testing.T) {
 			out, err := helm(t, "lint", "--strict", "--kube-version=1.33.0", "--values="+file, ".")
@@ -90,7 +90,7 @@ func requireMounted(t *testing.T, pod *corev1.PodTemplateSpec) {
 	require.ElementsMatch(t, volumes, mounts)
 }
 
-func TestChartMistakesAreRefused(t *testing.T) {
+func TestChartRejectsMistakes(t *testing.T) {
 	for value, message := range map[string]string{
 		"mode=everywhere":                  "mode",
 		"replica=2":                        "replica",
@@ -118,7 +118,7 @@ func TestChartMistakesAreRefused(t *testing.T) {
 	}
 }
 
-func TestChartSaysTheNumberOfShardsOnce(t *testing.T) {
+func TestChartSetsNumberOfShards(t *testing.T) {
 	o := decoded(t, rendered(t, "--values=ci/sharded-values.yaml"))
 	require.EqualValues(t, 5, *one[*appsv1.StatefulSet](t, o).Spec.Replicas)
 	require.Contains(t, one[*corev1.ConfigMap](t, o).Data["config.yml"], "sharding:\n  total: 5\n")
@@ -126,7 +126,7 @@ func TestChartSaysTheNumberOfShardsOnce(t *testing.T) {
 
 // Every option of the configuration has a good file there; each goes through
 // values and template as it is.
-func TestChartPassesEveryOptionThrough(t *testing.T) {
+func TestChartPassesConfigThrough(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "collector/config/testdata/good/*.yml"))
 	require.NoError(t, err)
 	require.Greater(t, len(files), 50)
@@ -162,7 +162,7 @@ func TestChartHasEveryFlag(t *testing.T) {
 	}
 }
 
-func TestChartRulesAreSwitchedOneByOne(t *testing.T) {
+func TestChartRulesCanBeDisabled(t *testing.T) {
 	o := decoded(t, rendered(t, "--values=ci/operator-values.yaml"))
 	rule := one[*monitoringv1.PrometheusRule](t, o)
 	text, err := json.Marshal(rule.Spec)
@@ -175,7 +175,7 @@ func TestChartRulesAreSwitchedOneByOne(t *testing.T) {
 	require.NotContains(t, string(text), "${")
 }
 
-func TestChartScalesWhatItIsTold(t *testing.T) {
+func TestChartAutoscaling(t *testing.T) {
 	o := decoded(t, rendered(t, "--values=ci/keda-values.yaml"))
 	scaled := one[*kedav1alpha1.ScaledObject](t, o)
 	require.Len(t, scaled.Spec.Triggers, 2)
@@ -206,7 +206,7 @@ func sidecar(text string) (*corev1.PodTemplateSpec, error) {
 	return pod, yaml.UnmarshalStrict([]byte(text), pod)
 }
 
-func TestChartPrintsAGoodSidecar(t *testing.T) {
+func TestChartNotesHaveValidSidecar(t *testing.T) {
 	o := decoded(t, rendered(t, "--values=ci/sidecar-values.yaml"))
 	require.Len(t, sidecars(o), 1)
 	pod, err := sidecar(sidecars(o)[0])
@@ -221,13 +221,13 @@ func TestChartPrintsAGoodSidecar(t *testing.T) {
 	require.Equal(t, exporter(pod).Ports[0].Name, *monitor.Spec.PodMetricsEndpoints[0].Port)
 }
 
-func TestValuesOfTheInstallPageAreGood(t *testing.T) {
+func TestInstallPageValuesAreValid(t *testing.T) {
 	o := decoded(t, rendered(t, "--values="+installValues(t)))
 	requireGoodConfig(t, o)
 	require.Contains(t, one[*corev1.ConfigMap](t, o).Data["config.yml"], `([^.]+)\..*`)
 }
 
-func TestFilesThatTheInstallPageNamesAreThere(t *testing.T) {
+func TestInstallPageFilesExist(t *testing.T) {
 	for _, match := range regexp.MustCompile(`deploy/[a-z./_-]+[a-z]`).FindAllString(string(read(t, "docs/install.md")), -1) {
 		_, err := os.Stat(filepath.Join(root, match))
 		require.NoError(t, err)

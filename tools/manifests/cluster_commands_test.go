@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClusterCommandsOfTheDocuments types every line of helm and kubectl in the
+// TestClusterDocumentedCommands types every line of helm and kubectl in the
 // documents, in their order, in a folder like the checkout's. The cluster has no
 // nodes, so that a port can be forwarded no further than to a pod that never runs.
 // What it makes is taken away again: the other tests share the cluster.
-func TestClusterCommandsOfTheDocuments(t *testing.T) {
+func TestClusterDocumentedCommands(t *testing.T) {
 	cluster(t)
 	dir := t.TempDir()
 	for name, path := range map[string]string{"helm": os.Getenv("HELM"), "kubectl": os.Getenv("KUBECTL")} {

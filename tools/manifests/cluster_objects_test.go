@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestClusterTakesEveryManifest(t *testing.T) {
+func TestClusterAcceptsManifests(t *testing.T) {
 	s := cluster(t)
 	all := everyManifest(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -48,7 +48,7 @@ func pod(t *testing.T, of *corev1.PodTemplateSpec) *unstructured.Unstructured {
 
 // The page of installing says that the exporter fits the Pod Security Standard
 // "restricted"; the server's own admission is asked.
-func TestClusterAdmitsExportersAsRestricted(t *testing.T) {
+func TestClusterAdmitsRestrictedPods(t *testing.T) {
 	s := cluster(t)
 	s.create(t, namespace("restricted", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}))
 	checked := 0

@@ -49,7 +49,7 @@ func (r *release) requireStored(t *testing.T, objects []*unstructured.Unstructur
 	}
 }
 
-func TestClusterReleasesComeChangeGoBackAndGo(t *testing.T) {
+func TestClusterReleaseLifecycle(t *testing.T) {
 	s := cluster(t)
 	for name, file := range valueSets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestClusterReleasesComeChangeGoBackAndGo(t *testing.T) {
 }
 
 // A release that becomes sharded changes the kind of its workload.
-func TestClusterReleaseBecomesShardedAndGoesBack(t *testing.T) {
+func TestClusterReleaseShardedAndBack(t *testing.T) {
 	s := cluster(t)
 	r := &release{server: s, namespace: "becomes-sharded"}
 	workload := func(kind string) *unstructured.Unstructured {

@@ -67,10 +67,10 @@ func placed(t *testing.T, line string) []string {
 	return args
 }
 
-// TestCommandsOfTheDocumentsAreGood runs what needs neither a cluster nor images:
+// TestDocumentedCommandsAreValid runs what needs neither a cluster nor images:
 // what helm would install is rendered, what kubectl would apply is built, and what
 // docker would run is run without docker.
-func TestCommandsOfTheDocumentsAreGood(t *testing.T) {
+func TestDocumentedCommandsAreValid(t *testing.T) {
 	services := map[string][]int32{}
 	for _, line := range documented(t, "helm") {
 		line, _, _ = strings.Cut(line, " | ")
@@ -104,7 +104,7 @@ func TestCommandsOfTheDocumentsAreGood(t *testing.T) {
 				require.Contains(t, services[args[len(args)-2]], int32(9802), "the chart has that service")
 				require.Equal(t, "9802", args[len(args)-1])
 			default:
-				require.Equal(t, []string{"kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", "-"}, args, "what only a cluster can do is in TestClusterCommandsOfTheDocuments")
+				require.Equal(t, []string{"kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", "-"}, args, "what only a cluster can do is in TestClusterDocumentedCommands")
 			}
 		})
 	}

@@ -26,7 +26,7 @@ func composed(t *testing.T, env []string, files ...string) (*types.Project, erro
 	return options.LoadProject(t.Context())
 }
 
-func TestComposeFilesAreGood(t *testing.T) {
+func TestComposeFilesAreValid(t *testing.T) {
 	for name, files := range map[string][]string{
 		"simulated": {"compose.yaml"},
 		"triton":    {"compose.yaml", "compose.triton.yaml"},
@@ -58,7 +58,7 @@ func TestComposeFilesAreGood(t *testing.T) {
 	}
 }
 
-func TestComposeConfigurationsAreGood(t *testing.T) {
+func TestComposeConfigurationsAreValid(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), binary(t), "check-config", filepath.Join(root, "deploy/compose/triton.yml")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	out, err = promtool(t, "check", "config", "--syntax-only", filepath.Join(root, "deploy/compose/prometheus.yml"))

@@ -43,13 +43,13 @@ func lintDockerfile(text []byte) ([]instructions.Stage, []string, error) {
 	return stages, said, err
 }
 
-func TestDockerfileIsCleanForBuildKit(t *testing.T) {
+func TestDockerfilePassesBuildKitChecks(t *testing.T) {
 	_, said, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
 	require.NoError(t, err)
 	require.Empty(t, said)
 }
 
-func TestImageIsOneStaticBinaryOfNobody(t *testing.T) {
+func TestImageRunsStaticBinaryAsNobody(t *testing.T) {
 	stages, _, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
 	require.NoError(t, err)
 	require.Len(t, stages, 2)
@@ -81,7 +81,7 @@ func TestImageIsOneStaticBinaryOfNobody(t *testing.T) {
 	}
 }
 
-func TestImageIsBuiltWithTheGoThatTheModuleNames(t *testing.T) {
+func TestImageUsesGoVersionOfModule(t *testing.T) {
 	stages, _, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(read(t, "go.mod")), "\ngo ")
@@ -90,7 +90,7 @@ func TestImageIsBuiltWithTheGoThatTheModuleNames(t *testing.T) {
 	require.Contains(t, stages[0].BaseName, "golang:"+release+".")
 }
 
-func TestImageGetsEveryFolderThatTheBinaryIsBuiltFrom(t *testing.T) {
+func TestImageCopiesAllSourceFolders(t *testing.T) {
 	allowed := map[string]bool{}
 	for line := range strings.Lines(string(read(t, ".dockerignore"))) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok {

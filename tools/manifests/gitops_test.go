@@ -44,7 +44,7 @@ func object(t *testing.T, text []byte, kind string) (read func(path ...string) a
 	}
 }
 
-func TestArgoCDGetsTheWholeRelease(t *testing.T) {
+func TestArgoCDDeploysWholeRelease(t *testing.T) {
 	app := object(t, read(t, "deploy/gitops/argocd.yaml"), "argoproj.io/v1alpha1 Application")
 	require.Equal(t, "trtllm-exporter", app("spec", "source", "chart"))
 	require.NotContains(t, app("spec", "source", "repoURL"), "oci://", "Argo CD writes registries without it")
@@ -52,7 +52,7 @@ func TestArgoCDGetsTheWholeRelease(t *testing.T) {
 	requireWholeRelease(t, app("spec", "source", "helm", "valuesObject"))
 }
 
-func TestFluxGetsTheWholeRelease(t *testing.T) {
+func TestFluxDeploysWholeRelease(t *testing.T) {
 	first, second, found := bytes.Cut(read(t, "deploy/gitops/flux.yaml"), []byte("\n---\n"))
 	require.True(t, found)
 	from := object(t, first, "source.toolkit.fluxcd.io/v1 OCIRepository")

@@ -32,7 +32,7 @@ func addGrafana(s *runtime.Scheme) {
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "grafana.integreatly.org", Version: "v1beta1", Kind: "GrafanaDashboard"}, &grafanaDashboard{})
 }
 
-func TestGrafanaOperatorGetsEveryDashboard(t *testing.T) {
+func TestGrafanaOperatorDashboards(t *testing.T) {
 	o := decoded(t, rendered(t, "--values=ci/openshift-values.yaml"))
 	dashboards := all[*grafanaDashboard](o)
 	require.Len(t, dashboards, 7)
@@ -43,7 +43,7 @@ func TestGrafanaOperatorGetsEveryDashboard(t *testing.T) {
 	}
 }
 
-func TestOpenShiftChoosesTheUser(t *testing.T) {
+func TestOpenShiftAssignsUser(t *testing.T) {
 	for _, values := range []string{"openshift", "sidecar"} {
 		o := decoded(t, rendered(t, "--values=ci/"+values+"-values.yaml", "--set=openshift=true"))
 		for _, text := range sidecars(o) {

@@ -34,7 +34,7 @@ func verified(t *testing.T, text string) string {
 	return string(out)
 }
 
-func TestUnitIsGood(t *testing.T) {
+func TestUnitIsValid(t *testing.T) {
 	exporter, err := filepath.Abs(binary(t))
 	require.NoError(t, err)
 	text := strings.ReplaceAll(string(read(t, unit)), "/usr/bin/trtllm_exporter", exporter)
@@ -97,7 +97,7 @@ func said(t *testing.T, program string, args ...string) string {
 	return string(out)
 }
 
-func TestReleaseIsTheSameTwiceAndWorks(t *testing.T) {
+func TestReleaseIsReproducible(t *testing.T) {
 	first, second := dist(t, root, "022"), dist(t, copied(t), "077")
 	sums, err := os.ReadFile(filepath.Join(first, "SHA256SUMS"))
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func archiveIsGood(t *testing.T, archive string) {
 	}
 }
 
-func TestWorkflowsAreGood(t *testing.T) {
+func TestWorkflowsAreValid(t *testing.T) {
 	path := os.Getenv("ACTIONLINT")
 	if path == "" {
 		t.Skip("ACTIONLINT names actionlint; make check-deploy sets it")
@@ -175,7 +175,7 @@ func TestWorkflowsAreGood(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
-func TestScriptsArePlainShell(t *testing.T) {
+func TestScriptsPassShellcheck(t *testing.T) {
 	scripts, err := filepath.Glob(filepath.Join(root, "*/*/*.sh"))
 	require.NoError(t, err)
 	require.Greater(t, len(scripts), 4)

@@ -110,7 +110,7 @@ func requireGoodFlags(t *testing.T, c *corev1.Container) {
 	}
 }
 
-func TestOverlaysAreGoodObjects(t *testing.T) {
+func TestOverlaysAreValid(t *testing.T) {
 	for _, overlay := range overlays {
 		t.Run(overlay, func(t *testing.T) {
 			for _, manifest := range [][]byte{kustomized(t, "deploy/kubernetes/overlays/"+overlay), withComponents(t, overlay)} {
@@ -139,7 +139,7 @@ func TestSidecarIsNative(t *testing.T) {
 	require.Len(t, pod.Containers, 1)
 }
 
-func TestShardsAreAsManyAsTheConfigurationSays(t *testing.T) {
+func TestShardsMatchConfiguration(t *testing.T) {
 	o := decoded(t, kustomized(t, "deploy/kubernetes/overlays/sharded"))
 	set := one[*appsv1.StatefulSet](t, o)
 	config := one[*corev1.ConfigMap](t, o).Data["config.yml"]
@@ -147,7 +147,7 @@ func TestShardsAreAsManyAsTheConfigurationSays(t *testing.T) {
 	require.Contains(t, exporter(&set.Spec.Template).Args, "--sharding.index=$(POD_NAME)")
 }
 
-func TestDiscoveryInKubernetesHasLeastRights(t *testing.T) {
+func TestKubernetesDiscoveryHasLeastRights(t *testing.T) {
 	for name, manifest := range map[string][]byte{
 		"kustomize": withComponents(t, "central"),
 		"helm":      rendered(t, "--values=ci/kubernetes-values.yaml"),

@@ -14,7 +14,7 @@ import (
 )
 
 // What the chart computes itself is held against what the exporter prints.
-func TestChartRulesHaveTheOptionsOfTheExporter(t *testing.T) {
+func TestChartRulesMatchExporterOptions(t *testing.T) {
 	for _, c := range []struct{ says, set, values string }{
 		{"as it is", "rules.enabled=true", ""},
 		{"a scrape in five seconds", "monitor.interval=5s", "scrape_interval: 5s"},
@@ -32,13 +32,13 @@ func TestChartRulesHaveTheOptionsOfTheExporter(t *testing.T) {
 	}
 }
 
-func TestChartRefusesAMonitorThatIsTooSlowForTheRules(t *testing.T) {
+func TestChartRejectsSlowMonitor(t *testing.T) {
 	out, err := helm(t, "template", "llm", ".", "--kube-version=1.33.0", "--set=rules.enabled=true,monitor.interval=2m")
 	require.Error(t, err)
 	require.Contains(t, string(out), "monitor.interval: 2m is longer than 1m")
 }
 
-func TestChartDashboardsHaveTheChoicesOfTheGenerator(t *testing.T) {
+func TestChartDashboardsMatchGeneratorOptions(t *testing.T) {
 	const chosen = `{"tags": ["ours", "llm"], "links": [{"title": "Wiki", "type": "link", "url": "https://wiki"}], "refresh": "1m", "timeFrom": "now-6h"}`
 	for _, c := range []struct{ says, label, choices string }{
 		{"as it is", "cluster", "{}"},

@@ -68,7 +68,7 @@ func requireFile(t *testing.T, path string, want []byte) {
 	require.Equal(t, string(want), string(got), "%s is stale: make deploy-files writes it", path)
 }
 
-func TestMadePrometheusRuleIsFresh(t *testing.T) {
+func TestGeneratedPrometheusRules(t *testing.T) {
 	var spec map[string]any
 	require.NoError(t, yaml.Unmarshal(rules(t, asMonitored(t, "")...), &spec))
 	text, err := yaml.Marshal(map[string]any{

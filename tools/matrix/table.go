@@ -20,8 +20,8 @@ verdict     ok, look or broken; "failures unseen" if failing requests would go u
 requests/s  completed requests per second over the window
 client      share of client errors among them, and so on; ok is not shown
 seconds     mean duration of a request
-alerts      alerts that fire within twenty minutes of the scenario, for a pool with only this replica and an availability objective of
-            99 %; see alerts/values.yaml
+alerts      alerts that fire while the scenario lasts for twenty minutes, in a pool with only this replica and an availability objective
+            of 99 %; see alerts/values.yaml
 -           absent
 
 If shares are absent although requests completed, the line below the server has the reason.

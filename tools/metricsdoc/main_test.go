@@ -19,7 +19,7 @@ func TestReferenceIsUpToDate(t *testing.T) { requireUpToDate(t, "metrics.md", re
 // finding holds what every server gives, for which each goes through every trouble.
 var findings = sync.OnceValues(func() ([][]matrix.Finding, error) { return findingsOf(matrix.Servers()) })
 
-func TestWhatServersGiveIsUpToDate(t *testing.T) {
+func TestServersPageIsUpToDate(t *testing.T) {
 	all, err := findings()
 	require.NoError(t, err)
 	page, err := serversPageOf(all)
@@ -27,9 +27,9 @@ func TestWhatServersGiveIsUpToDate(t *testing.T) {
 	requireUpToDate(t, "servers.md", page)
 }
 
-// TestWhatIsNotGivenHasAReason has every quantity of every server, and a reason
+// TestAbsentQuantitiesHaveReasons has every quantity of every server, and a reason
 // for each that is absent.
-func TestWhatIsNotGivenHasAReason(t *testing.T) {
+func TestAbsentQuantitiesHaveReasons(t *testing.T) {
 	all, err := findings()
 	require.NoError(t, err)
 	for i, server := range matrix.Servers() {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestAReadCostsWhatIsUsedBeyondScraping(t *testing.T) {
+func TestReadCostExcludesScraping(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		used, elapsed time.Duration
@@ -59,7 +59,7 @@ func running(t *testing.T) *process {
 	return p
 }
 
-func TestReadersReadEachOnceAnIntervalAndAtLeastOnce(t *testing.T) {
+func TestReadersReadOncePerInterval(t *testing.T) {
 	t.Parallel()
 	p := running(t)
 	for _, c := range []struct {

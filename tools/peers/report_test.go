@@ -19,7 +19,7 @@ func measured() []result {
 	}
 }
 
-func TestReportHasWhatWasMeasured(t *testing.T) {
+func TestReport(t *testing.T) {
 	t.Parallel()
 	text := report(measured())
 	for what, part := range map[string]string{

@@ -9,9 +9,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// TestBalancerRemovesAFailingServer has clients send requests through Envoy to
+// TestBalancerRemovesFailingServer has clients send requests through Envoy to
 // three servers, of which one gets into trouble and out of it again.
-func TestBalancerRemovesAFailingServer(t *testing.T) {
+func TestBalancerRemovesFailingServer(t *testing.T) {
 	for _, file := range []string{"central.yaml", "sidecars.yaml"} {
 		for _, c := range troubles() {
 			t.Run(file+": "+c.name, func(t *testing.T) {
@@ -43,10 +43,10 @@ func TestBalancerRemovesAFailingServer(t *testing.T) {
 	}
 }
 
-// TestBalancerTriesARemovedServer requires what docs/probes.md says of a
+// TestBalancerTriesRemovedServer requires what docs/probes.md says of a
 // server that gets no requests: once a window it is tried, for nothing else shows
 // whether it fails still.
-func TestBalancerTriesARemovedServer(t *testing.T) {
+func TestBalancerTriesRemovedServer(t *testing.T) {
 	t.Parallel()
 	p, e := balanced(t, "central.yaml", simulate.Engine{})
 	l := p.send(t, p.envoy(), 6, 2)
@@ -68,9 +68,9 @@ func TestBalancerTriesARemovedServer(t *testing.T) {
 	t.Logf("a server that still fails is tried after %.0f s, for %.0f s and %d failed requests", again.Seconds(), back.Seconds(), after-before)
 }
 
-// TestBalancerSpendsNoRequestsWithACanary requires that with a canary no client tries a server
+// TestBalancerWithCanarySparesClients requires that with a canary no client tries a server
 // that still fails, and that it is back soon when it does not.
-func TestBalancerSpendsNoRequestsWithACanary(t *testing.T) {
+func TestBalancerWithCanarySparesClients(t *testing.T) {
 	t.Parallel()
 	p := startPool(t, 3, simulate.Engine{})
 	p.central(t, "canary: { enabled: true, interval: 10s }")
@@ -91,9 +91,9 @@ func TestBalancerSpendsNoRequestsWithACanary(t *testing.T) {
 	t.Logf("with a canary every 10 s: out after %.0f s, and in %.0f s after it is well again", after.Seconds(), back.Seconds())
 }
 
-// TestBalancerWithoutItsExporter requires that nobody is refused because
+// TestBalancerWithoutExporter requires that nobody is refused because
 // the one that judges is away.
-func TestBalancerWithoutItsExporter(t *testing.T) {
+func TestBalancerWithoutExporter(t *testing.T) {
 	t.Parallel()
 	p := startPool(t, 3, simulate.Engine{})
 	exporter := p.central(t)

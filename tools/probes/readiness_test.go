@@ -48,9 +48,9 @@ func frozenAtWork(r *simulate.Replica) {
 	r.Stall(true)
 }
 
-// TestKubeletRemovesAFailingServer asks the probes of every example as a kubelet
+// TestKubeletRemovesFailingServer asks the probes of every example as a kubelet
 // does, of a server that gets into trouble and out of it again.
-func TestKubeletRemovesAFailingServer(t *testing.T) {
+func TestKubeletRemovesFailingServer(t *testing.T) {
 	for _, c := range troubles() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,9 +93,9 @@ func TestKubeletRemovesAFailingServer(t *testing.T) {
 	}
 }
 
-// TestKubeletKeepsAServer asks the same probes of a server that has to be left
+// TestKubeletKeepsServer asks the same probes of a server that has to be left
 // alone.
-func TestKubeletKeepsAServer(t *testing.T) {
+func TestKubeletKeepsServer(t *testing.T) {
 	const length = 45 * time.Second
 	small := simulate.Engine{MaxActive: 4, KVBlocks: 400, TokensPerBlock: 64}
 	for _, c := range []struct {

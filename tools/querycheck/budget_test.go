@@ -36,7 +36,7 @@ type cost struct {
 	took    time.Duration
 }
 
-func TestNoPanelReadsTooMuch(t *testing.T) {
+func TestPanelsAreCheap(t *testing.T) {
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 100_000_000, Timeout: time.Minute, EnableAtModifier: true, Parser: parser.NewParser(parser.Options{})})
 	block := newFleet(withRules(t), replicas)
 	var costs []cost
@@ -131,7 +131,7 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano())
 }
 
-func TestRulesAreCheapToEvaluate(t *testing.T) {
+func TestRulesAreCheap(t *testing.T) {
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 100_000_000, Timeout: time.Minute, EnableAtModifier: true, Parser: parser.NewParser(parser.Options{})})
 	block := newFleet(withRules(t), replicas)
 	var all time.Duration

@@ -160,7 +160,7 @@ func seriesOf(t *testing.T, page []byte) []labels.Labels {
 	}
 }
 
-func TestSeriesOfAReplica(t *testing.T) {
+func TestReplicaSeriesCount(t *testing.T) {
 	serve, vllm, sglang, two, plain := triton(), triton(), triton(), triton(), triton()
 	serve.Kind, vllm.Kind, sglang.Kind, two.GPUs, plain.Histograms = simulate.KindServe, simulate.KindVLLM, simulate.KindSGLang, 2, false
 	plain.Summaries = false
@@ -198,7 +198,7 @@ func TestSeriesOfAReplica(t *testing.T) {
 	}
 }
 
-func TestARolloutInPlaceCostsFewSeriesWithInfo(t *testing.T) {
+func TestRolloutSeriesWithInfo(t *testing.T) {
 	const replicas = 100
 	for _, c := range []struct {
 		versions string

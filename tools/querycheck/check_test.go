@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
 )
 
-func TestQueriesAreHeldToTheVocabulary(t *testing.T) {
+func TestCheckReportsUnknownNames(t *testing.T) {
 	t.Parallel()
 	v := vocabulary.New()
 	for _, c := range []struct{ name, query, labels, problem string }{

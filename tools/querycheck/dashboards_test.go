@@ -35,7 +35,7 @@ func asGrafanaSends(expr string) string {
 	return regexp.MustCompile(`\$\w+`).ReplaceAllString(expr, ".*")
 }
 
-func TestPanelsUseOnlyWhatTheExporterServes(t *testing.T) {
+func TestPanelsUseServedMetrics(t *testing.T) {
 	t.Parallel()
 	requirePanels(t, withRules(t))
 }
@@ -95,7 +95,7 @@ func withoutVersions(t *testing.T) vocabulary.Vocabulary {
 
 // Whatever reads versions reads llm_server_info, and joins the rest by pool and
 // replica: so it does with versions on all series too.
-func TestEveryQueryWorksWithVersionsOnInfoAlone(t *testing.T) {
+func TestQueriesWorkWithVersionsOnInfo(t *testing.T) {
 	t.Parallel()
 	v := withoutVersions(t)
 	for _, r := range rules(t) {

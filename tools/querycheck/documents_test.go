@@ -12,10 +12,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
 )
 
-// TestQueriesOfTheDocumentsUseOnlyWhatTheExporterServes reads the query of each
+// TestDocumentedQueriesUseServedMetrics reads the query of each
 // family in docs/metrics.md, every block of PromQL in the documents, and what is
 // between backquotes and calls a function of PromQL.
-func TestQueriesOfTheDocumentsUseOnlyWhatTheExporterServes(t *testing.T) {
+func TestDocumentedQueriesUseServedMetrics(t *testing.T) {
 	t.Parallel()
 	v := withRules(t)
 	files, err := filepath.Glob("../../docs/*.md")

@@ -15,9 +15,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// TestMemoryOfAFleet holds what an exporter takes at most, with a reader each five
+// TestFleetMemory holds what an exporter takes at most, with a reader each five
 // seconds, to what the chart gives it for as many servers.
-func TestMemoryOfAFleet(t *testing.T) {
+func TestFleetMemory(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/helm/trtllm-exporter/values.yaml")
 	require.NoError(t, err)
 	var values struct {

@@ -43,7 +43,7 @@ func groups(t *testing.T) []rulefmt.RuleGroup {
 	return all.Groups
 }
 
-func TestRulesUseOnlyWhatTheExporterServes(t *testing.T) {
+func TestRulesUseServedMetrics(t *testing.T) {
 	t.Parallel()
 	v := vocabulary.New()
 	recorded := make(map[string][]string)
@@ -114,10 +114,10 @@ func TestRulesAndAutoscalersNeedNoWindowGauge(t *testing.T) {
 	}
 }
 
-// TestRatesOfAPairAreTakenSeriesBySeries requires of two exporters that both have a
+// TestRatesOfPairArePerSeries requires of two exporters that both have a
 // series one, and of two series both: the labels by which the largest rate is
 // taken are all that the series of a replica differ in.
-func TestRatesOfAPairAreTakenSeriesBySeries(t *testing.T) {
+func TestRatesOfPairArePerSeries(t *testing.T) {
 	t.Parallel()
 	known := vocabulary.New()
 	of := []string{model.MetricNameLabel, "engine", "engine_version", "trtllm_version", "instance", "job", "tier"}

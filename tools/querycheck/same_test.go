@@ -142,10 +142,10 @@ func ask(ctx context.Context, t *testing.T, db *tsdb.DB, query string) answers {
 	return all
 }
 
-// TestQueriesOfTheCatalogueGiveTheSame evaluates what the catalogue calls the same
+// TestCatalogQueriesMatchGauges evaluates what the catalogue calls the same
 // in PromQL on the pages of servers, over the samples that the window has: a range
 // of one minute and one page, for Prometheus leaves out what is at its beginning.
-func TestQueriesOfTheCatalogueGiveTheSame(t *testing.T) {
+func TestCatalogQueriesMatchGauges(t *testing.T) {
 	t.Parallel()
 	compared := make(map[string]int)
 	for _, r := range servers() {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCanaryInFrontOfDynamo(t *testing.T) {
+func TestDynamoCanary(t *testing.T) {
 	d := newDeployment(t)
 	d.start(t, "frontend", frontendPort)
 	d.start(t, "worker", workerPort)

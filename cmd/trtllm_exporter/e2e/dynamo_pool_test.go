@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPoolOfADynamo has a frontend with the KV router and two workers in one pool: each quantity counts once.
-func TestPoolOfADynamo(t *testing.T) {
+// TestDynamoPool has a frontend with the KV router and two workers in one pool: each quantity counts once.
+func TestDynamoPool(t *testing.T) {
 	s := &scene{deployment: newDeployment(t), whole: t}
 	s.frontend = s.deployment.start(t, "frontend", frontendPort, "--router-mode", "kv")
 	s.worker = s.deployment.start(t, "worker", workerPort)

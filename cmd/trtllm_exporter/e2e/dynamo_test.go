@@ -29,7 +29,7 @@ type scene struct {
 	ready map[string]*probed
 }
 
-func TestExporterInFrontOfDynamo(t *testing.T) {
+func TestDynamo(t *testing.T) {
 	s := &scene{deployment: newDeployment(t), whole: t}
 	s.frontend = s.deployment.start(t, "frontend", frontendPort)
 	s.exporter = startConfigured(t, fmt.Sprintf(`

@@ -185,8 +185,8 @@ config:
 	e.awaitTargets(t)
 }
 
-// TestClusterIsFoundFromInsideOfAPod configures nothing about the API server: a kubelet's files do.
-func TestClusterIsFoundFromInsideOfAPod(t *testing.T) {
+// TestClusterIsFoundFromPod configures nothing about the API server: a kubelet's files do.
+func TestClusterIsFoundFromPod(t *testing.T) {
 	inside := []string{"unshare", "-m"}
 	if exec.CommandContext(t.Context(), "unshare", "-m", "true").Run() != nil {
 		inside = []string{"unshare", "-rm"}

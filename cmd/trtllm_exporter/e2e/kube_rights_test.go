@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestClusterGivesTheExporterLeastRights asks the API server for the list of all rights in the namespace:
+// TestClusterGrantsLeastRights asks the API server for the list of all rights in the namespace:
 // everybody may ask about himself, and the exporter may read three kinds. Other namespaces it may not read.
-func TestClusterGivesTheExporterLeastRights(t *testing.T) {
+func TestClusterGrantsLeastRights(t *testing.T) {
 	c := installChart(t, podValues)
 	account := c.account(t)
 	rules := func() []string {
@@ -56,7 +56,7 @@ func TestClusterGivesTheExporterLeastRights(t *testing.T) {
 	within(t, 20*time.Second, "the rights are gone with rbac.create", func() bool { return slices.Equal(everybody, rules()) })
 }
 
-func TestClusterThatForbidsIsReported(t *testing.T) {
+func TestClusterDenialIsReported(t *testing.T) {
 	c := installChart(t, strings.Replace(podValues, "create: true", "create: false", 1)+`
     - pool_id: known
       static_configs: [ { targets: [ "127.0.0.1:1" ], labels: { replica_id: r0 } } ]

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClientsThatLeaveAnSGLang compares outcomes with clients that stayed, left, waited, or were wrong.
-func TestClientsThatLeaveAnSGLang(t *testing.T) {
+// TestSGLangDisconnects compares outcomes with clients that stayed, left, waited, or were wrong.
+func TestSGLangDisconnects(t *testing.T) {
 	s := newEngine(t, "sglang")
 	s.start(t)
 	l := watchLife(t, s)

@@ -14,7 +14,7 @@ import (
 // sglangScheduler is in the title of the process that schedules and computes.
 const sglangScheduler = "sglang::scheduler"
 
-func TestStatesOfSGLang(t *testing.T) {
+func TestSGLangStates(t *testing.T) {
 	l := watchLife(t, newEngine(t, "sglang"), confirms)
 	play(t, []step{
 		{"one whose model loads is unknown", func(t *testing.T) { t.Helper(); l.starts(t) }},

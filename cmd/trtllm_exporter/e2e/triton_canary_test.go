@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCanaryInFrontOfTriton(t *testing.T) {
+func TestTritonCanary(t *testing.T) {
 	const canaryTokens = 8
 	s := startTriton(t, releases()[0])
 	e := startPool(t, "scrape_interval: 1s, scrape_timeout: 1s, window: 5s", s.metricsAddress(), "identity_interval: 2s", fmt.Sprintf(

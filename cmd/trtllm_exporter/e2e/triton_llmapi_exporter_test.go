@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheExporterReadsTheMetricsModule compares what the exporter makes of the module with what clients saw.
-func TestTheExporterReadsTheMetricsModule(t *testing.T) {
+// TestMetricsModuleIsRead compares what the exporter makes of the module with what clients saw.
+func TestMetricsModuleIsRead(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.start(t)
 	s.sendAll(t, ask(3, 2, true)) // An engine that never ran has no iterations to show.
@@ -86,7 +86,7 @@ func TestTheExporterReadsTheMetricsModule(t *testing.T) {
 	becomes("ready")
 }
 
-func TestDoctorNamesTheMetricsModule(t *testing.T) {
+func TestDoctorNamesMetricsModule(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], false, nil)
 	s.start(t)
 	found := doctor(t, s.tritonServer)
@@ -94,7 +94,7 @@ func TestDoctorNamesTheMetricsModule(t *testing.T) {
 	require.Contains(t, found.stdout, "deploy/triton/llmapi")
 }
 
-func TestVersionsOfAModelAreCountedApart(t *testing.T) {
+func TestModelVersionsAreCountedSeparately(t *testing.T) {
 	for _, decoupled := range []string{"true", "false"} {
 		t.Run("decoupled: "+decoupled, func(t *testing.T) {
 			s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40", "decoupled": decoupled})

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMetricsModuleOfTheLLMAPI compares the page of a Triton whose LLM-API model has the metrics module
+// TestMetricsModule compares the page of a Triton whose LLM-API model has the metrics module
 // with what clients saw; the module's own tests compare it with the engine.
-func TestMetricsModuleOfTheLLMAPI(t *testing.T) {
+func TestMetricsModule(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.addModel(t, "pair", 2, true, nil)
 	s.start(t)

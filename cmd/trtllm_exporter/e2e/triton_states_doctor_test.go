@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDoctorInFrontOfTriton requires that doctor names what a server does not expose, and that the flags
+// TestTritonDoctor requires that doctor names what a server does not expose, and that the flags
 // it names make the server expose it.
-func TestDoctorInFrontOfTriton(t *testing.T) {
+func TestTritonDoctor(t *testing.T) {
 	t.Parallel()
 	for _, r := range releases() {
 		t.Run(r.triton, func(t *testing.T) {

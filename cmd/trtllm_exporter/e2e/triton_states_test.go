@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStatesOfTriton requires each state within one interval of the exporter's questions.
-func TestStatesOfTriton(t *testing.T) {
+// TestTritonStates requires each state within one interval of the exporter's questions.
+func TestTritonStates(t *testing.T) {
 	t.Parallel()
 	newest, oldest := releases()[0], releases()[1]
 	for _, c := range []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestExporterInFrontOfTriton(t *testing.T) {
+func TestTriton(t *testing.T) {
 	steps := []struct {
 		name string
 		run  func(t *testing.T, s *tritonServer)
@@ -36,8 +36,8 @@ func TestExporterInFrontOfTriton(t *testing.T) {
 	}
 }
 
-// TestExecutorOfTheModels runs the executor's tests with the interpreter that runs it.
-func TestExecutorOfTheModels(t *testing.T) {
+// TestModelExecutor runs the executor's tests with the interpreter that runs it.
+func TestModelExecutor(t *testing.T) {
 	for _, r := range releases() {
 		t.Run(r.triton, func(t *testing.T) {
 			python := filepath.Join(r.install(t), "venv/bin/python")

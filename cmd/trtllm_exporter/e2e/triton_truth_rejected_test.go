@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRequestsRefusedAtAFullQueue(t *testing.T) {
+func TestFullQueueRejectsRequests(t *testing.T) {
 	t.Setenv("MODELS", changedModels(t, map[string][2]string{
 		"preprocessing/config.pbtxt": {"max_batch_size: 8", "max_batch_size: 8\ndynamic_batching { default_queue_policy { max_queue_size: 1 } }"},
 		"preprocessing/1/model.py":   {"        return [self", "        __import__('time').sleep(0.2)\n        return [self"},

@@ -27,8 +27,8 @@ type played struct {
 	client        *openLoop
 }
 
-// TestDerivedValuesAreTrueOfTriton has three levels of load at the same time.
-func TestDerivedValuesAreTrueOfTriton(t *testing.T) {
+// TestTritonDerivedValuesAreTrue has three levels of load at the same time.
+func TestTritonDerivedValuesAreTrue(t *testing.T) {
 	t.Setenv("MODELS", slowedModels(t))
 	var all []*played
 	var targets strings.Builder

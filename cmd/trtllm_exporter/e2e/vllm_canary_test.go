@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCanaryInFrontOfVLLM has a vLLM without room refuse requests, in a burst inside of a 200.
-func TestCanaryInFrontOfVLLM(t *testing.T) {
+// TestVLLMCanary has a vLLM without room refuse requests, in a burst inside of a 200.
+func TestVLLMCanary(t *testing.T) {
 	s := newEngine(t, "vllm")
 	s.start(t, "--max-num-queued-reqs", "8") // Running ones are among them.
 	const tokens = 5
@@ -55,7 +55,7 @@ func TestCanaryInFrontOfVLLM(t *testing.T) {
 	require.NotContains(t, l.history(t), "failing")
 }
 
-func TestCanaryInFrontOfSGLang(t *testing.T) {
+func TestSGLangCanary(t *testing.T) {
 	s := newEngine(t, "sglang")
 	s.start(t)
 	l := watchLife(t, s, "canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: 5, cancel_within: 2500ms, cancel_tokens: 3000 }")

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOneStoppedRankOfVLLM stops one of two engines behind one API: tokens still
+// TestVLLMStoppedRank stops one of two engines behind one API: tokens still
 // come, and the server says that it is well.
-func TestOneStoppedRankOfVLLM(t *testing.T) {
+func TestVLLMStoppedRank(t *testing.T) {
 	s := newEngine(t, "vllm")
 	s.start(t, "--data-parallel-size", "2")
 	l := watchLife(t, s)

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRustFrontendOfVLLM compares what is derived of a vLLM with its other frontend with
+// TestVLLMRustFrontend compares what is derived of a vLLM with its other frontend with
 // what clients did. The wheel that tools/vllm pins has none: VLLM_RUST_FRONTEND_PATH
 // names that of vLLM's own wheel of the same release.
-func TestRustFrontendOfVLLM(t *testing.T) {
+func TestVLLMRustFrontend(t *testing.T) {
 	s := newEngine(t, "vllm")
 	if os.Getenv("VLLM_RUST_FRONTEND_PATH") == "" {
 		t.Skip("VLLM_RUST_FRONTEND_PATH names no vllm-rs")

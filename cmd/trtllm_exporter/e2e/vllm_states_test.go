@@ -19,7 +19,7 @@ const (
 	vllmWorker = "VLLM::Worker"
 )
 
-func TestStatesOfVLLM(t *testing.T) {
+func TestVLLMStates(t *testing.T) {
 	l := watchLife(t, newEngine(t, "vllm"), confirms)
 	play(t, []step{
 		// Requests are served to the end after SIGTERM.

@@ -26,13 +26,13 @@ type engineKind struct {
 	gaugeSteps float64
 }
 
-// TestDerivedValuesAreTrueOfVLLM and the next compare what is derived from real
+// TestVLLMDerivedValuesAreTrue and the next compare what is derived from real
 // servers with what their clients did, at two levels of load.
-func TestDerivedValuesAreTrueOfVLLM(t *testing.T) {
+func TestVLLMDerivedValuesAreTrue(t *testing.T) {
 	testTruth(t, &engineKind{name: "vllm", gaugeAge: 250 * time.Millisecond})
 }
 
-func TestDerivedValuesAreTrueOfSGLang(t *testing.T) {
+func TestSGLangDerivedValuesAreTrue(t *testing.T) {
 	testTruth(t, &engineKind{
 		name: "sglang", live: true, gaugeAge: 250 * time.Millisecond,
 		// Its default of --decode-log-interval.

@@ -96,7 +96,7 @@ func TestFiguresOfHiddenSeries(t *testing.T) {
 	require.Nil(t, f.FirstToken, "unknown is not 0")
 }
 
-func TestFiguresFollowAChangeOfShape(t *testing.T) {
+func TestFiguresFollowShapeChange(t *testing.T) {
 	store := snapshot.NewStore()
 	slot := add(t, store, "r0")
 	h := history.New(store)

@@ -66,7 +66,7 @@ func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
 	})
 }
 
-func TestSamplesOfTenMinutes(t *testing.T) {
+func TestTenMinutesOfSamples(t *testing.T) {
 	followed(t, snapshot.Snapshot{}, func(r *replica) {
 		for n := range 300 {
 			r.slot.Publish(tokens(float64(n)))
@@ -90,7 +90,7 @@ func TestRemovedReplicasAreForgotten(t *testing.T) {
 	})
 }
 
-func TestChangesOfState(t *testing.T) {
+func TestStateChanges(t *testing.T) {
 	followed(t, snapshot.Snapshot{}, func(r *replica) {
 		began := time.Now()
 		since := began
@@ -130,9 +130,9 @@ func TestChangesOfState(t *testing.T) {
 	})
 }
 
-// TestTimesOfChangesNeverDecrease changes the verdict between two scrapes, when a status has only
+// TestChangeTimesNeverDecrease changes the verdict between two scrapes, when a status has only
 // the time of the last scrape.
-func TestTimesOfChangesNeverDecrease(t *testing.T) {
+func TestChangeTimesNeverDecrease(t *testing.T) {
 	for scraped, want := range map[time.Duration][]string{
 		-time.Second: {"0s ready ok", "0s ready broken"},
 		time.Second:  {"0s ready ok", "1s ready broken"},
@@ -151,7 +151,7 @@ func TestTimesOfChangesNeverDecrease(t *testing.T) {
 	}
 }
 
-func TestLastFailureStaysWhenScrapesSucceedAgain(t *testing.T) {
+func TestLastFailureIsKeptAfterSuccess(t *testing.T) {
 	followed(t, snapshot.Snapshot{}, func(r *replica) {
 		failed := time.Now()
 		r.slot.Publish(snapshot.Snapshot{Status: target.Status{Scraping: target.Scraping{LastScrape: failed, LastReason: "timeout", LastError: "no answer in 4s"}}})
@@ -175,7 +175,7 @@ func objectives(requests, late, latest float64) snapshot.Snapshot {
 	})}
 }
 
-func TestObjectivesCountTheLastTenMinutes(t *testing.T) {
+func TestObjectivesCountLastTenMinutes(t *testing.T) {
 	followed(t, objectives(5000, 400, 500), func(r *replica) {
 		ttft := func() history.Counts {
 			got := r.h.Figures(r.slot).Objectives

@@ -1,4 +1,4 @@
-package troubles_test
+package scenarios_test
 
 import (
 	"cmp"
@@ -23,20 +23,20 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
-// file is the table, of which the last column is tested here.
+// file is the table whose last column is tested here.
 const file = "../../tools/matrix/testdata/matrix.txt"
 
 var update = flag.Bool("update", false, "rewrite the alerts of ../../tools/matrix/testdata/matrix.txt")
 
-// A trouble lasts long enough for every alert that is about requests, and
-// Prometheus scrapes at every sixth page.
+// Scenarios last long enough for every alert about requests. Prometheus scrapes every sixth
+// page.
 const (
-	lasts   = 20 * time.Minute
-	scrapes = 30 * time.Second
+	duration = 20 * time.Minute
+	interval = 30 * time.Second
 )
 
-// promtool is Prometheus' own tool, which evaluates the rules. A test that cannot
-// have it is skipped, but never so in CI.
+// promtool returns the path of Prometheus' tool, which evaluates the rules. Without it the
+// test is skipped, except in CI.
 func promtool(t *testing.T) string {
 	t.Helper()
 	path := cmp.Or(os.Getenv("PROMTOOL"), "../../.cache/bin/promtool")
@@ -49,10 +49,10 @@ func promtool(t *testing.T) string {
 	return path
 }
 
-// pool returns the name of the pool that a server in a trouble is alone in.
-func pool(server, trouble string) string { return server + "/" + trouble }
+// pool returns the name of the pool that contains only this server in this scenario.
+func pool(server, scenario string) string { return server + "/" + scenario }
 
-// firing returns the alerts that fire while each trouble of a server lasts, by pool.
+// firing returns the alerts that fire during each scenario of a server, by pool.
 func firing(t *testing.T, server *matrix.Server) map[string][]string {
 	t.Helper()
 	program, dir := promtool(t), t.TempDir()
@@ -72,23 +72,23 @@ func firing(t *testing.T, server *matrix.Server) map[string][]string {
 	write := func(series, values string) {
 		fmt.Fprintf(&b, "      - { series: '%s', values: '%s' }\n", series, values)
 	}
-	write(`up{job="trtllm_exporter",instance="exporter"}`, fmt.Sprintf("1x%d", lasts/scrapes))
+	write(`up{job="trtllm_exporter",instance="exporter"}`, fmt.Sprintf("1x%d", duration/interval))
 	wanted := used(string(withoutPanels(rules)))
-	for _, trouble := range matrix.Scenarios() {
-		trouble = trouble.Lasting(lasts)
-		seen, err := matrix.Play(server, &trouble)
+	for _, scenario := range matrix.Scenarios() {
+		scenario = scenario.Lasting(duration)
+		seen, err := matrix.Play(server, &scenario)
 		require.NoError(t, err)
-		for name, line := range record(&trouble, seen, wanted) {
-			name = strings.Replace(name, "{", fmt.Sprintf(`{pool_id=%q,replica_id="replica",job="trtllm_exporter",instance="exporter",`, pool(server.Name, trouble.Name)), 1)
+		for name, line := range record(&scenario, seen, wanted) {
+			name = strings.Replace(name, "{", fmt.Sprintf(`{pool_id=%q,replica_id="replica",job="trtllm_exporter",instance="exporter",`, pool(server.Name, scenario.Name)), 1)
 			write(strings.Replace(name, ",}", "}", 1), written(line))
 		}
 	}
-	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: 'count by (alertname, pool_id) (max_over_time(ALERTS{alertstate=\"firing\"}[%ds]))'\n        eval_time: %[1]ds\n        exp_samples: []\n", int(lasts.Seconds()))
+	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: 'count by (alertname, pool_id) (max_over_time(ALERTS{alertstate=\"firing\"}[%ds]))'\n        eval_time: %[1]ds\n        exp_samples: []\n", int(duration.Seconds()))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "matrix.yml"), []byte(b.String()), 0o600))
 	cmd := exec.CommandContext(t.Context(), program, "test", "rules", "matrix.yml")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOGC=400") // Its heap is small, and would be walked all the time.
-	// It reports what fires by failing an empty expectation.
+	cmd.Env = append(os.Environ(), "GOGC=400") // Its heap is small, so collections would be frequent.
+	// promtool reports what fires, because an empty expectation fails.
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil
@@ -105,7 +105,7 @@ func firing(t *testing.T, server *matrix.Server) map[string][]string {
 	return fires
 }
 
-// withoutPanels leaves out the groups that no alert reads.
+// withoutPanels omits the groups that no alert reads.
 func withoutPanels(rules []byte) []byte {
 	return regexp.MustCompile(`(?s)\n {2}- name: llm-panel-.*?(\n {2}- name: llm-slo-recording$)`).ReplaceAll(rules, []byte("$1"))
 }
@@ -120,24 +120,24 @@ func used(rules string) map[string]bool {
 	return names
 }
 
-// record returns what a Prometheus keeps of a replica: a value for each of its scrapes,
-// NaN where there was none.
-func record(trouble *matrix.Scenario, seen []matrix.Result, wanted map[string]bool) map[string][]float64 {
-	all, size, restarts := make(map[string][]float64), int(lasts/scrapes)+1, 0
+// record returns the samples that Prometheus would store for a replica: a value per scrape,
+// NaN for none.
+func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]bool) map[string][]float64 {
+	all, size, restarts := make(map[string][]float64), int(duration/interval)+1, 0
 	for i := range seen {
-		page := &trouble.Pages[i]
+		page := &scenario.Pages[i]
 		if page.Restarted {
 			restarts++
 		}
-		at := int((page.At + scrapes - 1) / scrapes)
-		if at >= size || i+1 < len(seen) && trouble.Pages[i+1].At <= time.Duration(at)*scrapes {
+		slot := int((page.At + interval - 1) / interval)
+		if slot >= size || i+1 < len(seen) && scenario.Pages[i+1].At <= time.Duration(slot)*interval {
 			continue
 		}
 		put := func(name string, v float64) {
 			if all[name] == nil {
 				all[name] = slices.Repeat([]float64{math.NaN()}, size)
 			}
-			all[name][at] = v
+			all[name][slot] = v
 		}
 		for _, s := range seen[i].Series {
 			if name := s.Labels.Get("__name__"); wanted[name] {
@@ -180,8 +180,8 @@ func number(on bool) float64 {
 	return 0
 }
 
-// written returns a line of values as promtool reads it: runs of equal steps are one
-// word, a series that went away is stale.
+// written returns values as promtool reads them: runs of equal steps as one word, stale
+// after a series ends.
 func written(line []float64) string {
 	var words []string
 	text := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
@@ -212,7 +212,7 @@ func written(line []float64) string {
 	return strings.Join(words, " ")
 }
 
-func TestAlertsOfEveryServerInEveryTroubleAreAsTheTableSays(t *testing.T) {
+func TestAlertsMatchTable(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -220,7 +220,7 @@ func TestAlertsOfEveryServerInEveryTroubleAreAsTheTableSays(t *testing.T) {
 	for _, server := range matrix.Servers() {
 		maps.Copy(got, firing(t, &server))
 	}
-	fires := func(server, trouble string) []string { return got[pool(server, trouble)] }
+	fires := func(server, scenario string) []string { return got[pool(server, scenario)] }
 	if *update {
 		table, err := matrix.Table(matrix.Play, fires)
 		require.NoError(t, err)
@@ -228,13 +228,13 @@ func TestAlertsOfEveryServerInEveryTroubleAreAsTheTableSays(t *testing.T) {
 		return
 	}
 	for _, server := range matrix.Servers() {
-		for _, trouble := range matrix.Scenarios() {
-			require.Equal(t, want(server.Name, trouble.Name), fires(server.Name, trouble.Name), "%s, %s", server.Name, trouble.Name)
+		for _, scenario := range matrix.Scenarios() {
+			require.Equal(t, want(server.Name, scenario.Name), fires(server.Name, scenario.Name), "%s, %s", server.Name, scenario.Name)
 		}
 	}
 }
 
-// quiet are troubles that are none of the server's: nobody is called for them.
+// quiet returns scenarios in which nobody may be notified.
 func quiet() []string {
 	return []string{
 		"healthy", "idle from the start", "idle after work", "only client errors", "client errors after success", "all canceled",
@@ -242,29 +242,29 @@ func quiet() []string {
 	}
 }
 
-func TestTheTableCallsForWhatIsWrongAndForNothingElse(t *testing.T) {
+func TestTableAlertsOnlyOnProblems(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	fires := matrix.ParseAlerts(string(text))
 	for _, server := range matrix.Servers() {
-		for _, trouble := range matrix.Scenarios() {
-			seen, err := matrix.Play(&server, &trouble)
+		for _, scenario := range matrix.Scenarios() {
+			seen, err := matrix.Play(&server, &scenario)
 			require.NoError(t, err)
-			last, names := &seen[len(seen)-1], fires(server.Name, trouble.Name)
-			cell := server.Name + ", " + trouble.Name
-			// Each is alone in its pool.
+			last, names := &seen[len(seen)-1], fires(server.Name, scenario.Name)
+			cell := server.Name + ", " + scenario.Name
+			// Each replica is alone in its pool.
 			broken := slices.Contains([]assess.State{assess.Failing, assess.Stalled, assess.Unserved}, last.State)
 			require.True(t, !broken || slices.Contains(names, "LLMPoolDown"), cell)
 			require.Equal(t, last.Suspected, slices.Contains(names, "LLMReplicaSuspected"), cell)
 			for _, name := range []string{"LLMReplicaBroken", "LLMPoolDown", "LLMPoolDegraded"} {
-				require.False(t, trouble.Healthy && slices.Contains(names, name), "%s: %s", cell, name)
+				require.False(t, scenario.Healthy && slices.Contains(names, name), "%s: %s", cell, name)
 			}
-			require.Equal(t, trouble.Canary, slices.Contains(names, "LLMCanaryFailing"), cell)
+			require.Equal(t, scenario.Canary, slices.Contains(names, "LLMCanaryFailing"), cell)
 			refused, _ := last.Value("request_error_ratio", "class", "overload")
 			require.True(t, refused <= 0.05 || slices.Contains(names, "LLMPoolSaturated"), cell)
-			if slices.Contains(quiet(), trouble.Name) {
-				// What a server cannot measure is wrong with the objective.
+			if slices.Contains(quiet(), scenario.Name) {
+				// This alert is about objectives that the server cannot measure.
 				names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "LLMSLOBlind" })
 				require.Empty(t, names, cell)
 			}
