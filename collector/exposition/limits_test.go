@@ -21,6 +21,7 @@ func TestLimits(t *testing.T) {
 		want       error
 	}{
 		{"B18 more samples than allowed", "a 1\nb 1\nc 1\n", exposition.Limits{Samples: 2}, exposition.ErrSampleLimit},
+		{"families without samples", "# HELP a x\n# TYPE b gauge\n# HELP c x\n# HELP d x\nd 1\n", exposition.Limits{Samples: 2}, exposition.ErrSampleLimit},
 		{"as many samples as allowed", "a 1\nb 1\n", exposition.Limits{Samples: 2}, nil},
 		{"L09 65 labels", "a{" + many.String() + "} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
 		{"L09 a value of 10 KiB", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},

@@ -106,8 +106,12 @@ func (r *pageReader) valueBytes() (size int) {
 }
 
 func (r *pageReader) read() error {
-	p := r.parser()
+	p, limit := r.parser(), r.opts.Limits.Samples
 	for {
+		// Families without samples take as much memory.
+		if limit > 0 && max(len(r.samples), len(r.meta.byName)-len(r.samples)) > limit {
+			return fmt.Errorf("%w: the page has more than limits.samples = %d samples, or families without samples", ErrSampleLimit, limit)
+		}
 		entry, err := p.Next()
 		if errors.Is(err, io.EOF) {
 			return r.checkEnd()
@@ -195,9 +199,6 @@ func (r *pageReader) sample(p textparse.Parser) error {
 	r.last = end
 	if ts != nil {
 		r.drops.Timestamps++
-	}
-	if limit := r.opts.Limits.Samples; limit > 0 && len(r.samples) >= limit {
-		return fmt.Errorf("%w: the page has more than limits.samples = %d", ErrSampleLimit, limit)
 	}
 	series := r.body[start : start+len(text)]
 	if marker := r.opts.SelfMarker; marker != "" && string(bytes.TrimLeft(series, " \t")) == marker {
