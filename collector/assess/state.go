@@ -212,11 +212,9 @@ func (e *Evidence) suspected() string {
 
 // unread reports whether the page is all that is known to fail.
 func (e *Evidence) unread() bool {
-	return !e.Silent && e.Companion == "" && !e.Scrape.OK && !e.API.Starting && (e.API.answers() || !e.Scrape.Unanswered)
+	return !e.Silent && e.Companion == "" && !e.Scrape.OK && e.API.API != engine.APINotReady &&
+		(e.API.API == engine.APIReady || !e.Scrape.Unanswered)
 }
-
-// answers reports whether the API tells anything about the server's health.
-func (a *API) answers() bool { return a.API == engine.APIReady || a.API == engine.APINotReady }
 
 // withoutPage judges a replica whose last scrape failed.
 func (e *Evidence) withoutPage() (State, string) {
@@ -225,9 +223,11 @@ func (e *Evidence) withoutPage() (State, string) {
 		failure += "; " + e.Scrape.Hint
 	}
 	switch {
-	case e.API.answers() && e.API.Starting:
+	case e.API.API == engine.APINotReady && (e.API.Starting || !e.Scrape.Seen):
 		return Starting, e.API.Detail
-	case e.API.answers():
+	case e.API.API == engine.APINotReady:
+		return NotReady, e.API.Detail + ", and the page fails too: " + failure
+	case e.API.API == engine.APIReady:
 		return Blind, "the API answers, but the page does not: " + failure
 	case !e.Scrape.Unanswered && e.Scrape.Seen:
 		return Blind, "its page cannot be read any more, which says little about its requests: " + failure

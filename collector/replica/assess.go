@@ -64,7 +64,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 	b := assess.Basis{
 		Engine: r.server.Engine, Topology: id.Topology, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
 		Knowledge: engine.Knowledge{
-			Facts: r.answers.Facts, MissingPage: pageMissing(failed), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Iterations: r.pool.IterationStats,
+			Facts: r.answers.Facts, MissingPage: answered(failed, http.StatusNotFound), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Iterations: r.pool.IterationStats,
 		},
 		Expect: expect,
 		Declared: engine.Pins{
@@ -99,8 +99,10 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		reason := scrape.ReasonOf(failed)
 		why, _ := errors.AsType[*scrape.Error](failed)
 		denied := why != nil && why.Class == scrape.ClassDenied // No request was sent.
-		e.Scrape.Error, e.Scrape.Unanswered, e.Scrape.Refused = failed.Error(), reason.Unanswered(), reason == scrape.ReasonConnect && !denied
-		if pageMissing(failed) {
+		// A gateway answers so in the place of its server.
+		gone, late := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
+		e.Scrape.Error, e.Scrape.Unanswered, e.Scrape.Refused = failed.Error(), reason.Unanswered() || gone || late, gone || reason == scrape.ReasonConnect && !denied
+		if answered(failed, http.StatusNotFound) {
 			e.Scrape.Hint = r.server.Engine.MissingPageHint()
 		}
 		return e
@@ -118,9 +120,10 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	return e
 }
 
-func pageMissing(err error) bool {
+// answered reports whether a scrape failed because the answer had the status.
+func answered(err error, status int) bool {
 	failure, ok := errors.AsType[*scrape.Error](err)
-	return ok && failure.Reason == scrape.ReasonHTTPStatus && failure.Class == strconv.Itoa(http.StatusNotFound)
+	return ok && failure.Reason == scrape.ReasonHTTPStatus && failure.Class == strconv.Itoa(status)
 }
 
 // reassess judges the replica again when its API or the canary has answered, and
