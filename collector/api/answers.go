@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -158,25 +159,33 @@ func (a *Answers) confirmed(p *Endpoint, page *engine.Page) bool {
 
 // reconcileHealth determines what counts of the last answer about health. An answer that
 // the server is not ready has consequences: while there is a page, it counts only from a
-// confirmed address, or in words of the server's kind.
+// confirmed address, or in words of the server's kind where other questions get other answers.
 func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	previous := cmp.Or(a.Health, a.inherited, &Health{})
 	if a.agreement == engine.TrustNo {
 		previous = &Health{}
 	}
 	h, confirmed := *a.lastHealth, a.agreement == engine.TrustYes || previous.Found
+	h.FromServer = h.FromServer && !a.echoed()
 	switch {
 	case h.API == engine.APIRefused && !previous.Found:
 		h.Detail = "it was not found at " + p.Base + adviceLocation
 	case h.API == engine.APIRefused:
 	case h.API == engine.APIFailed && a.Unconfirmed:
 		h.Health = engine.Health{API: h.API, Status: h.Status, Detail: h.Detail}
-	case a.Unconfirmed || h.API == engine.APINotReady && !confirmed && !h.FromServer && !pageless:
+	case a.Unconfirmed || h.API == engine.APINotReady && !confirmed && !pageless && !h.FromServer:
 		h.Health = engine.Health{Detail: a.whyUnconfirmed(p)}
 	}
 	h.Found = previous.Found || h.API == engine.APIReady || h.API == engine.APINotReady && h.FromServer || a.agreement == engine.TrustYes && h.Status != 0
 	h.WasLive = h.Live || previous.WasLive
 	a.Health = &h
+}
+
+// echoed reports whether nothing was answered but the status of the health, as proxies answer to
+// any question.
+func (a *Answers) echoed() bool {
+	f := cmp.Or(a.allFacts, &engine.Facts{})
+	return !f.Listed && f.EngineVersion == "" && !slices.ContainsFunc(f.Problems, func(p engine.Problem) bool { return p.Status != a.lastHealth.Status })
 }
 
 const adviceLocation = "; set api_port or api_path"

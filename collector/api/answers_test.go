@@ -36,6 +36,7 @@ func TestHealthRemembersEarlierAnswers(t *testing.T) {
 		{"one that was never live did not", []engine.Health{{API: engine.APINotReady, FromServer: true, Status: 503}}, true, false, ""},
 	} {
 		var a api.Answers
+		a.AddFacts(engine.Facts{EngineVersion: "1"}, time.Minute)
 		for _, h := range c.heard {
 			a.AddHealth(api.Health{Health: h})
 			a.Reconcile(given(t), nil)

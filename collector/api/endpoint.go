@@ -221,7 +221,7 @@ func (p *Endpoint) Recheck(ctx context.Context, previous *Health) Health {
 	defer cancel()
 	start := time.Now()
 	client := engine.Memoize(p.client())
-	if status, _, _, err := client.Do(ctx, http.MethodGet, p.ReadyURL(), nil, maxReadyAnswer); err == nil && status == http.StatusOK {
+	if h, _ := engine.Readiness(ctx, client, p.ReadyURL()); h.API == engine.APIReady {
 		return previous.Repeat(time.Since(start))
 	}
 	return p.health(ctx, client, start)
@@ -233,8 +233,6 @@ func (h *Health) Repeat(duration time.Duration) Health {
 	repeated.Duration = duration
 	return repeated
 }
-
-const maxReadyAnswer = 1 << 20
 
 // Identity is the result of a round of requests for versions and models, and the endpoint
 // that gave it.

@@ -227,13 +227,13 @@ func (b *base) Health(ctx context.Context, client Client, address string) Health
 	if b.ready == "" {
 		return Health{}
 	}
-	h, _ := readiness(ctx, client, address+b.ready)
+	h, _ := Readiness(ctx, client, address+b.ready)
 	switch b.live {
 	case "":
 	case b.ready:
 		h.liveIfAnswered()
 	default:
-		live, _ := readiness(ctx, client, address+b.live)
+		live, _ := Readiness(ctx, client, address+b.live)
 		live.liveIfAnswered()
 		h.Live, h.LiveKnown = live.API == APIReady, live.LiveKnown
 	}

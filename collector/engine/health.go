@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -56,8 +57,8 @@ func (h *Health) Settled() bool {
 	return h.API == APIReady && h.Status == http.StatusOK && !changing
 }
 
-// readiness requests a URL that answers 200 for ready, and 400, 500 or 503 for not.
-func readiness(ctx context.Context, client Client, url string) (Health, http.Header) {
+// Readiness requests a URL that answers 200 for ready, and 400, 500 or 503 for not.
+func Readiness(ctx context.Context, client Client, url string) (Health, http.Header) {
 	status, header, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
 	return healthOf(url, status, body, err), header
 }
@@ -72,6 +73,8 @@ func healthOf(url string, status int, body []byte, err error) Health {
 		h.API, h.Detail = APIRefused, "the API closes connections without an answer"
 	case err != nil:
 		h.API, h.Detail = APIFailed, "the API does not answer: "+err.Error()
+	case status == http.StatusOK && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")):
+		h.API, h.Detail = APIFailed, "a web page, as of a proxy that asks for a login, is at "+url
 	case status == http.StatusOK:
 		h.API, h.Detail = APIReady, "the API answers 200"
 	case status == http.StatusBadRequest || status == http.StatusServiceUnavailable || status == http.StatusInternalServerError:

@@ -119,6 +119,7 @@ func TestHealthByStatus(t *testing.T) {
 		{response{status: 403, body: "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (x" + strings.Repeat("é", 59) + ")"},
 		{response{status: 404}, engine.APIFailed, "the API answers Not Found to http://server/"},
 		{response{status: 599}, engine.APIFailed, "the API answers 599 to http://server/"},
+		{response{status: 200, body: "\n<html>Sign in</html>"}, engine.APIFailed, "a web page, as of a proxy that asks for a login, is at http://server/"},
 	} {
 		for _, kind := range kinds {
 			h := engineOf(t, kind).Health(t.Context(), c.server, "http://server")

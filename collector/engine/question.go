@@ -18,6 +18,8 @@ type Problem struct {
 	Restricted bool
 	// Unexpected: an answer 200 that no server of the kind gives. Unanswered: no answer.
 	Unexpected, Unanswered bool
+	// Status is the HTTP status if that is the problem.
+	Status int
 }
 
 // questions sends requests for JSON to one server. A failure costs only its own fact.
@@ -56,7 +58,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		problem.Reason, problem.Restricted = "restricted: "+restrictedHint+" ("+short(text)+")", true
 	case status != http.StatusOK:
-		problem.Reason = "answers " + statusText(status)
+		problem.Reason, problem.Status = "answers "+statusText(status), status
 	default:
 		problem.Reason = unreadable(json.Unmarshal(text, into))
 		problem.Unexpected = problem.Reason != ""

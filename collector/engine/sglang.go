@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -65,8 +64,8 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string, early f
 // of one token through the queue of the engine and answers after a second. The list of models is
 // answered whatever the engine does; the page shows whether it hangs.
 func (*sglang) Health(ctx context.Context, client Client, address string) Health {
-	h, _ := readiness(ctx, client, address+"/v1/models")
-	if h.Status == http.StatusOK {
+	h, _ := Readiness(ctx, client, address+"/v1/models")
+	if h.API == APIReady {
 		h.Detail = "the API lists its models"
 	}
 	h.liveIfAnswered()

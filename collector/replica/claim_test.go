@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -58,11 +60,13 @@ func TestForeignAPIIsNotUsed(t *testing.T) {
 		{"silence at a guessed port", "triton", "/metrics", "", nil, 503, "", "unknown", "", "ready"},
 		{"a web server at a guessed port", "triton", "/metrics", "", map[string]string{"/v2/health/ready": "<html>", "/v2/health/live": "<html>"}, 404, "", "unknown", "", "ready"},
 		{"a proxy at a given address", "triton", "/metrics", "http://10.0.0.1:9000", nil, 503, "upstream connect error", "unknown", "", "ready"},
-		{"a Triton at a given address that is not ready", "triton", "/metrics", "http://10.0.0.1:9000", nil, 400, "", "unknown", "0", "not_ready"},
+		{"a Triton at a given address that is not ready", "triton", "/metrics", "http://10.0.0.1:9000", map[string]string{"/v2": meta}, 400, "", "2.51.0", "0", "not_ready"},
+		{"a given address that answers everything with an empty 503", "triton", "/metrics", "http://10.0.0.1:9000", nil, 503, "", "unknown", "", "ready"},
 		{"a given address that answers everything with nothing", "triton", "/metrics", "http://10.0.0.1:8002", nil, 200, "", "unknown", "", "ready"},
 		{"a given address that answers everything with HTML", "triton", "/metrics", "http://10.0.0.1:80", nil, 200, "<html>", "unknown", "", "ready"},
 		{"a vLLM on the port of its page", "vllm", "/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
-		{"a vLLM whose engine is dead", "vllm", "/metrics", "", nil, 503, "", "unknown", "0", "not_ready"},
+		{"a vLLM whose engine is dead", "vllm", "/metrics", "", map[string]string{"/version": `{"version":"0.12.0"}`}, 503, "", "0.12.0", "0", "not_ready"},
+		{"a vLLM behind a proxy without a route to its API", "vllm", "/metrics", "", nil, 503, "", "unknown", "", "ready"},
 		{"a vLLM behind a proxy that refuses all but the page", "vllm", "/metrics", "", nil, 503, "<html>", "unknown", "", "ready"},
 		{"a vLLM that wants a key", "vllm", "/metrics", "", nil, 401, `{"error":"Unauthorized"}`, "unknown", "", "ready"},
 		{"another vLLM on the port of the page", "vllm", "/metrics", "", vllmAt("", "other", "0.12.0"), 404, "", "unknown", "", "ready"},
@@ -115,6 +119,22 @@ func TestRefusedPortMeansDrainingOnlyForKnownAPI(t *testing.T) {
 			}
 			require.Equal(t, state, s.slot.Status().State, s.slot.Status().StateReason)
 		})
+	}
+}
+
+func TestGatewayAnswersForItsServer(t *testing.T) {
+	for status, state := range map[int]string{429: "blind", 500: "not_ready", 502: "down", 503: "not_ready", 504: "down"} {
+		t.Run(strconv.Itoa(status), bubble(func(t *testing.T) {
+			s := step(t, tritonAnswers(), nil)
+			s.due()
+			s.change(func(now *answering) {
+				now.failed = &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: strconv.Itoa(status)}
+				now.api, now.status, now.body = nil, status, "no upstream"
+			})
+			s.after(5 * time.Second)
+			s.due()
+			require.Equal(t, state, s.after(time.Second).State, s.slot.Status().StateReason)
+		}))
 	}
 }
 
