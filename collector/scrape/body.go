@@ -17,11 +17,11 @@ import (
 
 const (
 	minBuffer = 4 << 10
-	// maxTrustedLength is how much of an announced length is allocated at once.
+	// maxTrustedLength bounds the allocation for a Content-Length before any byte arrived.
 	maxTrustedLength = 1 << 20
 )
 
-// maxBody returns the smaller of a limit, 0 if there is none, and that of the process.
+// maxBody returns the smaller of limit, 0 for none, and the limit of the process.
 func (c *Client) maxBody(limit int64) int64 {
 	if ceiling := c.resources.maxBody; ceiling > 0 && (limit <= 0 || ceiling < limit) {
 		return ceiling
@@ -29,7 +29,7 @@ func (c *Client) maxBody(limit int64) int64 {
 	return limit
 }
 
-// readBody appends the body of a response to buf, which it returns with a failure too.
+// readBody appends the body of a response to buf. It returns buf even if it fails.
 func (c *Client) readBody(s *scope, resp *http.Response, memory *reservation, buf []byte, limit int64) ([]byte, *Error) {
 	limit = c.maxBody(limit)
 	memory.maxSize = limit
@@ -57,7 +57,7 @@ func (c *Client) readPlain(ctx context.Context, resp *http.Response, memory *res
 	case limit > 0 && length > limit:
 		return buf, c.tooLarge(fmt.Sprintf("has %d bytes,", length), limit)
 	case length == 0:
-		return buf, nil // As most responses about health.
+		return buf, nil // Like most health responses.
 	case length > 0:
 		memory.maxSize = int64(len(buf)) + length
 		size := int(min(length, maxTrustedLength))
@@ -76,11 +76,11 @@ func (c *Client) readPlain(ctx context.Context, resp *http.Response, memory *res
 	return buf, classify(ctx, stageBody, err)
 }
 
-func (c *Client) tooLarge(what string, limit int64) *Error {
+func (c *Client) tooLarge(predicate string, limit int64) *Error {
 	if limit == c.resources.maxBody {
-		return failf(ReasonBodyTooLarge, "", "the body %s over %s, the share of the exporter's memory limit for one body; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes", what, Size(limit))
+		return failf(ReasonBodyTooLarge, "", "the body %s over %s, the share of the exporter's memory limit for one body; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes", predicate, Size(limit))
 	}
-	return failf(ReasonBodyTooLarge, "", "the body %s over the limit of %s; raise limits.body or reduce the metrics that the server exposes", what, Size(limit))
+	return failf(ReasonBodyTooLarge, "", "the body %s over the limit of %s; raise limits.body or reduce the metrics that the server exposes", predicate, Size(limit))
 }
 
 func limited(r io.Reader, limit int64) io.Reader {
@@ -92,7 +92,7 @@ func limited(r io.Reader, limit int64) io.Reader {
 
 func isOverLimit(err error) bool { return hasType[*http.MaxBytesError](err) }
 
-// appendAll appends everything that r has to buf, as far as the reservation goes.
+// appendAll reads r to its end and appends it to buf, as far as the reservation allows.
 func appendAll(ctx context.Context, memory *reservation, buf []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(buf) == cap(buf) {
@@ -116,7 +116,7 @@ func appendAll(ctx context.Context, memory *reservation, buf []byte, r io.Reader
 func grow(ctx context.Context, memory *reservation, buf []byte) ([]byte, *Error) {
 	more := max(minBuffer, cap(buf))
 	if cap(buf) >= largeBody {
-		// Old and new memory are there at the same time.
+		// Both the old and the new buffer exist while it is copied.
 		more = cap(buf) / 4
 	}
 	if cap(buf) < freeBody {
@@ -138,7 +138,7 @@ type inflater struct {
 //nolint:gochecknoglobals // memory only; it holds no state of a target.
 var inflaters = sync.Pool{New: func() any { return &inflater{buffer: bufio.NewReader(nil)} }}
 
-// wireReader distinguishes errors of the connection from those of the compression.
+// wireReader remembers errors of the connection, to tell them from errors of the compression.
 type wireReader struct {
 	io.Reader
 
@@ -153,10 +153,10 @@ func (w *wireReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readGzip appends the decompressed body to buf. Both sizes are limited, since a page
-// may compress 500 to 1, and a bomb more.
+// readGzip appends the decompressed body to buf. Both sizes are limited: an ordinary page may
+// compress 500 to 1, a bomb even more.
 func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *reservation, buf []byte, limit int64) ([]byte, *Error) {
-	in := inflaters.Get().(*inflater) // The pool makes nothing else.
+	in := inflaters.Get().(*inflater) // The pool holds nothing else.
 	defer func() {
 		in.wire = wireReader{}
 		in.buffer.Reset(nil)
@@ -184,9 +184,10 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *rese
 	return buf, failf(ReasonDecompress, "", "the body is not the gzip that Content-Encoding announces: %w; check the server or a proxy in between", err)
 }
 
-// checkEnd refuses a body that may be truncated: it ends with its connection, and not as
-// a page does. One that ends with a line is compared with the previous page, by package
-// replica, which also knows which servers may have an empty page.
+// checkEnd rejects a body that only the end of its connection delimits and that does not end
+// like a page, as it may be truncated. If such a body ends with a newline, package replica
+// compares it with the previous page; that package also knows which servers may have an empty
+// page.
 func checkEnd(page *Page) *Error {
 	body := page.Body
 	if page.Unframed && len(body) == 0 {
@@ -198,8 +199,8 @@ func checkEnd(page *Page) *Error {
 	return failf(ReasonTruncated, "", "the body of %d bytes has no length and does not end with a newline, so it may be truncated; have the server send Content-Length or chunks", len(body))
 }
 
-// unframed reports whether only the end of the connection ends a body; a compressed one
-// has a checksum.
+// unframed reports whether only the end of the connection delimits the body. A compressed
+// body has a checksum.
 func unframed(resp *http.Response) bool {
 	return resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 && encodingOf(resp) == ""
 }

@@ -14,14 +14,13 @@ import (
 // reclaimInterval is the time between two attempts to reclaim leases while requests wait.
 const reclaimInterval = 100 * time.Millisecond
 
-// budget limits how much of a resource all pools use at one time. Requests that need
-// more than is free wait, first come, first served. While any of them waits, what is idle
-// is closed and leases that are overdue are reclaimed, the oldest first. Safe for
-// concurrent use.
+// budget limits how much of a resource all pools together use at once. Requests that need
+// more than is free wait in the order of their arrival. While any waits, idle connections are
+// closed and overdue leases reclaimed, the oldest first. It is safe for concurrent use.
 type budget struct {
 	limit int64
-	// closeIdle frees what no request uses, reclaimed is the failure of a request that
-	// loses its lease.
+	// closeIdle frees what no request uses. A request that loses its lease fails with
+	// reclaimed.
 	closeIdle func()
 	reclaimed *Error
 
@@ -37,12 +36,12 @@ type budget struct {
 	reclaiming bool
 }
 
-// lease is what one request has of a budget, or of several.
+// lease is the share that one request holds of one or more budgets.
 type lease struct {
-	// since is when the request got it, or last made progress; nil while it must not
-	// be reclaimed.
+	// since is when the request got the lease or last made progress, nil while the lease must
+	// not be reclaimed.
 	since atomic.Pointer[time.Time]
-	// grace is how long after that the request keeps it in any case.
+	// grace is how long after since the lease cannot be reclaimed.
 	grace  time.Duration
 	cancel context.CancelCauseFunc
 }
@@ -83,7 +82,7 @@ func (b *budget) try(n int64) bool {
 	return true
 }
 
-// wait takes n, waiting for it until ctx ends, and reports whether it did.
+// wait acquires n, blocking until ctx is done, and reports whether it succeeded.
 func (b *budget) wait(ctx context.Context, n int64) bool {
 	b.waiting.Add(1)
 	defer b.waiting.Add(-1)
@@ -105,7 +104,7 @@ func (b *budget) release(n int64) {
 	b.free.Release(n)
 }
 
-// join makes a lease one that can be reclaimed, until it leaves.
+// join registers a lease to be reclaimed when overdue, until leave is called.
 func (b *budget) join(l *lease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,14 +121,13 @@ func (b *budget) leave(l *lease) {
 func (b *budget) relieve() {
 	ticker := time.NewTicker(reclaimInterval)
 	defer ticker.Stop()
-	for again := true; again; again = b.reclaim() {
+	for waiting := true; waiting; waiting = b.reclaim() {
 		b.closeIdle()
 		<-ticker.C
 	}
 }
 
-// reclaim ends as many overdue requests as there are waiting ones; it reports whether
-// there are any.
+// reclaim cancels as many overdue requests as requests wait. It reports whether any wait.
 func (b *budget) reclaim() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,26 +14,25 @@ import (
 )
 
 const (
-	// reservedShare is the fraction of the open files that connections to targets leave
-	// to others, minReserved the least of it; minConnections they have in any case.
+	// One in reservedShare of the open files, and at least minReserved, is kept for
+	// everything but connections to targets, which get at least minConnections.
 	reservedShare  = 4
 	minReserved    = 64
 	minConnections = 16
-	// defaultOpenFiles is the limit where the system has none to read.
+	// defaultOpenFiles is assumed if the limit of the system cannot be read.
 	defaultOpenFiles = 4096
-	// While others wait, a request keeps its connection for connectionGrace, or for
-	// that fraction of its time if that is less.
+	// While others wait, a request keeps its connection for connectionGrace, or for one in
+	// graceShare of its timeout if that is less.
 	connectionGrace = time.Second
 	graceShare      = 4
 )
 
-// connections limits the connections to targets by the open files that the process may
-// have, so that targets that hang do not keep the others from being scraped. Safe for
-// concurrent use.
+// connections limits the connections to targets by the limit of open files, so that hanging
+// targets do not keep the others from being scraped. It is safe for concurrent use.
 type connections struct {
 	*budget
 
-	// holders are the keys, of type [lane.IdleCloser].
+	// holders is a set of [lane.IdleCloser].
 	holders sync.Map
 }
 
@@ -48,7 +47,7 @@ func maxConnections(openFiles int) int {
 	return max(openFiles-max(openFiles/reservedShare, minReserved), minConnections)
 }
 
-// MaxReaderConnections returns half of the open files that connections to targets leave.
+// MaxReaderConnections returns half of the open files that connections to targets may not use.
 func MaxReaderConnections() int {
 	limit := openFiles()
 	return max(limit-maxConnections(limit), minConnections) / 2
@@ -79,7 +78,7 @@ func (c *connections) acquire(ctx context.Context) error {
 	patience := dialTimeout
 	s := scopeOf(ctx)
 	if s != nil {
-		// Less than the request has, so that it can report why it failed.
+		// Less than the request has left, so that it can report why it failed.
 		if deadline, ok := s.Deadline(); ok {
 			patience = time.Until(deadline) * 3 / 4
 		}
@@ -98,7 +97,7 @@ func (c *connections) acquire(ctx context.Context) error {
 
 func (c *connections) closeIdle() {
 	c.holders.Range(func(holder, _ any) bool {
-		holder.(lane.IdleCloser).CloseIdle() // There is nothing else.
+		holder.(lane.IdleCloser).CloseIdle() // Add accepts nothing else.
 		return true
 	})
 }
@@ -144,7 +143,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// streamBody is the body of a response that may take any time until its lease is reclaimed.
+// streamBody is the body of a response that may last until its lease is reclaimed.
 type streamBody struct {
 	io.ReadCloser
 

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// freeBody is how much of a body is read without a reservation; a body over
-	// largeBody also takes as much as it may grow to from the budget for huge bodies.
+	// freeBody is how much of a body is read without a reservation. A body over largeBody
+	// also reserves as much as it may grow to from the budget for huge bodies.
 	freeBody  = 256 << 10
 	largeBody = 1 << 20
-	// bodyShare is the fraction of the memory limit for large bodies, and for huge ones
-	// as much again, because parsing takes several times the size of a body.
+	// One in bodyShare of the memory limit is for large bodies and as much again for huge
+	// ones: parsing takes several times the size of a body.
 	bodyShare         = 20
 	defaultBodyMemory = 64 << 20
 	// baseMemory is what the process uses besides bodies and pages.
 	baseMemory = 24 << 20
-	// singleShare is the fraction of the memory limit beyond baseMemory that one body
-	// may have, pageShare that for what is retained of large pages, minMemory the least.
+	// One in singleShare of the memory limit beyond baseMemory is for a single body, one in
+	// pageShare for what is retained of large pages, and never less than minMemory.
 	singleShare = 6
 	pageShare   = 2
 	minMemory   = 1 << 20
-	// While others wait for memory, a body has to advance by progressBytes within
-	// progressTime to keep its own.
+	// While others wait for memory, a body must advance by progressBytes within progressTime
+	// to keep its reservation.
 	progressBytes = 256 << 10
 	progressTime  = 200 * time.Millisecond
 )
@@ -53,22 +53,22 @@ func memoryBeyondBase(share int64) int64 {
 	return max((limit-baseMemory)/share, minMemory)
 }
 
-// reservation is what one body has of the budgets for large and huge bodies. The zero
-// value is unlimited.
+// reservation is what one body holds of the budgets for large and huge bodies. The zero value
+// is unlimited.
 type reservation struct {
 	resources *Resources
 	// maxSize is the size that the body may reach, 0 for any size.
 	maxSize int64
-	// large and huge are the bytes taken from each budget.
+	// large and huge are the bytes reserved from each budget.
 	large, huge int64
-	// lease is nil before anything is taken, and where that cannot be reclaimed.
+	// lease is nil until anything is reserved, and if that cannot be reclaimed.
 	lease *lease
 	// progress is how much of the body arrived since the lease was renewed.
 	progress int
 }
 
-// cover waits until the body may have size bytes in all. A body takes all from a budget
-// at once, and from the one for huge bodies last, so that no two wait for each other.
+// cover waits until size bytes in all are reserved. A body reserves from each budget at once,
+// and from the budget for huge bodies last, so that no two bodies wait for each other.
 func (r *reservation) cover(ctx context.Context, size int) *Error {
 	if r.resources == nil || size <= freeBody {
 		return nil
@@ -84,7 +84,7 @@ func (r *reservation) cover(ctx context.Context, size int) *Error {
 	return nil
 }
 
-// take takes up to n bytes from a budget, but no more than the body may grow to.
+// take reserves up to n bytes from a budget, but no more than the body may grow to.
 func (r *reservation) take(ctx context.Context, from *budget, taken *int64, n int64) *Error {
 	if r.maxSize > 0 {
 		n = min(n, r.maxSize)
@@ -113,7 +113,7 @@ func (r *reservation) advance(n int) {
 	}
 }
 
-// settle notes that no more of the body is expected.
+// settle keeps the reservation from being reclaimed after the body was read.
 func (r *reservation) settle() { r.lease.suspend() }
 
 func (r *reservation) release() {
@@ -131,19 +131,19 @@ func (r *reservation) release() {
 // ErrNoMemory is the failure of a page for which there is not enough memory.
 var ErrNoMemory = errors.New("not enough memory for the page")
 
-// PageMemory is what is retained of the pages of one target, unlimited by default. It is
-// not safe for concurrent use.
+// PageMemory accounts for the memory that the pages of one target retain. The zero value is
+// unlimited. It is not safe for concurrent use.
 type PageMemory struct {
 	budget   *budget
 	reserved int64
 }
 
-// PageMemory returns the reservation of a target, which is empty.
+// PageMemory returns an empty reservation for a target.
 func (r *Resources) PageMemory() PageMemory { return PageMemory{budget: r.pages} }
 
-// Reserve reserves the bytes that a page takes in place of those of the one before;
-// pages of up to 1 MiB count as nothing. It fails, and changes nothing, where all large
-// pages together would exceed their share of the memory limit.
+// Reserve replaces the reservation of the previous page by bytes; pages of up to 1 MiB count
+// as nothing. It fails and changes nothing if all large pages together would exceed their
+// share of the memory limit.
 func (p *PageMemory) Reserve(bytes int64) error {
 	if p.budget == nil {
 		return nil
@@ -161,7 +161,7 @@ func (p *PageMemory) Reserve(bytes int64) error {
 	return nil
 }
 
-// Release gives back what is reserved.
+// Release returns the reservation to the budget.
 func (p *PageMemory) Release() { _ = p.Reserve(0) }
 
 func wholeMebibytes(bytes int64) Size { return (Size(bytes) + mebibyte - 1) &^ (mebibyte - 1) }

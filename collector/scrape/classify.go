@@ -16,7 +16,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// stage tells how far a scrape got: an error means something else within the body.
+// stage is how far a scrape got: some errors mean something else while the body is read.
 type stage int
 
 const (
@@ -24,8 +24,8 @@ const (
 	stageBody
 )
 
-// classify turns an error of the transport into a failure with a reason. The context
-// comes first: what breaks because the deadline expired is a timeout, whatever the
+// classify turns an error of the transport into a failure with a reason. The context is
+// checked first: whatever breaks after the deadline is a timeout, no matter what the
 // connection reports.
 func classify(ctx context.Context, s stage, err error) *Error {
 	if reclaimed := reclaimedFrom(ctx); reclaimed != nil {
@@ -38,12 +38,12 @@ func classify(ctx context.Context, s stage, err error) *Error {
 		return failure
 	}
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
-		// The response is left out, as it may repeat the client secret.
+		// The response is left out because it may repeat the client secret.
 		code := strconv.Itoa(refused.Response.StatusCode)
 		return failf(ReasonHTTPStatus, code, "oauth2.token_url answered %s, error %.60q; check client_id, client_secret and scopes", code, refused.ErrorCode)
 	}
 	if strings.HasSuffix(err.Error(), "readLoopPeekFailLocked: %!w(<nil>)") {
-		// net/http reports in this way that data arrived before the request.
+		// This is how net/http reports data that arrives before the request is sent.
 		return failf(ReasonProtocol, "", "the server sent data before the request; %s", adviceNotHTTP)
 	}
 	for _, c := range causes(ctx, s) {
@@ -55,29 +55,29 @@ func classify(ctx context.Context, s stage, err error) *Error {
 }
 
 func classifyContext(ctx context.Context, s stage, err error) *Error {
-	before := "before the response headers arrived"
+	phase := "before the response headers arrived"
 	if s == stageBody {
-		before = "before the body was complete"
+		phase = "before the body was complete"
 	}
 	cause := ctx.Err()
 	switch {
 	case errors.Is(cause, context.Canceled) || cause == nil && errors.Is(err, context.Canceled):
-		return failf(ReasonCanceled, "", "the scrape was canceled %s: %w", before, context.Canceled)
+		return failf(ReasonCanceled, "", "the scrape was canceled %s: %w", phase, context.Canceled)
 	case cause == nil && (errors.Is(err, context.DeadlineExceeded) || isTimeout(err)):
 		cause = err
 	case cause == nil:
 		return nil
 	}
-	return failf(ReasonTimeout, "", "timed out %s: %w; raise scrape_timeout or check the load of the server", before, cause)
+	return failf(ReasonTimeout, "", "timed out %s: %w; raise scrape_timeout or check the load of the server", phase, cause)
 }
 
-// isTimeout reports whether err is a deadline of dialer, resolver or handshake.
+// isTimeout reports whether err is a timeout of the dialer, the resolver or the handshake.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// cause is an error of the transport that is known, with the way out.
+// cause is a recognized error of the transport, with advice on how to fix it.
 type cause struct {
 	reason  Reason
 	class   string
@@ -91,9 +91,9 @@ const (
 	adviceNotHTTP   = "check port and scheme: the server speaks HTTPS, or no HTTP at all"
 )
 
-// causes lists the known causes in the order in which they are tried. Most errors of
-// net/http and crypto/tls have no type and are recognized by their text. Texts that
-// repeat bytes of the server come first, so that it cannot choose another reason.
+// causes lists the causes in the order in which they are tried. Most errors of net/http and
+// crypto/tls have no type and are recognized by their text. Texts that repeat bytes from the
+// server come first, so that the server cannot choose another reason.
 func causes(ctx context.Context, s stage) []cause {
 	return []cause{
 		{ReasonResource, "", isAny(syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL), "raise the limit of open files (ulimit -n), memory or local ports of the exporter"},
@@ -153,14 +153,14 @@ func isDial(err error) bool {
 	return ok && (op.Op == "dial" || op.Op == "proxyconnect" || op.Op == "socks connect")
 }
 
-// alertOf returns what crypto/tls reports, whose alerts have no exported type.
+// alertOf returns the text of an alert of crypto/tls, which has no exported type for it.
 func alertOf(err error) string {
 	_, alert, _ := strings.Cut(err.Error(), "tls: ")
 	return alert
 }
 
 // wantsCertificate reports whether the server ended the handshake because of the client
-// certificate: most report nothing after they requested one.
+// certificate: most servers report nothing after they requested one.
 func wantsCertificate(ctx context.Context, err error) bool {
 	if !strings.Contains(err.Error(), "remote error") {
 		return false

@@ -15,21 +15,21 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// Scraper sends requests to the servers of one pool: a [Client], or what takes its place
-// in a test. It is safe for concurrent use.
+// Scraper sends requests to the servers of one pool. It is a [Client] or a fake in tests. It
+// is safe for concurrent use.
 type Scraper interface {
 	engine.Client
 
 	// Scrape requests one page; see [Client.Scrape].
 	Scrape(ctx context.Context, url string, buf []byte) (Page, error)
-	// DoBrief is Do over connections that are not kept; see [Client.DoBrief].
+	// DoBrief is Do over connections that are closed soon; see [Client.DoBrief].
 	DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
 	// Open returns a response that is streamed; see [Client.Open].
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
-	// PageLane and QuestionLane return lanes, nil where there is none; see [Client.PageLane].
+	// PageLane and QuestionLane return lanes, or nil; see [Client.PageLane].
 	PageLane(url string, timeout time.Duration) *lane.Lane
 	QuestionLane(url string, keepAlive bool) *lane.Lane
-	// CloseIdle and Close close idle connections; scrapes that run go on.
+	// CloseIdle and Close close idle connections; running scrapes are not affected.
 	CloseIdle()
 	Close()
 }
@@ -39,39 +39,41 @@ type Page struct {
 	// Body is the decompressed page, in the buffer that was passed to Scrape or in a
 	// larger one; the caller calls Release when done. After a failure it is empty.
 	Body []byte
-	// ContentType is the header as the server sent it; empty when it sent none.
+	// ContentType is the header as the server sent it, empty if it sent none.
 	ContentType string
-	// Unframed is true when only the end of the connection ends the body, so that a part
-	// may look like the whole: HTTP/1 without Content-Length, chunks or compression.
+	// Unframed is true if only the end of the connection delimits the body, so that a
+	// truncated body cannot be told from a complete one: HTTP/1 without Content-Length,
+	// chunks or compression.
 	Unframed bool
 
 	memory reservation
 	sent   sent
 }
 
-// Release gives back the memory of the body, which must not be used any more.
+// Release frees the memory of the body, which must not be used afterwards.
 func (p *Page) Release() { p.memory.release() }
 
-// Client sends requests to the targets of one pool. Safe for concurrent use.
+// Client sends requests to the targets of one pool. It is safe for concurrent use.
 type Client struct {
 	rt http.RoundTripper
 	// brief is rt with connections that close soon after a request.
 	brief      http.RoundTripper
 	transports []http.RoundTripper
 	dial       dialFunc
-	// signer notes in a scope what a request would leave with.
+	// signer adds the credentials to a request and notes them in its scope, without sending
+	// it.
 	signer    http.RoundTripper
 	guard     *guard
 	config    Config
 	resources *Resources
 	public    map[string]bool
 	proxied   bool
-	// plain is true when requests are sent as they are, without credentials.
+	// plain is true if requests are sent without credentials.
 	plain bool
 }
 
-// Client builds the client of a pool. It fails when a certificate file cannot be used;
-// configured files are read again when they change.
+// Client builds the client of a pool. It fails if a certificate file cannot be used.
+// Configured files are read again when they change.
 func (r *Resources) Client(cfg Config, logger *slog.Logger) (*Client, error) {
 	return r.client(cfg, logger, func(control controlFunc) dialFunc {
 		dialer := net.Dialer{ControlContext: control}
@@ -125,7 +127,7 @@ func (c *Client) roundTripper(cfg *Config, idle time.Duration, token *tokenSourc
 	return credentials(cfg, recorder{base, c.public}, token), nil
 }
 
-// Close closes the idle connections; scrapes that run go on.
+// Close closes the idle connections; running scrapes are not affected.
 func (c *Client) Close() {
 	c.CloseIdle()
 	c.resources.connections.Remove(c)
@@ -138,9 +140,9 @@ func (c *Client) CloseIdle() {
 	}
 }
 
-// Scrape requests one page. The deadline of ctx bounds it all, from the dial to the last
-// byte. The body is written over buf. Every error is an *Error; the rest of the page then
-// holds what was known when it failed.
+// Scrape requests one page. The deadline of ctx covers everything from the dial to the last
+// byte. The body overwrites buf. Every error is an *Error; the other fields of the page then
+// hold what was known when it failed.
 func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
 	page := Page{Body: buf[:0], memory: reservation{resources: c.resources}}
 	failure := c.scrape(ctx, url, &page)
@@ -171,8 +173,8 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	return s.sent.redactFailure(c.readPage(s, resp, page)) //nolint:contextcheck // A scope is a context.
 }
 
-// begin starts a request, whose scope ends when the lease of its connection is reclaimed.
-// The caller calls end when the request is over.
+// begin starts a request, whose scope is canceled when the lease of its connection is
+// reclaimed. The caller calls end after the request.
 func (c *Client) begin(ctx context.Context) (s *scope, end func()) {
 	connections := c.resources.connections
 	l := &lease{grace: connectionGrace}
@@ -208,22 +210,22 @@ func (c *Client) readPage(s *scope, resp *http.Response, page *Page) (failure *E
 	return checkEnd(page)
 }
 
-// closeBody ends a response, with its connection unless the body was read to its end.
+// closeBody closes a response, and its connection unless the body was read to its end.
 func closeBody(resp *http.Response) { _ = resp.Body.Close() }
 
-// Do sends one of the small requests for identity and health. Every status is an answer;
-// an error is an *Error. A body that is not nil is sent as JSON. The response is bounded
-// by limit bytes, by limits.body when that is 0. A URL of scheme grpc or grpcs is called
-// over gRPC, which has no headers and sends no body.
+// Do sends one of the small requests about identity and health. No status is an error; every
+// error is an *Error. A body other than nil is sent as JSON. The response may have up to
+// limit bytes, or limits.body if limit is 0. URLs with scheme grpc or grpcs are called over
+// gRPC, without headers and body.
 func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
 	return c.do(ctx, c.rt, method, url, body, limit)
 }
 
-// DoBrief is Do over a connection that is kept for the other requests of a round only.
-// A Triton that ends waits for every open connection of its API, up to
-// --exit-timeout-secs, and reports over them that it is ready (server
-// src/http_server.cc; seen on 2.51): one that is kept would hold it up and hide that it
-// ends.
+// DoBrief is Do over a connection that is kept only for the other requests of a round. A
+// Triton that shuts down waits for every open connection of its API, up to
+// --exit-timeout-secs, and still reports over them that it is ready (server
+// src/http_server.cc; seen on 2.51): a connection that stays open would delay and hide the
+// shutdown.
 func (c *Client) DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
 	return c.do(ctx, c.brief, method, url, body, limit)
 }
@@ -266,17 +268,17 @@ func (c *Client) doHTTP(s *scope, rt http.RoundTripper, method, url string, body
 	return resp.StatusCode, resp.Header, answer, failure
 }
 
-// Open is [Client.DoBrief] for answers that are streamed: it returns the response with its
-// body unread, bounded by ctx alone. Unless the status is 200 the body is what may be
-// shown of it: its beginning, quoted, without the secrets of the request. Over gRPC it is
-// a GET, whose answer comes in one part and is bounded by limits.body, or what is posted
-// to a generate_stream of Triton.
+// Open is [Client.DoBrief] for streamed responses: it returns the response with its body
+// unread, bounded by ctx alone. Unless the status is 200, the body is replaced by its
+// beginning, quoted, without the secrets of the request. Over gRPC only GET, whose response
+// is not streamed and bounded by limits.body, and POST to a generate_stream of Triton are
+// supported.
 func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
 	s, end := c.begin(ctx)
 	resp, failure := c.open(s, method, url, body) //nolint:contextcheck // A scope is a context.
 	if failure != nil {
 		if s.lease.since.Load() == nil {
-			failure = c.resources.connections.exhausted() // It still waits for its connection.
+			failure = c.resources.connections.exhausted() // It was still waiting for a connection.
 		}
 		end()
 		return nil, failure

@@ -10,7 +10,7 @@ import (
 // Config configures the requests to the targets of a pool. Its keys are in the block of
 // the pool itself, except limits, which also bounds series.
 type Config struct {
-	// BasicAuth, Authorization and OAuth2 are the credentials; one at most.
+	// BasicAuth, Authorization and OAuth2 are the credentials; at most one may be set.
 	BasicAuth     *promconfig.BasicAuth     `yaml:"basic_auth,omitempty"`
 	Authorization *promconfig.Authorization `yaml:"authorization,omitempty"`
 	OAuth2        *promconfig.OAuth2        `yaml:"oauth2,omitempty"`
@@ -27,19 +27,19 @@ type Config struct {
 	Limits          Limits     `yaml:"-"`
 }
 
-// DialConfig restricts the addresses that may be connected to. They are checked after
-// names are resolved, so that no name can get around it.
+// DialConfig restricts the addresses that may be dialed. They are checked after names are
+// resolved, so that no name can bypass the check.
 type DialConfig struct {
-	// Deny and Allow are networks such as 10.0.0.0/8, or single addresses;
-	// Allow wins.
+	// Deny and Allow are networks such as 10.0.0.0/8, or single addresses. Allow takes
+	// precedence.
 	Deny  []string `yaml:"deny"`
 	Allow []string `yaml:"allow,omitempty"`
 }
 
-// Limits bound one answer in bytes.
+// Limits bound the size of one response.
 type Limits struct {
-	// Body bounds the page after decompression, CompressedBody what is sent over
-	// the wire when it is compressed; 0 means no bound.
+	// Body bounds the decompressed page, CompressedBody a compressed one on the wire; 0 means
+	// no limit.
 	Body           Size `yaml:"body"`
 	CompressedBody Size `yaml:"compressed_body"`
 	Headers        Size `yaml:"headers"`
@@ -48,7 +48,7 @@ type Limits struct {
 // DefaultLimits are the limits of a pool that sets none.
 var DefaultLimits = Limits{Body: 16 * mebibyte, CompressedBody: 4 * mebibyte, Headers: 64 * kibibyte}
 
-// DefaultDialConfig denies the addresses where clouds answer with credentials:
+// DefaultDialConfig denies the metadata addresses from which clouds serve credentials:
 // link-local, AWS over IPv6, and link-local behind NAT64.
 var DefaultDialConfig = DialConfig{
 	Deny: []string{"169.254.0.0/16", "fe80::/10", "fd00:ec2::254", "64:ff9b::a9fe:0/112"},
@@ -57,7 +57,7 @@ var DefaultDialConfig = DialConfig{
 // DefaultConfig sends no credentials, follows no redirects and limits responses.
 var DefaultConfig = Config{Dial: DefaultDialConfig, Limits: DefaultLimits}
 
-// UnmarshalYAML reads the rules over the defaults; a list replaces its default.
+// UnmarshalYAML implements yaml.Unmarshaler. A list replaces its default.
 func (d *DialConfig) UnmarshalYAML(unmarshal func(any) error) error {
 	*d = DefaultDialConfig
 	type plain DialConfig
@@ -83,7 +83,7 @@ const (
 
 func (s Size) String() string { return units.Base2Bytes(s).String() }
 
-// UnmarshalYAML reads a number with a unit; 0 needs none.
+// UnmarshalYAML implements yaml.Unmarshaler: a number with a unit, or 0.
 func (s *Size) UnmarshalYAML(unmarshal func(any) error) error {
 	var text string
 	if err := unmarshal(&text); err != nil {
@@ -101,5 +101,5 @@ func (s *Size) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// MarshalYAML writes the size with its unit.
+// MarshalYAML implements yaml.Marshaler.
 func (s Size) MarshalYAML() (any, error) { return s.String(), nil }

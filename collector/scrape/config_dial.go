@@ -14,7 +14,7 @@ type dialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 
 type controlFunc = func(ctx context.Context, network, address string, conn syscall.RawConn) error
 
-// guard decides which addresses may be connected to. It is immutable.
+// guard decides which addresses may be dialed. It is immutable.
 type guard struct {
 	deny, allow []netip.Prefix
 }
@@ -44,8 +44,8 @@ func prefixes(key string, texts []string) ([]netip.Prefix, error) {
 	return out, errors.Join(errs...)
 }
 
-// unmapped returns a network of IPv4-mapped IPv6 addresses as one of IPv4, the form in
-// which addresses are checked.
+// unmapped converts a network of IPv4-mapped IPv6 addresses to IPv4, the form in which
+// addresses are checked.
 func unmapped(prefix netip.Prefix) netip.Prefix {
 	const mappedBits = 96
 	if address := prefix.Addr(); address.Is4In6() && prefix.Bits() >= mappedBits {
@@ -54,8 +54,8 @@ func unmapped(prefix netip.Prefix) netip.Prefix {
 	return prefix
 }
 
-// check returns an error unless an address may be connected to. An IPv4 address written
-// as IPv6 and a zone make no difference.
+// check returns an error unless the address may be dialed. IPv4-mapped IPv6 addresses count
+// as IPv4, and zones are ignored.
 func (g *guard) check(address netip.Addr) error {
 	address = address.Unmap().WithZone("")
 	for _, denied := range g.deny {
@@ -74,7 +74,8 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 	return g.check(resolved.Addr())
 }
 
-// checkHost checks a host that is an address; a proxy resolves names itself.
+// checkHost checks a host if it is an address. Names cannot be checked, since a proxy
+// resolves them.
 func (g *guard) checkHost(host string) error {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return g.check(address)

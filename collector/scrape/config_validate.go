@@ -14,10 +14,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// minHeaders is the smallest limit of response headers with which servers can answer.
+// minHeaders is the smallest limit with which the response headers of servers fit.
 const minHeaders = kibibyte
 
-// Validate returns all mistakes; each begins with its key. It reads no files.
+// Validate returns all errors, each beginning with its key. It reads no files.
 func (c *Config) Validate() error {
 	client := promconfig.HTTPClientConfig{
 		BasicAuth: c.BasicAuth, Authorization: c.Authorization, OAuth2: c.OAuth2,
@@ -39,7 +39,7 @@ func (c *Config) Validate() error {
 	)
 }
 
-// validateOAuth2 allows only the grant that needs no signing key.
+// validateOAuth2 accepts only the grant type that needs no signing key.
 func (c *Config) validateOAuth2() error {
 	if c.OAuth2 == nil {
 		return nil
@@ -60,8 +60,8 @@ func (c *Config) validateOAuth2() error {
 	return errors.Join(errs...)
 }
 
-// validateHeaders refuses headers that the scrape sets itself, and those that net/http
-// does not send: every scrape would fail.
+// validateHeaders rejects headers that the scrape sets itself, and invalid ones, with which
+// net/http would fail every scrape.
 func (c *Config) validateHeaders() error {
 	if c.Headers == nil {
 		return nil
@@ -85,8 +85,8 @@ func (c *Config) validateHeaders() error {
 	return errors.Join(errs...)
 }
 
-// validateToken refuses a token that cannot be in a header, as one with the line
-// break at the end of a YAML block.
+// validateToken rejects a token that cannot be sent in a header, for example because of the
+// line break at the end of a YAML block.
 func (c *Config) validateToken() error {
 	if c.Authorization == nil || httpguts.ValidHeaderFieldValue(c.Authorization.Type+string(c.Authorization.Credentials)) {
 		return nil
@@ -113,7 +113,7 @@ func validateTLS(key string, c *promconfig.TLSConfig) error {
 	return errors.Join(errs...)
 }
 
-// validateProxy refuses proxies that net/http does not support.
+// validateProxy rejects proxies that net/http does not support.
 func validateProxy(key string, u promconfig.URL) error {
 	if u.URL == nil || u.String() == "" {
 		return nil

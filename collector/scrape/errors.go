@@ -8,16 +8,16 @@ import (
 
 // Error is the failure of one scrape. Its text never holds a secret.
 type Error struct {
-	// Err tells what happened and what to do; never nil.
+	// Err says what happened and what to do about it. It is never nil.
 	Err error
 	// Reason is one of [Reasons].
 	Reason Reason
-	// Class narrows the reason: one of the Class constants, or the HTTP status
-	// code; often empty.
+	// Class narrows the reason: one of the Class constants or the HTTP status code. Often
+	// empty.
 	Class string
 }
 
-// Error returns one line: the reason, what happened and the way out.
+// Error returns one line: the reason, what happened and what to do about it.
 func (e *Error) Error() string {
 	text := string(e.Reason)
 	if e.Class != "" {
@@ -47,18 +47,18 @@ func advise(reason Reason, class string, cause error, advice string) *Error {
 	return failf(reason, class, "%w; %s", cause, advice)
 }
 
-// Reason tells in one word why a scrape failed. It is the value of a metric label.
+// Reason says in one word why a scrape failed. It is the value of a metric label.
 type Reason string
 
-// The reasons that this package finds.
+// Reasons that this package returns.
 const (
 	ReasonTimeout         Reason = "timeout"           // No complete response before the deadline of the scrape.
 	ReasonConnect         Reason = "connect"           // The connection was refused, unreachable or denied.
 	ReasonReset           Reason = "reset"             // The connection ended before the response did.
 	ReasonDNS             Reason = "dns"               // The host name does not resolve.
-	ReasonTLS             Reason = "tls"               // The TLS handshake failed; Error.Class tells how.
+	ReasonTLS             Reason = "tls"               // The TLS handshake failed; Error.Class says how.
 	ReasonProtocol        Reason = "protocol"          // The response is not HTTP, or the request cannot be made.
-	ReasonRedirect        Reason = "redirect"          // The server redirects to where the scrape must not follow.
+	ReasonRedirect        Reason = "redirect"          // The server redirects to an address that must not be followed.
 	ReasonHTTPStatus      Reason = "http_status"       // A status other than 200; Error.Class is the code.
 	ReasonBodyTooLarge    Reason = "body_too_large"    // The body exceeds a limit, compressed or not.
 	ReasonHeadersTooLarge Reason = "headers_too_large" // The response headers exceed their limit.
@@ -68,10 +68,10 @@ const (
 	ReasonEmpty           Reason = "empty"             // The page has no samples.
 	ReasonResource        Reason = "resource"          // The exporter ran out of files, ports or memory, or cannot read a configured file.
 	ReasonMemory          Reason = "memory"            // Other targets use all memory for large bodies or pages.
-	ReasonCanceled        Reason = "canceled"          // The exporter canceled the scrape, as at shutdown.
+	ReasonCanceled        Reason = "canceled"          // The exporter canceled the scrape, for example at shutdown.
 )
 
-// The reasons that later stages of a scrape find.
+// Reasons that later stages of a scrape return.
 const (
 	ReasonParse       Reason = "parse"        // The page is not a valid exposition.
 	ReasonSampleLimit Reason = "sample_limit" // The page has more samples than the pool allows.
@@ -92,12 +92,12 @@ func Reasons() []Reason {
 	}
 }
 
-// Unanswered reports whether the reason shows that nothing answers at the address.
+// Unanswered reports whether the reason means that nothing answers at the address.
 func (r Reason) Unanswered() bool {
 	return r == ReasonConnect || r == ReasonTimeout || r == ReasonReset
 }
 
-// The classes of ReasonTLS, and ClassDenied of ReasonConnect.
+// Classes of ReasonTLS, and ClassDenied of ReasonConnect.
 const (
 	ClassExpired    = "expired"     // The certificate is expired or not valid yet.
 	ClassName       = "name"        // The certificate is for another host.

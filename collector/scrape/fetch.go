@@ -16,12 +16,12 @@ import (
 
 // Fetched is a page as it was received, or the reason why there is none.
 type Fetched struct {
-	// Server is what was found at the address on the way.
+	// Server is the server that was found at the address.
 	Server Server
 	Page   Page
 	Err    error
-	// Start is when the fetch began, Duration how long the last request for the page
-	// took, and Received when its response ended.
+	// Start is when the fetch began, Duration how long the last request for the page took,
+	// and Received when its response was complete.
 	Start    time.Time
 	Duration time.Duration
 	Received time.Time
@@ -29,14 +29,14 @@ type Fetched struct {
 	buffer *buffer
 }
 
-// Retain makes the body last until Release, also that of a lane's answer.
+// Retain copies the body of a lane's answer, so that every body is valid until Release.
 func (p *Fetched) Retain() {
 	if p.buffer == nil {
 		p.Page.Body = bytes.Clone(p.Page.Body)
 	}
 }
 
-// Release ends the use of the page's body.
+// Release frees the body of the page, which must not be used afterwards.
 func (p *Fetched) Release() {
 	p.Page.Release()
 	if p.buffer != nil {
@@ -45,25 +45,26 @@ func (p *Fetched) Release() {
 	}
 }
 
-// Fetcher requests one page of a server, and finds out where it is and whose.
+// Fetcher requests one page of a server, after it located the page and detected the kind of
+// server.
 type Fetcher struct {
-	Fetched // The result. Server is what is known before, Start when the fetch begins.
+	Fetched // The result. The caller sets Server to what is known so far, and Start.
 
 	Scraper Scraper
 	Target  *target.Target
 	// Up is true when the previous scrape succeeded.
 	Up bool
-	// Marker is text that only the exporter's own page has.
+	// Marker is a text that only the exporter's own page contains.
 	Marker string
-	// Patience is the shortest time between two attempts to detect the kind of server.
+	// Patience is the minimum time between two attempts to detect the kind of server.
 	Patience time.Duration
 
 	// unrecognized is true when detection found no known kind.
 	unrecognized bool
 }
 
-// Fetch takes the page from the answer of a lane, if there is one, whose memory it uses.
-// Otherwise it requests the page, in what remains of the timeout since Start.
+// Fetch takes the page from the answer of a lane if there is one, without copying it.
+// Otherwise it requests the page within the rest of the timeout, which began at Start.
 func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 	if answer != nil {
 		f.Page, f.Err = lanePage(*answer, f.Server.URL)
@@ -72,20 +73,20 @@ func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 	}
 	ctx, cancel := context.WithDeadline(ctx, f.Start.Add(f.Target.Timeout))
 	defer cancel()
-	f.buffer = buffers.Get().(*buffer) // The pool makes nothing else.
+	f.buffer = buffers.Get().(*buffer) // The pool holds nothing else.
 	if f.Page, f.Err = f.fetch(ctx); f.Received.IsZero() {
 		f.Received = time.Now() // No page was requested.
 	}
 	return &f.Fetched
 }
 
-// Settled reports whether only the page is to be requested, so that a lane can do it.
+// Settled reports whether nothing but the page has to be requested, which a lane can do.
 func (f *Fetcher) Settled() bool {
 	return f.Up && f.Server.Known() && !f.Server.Uncertain && !f.Server.Provisional && f.Server.URL != ""
 }
 
-// fetch locates the page, requests it, and requests it again when another kind of server
-// turns out to be there.
+// fetch locates the page, requests it, and requests it again if another kind of server turns
+// out to run there.
 func (f *Fetcher) fetch(ctx context.Context) (Page, error) {
 	if err := f.locate(ctx); err != nil {
 		return Page{}, err
@@ -102,7 +103,8 @@ func (f *Fetcher) fetch(ctx context.Context) (Page, error) {
 	return page, err
 }
 
-// scrape requests one page. Later requests count neither for its duration nor its age.
+// scrape requests one page. Requests that follow it count neither in its duration nor in its
+// age.
 func (f *Fetcher) scrape(ctx context.Context, address string) (Page, error) {
 	start := time.Now()
 	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)
@@ -112,8 +114,8 @@ func (f *Fetcher) scrape(ctx context.Context, address string) (Page, error) {
 	return page, err
 }
 
-// locate finds out where the page is and which kind of server shows it, unless the
-// target defines that. An unrecognized server is expected to have it where most have it.
+// locate finds the path of the page and the kind of server, unless the target defines them.
+// The page of an unrecognized server is expected at the most common path.
 func (f *Fetcher) locate(ctx context.Context) error {
 	if f.Server.URL != "" {
 		return nil
@@ -131,18 +133,18 @@ func (f *Fetcher) locate(ctx context.Context) error {
 		return nil
 	}
 	f.Server.detected = time.Now()
-	found := engine.Detect(ctx, f.Scraper, root(u).String(), true)
-	if f.unrecognized = found.Kind == engine.Unknown; f.unrecognized {
-		found.Path = engine.None().MetricsPath()
+	detected := engine.Detect(ctx, f.Scraper, root(u).String(), true)
+	if f.unrecognized = detected.Kind == engine.Unknown; f.unrecognized {
+		detected.Path = engine.None().MetricsPath()
 	}
-	f.Server.setKind(found)
-	f.Server.URL = withPath(u, found.Path)
+	f.Server.setKind(detected)
+	f.Server.URL = withPath(u, detected.Path)
 	return nil
 }
 
-// explain completes the failure of an unrecognized server: it has no page, or none with
-// a sample, or the address is that of a known server, but not of its page. The server is
-// located again the next time.
+// explain adds a hint to the failure of an unrecognized server: it has no page, or an empty
+// one, or a known server listens at the address, but not with its page. The server is located
+// again the next time.
 func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) error {
 	if f.Server.Known() || bytes.Contains(body, []byte(f.Marker)) {
 		return scrapeErr
@@ -164,15 +166,15 @@ func (f *Fetcher) explain(ctx context.Context, body []byte, scrapeErr error) err
 	return scrapeErr
 }
 
-// buffers are lent to the scrapes that are under way: a page is needed until it is parsed.
+// buffers are reused by scrapes: a page is needed only until it is parsed.
 //
 //nolint:gochecknoglobals // memory only; it holds no state of a replica.
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 type buffer struct{ memory []byte }
 
-// maxPooled is the capacity of the largest buffer that is kept for the next page: the
-// memory of larger bodies is limited over all targets.
+// maxPooled is the capacity of the largest buffer that is reused: larger bodies count against
+// the memory budget.
 const maxPooled = 256 << 10
 
 func (b *buffer) adopt(body []byte) {

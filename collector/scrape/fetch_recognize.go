@@ -14,9 +14,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// moved detects again a server that failed before and answers now, but no more often than
-// its identity is requested. It reports whether another kind of server is there, or its
-// page elsewhere, so that the page has to be requested again.
+// moved repeats the detection of a server that failed before and answers now, but no more
+// often than its identity is requested. It reports whether the kind of server or the path of
+// its page changed, so that the page must be requested again.
 func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool {
 	if !f.Server.Uncertain || !answering(scrapeErr) || scrapeErr == nil && !f.Server.Known() {
 		return false
@@ -35,51 +35,51 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, scrapeErr error) bool 
 		return false
 	}
 	f.Server.detected = time.Now()
-	found := engine.Detect(ctx, f.Scraper, root(u).String(), true)
-	if found.Kind == engine.Unknown {
+	detected := engine.Detect(ctx, f.Scraper, root(u).String(), true)
+	if detected.Kind == engine.Unknown {
 		return false
 	}
 	f.Server.Uncertain = false
-	address := withPath(u, found.Path)
-	if !f.Server.setKind(found) && (address == f.Server.URL || !misplaced(scrapeErr)) {
+	address := withPath(u, detected.Path)
+	if !f.Server.setKind(detected) && (address == f.Server.URL || !misplaced(scrapeErr)) {
 		return false
 	}
 	f.Server.URL = address
 	return true
 }
 
-// misplaced reports whether a failure shows that the server has no page at the URL,
-// rather than that it is not ready.
+// misplaced reports whether a failure means that the server has no page at the URL, rather
+// than that it is not ready.
 func misplaced(scrapeErr error) bool {
 	failure, ok := errors.AsType[*Error](scrapeErr)
 	return ok && (failure.Reason != ReasonHTTPStatus || failure.Class == strconv.Itoa(http.StatusNotFound))
 }
 
-// recognize determines the kind of a server by its page, else by its API. It does so for
-// a page that is new, or back after a failure, and again while the kind is provisional.
+// recognize determines the kind of a server by its page or else by its API. It does so for
+// the first page, the first after a failure, and again while the kind is provisional.
 func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
-	again := f.Server.Provisional && time.Since(f.Server.detected) >= f.Patience
-	if f.Server.Known() && f.Up && !again || !answering(scrapeErr) {
+	retry := f.Server.Provisional && time.Since(f.Server.detected) >= f.Patience
+	if f.Server.Known() && f.Up && !retry || !answering(scrapeErr) {
 		return
 	}
-	found := engine.FromPage(body)
-	kind := found.Kind
-	if found.Companion == "" && f.Server.Companion != "" && !f.Target.Auto() {
+	detected := engine.FromPage(body)
+	kind := detected.Kind
+	if detected.Companion == "" && f.Server.Companion != "" && !f.Target.Auto() {
 		f.Server.setKind(engine.Detection{Kind: engine.Kind(f.Target.Engine)})
 	}
 	switch {
-	case found.Companion != "":
+	case detected.Companion != "":
 		// It is not of the configured kind either.
-		f.Server.setKind(found)
+		f.Server.setKind(detected)
 	case kind == engine.Unknown && (f.Server.Known() || !f.Target.Auto()):
 		return
 	case kind == engine.Unknown:
 		kind = f.kindByAPI(ctx, body, scrapeErr)
-	case f.Target.Auto() && (again || !engine.SharePage(f.Server.Engine.Kind(), kind)):
+	case f.Target.Auto() && (retry || !engine.SharePage(f.Server.Engine.Kind(), kind)):
 		f.Server.detected = time.Now()
-		found = engine.Recognize(ctx, f.Scraper, f.base(), body)
-		f.Server.setKind(found)
-		kind = found.Kind
+		detected = engine.Recognize(ctx, f.Scraper, f.base(), body)
+		f.Server.setKind(detected)
+		kind = detected.Kind
 	}
 	f.Server.pageKind = kind
 }
@@ -90,16 +90,16 @@ func (f *Fetcher) kindByAPI(ctx context.Context, body []byte, scrapeErr error) e
 	}
 	f.Server.detected = time.Now()
 	base := f.base()
-	found := engine.Detect(ctx, f.Scraper, base, false)
-	if u, err := url.Parse(f.Server.URL); err == nil && found.Kind == engine.Unknown && scrapeErr == nil && len(bytes.TrimSpace(body)) == 0 {
-		found = engine.FromEmptyPage(ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)))
+	detected := engine.Detect(ctx, f.Scraper, base, false)
+	if u, err := url.Parse(f.Server.URL); err == nil && detected.Kind == engine.Unknown && scrapeErr == nil && len(bytes.TrimSpace(body)) == 0 {
+		detected = engine.FromEmptyPage(ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)))
 	}
-	f.Server.setKind(found)
-	return found.Kind
+	f.Server.setKind(detected)
+	return detected.Kind
 }
 
-// base returns the URL under which the server has both its page and its API: another
-// server may be at the root of the host.
+// base returns the URL under which the server has both its page and its API: the root of the
+// host may belong to another server.
 func (f *Fetcher) base() string {
 	u, err := url.Parse(f.Server.URL)
 	if err != nil {
@@ -117,9 +117,9 @@ func withPath(u *url.URL, path string) string {
 }
 
 func answering(scrapeErr error) bool {
-	shown := []Reason{ReasonHTTPStatus, ReasonContentType, ReasonRedirect, ReasonEmpty} // The others do not show who answers.
-	return scrapeErr == nil || slices.Contains(shown, ReasonOf(scrapeErr))
+	revealing := []Reason{ReasonHTTPStatus, ReasonContentType, ReasonRedirect, ReasonEmpty} // The other reasons do not show who answers.
+	return scrapeErr == nil || slices.Contains(revealing, ReasonOf(scrapeErr))
 }
 
-// pathless reports whether the target leaves the path of its page to the engine.
+// pathless reports whether the target's URL has no path, so that the engine's path is used.
 func pathless(u *url.URL) bool { return u.Path == "" || u.Path == "/" }

@@ -9,26 +9,26 @@ import (
 
 // Server is what is known of the server at a target's address.
 type Server struct {
-	// Engine is its kind; Epoch counts the kinds that were there.
+	// Engine is its kind. Epoch counts how often the kind changed.
 	Engine engine.Engine
 	Epoch  int
-	// Evidence tells people what showed the kind; empty where nothing did.
+	// Evidence explains to users how the kind was recognized; empty if it was not.
 	Evidence string
 	// Companion names a program that is not an LLM server; empty for servers.
 	Companion string
-	// URL is where its page is; empty while that is not known.
+	// URL is the URL of its page, empty while unknown.
 	URL string
-	// Uncertain is true from a failure until a page or the server shows its kind again,
+	// Uncertain is true from a failure until the page or the API shows the kind again,
 	// Provisional until the API has shown which of the kinds with the same page it is.
 	Uncertain, Provisional bool
 
 	// detected is when detection was last attempted.
 	detected time.Time
-	// pageKind is the kind of the last page, Unknown where none was recognized.
+	// pageKind is the kind that the last page showed, Unknown if none.
 	pageKind engine.Kind
 }
 
-// NewServer returns a server with the configured kind, "auto" for one to be detected.
+// NewServer returns a server of the configured kind, which is detected if kind is "auto".
 func NewServer(kind string) Server {
 	e, ok := engine.ByName(kind)
 	if !ok {
@@ -37,7 +37,7 @@ func NewServer(kind string) Server {
 	return Server{Engine: e, pageKind: engine.Unknown}
 }
 
-// RedactedURL returns the URL of the page without what may be secret, user and query.
+// RedactedURL returns the URL of the page without user and query, which may be secret.
 func (s *Server) RedactedURL() string {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -51,16 +51,16 @@ func (s *Server) RedactedURL() string {
 func (s *Server) Known() bool { return s.Engine.Kind() != engine.Unknown }
 
 // setKind takes over what was detected and reports whether the kind is another one.
-func (s *Server) setKind(found engine.Detection) bool {
-	e, ok := engine.ByName(string(found.Kind))
-	if s.Companion = found.Companion; s.Companion != "" {
+func (s *Server) setKind(detected engine.Detection) bool {
+	e, ok := engine.ByName(string(detected.Kind))
+	if s.Companion = detected.Companion; s.Companion != "" {
 		e, ok = engine.None(), true
 	}
 	if !ok {
 		return false
 	}
-	s.Evidence, s.Provisional = found.Evidence, found.Provisional
-	if found.Kind == s.Engine.Kind() {
+	s.Evidence, s.Provisional = detected.Evidence, detected.Provisional
+	if detected.Kind == s.Engine.Kind() {
 		return false
 	}
 	s.Engine = e
@@ -68,8 +68,8 @@ func (s *Server) setKind(found engine.Detection) bool {
 	return true
 }
 
-// Mismatch describes that the page is of another kind of server than the configured one;
-// empty when it is not.
+// Mismatch describes how the page contradicts the configured kind of server, empty if it does
+// not.
 func (s *Server) Mismatch() string {
 	if s.pageKind == engine.Unknown || !s.Known() || engine.SharePage(s.Engine.Kind(), s.pageKind) {
 		return ""
@@ -77,7 +77,8 @@ func (s *Server) Mismatch() string {
 	return "the page looks like that of " + string(s.pageKind) + ", engine says " + string(s.Engine.Kind())
 }
 
-// PageKind returns the kind that the page shows where that is a mismatch, else the server's.
+// PageKind returns the kind that the page shows if that is a mismatch, else the kind of the
+// server.
 func (s *Server) PageKind() engine.Kind {
 	if s.Mismatch() != "" {
 		return s.pageKind

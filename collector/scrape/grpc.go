@@ -14,8 +14,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
 )
 
-// The schemes of APIs that are called over gRPC, plain and with TLS. Paths and answers
-// correspond to Triton's HTTP API.
+// Schemes of APIs that are called over gRPC, plain and with TLS. Paths and answers correspond
+// to Triton's HTTP API.
 const (
 	SchemeGRPC  = "grpc"
 	SchemeGRPCS = "grpcs"
@@ -37,8 +37,8 @@ func (c *Client) doGRPC(s *scope, method, rawURL string, limit int64) (status in
 	return status, answer, nil
 }
 
-// openGRPC sends one request whose answer is streamed; see [kserve.Server.Stream]. One that
-// is not streamed is bounded by limit bytes.
+// openGRPC sends one request whose answer is streamed; see [kserve.Server.Stream]. An answer
+// that is not streamed may have up to limit bytes.
 func (c *Client) openGRPC(s *scope, method, rawURL string, body []byte, limit int64) (*http.Response, *Error) {
 	if method != http.MethodPost {
 		status, answer, failure := c.doGRPC(s, method, rawURL, limit)
@@ -67,7 +67,8 @@ func classifyCall(ctx context.Context, err error) *Error {
 	return classify(ctx, stageHeaders, err)
 }
 
-// grpcServer returns the server of a URL and how it is called now, with the path.
+// grpcServer returns the server of a URL, with current certificates and credentials, and the
+// path.
 func (c *Client) grpcServer(s *scope, rawURL string) (server *kserve.Server, path string, failure *Error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Port() == "" {
@@ -88,8 +89,8 @@ func (c *Client) grpcServer(s *scope, rawURL string) (server *kserve.Server, pat
 	return server, u.EscapedPath(), nil
 }
 
-// grpcMetadata returns the headers that a request for a page would have: credentials, read
-// and renewed as for pages, and http_headers.
+// grpcMetadata returns the headers that a request for a page would have: credentials and
+// http_headers.
 func (c *Client) grpcMetadata(s *scope) (metadata.MD, error) {
 	req := (&http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: make(http.Header)}).WithContext(s)
 	resp, err := c.signer.RoundTrip(req)

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxLaneAnswer limits what a lane reads of the answer of an API.
+	// maxLaneAnswer limits the answer of an API that a lane reads, in bytes.
 	maxLaneAnswer = 16 << 10
-	// minLaneTimeout leaves enough for net/http when a lane has no answer.
+	// minLaneTimeout leaves enough time for net/http after a lane got no answer.
 	minLaneTimeout = 4 * lane.Timeout
 )
 
-// PageLane returns the lane to a page that is requested with a timeout; nil where the
-// pool or the address needs more than a lane supports: names, TLS, proxies, credentials.
-// The caller closes it.
+// PageLane returns a lane for a page. It returns nil if the timeout is too short, or the pool
+// or the address needs what lanes do not support: host names, TLS, proxies, credentials. The
+// caller closes it.
 func (c *Client) PageLane(rawURL string, timeout time.Duration) *lane.Lane {
 	req, failure := newPageRequest(context.Background(), rawURL)
 	if failure != nil || timeout < minLaneTimeout {
@@ -33,16 +33,16 @@ func (c *Client) PageLane(rawURL string, timeout time.Duration) *lane.Lane {
 	}
 	l := c.lane(req, true, maxBody)
 	if l != nil {
-		// The connections of first pages are not used again. With their buffers and
-		// goroutines they would take 25 KB of each target until they time out.
+		// The connections of the first pages are not used again. With their buffers and
+		// goroutines they would take 25 KB per target until they time out.
 		c.CloseIdle()
 	}
 	return l
 }
 
-// QuestionLane returns the lane to a small GET request of an API; nil as for PageLane.
-// KeepAlive keeps the connection from one request to the next: see [Client.DoBrief] for
-// which servers must not have that. The caller closes it.
+// QuestionLane returns a lane for a small GET request to an API, or nil like PageLane. With
+// keepAlive the connection stays open between requests, which some servers must not have: see
+// [Client.DoBrief]. The caller closes it.
 func (c *Client) QuestionLane(rawURL string, keepAlive bool) *lane.Lane {
 	req, failure := newRequest(context.Background(), http.MethodGet, rawURL, acceptJSON, nil)
 	if failure != nil {
@@ -51,7 +51,7 @@ func (c *Client) QuestionLane(rawURL string, keepAlive bool) *lane.Lane {
 	return c.lane(req, keepAlive, maxLaneAnswer)
 }
 
-// lane builds the lane of a request, whose text is what net/http would send.
+// lane builds a lane that sends the same bytes for a request as net/http would.
 func (c *Client) lane(req *http.Request, keepAlive bool, maxBody int) *lane.Lane {
 	if !c.plain || req.URL.Scheme != "http" || req.URL.User != nil {
 		return nil
@@ -82,7 +82,7 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port()), true
 }
 
-// lanePage returns the page of an answer of a lane, whose memory it shares.
+// lanePage converts the answer of a lane to a page, which shares its memory.
 func lanePage(answer lane.Answer, rawURL string) (Page, error) {
 	page := Page{Body: answer.Body, ContentType: answer.ContentType}
 	_, page.sent.query, _ = strings.Cut(rawURL, "?")

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxHops is how many redirects one scrape follows, maxDrained how much of the body of one
+// maxHops is how many redirects one scrape follows, maxDrained how much of a redirect's body
 // is read to keep its connection.
 const maxHops, maxDrained = 3, 2048
 
@@ -53,7 +53,7 @@ func isRedirect(code int) bool {
 	return false
 }
 
-// location returns where a response redirects to, nil where that is not a valid URL.
+// location returns the URL that a response redirects to, nil if it is not valid.
 func location(resp *http.Response) *url.URL {
 	next, _ := resp.Location() // It is nil with an error.
 	return next
@@ -76,7 +76,7 @@ func hostPort(u *url.URL) string {
 	return u.Hostname() + ":" + cmp.Or(u.Port(), standard[u.Scheme])
 }
 
-// redactURL returns an address without what may be secret, user and query.
+// redactURL returns the URL without user and query, which may be secret.
 func (s *sent) redactURL(u *url.URL) string {
 	const maxLength = 200
 	text := s.redact((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
@@ -87,9 +87,9 @@ func (s *sent) redactURL(u *url.URL) string {
 }
 
 func (s *scope) redirectFailure(resp *http.Response) *Error {
-	where := "elsewhere"
+	destination := "elsewhere"
 	if next := location(resp); next != nil {
-		where = s.sent.redactURL(next)
+		destination = s.sent.redactURL(next)
 	}
-	return failf(ReasonRedirect, strconv.Itoa(resp.StatusCode), "the server redirects to %s; set the target to that address, or follow_redirects: true for the same host", where)
+	return failf(ReasonRedirect, strconv.Itoa(resp.StatusCode), "the server redirects to %s; set the target to that address, or follow_redirects: true for the same host", destination)
 }

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// acceptPage names the text format alone: prometheus_client (0.26, as in vLLM and
-	// SGLang) ignores q, answers OpenMetrics to any request that names it, and writes TYPE of
-	// sglang:x over samples of sglang_x there. In the text format names arrive
-	// unchanged, with UTF-8 characters where a server can write them. A server that has
-	// OpenMetrics only is free to send it.
+	// acceptPage names only the text format: prometheus_client (0.26, as in vLLM and SGLang)
+	// ignores q, sends OpenMetrics to any request that names it, and writes the TYPE of
+	// sglang:x over samples of sglang_x there. In the text format names arrive unchanged,
+	// with UTF-8 characters if a server can write them. A server that supports only
+	// OpenMetrics may send it.
 	acceptPage   = "text/plain;version=0.0.4;escaping=allow-utf-8,*/*;q=0.1"
 	acceptJSON   = "application/json,*/*;q=0.1"
 	acceptStream = "text/event-stream,application/json;q=0.9,*/*;q=0.1"
@@ -31,12 +31,12 @@ func newPageRequest(ctx context.Context, rawURL string) (*http.Request, *Error) 
 	return req, nil
 }
 
-// newRequest returns a request with the headers that all requests have. A body that is
-// not nil is JSON. Credentials in the URL become a header, as in net/http's client.
+// newRequest returns a request with the headers that all requests have. A body other than nil
+// is JSON. Credentials in the URL become a header, like in net/http's client.
 func newRequest(ctx context.Context, method, rawURL, accept string, body []byte) (*http.Request, *Error) {
 	req, err := http.NewRequestWithContext(ctx, method, rawURL, bytes.NewReader(body))
 	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-		// The cause is left out: it repeats the URL, which may hold credentials.
+		// The cause is left out because it repeats the URL, which may contain credentials.
 		return nil, failf(ReasonProtocol, "", "the URL of the target is not valid; write it like http://host:8002/metrics")
 	}
 	req.Header.Set("Accept", accept)

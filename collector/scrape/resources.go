@@ -1,13 +1,13 @@
 package scrape
 
-// Resources are what the clients of all pools share: memory for large bodies and pages,
-// and connections. Safe for concurrent use.
+// Resources are shared by the clients of all pools: memory for large bodies and pages, and
+// connections. They are safe for concurrent use.
 type Resources struct {
 	large, huge *budget
-	// pages is the memory for what is retained of large pages, nil without a limit.
+	// pages limits the memory that large pages retain; nil means no limit.
 	pages       *budget
 	connections *connections
-	// maxBody is the largest size of one body, 0 for any size.
+	// maxBody limits the size of one body; 0 means no limit.
 	maxBody int64
 }
 
@@ -24,20 +24,20 @@ func newResources(memory, maxBody int64, connections int) *Resources {
 	return &Resources{large: newBodyBudget(memory), huge: newBodyBudget(memory), connections: newConnections(connections), maxBody: maxBody}
 }
 
-// Usage is how much of a resource is in use.
+// Usage describes how much of a resource is in use.
 type Usage struct {
 	// Used and Limit are in bytes of memory, or connections.
 	Used, Limit int64
-	// Waits counts the requests that had to wait or were refused, Reclaimed those that
-	// ended because others waited.
+	// Waits counts requests that had to wait or were refused, Reclaimed requests that were
+	// canceled because others waited.
 	Waits, Reclaimed uint64
 }
 
-// Memory returns what bodies over 256 KiB use.
+// Memory returns the memory that bodies over 256 KiB use.
 func (r *Resources) Memory() Usage {
 	large, huge := r.large.usage(), r.huge.usage()
 	return Usage{large.Used + huge.Used, large.Limit + huge.Limit, large.Waits + huge.Waits, large.Reclaimed + huge.Reclaimed}
 }
 
-// Connections returns the connections to targets, idle ones included.
+// Connections returns the connections to targets, including idle ones.
 func (r *Resources) Connections() Usage { return r.connections.usage() }

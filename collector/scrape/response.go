@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxQuoted is how much of an error's body its message repeats, maxInspected how much is
+// maxQuoted is how many bytes of a body an error message quotes, maxInspected how many are
 // read, so that a secret that crosses the end of the quote is found.
 const maxQuoted, maxInspected = 200, 2048
 
@@ -43,7 +43,7 @@ func quoteBody(s *scope, resp *http.Response) string {
 		return "(compressed)"
 	}
 	var buf [maxInspected]byte
-	n, _ := io.ReadFull(resp.Body, buf[:]) // The failure is the status, so any part of the body will do.
+	n, _ := io.ReadFull(resp.Body, buf[:]) // The status is the failure; any part of the body will do.
 	text := s.sent.redact(string(buf[:n]))
 	if secrets := s.sent.secrets(minRedacted, nil); n == len(buf) && len(secrets) > 0 {
 		// The last bytes may be the start of a secret.
@@ -55,8 +55,8 @@ func quoteBody(s *scope, resp *http.Response) string {
 	return strconv.Quote(text)
 }
 
-// checkContentType refuses what cannot be a text page. Everything else passes, since
-// servers often get it wrong, and the parser decides.
+// checkContentType rejects media types that cannot be a text page. Everything else passes,
+// since servers often get it wrong; the parser decides.
 func checkContentType(contentType string) *Error {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))

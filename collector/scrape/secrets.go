@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// minRedacted is the length of the shortest text that is redacted from an error,
-	// minRefused that of the shortest for which a page is refused.
+	// minRedacted is the minimum length of a secret that is redacted from errors, minRefused
+	// of one that makes a page refused.
 	minRedacted = 4
 	minRefused  = 8
-	// wordCharacters make up the words that pages contain anyway, such as the values of
-	// name[] and format in a query.
+	// wordCharacters are the characters of words that pages contain anyway, such as the
+	// values of name[] and format in a query.
 	wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:.-/"
 )
 
-// sent is what a request left with that a server might repeat.
+// sent holds the parts of a request that may be secret and that a server might repeat.
 type sent struct {
 	header http.Header
 	query  string
@@ -30,7 +30,7 @@ type sent struct {
 	public map[string]bool
 }
 
-// recorder notes in the scope of each request what it leaves with.
+// recorder stores in the scope of each request what is sent.
 type recorder struct {
 	http.RoundTripper
 
@@ -54,8 +54,8 @@ func publicHeaders(c *Config) map[string]bool {
 	return public
 }
 
-// secrets lists what must not be shown, longest first: the query and the values of
-// configured headers, except those in public, in all the ways in which it may be repeated.
+// secrets lists what must not be shown, longest first: the query and the values of configured
+// headers, except public ones, in every spelling in which a server may repeat them.
 func (s *sent) secrets(minLength int, public map[string]bool) []string {
 	var secrets []string
 	add := func(texts ...string) {
@@ -84,11 +84,11 @@ func (s *sent) secrets(minLength int, public map[string]bool) []string {
 	return secrets
 }
 
-// querySecrets lists the parameters of a query with their values, and the values alone
-// unless they may be words.
+// querySecrets lists the parameters of a query with their values, and the values alone unless
+// they look like words.
 func querySecrets(query string) []string {
 	secrets := strings.Split(query, "&")
-	values, _ := url.ParseQuery(query) // What can be read of it.
+	values, _ := url.ParseQuery(query) // An invalid part is skipped.
 	for name, list := range values {
 		for _, value := range list {
 			pair := name + "=" + value
@@ -101,8 +101,8 @@ func querySecrets(query string) []string {
 	return secrets
 }
 
-// spellings lists the ways in which a text is written: as it is, within the quotes of a
-// label, of an error and of JSON, and in the path of a URL.
+// spellings lists the ways in which a text may be written: as it is, quoted as in a label, an
+// error or JSON, and escaped as in the path of a URL.
 func spellings(text string) []string {
 	quoted := strconv.Quote(text)
 	all := []string{text, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text), quoted[1 : len(quoted)-1], url.PathEscape(text)}
@@ -112,8 +112,8 @@ func spellings(text string) []string {
 	return slices.Compact(all)
 }
 
-// redact returns a text that a server chose without the secrets. It comes before the text
-// is cut or put into lower case.
+// redact removes the secrets from a text that a server chose. It must be called before the
+// text is cut or put into lower case.
 func (s *sent) redact(text string) string {
 	for _, secret := range s.secrets(minRedacted, nil) {
 		text = strings.ReplaceAll(text, secret, "<secret>")
@@ -121,7 +121,8 @@ func (s *sent) redact(text string) string {
 	return text
 }
 
-// redactFailure redacts a failure: errors of net/http quote what the server sent.
+// redactFailure removes the secrets from a failure: errors of net/http quote what the server
+// sent.
 func (s *sent) redactFailure(failure *Error) *Error {
 	if failure == nil || failure.Err == nil {
 		return failure

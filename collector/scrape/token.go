@@ -14,13 +14,13 @@ import (
 
 const grantClientCredentials = "client_credentials"
 
-// tokenSource caches one OAuth2 token for all targets of a pool. A target waits for it
-// no longer than its own scrape may take, which Prometheus' round tripper does not
-// guarantee. Safe for concurrent use.
+// tokenSource caches one OAuth2 token for all targets of a pool. A scrape waits for it no
+// longer than its own deadline, which Prometheus' round tripper does not guarantee. It is
+// safe for concurrent use.
 type tokenSource struct {
 	client *http.Client
 	secret promconfig.SecretReader
-	// lock holds one value while a target uses the fields below.
+	// lock guards the fields below; it is a channel so that a scrape can stop waiting.
 	lock    chan struct{}
 	request clientcredentials.Config
 	token   *oauth2.Token
@@ -44,7 +44,7 @@ func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper) *tokenSource {
 	}
 }
 
-// get returns a valid token. The client secret is read again for each.
+// get returns a valid token. The client secret is read again for each new one.
 func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	select {
 	case s.lock <- struct{}{}:
@@ -64,7 +64,7 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	}
 	token, err := s.request.Token(context.WithValue(ctx, oauth2.HTTPClient, s.client))
 	if err != nil {
-		// The outer error repeats the URL, which may hold credentials.
+		// The outer error repeats the URL, which may contain credentials.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}

@@ -17,31 +17,31 @@ const (
 	idleTimeout = 5 * time.Minute
 	// bufferSize is less than Go's default of 4 KiB, which an idle connection holds twice.
 	bufferSize = 1 << 10
-	// briefIdleTimeout is long enough for the next request of a round, and shorter than
-	// any reasonable interval between rounds.
+	// briefIdleTimeout is long enough for the next request of a round and shorter than any
+	// reasonable interval between rounds.
 	briefIdleTimeout = 50 * time.Millisecond
-	// handshakeTimeout ends handshakes whose scrape is over, as net/http does not, and
-	// dialTimeout dials that no scrape bounds.
+	// handshakeTimeout bounds handshakes, which net/http continues after their scrape ended,
+	// and dialTimeout dials without the deadline of a scrape.
 	handshakeTimeout = 10 * time.Second
 	dialTimeout      = 30 * time.Second
 	// http2PingTimeout detects HTTP/2 connections that died silently.
 	http2PingTimeout = time.Minute
 )
 
-// scope is the context of a request, which also collects what happens to it. net/http
-// detaches dials from the cancellation of their requests, but keeps the values
-// (net/http/transport.go, queueForDial), so that the dial can find the scope.
+// scope is the context of a request, and also collects what happens to it. net/http detaches
+// dials from the cancellation of their requests but keeps the values (net/http/transport.go,
+// queueForDial), so that a dial can find the scope.
 type scope struct {
 	context.Context //nolint:containedctx // It is a context.
 
-	// lease is the request's lease of a connection, nil where that is not counted.
+	// lease is the request's lease of a connection, nil if connections are not counted.
 	lease *lease
 	// certificateRequested is set when the server requested a client certificate.
 	certificateRequested atomic.Bool
 	sent                 sent
 }
 
-// scopeKey finds the scope of a request inside the context of its dial.
+// scopeKey is the key of the scope in the context of a dial.
 type scopeKey struct{}
 
 func (s *scope) Value(key any) any {
@@ -52,11 +52,11 @@ func (s *scope) Value(key any) any {
 }
 
 func scopeOf(ctx context.Context) *scope {
-	found, _ := ctx.Value(scopeKey{}).(*scope)
-	return found
+	s, _ := ctx.Value(scopeKey{}).(*scope)
+	return s
 }
 
-// scoped returns a dial function that ends with its request. Without it a host that
+// scoped returns a dial function that is canceled with its request. Without it, a host that
 // drops packets would collect one hanging dial per scrape.
 func scoped(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -70,9 +70,9 @@ func scoped(dial dialFunc) dialFunc {
 	}
 }
 
-// newTransport returns the transport below the credentials, which reads the files of the
-// TLS configuration again when they change. Prometheus' NewRoundTripperFromConfig cannot
-// limit response headers and counts dials in the default registry.
+// newTransport returns the transport without credentials. It reads the files of the TLS
+// configuration again when they change. Prometheus' NewRoundTripperFromConfig cannot limit
+// response headers and counts dials in the default registry.
 func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc, idle time.Duration) (http.RoundTripper, error) {
 	build := func(tlsClient *tls.Config) (http.RoundTripper, error) {
 		protocols := new(http.Protocols)
@@ -109,8 +109,8 @@ func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.
 	return rt, nil
 }
 
-// newTLSConfig returns the TLS configuration of a client that notes whether a server
-// requested its certificate, as most servers do not report that they miss it.
+// newTLSConfig returns a TLS configuration that records whether a server requested a client
+// certificate, since most servers do not report that they miss it.
 func newTLSConfig(c *promconfig.TLSConfig) (*tls.Config, error) {
 	client, err := promconfig.NewTLSConfig(c)
 	if err != nil {
@@ -132,7 +132,7 @@ func newTLSConfig(c *promconfig.TLSConfig) (*tls.Config, error) {
 	return client, nil
 }
 
-// secretReader returns a reader of a configured text or file, nil when both are empty.
+// secretReader returns a reader of the configured text or file, nil if both are empty.
 func secretReader(text promconfig.Secret, file string) promconfig.SecretReader {
 	switch {
 	case text != "":

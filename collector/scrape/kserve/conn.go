@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// conn is the connection of a call, over which no more arrives than the call allows.
-// Frames that answer nothing would keep a processor busy for as long as it lasts.
+// conn is the connection of a call. It limits what the server may send: endless frames that
+// belong to no answer would keep a CPU busy.
 type conn struct {
 	net.Conn
 
@@ -27,7 +27,7 @@ type conn struct {
 	allowance atomic.Int64
 }
 
-// connect opens a connection. That is not left to grpc-go, which has a deadline of its
+// connect opens a connection. It does not leave that to grpc-go, which has a deadline of its
 // own and passes on only the text of an error.
 func (s *Server) connect(ctx context.Context) (*conn, error) {
 	raw, err := s.Dial(ctx, "tcp", s.Address)
@@ -64,7 +64,7 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// overTLS are the credentials of a connection that has TLS already.
+// overTLS tells grpc-go that the connection it gets uses TLS already.
 type overTLS struct {
 	credentials.TransportCredentials
 }
@@ -80,7 +80,7 @@ func (c *conn) close() {
 	_ = c.Close()
 }
 
-// allow lets the server send the bytes of an answer, and what the protocol adds.
+// allow lets the server send an answer of that many bytes, and the overhead of the protocol.
 func (c *conn) allow(bytes int64) {
 	const protocol = 256 << 10
 	c.allowance.Store(max(c.allowance.Load(), bytes+protocol+int64(c.server.MaxHeader)))
@@ -94,18 +94,18 @@ func (c *conn) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// unmarshalFailed begins what grpc-go reports of a message that it cannot read
+// unmarshalFailed begins the error of grpc-go about a message that it cannot read
 // (rpc_util.go).
 const unmarshalFailed = "grpc: failed to unmarshal the received message: "
 
-// explain returns the cause of a failed call; what the server reported stays a gRPC status.
+// explain returns the cause of a failed call, a gRPC status if the server reported it.
 func explain(ctx context.Context, rpc protoreflect.Name, err error) error {
 	reported := status.Convert(err)
-	switch why, unread := strings.CutPrefix(reported.Message(), unmarshalFailed); {
+	switch cause, unread := strings.CutPrefix(reported.Message(), unmarshalFailed); {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case unread:
-		return fmt.Errorf("%s: %w: %s", rpc, errReply, why)
+		return fmt.Errorf("%s: %w: %s", rpc, errReply, cause)
 	case reported.Code() == codes.DeadlineExceeded:
 		// The server's clock may be a moment ahead of ours.
 		return context.DeadlineExceeded
@@ -119,8 +119,8 @@ func explain(ctx context.Context, rpc protoreflect.Name, err error) error {
 	return fmt.Errorf("%w: %s", ErrLost, reported.Message())
 }
 
-// isBroken reports whether a call failed with its connection. The server uses the same
-// code for what it refuses itself, so the words of grpc-go decide (internal/transport,
+// isBroken reports whether a call failed because its connection did. Servers use the same
+// code when they refuse a call, so the texts of grpc-go decide (internal/transport,
 // picker_wrapper.go).
 func isBroken(reported *status.Status) bool {
 	prefixes := []string{

@@ -30,9 +30,9 @@ var methods = sync.OnceValue(func() protoreflect.MethodDescriptors {
 	return file.Services().Get(0).Methods()
 })
 
-// object returns a message as the HTTP API writes it: enums always have a value, the
-// first one when the server sent none; other fields only when it sent them. Integers of
-// 64 bits are numbers there, unlike in protojson.
+// object converts a message to JSON as the HTTP API does: an enum always has a value, the
+// first one if the server sent none; other fields appear only if the server sent them. Unlike
+// in protojson, 64-bit integers are numbers.
 func object(m protoreflect.Message) map[string]any {
 	out := make(map[string]any)
 	fields := m.Descriptor().Fields()

@@ -12,15 +12,15 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// route is a request of the HTTP API and the method that answers it in gRPC.
+// route maps a request of the HTTP API to a gRPC method.
 type route struct {
 	method, path string
 	rpc          protoreflect.Name
-	// field is the field of the reply that is the answer; empty for all of it.
+	// field is the field of the reply that is the answer; if empty, the whole reply is.
 	field protoreflect.Name
 }
 
-// model is the placeholder of a name in a path.
+// model is the placeholder for the name of a model in a path.
 const model = "{model}"
 
 func routes() []route {
@@ -35,13 +35,13 @@ func routes() []route {
 	}
 }
 
-// find returns the route of a request and the model that it names, if any.
+// find returns the route of a request and the name of the model in its path, if any.
 func find(method, path string) (found route, name string, ok bool) {
 	for _, r := range routes() {
-		before, after, named := strings.Cut(r.path, model)
-		escaped, begins := strings.CutPrefix(path, before)
-		escaped, ends := strings.CutSuffix(escaped, after)
-		if r.method != method || !begins || !ends || named != (escaped != "") || strings.Contains(escaped, "/") {
+		prefix, suffix, hasModel := strings.Cut(r.path, model)
+		escaped, begins := strings.CutPrefix(path, prefix)
+		escaped, ends := strings.CutSuffix(escaped, suffix)
+		if r.method != method || !begins || !ends || hasModel != (escaped != "") || strings.Contains(escaped, "/") {
 			continue
 		}
 		if name, err := url.PathUnescape(escaped); err == nil && utf8.ValidString(name) {
@@ -51,8 +51,8 @@ func find(method, path string) (found route, name string, ok bool) {
 	return route{}, "", false
 }
 
-// answer encodes a reply as the HTTP API does: as JSON, and a boolean as 200 or 400
-// without a body. A field that was not sent is empty.
+// answer encodes a reply as the HTTP API does: a boolean as status 200 or 400 without a body,
+// anything else as JSON, empty if the server did not send the field.
 func (r *route) answer(reply protoreflect.Message) (code int, body []byte, err error) {
 	var v any = object(reply)
 	if field := reply.Descriptor().Fields().ByName(r.field); field != nil {
@@ -68,12 +68,12 @@ func (r *route) answer(reply protoreflect.Message) (code int, body []byte, err e
 	return http.StatusOK, body, err
 }
 
-// restricted begins Triton's refusal of a protocol whose header is missing; its
-// code is UNAVAILABLE (server, src/grpc/infer_handler.h).
+// restricted begins the error of a Triton whose restricted API is called without its header;
+// the code is UNAVAILABLE (server, src/grpc/infer_handler.h).
 const restricted = "This protocol is restricted"
 
-// refusal returns the status of the HTTP API for a gRPC status; false for errors that no
-// server sent.
+// refusal converts a gRPC status to that of the HTTP API. It reports false for errors that
+// did not come from the server.
 func refusal(err error) (code int, text string, ok bool) {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -99,6 +99,6 @@ func refusal(err error) (code int, text string, ok bool) {
 const noMethod = "this request has no gRPC method"
 
 func errorBody(text string) []byte {
-	body, _ := json.Marshal(map[string]string{"error": text}) // Strings never fail.
+	body, _ := json.Marshal(map[string]string{"error": text}) // Marshaling strings cannot fail.
 	return body
 }

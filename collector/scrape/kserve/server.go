@@ -14,22 +14,22 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Server is a server and how it is called. Each call opens a connection of its own and
-// closes it, as requests over HTTP to an API with its own port do. Safe for concurrent use.
+// Server calls one server. Each call opens and closes its own connection, like HTTP requests
+// to an API with a port of its own. It is safe for concurrent use.
 type Server struct {
-	// Address is host:port of the gRPC port.
+	// Address is the host:port of the gRPC API.
 	Address   string
 	UserAgent string
 	Dial      func(ctx context.Context, network, address string) (net.Conn, error)
-	// TLS secures the connections; nil leaves them plain.
+	// TLS configures the connections; nil disables TLS.
 	TLS *tls.Config
-	// Metadata is sent with each call, and includes credentials.
+	// Metadata is sent with each call, including the credentials.
 	Metadata metadata.MD
-	// MaxHeader limits the headers of an answer in bytes.
+	// MaxHeader limits the size of the response headers in bytes.
 	MaxHeader uint32
 }
 
-// Failures without a cause of their own from the connection.
+// Errors that do not come from the connection itself.
 var (
 	ErrNotGRPC  = errors.New("the server does not speak gRPC")
 	ErrLost     = errors.New("the connection ended before the answer")
@@ -39,10 +39,10 @@ var (
 	errReply   = errors.New("the answer is not the message of its method")
 )
 
-// Do calls the method that corresponds to method and path of Triton's HTTP API, and
-// answers as that does: with its status and JSON. The deadline of ctx bounds it, limit
-// bounds the answer in bytes unless it is 0. An error means that there was no answer; its
-// cause is that of the connection, or one of the package's errors.
+// Do calls the gRPC method that corresponds to method and path of Triton's HTTP API, and
+// returns the status and JSON of that API. The answer may have up to limit bytes, or any
+// number if limit is 0. An error means that there was no answer: it wraps an error of the
+// connection or one of this package.
 func (s *Server) Do(ctx context.Context, method, path string, limit int64) (code int, answer []byte, err error) {
 	r, model, ok := find(method, path)
 	if !ok {
@@ -59,7 +59,7 @@ func (s *Server) Do(ctx context.Context, method, path string, limit int64) (code
 	return c.do(metadata.NewOutgoingContext(ctx, s.Metadata), r, model, limit)
 }
 
-// do calls the method of a route, about a model if one is named.
+// do calls the gRPC method of a route, with the name of a model if there is one.
 func (c *conn) do(ctx context.Context, r route, model string, limit int64) (code int, answer []byte, err error) {
 	m := method(r.rpc)
 	request, reply := dynamicpb.NewMessage(m.Input()), dynamicpb.NewMessage(m.Output())

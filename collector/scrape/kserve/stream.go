@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// streamRPC is the method of requests whose answers are streamed, streamSuffix the
-	// end of the path of such requests over HTTP.
+	// streamRPC is the method for streamed answers, streamSuffix the end of its path in the
+	// HTTP API.
 	streamRPC    = "ModelStreamInfer"
 	streamSuffix = "/generate_stream"
 	// maxMessage limits one message of an answer.
 	maxMessage = 1 << 20
 )
 
-// Stream sends what is posted to a model's generate_stream, and returns the answer as the
-// HTTP API does: JSON in server-sent events, or a status with an error. Events have
-// outputs of text only. As there, it returns when the first part of the answer arrives.
-// The trace of ctx is called for the connection and when the request was sent. The server
-// is told to cancel when ctx ends, and when the body is closed before its end.
+// Stream sends the body of a POST to a model's generate_stream over gRPC and returns the
+// answer as the HTTP API does: JSON in server-sent events, or a status with an error. Events
+// contain only text outputs. It returns when the first part of the answer arrives. The
+// httptrace of ctx is called for the connection and when the request was sent. When ctx is
+// done, or the body is closed before its end, the server is told to cancel.
 func (s *Server) Stream(ctx context.Context, path string, body []byte) (code int, contentType string, answer io.ReadCloser, err error) {
 	modelPath, streams := strings.CutSuffix(path, streamSuffix)
 	r, model, found := find(http.MethodGet, modelPath)
@@ -48,8 +48,8 @@ func (s *Server) Stream(ctx context.Context, path string, body []byte) (code int
 	return code, contentType, answer, err
 }
 
-// stream requests the metadata of a model, sends the request that it makes of body, and
-// waits for the first part of its answer.
+// stream requests the metadata of a model, builds the request from it and body, sends it, and
+// waits for the first part of the answer.
 func (c *conn) stream(ctx context.Context, r route, model string, body []byte) (code int, contentType string, answer io.ReadCloser, err error) {
 	code, about, err := c.do(ctx, r, model, maxMessage)
 	if err != nil || code != http.StatusOK {
@@ -108,16 +108,17 @@ func inferRequest(model string, about, body []byte) (*dynamicpb.Message, error) 
 		return nil, fmt.Errorf("model %s has no input %s", model, name)
 	}
 	m := dynamicpb.NewMessage(method(streamRPC).Input())
-	text, _ := json.Marshal(request) // Texts and numbers never fail.
+	text, _ := json.Marshal(request) // Marshaling strings and numbers cannot fail.
 	return m, protojson.Unmarshal(text, m)
 }
 
-// stream is the body of an answer that comes in parts. It belongs to one goroutine.
+// stream is the body of a streamed answer. It is not safe for concurrent use.
 type stream struct {
 	conn *conn
 	grpc grpc.ClientStream
-	ctx  context.Context //nolint:containedctx // It is the life of the stream.
-	// unread are events that were received and not read yet, err is why no more come.
+	ctx  context.Context //nolint:containedctx // It ends the stream.
+	// unread holds events that were received but not read yet, err the reason why the stream
+	// ended.
 	unread []byte
 	err    error
 }
@@ -135,14 +136,14 @@ func (s *stream) send(request *dynamicpb.Message) (err error) {
 	if err = errors.Join(s.grpc.SendMsg(request), s.grpc.CloseSend()); err != nil && !errors.Is(err, io.EOF) {
 		return explain(s.ctx, streamRPC, err)
 	}
-	// After io.EOF the answer holds the reason.
+	// After io.EOF, receiving returns the reason.
 	if trace != nil && trace.WroteRequest != nil {
 		trace.WroteRequest(httptrace.WroteRequestInfo{})
 	}
 	return nil
 }
 
-// receive waits for the next event; the end of the answer is [io.EOF].
+// receive waits for the next event. It returns [io.EOF] at the end of the answer.
 func (s *stream) receive() error {
 	for len(s.unread) == 0 && s.err == nil {
 		s.conn.allow(maxMessage)
@@ -179,9 +180,9 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// encodeEvent returns a part of an answer as an event; nothing for one without outputs,
-// which only marks the end of the answer. The texts of an output are in it or in the raw
-// contents next to it, and a list where there are several.
+// encodeEvent encodes a part of an answer as an event. A part without outputs only marks the
+// end of the answer and has no event. The texts of an output are in its contents or in the
+// raw contents of the response; several become a list.
 func encodeEvent(m *dynamicpb.Message) ([]byte, error) {
 	var p struct {
 		Error    string `json:"error_message"`

@@ -12,7 +12,7 @@ type tensor struct {
 	Shape    []int64 `json:"shape"`
 }
 
-// elements returns an element of each supported type, to be read into.
+// elements returns a pointer to decode an element into, by datatype.
 func elements() map[string]any {
 	return map[string]any{
 		"BYTES": new(string), "BOOL": new(bool), "INT8": new(int8), "UINT8": new(uint8), "INT16": new(int16), "UINT16": new(uint16),
@@ -21,7 +21,7 @@ func elements() map[string]any {
 }
 
 // encode encodes one element of an input for raw_input_contents: little endian, texts
-// with their length before them (Triton, docs/protocol/extension_binary_data.md).
+// prefixed with their length (Triton, docs/protocol/extension_binary_data.md).
 func (t *tensor) encode(value json.RawMessage) ([]byte, error) {
 	element, ok := elements()[t.Datatype]
 	if !ok {
@@ -36,8 +36,7 @@ func (t *tensor) encode(value json.RawMessage) ([]byte, error) {
 	return binary.Append(nil, binary.LittleEndian, element)
 }
 
-// decodeTexts decodes the elements of an output of texts; false for one that is
-// truncated.
+// decodeTexts decodes the elements of a text output; ok is false if it is truncated.
 func decodeTexts(raw []byte) (all [][]byte, ok bool) {
 	const prefix = 4
 	for len(raw) > 0 {

@@ -9,16 +9,16 @@ import (
 const (
 	// Timeout is how long a batch waits for its answers.
 	Timeout = 200 * time.Millisecond
-	// pause is how long a batch sleeps between two looks at the sockets, briefPause while
-	// a request or an answer is incomplete.
+	// pause is how long a batch sleeps before it polls the sockets again, briefPause while a
+	// request or an answer is incomplete.
 	pause      = 10 * time.Millisecond
 	briefPause = time.Millisecond
 )
 
-// Batch sends the requests of several lanes and reads their answers. It is used by one
-// goroutine at a time, and can be used again after Run. The zero value is ready.
+// Batch sends the requests of several lanes and reads their answers. It can be used again
+// after Run. The zero value is ready to use. It is not safe for concurrent use.
 type Batch struct {
-	// Timeout is how long to wait for answers; 0 stands for the constant.
+	// Timeout is how long to wait for answers; the default is the constant Timeout.
 	Timeout time.Duration
 
 	requests []request
@@ -30,16 +30,17 @@ type Batch struct {
 
 // Answer is an answer that a lane accepts.
 type Answer struct {
-	// Body is valid until the function that it was passed to returns.
+	// Body is valid until the callback that receives it returns.
 	Body        []byte
 	ContentType string
-	// Duration is the time from the request to the last byte, Received when that arrived.
+	// Duration is the time from the request to the last byte, Received when that byte
+	// arrived.
 	Duration time.Duration
 	Received time.Time
 }
 
-// Add puts the request of a lane into the batch. It reports false when the lane cannot be
-// used now. Otherwise Run calls done once, not ok when there is no answer.
+// Add adds the request of a lane to the batch. It reports false if the lane cannot be used
+// now. Otherwise Run calls done once; ok is then false if there is no answer.
 func (b *Batch) Add(l *Lane, done func(answer Answer, ok bool)) bool {
 	fd, fresh, ok := l.acquire()
 	if ok {
@@ -48,9 +49,9 @@ func (b *Batch) Add(l *Lane, done func(answer Answer, ok bool)) bool {
 	return ok
 }
 
-// Run sends the requests and reads what is answered in time. It sleeps between two looks
-// instead of waiting for the next answer: a wait wakes a processor for each of them, and
-// one in the kernel keeps the runtime's monitor awake.
+// Run sends the requests and reads the answers that arrive in time. It polls and sleeps
+// instead of blocking until the next answer: blocking wakes up a CPU for each answer, and
+// blocking in the kernel keeps the runtime's monitor awake.
 func (b *Batch) Run() {
 	b.send()
 	timeout := cmp.Or(b.Timeout, Timeout)
@@ -72,8 +73,8 @@ func (b *Batch) pause() time.Duration {
 	return pause
 }
 
-// send sends the requests. Connections on which something happened since the previous
-// answer are replaced first.
+// send sends the requests. A connection on which something happened since the previous answer
+// is replaced first.
 func (b *Batch) send() {
 	b.pending = b.pending[:0]
 	for i := range b.requests {
@@ -87,7 +88,7 @@ func (b *Batch) send() {
 		}
 		r.start = time.Now()
 		if r.fd < 0 || !r.send() {
-			b.fail(r, restRefused)
+			b.fail(r, pauseRefused)
 			continue
 		}
 		sent = append(sent, r)
@@ -95,8 +96,7 @@ func (b *Batch) send() {
 	b.pending = sent
 }
 
-// receive reads what arrived for the pending requests. The last time it gives up on those
-// that are still incomplete.
+// receive reads what arrived for the pending requests. If last is true, incomplete ones fail.
 func (b *Batch) receive(last bool) {
 	pending := b.pending[:0]
 	ready := b.poller.poll(b.pending)
@@ -110,11 +110,11 @@ func (b *Batch) receive(last bool) {
 		case v == plain:
 			b.complete(r, now)
 		case v == unusual && (r.fresh || len(r.buf) > 0):
-			b.fail(r, restRefused)
+			b.fail(r, pauseRefused)
 		case v == unusual:
 			b.fail(r, 0) // The server may close a kept connection at any time.
 		case last:
-			b.fail(r, restLate)
+			b.fail(r, pauseLate)
 		default:
 			pending = append(pending, r)
 		}
@@ -133,11 +133,11 @@ func (b *Batch) complete(r *request, now time.Time) {
 	b.buffers = append(b.buffers, r.buf[:0])
 }
 
-func (b *Batch) fail(r *request, rest time.Duration) {
+func (b *Batch) fail(r *request, pause time.Duration) {
 	if r.buf != nil {
 		b.buffers = append(b.buffers, r.buf[:0])
 	}
-	r.lane.fail(rest)
+	r.lane.fail(pause)
 	r.done(Answer{}, false)
 }
 

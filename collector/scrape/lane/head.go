@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// maxHead is the size of the largest head that is accepted.
+	// maxHead is the largest head that is accepted, in bytes.
 	maxHead = 4 << 10
-	// okLine begins every answer that is accepted.
+	// okLine is the prefix of every answer that is accepted.
 	okLine = "HTTP/1.1 200"
 )
 
 type head struct {
-	// size is the length of the head, length that of the body.
+	// size is the length of the head, length the Content-Length.
 	size, length int
 	contentType  string
-	// closes is true when the server closes the connection after the answer.
+	// closes is true if the server closes the connection after the answer.
 	closes bool
 }
 
@@ -24,16 +24,16 @@ type head struct {
 type verdict uint8
 
 const (
-	// incomplete needs more bytes.
+	// incomplete answers need more bytes.
 	incomplete verdict = iota
-	// plain is accepted.
+	// plain answers are accepted.
 	plain
-	// unusual is left to net/http.
+	// unusual answers are left to net/http.
 	unusual
 )
 
-// readHead reads the head of an answer. What it calls plain, net/http reads in the same
-// way, as FuzzLane checks. It is far stricter, and calls unusual whatever it does not know.
+// readHead parses the head of an answer. It is far stricter than net/http, which parses every
+// plain head in the same way, as FuzzLane checks.
 func readHead(text []byte) (head, verdict) {
 	end := bytes.Index(text, []byte("\r\n\r\n"))
 	if end < 0 {
@@ -46,14 +46,14 @@ func readHead(text []byte) (head, verdict) {
 		return head{}, unusual
 	}
 	h := head{size: end + 4, length: -1}
-	first, rest, _ := bytes.Cut(text[:end+2], []byte("\r\n"))
-	reason, ok := bytes.CutPrefix(first, []byte(okLine))
+	statusLine, fields, _ := bytes.Cut(text[:end+2], []byte("\r\n"))
+	reason, ok := bytes.CutPrefix(statusLine, []byte(okLine))
 	if !ok || len(reason) > 0 && reason[0] != ' ' || !printable(reason) {
 		return h, unusual
 	}
-	for len(rest) > 0 {
+	for len(fields) > 0 {
 		var line []byte
-		line, rest, _ = bytes.Cut(rest, []byte("\r\n"))
+		line, fields, _ = bytes.Cut(fields, []byte("\r\n"))
 		if !h.field(line) {
 			return h, unusual
 		}
@@ -64,7 +64,7 @@ func readHead(text []byte) (head, verdict) {
 	return h, plain
 }
 
-// field takes one line of a head; false for one that is not accepted.
+// field parses one header line. It reports false if the line is not accepted.
 func (h *head) field(line []byte) bool {
 	name, value, ok := bytes.Cut(line, []byte(":"))
 	if !ok || !token(name) || !printable(value) {
@@ -95,7 +95,7 @@ func (h *head) field(line []byte) bool {
 	return true
 }
 
-// token reports whether a text consists of letters, digits, dashes and underscores.
+// token reports whether text consists of letters, digits, dashes and underscores.
 func token(text []byte) bool {
 	for _, c := range text {
 		switch {

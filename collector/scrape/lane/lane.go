@@ -7,32 +7,33 @@ import (
 )
 
 const (
-	// restRefused is how long a lane rests after an answer that it does not accept:
-	// servers that compress their pages always do so.
-	restRefused = 5 * time.Minute
-	// restLate is how long it rests after the second late answer in a row. A single one
-	// is ignored, because the exporter's machine may be busy.
-	restLate = time.Minute
+	// pauseRefused is how long a lane pauses after an answer that it does not accept: a
+	// server that compresses its page always does so.
+	pauseRefused = 5 * time.Minute
+	// pauseLate is how long it pauses after the second late answer in a row. The first is
+	// ignored, because the exporter's machine may be busy.
+	pauseLate = time.Minute
 )
 
 // Options configure a lane.
 type Options struct {
 	Address netip.AddrPort
-	// Request is the text of the whole request.
+	// Request is the complete request as it is sent.
 	Request []byte
-	// KeepAlive keeps the connection from one request to the next.
+	// KeepAlive keeps the connection open between requests.
 	KeepAlive bool
-	// MaxHeader and MaxBody limit an answer, in bytes.
+	// MaxHeader and MaxBody limit the size of an answer, in bytes.
 	MaxHeader, MaxBody int
 	Connections        Connections
 }
 
-// Connections are those that the process may have. They are safe for concurrent use.
+// Connections limits the connections of the process. It is safe for concurrent use.
 type Connections interface {
-	// TryAcquire takes one and reports whether there was one; Release gives one back.
+	// TryAcquire acquires a connection without waiting and reports whether it succeeded.
+	// Release returns it.
 	TryAcquire() bool
 	Release()
-	// Contended reports whether a request waits for one.
+	// Contended reports whether a request waits for a connection.
 	Contended() bool
 	// Add and Remove register holders of connections that may be idle.
 	Add(holder IdleCloser)
@@ -50,13 +51,12 @@ type Lane struct {
 	// fd is the connection, -1 for none.
 	fd           int
 	busy, closed bool
-	// restUntil is when the lane can be used again, late is true after a late answer.
-	restUntil time.Time
-	late      bool
+	// pausedUntil is when the lane can be used again, late is true after a late answer.
+	pausedUntil time.Time
+	late        bool
 }
 
-// New returns a lane; nil where the operating system is not supported. The caller closes
-// it.
+// New returns a lane, or nil if the operating system is not supported. The caller closes it.
 func New(o Options) *Lane {
 	if !supported {
 		return nil
@@ -66,7 +66,7 @@ func New(o Options) *Lane {
 	return l
 }
 
-// Close closes the lane; an answer that is under way is still read.
+// Close closes the lane. The answer to a request in flight is still read.
 func (l *Lane) Close() {
 	l.opts.Connections.Remove(l)
 	l.mu.Lock()
@@ -91,12 +91,12 @@ func (l *Lane) drop() {
 	l.fd = -1
 }
 
-// acquire returns the connection, a fresh one where there is none; not ok when the lane
-// cannot be used now.
+// acquire returns the connection, dialing a fresh one if there is none; ok is false if the
+// lane cannot be used now.
 func (l *Lane) acquire() (fd int, fresh, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.busy || l.closed || time.Now().Before(l.restUntil) {
+	if l.busy || l.closed || time.Now().Before(l.pausedUntil) {
 		return -1, false, false
 	}
 	if fresh = l.fd < 0; fresh {
@@ -128,8 +128,7 @@ func (l *Lane) reconnect() int {
 	return l.fd
 }
 
-// release takes the connection back after an answer; reusable is false when the server
-// closes it.
+// release returns the connection after an answer; reusable is false if the server closes it.
 func (l *Lane) release(reusable bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,16 +138,16 @@ func (l *Lane) release(reusable bool) {
 	}
 }
 
-// fail closes the connection, and lets the lane rest, except after a first late answer.
-func (l *Lane) fail(rest time.Duration) {
+// fail closes the connection and pauses the lane, except after the first late answer.
+func (l *Lane) fail(pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = false
 	l.drop()
-	if rest == restLate && !l.late {
-		l.late, rest = true, 0
+	if pause == pauseLate && !l.late {
+		l.late, pause = true, 0
 	}
-	if rest > 0 {
-		l.restUntil = time.Now().Add(rest)
+	if pause > 0 {
+		l.pausedUntil = time.Now().Add(pause)
 	}
 }

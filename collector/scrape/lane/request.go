@@ -10,8 +10,8 @@ type request struct {
 	fd    int
 	fresh bool
 	start time.Time
-	// received is when the kernel received the last bytes, in nanoseconds of the wall
-	// clock; 0 where that is not known.
+	// received is the kernel's timestamp of the last bytes, in Unix nanoseconds; 0 if
+	// unknown.
 	received int64
 	unsent   []byte
 	buf      []byte
@@ -20,16 +20,16 @@ type request struct {
 }
 
 const (
-	// minGrowth is the least by which the buffer of an answer grows.
+	// minGrowth is the least by which the buffer of an answer grows, in bytes.
 	minGrowth = 4 << 10
-	// maxClockDrift is how far wall clock and monotonic clock may diverge during one
-	// request without the former having been set.
+	// maxClockDrift is how far the wall clock may drift from the monotonic clock during one
+	// request before it counts as having been set.
 	maxClockDrift = time.Millisecond
 )
 
-// durationOf returns the time until an answer was received, as noted by the kernel, or
-// elapsed, the time until it was read, where the note is missing or implausible. Elapsed is
-// of the monotonic clock, the others are moments of the wall clock.
+// durationOf returns the time until the kernel received an answer, or elapsed, the time until
+// it was read, if the kernel's timestamp is missing or implausible. The others are times of
+// the wall clock; elapsed is monotonic.
 func durationOf(elapsed time.Duration, start, received, now int64) time.Duration {
 	noted, drift := time.Duration(received-start), time.Duration(now-start)-elapsed
 	if received == 0 || noted < 0 || noted > elapsed || drift.Abs() > maxClockDrift {
@@ -92,8 +92,7 @@ func (r *request) send() bool {
 	return err == nil
 }
 
-// grow makes room for more of the answer, and for one byte more than it has, so that
-// what follows it is noticed.
+// grow makes room for the answer and one byte more, to notice data that follows it.
 func (r *request) grow(b *Batch) {
 	if r.buf == nil {
 		r.buf = b.buffer()

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supported is true where the operating system has the system calls of a lane.
+// supported is true if the operating system has the system calls of a lane.
 const supported = true
 
 // The system calls for each page return at once and are made raw. The runtime tracks any
 // other system call, and the first after a pause wakes its monitor, which then checks every
-// 20 µs whether one takes long. That was a fifth of the processor time of a process that
-// sleeps most of the time.
+// 20 µs whether a call takes long. That took a fifth of the CPU time of a process that sleeps
+// most of the time.
 
 func connect(to netip.AddrPort) (fd int, err error) {
 	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
@@ -27,7 +27,7 @@ func connect(to netip.AddrPort) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	// Without it the time when something was received is not known.
+	// Without it there are no timestamps of what is received.
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	if err = unix.Connect(fd, address); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		disconnect(fd)
@@ -45,9 +45,9 @@ type inbox struct {
 	control [64]byte
 }
 
-// receive reads what arrived; blocked is true when nothing is there yet. Received is when
-// the last of it arrived, as noted by the kernel in nanoseconds of the wall clock; 0 where
-// that is not known. A connected socket fills no address.
+// receive reads what arrived; blocked is true if nothing did yet. Received is the kernel's
+// timestamp of the last bytes, in Unix nanoseconds; 0 if unknown. A connected socket fills no
+// address.
 func (b *inbox) receive(fd int, into []byte) (n int, received int64, blocked bool, err error) {
 	b.into.Base = unsafe.SliceData(into)
 	b.into.SetLen(len(into))
@@ -62,8 +62,8 @@ func (b *inbox) receive(fd int, into []byte) (n int, received int64, blocked boo
 	return n, timestampOf(b.control[:b.message.Controllen]), false, nil
 }
 
-// result returns the result of a system call that does not wait; one that a signal
-// interrupts is made again with the next look.
+// result returns the result of a non-blocking system call. A call that a signal interrupts
+// counts as blocked, and is repeated with the next poll.
 func result(n uintptr, failed unix.Errno) (size int, blocked bool, err error) {
 	if failed == unix.EAGAIN || failed == unix.EINTR {
 		return 0, true, nil
@@ -74,15 +74,15 @@ func result(n uintptr, failed unix.Errno) (size int, blocked bool, err error) {
 	return int(n), false, nil
 }
 
-// timestampOf returns when something was received, in nanoseconds since 1970; 0 where that
-// was not noted.
+// timestampOf returns the timestamp in a control message, in Unix nanoseconds; 0 if it has
+// none.
 func timestampOf(control []byte) int64 {
 	for len(control) >= unix.SizeofCmsghdr {
 		head, data, rest, err := unix.ParseOneSocketControlMessage(control)
 		if err != nil {
 			return 0
 		}
-		// Seconds and nanoseconds in native byte order, of 64 bits each where this machine has those.
+		// Seconds and nanoseconds in native byte order, 64 bits each on a 64-bit machine.
 		if head.Level == unix.SOL_SOCKET && head.Type == unix.SO_TIMESTAMPNS && len(data) == 16 {
 			seconds, nanos := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
 			return int64(seconds)*int64(time.Second) + int64(nanos)
@@ -92,7 +92,7 @@ func timestampOf(control []byte) int64 {
 	return 0
 }
 
-// transmit writes as much as possible; blocked is true when that is nothing yet.
+// transmit writes as much as possible; blocked is true if that is nothing yet.
 func transmit(fd int, text []byte) (n int, blocked bool, err error) {
 	size, _, failed := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(text))), uintptr(len(text)))
 	return result(size, failed)
@@ -105,8 +105,8 @@ type poller struct {
 }
 
 // poll reports, without waiting, for which requests something happened: data arrived, the
-// connection ended, or, while a request is being sent, more can be written. It reports all
-// when the system call fails. The result is valid until the next call.
+// connection ended or, while a request is being sent, more can be written. If the system call
+// fails, it reports all. The result is valid until the next call.
 func (p *poller) poll(pending []*request) []bool {
 	p.fds, p.ready = p.fds[:0], p.ready[:0]
 	for _, r := range pending {
