@@ -45,7 +45,7 @@ func (b *Block) TextAt(i ValueIndex) []byte {
 	return b.data[s.start:s.end]
 }
 
-// Value returns the number on a line; false if the line has none.
+// Value returns the number on a line. It reports false if the line has none.
 func (b *Block) Value(line int) (float64, bool) { return number(b.Text(line)) }
 
 // WatchedValue returns the number of watched series i.
@@ -72,8 +72,8 @@ func (b *Block) Numbers(indexes []ValueIndex, row []float64) {
 	}
 }
 
-// NonNegative reports whether every value of the page is finite and at least 0, so
-// that readers can skip the check of each value.
+// NonNegative reports whether every value of the page is finite and not negative, so that readers
+// need not check each value.
 func (b *Block) NonNegative() bool { return b.nonNegative }
 
 // CopyText sets series n of a computed block to the text of a value of a page.
@@ -99,8 +99,7 @@ func (b *Block) AppendFamily(dst []byte, i int) []byte {
 	return seg.append(dst, b, 0, len(seg.lines))
 }
 
-// append appends lines [from, end) of the segment with the values of a block of its
-// shape.
+// append appends lines [from, end) of the segment with the values of b, a block of its shape.
 func (s *segment) append(dst []byte, b *Block, from, end int) []byte {
 	start := uint32(0)
 	if from > 0 {

@@ -8,15 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Budget is an amount of a page, in series and in bytes of text. As a limit, a zero
-// field means no limit.
+// Budget is a size in series and bytes of text. In a limit, a zero field means no limit.
 type Budget struct{ Series, Bytes int }
 
-// LeftOut counts the series that exceed a budget. Whole families are left out, because
-// a sum over part of one would be wrong.
+// LeftOut counts the series that exceed a budget. Whole families are left out, because a sum over
+// a part of a family would be wrong.
 type LeftOut struct {
 	Series, Families int
-	// Names are the largest of the families, at most [maxLeftOutNames].
+	// Names lists the largest of the families, at most [maxLeftOutNames].
 	Names []string
 }
 
@@ -25,10 +24,10 @@ const maxLeftOutNames = 3
 // maxValueBytes is the maximum length of a written value; longer ones are reformatted.
 const maxValueBytes = len("-1.7976931348623157e+308")
 
-// maxSampleOverhead is the cost of a value with the blank before it and the newline.
+// maxSampleOverhead is the cost of a value with the space before it and the newline.
 const maxSampleOverhead = maxValueBytes + 2
 
-// Remaining returns the limit less what is used, at least 1 where there is a limit.
+// Remaining returns the limit minus used, at least 1 in fields with a limit.
 func (b Budget) Remaining(used Budget) Budget {
 	if b.Series > 0 {
 		b.Series = max(b.Series-used.Series, 1)
@@ -39,17 +38,17 @@ func (b Budget) Remaining(used Budget) Budget {
 	return b
 }
 
-// Fits reports whether what is used is within the limit.
+// Fits reports whether used is within the limit.
 func (b Budget) Fits(used Budget) bool {
 	return (b.Series == 0 || used.Series <= b.Series) && (b.Bytes == 0 || used.Bytes <= b.Bytes)
 }
 
-// Add returns the sum of both.
+// Add returns the sum of b and other.
 func (b Budget) Add(other Budget) Budget {
 	return Budget{b.Series + other.Series, b.Bytes + other.Bytes}
 }
 
-// share returns the larger of the shares of the limit that are used.
+// share returns the fraction of the limit that is used, the larger of the two.
 func (b Budget) share(used Budget) float64 {
 	share := 0.0
 	if b.Series > 0 {
@@ -81,7 +80,7 @@ func (f *Family) cost() Budget {
 	return Budget{0, 3*len(f.Name) + len(f.Help) + len(f.Unit) + words}
 }
 
-// limit leaves out the largest families until the others fit the limit.
+// limit leaves out the largest families until the rest fits the limit.
 func (b *shapeBuilder) limit(limit Budget) {
 	if limit == (Budget{}) {
 		return
@@ -94,19 +93,19 @@ func (b *shapeBuilder) limit(limit Budget) {
 		name := b.families[b.series[i].family].Name
 		costs[name] = costs[name].Add(prefixCost(b.series[i].prefix))
 	}
-	out := b.left.choose(costs, limit)
+	omitted := b.leftOut.choose(costs, limit)
 	for name, cost := range costs {
-		if !out[name] {
+		if !omitted[name] {
 			b.cost = b.cost.Add(cost)
 		}
 	}
-	if len(out) > 0 {
-		b.series = slices.DeleteFunc(b.series, func(s series) bool { return out[b.families[s.family].Name] })
+	if len(omitted) > 0 {
+		b.series = slices.DeleteFunc(b.series, func(s series) bool { return omitted[b.families[s.family].Name] })
 	}
 }
 
-// choose returns the families to leave out, given the cost of each, and counts them.
-func (l *LeftOut) choose(costs map[string]Budget, limit Budget) (out map[string]bool) {
+// choose returns the families to leave out by their costs, and counts them.
+func (l *LeftOut) choose(costs map[string]Budget, limit Budget) (omitted map[string]bool) {
 	used := Budget{}
 	for _, cost := range costs {
 		used = used.Add(cost)
@@ -117,12 +116,12 @@ func (l *LeftOut) choose(costs map[string]Budget, limit Budget) (out map[string]
 	largest := slices.SortedFunc(maps.Keys(costs), func(x, y string) int {
 		return cmp.Or(cmp.Compare(limit.share(costs[y]), limit.share(costs[x])), strings.Compare(x, y))
 	})
-	out = make(map[string]bool)
+	omitted = make(map[string]bool)
 	for _, name := range largest {
 		if limit.Fits(used) {
 			break
 		}
-		out[name] = true
+		omitted[name] = true
 		used.Series, used.Bytes = used.Series-costs[name].Series, used.Bytes-costs[name].Bytes
 		l.Series += costs[name].Series
 		l.Families++
@@ -130,15 +129,16 @@ func (l *LeftOut) choose(costs map[string]Budget, limit Budget) (out map[string]
 			l.Names = append(l.Names, name)
 		}
 	}
-	return out
+	return omitted
 }
 
-// largePageBytes is the size above which memory is allocated only for what is written.
+// largePageBytes is the size above which families are left out before memory is allocated for
+// them.
 const largePageBytes = 256 << 10
 
-// preselect returns the families of a large page to leave out, before memory is
-// allocated for them. Series that are dropped for other reasons may count.
-func (r *pageReader) preselect(renderer *seriesRenderer, b *shapeBuilder) (out map[string]bool, err error) {
+// preselect returns the families of a large page to leave out. Series that will be dropped for
+// other reasons may count.
+func (r *pageReader) preselect(renderer *seriesRenderer, b *shapeBuilder) (omitted map[string]bool, err error) {
 	limit := r.opts.Limits.Output
 	if len(r.body) <= largePageBytes || limit == (Budget{}) {
 		return nil, nil
@@ -154,7 +154,7 @@ func (r *pageReader) preselect(renderer *seriesRenderer, b *shapeBuilder) (out m
 			costs[name] = costs[name].Add(prefixCost(cached.prefix))
 		}
 	}
-	return b.left.choose(costs, limit), nil
+	return b.leftOut.choose(costs, limit), nil
 }
 
 func (r *pageReader) familyOf(cached *cachedSeries) string {
@@ -162,8 +162,7 @@ func (r *pageReader) familyOf(cached *cachedSeries) string {
 	return name
 }
 
-// truncate shortens a text to at most limit bytes, ending it with an ellipsis; 0 is no
-// limit.
+// truncate shortens text to at most limit bytes, ending with an ellipsis; 0 means no limit.
 func truncate(text string, limit int) string {
 	const ellipsis = "..."
 	if limit == 0 || len(text) <= limit {

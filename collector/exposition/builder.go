@@ -15,7 +15,7 @@ import (
 type series struct {
 	family int
 	prefix string
-	// value is the index of the sample, and of the value in blocks once that is known.
+	// value is the index of the sample and, after assignIndexes, of the value in blocks.
 	value int
 	// order sorts the series of a family; equal ones keep the order of the source.
 	order labels.Labels
@@ -27,7 +27,7 @@ type shapeBuilder struct {
 	index    map[string]int
 	series   []series
 	drops    Drops
-	left     LeftOut
+	leftOut  LeftOut
 	cost     Budget
 	watched  []watchedSeries
 	gpus     []string
@@ -59,15 +59,15 @@ func (b *shapeBuilder) build() *Shape {
 	text := newTextBuilder(b.series)
 	s := &Shape{
 		families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), indexes: make([]uint32, 0, len(b.series)),
-		local: text.local, drops: b.drops, left: b.left, cost: b.cost, watched: intern(&internedWatched, slices.Clip(b.watched)), gpus: slices.Clip(b.gpus),
+		local: text.local, drops: b.drops, leftOut: b.leftOut, cost: b.cost, watched: intern(&internedWatched, slices.Clip(b.watched)), gpus: slices.Clip(b.gpus),
 	}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
 		f.first = i
 		for ; i < len(b.series) && b.series[i].family == b.series[f.first].family; i++ {
-			one := &b.series[i]
-			s.lines, s.indexes = append(s.lines, text.add(one.prefix)), append(s.indexes, uint32(one.value))
-			s.utf8 = s.utf8 || one.prefix[0] == '{' || quotedLabelName(one.prefix)
+			sr := &b.series[i]
+			s.lines, s.indexes = append(s.lines, text.add(sr.prefix)), append(s.indexes, uint32(sr.value))
+			s.utf8 = s.utf8 || sr.prefix[0] == '{' || quotedLabelName(sr.prefix)
 		}
 		f.end, f.text = i, text.family()
 		f.Name, f.Help, f.Unit = unique.Make(f.Name).Value(), unique.Make(f.Help).Value(), unique.Make(f.Unit).Value()
@@ -92,15 +92,15 @@ func quotedLabelName(prefix string) (found bool) {
 	return found
 }
 
-// shape assigns every sample of the body to its family. Of equal series the first wins.
+// shape assigns every sample of the body to its family. The first of equal series wins.
 func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 	b := &shapeBuilder{drops: r.drops}
-	out, err := r.preselect(renderer, b)
+	omitted, err := r.preselect(renderer, b)
 	if err != nil {
 		return nil, err
 	}
-	b.series = make([]series, 0, len(r.samples)-b.left.Series)
-	seen := make(map[string]struct{}, len(r.samples)-b.left.Series)
+	b.series = make([]series, 0, len(r.samples)-b.leftOut.Series)
+	seen := make(map[string]struct{}, len(r.samples)-b.leftOut.Series)
 	for i := range r.samples {
 		cached, err := renderer.series(r.samples[i].series)
 		if err != nil {
@@ -116,7 +116,7 @@ func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 		}
 		if cached.drop != "" {
 			b.drops.add(cached.drop)
-		} else if out == nil || !out[r.familyOf(&cached)] {
+		} else if omitted == nil || !omitted[r.familyOf(&cached)] {
 			r.addSeries(b, seen, &cached, i)
 		}
 	}
@@ -125,20 +125,19 @@ func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 	return b.build(), nil
 }
 
-// assignIndexes gives the values their indexes in blocks: first the lines in the
-// order of the page, then all others by the text of their series. Replicas that
-// list the same series in different orders thereby share everything that refers to
-// these indexes.
+// assignIndexes assigns the indexes of values in blocks: first to the lines in the order of the
+// page, then to all other samples by the text of their series. Replicas that list the same series
+// in different orders thereby share everything that refers to these indexes.
 func (r *pageReader) assignIndexes(b *shapeBuilder) {
 	b.sort()
 	ordered, written := make([]*sample, 0, len(r.samples)), make([]bool, len(r.samples))
 	for i := range b.series {
-		one := &b.series[i]
-		written[one.value] = true
-		ordered = append(ordered, &r.samples[one.value])
-		one.value = i
+		sr := &b.series[i]
+		written[sr.value] = true
+		ordered = append(ordered, &r.samples[sr.value])
+		sr.value = i
 	}
-	first := make(map[uint64]*sample, min(len(r.samples), maxInitialSamples)) // Of equal series the first is watched.
+	first := make(map[uint64]*sample, min(len(r.samples), maxInitialSamples)) // The first of equal series is watched.
 	for i := range r.samples {
 		s := &r.samples[i]
 		if !written[i] {

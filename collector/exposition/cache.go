@@ -11,8 +11,8 @@ import (
 type Labeled struct {
 	// Labels are the labels of the series on the exporter's page, including the name.
 	Labels labels.Labels
-	// Keep is false for a series to drop. Drop is the reason, one of [DropReasons];
-	// empty is DropRelabel.
+	// Keep is false if the series is dropped. Drop is the reason, one of [DropReasons]; empty
+	// means DropRelabel.
 	Keep bool
 	Drop string
 	// Collisions counts the target's labels that were renamed because the exporter sets
@@ -26,9 +26,9 @@ type Labeler func(labels.Labels) Labeled
 
 // Options configures how the pages of a target are parsed.
 type Options struct {
-	// Label attaches the identity and relabels; nil does not change series.
+	// Label adds the identity labels and relabels; if nil, series are not changed.
 	Label Labeler
-	// Watch selects by name the series whose values rules read; see [Shape.Watched].
+	// Watch selects by name the series that are read by rules; see [Shape.Watched].
 	Watch  func(name string) bool
 	Limits Limits
 	// Reserved lists the name prefixes that belong to the exporter.
@@ -46,9 +46,9 @@ type Options struct {
 type Cache struct {
 	opts    Options
 	pattern pattern
-	// series caches the rendered series of the last body by text. It is filled only
-	// while consecutive pages take the slow path, so that a page that changes every time
-	// is relabeled once. A first page fills nothing, as the next one usually matches.
+	// series caches the rendered series of the last body by text. It is filled only while
+	// consecutive pages take the slow path, so that series of a page that changes every time are
+	// not relabeled again. The first page does not fill it, since the next one usually matches.
 	series map[string]cachedSeries
 	// fast and slow count the pages that took each path.
 	fast, slow uint64
@@ -66,8 +66,8 @@ func NewCache(opts Options) *Cache {
 	return &Cache{opts: opts}
 }
 
-// SetLabeler replaces the labeler, as when the identity of the target changed. The
-// next page takes the slow path.
+// SetLabeler replaces the labeler, for example after the identity of the target changed. The next
+// page takes the slow path.
 func (c *Cache) SetLabeler(label Labeler) {
 	c.opts.Label = label
 	c.pattern, c.series = pattern{}, nil
@@ -94,10 +94,9 @@ func (c *Cache) Parse(body []byte, contentType string) (*Block, error) {
 	return b, nil
 }
 
-// ParseWatched parses only the watched series of a page, at half the cost of Parse:
-// the identity of a server has to be read from its page before its series can be
-// labeled. The block writes no lines, and the cache is unchanged. A page that Parse
-// rejects may be accepted.
+// ParseWatched parses only the watched series of a page, at half the cost of Parse. It is used to
+// read the identity of a server from its page before its series can be labeled. The block has no
+// lines to write, and the cache is unchanged. It may accept a page that Parse rejects.
 func (c *Cache) ParseWatched(body []byte, contentType string) (*Block, error) {
 	format, err := formatOf(contentType)
 	if err != nil {
@@ -121,8 +120,7 @@ func formatOf(contentType string) (bodyFormat, error) {
 	case "", "text/plain; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8":
 		return formatText, nil
 	}
-	// Malformed parameters do not matter, and a header without a media type counts as
-	// missing.
+	// Malformed parameters are ignored, and a header without a media type counts as missing.
 	media, _, _ := mime.ParseMediaType(contentType)
 	switch media {
 	case "", "text/plain":
@@ -133,14 +131,14 @@ func formatOf(contentType string) (bodyFormat, error) {
 	return 0, fmt.Errorf("%w %q: a page is text/plain or application/openmetrics-text", ErrContentType, contentType)
 }
 
-// IsOpenMetrics reports whether a content type is OpenMetrics, whose pages end with
-// "# EOF": one without samples is known to be complete.
+// IsOpenMetrics reports whether the content type is OpenMetrics. Such a page ends with "# EOF",
+// so that an empty one is known to be complete.
 func IsOpenMetrics(contentType string) bool {
 	format, err := formatOf(contentType)
 	return err == nil && format == formatOpenMetrics
 }
 
-// canonicalize rewrites NaN and infinities in their documented spelling.
+// canonicalize rewrites NaN and infinities to their documented spelling.
 func canonicalize(b *Block) {
 	for i, s := range b.spans {
 		if s.end == s.start {

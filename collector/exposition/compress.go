@@ -20,9 +20,8 @@ const (
 	Zstd     Encoding = "zstd"
 )
 
-// NegotiateEncoding chooses an encoding by the Accept-Encoding header: zstd unless the
-// client prefers gzip, because it is smaller at the same cost; then gzip, which
-// Prometheus requests; else none.
+// NegotiateEncoding chooses an encoding by the Accept-Encoding header: zstd, which is smaller at
+// the same cost, unless the client prefers gzip; then gzip, which Prometheus requests; else none.
 func NegotiateEncoding(accept string) Encoding {
 	qualities := make(map[string]float64)
 	for part := range strings.SplitSeq(accept, ",") {
@@ -63,8 +62,8 @@ type compressor interface {
 	Reset(w io.Writer)
 }
 
-// compressors are unused compressors of the fastest level. Their options are constants, so
-// that they cannot fail.
+// compressors holds unused compressors. Their options are constants, so creating them cannot
+// fail.
 //
 //nolint:gochecknoglobals // memory only.
 var compressors = map[Encoding]*sync.Pool{
@@ -78,12 +77,11 @@ var compressors = map[Encoding]*sync.Pool{
 	}},
 }
 
-// Compress writes the page that [Layout.WriteText] writes, compressed, and returns its
-// length before compression.
+// Compress is [Layout.WriteText] with compression. It returns the uncompressed length.
 func (l *Layout) Compress(w io.Writer, e Encoding, blocks []*Block, only func(name string) bool) (length int64, err error) {
-	c := compressors[e].Get().(compressor) //nolint:forcetypeassert // the pools have nothing else.
+	c := compressors[e].Get().(compressor) //nolint:forcetypeassert // the pools hold nothing else.
 	defer func() {
-		c.Reset(nil) // The pool must not hold the page.
+		c.Reset(nil) // The pool must not keep a reference to the page.
 		compressors[e].Put(c)
 	}()
 	c.Reset(w)
@@ -94,7 +92,7 @@ func (l *Layout) Compress(w io.Writer, e Encoding, blocks []*Block, only func(na
 	return text.length, c.Close()
 }
 
-// lengthWriter counts the bytes that go through it.
+// lengthWriter counts the bytes that are written.
 type lengthWriter struct {
 	io.Writer
 

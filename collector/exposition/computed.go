@@ -10,13 +10,13 @@ import (
 
 // ComputedSeries is a series whose values the exporter computes.
 type ComputedSeries struct {
-	// Family is the family of the series; families of one name must be equal.
+	// Family is the family of the series. Families with the same name must be equal.
 	Family Family
-	// Suffix is the suffix of the sample name of a histogram or summary, as "_bucket".
+	// Suffix is the suffix of the sample name of a histogram or summary, such as "_bucket".
 	Suffix string
 	// Labels are the labels without the name.
 	Labels labels.Labels
-	// Omit leaves the series out; Hidden keeps its value but does not write it, see
+	// Omit leaves the series out. A Hidden series has a value but is not written, see
 	// [Shape.Hidden].
 	Omit, Hidden bool
 }
@@ -26,20 +26,20 @@ type Computed struct {
 	shape *Shape
 }
 
-// NewComputed renders the series, labeled by a labeler unless that is nil. Their positions
-// in the slice are the numbers that [Block.Set] takes.
+// NewComputed renders the series, labeled by label unless it is nil. [Block.Set] refers to a
+// series by its index in the slice.
 //
-// A series that is dropped, invalid after relabeling, or equal to an earlier one or, with a
-// labeler, to one of the shapes before is absent, whatever it is set to. A series with a
+// A series is absent, even if it is set, if it is dropped, invalid after relabeling, equal to an
+// earlier one or, with a labeler, equal to a series of the existing shapes. A series that gets a
 // new name joins the family of that name or is untyped, as on a parsed page.
-func NewComputed(all []ComputedSeries, label Labeler, before ...*Shape) *Computed {
+func NewComputed(all []ComputedSeries, label Labeler, existing ...*Shape) *Computed {
 	if label == nil {
-		before = nil
+		existing = nil
 	}
-	shape := renderComputed(all, false, label, before).build()
+	shape := renderComputed(all, false, label, existing).build()
 	shape.computed = len(all)
 	if slices.ContainsFunc(all, func(s ComputedSeries) bool { return s.Hidden }) {
-		shape.hidden = renderComputed(all, true, label, before).build()
+		shape.hidden = renderComputed(all, true, label, existing).build()
 	}
 	return &Computed{shape: shape}
 }
@@ -63,7 +63,7 @@ func (b *Block) SetShort(n int, v float64) {
 }
 
 // renderComputed adds the labeled series, either the written or the hidden ones.
-func renderComputed(all []ComputedSeries, hidden bool, label Labeler, before []*Shape) *shapeBuilder {
+func renderComputed(all []ComputedSeries, hidden bool, label Labeler, existing []*Shape) *shapeBuilder {
 	var meta metadata
 	for i := range all {
 		f := &all[i].Family
@@ -87,7 +87,7 @@ func renderComputed(all []ComputedSeries, hidden bool, label Labeler, before []*
 		families := len(b.families)
 		family := meta.familyIndex(b, formatText, rendered.name)
 		if len(b.families) > families {
-			addExisting(seen, before, &b.families[family])
+			addExisting(seen, existing, &b.families[family])
 		}
 		identity, drop := rendered.lint(&b.families[family])
 		if _, duplicate := seen[identity]; drop != "" || duplicate {
@@ -99,9 +99,8 @@ func renderComputed(all []ComputedSeries, hidden bool, label Labeler, before []*
 	return b
 }
 
-// addExisting adds the series of shapes that may equal those of a family: the series of
-// families with its name, with the name of one of its samples, or with a sample of its
-// name.
+// addExisting adds the series of the shapes that may equal a series of f: those of families that
+// are named like f or one of its samples, or have a sample that is named like f.
 func addExisting(seen map[string]struct{}, shapes []*Shape, f *Family) {
 	names := sampleNames(f.Name, f.Type)
 	for _, suffix := range []string{"_bucket", "_count", "_sum"} {

@@ -19,19 +19,19 @@ type Config struct {
 	// WindowGauges exposes the gauges over a window that a query could compute from
 	// other series of the page.
 	WindowGauges bool `yaml:"window_gauges"`
-	// Aliases lists the vocabularies under whose names normalised values are repeated.
+	// Aliases lists the vocabularies in which normalised values are repeated.
 	Aliases []string `yaml:"aliases,omitempty"`
-	// OpenMetrics serves OpenMetrics to a client that prefers it but accepts text too;
-	// counters without _total lose their type there.
+	// OpenMetrics serves OpenMetrics to clients that prefer it but also accept text. Counters
+	// without _total lose their type there.
 	OpenMetrics bool `yaml:"openmetrics"`
-	// PageMaxAge is how long an encoded page is served to further clients.
+	// PageMaxAge is how long an encoded page is served to other clients.
 	PageMaxAge model.Duration `yaml:"page_max_age"`
 }
 
-// DefaultConfig is used for fields that are not set.
+// DefaultConfig is the default configuration.
 var DefaultConfig = Config{Raw: true, Normalised: true, WindowGauges: true, PageMaxAge: model.Duration(100 * time.Millisecond)}
 
-// AliasSets lists the allowed values of Config.Aliases.
+// AliasSets returns the allowed values of Config.Aliases.
 func AliasSets() []string { return []string{"otel", "trtllm", "vllm"} }
 
 // UnmarshalYAML implements yaml.Unmarshaler.

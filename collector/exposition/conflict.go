@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// The values of [Conflict].Kind.
+// Values of [Conflict].Kind.
 const (
 	ConflictHelp = "help"
 	ConflictType = "type"
@@ -31,7 +31,7 @@ const maxConflicts = 100
 // Conflicts returns the first hundred conflicts. The caller must not change them.
 func (l *Layout) Conflicts() []Conflict { return l.conflicts }
 
-// recordConflicts lists the refs with another value and returns 1 if there are any.
+// recordConflicts records the refs with another value and returns 1 if there are any.
 func (l *Layout) recordConflicts(f *mergedFamily, kind string, get func(*Family) string, value string) int {
 	found := 0
 	for i := range f.refs {
@@ -45,7 +45,7 @@ func (l *Layout) recordConflicts(f *mergedFamily, kind string, get func(*Family)
 	return found
 }
 
-// majority returns the non-empty value that most refs have, the first of equals.
+// majority returns the most frequent non-empty value of the refs, the first one if several are.
 func (f *mergedFamily) majority(get func(*Family) string) (best string) {
 	first := get(f.refs[0].source())
 	if !slices.ContainsFunc(f.refs[1:], func(r familyRef) bool { return get(r.source()) != first }) {
@@ -69,7 +69,7 @@ func helpOf(f *Family) string { return f.Help }
 
 func unitOf(f *Family) string { return f.Unit }
 
-// typeOf returns the stated type, empty if there is none.
+// typeOf returns the declared type, empty if there is none.
 func typeOf(f *Family) string {
 	if f.Type == model.MetricTypeUnknown {
 		return ""
@@ -77,7 +77,7 @@ func typeOf(f *Family) string {
 	return string(f.Type)
 }
 
-// resolveTypes sets the type of each family, and splits those that cannot have theirs by
+// resolveTypes sets the type of each family, and splits families that cannot keep their type by
 // sample name; see [Merger.Layout].
 func (l *Layout) resolveTypes(index familyIndex) {
 	claims := l.claims()
@@ -106,8 +106,8 @@ func (l *Layout) resolveTypes(index familyIndex) {
 	}
 }
 
-// typesAgree reports whether all targets state the type of the family or, where it is
-// not a histogram or summary, none.
+// typesAgree reports whether all targets declare the type of the family. For other types than
+// histogram and summary, a target may also declare none.
 func (f *mergedFamily) typesAgree() bool {
 	return !slices.ContainsFunc(f.refs, func(r familyRef) bool {
 		typ := r.source().Type
@@ -115,8 +115,8 @@ func (f *mergedFamily) typesAgree() bool {
 	})
 }
 
-// claim is the use of a name by a family, for itself or for its samples. A weak claim,
-// of a name that only OpenMetrics reserves, yields to others.
+// claim is the use of a name by a family, for itself or for its samples. A weak claim, for a name
+// that only OpenMetrics reserves, yields to others.
 type claim struct {
 	family int
 	weak   bool
@@ -134,7 +134,7 @@ func (l *Layout) claims() map[string][]claim {
 	return all
 }
 
-// eachName calls do for the names that family i claims under each of its stated types.
+// eachName calls do for each name that family i claims under any of its declared types.
 func (l *Layout) eachName(i int, do func(name string, weak bool)) {
 	f := &l.families[i]
 	var types []model.MetricType
@@ -153,8 +153,8 @@ func (l *Layout) eachName(i int, do func(name string, weak bool)) {
 	}
 }
 
-// clashes reports whether another family claims a name of family i. The conflict is that
-// of the family which fewer targets have.
+// clashes reports whether another family claims a name of family i. The conflict is recorded for
+// the family that fewer targets have.
 func (l *Layout) clashes(i int, claims map[string][]claim) (clash bool) {
 	f := &l.families[i]
 	l.eachName(i, func(name string, weak bool) {
@@ -175,8 +175,7 @@ func (l *Layout) clashes(i int, claims map[string][]claim) (clash bool) {
 	return clash
 }
 
-// untype moves the lines of family i with several sample names to families of these
-// names.
+// untype moves the lines of family i, if it has several sample names, to families of these names.
 func (l *Layout) untype(index familyIndex, i int) {
 	refs := l.families[i].refs
 	l.families[i].refs = nil
@@ -201,8 +200,8 @@ func (l *Layout) splitFamily(f *mergedFamily) (families []mergedFamily) {
 	return families
 }
 
-// split returns the lines by sample name. They are untyped, because the type and HELP of
-// the family are not true of its samples.
+// split returns a shape with one family per sample name. They are untyped, because type and HELP
+// of the family do not apply to its samples alone.
 func (r *familyRef) split() *Shape {
 	cache := &r.shape.rewritten
 	cache.mu.Lock()
@@ -211,8 +210,8 @@ func (r *familyRef) split() *Shape {
 		return other
 	}
 	var all []rewritten
-	for _, one := range r.shape.entries(int(r.family)) {
-		name := parsePrefix([]byte(one.prefix)).Get(model.MetricNameLabel)
+	for _, e := range r.shape.entries(int(r.family)) {
+		name := parsePrefix([]byte(e.prefix)).Get(model.MetricNameLabel)
 		i := slices.IndexFunc(all, func(f rewritten) bool { return f.Name == name })
 		if i < 0 {
 			i = len(all)
@@ -221,7 +220,7 @@ func (r *familyRef) split() *Shape {
 				all[i].Help, all[i].Unit = f.Help, f.Unit
 			}
 		}
-		all[i].entries = append(all[i].entries, one)
+		all[i].entries = append(all[i].entries, e)
 	}
 	if cache.bySample == nil {
 		cache.bySample = make(map[int32]*Shape)
@@ -230,7 +229,7 @@ func (r *familyRef) split() *Shape {
 	return cache.bySample[r.family]
 }
 
-// setHead renders HELP, TYPE and UNIT of a family with a resolved type, and returns them.
+// setHead renders HELP, TYPE and UNIT of a family after its type was resolved, and returns them.
 func (l *Layout) setHead(f *mergedFamily) Family {
 	meta := Family{Name: f.name, Type: f.typ, Help: f.majority(helpOf), Unit: f.majority(unitOf)}
 	f.head = l.dialect.appendHead(nil, &meta)
@@ -250,7 +249,7 @@ func sampleNames(name string, typ model.MetricType) []string {
 	}
 }
 
-// extraNames returns the names that OpenMetrics reserves for the family in addition.
+// extraNames returns the additional names that OpenMetrics reserves for a family.
 func (d dialect) extraNames(name string, typ model.MetricType) []string {
 	base, total := strings.CutSuffix(name, "_total")
 	switch {

@@ -6,8 +6,8 @@ import "bytes"
 // series, and the length of their text.
 type Cost struct{ Names, Series, Text int }
 
-// Bytes estimates the memory of the page, rather too high than too low. The factors are
-// measured on pages of 50,000 series.
+// Bytes estimates the memory of the page, erring on the high side. The factors were measured on
+// pages of 50,000 series.
 func (c Cost) Bytes() int64 { return int64(c.Names)*1200 + int64(c.Series)*400 + int64(c.Text) }
 
 // cost returns the cost of the page without what the output limits leave out.

@@ -12,11 +12,11 @@ import (
 // unescaped names, in which shapes are stored.
 type dialect struct {
 	openMetrics bool
-	// scheme is how names beyond the legacy character set are escaped.
+	// scheme is how names outside the legacy character set are escaped.
 	scheme model.EscapingScheme
 }
 
-// rewritten is a family whose lines are rendered again: in another dialect, or by sample
+// rewritten is a family whose lines are rendered again, for another dialect or split by sample
 // name.
 type rewritten struct {
 	Family
@@ -42,14 +42,14 @@ func newShape(all []rewritten) *Shape {
 	var b shapeBuilder
 	for i := range all {
 		b.families = append(b.families, all[i].Family)
-		for _, one := range all[i].entries {
-			b.series = append(b.series, series{family: i, prefix: one.prefix, value: int(one.index)})
+		for _, e := range all[i].entries {
+			b.series = append(b.series, series{family: i, prefix: e.prefix, value: int(e.index)})
 		}
 	}
 	return b.build()
 }
 
-func (s *Shape) in(d dialect) *Shape {
+func (s *Shape) toDialect(d dialect) *Shape {
 	if !s.utf8 {
 		d.scheme = model.NoEscaping
 	}
@@ -80,15 +80,15 @@ func (s *Shape) in(d dialect) *Shape {
 	return other
 }
 
-// escape escapes names for a reader that accepts the legacy character set only. A series
-// that then equals another one of the target is dropped; names that need no escaping
-// win. Series of other targets differ in identity.
+// escape escapes names for readers that accept only the legacy character set. A series that then
+// equals another series of the target is dropped; names that need no escaping win. Series of
+// other targets differ in identity.
 func escape(all []rewritten, scheme model.EscapingScheme) []rewritten {
 	seen := make(map[string]bool)
 	for i := range all {
-		for _, one := range all[i].entries {
-			if one.prefix[0] != '{' && !quotedLabelName(one.prefix) {
-				seen[one.prefix] = true
+		for _, e := range all[i].entries {
+			if e.prefix[0] != '{' && !quotedLabelName(e.prefix) {
+				seen[e.prefix] = true
 			}
 		}
 	}
@@ -99,14 +99,14 @@ func escape(all []rewritten, scheme model.EscapingScheme) []rewritten {
 			name = model.EscapeName(name, scheme)
 		}
 		entries := f.entries[:0]
-		for _, one := range f.entries {
-			lset, distinct := escapeLabels(parsePrefix([]byte(one.prefix)), f.Name, name, scheme)
-			if prefix := string(appendPrefix(nil, lset)); prefix != one.prefix {
+		for _, e := range f.entries {
+			lset, distinct := escapeLabels(parsePrefix([]byte(e.prefix)), f.Name, name, scheme)
+			if prefix := string(appendPrefix(nil, lset)); prefix != e.prefix {
 				distinct = distinct && !seen[prefix]
-				seen[prefix], one.prefix = true, prefix
+				seen[prefix], e.prefix = true, prefix
 			}
 			if distinct {
-				entries = append(entries, one)
+				entries = append(entries, e)
 			}
 		}
 		f.Name, f.entries = name, entries
@@ -114,7 +114,7 @@ func escape(all []rewritten, scheme model.EscapingScheme) []rewritten {
 	return slices.DeleteFunc(all, func(f rewritten) bool { return len(f.entries) == 0 })
 }
 
-// escapeLabels escapes the names of one series; false if two label names become equal.
+// escapeLabels escapes the names of one series. It reports false if two label names become equal.
 // Colons are replaced first, because EscapeName allows them as in metric names.
 func escapeLabels(lset labels.Labels, family, escapedFamily string, scheme model.EscapingScheme) (labels.Labels, bool) {
 	b := labels.NewScratchBuilder(lset.Len())

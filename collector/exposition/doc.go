@@ -14,24 +14,22 @@
 // scans the numbers, without hashing or allocating per series. Both paths return
 // the same [Block], byte for byte; a differential fuzz test compares them.
 //
-// Replicas of a pool have the same series apart from replica_id and gpu_uuid. The
-// text of their lines is stored once, without these values (sharedtext.go), and so
-// are equal lists of shapes (intern.go).
+// Replicas of a pool have the same series apart from replica_id and gpu_uuid. The text of their
+// lines is stored once, without these values (sharedtext.go). Equal lists of shapes are interned
+// (intern.go).
 //
 // # Merging and writing
 //
-// A [Merger] merges the blocks of all targets into the [Layout] of one page, see
-// [Merger.Layout] for the rules. A layout writes text or OpenMetrics (text.go). What
-// OpenMetrics, or a reader without UTF-8 names, gets differently is computed once
-// per shape (dialect.go, openmetrics.go).
+// A [Merger] merges the blocks of all targets into the [Layout] of one page, see [Merger.Layout]
+// for the rules. A layout writes text or OpenMetrics (text.go). What differs in OpenMetrics, or
+// for readers without UTF-8 names, is computed once per shape (dialect.go, openmetrics.go).
 //
 // # Isolation
 //
-// The merged page, reduced to the lines of one target, equals the page of that
-// target alone, byte for byte and in every format: no line is dropped or changed
-// because of another target. HELP, TYPE and UNIT are written once for all; where
-// targets disagree on a type, the family has none, and its lines may be ordered
-// differently.
+// The merged page, reduced to the lines of one target, equals the page of that target alone, byte
+// for byte and in every format: no line is dropped or changed because of another target. HELP,
+// TYPE and UNIT are written once for all. If targets disagree on a type, the family has none, and
+// its lines may be ordered differently.
 //
 // textparse is a tokenizer, not a validator. Series that would make the merged page
 // unreadable are dropped one by one and counted in [Drops]; a body that is not in

@@ -2,8 +2,8 @@ package exposition
 
 import "slices"
 
-// The reasons why a series of a target is dropped: the values of the label "reason"
-// of trtllm_exporter_target_series_dropped_total.
+// Reasons why a series of a target is dropped: the values of the label "reason" of
+// trtllm_exporter_target_series_dropped_total.
 const (
 	DropDuplicate        = "duplicate"
 	DropInvalidLabels    = "invalid_labels"
@@ -33,7 +33,7 @@ type Drops struct {
 	Collisions uint32
 	// Timestamps counts the samples whose timestamps were removed.
 	Timestamps uint32
-	// Conflicts counts the families with contradicting TYPE.
+	// Conflicts counts the families with contradictory TYPE lines.
 	Conflicts uint32
 }
 

@@ -10,16 +10,16 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Interner stores equal values once, for as long as they are referenced: replicas of
-// one kind have most values in common. Interned values must not change. The zero value
-// is ready to use and safe for concurrent use.
+// Interner stores equal values once, as long as they are referenced: replicas of one kind have
+// most values in common. Interned values must not change. The zero value is ready to use. It is
+// safe for concurrent use.
 type Interner[K comparable, V any] struct {
 	mu     sync.Mutex
 	values map[K]weak.Pointer[V]
 }
 
-// Intern returns the interned value of the key, or builds and interns it. Where keys
-// are hashes, equal reports whether a value is the right one; it may be nil.
+// Intern returns the interned value for the key, or builds and interns it. If keys are hashes,
+// equal must report whether a value is the right one; otherwise it may be nil.
 func (i *Interner[K, V]) Intern(key K, equal func(*V) bool, build func() *V) *V {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -42,7 +42,7 @@ func (i *Interner[K, V]) Intern(key K, equal func(*V) bool, build func() *V) *V 
 	return v
 }
 
-// The lists of all shapes, patterns and values.
+// Interned lists of all shapes, patterns and values.
 //
 //nolint:gochecknoglobals // a cache without state of any replica.
 var (
@@ -57,12 +57,12 @@ var (
 	internedLabels   Interner[uint64, []labels.Label]
 )
 
-// intern returns the interned list that equals this one, which must not change anymore.
+// intern returns the interned list that equals list, which must not be changed afterwards.
 func intern[T comparable](lists *Interner[uint64, []T], list []T) *[]T {
 	var h maphash.Hash
 	h.SetSeed(listSeed)
-	for _, one := range list {
-		maphash.WriteComparable(&h, one)
+	for _, v := range list {
+		maphash.WriteComparable(&h, v)
 	}
 	return lists.Intern(h.Sum64(), func(v *[]T) bool { return slices.Equal(*v, list) }, func() *[]T { return &list })
 }

@@ -19,15 +19,15 @@ type Limits struct {
 	Name       int `yaml:"name"`
 	// Help limits the bytes of a HELP text; longer ones are truncated.
 	Help int `yaml:"help"`
-	// Output limits what the series take of the exporter's page: the largest families
-	// are left out until the others fit.
+	// Output limits the share of the exporter's page that the series take: the largest families
+	// are left out until the rest fits.
 	Output Budget `yaml:"-"`
 }
 
-// DefaultLimits are the limits of a pool that sets none.
+// DefaultLimits are the default limits.
 var DefaultLimits = Limits{Samples: 50_000, Labels: 64, LabelName: 256, LabelValue: 4096, Name: 256, Help: 1024}
 
-// The errors for which a whole page is rejected, besides [ParseError].
+// Errors for which a whole page is rejected, besides [ParseError].
 var (
 	ErrSampleLimit = errors.New("sample limit exceeded")
 	ErrLabelLimit  = errors.New("label limit exceeded")
@@ -35,7 +35,7 @@ var (
 	ErrContentType = errors.New("unsupported content type")
 )
 
-// ParseError is a page that is not in the format; Line counts from 1.
+// ParseError is the syntax error of a page. Line counts from 1.
 type ParseError struct {
 	Line int
 	Err  error

@@ -10,14 +10,13 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Merger merges the blocks of many targets into one page. It is not safe for concurrent
-// use; the layouts it returns never change.
+// Merger merges the blocks of many targets into one page. It is not safe for concurrent use. The
+// layouts that it returns never change.
 type Merger struct {
 	last *Layout
 }
 
-// Layout is the plan of one page: its families with their HELP and TYPE, and the lines
-// of each.
+// Layout describes one page: its families with their HELP and TYPE, and the lines of each.
 type Layout struct {
 	dialect   dialect
 	shapes    []*Shape
@@ -31,8 +30,8 @@ type Layout struct {
 	others map[dialect]*Layout
 }
 
-// MergeStats counts the families for which targets have different HELP, TYPE or UNIT. A
-// missing one does not count as different.
+// MergeStats counts the families for which targets have different HELP, TYPE or UNIT. A missing
+// HELP, TYPE or UNIT does not count as different.
 type MergeStats struct {
 	HelpConflicts, TypeConflicts, UnitConflicts int
 }
@@ -41,16 +40,16 @@ type mergedFamily struct {
 	name string
 	typ  model.MetricType
 	refs []familyRef
-	// head is its HELP, TYPE and UNIT.
+	// head holds the HELP, TYPE and UNIT lines.
 	head []byte
-	// renamed is set if some of its lines are selected by another name.
+	// renamed is true if some of its lines are selected by another name.
 	renamed bool
 	// bySample returns the lines as one family per sample name; nil if the type allows
 	// all values.
 	bySample func() []mergedFamily
 }
 
-// familyRef is one family of one block. Its shape is that of the block or a rewritten one.
+// familyRef is one family of one block. Its shape is the block's shape or a rewritten one.
 type familyRef struct {
 	shape         *Shape
 	block, family int32
@@ -65,7 +64,7 @@ func (r *familyRef) selector() string { return cmp.Or(r.source().selector, r.sou
 // Stats returns the number of conflicts.
 func (l *Layout) Stats() MergeStats { return l.stats }
 
-// NeedsUTF8 reports whether names on the page need quotes, which clients must accept.
+// NeedsUTF8 reports whether the page has quoted names, which clients must accept.
 func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 
 // Layout returns the layout of a page with the lines in the order of the blocks. It
@@ -73,9 +72,9 @@ func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 //
 // The rules for merging are:
 //   - Families are sorted by name. Each has one HELP, one TYPE and the lines of the
-//     blocks in their order. HELP and UNIT are what most blocks state, the first of equals.
+//     blocks in their order. HELP and UNIT are the most frequent ones, the first if several are.
 //   - No line of a block is dropped.
-//   - A family has the type on which all blocks that state one agree. Otherwise it is
+//   - A family has the type on which all blocks that declare one agree. Otherwise it is
 //     untyped, and so are two families that claim one sample name, such as x_count as
 //     a gauge and as part of a summary x.
 //   - An untyped histogram or summary is written as one family per sample name.
@@ -94,8 +93,8 @@ func (m *Merger) Layout(blocks []*Block) *Layout {
 	return m.last
 }
 
-// WithFormat returns the layout of the same page in a format. Pages that are equal in
-// two formats share one layout.
+// WithFormat returns the layout of the same page in another format. Formats in which the page is
+// the same share one layout.
 func (l *Layout) WithFormat(format expfmt.Format) *Layout {
 	d := dialect{openMetrics: format.FormatType() == expfmt.TypeOpenMetrics, scheme: format.ToEscapingScheme()}
 	if !l.utf8 {
@@ -122,7 +121,7 @@ func newLayout(shapes []*Shape, d dialect) *Layout {
 	index := make(familyIndex)
 	for block, s := range shapes {
 		l.utf8 = l.utf8 || s.utf8
-		l.families = index.add(l.families, s.in(d), int32(block))
+		l.families = index.add(l.families, s.toDialect(d), int32(block))
 	}
 	l.resolveTypes(index)
 	slices.SortFunc(l.families, func(a, b mergedFamily) int { return strings.Compare(a.name, b.name) })
@@ -140,7 +139,7 @@ func newLayout(shapes []*Shape, d dialect) *Layout {
 
 type familyIndex map[string]int
 
-// add adds the families of a shape, as those of a block.
+// add adds the families of a shape, with the index of its block.
 func (x familyIndex) add(families []mergedFamily, s *Shape, block int32) []mergedFamily {
 	for n := range s.families {
 		name := s.families[n].Name

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// metadata holds HELP, TYPE and UNIT of one body by family name.
+// metadata holds HELP, TYPE and UNIT of a body by family name.
 type metadata struct {
 	byName map[string]*familyMeta
 	// conflicts is the number of families with more than one TYPE.
@@ -16,16 +16,15 @@ type metadata struct {
 	maxHelp int
 }
 
-// familyMeta is the metadata of one family. The first HELP and the first TYPE win. A
-// later TYPE that differs puts the samples that follow in conflict until the first is
-// repeated.
+// familyMeta is the metadata of one family. The first HELP and the first TYPE win. Samples after
+// a different TYPE are in conflict, until the first TYPE is repeated.
 type familyMeta struct {
 	help, unit       string
 	typ              model.MetricType
 	hasHelp, hasType bool
 	// current is the TYPE of the samples that follow.
 	current model.MetricType
-	// typeConflict marks a family that is counted already.
+	// typeConflict is true once the conflict of the family was counted.
 	typeConflict bool
 }
 
@@ -46,13 +45,13 @@ func (m *metadata) get(name string) *familyMeta {
 
 func (m *metadata) setHelp(name, text string) {
 	if f := m.get(name); !f.hasHelp {
-		// The text format allows no blanks before a help text, and textparse ends the text
-		// at a NUL.
+		// The text format allows no spaces before a help text, and textparse ends the text at a
+		// NUL.
 		f.help, f.hasHelp = truncate(strings.TrimLeft(text, " \t\x00"), m.maxHelp), true
 	}
 }
 
-// setType sets the TYPE of a family and returns 1 for its first contradiction.
+// setType sets the TYPE of a family. It returns 1 if that is its first contradiction, else 0.
 func (m *metadata) setType(name string, typ model.MetricType) uint32 {
 	f := m.get(name)
 	if !f.hasType {
@@ -70,8 +69,8 @@ func (m *metadata) setType(name string, typ model.MetricType) uint32 {
 
 func (f *familyMeta) conflict() bool { return f.current != f.typ }
 
-// conflicting reports whether a sample of that name is under a TYPE that contradicts
-// the first one of its family.
+// conflicting reports whether a sample of that name follows a TYPE that contradicts the first
+// TYPE of its family.
 func (m *metadata) conflicting(format bodyFormat, name string) bool {
 	if f, ok := m.byName[name]; ok {
 		return f.conflict()
@@ -84,7 +83,7 @@ func (m *metadata) conflicting(format bodyFormat, name string) bool {
 	return false
 }
 
-// parents returns the families that a sample of that name may be part of, by suffix.
+// parents returns the families that a sample of that name may belong to, by suffix.
 func (m *metadata) parents(name string, suffixes ...string) iter.Seq2[string, *familyMeta] {
 	return func(yield func(string, *familyMeta) bool) {
 		for _, suffix := range suffixes {

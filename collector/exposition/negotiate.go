@@ -17,10 +17,10 @@ type Format struct {
 
 const textContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Negotiate chooses text or OpenMetrics by the Accept header. A client that accepts both
-// gets text unless openMetrics is set, because in OpenMetrics counters without "_total"
-// (all nv_inference_* of Triton) lose their type. With utf8, the page has names beyond
-// the legacy character set, which are escaped unless the client accepts them.
+// Negotiate chooses text or OpenMetrics by the Accept header. A client that accepts both gets
+// text unless openMetrics is set, because in OpenMetrics counters without "_total" (all
+// nv_inference_* of Triton) lose their type. With utf8, the page has names outside the legacy
+// character set, which are escaped unless the client accepts them.
 func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 	var accepted []string
 	acceptsText, refusesText := false, false

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// scan parses the number at pos and returns its end, or -1 if textparse rejects it: the
-// numbers of strconv without hexadecimal floats and underscores. Numbers whose digits fit
-// a float64 exactly are parsed without strconv.
+// scan parses the number at pos and returns its end, or -1 if textparse rejects it: it accepts
+// what strconv does, without hexadecimal floats and underscores. Numbers whose digits fit a
+// float64 exactly are parsed without strconv.
 func scan(body []byte, pos int) (end int, number float64) {
 	i, n := pos, uint64(0)
 	for i < len(body) && body[i]-'0' <= 9 && i-pos < maxDigits {
@@ -51,8 +51,8 @@ func number(text []byte) (float64, bool) {
 	return v, end == len(text)
 }
 
-// canonical returns the documented spelling of NaN or an infinity; empty for other
-// values, which are written as the server wrote them.
+// canonical returns the documented spelling of NaN or an infinity. It returns an empty string for
+// other values, which are written as the server wrote them.
 func canonical(text []byte) string {
 	if text[len(text)-1] <= '9' {
 		return ""
@@ -82,7 +82,8 @@ func appendShort(dst []byte, v float64) []byte {
 	return AppendFloat(dst, v)
 }
 
-// appendFloat appends a value with at most that many digits; -1 is as many as needed.
+// appendFloat appends a value with at most the given number of digits; -1 means as many as
+// needed.
 func appendFloat(dst []byte, v float64, digits int) []byte {
 	const minPlain, maxPlain = 1e-4, 1e15
 	switch abs := math.Abs(v); {

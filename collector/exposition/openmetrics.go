@@ -19,8 +19,8 @@ const (
 	roleSum
 	roleCreated
 
-	// firstOfGroup marks the first line of a group: of the lines of one histogram,
-	// summary or counter.
+	// firstOfGroup marks the first line of a group, that is, of one histogram, summary or
+	// counter.
 	firstOfGroup role = 1 << 7
 )
 
@@ -34,9 +34,8 @@ func roleOf(f *Family, sample string) role {
 	return roleValue
 }
 
-// openMetrics converts the families of a shape to OpenMetrics: _created samples join the
-// family that they belong to, and the bounds of well-formed families are rewritten in
-// canonical form.
+// openMetrics converts the families of a shape to OpenMetrics: _created samples join their
+// family, and the bounds of well-formed families are rewritten in canonical form.
 func openMetrics(all []rewritten) []rewritten {
 	index, count := make(map[string]*rewritten, len(all)), make(map[string]int, len(all))
 	for i := range all {
@@ -55,13 +54,13 @@ func openMetrics(all []rewritten) []rewritten {
 			created = nil
 		}
 		f.group(created)
-		// Families that share a name after escaping have the lines of a group in both.
+		// Families that share a name after escaping would split groups between them.
 		f.malformed = f.malformed || count[f.Name] > 1 && !scalar(f.Type)
 	}
 	return all
 }
 
-// member is a line of a histogram or summary, or of a counter with its _created.
+// member is a line of a histogram, a summary, or a counter with _created.
 type member struct {
 	entry
 
@@ -69,20 +68,20 @@ type member struct {
 	bound float64
 	// canonical is the prefix with the bound in canonical form.
 	canonical string
-	// group are the labels that the lines of a group have in common.
+	// group holds the labels that the lines of a group have in common.
 	group labels.Labels
 }
 
 func (f *Family) members(entries []entry) []member {
 	all := make([]member, 0, len(entries))
-	for _, one := range entries {
-		lset := parsePrefix([]byte(one.prefix))
-		m := member{entry: one, canonical: one.prefix, role: roleOf(f, lset.Get(model.MetricNameLabel))}
+	for _, e := range entries {
+		lset := parsePrefix([]byte(e.prefix))
+		m := member{entry: e, canonical: e.prefix, role: roleOf(f, lset.Get(model.MetricNameLabel))}
 		b := labels.NewBuilder(lset)
 		if label := boundLabel(f.Type, m.role); label != "" {
 			var err error
 			if m.bound, err = strconv.ParseFloat(lset.Get(label), 64); err == nil {
-				m.canonical = withBound(one.prefix, lset, label, m.bound)
+				m.canonical = withBound(e.prefix, lset, label, m.bound)
 			}
 			b.Del(label)
 		}
@@ -145,9 +144,9 @@ func haveGroups(members, others []member) bool {
 	return !slices.ContainsFunc(members, func(m member) bool { return !groups[m.group.String()] })
 }
 
-// wellFormed reports whether OpenMetrics allows a group in a family of its type, apart
-// from values: sorted buckets up to infinity, a count where there is a sum, no sum with
-// negative bounds, and quantiles from 0 to 1.
+// wellFormed reports whether OpenMetrics allows a group under the type of its family, apart from
+// values: sorted buckets up to infinity, a count if there is a sum, no sum with negative bounds,
+// and quantiles from 0 to 1.
 func wellFormed(f *Family, group []member) bool {
 	var has [roleCreated + 1]bool
 	lowest, last := math.Inf(1), math.Inf(-1)
@@ -199,15 +198,15 @@ func (r *familyRef) allows(typ model.MetricType, b *Block) bool {
 	return g.consistent(typ)
 }
 
-// groupValues are the values of one group as far as they were added.
+// groupValues accumulates the values of one group.
 type groupValues struct {
 	has         [roleCreated + 1]bool
 	last, count float64
-	// missing is set if the last added bucket, in the end +Inf, is absent.
+	// missing is true if the last added bucket, finally +Inf, is absent.
 	missing bool
 }
 
-// add adds one value; false if the type does not allow it.
+// add adds one value. It reports false if the type does not allow it.
 func (g *groupValues) add(typ model.MetricType, r role, text []byte) bool {
 	if r == roleValue && text[0]-'0' <= 9 {
 		return true

@@ -17,27 +17,27 @@ type sample struct {
 	value Span
 	// index is the index of the value in blocks, see [pageReader.assignIndexes].
 	index uint32
-	// conflicting marks a sample under a TYPE that contradicts the first one.
+	// conflicting is true after a TYPE that contradicts the first one of the family.
 	conflicting bool
-	// count marks a value that is a number of observations.
+	// count is true if the value is a number of observations.
 	count bool
-	// watched are the labels as the server wrote them; empty unless the series is watched.
+	// watched holds the labels as the server wrote them; empty unless the series is watched.
 	watched labels.Labels
 }
 
-// pageReader is the slow path over one body.
+// pageReader parses one body on the slow path.
 type pageReader struct {
 	format  bodyFormat
 	body    []byte
 	opts    *Options
 	samples []sample
 	meta    metadata
-	// last is the offset up to which the parser has read.
-	last  int
-	drops Drops
-	split seriesSplitter
-	// valueDrops is set if a series is dropped because of its value, so that the shape
-	// does not fit pages with other values.
+	// consumed is the offset up to which the parser has read.
+	consumed int
+	drops    Drops
+	split    seriesSplitter
+	// valueDrops is true if a series was dropped because of its value, so that the shape does not
+	// fit pages with other values.
 	valueDrops bool
 }
 
@@ -66,7 +66,7 @@ const typicalSampleBytes, maxInitialSamples = 100, 1024
 
 // parseBody parses a body into a block without the fast path.
 func parseBody(b *Block, body []byte, format bodyFormat, renderer *seriesRenderer) (*pageReader, *Shape, error) {
-	// The parser appends a newline. Spare capacity keeps the body in place, which offset
+	// The parser appends a newline. With spare capacity the body is not moved, which offset
 	// relies on.
 	if cap(body) == len(body) {
 		body = append(make([]byte, 0, len(body)+1), body...)
@@ -144,20 +144,20 @@ func (r *pageReader) read() error {
 	}
 }
 
-// advance moves last to the end of the line in which part begins.
+// advance moves consumed to the end of the line in which part begins.
 func (r *pageReader) advance(part []byte) {
 	start := offset(r.body, part)
-	r.last = len(r.body)
+	r.consumed = len(r.body)
 	if end := bytes.IndexByte(r.body[start:], '\n'); end >= 0 {
-		r.last = start + end
+		r.consumed = start + end
 	}
 }
 
 // checkEnd returns an error if the parser stopped early: textparse silently treats a
 // NUL byte as the end of the page.
 func (r *pageReader) checkEnd() error {
-	if i := bytes.IndexByte(r.body[r.last:], 0); i >= 0 {
-		return &ParseError{Line: 1 + bytes.Count(r.body[:r.last+i], []byte{'\n'}), Err: errors.New("NUL byte between lines")}
+	if i := bytes.IndexByte(r.body[r.consumed:], 0); i >= 0 {
+		return &ParseError{Line: 1 + bytes.Count(r.body[:r.consumed+i], []byte{'\n'}), Err: errors.New("NUL byte between lines")}
 	}
 	return nil
 }
@@ -170,13 +170,13 @@ func (r *pageReader) parser() textparse.Parser {
 	return textparse.NewPromParser(r.body, symbols, false)
 }
 
-// offset returns the position of part in body, which must share one array and its end.
+// offset returns the position of part in body. Both must share an array and end with it.
 func offset(body, part []byte) int { return min(cap(body)-cap(part), len(body)) }
 
 func (r *pageReader) line() int {
-	rest := r.body[r.last:]
-	end := r.last
-	if i := bytes.IndexByte(rest, '\n'); i >= 0 && r.last > 0 {
+	rest := r.body[r.consumed:]
+	end := r.consumed
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 && r.consumed > 0 {
 		end += i + 1
 	}
 	for end < len(r.body) && r.body[end] == '\n' {
@@ -196,7 +196,7 @@ func (r *pageReader) sample(p textparse.Parser) error {
 	for end < len(r.body) && !isSpace(r.body[end]) {
 		end++
 	}
-	r.last = end
+	r.consumed = end
 	if ts != nil {
 		r.drops.Timestamps++
 	}

@@ -7,12 +7,11 @@ import (
 	"unique"
 )
 
-// pattern is the text of the last valid body around its values, by which the fast
-// path recognizes the next one. Targets whose pages differ only in values and GPUs
-// share its pieces.
+// pattern is the text around the values of the last valid body, by which the fast path recognizes
+// the next one. Targets whose pages differ only in values and GPUs share its pieces.
 type pattern struct {
 	shape *Shape
-	// usable is false if the text does not determine where values begin.
+	// usable is false if the text does not show where values begin.
 	usable bool
 	format bodyFormat
 	pieces *[]piece
@@ -30,14 +29,14 @@ type piece struct {
 	text unique.Handle[pieceText]
 	// index is the index of the value in blocks.
 	index uint32
-	// gpu is the position, from 1, of the GPU in the text among those of the pattern; 0
-	// is none.
+	// gpu is the number, from 1, of the GPU in the text among the GPUs of the pattern; 0 means
+	// none.
 	gpu uint16
-	// count marks a number of observations; the slow path handles negative ones.
+	// count is true for a number of observations; if negative, the page takes the slow path.
 	count bool
 }
 
-// pieceText is the text before a value without the GPU, which is inserted at cut.
+// pieceText is the text before a value, without the GPU, which belongs at cut.
 type pieceText struct {
 	text string
 	cut  uint32
@@ -56,16 +55,16 @@ func (r *pageReader) pattern(shape *Shape) pattern {
 	for i := range r.samples {
 		s := &r.samples[i]
 		before := r.body[pos:s.value.start]
-		one, text := piece{index: s.index, count: s.count}, pieceText{string(before), uint32(len(before))}
+		pc, text := piece{index: s.index, count: s.count}, pieceText{string(before), uint32(len(before))}
 		if gpu, start := cutGPU(before); len(gpu) > 0 {
-			if one.gpu = uint16(addLocal(&p.gpus, gpu)); one.gpu > 0 {
+			if pc.gpu = uint16(addLocal(&p.gpus, gpu)); pc.gpu > 0 {
 				text = pieceText{text.text[:start] + text.text[start+len(gpu):], uint32(start)}
 			}
 		}
-		one.text = unique.Make(text)
-		pieces[i] = one
-		// textparse reads the value in "up+1", but in "up1" a digit at the same position
-		// belongs to the name.
+		pc.text = unique.Make(text)
+		pieces[i] = pc
+		// textparse reads a value in "up+1", but in "up1" the digit at the same position belongs
+		// to the name.
 		last := r.body[s.value.start-1]
 		p.usable = p.usable && (isSpace(last) || last == '}')
 		pos = s.value.end
@@ -92,18 +91,18 @@ func (p *pattern) match(b *Block, body []byte) bool {
 	b.allocate(len(pieces), p.valueBytes+p.valueBytes/16)
 	pos, words := 0, false
 	for i := range pieces {
-		one := &pieces[i]
-		n := p.prefixLen(one, body[pos:])
+		pc := &pieces[i]
+		n := p.prefixLen(pc, body[pos:])
 		if n == 0 {
 			return false
 		}
 		pos += n
 		end, v := scan(body, pos)
-		if end < 0 || end-pos > maxValueBytes || v < 0 && one.count {
+		if end < 0 || end-pos > maxValueBytes || v < 0 && pc.count {
 			return false
 		}
 		words = words || body[end-1] > '9'
-		b.setParsed(one.index, body[pos:end], v)
+		b.setParsed(pc.index, body[pos:end], v)
 		pos = end
 	}
 	if string(body[pos:]) != p.tail {
@@ -117,23 +116,23 @@ func (p *pattern) match(b *Block, body []byte) bool {
 }
 
 // prefixLen returns the length of a piece if the body begins with it, else 0.
-func (p *pattern) prefixLen(one *piece, body []byte) int {
-	if one.gpu > 0 {
-		return p.prefixLenGPU(one, body)
+func (p *pattern) prefixLen(pc *piece, body []byte) int {
+	if pc.gpu > 0 {
+		return p.prefixLenGPU(pc, body)
 	}
-	text := one.text.Value().text
+	text := pc.text.Value().text
 	if n := len(text); len(body) >= n && string(body[:n]) == text {
 		return n
 	}
 	return 0
 }
 
-// prefixLenGPU is prefixLen for a piece with a GPU. It is rarely called, and inlined it
-// would take registers from the loop.
+// prefixLenGPU is prefixLen for a piece with a GPU. It is rarely called; inlined, it would take
+// registers from the loop.
 //
 //go:noinline
-func (p *pattern) prefixLenGPU(one *piece, body []byte) int {
-	gpu, before := p.gpus[one.gpu-1], one.text.Value()
+func (p *pattern) prefixLenGPU(pc *piece, body []byte) int {
+	gpu, before := p.gpus[pc.gpu-1], pc.text.Value()
 	text, cut := before.text, int(before.cut)
 	n := len(text) + len(gpu)
 	if len(body) < n || string(body[:cut]) != text[:cut] || string(body[cut:cut+len(gpu)]) != gpu || string(body[cut+len(gpu):n]) != text[cut:] {
@@ -142,17 +141,17 @@ func (p *pattern) prefixLenGPU(one *piece, body []byte) int {
 	return n
 }
 
-func (p *pattern) full(one *piece) string {
-	text := one.text.Value()
-	if one.gpu == 0 {
+func (p *pattern) full(pc *piece) string {
+	text := pc.text.Value()
+	if pc.gpu == 0 {
 		return text.text
 	}
-	return text.text[:text.cut] + p.gpus[one.gpu-1] + text.text[text.cut:]
+	return text.text[:text.cut] + p.gpus[pc.gpu-1] + text.text[text.cut:]
 }
 
-// Truncated reports whether a body may be a truncated copy of the last valid page: it
-// has the same lines in the same order, and ends before the last family. It also
-// returns the number of samples up to there. Call it before the body is parsed.
+// Truncated reports whether a body may be a truncated copy of the last valid page: it has the
+// same lines in the same order and ends before the last family. It also returns the number of
+// samples that remain. It must be called before the body is parsed.
 func (c *Cache) Truncated(body []byte) (samples int, truncated bool) {
 	p := &c.pattern
 	if !p.usable {

@@ -19,8 +19,7 @@ type cachedSeries struct {
 	name       string
 	drop       string
 	collisions uint32
-	// source holds the labels as the server wrote them; it is empty unless the series
-	// is watched.
+	// source holds the labels as the server wrote them; empty unless the series is watched.
 	source labels.Labels
 }
 
@@ -28,14 +27,14 @@ type cachedSeries struct {
 type seriesRenderer struct {
 	opts     *Options
 	previous map[string]cachedSeries
-	// current collects the series for the next body; nil does not.
+	// current collects the series for the next body, unless it is nil.
 	current map[string]cachedSeries
 	split   seriesSplitter
 	buf     []byte
 }
 
-// series labels, relabels and renders one series. It returns an error only for an
-// exceeded limit; any other fault drops that series alone.
+// series labels, relabels and renders one series. It returns an error only if a limit is
+// exceeded; any other fault drops only that series.
 func (r *seriesRenderer) series(text []byte) (cachedSeries, error) {
 	cached, ok := r.previous[string(text)]
 	if !ok {
@@ -99,17 +98,15 @@ func validLabels(lset labels.Labels) bool {
 	return valid
 }
 
-// reserved reports whether a name belongs to the exporter, as it is or as readers
-// get it escaped.
+// reserved reports whether a name belongs to the exporter, as it is or escaped for readers.
 func (o *Options) reserved(name string) bool {
 	name = model.EscapeName(name, model.UnderscoreEscaping)
 	return slices.ContainsFunc(o.Reserved, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// order returns the sort key of a series within its family. Servers list series in
-// any order (prometheus-cpp keeps them in a hash map), so sorting makes replicas
-// comparable. The series of one histogram or summary have the same key and keep the
-// order of the source.
+// order returns the sort key of a series within its family. Servers list series in any order
+// (prometheus-cpp keeps them in a hash map), so they are sorted to make replicas comparable. The
+// series of one histogram or summary have the same key and keep the order of the source.
 func (c *cachedSeries) order(typ model.MetricType) labels.Labels {
 	if scalar(typ) {
 		return c.labels
@@ -117,9 +114,9 @@ func (c *cachedSeries) order(typ model.MetricType) labels.Labels {
 	return labels.NewBuilder(c.labels).Del(model.MetricNameLabel, model.BucketLabel, model.QuantileLabel).Labels()
 }
 
-// lint returns the reason why a series cannot be part of a histogram or summary, or
-// else the text that identifies it: its prefix with the bound in canonical form,
-// because le="1" and le="1.0" are the same bucket to every reader.
+// lint returns the reason why a series cannot belong to its histogram or summary, or else the
+// text that identifies it: its prefix with the bound in canonical form, because le="1" and
+// le="1.0" are the same bucket to every reader.
 func (c *cachedSeries) lint(f *Family) (identity, drop string) {
 	suffix := strings.TrimPrefix(c.name, f.Name)
 	label, bounded, drop := model.BucketLabel, suffix == "_bucket", DropInvalidHistogram

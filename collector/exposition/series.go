@@ -10,16 +10,16 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// seriesSplitter splits the text of a series that a parser has accepted into labels.
-// textparse cannot be used for that: it rewrites the values of le and quantile ("100"
-// becomes "100.0"). A splitter is reusable and not safe for concurrent use.
+// seriesSplitter splits the text of a series that was accepted by a parser into labels. textparse
+// cannot be used for that: it rewrites the values of le and quantile ("100" becomes "100.0"). A
+// splitter can be reused, but is not safe for concurrent use.
 type seriesSplitter struct {
 	builder labels.ScratchBuilder
 	names   []string
 }
 
-// labels returns the sorted labels of the series, including the name, or the reason to
-// drop it. Labels with an empty value are left out.
+// labels returns the sorted labels of the series, including the name, or the reason to drop it.
+// Labels with empty values are left out.
 func (s *seriesSplitter) labels(text []byte) (lset labels.Labels, drop string) {
 	s.builder.Reset()
 	s.names = s.names[:0]

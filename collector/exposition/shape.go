@@ -19,13 +19,13 @@ type Family struct {
 	Type model.MetricType
 
 	first, end int
-	// text are the prefixes of its lines without local values.
+	// text holds the prefixes of its lines without local values.
 	text unique.Handle[string]
-	// selector is the name that selects a family which has another name in its dialect.
+	// selector is the name by which the family is selected, if its name differs in the dialect.
 	selector string
-	// roles are the roles of the lines of a family with several sample names, in
-	// OpenMetrics only. malformed marks a family that OpenMetrics does not allow under its
-	// type, whatever the values.
+	// roles holds the roles of the lines of a family with several sample names, in OpenMetrics
+	// only. malformed is true if OpenMetrics does not allow the family under its type, whatever
+	// the values.
 	roles     *[]role
 	malformed bool
 }
@@ -33,15 +33,14 @@ type Family struct {
 // Lines returns the half-open range of the family's lines in its shape.
 func (f *Family) Lines() (first, end int) { return f.first, f.end }
 
-// Shape is the part of a page that stays the same from scrape to scrape: families
-// sorted by name, and the rendered prefixes of their lines. It never changes and is
-// shared by blocks.
+// Shape is the part of a page that stays the same from scrape to scrape: families sorted by name,
+// and the rendered prefixes of their lines. It is immutable and shared by blocks.
 type Shape struct {
 	families []Family
 	lines    []line
-	// indexes are the value indexes of the lines.
+	// indexes holds the value indexes of the lines.
 	indexes []uint32
-	// local are the label values stored outside the shared text, see [localLabels].
+	// local holds the label values that are not in the shared text, see [localLabels].
 	local []string
 	// interned keeps the lists that shapes share alive: families, lines and indexes.
 	interned [3]any
@@ -49,14 +48,14 @@ type Shape struct {
 	computed int
 	hidden   *Shape
 	drops    Drops
-	left     LeftOut
+	leftOut  LeftOut
 	cost     Budget
 	utf8     bool
 	watched  *[]watchedSeries
-	// gpus are the values of gpu_uuid in the labels of watched series.
+	// gpus holds the values of gpu_uuid in the labels of watched series.
 	gpus []string
-	// rewritten caches the shape in other dialects, and its families split by sample name
-	// for pages on which they cannot have their type.
+	// rewritten caches the shape in other dialects, and families split by sample name for pages
+	// on which they cannot keep their type.
 	rewritten struct {
 		mu        sync.Mutex
 		byDialect map[dialect]*Shape
@@ -66,7 +65,7 @@ type Shape struct {
 
 func (s *Shape) equal(o *Shape) bool {
 	return s.interned == o.interned && s.watched == o.watched && slices.Equal(s.local, o.local) && slices.Equal(s.gpus, o.gpus) &&
-		s.drops == o.drops && s.cost == o.cost && s.left.Series == o.left.Series && slices.Equal(s.left.Names, o.left.Names)
+		s.drops == o.drops && s.cost == o.cost && s.leftOut.Series == o.leftOut.Series && slices.Equal(s.leftOut.Names, o.leftOut.Names)
 }
 
 // Families returns the families sorted by name. The caller must not change them.
@@ -76,12 +75,12 @@ func (s *Shape) Families() []Family { return s.families }
 func (s *Shape) Lines() int { return len(s.lines) }
 
 // LeftOut returns the series of the source that exceed the output limits.
-func (s *Shape) LeftOut() LeftOut { return s.left }
+func (s *Shape) LeftOut() LeftOut { return s.leftOut }
 
-// Cost returns how much of a page the series take, zero without output limits.
+// Cost returns the cost of the series, zero without output limits.
 func (s *Shape) Cost() Budget { return s.cost }
 
-// Drops counts the series of the source that are dropped, by reason.
+// Drops returns the number of dropped series of the source, by reason.
 func (s *Shape) Drops() Drops { return s.drops }
 
 // Hidden returns the series of computed blocks that have values but are not written,

@@ -6,21 +6,21 @@ import (
 	"unique"
 )
 
-// localLabels are the labels by which replicas of a pool differ. The text of a family
-// leaves out their values, so that most replicas share it: with a thousand replicas,
-// separate texts would take most of the memory and of the CPU caches.
+// localLabels are the labels by which replicas of a pool differ. The text of a family does not
+// contain their values, so that most replicas share it: with a thousand replicas, separate texts
+// would take most of the memory and of the CPU caches.
 //
 //nolint:gochecknoglobals // constant data.
 var localLabels = [...]string{"replica_id", LabelGPU}
 
-// LabelGPU is the label that distinguishes GPUs, on servers' pages too.
+// LabelGPU is the label that distinguishes GPUs, also on the pages of servers.
 const LabelGPU = "gpu_uuid"
 
-// maxLocal limits the local values of a replica. Lines with further ones contain them.
+// maxLocal limits the local values of a replica. Further values stay in the shared text.
 const maxLocal = 64
 
-// addLocal returns the position, from 1, of a value in a list, adding it if needed; 0 if
-// the list is full.
+// addLocal returns the number, from 1, of a value in a list, adding it if needed; 0 if the list
+// is full.
 func addLocal[T string | []byte](list *[]string, value T) int {
 	for i, other := range *list {
 		if other == string(value) {
@@ -135,7 +135,7 @@ func labelValue(prefix, label string) (value string, start int) {
 	}
 }
 
-// upToQuote returns an escaped text up to the quote that ends it.
+// upToQuote returns an escaped text up to its closing quote.
 func upToQuote[T string | []byte](text T) T {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// flushAt is the amount of text that is buffered before it is written: large enough for
-// few writes, small enough to stay in the CPU cache.
+// flushAt is how much text is buffered before it is written: large enough for few writes, small
+// enough to stay in the CPU cache.
 const flushAt = 256 << 10
 
 // linesAtOnce is the number of lines between two checks of the buffer.
 const linesAtOnce = 1024
 
-// buffers are unused buffers of pages.
+// buffers holds unused buffers of pages.
 //
 //nolint:gochecknoglobals // memory only.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// WriteText writes the page of the blocks, which must be in the order of the layout. A
-// non-nil only selects families by name.
+// WriteText writes the page of the blocks, which must be in the order of the layout. If only is
+// not nil, it selects families by name.
 func (l *Layout) WriteText(w io.Writer, blocks []*Block, only func(name string) bool) (err error) {
-	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else.
+	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else.
 	defer buffers.Put(buffer)
 	buf := (*buffer)[:0]
 	for f := range l.written(blocks, only) {
@@ -62,7 +62,7 @@ func (f *mergedFamily) write(w io.Writer, blocks []*Block, buf []byte, only func
 		}
 	}
 	if !wrote && len(buf) == empty {
-		// A computed family without a value is absent.
+		// A computed family without values is absent.
 		buf = buf[:head]
 	}
 	return buf, nil

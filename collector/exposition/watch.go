@@ -9,10 +9,10 @@ import (
 // watchedSeries is a series selected by [Options.Watch], as the server wrote it:
 // without the exporter's labels, and even if relabeling drops it from the page.
 type watchedSeries struct {
-	// labels are interned without the GPU.
+	// labels holds the labels without the GPU, interned.
 	labels unique.Handle[labels.Labels]
 	index  uint32
-	// gpu is the position, from 1, of the GPU among those of the shape; 0 is none.
+	// gpu is the number, from 1, of the GPU among the GPUs of the shape; 0 means none.
 	gpu uint8
 }
 
@@ -32,7 +32,7 @@ func (b *shapeBuilder) watch(lset labels.Labels, index uint32) {
 // exporter's page, whatever the order of the source.
 func (s *Shape) Watched() int { return len(*s.watched) }
 
-// WatchedLabels returns the labels of watched series i. It allocates for those of a GPU.
+// WatchedLabels returns the labels of watched series i. It allocates if they include a GPU.
 func (s *Shape) WatchedLabels(i int) labels.Labels {
 	w := &(*s.watched)[i]
 	if w.gpu == 0 {
@@ -44,18 +44,17 @@ func (s *Shape) WatchedLabels(i int) labels.Labels {
 // WatchedIndex returns the value index of watched series i.
 func (s *Shape) WatchedIndex(i int) ValueIndex { return ValueIndex((*s.watched)[i].index) }
 
-// GPUs returns the GPUs of the watched series in their order. The caller must not
-// change them.
+// GPUs returns the GPUs in the order of the watched series. The caller must not change them.
 func (s *Shape) GPUs() []string { return s.gpus }
 
-// WatchedKey identifies the watched series of a shape apart from their GPUs. It keeps
-// them in memory.
+// WatchedKey identifies the watched series of a shape without their GPUs. It keeps them in
+// memory.
 type WatchedKey struct {
 	watched *[]watchedSeries
 	gpus    int
 }
 
-// WatchedKey returns the key of the shape; false if it has too many GPUs.
+// WatchedKey returns the key of the shape. It reports false if the shape has too many GPUs.
 func (s *Shape) WatchedKey() (WatchedKey, bool) {
 	return WatchedKey{s.watched, len(s.gpus)}, len(s.gpus) < maxLocal
 }
