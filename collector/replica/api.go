@@ -24,7 +24,7 @@ func (r *Replica) queryHealth(ctx context.Context) {
 	runJob(r.startJob(ctx, &r.jobs.health), "health", server.Health, func(h api.Health, failed error) { r.setHealth(server, h, failed) })
 }
 
-// setHealth applies an answer, unless the API was found at another address meanwhile.
+// setHealth applies an answer unless the API was found at another address in the meantime.
 func (r *Replica) setHealth(from *api.Endpoint, h api.Health, failed error) {
 	if failed == nil && from == r.api() {
 		r.answers.AddHealth(h)
@@ -33,16 +33,16 @@ func (r *Replica) setHealth(from *api.Endpoint, h api.Health, failed error) {
 	}
 }
 
-// checkHealth queries only the readiness of a server that shows no change, in the
-// batch if there is one, and the whole health of any other. An address that may not
-// be the server's own is queried once per identity interval.
+// checkHealth queries only the readiness of a server that shows no change, through the batch if
+// there is one, and otherwise its complete health. An address that may not be the server's own is
+// queried once per identity interval.
 func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
-	before := r.answers.Health
-	if before != nil && r.answers.Unconfirmed && r.isReady() && time.Since(r.jobs.health.started) < r.pool.IdentityInterval {
+	previous := r.answers.Health
+	if previous != nil && r.answers.Unconfirmed && r.isReady() && time.Since(r.jobs.health.started) < r.pool.IdentityInterval {
 		return
 	}
 	server := r.api()
-	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || !r.pacer.HealthValid(before, r.signs(), r.pool.IdentityInterval) {
+	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || !r.pacer.HealthValid(previous, r.signs(), r.pool.IdentityInterval) {
 		r.queryHealth(ctx)
 		return
 	}
@@ -50,10 +50,10 @@ func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 	build := func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.KeepAlive()) }
 	r.readyLane.add(b, server.ReadyURL(), build, func(answer lane.Answer, ok bool) {
 		if ok {
-			run.finish(func() { r.setHealth(server, before.Repeat(answer.Duration), nil) })
+			run.finish(func() { r.setHealth(server, previous.Repeat(answer.Duration), nil) })
 			return
 		}
-		runJob(run, "health", func(ctx context.Context) api.Health { return server.Recheck(ctx, before) },
+		runJob(run, "health", func(ctx context.Context) api.Health { return server.Recheck(ctx, previous) },
 			func(h api.Health, failed error) { r.setHealth(server, h, failed) })
 	})
 }
@@ -74,7 +74,7 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 			return
 		}
 		if found.From.Base != r.api().Base {
-			// The API is at another address than before.
+			// The API has moved to another address.
 			r.locator.Current = found.From
 			r.answers = api.Answers{Iterations: r.answers.Iterations}
 			r.answers.Inherit(r.history.api, found.From)
@@ -86,8 +86,8 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 	})
 }
 
-// checkRestarts queries the identity of a server whose counters show that it has
-// restarted: it may be of another version.
+// checkRestarts queries the identity of a server whose counters show that it restarted: its
+// version may have changed.
 func (r *Replica) checkRestarts(ctx context.Context) {
 	n := r.deriver.Stats().Restarts
 	if n == r.restarts {

@@ -15,12 +15,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// published is what was published last, with what it was made from.
+// published is the last published snapshot, with what it was made from.
 type published struct {
 	snapshot snapshot.Snapshot
-	// err is why there is no page.
+	// err is the reason why there is no page.
 	err error
-	// conclusions follow from page and answers; nil if they have to be drawn again.
+	// conclusions are drawn from page and answers; nil if they must be drawn again.
 	conclusions *assess.Findings
 	about       assess.ReplicaSeries
 }
@@ -97,9 +97,9 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	}
 	if failed != nil {
 		reason := scrape.ReasonOf(failed)
-		why, _ := errors.AsType[*scrape.Error](failed)
-		denied := why != nil && why.Class == scrape.ClassDenied // No request was sent.
-		// A gateway answers so in the place of its server.
+		failure, _ := errors.AsType[*scrape.Error](failed)
+		denied := failure != nil && failure.Class == scrape.ClassDenied // No request was sent.
+		// Gateways answer with these statuses instead of their server.
 		gone, late := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
 		e.Scrape.Error, e.Scrape.Unanswered, e.Scrape.Refused = failed.Error(), reason.Unanswered() || gone || late, gone || reason == scrape.ReasonConnect && !denied
 		if answered(failed, http.StatusNotFound) {
@@ -110,7 +110,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	c := r.deriver.Conditions()
 	e.Processes, e.Queued = r.deriver.Processes(), c.Queued
 	e.Unrouted, e.RefusedFailed = r.reader.last.Unrouted(), r.server.Engine.Quirks(r.reader.last).RefusedFailed
-	if e.Processes == 0 { // Stalls and failures show only on successive pages of one process.
+	if e.Processes == 0 { // Stalls and failures can be seen only on successive pages of one process.
 		e.Failing, e.Stall, e.PageTime = c.Failing, c.Stall, r.status.LastSuccess
 		e.Unanswered = r.canaryHung(e.PageTime.Add(-c.Stall.Duration))
 	}
@@ -126,24 +126,24 @@ func answered(err error, status int) bool {
 	return ok && failure.Reason == scrape.ReasonHTTPStatus && failure.Class == strconv.Itoa(status)
 }
 
-// reassess judges the replica again when its API or the canary has answered, and
-// publishes a verdict that changed. A page on its way will have its own.
+// reassess judges the replica again after its API or the canary answered, and publishes the
+// verdict if it changed. It does nothing while a page is on its way, which is judged anyway.
 func (r *Replica) reassess() {
 	if r.status.Scrapes == 0 || r.jobs.page.running || r.pending != nil {
 		return
 	}
-	before, conclusions := r.status, r.published.conclusions
+	previous, conclusions := r.status, r.published.conclusions
 	_ = r.guard("assess", func() { r.assess(r.published.err) })
-	if r.published.conclusions == conclusions && r.status.State == before.State && r.status.StateReason == before.StateReason {
+	if r.published.conclusions == conclusions && r.status.State == previous.State && r.status.StateReason == previous.StateReason {
 		return
 	}
 	r.publish(r.published.snapshot)
-	r.logChanges(&before)
+	r.logChanges(&previous)
 }
 
-// publish completes a snapshot with the series about the replica and publishes it.
-// Where relabeling makes two series equal, the first of Raw, Derived, About and Health
-// stays: so each is rendered with the shapes of the ones before it.
+// publish completes a snapshot with the series about the replica and publishes it. If relabeling
+// makes two series equal, the first of Raw, Derived, About and Health wins, so each block is
+// rendered with the shapes of the preceding ones.
 func (r *Replica) publish(next snapshot.Snapshot) {
 	raw, derived, processes := shape(next.Raw), shape(next.Derived), 0
 	if r.published.err == nil {
@@ -170,10 +170,11 @@ func shape(b *exposition.Block) *exposition.Shape {
 	return b.Shape()
 }
 
-// logChanges logs what changed, after it was published: no reader waits for the log.
-func (r *Replica) logChanges(before *target.Status) {
-	if s := &r.status; len(s.LeftOut) > 0 && len(before.LeftOut) == 0 {
+// logChanges logs what changed. It is called after publishing, so that no reader waits for the
+// log.
+func (r *Replica) logChanges(previous *target.Status) {
+	if s := &r.status; len(s.LeftOut) > 0 && len(previous.LeftOut) == 0 {
 		r.log.Warn("Series are left off the page", "what", strings.Join(s.LeftOut, "; "))
 	}
-	assess.Announce(r.log, before, &r.status, r.server.RedactedURL(), r.server.Engine.Kind())
+	assess.Announce(r.log, previous, &r.status, r.server.RedactedURL(), r.server.Engine.Kind())
 }

@@ -12,7 +12,7 @@ import (
 
 func (r *Replica) canaryDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 	if time.Since(r.jobs.canary.started) < time.Duration(r.pool.Canary.Interval)/2 {
-		return // The last one was late.
+		return // The previous request is still running.
 	}
 	r.canary.Due()
 	r.sendCanary(ctx)
@@ -26,7 +26,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 	if order == nil {
 		return
 	}
-	before := r.canary.Result()
+	previous := r.canary.Result()
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
 		return r.pool.Canary.Ask(ctx, r.pool.Scraper, order.Question)
 	}, func(report canary.Report, failed error) {
@@ -35,23 +35,23 @@ func (r *Replica) sendCanary(ctx context.Context) {
 		case r.canary.Take(report, 2*(r.target.Timeout+r.target.Interval)):
 			r.noteAnswer(&report)
 			r.canary.WantCancel(time.Duration(r.pool.Canary.CancelWithin))
-			r.logCanary(before)
+			r.logCanary(previous)
 		default:
 			r.jobs.identity.ensure(ctx, time.Now(), r.queryIdentity)
 		}
 	})
 }
 
-// followUpCanary accepts a report that waits once the identity was queried again and
-// a page shows it, and sends requests that are due.
+// followUpCanary accepts a waiting report once the identity was queried again and is on a page,
+// and sends requests that are due.
 func (r *Replica) followUpCanary(ctx context.Context) {
-	if since, until, waits := r.canary.Unconfirmed(); waits {
+	if since, deadline, waiting := r.canary.Unconfirmed(); waiting {
 		identified := r.jobs.identity.answeredSince(since) && r.reader.identity.Facts == r.answers.Facts
-		if identified || time.Now().After(until) {
-			before := r.canary.Result()
+		if identified || time.Now().After(deadline) {
+			previous := r.canary.Result()
 			r.updateCanaryOrder()
 			r.canary.Confirm()
-			r.logCanary(before)
+			r.logCanary(previous)
 		}
 	}
 	r.sendCanary(ctx)
@@ -59,12 +59,12 @@ func (r *Replica) followUpCanary(ctx context.Context) {
 	r.sendStallCheck(ctx)
 }
 
-// sendStallCheck sends a request to a server that one sign alone suspects of a stall.
+// sendStallCheck sends a request to a server that is suspected of a stall by a single sign.
 func (r *Replica) sendStallCheck(ctx context.Context) {
 	if !r.pool.Canary.Confirm || r.jobs.canary.running || time.Since(r.stallCheckedAt) < canary.ConfirmEvery {
 		return
 	}
-	if still := r.deriver.Conditions().Stall; !still.Answerable || still.Witnessed {
+	if stall := r.deriver.Conditions().Stall; !stall.Answerable || stall.Witnessed {
 		return
 	}
 	order := r.canaryOrder()
@@ -83,8 +83,8 @@ func (r *Replica) sendStallCheck(ctx context.Context) {
 	})
 }
 
-// noteAnswer tells the deriver that the server answered a request, so that gauges of
-// requests in flight which do not move are stale.
+// noteAnswer tells the deriver that the server answered a request: gauges of requests in flight
+// that do not move are stale then.
 func (r *Replica) noteAnswer(report *canary.Report) {
 	if report.Result == canary.OK {
 		r.deriver.NoteAnswer()
@@ -139,10 +139,10 @@ func (r *Replica) updateCanaryOrder() {
 	r.status.Canary = r.canary.Status()
 }
 
-func (r *Replica) logCanary(before canary.Result) {
+func (r *Replica) logCanary(previous canary.Result) {
 	last, model := &r.canary.Last().Last, r.status.Canary.Model
-	switch good := before == "" || before == canary.OK; {
-	case last.Result != canary.OK && last.Result != before:
+	switch good := previous == "" || previous == canary.OK; {
+	case last.Result != canary.OK && last.Result != previous:
 		r.log.Warn("Canary fails", "model", model, "result", string(last.Result), "reason", last.Reason)
 	case last.Result == canary.OK && !good:
 		r.log.Info("Canary recovered", "model", model)

@@ -15,9 +15,9 @@ import (
 // counters counts what happened to a target and renders the exporter's own series
 // about it.
 type counters struct {
-	// since is when counting began.
+	// since is when the counting began.
 	since time.Time
-	// skipped counts scrapes, reshaped pages with other series than the page before.
+	// skipped counts skipped scrapes, reshaped pages with other series than the previous page.
 	skipped, reshaped uint64
 
 	failures   map[scrape.Reason]uint64
@@ -25,8 +25,8 @@ type counters struct {
 	collisions uint64
 	timestamps uint64
 	conflicts  uint64
-	// leftOut counts the series of the last page, derivedLeftOut those derived from it,
-	// that are left off /metrics.
+	// leftOut counts series of the last page that are left out of /metrics, derivedLeftOut series
+	// that would be derived from it.
 	leftOut        exposition.LeftOut
 	derivedLeftOut derive.Dropped
 
@@ -50,9 +50,9 @@ func (c *counters) addPage(d exposition.Drops) {
 	c.conflicts += uint64(d.Conflicts)
 }
 
-// render renders the series; stats is what interrupted the windows of the derived
-// series. Series that blocks of the shapes in before have are left out.
-func (c *counters) render(s *target.Status, stats derive.Stats, before ...*exposition.Shape) *exposition.Block {
+// render renders the series; stats counts what interrupted the windows of the derived series.
+// Series of the existing shapes are left out.
+func (c *counters) render(s *target.Status, stats derive.Stats, existing ...*exposition.Shape) *exposition.Block {
 	up := 0.0
 	if s.Health == target.HealthUp {
 		up = 1
@@ -77,7 +77,7 @@ func (c *counters) render(s *target.Status, stats derive.Stats, before ...*expos
 	c.add(selfmetrics.TargetCounterResets, float64(stats.Resets))
 	c.add(selfmetrics.TargetRestarts, float64(stats.Restarts))
 
-	// The others are absent until what they count has occurred.
+	// The other series are absent until what they count has occurred.
 	c.count(selfmetrics.TargetSeriesLeftOut, "", uint64(c.leftOut.Series))
 	c.count(selfmetrics.TargetDerivedLeftOut, "", uint64(c.derivedLeftOut.Series))
 	c.count(selfmetrics.TargetModelsLeftOut, "", uint64(c.derivedLeftOut.Models))
@@ -96,7 +96,7 @@ func (c *counters) render(s *target.Status, stats derive.Stats, before ...*expos
 	c.count(selfmetrics.TargetDerivedSkipped, "nonfinite", stats.NonFinite)
 	c.count(selfmetrics.TargetDerivedSkipped, "reset", stats.Resets)
 	c.count(selfmetrics.TargetDerivedSkipped, "restart", stats.Restarts)
-	return c.values.Block(before...)
+	return c.values.Block(existing...)
 }
 
 func (c *counters) add(m *selfmetrics.Metric, v float64) { c.values.Add(&m.Family, v, c.labels) }

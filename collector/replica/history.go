@@ -7,17 +7,16 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 )
 
-// History is what a replica knows about its server's past. The replica that takes its
-// place after a change of configuration inherits it; otherwise a server that has
-// stopped would look like one that never started.
+// History is what a replica knows about its server's past. Its successor after a change of
+// configuration inherits it; otherwise a stopped server would look as if it had never started.
 type History struct {
-	// hadPage is true if a page was ever scraped, firstTried is the first attempt.
+	// hadPage is true if a page was ever scraped, firstTried is when it was first tried.
 	hadPage    bool
 	firstTried time.Time
 	api        api.Past
 }
 
-// History returns the history so far, empty for a silent replica, also after Close.
+// History returns the history so far, empty for a silent replica. It may be called after Close.
 func (r *Replica) History() History {
 	if r.target.Silent {
 		return History{}
@@ -29,7 +28,7 @@ func (r *Replica) hadPage() bool { return r.history.hadPage || !r.status.LastSuc
 
 func (r *Replica) firstTried() time.Time { return cmp.Or(r.history.firstTried, r.counters.since) }
 
-// Inherit takes over the history of the replica that had the same address before.
+// Inherit takes over the history of the previous replica at the same address.
 func (r *Replica) Inherit(h History) {
 	r.update(func() {
 		r.history = h

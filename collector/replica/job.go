@@ -12,17 +12,16 @@ import (
 // job is work that runs without the replica's lock, one run at a time.
 type job struct {
 	running bool
-	// rerun is true if an answer newer than that of the present run is needed.
+	// rerun is true if a newer answer than that of the current run is needed.
 	rerun bool
-	// started is when the last run started, answered when the last run started that
-	// has finished.
+	// started is when the last run started, answered when the last finished run started.
 	started, answered time.Time
 }
 
 func (j *job) answeredSince(t time.Time) bool { return !j.answered.IsZero() && !j.answered.Before(t) }
 
-// ensure calls start unless a run that started at since or later has finished, or is
-// running. If an earlier one is running, the job runs again after it.
+// ensure calls start unless a run that started at since or later is running or has finished. If
+// an earlier run is running, the job runs again after it.
 func (j *job) ensure(ctx context.Context, since time.Time, start func(context.Context)) {
 	switch {
 	case j.answeredSince(since), j.running && !j.started.Before(since):
@@ -37,7 +36,7 @@ func (j *job) ensure(ctx context.Context, since time.Time, start func(context.Co
 type jobRun struct {
 	*Replica
 
-	ctx   context.Context //nolint:containedctx // It is the life of the run.
+	ctx   context.Context //nolint:containedctx // It ends the run.
 	job   *job
 	epoch int
 }
@@ -48,9 +47,8 @@ func (r *Replica) startJob(ctx context.Context, j *job) jobRun {
 	return jobRun{r, ctx, j, r.server.Epoch}
 }
 
-// finish ends a run and applies its answer, which is dropped if another kind of
-// server was detected meanwhile or the context has ended. It reports whether the
-// answer was applied.
+// finish ends a run and applies its answer. The answer is dropped if another kind of server was
+// detected in the meantime or the context is done. It reports whether the answer was applied.
 func (run jobRun) finish(apply func()) (applied bool) {
 	defer run.jobRuns.Done()
 	return run.deliver(func() {

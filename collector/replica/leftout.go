@@ -8,9 +8,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// setLeftOut sets the series of a page, and of those derived from it, that are left
-// off /metrics because of limits, and describes them, one sentence per cause. Shape is
-// nil if the scrape failed.
+// setLeftOut sets which series of a page, and which series derived from it, are left out of
+// /metrics because of limits, and describes them, one sentence per cause. Shape is nil if the
+// scrape failed.
 func (c *counters) setLeftOut(shape *exposition.Shape, derived derive.Dropped) []string {
 	c.leftOut, c.derivedLeftOut = exposition.LeftOut{}, derive.Dropped{}
 	if shape == nil {

@@ -10,15 +10,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// maxPageWait limits how long a page waits for answers of the API. Waiting spares
-// its series a change of labels one scrape later.
+// maxPageWait limits how long a page waits for answers of the API. Without waiting, the labels of
+// its series would change one scrape later.
 const maxPageWait = time.Second
 
-// pendingPage is a page that waits for answers to requests sent when it was
-// requested, or later.
+// pendingPage is a page that waits for answers of the API to requests that are not older than it.
 type pendingPage struct {
 	page *scrape.Fetched
-	// identity is true if the page waits for the identity too, not only for health.
+	// identity is true if the page waits for the identity too, not only for the health.
 	identity bool
 	timer    *time.Timer
 }
@@ -29,17 +28,17 @@ func (p *pendingPage) ready(j *jobs) bool {
 
 func (r *Replica) hasAPI() bool { return r.server.Known() && r.api() != nil }
 
-// restarted reports whether a page is the first of another process and has to wait
-// for its identity.
+// restarted reports whether a page is the first of another process and must wait for its
+// identity.
 func (r *Replica) restarted(p *scrape.Fetched, raw *exposition.Block) bool {
-	// Where counters decrease on every page, only every other page waits.
+	// If counters decrease on every page, only every other page waits.
 	r.reader.restarted = !r.reader.restarted && r.deriver.Restarted(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), raw, r.reader.last)
 	return r.reader.restarted
 }
 
-// newlyRefused reports whether a page is refused that was not before, although the
-// API answered its last request: that answer may be outdated. A server that has
-// exited closes both ports, one that only lost its page does not.
+// newlyRefused reports whether the connection for a page was refused for the first time although
+// the API answered its last request: that answer may be outdated. A server that exited closes
+// both ports, one that only lost its page does not.
 func (r *Replica) newlyRefused(failed error) bool {
 	if failed == nil {
 		return false

@@ -21,15 +21,15 @@ type Pool struct {
 	Resources *scrape.Resources
 	// Origin is the zero of page times on the monotonic clock.
 	Origin time.Time
-	// Marker is text that only the exporter's own page has.
+	// Marker is a text that only the exporter's own page contains.
 	Marker string
 	// Panicked is called for each recovered panic, from any goroutine.
 	Panicked func()
 
-	// Window is how far derived series look back, StallAfter how long work may
-	// be in flight without progress.
+	// Window is how far derived series look back, StallAfter how long requests may be in flight
+	// without progress.
 	Window, StallAfter time.Duration
-	// FailingMin is the number of requests in a row that must fail for a replica to be
+	// FailingMin is the number of requests in a row that must fail before a replica counts as
 	// failing.
 	FailingMin int
 	// Page selects the published vocabularies, Limits limit the series of one page, and
@@ -39,17 +39,17 @@ type Pool struct {
 	Output derive.Budget
 	Labels assess.Labels
 
-	// StartBudget is how long a replica that never had a page may take to start.
+	// StartBudget is how long a replica may take to start before it had a page.
 	StartBudget time.Duration
 	Expect      assess.Expectations
 	Objectives  []derive.Objective
 
 	// IdentityInterval is the time between two queries for versions and models.
 	IdentityInterval time.Duration
-	// EngineDir is the folder of the TensorRT engine, if the exporter can read it.
+	// EngineDir is the directory of the TensorRT engine, if the exporter can read it.
 	EngineDir string
-	// GRPC and IterationStats use the API over gRPC and the statistics of iterations, if
-	// the server has them.
+	// GRPC enables the API over gRPC, IterationStats the statistics of iterations, if the server
+	// has them.
 	GRPC, IterationStats bool
 	Canary               canary.Config
 }

@@ -15,23 +15,23 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
-// pageReader is the state that reading one page hands to the next.
+// pageReader is the state that is kept from page to page.
 type pageReader struct {
 	// cache parses pages and labels their series.
 	cache *exposition.Cache
-	// last is what the last good page, of that shape, tells about its server; both are
-	// nil before the first.
+	// last is what the last good page says about its server, shape the shape of that page; both
+	// are nil before the first.
 	last  *engine.Page
 	shape *exposition.Shape
 	// truncated counts the pages in a row that may be truncated.
 	truncated truncated
-	// identity is what the labels are made from; nil before the first page.
+	// identity determines the labels; nil before the first page.
 	identity *assess.Identity
 	// restarted is true if the last page waited because its process had restarted.
 	restarted bool
 }
 
-// reset begins with a new cache and new windows.
+// reset starts over with a new cache and new windows.
 func (r *Replica) reset() {
 	r.deriver = derive.NewDeriver(derive.Options{
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
@@ -56,8 +56,8 @@ func (r *Replica) reserve(c exposition.Cost) error {
 	return nil
 }
 
-// setServer sets the server that was detected, and forgets the one before if that was of
-// another kind.
+// setServer sets the server that was detected, and forgets the previous one if it was of another
+// kind.
 func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 	changed := s.Epoch != r.server.Epoch
 	r.server = s
@@ -75,8 +75,8 @@ func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 	r.queryIdentity(ctx)
 }
 
-// updateIdentity updates the labels to what the API has answered and to what a page
-// tells, and reports whether they changed. Later answers apply to the next page.
+// updateIdentity updates the labels from the answers of the API and from a page, and reports
+// whether they changed. Later answers apply to the next page.
 func (r *Replica) updateIdentity(page *engine.Page) bool {
 	r.answers.Reconcile(r.api(), page)
 	current := r.reader.identity
@@ -97,9 +97,9 @@ func (r *Replica) updateIdentity(page *engine.Page) bool {
 	return true
 }
 
-// read parses a page with the current labels, and reads what it tells about its
-// server once per shape. A first page is read before its series are labelled, and a
-// page that changes the identity is parsed again, so that no page has mixed labels.
+// read parses a page with the current labels and, once per shape, reads what it says about its
+// server. The first page is read before its series are labeled, and a page that changes the
+// identity is parsed again, so that no page has mixed labels.
 func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 	reader := &r.reader
 	if err := reader.checkTruncated(&p.Page, r.status.LastReason == string(scrape.ReasonConnect)); err != nil {
@@ -132,7 +132,7 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 	return raw, nil
 }
 
-// readShape reads what a page of a new shape tells about its server.
+// readShape reads what a page of a new shape says about its server.
 func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*exposition.Block, error) {
 	reader, shape := &r.reader, raw.Shape()
 	drops := shape.Drops()
@@ -148,7 +148,7 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 		}
 		page = engine.ReadNext(r.server.Engine, raw, reader.last)
 	}
-	// Processes behind one address each show series of their own.
+	// Several processes behind one address have different series each.
 	if reader.shape != nil && r.deriver.Processes() == 0 {
 		r.counters.reshaped++
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Replica is one target with everything the exporter knows about its server. It is safe
+// Replica scrapes one target and holds everything the exporter knows about its server. It is safe
 // for concurrent use.
 type Replica struct {
 	target *target.Target
@@ -40,7 +40,8 @@ type Replica struct {
 	reader              pageReader
 	pageMemory          scrape.PageMemory
 	deriver             *derive.Deriver
-	// deriveStats counts what interrupted the windows of all derivers so far.
+	// deriveStats counts what interrupted the windows of all derivers so far, the current one
+	// included.
 	deriveStats derive.Stats
 	// restarts is the number of restarts after which the identity was requested.
 	restarts  uint64
@@ -57,7 +58,7 @@ type Replica struct {
 
 type jobs struct {
 	page, health, identity, iterations, canary, cancelCheck job
-	// start waits until the replica may start, releaseStart is set while it starts.
+	// start waits for a slot of the StartLimiter; releaseStart is set while the replica has one.
 	start job
 
 	releaseStart func()
@@ -65,7 +66,7 @@ type jobs struct {
 	onChange func()
 }
 
-// New returns a replica that has not been scraped; it publishes in the slot.
+// New returns a replica that publishes its snapshots in slot.
 func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Replica {
 	label := assess.ReplicaLabeler(t, &p.Labels)
 	r := &Replica{
@@ -90,10 +91,10 @@ func (r *Replica) Target() *target.Target { return r.target }
 type Schedule struct {
 	// Key spreads the work of many replicas over the interval.
 	Key string
-	// Interval is the time between two runs, Soon the longest time until the first.
+	// Interval is the time between two runs, Soon the maximum time until the first.
 	Interval, Soon time.Duration
-	// Due starts the work without blocking: requests go into the batch, which runs after
-	// it. Missed is the number of times that have passed since the last without a call.
+	// Due starts the work without blocking: requests go into the batch, which runs afterwards.
+	// Missed is the number of runs that were missed since the last call.
 	Due func(ctx context.Context, missed uint64, b *lane.Batch)
 }
 
@@ -101,8 +102,8 @@ const (
 	// soon limits how long a new replica waits for its first scrape, canarySoon
 	// for its first canary.
 	soon, canarySoon = time.Second, 10 * time.Second
-	// maxIterationsInterval is the longest time between two readings of iterations: at
-	// 7 ms per iteration a server keeps those of seven seconds.
+	// maxIterationsInterval is the maximum time between two requests for iteration statistics: at
+	// 7 ms per iteration a server keeps them for seven seconds.
 	maxIterationsInterval = 5 * time.Second
 )
 
@@ -114,8 +115,8 @@ func (r *Replica) Schedules() []Schedule {
 	key, interval := r.target.Key(), r.target.Interval
 	all := []Schedule{{key, interval, soon, r.scheduled(r.scrapeDue)}}
 	if r.pool.IterationStats {
-		every := min(interval, maxIterationsInterval)
-		all = append(all, Schedule{key + "/iterations", every, every, r.scheduled(r.iterationsDue)})
+		iterationsInterval := min(interval, maxIterationsInterval)
+		all = append(all, Schedule{key + "/iterations", iterationsInterval, iterationsInterval, r.scheduled(r.iterationsDue)})
 	}
 	if r.pool.Canary.Enabled {
 		all = append(all, Schedule{key + "/canary", time.Duration(r.pool.Canary.Interval), canarySoon, r.scheduled(r.canaryDue)})
@@ -136,23 +137,23 @@ func (r *Replica) scheduled(work func(ctx context.Context, missed uint64, b *lan
 			r.runLocked(run)
 			return
 		}
-		b = nil // The batch may have run before the lock is free.
+		b = nil // The batch may run before the lock is free.
 		go r.update(run)
 	}
 }
 
-// PublishSilent publishes a replica that is never scraped because its target is silent.
+// PublishSilent publishes a replica whose target is silent and therefore never scraped.
 func (r *Replica) PublishSilent() {
 	r.update(func() {
-		before := r.status
+		previous := r.status
 		r.assess(nil)
 		r.publish(snapshot.Snapshot{})
-		r.logChanges(&before)
+		r.logChanges(&previous)
 	})
 }
 
-// Close drops what is running and waits until it has ended; the contexts passed to
-// Due must have ended before.
+// Close waits for running jobs and drops their results. The contexts passed to Due must be
+// canceled before.
 func (r *Replica) Close() {
 	r.update(func() {
 		r.dropPending()
@@ -165,7 +166,7 @@ func (r *Replica) Close() {
 	r.jobRuns.Wait()
 }
 
-// scrapeDue runs what is due. The first time it waits until the replica may start.
+// scrapeDue runs what is due. The first time, it waits until the replica may start.
 func (r *Replica) scrapeDue(ctx context.Context, missed uint64, b *lane.Batch) {
 	switch {
 	case r.status.Scrapes > 0 || r.pool.Starts == nil || r.jobs.releaseStart != nil:
@@ -190,7 +191,7 @@ func (r *Replica) endStart() {
 // runDue starts a scrape, a health check and, less often, a query for the identity.
 func (r *Replica) runDue(ctx context.Context, missed uint64, b *lane.Batch) {
 	if r.pending != nil {
-		// A page waits for answers no longer than until the next scrape.
+		// A page does not wait for answers beyond the next scrape.
 		r.publishPending()
 	}
 	if r.status.Scrapes > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// scrape starts a scrape: in the batch if there is one and the page has a lane,
-// otherwise, or if the lane fails, in a goroutine of its own.
+// scrape starts a scrape: through the batch if there is one and the page has a lane; otherwise,
+// or if the lane fails, in a goroutine of its own.
 func (r *Replica) scrape(ctx context.Context, b *lane.Batch) {
 	run, f := r.startJob(ctx, &r.jobs.page), r.fetcher()
 	if !f.Settled() {
@@ -36,10 +36,10 @@ func (r *Replica) fetcher() *scrape.Fetcher {
 	}
 }
 
-// scrapeAndPublish is the life of a page: it is fetched, parsed with the labels of
-// the replica, derived from, assessed and published. The first page of a server or
-// of one of its processes first waits for the answers of the API, which its labels
-// are made from. An answer from a lane is valid until scrapeAndPublish returns.
+// scrapeAndPublish takes a page through all its steps: it fetches the page, parses it with the
+// labels of the replica, derives series, assesses the replica and publishes the snapshot. The
+// first page of a server or of a new process waits for the answers of the API, which determine
+// its labels. The answer of a lane is valid until scrapeAndPublish returns.
 func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 	page := &f.Fetched
 	if err := run.guard("scrape", func() { f.Fetch(run.ctx, answer) }); err != nil {
@@ -80,17 +80,16 @@ func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
 	return raw, nil
 }
 
-// maxLateness is how much longer than two intervals and a timeout a page is served:
-// pages may wait for the API for a second, and a busy machine is late.
+// maxLateness is how much longer than two intervals and a timeout a page is served: pages may
+// wait for the API for a second, and on a busy machine scrapes are late.
 const maxLateness = 2 * time.Second
 
-// publishPage derives from a parsed page, assesses the replica and publishes the
-// snapshot. A scrape that failed removes the replica's series; those about the
-// replica stay.
+// publishPage derives series from a parsed page, assesses the replica and publishes the snapshot.
+// A failed scrape removes the replica's series, but not the series about the replica.
 func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err error) {
 	page.Release()
 	var next snapshot.Snapshot
-	before, suspended := r.status, r.slot.Suspended()
+	previous, suspended := r.status, r.slot.Suspended()
 	shape := shape(raw)
 	if err == nil {
 		r.counters.addPage(shape.Drops())
@@ -108,12 +107,11 @@ func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err e
 	r.published.err = err
 	r.publish(next)
 	r.endStart()
-	r.logChanges(&before)
+	r.logChanges(&previous)
 }
 
-// derive adds a page to the windows and renders the derived series; suspended is how
-// long the machine was suspended so far. A rule that panics costs only the derived series
-// of this page.
+// derive adds a page to the windows and renders the derived series; suspended is how long the
+// machine was suspended so far. If a rule panics, only the derived series of this page are lost.
 func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, suspended time.Duration) (shown, derived *exposition.Block, err error) {
 	received := p.Received.Sub(r.pool.Origin) + suspended
 	if err = r.guard("derive", func() { r.deriver.Observe(received, raw, r.reader.last) }); err != nil {
@@ -154,13 +152,13 @@ func (r *Replica) recordScrape(p *scrape.Fetched, failed error) {
 	}
 }
 
-// laneCache holds the lane to a URL and builds another when the URL changes.
+// laneCache holds the lane to a URL and builds a new one when the URL changes.
 type laneCache struct {
 	lane *lane.Lane
 	url  string
 }
 
-// add puts the request of the lane to a URL into a batch. Where either is missing or cannot
+// add adds the request of the lane to a URL to a batch. If there is no batch, or no lane that can
 // be used now, it calls done at once.
 func (c *laneCache) add(b *lane.Batch, url string, build func() *lane.Lane, done func(lane.Answer, bool)) {
 	if c.url != url {

@@ -6,9 +6,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// ScrapeOnce scrapes once, and a second time if the server's API answered too late
-// for the first page, or if the page failed and only the API can tell why. It returns
-// when the last page is published and the health is known, or when the context ends.
+// ScrapeOnce scrapes once, and a second time if the server's API answered too late for the first
+// page, or if the page failed and only the API shows why. It returns when the last page is
+// published and the health is known, or when the context is done.
 func (r *Replica) ScrapeOnce(ctx context.Context) target.Status {
 	if r.target.Silent {
 		r.PublishSilent()
@@ -18,7 +18,7 @@ func (r *Replica) ScrapeOnce(ctx context.Context) target.Status {
 	scrapes := 0
 	r.update(func() {
 		r.jobs.onChange = func() {
-			// The labels of the published page then rest on an answer about the identity.
+			// The labels of the published page are then based on an answer about the identity.
 			complete := r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.reader.identity.Facts == r.answers.Facts
 			switch {
 			case r.jobs.page.running || r.pending != nil:

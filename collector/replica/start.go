@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// maxStart limits how long a replica that starts may keep others from starting.
+// maxStart limits how long a starting replica may keep others from starting.
 const maxStart = 200 * time.Millisecond
 
 // StartLimiter limits how many replicas start at once. It is safe for concurrent use.
@@ -17,7 +17,7 @@ type StartLimiter struct {
 	slots *semaphore.Weighted
 
 	mu sync.Mutex
-	// waiting is the number of replicas that wait, waitingSince when the first began to.
+	// waiting is the number of waiting replicas, waitingSince when the first began to wait.
 	waiting      int
 	waitingSince time.Time
 }
@@ -27,9 +27,9 @@ func NewStartLimiter(limit int) *StartLimiter {
 	return &StartLimiter{limit: limit, slots: semaphore.NewWeighted(int64(limit))}
 }
 
-// acquire waits for a slot, which the caller ends with release. One that hangs loses it
-// after a moment, sooner if the waiting replicas could not all start within the interval
-// otherwise. It returns nil if ctx has ended.
+// acquire waits for a slot, which the caller frees with release. A replica that hangs loses its
+// slot after maxStart, or sooner if the waiting replicas could not all start within the interval
+// otherwise. It returns nil if ctx is done.
 func (s *StartLimiter) acquire(ctx context.Context, interval time.Duration) (release func()) {
 	s.mu.Lock()
 	if s.waiting == 0 {

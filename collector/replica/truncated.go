@@ -6,20 +6,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// maxTruncated is the number of pages in a row that have to end at the same line
-// before the end is believed. A lost connection cuts a page anywhere; a server that
-// dropped its last series for good ends every page there.
+// maxTruncated is the number of pages in a row that must end at the same line before the pages
+// count as complete. A lost connection truncates a page anywhere; if a server dropped its last
+// series for good, every page ends there.
 const maxTruncated = 6
 
 // truncated counts the pages in a row that may be truncated after the same sample.
 type truncated struct{ samples, pages int }
 
-// checkTruncated refuses a page that may have been truncated at the end of a line:
-// only the end of the connection ended it, and it is a prefix of the last good page
-// without that page's last name. Servers that send no length lose series elsewhere:
-// those of an unloaded model from the middle of each family, single ones from the
-// last family. A restarted process refused connections first, or still has HELP and
-// TYPE of what it has not counted yet.
+// checkTruncated rejects a page that may have been truncated at the end of a line: only the end
+// of the connection delimits it, and it is a prefix of the last good page without that page's
+// last name. Servers that send no length lose series elsewhere: series of an unloaded model from
+// the middle of each family, single series from the last family. A restarted process refused
+// connections first, or still has HELP and TYPE of what it has not counted yet.
 func (r *pageReader) checkTruncated(body *scrape.Page, refused bool) error {
 	last := r.truncated
 	r.truncated = truncated{}

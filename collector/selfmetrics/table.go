@@ -1,7 +1,7 @@
-// Package selfmetrics declares the exporter's metrics about itself and its targets: every
-// name, type, HELP text and label is declared here and nowhere else. Other packages
-// create their metrics from it, and the queries of dashboards and alerts are checked
-// against it. It knows no values.
+// Package selfmetrics declares the exporter's metrics about itself and its targets: every name,
+// type, HELP text and label is declared here and nowhere else. Other packages create their
+// metrics from it, and the queries of dashboards and alerts are checked against it. It holds no
+// values.
 package selfmetrics
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Prefix is the prefix of the exporter's own metrics. Series of targets that have it are
+// Prefix is the prefix of the exporter's own metrics. Series of targets with this prefix are
 // dropped.
 const Prefix = "trtllm_exporter_"
 
@@ -29,7 +29,7 @@ type Metric struct {
 //nolint:gochecknoglobals // constant data.
 var all []*Metric
 
-// The metrics about the process.
+// Metrics about the process.
 //
 //nolint:gochecknoglobals // constant data.
 var (
@@ -61,7 +61,7 @@ var (
 	TargetsRefused         = gauge("targets_refused", "Targets left out because another target has the same pool_id and replica_id, or because the memory limit does not allow more.", "pool_id")
 )
 
-// The metrics about one target each.
+// Metrics about a target.
 //
 //nolint:gochecknoglobals // constant data.
 var (
@@ -100,7 +100,7 @@ func add(name string, typ model.MetricType, help string, labels []string) *Metri
 	return m
 }
 
-// Labels returns the label names of the metric, without pool_id and replica_id of a target.
+// Labels returns the label names of the metric, without a target's pool_id and replica_id.
 func (m *Metric) Labels() []string { return slices.Clone(m.labels) }
 
 // AboutTarget reports whether the series of the metric have pool_id and replica_id.

@@ -18,7 +18,7 @@ type Snapshot struct {
 	About, Health *exposition.Block
 	Status        target.Status
 	// Expires is when the page is too old to be served, by the monotonic clock plus
-	// [Slot.Suspended]; the zero time is never. A scrape replaces the page long before,
+	// [Slot.Suspended]; the zero time means never. The next scrape replaces the page long before,
 	// unless the process was stopped or the machine was suspended.
 	Expires time.Time
 }
@@ -53,7 +53,7 @@ func (s *Slot) Publish(next Snapshot) {
 	}
 }
 
-// Status returns the result of the last scrape; an expired page counts as down.
+// Status returns the status of the replica. With an expired page it counts as down.
 func (s *Slot) Status() target.Status {
 	current := s.current.Load()
 	status := current.Status
@@ -67,7 +67,7 @@ func (s *Slot) Status() target.Status {
 // Derived returns the derived series of the replica, nil if there are none.
 func (s *Slot) Derived() *exposition.Block { return s.valid(s.Suspended()).Derived }
 
-// valid returns the current snapshot, or an empty one if that has expired.
+// valid returns the current snapshot, or an empty one if it expired.
 func (s *Slot) valid(suspended time.Duration) *Snapshot {
 	current := s.current.Load()
 	if current.expired(suspended) {

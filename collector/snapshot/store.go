@@ -1,7 +1,7 @@
-// Package snapshot holds the latest state of every replica: the blocks of its last good
-// scrape and the status of its last one. Replicas publish immutable snapshots, each behind
-// one atomic pointer, so neither replicas nor readers of the page wait. The package knows
-// neither how a block is made nor how a page is encoded. Begin reading at [Store.Blocks].
+// Package snapshot holds the latest state of every replica: the blocks of its last good scrape
+// and its status. Replicas publish immutable snapshots, each behind an atomic pointer, so neither
+// replicas nor readers of the page wait. The package knows neither how a block is made nor how a
+// page is encoded. Begin reading at [Store.Blocks].
 package snapshot
 
 import (
@@ -38,22 +38,23 @@ func NewStoreWithSuspend(suspended func() time.Duration) *Store {
 	return &Store{nonEmpty: make(chan struct{}), suspended: suspended}
 }
 
-// NonEmpty returns a channel that is closed while there are replicas. Call it for each wait.
+// NonEmpty returns a channel that is closed while there are replicas. It must be called for each
+// wait.
 func (s *Store) NonEmpty() <-chan struct{} {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.nonEmpty
 }
 
-// Changes returns a number that changes when a replica is added, removed, fails or gets
+// Changes returns a number that changes when a replica is added or removed, fails, or gets
 // another verdict or other facts. While it is the same, only numbers have changed.
 func (s *Store) Changes() uint64 { return s.changes.Load() }
 
-// minReplicaBytes is less memory than any replica takes.
+// minReplicaBytes is a lower bound of the memory that a replica takes.
 const minReplicaBytes = 32 << 10
 
-// Add adds a slot for the target. It returns an error if there is one with the same
-// pool_id and replica_id, or if the memory limit does not allow another replica.
+// Add adds a slot for the target. It returns an error if there already is a slot with its pool_id
+// and replica_id, or if the memory limit does not allow another replica.
 func (s *Store) Add(t *target.Target) (*Slot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +100,7 @@ func (s *Store) Slots() []*Slot {
 	return slices.Clone(s.slots)
 }
 
-// Slot returns the slot of the replica with a key; nil if there is none.
+// Slot returns the slot of the replica with the given key, nil if there is none.
 func (s *Store) Slot(key string) *Slot {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

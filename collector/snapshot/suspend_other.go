@@ -4,5 +4,5 @@ package snapshot
 
 import "time"
 
-// suspended returns 0: the time is not known.
+// suspended returns 0 because the time is unknown.
 func suspended() time.Duration { return 0 }

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// PoolDiscovery is the result of discovery for one pool at one moment.
+// PoolDiscovery is the current result of discovery for one pool.
 type PoolDiscovery struct {
 	PoolID  string   `json:"pool_id"`
 	Sources []Source `json:"sources"`
 	// Answered is false until a source has answered.
 	Answered bool `json:"answered"`
-	// Found counts the targets before relabeling: those that relabeling dropped, those of
-	// other shards, those that cannot be used, and the pool's Targets.
+	// Found counts the targets before relabeling. It is the sum of Dropped by relabeling,
+	// Elsewhere on other shards, LeftOut because they cannot be used, and the pool's Targets.
 	Found     int `json:"found"`
 	Dropped   int `json:"dropped"`
 	Elsewhere int `json:"elsewhere"`
 	LeftOut   int `json:"left_out"`
 	Targets   int `json:"targets"`
-	// Drops are the first dropped targets. Error is the reason why the first target that
-	// cannot be used was left out.
+	// Drops lists the first dropped targets. Error is the reason why the first unusable target
+	// was left out.
 	Drops []Drop `json:"dropped_targets,omitempty"`
 	Error string `json:"error,omitempty"`
 }
@@ -38,20 +38,21 @@ type Source struct {
 	LastError   string    `json:"last_error,omitempty"`
 }
 
-// Drop is a target dropped by relabeling, and the rule.
+// Drop is a target that relabeling dropped, with the rule.
 type Drop struct {
 	Source  string `json:"source"`
 	Address string `json:"address"`
 	Rule    string `json:"rule"`
 }
 
-// Failing reports whether the last attempt failed. A partial failure reports the targets
-// that it found right after its error, which is not success.
+// Failing reports whether the last attempt failed. A partial failure reports the targets that
+// were found right after its error, which does not count as success.
 func (s *Source) Failing() bool {
 	return !s.LastErrorAt.IsZero() && s.LastErrorAt.Add(time.Second).After(s.LastSuccess)
 }
 
-// Waiting describes the sources that the pool waits for; empty if any has answered.
+// Waiting describes the sources that the pool waits for. It returns an empty string once any has
+// answered.
 func (s *PoolDiscovery) Waiting() string {
 	if s.Answered {
 		return ""
@@ -76,8 +77,8 @@ func (s *Source) named() string {
 	return s.Key + " (" + s.LastError + ")"
 }
 
-// Problem describes in one sentence why the pool has no targets; empty if it has some,
-// other shards have them, or it waits.
+// Problem describes in one sentence why the pool has no targets. It returns an empty string if it
+// has targets, other shards have them, or it still waits.
 func (s *PoolDiscovery) Problem() string {
 	if !s.Answered || s.Targets > 0 || s.Elsewhere > 0 {
 		return ""

@@ -1,6 +1,5 @@
-// Package target holds the plain data of one replica: where it is scraped, its identity,
-// and the status of its scrapes. It imports no other package of the exporter. Begin
-// reading at [Target] and [Status].
+// Package target defines the data about one replica: where it is scraped, its identity, and its
+// status. It imports no other package of the exporter. Begin reading at [Target] and [Status].
 package target
 
 import (
@@ -9,42 +8,42 @@ import (
 	"time"
 )
 
-// Target is one replica as found by discovery and relabeled. It is immutable.
+// Target is one replica as it was discovered and relabeled. It is immutable.
 type Target struct {
 	// PoolID and ReplicaID together are unique among the targets of an exporter.
 	PoolID    string `json:"pool_id"`
 	ReplicaID string `json:"replica_id"`
-	// Engine is the configured kind of server, [Auto] to detect it.
+	// Engine is the configured kind of server, or [Auto].
 	Engine string `json:"engine"`
 	// MetricsURL is the page to scrape. An empty path leaves the path to the engine.
 	MetricsURL string `json:"metrics_url"`
 	// APIURL is the base URL of the server's API (health, version, model config), without a
 	// trailing slash; empty if there is none.
 	APIURL string `json:"api_url,omitempty"`
-	// EngineVersion and TRTLLMVersion are declared by the operator; empty to ask the server.
+	// EngineVersion and TRTLLMVersion are set by the operator; if empty, the server is asked.
 	EngineVersion string `json:"-"`
 	TRTLLMVersion string `json:"-"`
 	// Silent marks a worker rank without a port, which is never scraped.
 	Silent bool `json:"silent,omitempty"`
 	// Pod reports that ReplicaID is the name of a Kubernetes pod.
 	Pod bool `json:"-"`
-	// Labels are further labels set by discovery or relabeling.
+	// Labels are additional labels set by discovery or relabeling.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Interval is the time between two scrapes, Timeout the limit of one.
 	Interval time.Duration `json:"-"`
 	Timeout  time.Duration `json:"-"`
 }
 
-// Auto is the engine of a target whose kind is to be detected.
+// Auto is the Engine of a target whose kind of server is detected.
 const Auto = "auto"
 
-// Auto reports whether the kind of server is to be detected.
+// Auto reports whether the kind of server is detected.
 func (t *Target) Auto() bool { return t.Engine == Auto }
 
 // Key returns the unique name of the target: "pool_id/replica_id".
 func (t *Target) Key() string { return t.PoolID + "/" + t.ReplicaID }
 
-// Public returns the URL of a page without its parameters, which may hold a secret.
+// Public returns the URL of a page without its parameters, which may contain a secret.
 func Public(pageURL string) string {
 	page, _, _ := strings.Cut(pageURL, "?")
 	return page
@@ -57,7 +56,7 @@ var (
 	urlQuery = regexp.MustCompile(`(\bhttps?://[^\s"?#]+)\?[^\s"]*`)
 )
 
-// Scrub returns a text without the user information and queries of URLs.
+// Scrub removes the user information and queries of URLs from a text.
 func Scrub(s string) string {
 	if !strings.Contains(s, "://") {
 		return s
@@ -68,22 +67,22 @@ func Scrub(s string) string {
 // Health is the result of the last scrape of a target.
 type Health string
 
-// The values of Health, in Prometheus' words.
+// Values of Health, named as in Prometheus.
 const (
 	HealthUnknown Health = "unknown"
 	HealthUp      Health = "up"
 	HealthDown    Health = "down"
 )
 
-// Status is the state of a target at one moment. A published one does not change.
+// Status is the state of a target. It does not change once published.
 type Status struct {
 	Scraping
 	Server
 	Verdict
 	// Models are the server's models, sorted by name.
 	Models []Model `json:"models,omitempty"`
-	// Checks are the capabilities of the replica, what keeps its answers from being
-	// deterministic, how it differs from what is expected, and unanswered questions.
+	// Checks lists the capabilities of the replica, what keeps its answers from being
+	// deterministic, deviations from the expected configuration, and unanswered questions.
 	Checks []CheckList `json:"-"`
 	// Skew is nil while the page fails.
 	Skew SkewFacts `json:"-"`
@@ -107,7 +106,7 @@ type Scraping struct {
 	BodyBytes    int64         `json:"body_bytes"`
 	Scrapes      uint64        `json:"scrapes"`
 	Failures     uint64        `json:"scrape_failures"`
-	// LeftOut describes the series that exceed the output limits, a sentence each.
+	// LeftOut describes the series that exceed the output limits, one sentence per cause.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
@@ -116,7 +115,7 @@ type Server struct {
 	EngineVersion string `json:"engine_version,omitempty"`
 	TRTLLMVersion string `json:"trtllm_version,omitempty"`
 	VersionSource string `json:"trtllm_version_source,omitempty"`
-	// Worker is set behind a router, which counts the same requests.
+	// Worker is true behind a router, which counts the same requests.
 	Worker         bool   `json:"-"`
 	DetectedEngine string `json:"detected_engine,omitempty"`
 	// APIURL is the base URL of the API once it is known to belong to the server.
@@ -125,7 +124,8 @@ type Server struct {
 	Companion string `json:"-"`
 	// EngineEvidence describes how the kind was detected; empty if it is configured.
 	EngineEvidence string `json:"engine_evidence,omitempty"`
-	// Generation is the variant of the page among those of its kind, with the reason.
+	// Generation is the variant of the page within its kind of server, GenerationReason how it
+	// was recognized.
 	Generation       string `json:"generation,omitempty"`
 	GenerationReason string `json:"generation_reason,omitempty"`
 	// EngineBuildVersion is the version that built the TensorRT engine.
@@ -137,18 +137,18 @@ type Verdict struct {
 	State       string    `json:"state,omitempty"`
 	StateReason string    `json:"state_reason,omitempty"`
 	StateSince  time.Time `json:"state_since,omitzero"`
-	// Severity is ok, look or broken; Runbook is the runbook section about the state, empty
-	// if nothing is wrong.
+	// Severity is ok, look or broken. Runbook is the section of the runbook about the state,
+	// empty if nothing is wrong.
 	Severity string `json:"severity,omitempty"`
 	Runbook  string `json:"runbook,omitempty"`
-	// Suspected is set if the only evidence may also come from a healthy server.
+	// Suspected is true if a healthy server may look the same.
 	Suspected bool `json:"suspected,omitempty"`
-	// Unread is set if the page cannot be read, which does not affect requests.
+	// Unread is true if the page cannot be read, which does not affect requests.
 	Unread bool `json:"-"`
 }
 
-// Changed reports whether more than numbers and times differ from the previous status.
-// Any failed scrape counts as a change.
+// Changed reports whether more than numbers and times differ from the previous status. Every
+// failed scrape counts as a change.
 func (s *Status) Changed(previous *Status) bool {
 	return s.LastError != "" || s.Health != previous.Health ||
 		s.State != previous.State || !s.StateSince.Equal(previous.StateSince) || s.StateReason != previous.StateReason ||
@@ -157,20 +157,20 @@ func (s *Status) Changed(previous *Status) bool {
 
 // Canary is the state of the canary of a replica. It is immutable.
 type Canary struct {
-	// Model is the requested model; empty if it is not known yet.
+	// Model is the requested model, empty while unknown.
 	Model string `json:"model,omitempty"`
-	// Hold is the reason why no requests are sent now; empty if they are.
+	// Hold is the reason why no requests are sent now, empty if they are.
 	Hold string `json:"hold,omitempty"`
-	// Result is the result of the last request in one word, Reason why it failed, and At
-	// when it ended; empty before the first.
+	// Result is the result of the last request in one word, Reason why it failed, and At when it
+	// ended. All are empty before the first.
 	Result string    `json:"result,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at,omitzero"`
 	// Cancel is the result of the last request that the canary canceled, with its reason.
 	Cancel       string `json:"cancel,omitempty"`
 	CancelReason string `json:"cancel_reason,omitempty"`
-	// Output is the last answer, compared between replicas of one Group; empty if there is
-	// nothing to compare.
+	// Output is the last answer, which is compared between replicas of one Group; empty if there
+	// is nothing to compare.
 	Group  string `json:"-"`
 	Output string `json:"-"`
 }
@@ -201,12 +201,12 @@ type Model struct {
 	ConfigHash   string            `json:"config_sha256,omitempty"`
 }
 
-// Check is one yes-or-no fact about a replica.
+// Check is a fact about a replica that holds or does not.
 type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
-	// Cure is what would turn a no into a yes; empty if nothing does.
+	// Cure is what would make it hold; empty if nothing does.
 	Cure string `json:"cure,omitempty"`
 }
 
