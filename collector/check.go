@@ -10,8 +10,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// Check reports everything that keeps the pools of a configuration from running, such
-// as invalid certificates or sources that cannot be built. It uses no network.
+// Check returns all errors that keep the pools of a configuration from running, such as invalid
+// certificates or sources that cannot be built. It does not use the network.
 func Check(cfg *config.File) error {
 	var errs []error
 	if _, err := newShard(cfg.Sharding); err != nil {

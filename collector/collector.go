@@ -25,7 +25,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Options configure a collector.
+// Options configures a collector.
 type Options struct {
 	// Store receives the replicas' snapshots.
 	Store *snapshot.Store
@@ -38,19 +38,19 @@ type Options struct {
 // Collector scrapes every target of the configuration.
 type Collector struct {
 	opts Options
-	// base has the settings that the replicas of all pools share.
+	// base holds the settings that the replicas of all pools share.
 	base      replica.Pool
 	metrics   *metrics
 	scheduler *scheduler
-	// poolChanges counts changes of the running pools, poolsChanged signals one.
+	// poolChanges counts changes of the running pools, poolsChanged signals them.
 	poolChanges  atomic.Uint64
 	poolsChanged chan struct{}
 	newScraper   func(scrape.Config, *slog.Logger) (scrape.Scraper, error)
-	// grace is how long the replicas of a pool stay after its discovery was restarted
-	// while not all of its sources have answered.
+	// grace is how long the replicas of a pool stay after its discovery was restarted, until all
+	// of its sources have answered.
 	grace time.Duration
 
-	// applied has the pools of the last configuration until Run takes them.
+	// applied holds the pools of the last configuration until Run receives them.
 	applied chan []*pool
 
 	mu sync.Mutex
@@ -65,13 +65,13 @@ type Collector struct {
 	refusalsLogged int
 }
 
-// freeMemoryAfter is how long it takes until new replicas have their first pages and
-// answers. Those take more memory than what stays of them, and the exporter then makes
-// so little garbage that it would keep that memory for minutes.
+// freeMemoryAfter is how long it takes until new replicas have their first pages and answers.
+// They need more memory than what is retained of them, and the exporter then allocates so little
+// that the garbage collector would keep that memory for minutes.
 const freeMemoryAfter = 45 * time.Second
 
-// startsPerCPU is the number of replicas per processor that may start at once, which is
-// more than it can work on.
+// startsPerCPU is the number of replicas per CPU that may start at once, more than a CPU can work
+// on.
 const startsPerCPU = 16
 
 // New returns a collector without configuration.
@@ -98,9 +98,9 @@ func New(opts Options) (*Collector, error) {
 	return c, nil
 }
 
-// ApplyConfig applies a configuration, before or while the collector runs. It builds
-// everything that can fail first; on error nothing changes. Targets that stay the same
-// keep their replicas with their schedules and windows.
+// ApplyConfig applies a configuration before or while the collector runs. Everything that can
+// fail is built first, so that an error changes nothing. Unchanged targets keep their replicas
+// with their schedules and windows.
 func (c *Collector) ApplyConfig(cfg *config.File) error {
 	shard, err := newShard(cfg.Sharding)
 	if err != nil {
@@ -136,14 +136,14 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 	return nil
 }
 
-// Run runs the configured pools until ctx ends and all of their work has ended.
+// Run runs the configured pools until ctx is done, and returns after all of their work has ended.
 func (c *Collector) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var others sync.WaitGroup
-	others.Go(func() { c.scheduler.run(ctx) })
-	others.Go(func() { c.publishPoolSeries(ctx) })
-	defer others.Wait()
+	var background sync.WaitGroup
+	background.Go(func() { c.scheduler.run(ctx) })
+	background.Go(func() { c.publishPoolSeries(ctx) })
+	defer background.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -155,8 +155,8 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// Ready reports whether discovery has answered for every pool and every target was
-// scraped at least once.
+// Ready reports whether discovery has answered for every pool and every target has been scraped
+// at least once.
 func (c *Collector) Ready() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,9 +179,9 @@ func (c *Collector) Ready() bool {
 // scrapeConcurrency is the number of targets that ScrapeOnce scrapes at once.
 const scrapeConcurrency = 16
 
-// ScrapeOnce discovers the targets of every pool, without Run, waiting for sources that
-// do not answer at most for timeout, and scrapes each target once. It returns what
-// discovery found and the errors of the scrapes; the snapshots stay in the store.
+// ScrapeOnce discovers the targets of every pool, without Run, and scrapes each target once. It
+// waits for each pool's sources for at most timeout. It returns what discovery found and the
+// errors of the scrapes; the snapshots stay in the store.
 func (c *Collector) ScrapeOnce(ctx context.Context, timeout time.Duration) ([]target.PoolDiscovery, error) {
 	c.mu.Lock()
 	pools := c.configured
@@ -208,8 +208,8 @@ func (c *Collector) ScrapeOnce(ctx context.Context, timeout time.Duration) ([]ta
 	return searches, errors.Join(slices.Concat(failed...)...)
 }
 
-// discoverOnce runs the sources of a pool until each has answered, and returns what
-// they found; answered is false if none has.
+// discoverOnce runs the sources of a pool until all have answered, and returns what they found;
+// answered is false if none has.
 func (p *pool) discoverOnce(ctx context.Context, timeout time.Duration) (found []*targetgroup.Group, answered bool) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

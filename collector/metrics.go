@@ -7,7 +7,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 )
 
-// metrics are the collector's own metrics, except those about each target.
+// metrics holds the collector's own metrics, except the series about each target.
 type metrics struct {
 	targets *prometheus.GaugeVec
 	dropped *prometheus.GaugeVec
@@ -19,8 +19,8 @@ type metrics struct {
 	refusedByPool map[string]int
 }
 
-// newMetrics registers the metrics; id identifies this process, so that it recognizes
-// its own page.
+// newMetrics registers the metrics. The id identifies this process, so that it recognizes its own
+// page.
 func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) (*metrics, error) {
 	m := &metrics{
 		targets: selfmetrics.Targets.NewGaugeVec(), dropped: selfmetrics.TargetsDropped.NewGaugeVec(), empty: selfmetrics.PoolWithoutTargets.NewGaugeVec(),
@@ -45,8 +45,8 @@ func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) 
 	return m, nil
 }
 
-// setRefused sets the number of refused targets by pool_id, which need not be the id of
-// a pool: relabeling may set any.
+// setRefused sets the number of refused targets by pool_id, which relabeling may set to the id of
+// no pool.
 func (m *metrics) setRefused(counts map[string]int) {
 	for id, n := range counts {
 		m.refused.WithLabelValues(id).Set(float64(n))

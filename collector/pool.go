@@ -17,31 +17,31 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// MaxReaders returns the maximum number of connections of readers, which leaves enough
-// for targets.
+// MaxReaders returns the maximum number of connections from clients, which leaves enough for
+// targets.
 func MaxReaders() int { return scrape.MaxReaderConnections() }
 
-// pool is a pool of the configuration with what was built for it.
+// pool is a configured pool with everything that was built for it.
 type pool struct {
 	cfg     config.Pool
 	shard   shard
 	shared  *replica.Pool
 	scraper scrape.Scraper
 	sources *discovery.Manager
-	// users is the number of users of the scraper: each replica, and the pool itself while
-	// it is configured.
+	// users counts the users of the scraper: each replica, and the pool itself while it is
+	// configured.
 	users int
 
 	cancel context.CancelFunc
 	done   chan struct{}
-	// synced is true once discovery has answered, graceOver once no more sources are
-	// waited for.
+	// synced is true once discovery has answered, graceOver once the pool no longer waits for
+	// sources.
 	synced, graceOver bool
-	// targets are the targets found last, by their keys; duplicates those whose key
+	// targets holds the targets that were found last, by key, duplicates the targets whose key
 	// another target has.
 	targets    map[string]*target.Target
 	duplicates []*target.Target
-	// search sums up what discovery found last.
+	// search summarizes what discovery found last.
 	search target.PoolDiscovery
 }
 
@@ -59,7 +59,7 @@ func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 	return &pool{cfg: *pc, shared: c.shared(cfg, pc, scraper), scraper: scraper, sources: sources, users: 1}, nil
 }
 
-// shared returns what the replicas of a pool have in common.
+// shared returns the settings that the replicas of a pool have in common.
 func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper scrape.Scraper) *replica.Pool {
 	p := c.base
 	p.Scraper, p.Canary = scraper, pc.Canary
@@ -81,9 +81,9 @@ func (p *pool) hasUnanswered() bool {
 	return slices.ContainsFunc(p.sources.Sources(), func(s target.Source) bool { return s.LastSuccess.IsZero() })
 }
 
-// release removes one user of the scraper with the connections that it leaves, and closes
-// the scraper after the last. A replica that survives a reload still uses the scraper of
-// the pool that started it.
+// release removes one user of the scraper. It closes the idle connections, which may be the
+// user's, and after the last user the scraper. A replica that survives a reload still uses the
+// scraper of the pool that started it.
 func (p *pool) release() {
 	p.users--
 	p.scraper.CloseIdle()
@@ -92,18 +92,17 @@ func (p *pool) release() {
 	}
 }
 
-// equal reports whether both pools would run in the same way, so that the running one
-// can stay.
+// equal reports whether both pools would run in the same way, so that the running pool can stay.
 func (p *pool) equal(o *pool) bool {
 	return p.treatsAlike(o) && p.shard == o.shard && reflect.DeepEqual(p.cfg, o.cfg)
 }
 
-// treatsAlike reports whether both pools scrape the same target in the same way,
-// however they discover it, so that its replica can stay.
+// treatsAlike reports whether both pools scrape a target in the same way, no matter how they
+// discover it, so that its replica can stay.
 func (p *pool) treatsAlike(o *pool) bool {
 	a, b := p.cfg, o.cfg
 	for _, c := range []*config.Pool{&a, &b} {
-		// These are part of the targets.
+		// These show in the targets.
 		c.Discovery, c.RelabelConfigs = discovery.Config{}, nil
 		c.Scheme, c.MetricsPath, c.APIPort, c.APIPath, c.APIScheme = "", "", 0, "", ""
 	}

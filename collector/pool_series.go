@@ -17,15 +17,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// poolSeries is one series about a pool: its family without the common prefix, the
-// pool, and another label, if name is not empty.
+// poolSeries is one series about a pool: its family without the common prefix, the pool, and
+// another label unless name is empty.
 type poolSeries struct {
 	family, pool, name, label string
 	value                     float64
 }
 
-// allPoolSeries returns the series about the configuration of the pools, even those
-// without replicas, and about differences within pools, by family.
+// allPoolSeries returns the series about the configuration of all pools, even without replicas,
+// and about differences within pools, by family.
 func (c *Collector) allPoolSeries() []poolSeries {
 	var all []poolSeries
 	c.mu.Lock()
@@ -81,12 +81,12 @@ func (c *Collector) skewSeries() []poolSeries {
 	return all
 }
 
-// minPublishInterval is the shortest time between two updates of the series about
-// pools; what they compare changes slowly.
+// minPublishInterval is the minimum time between two updates of the series about pools, which
+// change slowly.
 const minPublishInterval = time.Second
 
-// publishPoolSeries publishes the series about pools until ctx ends, then removes them.
-// It compares only after a change of pools or replicas.
+// publishPoolSeries publishes the series about pools until ctx is done, then removes them. It
+// compares replicas only after a change of pools or replicas.
 func (c *Collector) publishPoolSeries(ctx context.Context) {
 	defer c.opts.Store.PublishFleet(nil)
 	ticker := time.NewTicker(minPublishInterval)
@@ -96,7 +96,7 @@ func (c *Collector) publishPoolSeries(ctx context.Context) {
 		values    exposition.Values
 	)
 	for version := uint64(0); ; {
-		// The channel comes first: the last replica may leave while the others are read.
+		// Get the channel first: the last replica may leave while the slots are read.
 		nonEmpty := c.opts.Store.NonEmpty()
 		if current := c.opts.Store.Changes() + c.poolChanges.Load(); current != version {
 			version = current

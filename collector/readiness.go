@@ -6,8 +6,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 )
 
-// Readiness queries whether the server of the replica with that key is ready now,
-// apart from its scrapes. It is known only if the server itself answers. It is safe for
+// Readiness asks the server of the replica with the given key whether it is ready now,
+// independently of its scrapes; known is false unless the server itself answers. It is safe for
 // concurrent use.
 func (c *Collector) Readiness(ctx context.Context, key string) (ready, known bool) {
 	c.mu.Lock()

@@ -21,8 +21,8 @@ type runningReplica struct {
 	*replica.Replica
 
 	slot *snapshot.Slot
-	// pool is the pool that the replica was started with, foundBy the one whose discovery
-	// found its target last; they differ after a reload that left the replica running.
+	// pool is the pool that started the replica, foundBy the pool whose discovery found its
+	// target last; they differ after a reload that left the replica running.
 	pool, foundBy *pool
 	tasks         []*task
 	cancel        context.CancelFunc
@@ -36,8 +36,8 @@ func (c *Collector) cancel(r *runningReplica) {
 	r.cancel()
 }
 
-// handover is how long the replicas of a pool whose sources changed stay while not all
-// of its new sources have answered: one refresh of most sources.
+// handover is how long the replicas of a pool whose sources changed stay until all of its new
+// sources have answered: one refresh of most sources.
 const handover = 30 * time.Second
 
 func (c *Collector) swap(ctx context.Context, configured []*pool) {
@@ -85,15 +85,15 @@ func (c *Collector) notePoolChange() {
 	notify(c.poolsChanged)
 }
 
-// startPool starts the discovery of a pool. Replicas of a running pool with the same id
-// stay if discovery finds their targets again; the others are removed once every source
-// has answered or the grace period is over.
+// startPool starts the discovery of a pool. Replicas of a running pool with the same id stay if
+// discovery finds their targets again; other replicas are removed once every source has answered
+// or the grace period is over.
 func (c *Collector) startPool(run context.Context, p *pool) {
 	ctx, cancel := context.WithCancel(run)
 	p.cancel, p.done = cancel, make(chan struct{})
 	c.mu.Lock()
-	if before := c.running[p.cfg.PoolID]; before != nil {
-		before.release()
+	if previous := c.running[p.cfg.PoolID]; previous != nil {
+		previous.release()
 	}
 	c.running[p.cfg.PoolID] = p
 	c.notePoolChange()
@@ -112,8 +112,8 @@ func (c *Collector) startPool(run context.Context, p *pool) {
 		defer close(p.done)
 		p.sources.Run(ctx, func(groups []*targetgroup.Group) {
 			if ctx.Err() == nil {
-				// Replicas outlive the discovery that found them, so that a reload leaves no
-				// gap on the page.
+				// Replicas outlive the discovery that found them, so that a reload leaves no gap
+				// in the page.
 				c.sync(run, p, groups)
 			}
 		})
@@ -121,8 +121,8 @@ func (c *Collector) startPool(run context.Context, p *pool) {
 	}()
 }
 
-// endGrace stops waiting for sources that have not answered. If none has, the first
-// that does decides.
+// endGrace stops waiting for sources that have not answered. If none has, it waits for the first
+// answer.
 func (c *Collector) endGrace(ctx context.Context, p *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +141,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	p.synced, c.refusalsLogged = true, 0
 	p.targets, p.duplicates = make(map[string]*target.Target, len(found)), nil
 	for _, t := range found {
-		if other, taken := p.targets[t.Key()]; taken {
+		if other, duplicate := p.targets[t.Key()]; duplicate {
 			p.duplicates = append(p.duplicates, t)
 			c.logRefused(t, duplicateOf(other))
 			continue
@@ -151,7 +151,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	c.removeReplicas(ctx, p)
 	for key, t := range p.targets {
 		if r := c.replicas[key]; r != nil && replaces(p, t, r) {
-			c.cancel(r) // All of them first, so that they end at the same time.
+			c.cancel(r) // Cancel all first, so that they end at the same time.
 		}
 	}
 	for _, t := range found {
@@ -164,8 +164,8 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	c.countRefused()
 }
 
-// removeReplicas stops the replicas of a pool whose targets are gone. Targets of other
-// pools that were refused because of them take the keys that become free.
+// removeReplicas stops the replicas of a pool whose targets are gone. Targets of other pools that
+// were refused because of them take over their keys.
 func (c *Collector) removeReplicas(ctx context.Context, p *pool) {
 	var removed []*runningReplica
 	waiting := !p.graceOver && p.hasUnanswered()
@@ -193,18 +193,18 @@ func (c *Collector) removeReplicas(ctx context.Context, p *pool) {
 	}
 }
 
-// closeReplica waits for the end of a canceled replica and removes its snapshot.
+// closeReplica waits until a canceled replica has ended and removes its snapshot.
 func (c *Collector) closeReplica(r *runningReplica) {
 	r.Close()
 	c.opts.Store.Remove(r.slot)
 	r.pool.release()
 }
 
-// replaces reports whether a target replaces a replica with its key in the same pool,
-// because it has to be scraped in another way.
+// replaces reports whether a target replaces the replica with its key in the same pool, because
+// it must be scraped in another way.
 func replaces(p *pool, t *target.Target, r *runningReplica) bool {
-	same := reflect.DeepEqual(r.Target(), t) && (r.foundBy == p || r.pool.treatsAlike(p))
-	return r.foundBy.cfg.PoolID == p.cfg.PoolID && !same
+	unchanged := reflect.DeepEqual(r.Target(), t) && (r.foundBy == p || r.pool.treatsAlike(p))
+	return r.foundBy.cfg.PoolID == p.cfg.PoolID && !unchanged
 }
 
 // ensure makes sure that a target has a replica, unless it is refused.
@@ -251,7 +251,7 @@ func (c *Collector) logRefused(t *target.Target, reason string) {
 	}
 }
 
-// startReplica starts a replica with the history of the one before it.
+// startReplica starts a replica with the history of its predecessor.
 func (c *Collector) startReplica(ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot, history replica.History) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &runningReplica{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, foundBy: p, cancel: cancel}

@@ -10,9 +10,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// scheduler runs periodic tasks with one goroutine and one timer. The hash of its key
-// spreads a task over its interval, in slots; the tasks of a slot start together and
-// share one batch of requests. It is safe for concurrent use.
+// scheduler runs periodic tasks with one goroutine and one timer. The tasks are spread over slots
+// of their interval by the hash of their keys; the tasks of a slot start together and share a
+// batch of requests. It is safe for concurrent use.
 type scheduler struct {
 	origin time.Time
 	// wake wakes the goroutine when another task may be the next.
@@ -27,13 +27,13 @@ type scheduler struct {
 	next time.Duration
 }
 
-// newScheduler returns a scheduler that does not run yet; its times count from origin.
+// newScheduler returns a scheduler whose times count from origin.
 func newScheduler(origin time.Time) *scheduler {
 	return &scheduler{origin: origin, wake: make(chan struct{}, 1), batches: sync.Pool{New: func() any { return new(lane.Batch) }}}
 }
 
-// task is a function that is called once per interval. Its fields belong to the
-// scheduler.
+// task is a function that is called once per interval. Its fields are guarded by the scheduler's
+// lock.
 type task struct {
 	interval, phase time.Duration
 	// next is when it is due next, since the scheduler's origin.
@@ -42,9 +42,9 @@ type task struct {
 	due     func(missed uint64, b *lane.Batch)
 }
 
-// add adds a task, which is due at fixed times of each interval given by its key, and
-// for the first time soon. Due gets the number of times missed since the last call. It
-// must not block; requests go into the batch, which runs after all tasks of the slot.
+// add adds a task, which is due at a fixed offset of each interval given by its key, and for the
+// first time within soon. Due receives the number of runs missed since the last call. It must not
+// block; requests go into the batch, which runs after all tasks of the slot.
 func (s *scheduler) add(key string, interval, soon time.Duration, due func(missed uint64, b *lane.Batch)) *task {
 	t := &task{
 		interval: interval, phase: slotStart(offset(key, interval), interval),
@@ -69,7 +69,7 @@ func notify(ch chan<- struct{}) {
 	}
 }
 
-// remove removes a task. A call that has started goes on.
+// remove removes a task. A running call is not interrupted.
 func (s *scheduler) remove(t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *scheduler) remove(t *task) {
 	}
 }
 
-// run starts tasks that are due until ctx ends, and waits for those that have started.
+// run starts tasks that are due until ctx is done, then waits for running tasks.
 func (s *scheduler) run(ctx context.Context) {
 	defer s.running.Wait()
 	timer := time.NewTimer(0)
@@ -102,8 +102,8 @@ type dueTask struct {
 	missed uint64
 }
 
-// tick starts all tasks that are due and returns the time until the next. It looks at
-// every task, but only a few times per second, because tasks are due in slots.
+// tick starts all tasks that are due and returns the time until the next. It checks every task,
+// but only a few times per second, because tasks are due in slots.
 func (s *scheduler) tick() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +120,8 @@ func (s *scheduler) tick() time.Duration {
 	return s.next - now
 }
 
-// minTasks is the minimum number of tasks per goroutine: waking another processor
-// costs as much as scraping some tens of pages.
+// minTasks is the minimum number of tasks per goroutine: waking another CPU costs as much as
+// scraping dozens of pages.
 const minTasks = 64
 
 // start starts the tasks in as many goroutines as can run at once.
@@ -139,8 +139,7 @@ func (s *scheduler) start(due []dueTask) {
 	}
 }
 
-// advance sets the time when the task is due next and returns how many times it has
-// missed.
+// advance sets when the task is due next and returns how many runs it missed.
 func (t *task) advance(now time.Duration) (missed uint64) {
 	if t.started {
 		missed = uint64((now - t.next) / t.interval)
@@ -150,13 +149,12 @@ func (t *task) advance(now time.Duration) (missed uint64) {
 	return missed
 }
 
-// maxSlot is the longest slot; tasks of one interval that are due within a slot start
-// together. A slot costs about 0.4 ms of CPU time whatever the number of targets in it;
-// slots half as long make scraping 1000 targets every 5 s cost a sixth more.
+// maxSlot is the longest slot; tasks of one interval that are due within a slot start together. A
+// slot costs about 0.4 ms of CPU time regardless of the number of targets in it; slots half as
+// long make scraping 1000 targets every 5 s cost a sixth more.
 const maxSlot = 200 * time.Millisecond
 
-// slotStart returns the start of the slot that t is in. An interval has at least five
-// slots.
+// slotStart returns the start of the slot that contains t. An interval has at least five slots.
 func slotStart(t, interval time.Duration) time.Duration {
 	const minSlots = 5
 	slots := max(minSlots, (interval+maxSlot-1)/maxSlot)

@@ -7,11 +7,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// recordSearch records what discovery found for a pool, and logs when the pool begins
-// or ceases to be without targets.
+// recordSearch records what discovery found for a pool, and logs when the pool has no targets and
+// when it has targets again.
 func (c *Collector) recordSearch(p *pool, s *target.PoolDiscovery) {
 	id := p.cfg.PoolID
-	before := p.search.Problem()
+	previous := p.search.Problem()
 	s.Sources = p.sources.Sources()
 	p.search = *s
 	problem := s.Problem()
@@ -23,15 +23,15 @@ func (c *Collector) recordSearch(p *pool, s *target.PoolDiscovery) {
 	}
 	c.metrics.empty.WithLabelValues(id).Set(empty)
 	switch {
-	case problem != "" && before == "":
+	case problem != "" && previous == "":
 		c.opts.Logger.Warn("Pool has no targets", "pool_id", id, "reason", problem)
-	case problem == "" && before != "":
+	case problem == "" && previous != "":
 		c.opts.Logger.Info("Pool has targets again", "pool_id", id, "targets", s.Targets)
 	}
 }
 
-// countRefused counts the refused targets of each pool: those whose key another target
-// of the pool has, and those whose key a replica of another pool has.
+// countRefused counts the refused targets of each pool: targets whose key another target of the
+// pool or a replica of another pool has.
 func (c *Collector) countRefused() {
 	refused := make(map[string]int)
 	for id, p := range c.running {

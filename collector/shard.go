@@ -6,11 +6,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// shard selects the targets of this exporter: those of shard Index, from 0, of Total.
+// shard selects the targets of this exporter: shard Index, from 0, of Total.
 type shard struct{ Total, Index int }
 
-// newShard returns the configured shard. The index is required if there is more than
-// one.
+// newShard returns the configured shard. The index is required if there are several shards.
 func newShard(c config.Sharding) (shard, error) {
 	if err := c.Place(""); err != nil {
 		return shard{}, err
@@ -22,9 +21,9 @@ func newShard(c config.Sharding) (shard, error) {
 	return s, nil
 }
 
-// keeps reports whether a target belongs to the shard. The key is made of pool and
-// replica, not of the address, so a replica that moves stays with its exporter, and two
-// targets with one key meet in one exporter, which refuses the second.
+// keeps reports whether a target belongs to the shard. The key consists of pool and replica, not
+// the address, so a replica that moves stays with its exporter, and two targets with the same key
+// meet in one exporter, which refuses the second.
 func (s shard) keeps(key string) bool {
 	return s.Total <= 1 || jump(mix(hash(key)), s.Total) == s.Index
 }
@@ -45,9 +44,8 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// jump is the jump consistent hash of Lamping and Veach (arXiv:1406.2294). Adding or
-// removing a shard moves only the targets that it takes over or gives up, where a
-// remainder would move nearly all.
+// jump is the jump consistent hash of Lamping and Veach (arXiv:1406.2294). Adding or removing a
+// shard moves only the targets that it takes over or gives up; a remainder would move nearly all.
 func jump(key uint64, total int) int {
 	last, next := int64(-1), int64(0)
 	for next < int64(total) {

@@ -22,17 +22,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// targetsOf returns the targets of a shard from the groups that discovery found for a
-// pool, and a summary of the others. It logs targets that cannot be used. It does not
-// change the groups and is safe for concurrent use.
+// targetsOf returns the targets of a shard from the groups that discovery found for a pool, and a
+// summary. It logs targets that cannot be used. It does not change the groups and is safe for
+// concurrent use.
 func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.PoolDiscovery) {
 	var found []*target.Target
 	p, search := targetMaker{cfg}, target.PoolDiscovery{PoolID: cfg.PoolID, Answered: true}
 	for _, g := range groups {
 		search.Found += len(g.Targets)
 		for _, lset := range g.Targets {
-			before := p.labels(g.Labels, lset)
-			switch t, err := p.target(before); {
+			discovered := p.labels(g.Labels, lset)
+			switch t, err := p.target(discovered); {
 			case err != nil:
 				search.LeftOut++
 				if search.LeftOut <= maxLogged {
@@ -40,7 +40,7 @@ func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *s
 				}
 				search.Error = cmp.Or(search.Error, err.Error())
 			case t == nil:
-				p.dropped(&search, g.Source, before)
+				p.dropped(&search, g.Source, discovered)
 			case part.keeps(t.Key()):
 				found = append(found, t)
 			default:
@@ -53,7 +53,8 @@ func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *s
 
 type targetMaker struct{ *config.Pool }
 
-// dropped counts a target that relabeling dropped, and records the rule for the first.
+// dropped counts a target that relabeling dropped, and records the rule for the first
+// [target.MaxDrops].
 func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels.Labels) {
 	s.Dropped++
 	if len(s.Drops) == target.MaxDrops {
@@ -63,7 +64,7 @@ func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels
 	public := withoutSecrets(address)
 	rule := p.RelabelConfigs.DroppedBy(lset)
 	if public != address {
-		// A rule about the address quotes it.
+		// A rule that matches the address quotes it.
 		rule = strings.ReplaceAll(rule, strings.Trim(strconv.Quote(address), `"`), public)
 	}
 	s.Drops = append(s.Drops, target.Drop{Source: target.Scrub(source), Address: public, Rule: rule})
@@ -85,9 +86,9 @@ func (p targetMaker) labels(group, single model.LabelSet) labels.Labels {
 	return b.Labels()
 }
 
-// podName returns the name of the pod of a target found in Kubernetes. Prometheus may
-// see an endpoint before its pod, and then does not add the pod's labels later; but the
-// endpoint names its target.
+// podName returns the name of the pod of a target found in Kubernetes. Prometheus may see an
+// endpoint before its pod, and then never adds the pod's labels; but the endpoint names its
+// target.
 func podName(b *labels.Builder) string {
 	for _, role := range [...]string{"endpointslice_address", "endpoint_address"} {
 		if b.Get(podNameLabel) == "" && b.Get("__meta_kubernetes_"+role+"_target_kind") == "Pod" {
@@ -97,7 +98,7 @@ func podName(b *labels.Builder) string {
 	return b.Get(podNameLabel)
 }
 
-// target makes a target from its labels; nil if relabeling drops it.
+// target makes a target from its labels. It returns nil if relabeling drops the target.
 func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 	pod := podName(labels.NewBuilder(lset))
 	lset, keep := p.RelabelConfigs.Target(lset)
@@ -106,7 +107,7 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 	}
 	address := lset.Get(model.AddressLabel)
 	if address == "" {
-		// Parameters may hold a secret.
+		// Parameters may contain a secret.
 		public := lset.DropReserved(func(name string) bool { return strings.HasPrefix(name, model.ParamLabelPrefix) })
 		return nil, fmt.Errorf("target %s has no %s after relabel_configs: set it or drop the target", public, model.AddressLabel)
 	}
@@ -137,8 +138,7 @@ func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 	return t, nil
 }
 
-// pageOf returns the URL of a target's page. Errors quote nothing that may hold a
-// secret.
+// pageOf returns the URL of a target's page. Errors quote nothing that may be secret.
 func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 	params := url.Values{}
 	lset.Range(func(l labels.Label) {
@@ -157,7 +157,7 @@ func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 		return nil, fmt.Errorf("target %q has %s %q: write http or https", address, model.SchemeLabel, lset.Get(model.SchemeLabel))
 	}
 	if _, err := url.Parse(page.String()); err != nil {
-		// A url.Error repeats the URL, whose query may hold a secret.
+		// A url.Error repeats the URL, whose query may contain a secret.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
@@ -175,13 +175,13 @@ func withoutSecrets(address string) string {
 	return address
 }
 
-// podNameLabel is the label with which discovery in Kubernetes names the pod.
+// podNameLabel is the label in which Kubernetes discovery stores the name of the pod.
 const podNameLabel = "__meta_kubernetes_pod_name"
 
-// SilentLabel is the label that marks a target without a port; true or false.
+// SilentLabel is the label that marks a target without a port: true or false.
 const SilentLabel = "__silent__"
 
-// silent reports whether a target has no port: by its label, or else its pool.
+// silent reports whether a target has no port, according to its label or else its pool.
 func (p targetMaker) silent(label string) (bool, error) {
 	if label == "" {
 		return p.Silent, nil
@@ -199,8 +199,8 @@ const APIAddressLabel = "__api_address__"
 // APIPathLabel is the label that sets the prefix of the paths of a target's API.
 const APIPathLabel = "__api_path__"
 
-// api returns the base URL of the server's API, if the target or the pool sets it. A
-// path alone is on the port of the page.
+// api returns the base URL of the server's API, if the target or the pool sets it. A path without
+// an address is on the port of the page.
 func (p targetMaker) api(page *url.URL, address, path string) string {
 	if address == "" && p.APIPort != 0 {
 		address = net.JoinHostPort(page.Hostname(), strconv.Itoa(p.APIPort))
