@@ -8,8 +8,8 @@ import (
 	prometheus "github.com/prometheus/prometheus/model/relabel"
 )
 
-// DroppedBy describes the rule that drops a target with these labels, with the values
-// that made it match; empty if no rule drops it.
+// DroppedBy describes the rule that drops a target with the given labels, with the values that
+// made it match. It returns an empty string if no rule does.
 func (r Rules) DroppedBy(in labels.Labels) string {
 	b := labels.NewBuilder(in)
 	for i, c := range r {

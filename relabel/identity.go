@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// The identity labels.
+// Identity labels.
 const (
 	LabelEngine        = "engine"
 	LabelEngineVersion = "engine_version"
@@ -18,7 +18,7 @@ const (
 	LabelModelID       = "model_id"
 )
 
-// Unknown is the value of an identity label that is not known. The label is never absent.
+// Unknown is the value of identity labels that are not known. They are never absent.
 const Unknown = "unknown"
 
 // IdentityLabels lists the identity labels. A target cannot set any of them.
@@ -29,11 +29,11 @@ func IdentityLabels() []string {
 	}
 }
 
-// VersionsMode selects where engine_version and trtllm_version are exposed: on every series
-// (the default), on an info metric of another package, or both.
+// VersionsMode selects where engine_version and trtllm_version are exposed: on every series (the
+// default), on an info metric, which is up to the caller, or both.
 type VersionsMode string
 
-// The values of VersionsMode.
+// Values of VersionsMode.
 const (
 	VersionsSeries VersionsMode = "series"
 	VersionsInfo   VersionsMode = "info"
@@ -47,32 +47,32 @@ type Identity struct {
 	TRTLLMVersion string
 	PoolID        string
 	ReplicaID     string
-	// Labels are further labels of the target. Identity labels, invalid names and names
-	// that begin with __ are ignored.
+	// Labels are additional labels of the target. Identity labels, invalid names and names that
+	// begin with __ are ignored.
 	Labels map[string]string
-	// ModelID returns the public id for the server's name of a model. Without it, or if it
-	// returns nothing, series have no model_id.
+	// ModelID returns the public id for the server's name of a model. If it is nil or returns an
+	// empty string, series have no model_id.
 	ModelID func(name string) string
-	// Versions is [VersionsSeries] when empty.
+	// Versions defaults to [VersionsSeries].
 	Versions VersionsMode
-	// HonorLabels gives the target's own labels precedence over Labels, but never over the
+	// HonorLabels gives the target's own labels precedence over Labels, but not over the
 	// identity.
 	HonorLabels bool
-	// ModelLabels are the server's labels that name a model; the first on a series wins.
+	// ModelLabels are the server's labels that name a model. The first one that a series has
+	// wins.
 	ModelLabels []string
 }
 
-// attachedLabel is a label that replaces the target's own.
+// attachedLabel is a label that is attached to the target's series.
 type attachedLabel struct {
 	name  string
 	value string
-	// identity is false for the labels that HonorLabels does not attach.
+	// identity is false if HonorLabels keeps the target's own label instead.
 	identity bool
 }
 
-// attached returns the labels to attach sorted by name, the order in which Prometheus
-// attaches them. The value of model_id depends on the series. An empty value only
-// renames the target's own label.
+// attached returns the labels to attach, sorted by name as in Prometheus. The value of model_id
+// depends on the series. An empty value only renames the target's own label.
 func (id *Identity) attached() []attachedLabel {
 	list := []attachedLabel{
 		{LabelEngine, cmp.Or(id.Engine, Unknown), true},
@@ -98,7 +98,7 @@ func (id *Identity) attached() []attachedLabel {
 	return list
 }
 
-// clean replaces invalid UTF-8, which servers may report as a version.
+// clean replaces invalid UTF-8, which a server may report as its version.
 func clean(value string) string {
 	return strings.ToValidUTF8(value, "\uFFFD")
 }

@@ -1,6 +1,6 @@
-// Package relabel relabels targets and series with Prometheus' own rules, and attaches the
-// identity labels to every series of a target. It knows labels only: no HTTP, no engines,
-// no configuration file. Begin reading at [Rules] for targets and [Relabeler] for series.
+// Package relabel relabels targets and series with Prometheus' relabeling rules, and attaches the
+// identity labels to every series of a target. It knows only labels: no HTTP, no engines, no
+// configuration file. Begin reading at [Rules] for targets and [Relabeler] for series.
 package relabel
 
 import (
@@ -13,12 +13,12 @@ import (
 	prometheus "github.com/prometheus/prometheus/model/relabel"
 )
 
-// Config is one relabel_config of Prometheus. Label names may be any UTF-8, as in
+// Config is one relabel_config of Prometheus. Label names may be any valid UTF-8, as in
 // Prometheus 3.
 type Config = prometheus.Config
 
-// Rules are applied one after the other. Call [Rules.Validate] before using rules that
-// were not read from YAML.
+// Rules are applied in order. Rules that were not unmarshaled from YAML must be validated with
+// [Rules.Validate] before use.
 type Rules []*Config
 
 const tmpPrefix = model.ReservedLabelPrefix + "tmp"
@@ -38,8 +38,8 @@ func (r *Rules) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// Validate returns all errors of the rules. Each begins with the index and the key, such
-// as "[2].modulus: ", for the caller to put the name of the list in front.
+// Validate returns all errors of the rules. Each begins with the index and the key, such as
+// "[2].modulus: ", to which the caller prepends the name of the list.
 func (r Rules) Validate() error {
 	var errs []error
 	for i, c := range r {
@@ -57,8 +57,8 @@ func (r Rules) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ValidateSeries is [Rules.Validate] for the rules of series. It also rejects a rule that
-// sets a label which [Relabeler.Series] restores, because it would have no effect.
+// ValidateSeries is [Rules.Validate] for the rules of series. It also rejects rules that set a
+// label which [Relabeler.Series] restores, because they would have no effect.
 func (r Rules) ValidateSeries() error {
 	errs := []error{r.Validate()}
 	for i, c := range r {
@@ -79,8 +79,8 @@ func writes(a prometheus.Action) bool {
 	}
 }
 
-// faultyKey returns the key of a rule that Prometheus rejected: the one that its error
-// names, or else the first that the action of the rule does not allow.
+// faultyKey returns the key of a rule that Prometheus rejected: the key that its error names, or
+// else the first key that the action of the rule does not allow.
 func faultyKey(c *Config, err error) string {
 	for _, key := range []string{"'target_label'", "'replacement'", "modulus"} {
 		if strings.Contains(err.Error(), key) {
@@ -105,9 +105,9 @@ func faultyKey(c *Config, err error) string {
 	return "target_label"
 }
 
-// Target applies the rules to the labels of a discovered target and reports whether it is
-// kept. As in Prometheus, labels that begin with __meta_ or __tmp are removed. Those that
-// the caller builds the target from (__address__, __scheme__, __metrics_path__, __param_*,
+// Target applies the rules to the labels of a discovered target and reports whether the target is
+// kept. As in Prometheus, labels that begin with __meta_ or __tmp are removed. The labels from
+// which the caller builds the target (__address__, __scheme__, __metrics_path__, __param_*,
 // __scrape_interval__, __scrape_timeout__) stay. It is safe for concurrent use.
 func (r Rules) Target(in labels.Labels) (out labels.Labels, keep bool) {
 	b := labels.NewBuilder(in)

@@ -10,7 +10,7 @@ import (
 	prometheus "github.com/prometheus/prometheus/model/relabel"
 )
 
-// The reasons why a series is dropped.
+// Reasons why a series is dropped.
 const (
 	// ReasonDropped means that a rule drops the series.
 	ReasonDropped = "relabel"
@@ -23,17 +23,17 @@ const (
 
 // Result is the result for one series.
 type Result struct {
-	// Labels are the labels of the series on the exporter's page; empty if it is dropped.
+	// Labels are the labels of the series on the exporter's page, empty if it is dropped.
 	Labels labels.Labels
-	// Keep is false for a dropped series; Reason is the reason.
+	// Keep is false if the series is dropped. Reason is the reason then.
 	Keep   bool
 	Reason string
 	// Collisions are the target's labels that were renamed to exported_<name>, sorted.
 	Collisions []string
 }
 
-// Relabeler labels the series of one target. It is not safe for concurrent use; its
-// results are.
+// Relabeler relabels the series of one target. It is not safe for concurrent use; its results
+// are.
 type Relabeler struct {
 	rules    Rules
 	identity Identity
@@ -42,7 +42,7 @@ type Relabeler struct {
 	moved    []labels.Label
 }
 
-// New returns the Relabeler of a target with its metric_relabel_configs.
+// New returns a Relabeler for a target with the given metric_relabel_configs.
 func New(rules Rules, id Identity) *Relabeler {
 	id.PoolID, id.ReplicaID = clean(cmp.Or(id.PoolID, Unknown)), clean(cmp.Or(id.ReplicaID, Unknown))
 	id.ModelLabels = slices.Clone(id.ModelLabels)
@@ -51,9 +51,9 @@ func New(rules Rules, id Identity) *Relabeler {
 
 // Series attaches the identity, then applies the rules.
 //
-// The rules work as in Prometheus, with two exceptions: pool_id and replica_id are
-// restored, because nothing else separates the series of two targets on one page, and
-// labels that begin with __ are removed, except for the name.
+// The rules work as in Prometheus, with two exceptions: pool_id and replica_id are restored,
+// because nothing else separates the series of two targets on one page, and labels that begin
+// with __ are removed, except the name.
 func (r *Relabeler) Series(in labels.Labels) Result {
 	r.builder.Reset(in)
 	return r.apply(Result{Collisions: r.identify(in)})
@@ -81,7 +81,7 @@ func (r *Relabeler) apply(res Result) Result {
 	return res
 }
 
-// identify attaches the identity and renames the target's own labels of the same names.
+// identify attaches the identity and renames the target's own labels with the same names.
 func (r *Relabeler) identify(in labels.Labels) (collisions []string) {
 	r.moved = r.moved[:0]
 	for _, l := range r.attached {
@@ -143,8 +143,8 @@ func (r *Relabeler) restore() {
 	})
 }
 
-// invalid returns the reason to drop a series. Only rules can create invalid labels, as
-// the parser has checked the page.
+// invalid returns the reason to drop a series, empty for a valid one. Only rules can create
+// invalid labels, since the parser has checked the page.
 func (r *Relabeler) invalid(out labels.Labels) string {
 	if !model.UTF8Validation.IsValidMetricName(out.Get(model.MetricNameLabel)) {
 		return ReasonInvalidName

@@ -10,24 +10,24 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// checker walks a parsed document together with the Go types that it fills and records
-// what does not fit, with line and path of the key. The strict decoder of the YAML
-// package finds the same mistakes, but names Go types instead of keys and stops at the
-// first that is not about types.
+// checker walks a parsed document along the Go types that it is decoded into and records what
+// does not fit, with line and path of the key. The strict decoder of the YAML package finds the
+// same mistakes, but names Go types instead of keys and stops at the first mistake that is not
+// about types.
 type checker struct {
 	problems problems
-	// lines has the line of every key, by its path.
+	// lines holds the line of every key, by path.
 	lines map[string]int
-	// visits has the result of each visit, so that a node with several aliases is visited
+	// visits caches the result of each visit, so that a node with several aliases is visited
 	// once.
 	visits map[visit]bool
 }
 
-// visit is one node read as one type.
+// visit identifies the check of a node against a type.
 type visit struct {
 	node *yaml.Node
-	as   reflect.Type
-	// into is the path of the mapping that the node is merged into, if it is.
+	typ  reflect.Type
+	// into is the path of the mapping that the node is merged into, if any.
 	into string
 }
 
@@ -45,7 +45,7 @@ func (c *checker) walk(n *yaml.Node, t reflect.Type, path string) bool {
 	return c.visit(visit{n, t, ""}, func() bool { return c.fits(n, t, path) })
 }
 
-// visit returns the result of check, which it calls once per visit.
+// visit returns the result of check, which it calls only the first time.
 func (c *checker) visit(v visit, check func() bool) bool {
 	if fits, visited := c.visits[v]; visited {
 		return fits
@@ -71,8 +71,8 @@ func (c *checker) fits(n *yaml.Node, t reflect.Type, path string) bool {
 	return c.leaf(n, t, path)
 }
 
-// walkStruct checks a mapping with fixed keys, then decodes it if the type decodes
-// itself: many of these refuse combinations of keys.
+// walkStruct checks a mapping with fixed keys, then decodes it if the type decodes itself: many
+// such types reject combinations of keys.
 func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string) bool {
 	if n.Kind != yaml.MappingNode {
 		c.add(n, "%s must be a mapping of keys, not %s; known keys: %s", describe(path), kindWord(n), knownKeys(keysOf(t)))
@@ -120,8 +120,7 @@ func (c *checker) decode(n *yaml.Node, t reflect.Type, path string) bool {
 	return false
 }
 
-// isWhole reports whether a type holds whole numbers. The decoder would truncate
-// fractions to them.
+// isWhole reports whether a type is an integer, to which the decoder would truncate fractions.
 func isWhole(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 && !decodesItself(t) && !isText(t)
 }

@@ -69,8 +69,8 @@ func blocks(t reflect.Type, name string, found map[string][]string) {
 		return
 	}
 	keys := keysOf(t)
-	if keys.others != nil {
-		blocks(keys.others, name, found)
+	if keys.otherType != nil {
+		blocks(keys.otherType, name, found)
 		return
 	}
 	if name != "" { // A block of the document is a section of the page.

@@ -1,7 +1,7 @@
-// Package config owns the YAML document: its types and defaults, strict reading,
-// validation, error messages that name the key and the way out, and printing without
-// secrets. Keys of one package are declared there and used here. The package must not
-// know how anything runs, nor kinds of servers by name.
+// Package config owns the YAML document: its types and defaults, strict decoding, validation,
+// error messages that name the key and the remedy, and printing without secrets. Keys that
+// concern a single package are declared in that package. The package must know neither how
+// anything runs nor kinds of servers by name.
 //
 // Begin reading at Parse: check.go walks the document, validate.go checks the values.
 package config
@@ -21,11 +21,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// maxFileSize limits a document; ten thousand pools fit.
+// maxFileSize limits the size of a document. It has room for ten thousand pools.
 const maxFileSize = 16 << 20
 
-// File is a whole document. Load, Parse and FromTargets return it valid and with its
-// defaults; it must not be changed afterwards.
+// File is the whole document. Load, Parse and FromTargets return it validated and with defaults;
+// it must not be changed afterwards.
 type File struct {
 	Global     Global            `yaml:"global"`
 	Identity   Identity          `yaml:"identity"`
@@ -34,19 +34,19 @@ type File struct {
 	Exposition exposition.Config `yaml:"exposition"`
 }
 
-// DefaultFile is a document without keys.
+// DefaultFile is the default document.
 var DefaultFile = File{
 	Global: DefaultGlobal, Identity: DefaultIdentity, Sharding: DefaultSharding, Exposition: exposition.DefaultConfig,
 }
 
-// UnmarshalYAML reads the document over the defaults.
+// UnmarshalYAML implements yaml.Unmarshaler.
 func (f *File) UnmarshalYAML(unmarshal func(any) error) error {
 	*f = DefaultFile
 	type plain File
 	return unmarshal((*plain)(f))
 }
 
-// Resolve sets the interval and timeout of pools that set none. Call it once, after
+// Resolve sets the interval and timeout of pools that set none. It must be called once, after
 // decoding and before Validate.
 func (f *File) Resolve() {
 	for i := range f.Pools {
@@ -55,7 +55,7 @@ func (f *File) Resolve() {
 }
 
 // Load reads and validates the document in a file. Relative file names in it are
-// relative to the folder of the file. The error has one line per mistake.
+// relative to the directory of the file. The error has one line per mistake.
 func Load(path string) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -69,9 +69,9 @@ func Load(path string) (*File, error) {
 	return Parse(path, text)
 }
 
-// Parse reads and validates a document. Errors begin with name, and relative file names
-// in the document are relative to its folder. Mistakes between keys are reported only
-// if each key is right.
+// Parse reads and validates a document. Errors begin with name, and relative file names in the
+// document are relative to its directory. Contradictions between keys are reported only if each
+// key is valid on its own.
 func Parse(name string, text []byte) (*File, error) {
 	if len(text) > maxFileSize {
 		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to file_sd_configs", name, maxFileSize>>20)
@@ -102,7 +102,7 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// tree parses the text, which must hold one document.
+// tree parses the text, which must be a single document.
 func tree(name string, text []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, second yaml.Node

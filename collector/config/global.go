@@ -11,18 +11,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// Global has the settings that pools share.
+// Global holds the settings that pools share.
 type Global struct {
-	// ScrapeInterval and ScrapeTimeout apply to the pools that set none.
+	// ScrapeInterval and ScrapeTimeout are the defaults of pools.
 	ScrapeInterval model.Duration `yaml:"scrape_interval"`
 	ScrapeTimeout  model.Duration `yaml:"scrape_timeout"`
-	// Derive has key window.
+	// Derive holds the key window.
 	Derive derive.Config `yaml:",inline"`
-	// StallAfter is how long work may be in flight without progress before a replica
-	// counts as stalled.
+	// StallAfter is how long requests may be in flight without progress before a replica counts
+	// as stalled.
 	StallAfter model.Duration `yaml:"stall_after"`
-	// FailingMin is the number of requests that must fail, with none succeeding, before a
-	// replica counts as failing.
+	// FailingMin is the number of requests that must fail in a row before a replica counts as
+	// failing.
 	FailingMin int `yaml:"failing_min"`
 }
 
@@ -35,8 +35,7 @@ var DefaultGlobal = Global{
 	FailingMin:     derive.DefaultFailingMin,
 }
 
-// UnmarshalYAML reads the configuration over the defaults. The interval caps the
-// default timeout.
+// UnmarshalYAML implements yaml.Unmarshaler. The interval caps the default timeout.
 func (c *Global) UnmarshalYAML(unmarshal func(any) error) error {
 	*c = DefaultGlobal
 	c.ScrapeTimeout = 0
@@ -50,7 +49,7 @@ func (c *Global) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// Validate reports the keys that are wrong.
+// Validate returns an error for each invalid key.
 func (c *Global) Validate() error {
 	var errs keyErrors
 	errs.addIf(c.ScrapeInterval <= 0, "global.scrape_interval: must be longer than 0; the default is 5s")
@@ -65,15 +64,15 @@ func (c *Global) Validate() error {
 
 // Identity configures the identity labels.
 type Identity struct {
-	// Versions puts engine_version and trtllm_version on every series, on an
-	// info metric only, or on both.
+	// Versions selects where engine_version and trtllm_version are exposed: on every series, on
+	// an info metric, or on both.
 	Versions relabel.VersionsMode `yaml:"versions"`
 }
 
 // DefaultIdentity puts the versions on every series.
 var DefaultIdentity = Identity{Versions: relabel.VersionsSeries}
 
-// Validate reports the key that is wrong.
+// Validate returns an error if the key is invalid.
 func (c *Identity) Validate() error {
 	switch c.Versions {
 	case relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth:

@@ -14,12 +14,12 @@ import (
 
 // keySet is the set of keys that a mapping may have.
 type keySet struct {
-	// fields has the type of each key's value.
+	// fields holds the type of each key's value.
 	fields map[string]reflect.Type
-	// order lists the keys in the order of their struct.
+	// order lists the keys in the order of the struct.
 	order []string
-	// others is the type of the values of all other keys; nil if none are allowed.
-	others reflect.Type
+	// otherType is the type of the values of any other key, nil if none is allowed.
+	otherType reflect.Type
 }
 
 // keysOf returns the keys of a struct type from its yaml tags, including those of
@@ -39,7 +39,7 @@ func (k *keySet) collect(t reflect.Type) {
 		case slices.Contains(strings.Split(options, ","), "inline"):
 			inlined := writtenType(f.Type)
 			if inlined.Kind() == reflect.Map {
-				k.others = inlined.Elem()
+				k.otherType = inlined.Elem()
 				continue
 			}
 			k.collect(inlined)
@@ -52,8 +52,8 @@ func (k *keySet) collect(t reflect.Type) {
 	}
 }
 
-// hasKeys reports whether a struct is written as a mapping with fixed keys; one without
-// yaml tags decodes text itself.
+// hasKeys reports whether a struct is written as a mapping with fixed keys. A struct without yaml
+// tags decodes text itself.
 func hasKeys(t reflect.Type) bool {
 	for f := range t.Fields() {
 		if _, tagged := f.Tag.Lookup("yaml"); tagged {
@@ -69,8 +69,8 @@ type group struct {
 	Labels  model.LabelSet `yaml:"labels"`
 }
 
-// writtenType returns the type without pointers, or its written form if it decodes
-// itself from another type.
+// writtenType returns the type without pointers, or its written form if it decodes itself via
+// another type.
 func writtenType(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -91,13 +91,13 @@ func decodesItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ UnmarshalYAML(func(any) error) error }]())
 }
 
-// isText reports whether a type decodes itself from text, whatever its kind.
+// isText reports whether a type decodes itself from text, regardless of its kind.
 func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// parentsOf returns the paths of the mappings below one of type t that may have a key,
-// without the indexes of list entries.
+// parentsOf returns the paths of the mappings below path, which has type t, in which a key is
+// allowed, without the indexes of list entries.
 func parentsOf(key string, t reflect.Type, path string) (parents []string) {
 	switch t = writtenType(t); {
 	case t.Kind() == reflect.Slice:

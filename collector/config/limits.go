@@ -8,41 +8,38 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// Limits limit what one target may send and what of it is served: the size of a
-// response, the size of its series, and the number of series with those derived from
-// them.
+// Limits limits what one target may send and how much of it is served: the size of a response,
+// the size of its series, and the number of series including derived ones.
 type Limits struct {
 	Page   scrape.Limits     `yaml:",inline"`
 	Series exposition.Limits `yaml:",inline"`
 	Output Output            `yaml:",inline"`
 }
 
-// Output limits what one target may add to /metrics; 0 means no limit.
+// Output limits how much one target may add to /metrics; 0 means no limit.
 type Output struct {
-	// Series and Bytes limit the series of its page and those derived from it, including
-	// HELP, TYPE and labels.
+	// Series and Bytes limit the series of the target's page and the series derived from it,
+	// including HELP, TYPE and labels.
 	Series int         `yaml:"output_series"`
 	Bytes  scrape.Size `yaml:"output_bytes"`
 	// Models limits the number of models with derived series.
 	Models int `yaml:"output_models"`
 }
 
-// DefaultLimits are the limits of a pool that sets none. The output allows for as many
-// series as a response may have, and a quarter more for derived ones. Its size is half
-// of the page that vmagent accepts by default (16 MiB), and forty times the size for a
-// server with eight models.
+// DefaultLimits are the default limits. The output may have as many series as a response, and a
+// quarter more for derived series. Its size is half of the page that vmagent accepts by default
+// (16 MiB), and forty times the size for a server with eight models.
 var DefaultLimits = Limits{
 	Page: scrape.DefaultLimits, Series: exposition.DefaultLimits,
 	Output: Output{Series: 70_000, Bytes: 8 << 20, Models: 256},
 }
 
-// Budget returns the limits as package derive takes them.
+// Budget converts the limits for package derive.
 func (o *Output) Budget() derive.Budget {
 	return derive.Budget{Budget: exposition.Budget{Series: o.Series, Bytes: int(o.Bytes)}, Models: o.Models}
 }
 
-// validateSeries reports limits of series that are wrong; package scrape validates those
-// of the page.
+// validateSeries validates the limits of series. Package scrape validates the limits of the page.
 func (c *Limits) validateSeries() error {
 	var errs keyErrors
 	for _, limit := range []struct {

@@ -11,8 +11,9 @@ func (c *checker) walkFixed(n *yaml.Node, t reflect.Type, path string) bool {
 	return c.walkEntries(n, t, path, func(key *yaml.Node, lines map[string]int) reflect.Type { return c.fieldType(key, keys, lines, path) })
 }
 
-// walkEntries checks the keys and values of a mapping of type t. ValueType returns the
-// type of a key's value, nil if the key is wrong; it gets the lines of the keys before.
+// walkEntries checks the keys and values of a mapping of type t. The function valueType receives
+// the lines of the preceding keys and returns the type of a key's value, nil if the key is
+// invalid.
 func (c *checker) walkEntries(n *yaml.Node, t reflect.Type, path string, valueType func(key *yaml.Node, lines map[string]int) reflect.Type) bool {
 	lines := map[string]int{}
 	ok := true
@@ -34,7 +35,7 @@ func (c *checker) walkEntries(n *yaml.Node, t reflect.Type, path string, valueTy
 	return ok
 }
 
-// fieldType returns the type of a key's value; nil if the key is wrong.
+// fieldType returns the type of a key's value, nil if the key is invalid.
 func (c *checker) fieldType(key *yaml.Node, keys *keySet, lines map[string]int, path string) reflect.Type {
 	field, declared := keys.fields[key.Value]
 	switch {
@@ -46,13 +47,13 @@ func (c *checker) fieldType(key *yaml.Node, keys *keySet, lines map[string]int, 
 		return nil
 	case declared:
 		return field
-	case keys.others == nil:
+	case keys.otherType == nil:
 		c.add(key, "unknown key %q in %s%s", key.Value, describe(path), hint(key.Value, path, keys))
 	}
-	return keys.others
+	return keys.otherType
 }
 
-// isDuplicate reports whether a mapping already has a key; lines has those of its keys.
+// isDuplicate reports whether a mapping already has the key; lines holds the lines of its keys.
 func (c *checker) isDuplicate(key *yaml.Node, lines map[string]int, path string) bool {
 	line, duplicate := lines[key.Value]
 	if duplicate {
@@ -63,7 +64,7 @@ func (c *checker) isDuplicate(key *yaml.Node, lines map[string]int, path string)
 	return false
 }
 
-// walkMerge checks the mappings that a merge key ("<<") merges into one of type t.
+// walkMerge checks the mappings that a merge key ("<<") merges into a mapping of type t.
 func (c *checker) walkMerge(n *yaml.Node, t reflect.Type, path string) bool {
 	n = resolve(n)
 	return c.visit(visit{n, t, path}, func() bool {

@@ -66,7 +66,7 @@ func decodeMessage(err error, n *yaml.Node, t reflect.Type) string {
 	return message + advice(message)
 }
 
-// advice returns what to write instead, for messages of Prometheus' types.
+// advice returns what to write instead, given an error of Prometheus' types.
 func advice(message string) string {
 	for _, m := range []struct{ part, advice string }{
 		{"unknown relabel action", "; use replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase or uppercase"},

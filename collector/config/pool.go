@@ -14,16 +14,16 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// The protocols of a server's API.
+// Protocols of a server's API.
 const (
 	ProtocolHTTP = "http"
 	ProtocolGRPC = "grpc"
 )
 
-// EngineAuto detects the kind of server.
+// EngineAuto is the engine of pools whose kind of server is detected.
 const EngineAuto = "auto"
 
-// Engines lists the values of key engine.
+// Engines returns the valid values of the key engine.
 func Engines() []string {
 	names := []string{EngineAuto}
 	for _, e := range engine.All() {
@@ -34,17 +34,17 @@ func Engines() []string {
 
 // Pool describes replicas that serve the same model in the same way.
 type Pool struct {
-	// PoolID is the value of label pool_id. It is required and unique.
+	// PoolID is the value of the label pool_id. It is required and unique.
 	PoolID string `yaml:"pool_id"`
 	// Engine is one of [Engines].
 	Engine string `yaml:"engine"`
 
-	// ScrapeInterval and ScrapeTimeout default to those of the global block.
+	// ScrapeInterval and ScrapeTimeout default to the global settings.
 	ScrapeInterval model.Duration `yaml:"scrape_interval,omitempty"`
 	ScrapeTimeout  model.Duration `yaml:"scrape_timeout,omitempty"`
 	// IdentityInterval is the time between two queries for versions and models.
 	IdentityInterval model.Duration `yaml:"identity_interval"`
-	// StartBudget is how long a new replica may load its models: until then its state is
+	// StartBudget is how long a new replica may take to load its models: until then its state is
 	// unknown, afterwards down.
 	StartBudget model.Duration `yaml:"start_budget"`
 	// StallAfter and FailingMin are set by the global block.
@@ -53,42 +53,43 @@ type Pool struct {
 
 	// Scheme is http or https.
 	Scheme string `yaml:"scheme"`
-	// MetricsPath is the path of the metrics; the engine's default if empty.
+	// MetricsPath is the path of the metrics page; it defaults to the engine's.
 	MetricsPath string `yaml:"metrics_path,omitempty"`
-	// APIProtocol is http or grpc; only Triton has the latter.
+	// APIProtocol is http or grpc, which only Triton supports.
 	APIProtocol string `yaml:"api_protocol"`
-	// APIPort is the port of the server's API; the engine's default if 0.
+	// APIPort is the port of the server's API; it defaults to the engine's.
 	APIPort int `yaml:"api_port,omitempty"`
-	// APIPath is the prefix of the paths of the server's API; that of the metrics if
-	// empty.
+	// APIPath is the prefix of the paths of the server's API; it defaults to that of the metrics
+	// page.
 	APIPath string `yaml:"api_path,omitempty"`
-	// APIScheme is http or https; that of the metrics if empty.
+	// APIScheme is http or https; it defaults to the scheme of the metrics page.
 	APIScheme string `yaml:"api_scheme,omitempty"`
 
 	// EngineVersion and TRTLLMVersion take precedence over what the server reports.
 	EngineVersion string `yaml:"engine_version,omitempty"`
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
-	// EngineDir is the folder of the TensorRT engine, if the exporter can read it; its
+	// EngineDir is the directory of the TensorRT engine, if the exporter can read it; its
 	// config.json has the version that built it.
 	EngineDir string `yaml:"engine_dir,omitempty"`
 
 	// Silent marks replicas without a port, like the worker ranks of a server with several
 	// processes. They are listed, but never scraped.
 	Silent bool `yaml:"silent,omitempty"`
-	// IterationStats reads trtllm-serve's iteration statistics, which removes them for
+	// IterationStats enables reading trtllm-serve's iteration statistics, which removes them for
 	// every other reader.
 	IterationStats bool `yaml:"iteration_stats,omitempty"`
 	// Canary configures the canary requests.
 	Canary canary.Config `yaml:"canary"`
 
-	// Discovery has the sources of targets.
+	// Discovery lists the sources of targets.
 	Discovery discovery.Config `yaml:",inline"`
 
-	// ModelIDs maps a public model id to the server's names of the model and its parts.
+	// ModelIDs maps a public model id to the names that the server has for the model and its
+	// parts.
 	ModelIDs map[string][]string `yaml:"model_ids,omitempty"`
-	// Expect is what is expected of the pool and its replicas.
+	// Expect is the expected configuration of the pool and its replicas.
 	Expect Expect `yaml:"expect,omitempty"`
-	// SLO has the objectives of the pool; none by default.
+	// SLO holds the objectives of the pool; none by default.
 	SLO derive.SLO `yaml:"slo,omitempty"`
 
 	// HonorLabels keeps a target's own labels if they collide with those from discovery;
@@ -100,11 +101,11 @@ type Pool struct {
 
 	// HTTP configures requests to the replicas: credentials, TLS, proxy.
 	HTTP scrape.Config `yaml:",inline"`
-	// Limits limit what one target may send.
+	// Limits limits what one target may send.
 	Limits Limits `yaml:"limits"`
 }
 
-// DefaultPool is a pool without keys.
+// DefaultPool is the default pool.
 var DefaultPool = Pool{
 	Engine: EngineAuto, IdentityInterval: model.Duration(30 * time.Second), StartBudget: model.Duration(20 * time.Minute),
 	Scheme: "http", APIProtocol: ProtocolHTTP, Canary: canary.DefaultConfig, HTTP: scrape.DefaultConfig, Limits: DefaultLimits,
@@ -121,15 +122,15 @@ type Expect struct {
 	Replicas *Replicas `yaml:"replicas,omitempty"`
 }
 
-// UnmarshalYAML reads the configuration over the defaults.
+// UnmarshalYAML implements yaml.Unmarshaler.
 func (c *Pool) UnmarshalYAML(unmarshal func(any) error) error {
 	*c = DefaultPool
 	type plain Pool
 	return unmarshal((*plain)(c))
 }
 
-// resolve sets what the pool does not set from the global block. The interval of the
-// pool caps the global timeout.
+// resolve sets unset fields from the global settings. The interval of the pool caps the global
+// timeout.
 func (c *Pool) resolve(global *Global) {
 	if c.ScrapeInterval == 0 {
 		c.ScrapeInterval = global.ScrapeInterval

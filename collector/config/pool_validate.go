@@ -13,8 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Validate reports everything that is wrong with the pool; each error begins with the
-// key.
+// Validate returns all errors of the pool, each beginning with its key.
 func (c *Pool) Validate() error {
 	errs := keyErrors{checkName("pool_id", c.PoolID)}
 	errs.addIf(!slices.Contains(Engines(), c.Engine), "engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", "))
@@ -87,13 +86,13 @@ func (c *Pool) validateModels() error {
 			errs = append(errs, fmt.Errorf("%s: has no names; list the server's names of the model", path))
 		}
 		for _, name := range names {
-			other, taken := owners[name]
+			other, duplicate := owners[name]
 			switch {
 			case name == "":
 				errs = append(errs, fmt.Errorf("%s: one name is empty; write the name as in the server's label model", path))
-			case taken && other == id:
+			case duplicate && other == id:
 				errs = append(errs, fmt.Errorf("%s: %q is listed twice; name it once", path, name))
-			case taken:
+			case duplicate:
 				errs = append(errs, fmt.Errorf("%s: %q already belongs to %q; a server's name has one id", path, name, other))
 			default:
 				owners[name] = id

@@ -13,12 +13,12 @@ import (
 // redacted replaces secrets inside a URL, where <secret> would be invalid.
 const redacted = "xxxxx"
 
-// secretToken replaces a value that is a secret.
+// secretToken replaces secret values.
 const secretToken = "<secret>"
 
-// String returns the document with its defaults, as YAML that Parse accepts. Passwords,
-// tokens, keys and parameters of targets are printed as <secret>, user names, passwords
-// and queries of URLs as xxxxx.
+// String returns the document with defaults as YAML that Parse accepts. Passwords, tokens, keys
+// and parameters of targets are printed as <secret>; user names, passwords and queries of URLs as
+// xxxxx.
 func (f *File) String() string {
 	var doc yaml.Node
 	if err := doc.Encode(f); err != nil {
@@ -34,7 +34,7 @@ func (f *File) String() string {
 	return out.String()
 }
 
-// redact hides the secrets that are not hidden by their types; n is the value of key.
+// redact hides secrets that are not hidden by their types; n is the value of key.
 func redact(n *yaml.Node, key string) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -45,7 +45,7 @@ func redact(n *yaml.Node, key string) {
 				hideAll(value)
 			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode && isSecretName(name):
 				value.SetString(secretToken)
-			case isParam(name) && key == "labels", name == "replacement" && setsParam(n) && value.Value != wholeMatch:
+			case isParam(name) && key == "labels", name == "replacement" && setsParam(n) && value.Value != defaultReplacement:
 				value.SetString(secretToken)
 			default:
 				redact(value, name)
@@ -67,8 +67,8 @@ func isSecretName(name string) bool {
 	return regexp.MustCompile(`(?i)auth|cookie|cred|key|pass|secret|token`).MatchString(name)
 }
 
-// wholeMatch is the default replacement of a relabeling rule.
-const wholeMatch = "$1"
+// defaultReplacement is the default replacement of a relabeling rule.
+const defaultReplacement = "$1"
 
 // isParam reports whether a label of a target is a query parameter of its URL.
 func isParam(label string) bool { return strings.HasPrefix(label, model.ParamLabelPrefix) }

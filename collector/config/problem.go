@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// keyErrors are errors that begin with the key.
+// keyErrors collects errors that begin with a key.
 type keyErrors []error
 
 func (f *keyErrors) addIf(wrong bool, format string, args ...any) {
@@ -17,8 +17,8 @@ func (f *keyErrors) addIf(wrong bool, format string, args ...any) {
 	}
 }
 
-// problem is one mistake in a document. Its line is 0 if unknown; cause is the error
-// that text describes, if there is one.
+// problem is one mistake in a document. Its line is 0 if unknown; cause is the error that text
+// describes, if any.
 type problem struct {
 	document string
 	line     int
@@ -27,20 +27,20 @@ type problem struct {
 }
 
 func (p *problem) Error() string {
-	where := p.document
+	location := p.document
 	if p.line > 0 {
-		where += ": line " + strconv.Itoa(p.line)
+		location += ": line " + strconv.Itoa(p.line)
 	}
-	return where + ": " + strings.Join(strings.Fields(p.text), " ")
+	return location + ": " + strings.Join(strings.Fields(p.text), " ")
 }
 
 func (p *problem) Unwrap() error { return p.cause }
 
-// problems are the mistakes in one document.
+// problems holds the mistakes in one document.
 type problems []*problem
 
-// err joins the problems in the order of their lines, one line of text each. It returns
-// nil if there are none.
+// err joins the problems, sorted by line, with one line of text each. It returns nil if there are
+// none.
 func (p problems) err(document string) error {
 	slices.SortStableFunc(p, func(a, b *problem) int { return a.line - b.line })
 	errs := make([]error, 0, len(p))

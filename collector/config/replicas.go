@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Replicas is the expected number of replicas: a number, or a range like 2-8. A range
-// from 0 is for a pool that may be scaled to zero.
+// Replicas is the expected number of replicas: a number, or a range like 2-8. A pool that may be
+// scaled to zero has a range from 0.
 type Replicas struct{ Min, Max int }
 
-// UnmarshalYAML reads a number or a range.
+// UnmarshalYAML implements yaml.Unmarshaler: a number or a range.
 func (r *Replicas) UnmarshalYAML(unmarshal func(any) error) error {
 	var text string
 	if err := unmarshal(&text); err != nil {
@@ -29,7 +29,7 @@ func (r *Replicas) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// MarshalYAML writes what was read.
+// MarshalYAML implements yaml.Marshaler.
 func (r Replicas) MarshalYAML() (any, error) {
 	if r.Min == r.Max {
 		return r.Min, nil

@@ -11,8 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// validateFiles checks that files named by keys can be read, and refuses references to
-// secret stores. It walks the marshaled document, which has the keys of all packages.
+// validateFiles checks that configured files can be read, and rejects references to secret
+// stores. It walks the marshaled document, which has the keys of all packages.
 func (f *File) validateFiles() error {
 	var doc yaml.Node
 	if err := doc.Encode(f); err != nil {
@@ -21,7 +21,7 @@ func (f *File) validateFiles() error {
 	return validateFilesBelow(&doc, "", "")
 }
 
-// validateFilesBelow checks the files below one node, which is the value of key.
+// validateFilesBelow checks the files below a node, which is the value of key.
 func validateFilesBelow(n *yaml.Node, path, key string) error {
 	var errs []error
 	switch n.Kind {
@@ -30,7 +30,7 @@ func validateFilesBelow(n *yaml.Node, path, key string) error {
 			name := n.Content[i].Value
 			below := join(path, name)
 			if slices.Contains([]string{"labels", "model_ids", "endpoint_params", "claims", "proxy_connect_header"}, key) {
-				name = "" // The operator chose it, so that its suffix means nothing.
+				name = "" // The operator chose the name, so its suffix means nothing.
 			}
 			errs = append(errs, validateFilesBelow(n.Content[i+1], below, name))
 		}

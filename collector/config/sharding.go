@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Sharding divides the targets among exporters whose configurations differ only in the
-// index.
+// Sharding distributes the targets over exporters whose configurations differ only in the index.
 type Sharding struct {
 	// Total is the number of exporters that share the targets.
 	Total int `yaml:"total"`
@@ -15,10 +14,10 @@ type Sharding struct {
 	Index *int `yaml:"index,omitempty"`
 }
 
-// DefaultSharding is one exporter with all targets.
+// DefaultSharding is a single exporter with all targets.
 var DefaultSharding = Sharding{Total: 1}
 
-// Validate reports the key that is wrong. The index may still be missing; see
+// Validate returns an error if a key is invalid. The index may still be missing; see
 // [Sharding.Place].
 func (c *Sharding) Validate() error {
 	switch {
@@ -30,9 +29,9 @@ func (c *Sharding) Validate() error {
 	return nil
 }
 
-// Place sets the index from a number, or from a name that ends in a dash and a number
-// like those of a StatefulSet's pods. With an empty name, the index must be set already
-// if there is more than one exporter.
+// Place sets the index from a number, or from a name that ends in a dash and a number like the
+// pods of a StatefulSet. With an empty name, the index must already be set if there are several
+// exporters.
 func (c *Sharding) Place(name string) error {
 	if name == "" {
 		if c.Total > 1 && c.Index == nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 )
 
-// poolLabel is the label of a target with its pool.
+// poolLabel is the label with the pool of a target.
 const poolLabel model.LabelName = "pool_id"
 
-// validateTargets checks that every pool has a source of targets, that static targets
-// are host:port, and that no two of them share a name.
+// validateTargets checks that every pool has a source of targets, and that static targets are
+// host:port and have unique names.
 func validateTargets(pools []Pool) error {
 	var errs keyErrors
 	owners := map[[2]string]string{}
@@ -42,8 +42,8 @@ func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]
 			continue
 		}
 		owner, clash := ownerOf(path, g, t, pool)
-		if first, taken := owners[owner]; taken {
-			errs = append(errs, fmt.Errorf("%s: %s", targetPath, clash(first)))
+		if other, duplicate := owners[owner]; duplicate {
+			errs = append(errs, fmt.Errorf("%s: %s", targetPath, clash(other)))
 			continue
 		}
 		owners[owner] = targetPath
@@ -51,9 +51,9 @@ func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]
 	return errors.Join(errs...)
 }
 
-// ownerOf returns what must be unique among static targets, and the message for a
-// target that clashes with the first. Relabeling may rename replicas, so with it only
-// targets with the same labels clash: no rule can tell them apart.
+// ownerOf returns the key that must be unique among static targets, and a function that returns
+// the message for a target that clashes with another. Relabeling may rename replicas, so with it
+// only targets with the same labels clash, which no rule can tell apart.
 func ownerOf(path string, g *targetgroup.Group, t model.LabelSet, pool *Pool) (owner [2]string, clash func(first string) string) {
 	address := string(t[model.AddressLabel])
 	if len(pool.RelabelConfigs) > 0 {
@@ -68,7 +68,8 @@ func ownerOf(path string, g *targetgroup.Group, t model.LabelSet, pool *Pool) (o
 	}
 }
 
-// checkAddress reports why a text is not host:port. It quotes no user name or password.
+// checkAddress returns an error if address is not host:port. The error quotes no user name or
+// password.
 func checkAddress(address string) error {
 	switch {
 	case strings.Contains(address, "@"):

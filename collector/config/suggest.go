@@ -36,7 +36,7 @@ func hint(key, path string, keys *keySet) string {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	parents := parentsOf(key, reflect.TypeFor[File](), "")
-	// The nearest to the root is the most likely.
+	// The parent closest to the root is the most likely.
 	slices.SortStableFunc(parents, func(a, b string) int { return strings.Count(a, ".") - strings.Count(b, ".") })
 	if len(parents) > 0 && parents[0] != path {
 		for i, parent := range parents {
@@ -57,40 +57,39 @@ func knownKeys(keys *keySet) string {
 	return strings.Join(keys.order, ", ")
 }
 
-// Nearest returns the known word that key is most likely a typo of, or "".
-func Nearest(key string, known []string) string {
+// Nearest returns the candidate that key is most likely a typo of, or "".
+func Nearest(key string, candidates []string) string {
 	key = strings.ToLower(key)
 	best, bestDistance := "", max(1, len(key)/3)+1
-	for _, k := range known {
-		if d := distance(key, k); d < bestDistance {
-			best, bestDistance = k, d
+	for _, candidate := range candidates {
+		if d := distance(key, candidate); d < bestDistance {
+			best, bestDistance = candidate, d
 		}
 	}
 	return best
 }
 
-// distance returns the edit distance of two words, in which swapping two adjacent
-// letters counts as one edit.
+// distance returns the edit distance of two words. Swapping adjacent letters counts as one edit.
 func distance(a, b string) int {
-	before := make([]int, len(b)+1)
-	last := make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+	previous := make([]int, len(b)+1)
+	current := make([]int, len(b)+1)
+	for j := range current {
+		current[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
+		next := make([]int, len(b)+1)
+		next[0] = i
 		for j := 1; j <= len(b); j++ {
-			change := 1
+			cost := 1
 			if a[i-1] == b[j-1] {
-				change = 0
+				cost = 0
 			}
-			row[j] = slices.Min([]int{last[j] + 1, row[j-1] + 1, last[j-1] + change})
+			next[j] = slices.Min([]int{current[j] + 1, next[j-1] + 1, current[j-1] + cost})
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
+				next[j] = min(next[j], previous[j-2]+1)
 			}
 		}
-		before, last = last, row
+		previous, current = current, next
 	}
-	return last[len(b)]
+	return current[len(b)]
 }

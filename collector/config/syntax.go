@@ -12,16 +12,16 @@ func syntaxProblem(err error, text string) *problem {
 		return &problem{line: line, text: "the line is indented with a tab; use spaces"}
 	}
 	if m := regexp.MustCompile(`^unknown anchor '(.*)' referenced$`).FindStringSubmatch(message); m != nil {
-		whole := regexp.MustCompile(regexp.QuoteMeta("*"+m[1]) + `(?:[^\w-]|$)`)
-		return &problem{line: firstLine(text, whole.MatchString), text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it"}
+		alias := regexp.MustCompile(regexp.QuoteMeta("*"+m[1]) + `(?:[^\w-]|$)`)
+		return &problem{line: firstLine(text, alias.MatchString), text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it"}
 	}
 	line := 0
 	if m := regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`).FindStringSubmatch(message); m[1] != "" {
 		line, _ = strconv.Atoi(m[1])
 		message = strings.TrimPrefix(message, m[0])
 	}
-	// The parser, unlike the scanner below it, counts lines from 0, and names
-	// the line on which the broken list or mapping starts.
+	// The parser, unlike its scanner, counts lines from 0, and reports the line on which the
+	// broken list or mapping starts.
 	if strings.HasPrefix(message, "did not find expected") {
 		line++
 		message += " in the list or mapping that starts here"

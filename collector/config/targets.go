@@ -15,13 +15,12 @@ import (
 const (
 	// defaultPort is the port of Triton's metrics.
 	defaultPort = "8002"
-	// replicaLabel is the label of a target with its replica.
+	// replicaLabel is the label with the replica of a target.
 	replicaLabel model.LabelName = "replica_id"
 )
 
-// FromTargets returns a document for the URLs of flag --target. They share the settings
-// of the pool, whose pool_id is "default" if empty; each replica_id is host:port. Errors
-// name the flag.
+// FromTargets returns a document for the URLs of the flag --target. They share the settings of
+// pool, whose pool_id defaults to "default"; the replica_id is host:port. Errors name the flag.
 func FromTargets(urls []string, pool Pool) (*File, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--target: none is given; give a URL like http://localhost:8002, or a file with --config.file")

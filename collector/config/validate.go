@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Validate reports everything that is wrong with the document, in single keys and
-// between keys; each error begins with the path of its key.
+// Validate returns all errors in keys and between keys, each beginning with the path of its key.
 func (f *File) Validate() error {
 	return errors.Join(
 		f.Global.Validate(),
@@ -29,8 +28,8 @@ func (f *File) validatePools() error {
 		pool := &f.Pools[i]
 		path := fmt.Sprintf("pools[%d]", i)
 		errs = append(errs, prefixed(path+".", pool.Validate()))
-		if first, taken := ids[pool.PoolID]; taken && pool.PoolID != "" {
-			errs = append(errs, fmt.Errorf("%s.pool_id: %q is already used by pools[%d]; give each pool its own name", path, pool.PoolID, first))
+		if other, duplicate := ids[pool.PoolID]; duplicate && pool.PoolID != "" {
+			errs = append(errs, fmt.Errorf("%s.pool_id: %q is already used by pools[%d]; give each pool its own name", path, pool.PoolID, other))
 			continue
 		}
 		ids[pool.PoolID] = i
@@ -38,8 +37,8 @@ func (f *File) validatePools() error {
 	return errors.Join(errs...)
 }
 
-// validateWindow requires that two scrapes of every pool fit into the window: one gives
-// no rate.
+// validateWindow requires that two scrapes of every pool fit into the window, since a single one
+// gives no rate.
 func (f *File) validateWindow() error {
 	window, slowest := f.Global.Derive.Window, 0
 	for i := range f.Pools {
@@ -63,7 +62,7 @@ func prefixed(path string, err error) error {
 	return errors.Join(errs...)
 }
 
-// locate adds the lines of the keys to errors.
+// locate adds the line of the key to each error.
 func locate(err error, lines map[string]int) problems {
 	var found problems
 	for _, err := range flatten(err) {
@@ -75,8 +74,8 @@ func locate(err error, lines map[string]int) problems {
 	return found
 }
 
-// mentioned returns the first key below key that the reason mentions and the document
-// has, or else key itself.
+// mentioned returns the first key below key that the reason mentions and the document has, else
+// key itself.
 func mentioned(key, reason string, lines map[string]int) string {
 	for _, word := range strings.FieldsFunc(reason, func(r rune) bool { return r == ' ' || r == ',' || r == '\'' }) {
 		if _, ok := lines[key+"."+word]; ok {
@@ -102,8 +101,8 @@ func flatten(err error) []error {
 	if err == nil {
 		return nil
 	}
-	joined, many := err.(interface{ Unwrap() []error })
-	if !many {
+	joined, isJoined := err.(interface{ Unwrap() []error })
+	if !isJoined {
 		return []error{err}
 	}
 	var flat []error

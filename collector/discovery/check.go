@@ -6,16 +6,16 @@ import (
 	"path/filepath"
 )
 
-// Check reports everything that keeps the sources of a validated configuration from
-// being built. It needs neither network nor cluster: it skips sources that query the
-// cluster in which the exporter runs.
+// Check returns all errors that keep the sources of a validated configuration from being built.
+// It uses neither network nor cluster, and skips sources that query the cluster in which the
+// exporter runs.
 func Check(cfg Config) error {
 	_, err := build(cfg, slog.New(slog.DiscardHandler), nil, func(b *block) bool { return !b.inCluster })
 	return err
 }
 
-// Unmatched lists the patterns of file_sd_configs that match no file now, each with its
-// key.
+// Unmatched returns the patterns of file_sd_configs that currently match no file, with their
+// keys.
 func (c *Config) Unmatched() []string {
 	var all []string
 	for i, sd := range c.FileSDConfigs {

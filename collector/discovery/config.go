@@ -1,6 +1,6 @@
-// Package discovery runs Prometheus' own service discovery for one pool and reports its
-// latest groups of targets. It must not know how targets are relabeled or scraped. Begin
-// reading at Run in manager.go.
+// Package discovery runs Prometheus' service discovery for one pool and reports the latest target
+// groups. It must not know how targets are relabeled or scraped. Begin reading at Run in
+// manager.go.
 package discovery
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 )
 
-// Config has the sources of the targets of one pool, as Prometheus' own blocks; no entry
-// is nil.
+// Config lists the sources of targets of one pool in the form of Prometheus' configuration. No
+// entry is nil.
 type Config struct {
 	// StaticConfigs list targets.
 	StaticConfigs []*targetgroup.Group `yaml:"static_configs,omitempty"`
@@ -31,19 +31,19 @@ type Config struct {
 	KubernetesSDConfigs []*Kubernetes `yaml:"kubernetes_sd_configs,omitempty"`
 }
 
-// block is one entry of the lists that find targets at run time.
+// block is an entry of a list whose sources find targets at run time.
 type block struct {
 	// key is the path of the entry, like "file_sd_configs[0]".
 	key    string
 	config promdiscovery.Config
-	// refresh is the refresh interval; nil for a mechanism that only watches.
+	// refresh is the refresh interval, nil for a mechanism that watches.
 	refresh *model.Duration
-	// inCluster is true if it queries the cluster in which the exporter runs.
+	// inCluster is true if the source queries the cluster in which the exporter runs.
 	inCluster bool
 }
 
-// blocks lists the entries that find targets at run time. A further mechanism
-// takes a field of [Config], a line here and one in failures.
+// blocks returns the entries whose sources find targets at run time. A new mechanism needs a
+// field of [Config], a line here and one in failures.
 func (c *Config) blocks() []block {
 	var all []block
 	for i, b := range c.FileSDConfigs {
@@ -61,7 +61,7 @@ func (c *Config) blocks() []block {
 	return all
 }
 
-// Sources returns the number of sources of targets; all static ones count as one.
+// Sources returns the number of sources. Static groups together count as one.
 func (c *Config) Sources() int { return min(len(c.StaticConfigs), 1) + len(c.blocks()) }
 
 // SetDirectory prepends dir to the relative file names in the blocks.
@@ -73,8 +73,8 @@ func (c *Config) SetDirectory(dir string) {
 	}
 }
 
-// Validate reports everything that is wrong; each error begins with the key. The types
-// of the blocks already refuse most mistakes while they are decoded.
+// Validate returns all errors, each beginning with its key. Most mistakes are already rejected
+// while the blocks are decoded.
 func (c *Config) Validate() error {
 	var errs []error
 	for i, g := range c.StaticConfigs {
@@ -95,8 +95,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateGroup reports why a group of targets is invalid; the error begins with the
-// rest of the key.
+// validateGroup returns an error if a target group is invalid. The error begins with the rest of
+// the key.
 func validateGroup(g *targetgroup.Group) error {
 	for i, t := range g.Targets {
 		if t[model.AddressLabel] == "" {

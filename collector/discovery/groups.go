@@ -11,16 +11,16 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 )
 
-// groupSet holds the latest groups of every source of one pool.
+// groupSet holds the latest target groups of every source of one pool.
 type groupSet struct {
 	static []*targetgroup.Group
-	// latest has a map per source from the source name of a group to the group. A map is
-	// nil until the source has answered.
+	// latest holds one map per source, from the Source of a group to the group. It is nil until
+	// the source has answered.
 	latest []map[string]*targetgroup.Group
 }
 
-// apply applies a change and reports whether it changed anything. The first answer of a
-// source always does, even without targets.
+// apply applies an update and reports whether it changed anything. The first update of a source
+// always does, even without targets.
 func (s *groupSet) apply(c change) (changed bool) {
 	groups := s.latest[c.source]
 	if groups == nil {
@@ -45,8 +45,8 @@ func (s *groupSet) apply(c change) (changed bool) {
 	return changed
 }
 
-// sorted returns the group with its targets sorted: name servers answer in another order
-// each time.
+// sorted returns the group with sorted targets, since name servers change the order with each
+// answer.
 func sorted(g *targetgroup.Group) *targetgroup.Group {
 	targets := slices.Clone(g.Targets)
 	slices.SortStableFunc(targets, func(a, b model.LabelSet) int {
@@ -58,7 +58,7 @@ func sorted(g *targetgroup.Group) *targetgroup.Group {
 	return &targetgroup.Group{Targets: targets, Labels: g.Labels, Source: g.Source}
 }
 
-// groups returns all groups in a fixed order: static ones first, then by source.
+// groups returns all groups in a fixed order: static groups first, then by source.
 func (s *groupSet) groups() []*targetgroup.Group {
 	all := slices.Clone(s.static)
 	for _, groups := range s.latest {

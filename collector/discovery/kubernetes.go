@@ -7,20 +7,20 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Kubernetes is one block of kubernetes_sd_configs. Its client is half of the binary, so
-// it works only in programs that import Prometheus' package for it, which registers
-// itself; in others decoding the block fails.
+// Kubernetes is one block of kubernetes_sd_configs. Its client is half of the binary, so it works
+// only in programs that import Prometheus' package for it, which registers itself; in other
+// programs decoding the block fails.
 type Kubernetes struct {
 	config promdiscovery.Config
 	// inCluster is true if the block queries the cluster in which the exporter runs.
 	inCluster bool
 }
 
-// registered has the blocks as types that packages of Prometheus have registered.
+// registered decodes blocks into the types that Prometheus' packages have registered.
 type registered struct{ Blocks promdiscovery.Configs }
 
-// KubernetesBlock returns the registered type of a block, with its defaults; nil in a
-// program without Kubernetes discovery.
+// KubernetesBlock returns a block of the registered type with its defaults, nil in a program
+// without Kubernetes discovery.
 func KubernetesBlock() promdiscovery.Config {
 	var all registered
 	err := promdiscovery.UnmarshalYAMLWithInlineConfigs(&all, func(into any) error {
@@ -32,7 +32,7 @@ func KubernetesBlock() promdiscovery.Config {
 	return all.Blocks[0]
 }
 
-// UnmarshalYAML reads the block over its defaults.
+// UnmarshalYAML implements yaml.Unmarshaler.
 func (k *Kubernetes) UnmarshalYAML(unmarshal func(any) error) error {
 	if k.config = KubernetesBlock(); k.config == nil {
 		return errors.New("this program was built without Kubernetes discovery (build tag nokubernetes): use the standard build, file_sd_configs or http_sd_configs")
@@ -49,5 +49,5 @@ func (k *Kubernetes) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// MarshalYAML returns the block as it was read.
+// MarshalYAML implements yaml.Marshaler.
 func (k *Kubernetes) MarshalYAML() (any, error) { return k.config, nil }

@@ -9,12 +9,12 @@ import (
 	promconfig "github.com/prometheus/common/config"
 )
 
-// The answer of one http_sd_configs may take a 256th of the memory limit, because its
+// An answer to http_sd_configs may take one in answerShare of the memory limit, because its
 // targets take many times its size, but at least minAnswer and at most maxAnswer bytes.
 const answerShare, minAnswer, maxAnswer = 256, 256 << 10, 16 << 20
 
-// limitedDial returns a dialer for connections that read no more than the limit. Each
-// connection is for one answer.
+// limitedDial returns a dial function for connections from which no more than the limit can be
+// read. Each connection is used for one answer.
 func limitedDial() promconfig.DialContextFunc {
 	limit := min(max(debug.SetMemoryLimit(-1)/answerShare, minAnswer), maxAnswer)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {

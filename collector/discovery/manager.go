@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// settle is how long the first change waits for others, so that a file with many
-	// groups is one update.
+	// settle is how long the first change waits for further ones, so that a file with many groups
+	// causes one update.
 	settle = 100 * time.Millisecond
-	// restart is how long a source that gave up waits for its next attempt.
+	// restart is how long to wait before a source that ended is restarted.
 	restart = 10 * time.Second
 )
 
@@ -31,11 +31,11 @@ type source struct {
 	discoverer promdiscovery.Discoverer
 }
 
-// Manager merges the targets that the sources of one pool find.
+// Manager merges the target groups of the sources of one pool.
 type Manager struct {
 	logger *slog.Logger
 	reg    prometheus.Registerer
-	// internal has the metrics of Prometheus' discoverers, from which ours are derived.
+	// internal holds the metrics of Prometheus' discoverers, from which ours are derived.
 	internal *prometheus.Registry
 	static   []*targetgroup.Group
 	sources  []source
@@ -43,21 +43,20 @@ type Manager struct {
 	reports  reports
 }
 
-// status sums up the last update; first is the time of the first one.
+// status summarizes the last update; first is when the first update was.
 type status struct {
 	targets        int
 	updated, first time.Time
 }
 
-// New builds the discovery of one pool from a validated configuration and reads the
-// files that it names, such as certificates; it starts nothing. The configuration must
-// not be changed afterwards. [Manager.Run] registers metrics in reg, which has to add a
-// label for the pool.
+// New builds the discovery of one pool from a validated configuration and reads the files that it
+// names, such as certificates, but starts nothing. The configuration must not be changed
+// afterwards. [Manager.Run] registers metrics in reg, which must add a label for the pool.
 func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, error) {
 	return build(cfg, logger, reg, func(*block) bool { return true })
 }
 
-// build is New for the wanted entries.
+// build is New for selected entries.
 func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted func(*block) bool) (*Manager, error) {
 	m := &Manager{
 		logger:   logger,
@@ -83,7 +82,7 @@ func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted fu
 			}
 		}
 		i := m.reports.add(b.key)
-		// Connections are rare, and an ended discovery must not leave one behind.
+		// Connections are rare, and none must outlive the discovery.
 		options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
 		if _, asks := b.config.(*http.SDConfig); asks {
 			options = append(options, promconfig.WithDialContextFunc(limitedDial()))
@@ -109,33 +108,33 @@ func (m *Manager) sourceLogger(i int, key string) *slog.Logger {
 	return slog.New(&errorRecorder{m.logger.With("discovery", key).Handler(), func(text string) bool { return m.reports.failed(i, text) }})
 }
 
-// staticGroups returns the groups with unique source names.
+// staticGroups returns the groups with unique Sources.
 func staticGroups(groups []*targetgroup.Group) []*targetgroup.Group {
-	named := make([]*targetgroup.Group, 0, len(groups))
+	unique := make([]*targetgroup.Group, 0, len(groups))
 	for i, g := range groups {
-		named = append(named, &targetgroup.Group{
+		unique = append(unique, &targetgroup.Group{
 			Targets: g.Targets,
 			Labels:  g.Labels,
 			Source:  fmt.Sprintf("static_configs[%d]", i),
 		})
 	}
-	return named
+	return unique
 }
 
-// Run calls update with all groups of the pool whenever they change, until ctx ends and
-// everything it started has ended. Static groups come first, others when their source
-// answers. A source that fails keeps the groups of its last good answer; an empty answer
-// removes them. Update is called from this goroutine; it may keep the groups but must not
-// change them. Run may be called once.
+// Run calls update with all groups of the pool whenever they change, until ctx is done, and
+// returns after everything it started has ended. The first update has the static groups; others
+// follow as the sources answer. A failing source keeps the groups of its last good answer; an
+// empty answer removes them. Update is called from this goroutine; it may keep the groups but
+// must not change them. Run may be called only once.
 //
-// A query to a name server cannot be canceled, so with dns_sd_configs Run may return some
-// seconds after ctx ends.
+// DNS queries cannot be canceled, so with dns_sd_configs Run may return some seconds after ctx is
+// done.
 func (m *Manager) Run(ctx context.Context, update func([]*targetgroup.Group)) {
-	own := &metrics{m}
-	if err := m.reg.Register(own); err != nil {
+	collector := &metrics{m}
+	if err := m.reg.Register(collector); err != nil {
 		m.logger.Warn("Discovery continues without metrics", "err", err)
 	} else {
-		defer m.reg.Unregister(own)
+		defer m.reg.Unregister(collector)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	updates := make(chan change)
@@ -150,8 +149,8 @@ func (m *Manager) Run(ctx context.Context, update func([]*targetgroup.Group)) {
 	m.merge(ctx, updates, update)
 }
 
-// supervise restarts a source that ends early. Prometheus' discoverer of files does so
-// when the system is out of file watches.
+// supervise restarts a source that ends early, as Prometheus' file discovery does when the system
+// is out of file watches.
 func (m *Manager) supervise(ctx context.Context, s source, groups chan<- []*targetgroup.Group) {
 	for {
 		s.discoverer.Run(ctx, groups)
@@ -187,14 +186,14 @@ func forward(ctx context.Context, source int, groups <-chan []*targetgroup.Group
 	}
 }
 
-// merge collects changes and calls update once they have settled.
+// merge collects changes and calls update when they have settled.
 func (m *Manager) merge(ctx context.Context, updates <-chan change, update func([]*targetgroup.Group)) {
 	all := &groupSet{static: m.static, latest: make([]map[string]*targetgroup.Group, len(m.sources))}
 	report := func() {
 		groups, now := all.groups(), time.Now()
 		next := &status{targets: countTargets(slices.Values(groups)), updated: now, first: now}
-		if last := m.status.Load(); last != nil {
-			next.first = last.first
+		if previous := m.status.Load(); previous != nil {
+			next.first = previous.first
 		}
 		m.status.Store(next)
 		update(groups)

@@ -11,8 +11,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// reports has the state of each source. Prometheus' discoverers report errors only in
-// their log, so errorRecorder reads it.
+// reports holds the state of each source. Prometheus' discoverers report errors only in their
+// log, from which errorRecorder takes them.
 type reports struct {
 	mu  sync.Mutex
 	all []target.Source
@@ -26,8 +26,8 @@ func (r *reports) add(key string) int {
 	return len(r.all) - 1
 }
 
-// answered records that a source answered with a number of targets, and reports whether
-// it had failed before.
+// answered records an answer of a source with the number of targets, and reports whether the
+// source had failed before.
 func (r *reports) answered(i, targets int) (recovered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,8 +41,8 @@ func failing(s *target.Source) bool {
 	return !s.LastErrorAt.IsZero() && !s.LastErrorAt.Before(s.LastSuccess)
 }
 
-// failed records that a source failed, and reports whether to log it: not if it keeps
-// failing in the same way.
+// failed records a failure of a source, and reports whether to log it, which is not the case for
+// a repeated one.
 func (r *reports) failed(i int, text string) (log bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *reports) failed(i int, text string) (log bool) {
 	return log
 }
 
-// Sources returns the state of the pool's sources, with all static targets as the first.
+// Sources returns the state of the pool's sources. All static targets are the first source.
 func (m *Manager) Sources() []target.Source {
 	m.reports.mu.Lock()
 	defer m.reports.mu.Unlock()
@@ -67,7 +67,7 @@ func (m *Manager) Sources() []target.Source {
 	return append(all, m.reports.all...)
 }
 
-// errorRecorder is a log handler that records errors and drops those that repeat.
+// errorRecorder is a log handler that records errors and drops repeated ones.
 type errorRecorder struct {
 	slog.Handler
 
