@@ -16,14 +16,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// The limits of the page of the fleet, which keep it small for thousands of replicas. The other
-// rows are a link away.
+// Limits that keep the fleet page small for thousands of replicas. The other rows are a link
+// away.
 const (
-	// unfoldedRows is the number of replicas up to which all are shown.
+	// unfoldedRows is the number of replicas up to which all rows are shown.
 	unfoldedRows = 60
 	maxRows      = 150
-	// maxPoolRows limits the rows of a pool whose replicas are folded, healthyPoolRows those of
-	// healthy replicas among them unless there are manyPools.
+	// maxPoolRows limits the rows of a folded pool, healthyPoolRows its rows of healthy replicas
+	// unless there are manyPools.
 	maxPoolRows     = 15
 	healthyPoolRows = 5
 	manyPools       = 8
@@ -31,12 +31,12 @@ const (
 	searchableReplicas = 15
 )
 
-// Fleet is the JSON of /?format=json. Unknown values are nil and left out, never 0.
+// Fleet is the JSON document of /?format=json. Unknown values are nil and omitted, never 0.
 type Fleet struct {
 	Time    time.Time `json:"at"`
 	Version string    `json:"version"`
 	Verdict Verdict   `json:"verdict"`
-	// Searches describe pools that have no targets, or wait for them.
+	// Searches describes pools that have no targets or wait for them.
 	Searches []string `json:"discovery,omitempty"`
 	// Pools and Replicas are sorted, the worst first.
 	Pools    []Pool    `json:"pools"`
@@ -58,16 +58,17 @@ type fleetView struct {
 	MoreProblems int
 	MoreLink     string
 	Filter       filter
-	// Total is the number of all replicas, Found of those that the filter selects.
+	// Total is the number of replicas, Found the number that the filter selects.
 	Total, Found int
-	// Pools are all pools with selected replicas, on HTML pages those that are shown with rows.
+	// Pools lists all pools with selected replicas, for HTML only the pools that are shown with
+	// rows.
 	Pools []*poolView
-	// OtherPools are shown without rows.
+	// OtherPools lists pools that are shown without rows.
 	OtherPools []*poolView
 	// Previous and Next link to the other rows.
 	Previous, Next string
 	Refresh        int
-	// Scrapes shows columns about scrapes, and Sources what discovery found, on /targets.
+	// Scrapes enables the columns about scrapes on /targets, and Sources is what discovery found.
 	Scrapes bool
 	Sources []target.PoolDiscovery
 
@@ -116,9 +117,9 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	v.Title, v.Tone = v.Verdict.Headline+" – trtllm_exporter", v.Verdict.Severity
 	v.selected = f.apply(all)
 	v.Found = len(v.selected)
-	var more []*replica
-	if v.Problems, more = problems(v.selected); len(more) > 0 {
-		v.MoreProblems, v.MoreLink = len(more), filter{State: more[0].Severity}.link()
+	var hidden []*replica
+	if v.Problems, hidden = problems(v.selected); len(hidden) > 0 {
+		v.MoreProblems, v.MoreLink = len(hidden), filter{State: hidden[0].Severity}.link()
 	}
 	f.sort(v.selected)
 	v.Pools = s.poolViews(v.selected, byPool)
@@ -141,12 +142,12 @@ func (v *fleetView) HasObjectives() bool {
 
 func (v *fleetView) Searchable() bool { return v.Total > searchableReplicas || v.Filter.Active() }
 
-// FoundText tells how many replicas the filter selects.
+// FoundText describes how many replicas the filter selects.
 func (v *fleetView) FoundText() string {
 	return grouped(float64(v.Found)) + " of " + plural(v.Total, "replica", "replicas")
 }
 
-// layOut keeps the rows that the page has space for.
+// layOut reduces the rows to what the page has space for.
 func (v *fleetView) layOut(past *history.History) {
 	if v.Filter.Active() {
 		v.paginate()
@@ -160,7 +161,7 @@ func (v *fleetView) layOut(past *history.History) {
 	drawSparks(shown, past)
 }
 
-// paginate keeps one page of rows, from the first one that was requested.
+// paginate reduces the rows to one page, from the first row that was requested.
 func (v *fleetView) paginate() {
 	first := v.Filter.From
 	for _, p := range v.Pools {
@@ -177,7 +178,7 @@ func (v *fleetView) paginate() {
 	}
 }
 
-// fold leaves out most healthy replicas, and all rows of pools that there is no space for.
+// fold omits most healthy replicas, and all rows of pools that do not fit.
 func (v *fleetView) fold() {
 	remaining, healthyRows := maxRows, healthyPoolRows
 	if len(v.Pools) > manyPools {
@@ -194,7 +195,8 @@ func (v *fleetView) fold() {
 	})
 }
 
-// drawSparks draws the last minutes of rows on one time scale, and returns their history.
+// drawSparks draws the last minutes of the rows on a common time scale, and returns their
+// history.
 func drawSparks(rows []*replica, past *history.History) []history.Recent {
 	recent, longest := make([]history.Recent, len(rows)), 0
 	for i, r := range rows {
@@ -209,9 +211,9 @@ func drawSparks(rows []*replica, past *history.History) []history.Recent {
 }
 
 type filter struct {
-	// State is a state or a severity, Text a part of what is shown of a replica.
+	// State is a state or a severity, Text a part of what is shown about a replica.
 	State, Pool, Text string
-	// Sort is the name of a column; the largest numbers come first.
+	// Sort is the name of a column, sorted in descending order.
 	Sort string
 	// From is the index of the first row.
 	From int
@@ -250,7 +252,7 @@ func (filter) States() []string {
 	return slices.Concat(severities(), slices.DeleteFunc(states, func(s string) bool { return s == unknown }))
 }
 
-// Active reports whether the filter selects or sorts.
+// Active reports whether the filter selects or sorts anything.
 func (f filter) Active() bool { return f.State != "" || f.Pool != "" || f.Text != "" || f.Sort != "" }
 
 func (f *filter) apply(all []*replica) []*replica {
@@ -275,7 +277,7 @@ func (f filter) link() string {
 	return "?" + values.Encode()
 }
 
-// SortLink returns the query sorted by another column.
+// SortLink returns the query for the same selection sorted by column.
 func (f filter) SortLink(column string) string {
 	f.Sort, f.From = column, 0
 	return f.link()

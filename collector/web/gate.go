@@ -16,34 +16,35 @@ import (
 )
 
 const (
-	// patience is how long a client may take to read an answer before it counts as slow. When
-	// slow clients hold too much memory, the oldest answers are cut off.
+	// patience is how long a client may take to read an answer before it counts as slow. If
+	// answers to slow clients hold too much memory, the oldest are aborted.
 	patience = 250 * time.Millisecond
 	// maxWait is how long a request waits for a slot: most of the timeout of a scrape at the
 	// shortest intervals in use.
 	maxWait = 3 * time.Second
-	// memoryShare is the part of the memory limit for slow clients, minMemory to maxMemory bytes.
+	// One in memoryShare of the memory limit, between minMemory and maxMemory, is for slow
+	// clients.
 	memoryShare, maxMemory, minMemory = 8, 64 << 20, 4 << 20
 	// answerOverhead approximates the memory of an answer besides its body. It also limits the
-	// number of answers: connections do not, as one of HTTP/2 has many.
+	// number of answers, which connections do not: an HTTP/2 connection carries many.
 	answerOverhead = 16 << 10
 )
 
-// gate limits concurrent requests, each of which has a slot. An answer releases its slot at its
-// first byte: writing costs memory but no CPU, so that slow clients cannot block the others.
+// gate limits concurrent requests, each of which takes a slot. An answer releases its slot with
+// its first byte: writing takes memory but no CPU, so that slow clients cannot block others.
 type gate struct {
 	slots chan struct{}
 	// waiting counts the requests that wait for a slot.
 	waiting atomic.Int64
 
 	mu sync.Mutex
-	// writers are the answers being written, the oldest first.
+	// writers holds the answers that are being written, the oldest first.
 	writers []*answer
 }
 
 func newGate(slots int) *gate { return &gate{slots: make(chan struct{}, slots)} }
 
-// enter waits for a slot. It returns false when none is free within maxWait, or when too many
+// enter waits for a slot. It returns false if none becomes free within maxWait, or if too many
 // requests wait.
 func (g *gate) enter(ctx context.Context) bool {
 	defer g.waiting.Add(-1)
@@ -60,7 +61,7 @@ func (g *gate) enter(ctx context.Context) bool {
 	}
 }
 
-// write releases the slot of an answer when only writing it remains.
+// write releases the slot of an answer that only remains to be written.
 func (g *gate) write(a *answer) {
 	a.since, a.slow = time.Now(), time.AfterFunc(patience, g.trim)
 	g.mu.Lock()
@@ -80,16 +81,16 @@ func (g *gate) leave(a *answer) {
 	g.writers = slices.DeleteFunc(g.writers, func(o *answer) bool { return o == a })
 }
 
-// trim cuts off the oldest answers to slow clients while all together hold too much memory.
+// trim aborts the oldest answers to slow clients until the rest fits their memory.
 func (g *gate) trim() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for len(g.writers) > 1 {
-		held := int64(0)
+		size := int64(0)
 		for _, w := range g.writers {
-			held += w.bytes + answerOverhead
+			size += w.bytes + answerOverhead
 		}
-		if held <= sharedMemory() || time.Since(g.writers[0].since) < patience {
+		if size <= sharedMemory() || time.Since(g.writers[0].since) < patience {
 			return
 		}
 		g.writers[0].cut()
@@ -97,7 +98,8 @@ func (g *gate) trim() {
 	}
 }
 
-// sharedMemory returns how many bytes answers to slow clients, and shared pages, may have each.
+// sharedMemory returns how many bytes answers to slow clients may hold, and as many for shared
+// pages.
 func sharedMemory() int64 {
 	return min(max(debug.SetMemoryLimit(-1)/memoryShare, minMemory), maxMemory)
 }
@@ -116,13 +118,13 @@ func (s *Server) gated(w *answer, r *http.Request, serve func(http.ResponseWrite
 	}
 }
 
-// connectionsPerSlot limits the connections of clients as a multiple of concurrent requests: for
-// answers being written, as many waiting requests, and idle connections.
+// connectionsPerSlot limits the connections of clients as a multiple of the concurrent requests,
+// with room for answers being written, waiting requests and idle connections.
 const connectionsPerSlot = 12
 
-// connections limits how many clients are connected, before anything is known about them. A new
-// connection beyond the limit closes the one that was idle longest or, if none is idle, the one
-// whose request is oldest. Safe for concurrent use.
+// connections limits the number of connected clients. A new connection beyond the limit closes
+// the connection that was idle for the longest time or, if none is idle, the one with the oldest
+// request. It is safe for concurrent use.
 type connections struct {
 	limit int
 	start time.Time
@@ -140,7 +142,7 @@ type connection struct {
 
 	all *connections
 	// rank is the time of the last request or write since start, plus busy between a request and
-	// the next write. The lowest rank is closed first.
+	// the next write. The connection with the lowest rank is closed first.
 	rank atomic.Int64
 }
 

@@ -17,7 +17,7 @@ type frame struct {
 	Version   string
 	Lifecycle bool
 	Ready     bool
-	// Tone is the severity of the page's subject; empty if it has none.
+	// Tone is the severity of the page's subject, empty if it has none.
 	Tone string
 	now  time.Time
 }
@@ -34,7 +34,7 @@ func (v *frame) IconColor() string {
 	return cmp.Or(map[string]string{broken: "crimson", look: "goldenrod", healthy: "seagreen"}[v.Tone], "gray")
 }
 
-// Ago formats the time since a moment.
+// Ago formats the time since t.
 func (v *frame) Ago(t time.Time) string {
 	d := v.now.Sub(t)
 	switch {
@@ -55,7 +55,8 @@ func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Reques
 	}
 }
 
-// render writes a page. The templates escape all values: names and errors come from the targets.
+// render writes an HTML page. The templates escape all values, since names and errors come from
+// the targets.
 func (s *Server) render(w http.ResponseWriter, status int, name string, view any) {
 	var out bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&out, name, view); err != nil {

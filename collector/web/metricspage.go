@@ -12,8 +12,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// serveMetrics answers with the page, or with the part that the query selects. The length is known
-// before the first byte, so that no reader takes a part of the answer for all of it.
+// serveMetrics serves the page or the part that the query selects. Its length is sent first, so
+// that no client takes a truncated answer for a complete one.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	q := readQuery(r.URL.Query())
 	if i := q.unknown(s.opts.Store); i >= 0 {
@@ -65,7 +65,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *query, o *off
 	}
 }
 
-// selfTarget selects the exporter's own series. No replica has this key: keys contain a slash.
+// selfTarget selects the exporter's own series. No replica has this key, since keys contain a
+// slash.
 const selfTarget = "self"
 
 // query selects a part of the page. Its lists are sorted, without duplicates.
@@ -73,7 +74,7 @@ type query struct {
 	targets, pools, names []string
 }
 
-// readQuery parses target, pool_id and name[]; other parameters are ignored.
+// readQuery parses target, pool_id and name[], and ignores other parameters.
 func readQuery(values url.Values) query {
 	return query{
 		targets: tidy(values["target"]),
@@ -88,16 +89,17 @@ func tidy(list []string) []string {
 	return slices.Compact(list)
 }
 
-func (q *query) whole() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
+func (q *query) allReplicas() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
 
-func (q *query) all() bool { return q.whole() && len(q.names) == 0 }
+func (q *query) all() bool { return q.allReplicas() && len(q.names) == 0 }
 
-// own reports whether the exporter's own series are selected, which pages of replicas would repeat.
-func (q *query) own() bool { return q.whole() || slices.Contains(q.targets, selfTarget) }
+// self reports whether the exporter's own series are selected. They would be repeated on the
+// pages of replicas.
+func (q *query) self() bool { return q.allReplicas() || slices.Contains(q.targets, selfTarget) }
 
-// filter returns a predicate of the selected replicas; nil selects all.
+// filter returns a predicate that selects replicas, nil if all are selected.
 func (q *query) filter() func(*target.Target) bool {
-	if q.whole() {
+	if q.allReplicas() {
 		return nil
 	}
 	return func(t *target.Target) bool {
@@ -113,13 +115,13 @@ func (q *query) only() func(name string) bool {
 	return func(name string) bool { return contains(q.names, name) }
 }
 
-// unknown returns the index of the first selected replica that does not exist; -1 if all do.
+// unknown returns the index of the first selected replica that does not exist, -1 if all do.
 func (q *query) unknown(store *snapshot.Store) int {
 	return slices.IndexFunc(q.targets, func(key string) bool { return key != selfTarget && store.Slot(key) == nil })
 }
 
 // unknownPool returns the index of the first selected pool that is neither configured nor has a
-// replica; -1 if there is none. A pool without replicas may get some.
+// replica, -1 if there is none. A configured pool may get replicas later.
 func (q *query) unknownPool(store *snapshot.Store, configured func() map[string][]Objective) int {
 	if len(q.pools) == 0 {
 		return -1

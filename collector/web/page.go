@@ -23,16 +23,17 @@ import (
 
 type pages struct {
 	store   *snapshot.Store
-	own     *ownPage
+	self    *selfPage
 	config  func() exposition.Config
 	metrics *metrics
 
-	// slots limits the pages that are built at once, flight lets equal readers wait for one.
+	// slots limits the pages that are built at once. With flight, clients that request the same
+	// page wait for one build.
 	slots  chan struct{}
 	flight singleflight.Group
 
-	// merging guards what belongs to the whole page: its last layout, and how its targets differ,
-	// by their keys.
+	// merging guards the fields about the complete page: its last layout, and how targets differ,
+	// by key.
 	merging     sync.Mutex
 	merger      exposition.Merger
 	layout      *exposition.Layout
@@ -40,15 +41,14 @@ type pages struct {
 	differences map[string][]difference
 
 	mu sync.Mutex
-	// shared are the pages that are young enough for other readers, bytes their size.
+	// shared holds the pages that are young enough for other clients, bytes is their size.
 	shared map[string]*page
 	bytes  int64
 }
 
-// offer is what a client accepts: one encoding, and a format that depends on the names on the page.
+// offer is the negotiated encoding and format, which depends on the names on the page.
 type offer struct {
-	// legacy is the format of a page whose names all use the classic character set, utf8 that of
-	// other pages.
+	// legacy is the format if all names use the legacy character set, utf8 the format otherwise.
 	legacy, utf8 exposition.Format
 	encoding     exposition.Encoding
 }
@@ -60,8 +60,8 @@ func (o *offer) format(l *exposition.Layout) *exposition.Format {
 	return &o.legacy
 }
 
-// page is a compressed page, in pieces: it is never copied to make room for more. Once built, it
-// is immutable.
+// page is a compressed page. It consists of pieces, so that it is never copied to grow. Once
+// built, it is immutable.
 type page struct {
 	begin       time.Time
 	contentType string
@@ -71,23 +71,23 @@ type page struct {
 
 const pieceSize = 16 << 10
 
-// Write appends a part of the page.
+// Write implements io.Writer: it appends a part of the page.
 func (p *page) Write(part []byte) (int, error) {
 	p.length += len(part)
-	for rest := part; len(rest) > 0; {
+	for remaining := part; len(remaining) > 0; {
 		if n := len(p.pieces); n == 0 || len(p.pieces[n-1]) == pieceSize {
 			p.pieces = append(p.pieces, make([]byte, 0, pieceSize))
 		}
-		last := &p.pieces[len(p.pieces)-1]
-		n := min(pieceSize-len(*last), len(rest))
-		*last, rest = append(*last, rest[:n]...), rest[n:]
+		piece := &p.pieces[len(p.pieces)-1]
+		n := min(pieceSize-len(*piece), len(remaining))
+		*piece, remaining = append(*piece, remaining[:n]...), remaining[n:]
 	}
 	return len(part), nil
 }
 
 func newPages(opts *Options, logger *slog.Logger, m *metrics) *pages {
-	own := &ownPage{gatherer: opts.Registry, logger: logger, cache: exposition.NewCache(exposition.Options{})}
-	return &pages{store: opts.Store, own: own, config: opts.Exposition, metrics: m, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), shared: make(map[string]*page)}
+	self := &selfPage{gatherer: opts.Registry, logger: logger, cache: exposition.NewCache(exposition.Options{})}
+	return &pages{store: opts.Store, self: self, config: opts.Exposition, metrics: m, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), shared: make(map[string]*page)}
 }
 
 func (p *pages) negotiate(header http.Header) offer {
@@ -99,8 +99,8 @@ func (p *pages) negotiate(header http.Header) offer {
 	}
 }
 
-// encoded returns a page in the offered encoding. Readers share a page while it is being built, and
-// for a short time after that.
+// encoded returns a page in the negotiated encoding. Clients share a page while it is being built
+// and for a short time afterwards.
 func (p *pages) encoded(q *query, o *offer) (*page, error) {
 	maxAge, key := time.Duration(p.config().PageMaxAge), fmt.Sprintf("%q %q", *q, *o)
 	p.mu.Lock()
@@ -145,8 +145,7 @@ const (
 	maxLoggedDifferences = 10
 )
 
-// share keeps a page until it is too old, if there is memory for it. After that only its readers
-// hold it.
+// share keeps a page until maxAge, if there is memory for it.
 func (p *pages) share(key string, pg *page, maxAge time.Duration) {
 	size := int64(len(pg.pieces)*pieceSize + len(key) + pageOverhead)
 	p.mu.Lock()
@@ -165,18 +164,18 @@ func (p *pages) share(key string, pg *page, maxAge time.Duration) {
 	})
 }
 
-// pagePlan is the order of the blocks of one moment on a page.
+// pagePlan is the content of a page: blocks and their layout.
 type pagePlan struct {
 	blocks []*exposition.Block
 	layout *exposition.Layout
 }
 
-// plan plans the page of a selection. Only the merger of all replicas is kept: others would keep
-// pages in memory until the same part is requested again. When the conflicts of the whole page
+// plan plans the page of a query. Only the merger for all replicas is kept: others would keep
+// pages in memory until the same part is requested again. If the conflicts of the complete page
 // changed, the exporter's own series are read again, so that the page shows them.
 func (p *pages) plan(q *query) *pagePlan {
 	targets := p.store.Blocks(q.filter())
-	if !q.whole() {
+	if !q.allReplicas() {
 		return p.merge(new(exposition.Merger), q, targets)
 	}
 	p.merging.Lock()
@@ -190,19 +189,19 @@ func (p *pages) plan(q *query) *pagePlan {
 
 func (p *pages) merge(m *exposition.Merger, q *query, targets []*exposition.Block) *pagePlan {
 	pl := &pagePlan{blocks: targets}
-	if q.own() {
-		if own := p.own.block(); own != nil {
-			pl.blocks = slices.Concat([]*exposition.Block{own}, targets)
+	if q.self() {
+		if self := p.self.block(); self != nil {
+			pl.blocks = slices.Concat([]*exposition.Block{self}, targets)
 		}
 	}
 	pl.layout = m.Layout(pl.blocks)
 	return pl
 }
 
-// difference is a family that one target describes differently from the page.
+// difference is a family whose metadata on a target differs from the page.
 type difference struct {
 	Family string `json:"family"`
-	// In is what differs: help, type or unit.
+	// In is the metadata that differs: help, type or unit.
 	In    string `json:"in"`
 	Value string `json:"says"`
 }
@@ -213,8 +212,8 @@ func (p *pages) differencesOf(key string) []difference {
 	return p.differences[key]
 }
 
-// compare records how the targets of the whole page differ. It logs the first differences when
-// their counts changed, and reports whether they have.
+// compare records how the targets of the complete page differ. It logs the first differences if
+// their numbers changed, and reports whether they did.
 func (p *pages) compare(pl *pagePlan) bool {
 	if p.layout == pl.layout {
 		return false
@@ -225,22 +224,22 @@ func (p *pages) compare(pl *pagePlan) bool {
 	p.metrics.merged(stats)
 	for i, c := range pl.layout.Conflicts() {
 		if c.Kind == exposition.ConflictHelp {
-			c.Value = "a different text" // It may be long, and hold secrets.
+			c.Value = "a different text" // It may be long and contain secrets.
 		}
 		lset := pl.blocks[c.Block].Shape().Labels(0)
 		pool, replica := lset.Get("pool_id"), lset.Get("replica_id")
 		if changed && i < maxLoggedDifferences {
-			p.own.logger.Info("Target differs from others", "pool_id", pool, "replica_id", replica, "family", c.Family, "in", c.Kind, "says", c.Value)
+			p.self.logger.Info("Target differs from others", "pool_id", pool, "replica_id", replica, "family", c.Family, "in", c.Kind, "says", c.Value)
 		}
 		p.differences[pool+"/"+replica] = append(p.differences[pool+"/"+replica], difference{c.Family, c.Kind, c.Value})
 	}
 	return changed
 }
 
-// ownPage turns the metrics of the exporter's own process into a block like that of a target. The
-// block merges with families of the same name that targets have, such as process_* of Python
-// servers; text appended to the page would repeat the family.
-type ownPage struct {
+// selfPage converts the metrics of the exporter's process to a block. The block is merged with
+// families of targets that have the same name, such as process_* of Python servers; text appended
+// to the page would repeat such families.
+type selfPage struct {
 	gatherer prometheus.Gatherer
 	logger   *slog.Logger
 
@@ -248,9 +247,9 @@ type ownPage struct {
 	cache *exposition.Cache
 }
 
-// block returns the current metrics; nil when they cannot be read, which is a bug and does not
+// block returns the current metrics, nil if they cannot be read, which is a bug but does not
 // affect the targets.
-func (o *ownPage) block() *exposition.Block {
+func (o *selfPage) block() *exposition.Block {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	families, err := o.gatherer.Gather()

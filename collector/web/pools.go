@@ -12,28 +12,28 @@ import (
 // Pool summarizes the replicas of a pool.
 type Pool struct {
 	PoolID string `json:"pool_id"`
-	// Severity is the worst of the replicas.
+	// Severity is the worst severity of the replicas.
 	Severity string `json:"severity"`
-	// Tally tells how many replicas serve, and how many have which problem.
+	// Tally describes how many replicas serve, and how many have which problem.
 	Tally    string `json:"tally"`
 	Replicas int    `json:"replicas"`
 	Serving  int    `json:"serving"`
-	// Saturated counts the serving replicas that have as many requests as they accept.
+	// Saturated counts the serving replicas that have as many requests as they can take.
 	Saturated int `json:"saturated"`
-	// Partly reports that the numbers of some replicas are unknown.
+	// Partly is true if the numbers of some replicas are unknown.
 	Tokens  *float64 `json:"tokens_per_second,omitempty"`
 	Waiting *float64 `json:"waiting,omitempty"`
 	Partly  bool     `json:"partly,omitempty"`
-	// Objectives are those of its configuration.
+	// Objectives lists the configured objectives.
 	Objectives []Objective `json:"objectives,omitempty"`
 }
 
 type poolView struct {
 	Pool
 
-	// Rows are the replicas that are shown, the worst first.
+	// Rows lists the replicas that are shown, the worst first.
 	Rows []*replica
-	// Folded tells how many are not, Link leads to all of the pool.
+	// Folded describes how many are not shown. Link is the query for all replicas of the pool.
 	Folded, Link string
 }
 
@@ -43,8 +43,8 @@ func (p *Pool) TokensText() string { return sum{p.Tokens, p.Partly}.String() }
 // WaitingText formats the number of waiting requests.
 func (p *Pool) WaitingText() string { return sum{p.Waiting, p.Partly}.String() }
 
-// poolViews groups the selected replicas by pool, the worst pool first. The sums are those of
-// all replicas in byPool.
+// poolViews groups the selected replicas by pool, the worst pool first. The sums cover all
+// replicas in byPool.
 func (s *Server) poolViews(selected []*replica, byPool map[string][]*replica) []*poolView {
 	views, objectives := map[string]*poolView{}, s.opts.Pools()
 	var pools []*poolView
@@ -64,7 +64,7 @@ func (s *Server) poolViews(selected []*replica, byPool map[string][]*replica) []
 	return pools
 }
 
-// newPoolView summarizes a pool, whose replicas come the worst first.
+// newPoolView summarizes a pool. Its replicas must be sorted, the worst first.
 func newPoolView(id string, all []*replica) *poolView {
 	t := newTally(all)
 	tokens, wait := poolSum(all, func(f *history.Figures) *float64 { return f.Tokens }), poolSum(all, waiting)
@@ -88,9 +88,9 @@ func poolSum(all []*replica, figure func(f *history.Figures) *float64) sum {
 	return s
 }
 
-// tier returns the replicas whose numbers add up: those that clients talk to. A router and the
-// engines behind it count the same requests, so workers count only if no other replica has the
-// number. The recording rules do the same.
+// tier returns the replicas whose numbers can be added up, which are the ones that clients talk
+// to. A router and the engines behind it count the same requests, so workers count only if no
+// other replica has the number. The recording rules do the same.
 func tier(all []*replica, has func(r *replica) bool) []*replica {
 	var frontends, workers []*replica
 	for _, r := range all {
@@ -108,7 +108,7 @@ func tier(all []*replica, has func(r *replica) bool) []*replica {
 
 func (p *poolView) servingRatio() float64 { return float64(p.Serving) / float64(max(p.Replicas, 1)) }
 
-// fold leaves out all but a few of the healthy rows, and those beyond the limit.
+// fold omits all but a few of the healthy rows, and rows beyond the limit.
 func (p *poolView) fold(healthyRows int) {
 	end := slices.IndexFunc(p.Rows, func(r *replica) bool { return r.Severity == healthy })
 	if end < 0 {
@@ -128,13 +128,13 @@ func (p *poolView) fold(healthyRows int) {
 // Objective is an objective of a pool, and how its replicas met it in the last ten minutes.
 type Objective struct {
 	Name string `json:"name"`
-	// Goal is the ratio of good requests, Within how long they may take; 0 for any time.
+	// Goal is the ratio of good requests, Within how long they may take, 0 for no limit.
 	Goal   float64 `json:"goal_ratio"`
 	Within float64 `json:"within_seconds,omitempty"`
-	// Good is the ratio of good requests, as alerts count it; nil if it is unknown.
+	// Good is the ratio of good requests as the alerts compute it, nil if unknown.
 	Requests float64  `json:"requests"`
 	Good     *float64 `json:"good_ratio,omitempty"`
-	// Severity is ok for an objective that was met, look for one that was missed.
+	// Severity is ok if the objective was met, look if it was missed.
 	Severity string `json:"severity"`
 	Text     string `json:"text"`
 	Runbook  string `json:"runbook,omitempty"`
@@ -156,7 +156,7 @@ func (s *Server) objectives(configured []Objective, all []*replica) []Objective 
 			if *o.Good < o.Goal {
 				o.Severity, o.Runbook = look, s.runbook("LLMSLOBurnFast")
 			}
-			// A ratio is rounded down: one that missed the goal must not look as if it met it.
+			// The ratio is rounded down, so that a missed goal does not look like a met one.
 			text += strconv.FormatFloat(math.Floor(*o.Good*1e4+1e-6)/100, 'f', -1, 64) + " %"
 		}
 		name := o.Name
@@ -168,7 +168,7 @@ func (s *Server) objectives(configured []Objective, all []*replica) []Objective 
 	})
 }
 
-// poolCounts adds the counts of an objective; measured reports that a replica has them.
+// poolCounts adds up the counts of an objective; measured is false if no replica has any.
 func poolCounts(all []*replica, name string) (sum history.Counts, measured bool) {
 	for _, r := range tier(all, func(r *replica) bool { return r.Objectives[name] != history.Counts{} }) {
 		c, ok := r.Objectives[name]

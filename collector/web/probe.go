@@ -22,13 +22,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// The paths of the probes: of a replica by its name, and of the only replica.
+// Path prefixes of the probes: for a replica by name, and for the only replica.
 const (
 	probesPath = "/-/replicas/"
 	probePath  = "/-/replica/"
 )
 
-// probeRoute returns the route of a probe; false for other paths.
+// probeRoute returns the route of a probe. It reports false for other paths.
 func (s *Server) probeRoute(r *http.Request) (label string, found route, ok bool) {
 	for _, label := range []string{probesPath, probePath} {
 		if strings.HasPrefix(r.URL.EscapedPath(), label) {
@@ -41,27 +41,27 @@ func (s *Server) probeRoute(r *http.Request) (label string, found route, ok bool
 	return "", route{}, false
 }
 
-// Unjudged selects the readiness answer for replicas that the exporter knows too little about.
+// Unjudged selects the readiness answer for replicas about which the exporter knows too little.
 type Unjudged string
 
-// The answers: that of the server itself at this moment, always ready, or never ready.
+// Values of Unjudged: ask the server itself, always ready, never ready.
 const (
 	UnjudgedServer  Unjudged = "server"
 	UnjudgedReady   Unjudged = "ready"
 	UnjudgedUnready Unjudged = "unready"
 )
 
-// readinessTimeout bounds the server's own answer; it is shorter than the timeouts of probes.
+// readinessTimeout bounds the request to the server; it is shorter than the timeouts of probes.
 const readinessTimeout = time.Second
 
-// probe returns the answer for a path as code and text. What the exporter cannot know is never
-// held against the replica: the probe passes, or the server is asked.
+// probe returns status code and text for a path. A replica about which the exporter knows too
+// little never fails for that: the probe passes, or the server is asked.
 func (s *Server) probe(ctx context.Context, path, host string) (code int, text string) {
 	slot, question, problem := s.probedReplica(path, host)
 	switch {
 	case problem != "" && s.ready():
 		return http.StatusNotFound, problem
-	case problem != "": // There may be such a replica soon.
+	case problem != "": // The replica may be found soon.
 		code = http.StatusOK
 		if s.opts.Unjudged == UnjudgedUnready && !strings.HasSuffix(path, "/live") {
 			code = http.StatusServiceUnavailable
@@ -74,7 +74,8 @@ func (s *Server) probe(ctx context.Context, path, host string) (code int, text s
 	}
 	yes, no, fails := "Ready: ", "Not ready: ", r.unready(s.opts.IgnoreCanary)
 	if question == "live" {
-		// Only a restart helps: no request completes, and the server does not exit by itself.
+		// Only a restart helps, since no request completes and the server does not exit by
+		// itself.
 		state := assess.State(r.State)
 		yes, no, fails = "Live: ", "Not live: ", state == assess.Stalled || state == assess.Failing
 	}
@@ -84,8 +85,8 @@ func (s *Server) probe(ctx context.Context, path, host string) (code int, text s
 	return http.StatusOK, yes + sentence(r.Status.StateReason)
 }
 
-// probeUnjudged returns the answer about a replica that is not judged. A server is not asked
-// whether it is live: one that hangs does not answer.
+// probeUnjudged returns the answer about a replica that is not judged. The server is not asked
+// whether it is live, since a hanging server does not answer.
 func (s *Server) probeUnjudged(ctx context.Context, r *replica, question, reason string) (code int, text string) {
 	switch {
 	case question == "live":
@@ -111,15 +112,15 @@ func (s *Server) probeUnjudged(ctx context.Context, r *replica, question, reason
 	return http.StatusOK, reason
 }
 
-// probedReplica returns the replica that a path names, and the question: ready or live. A problem
-// explains why there is none.
+// probedReplica returns the replica that a path names, and the question: ready or live. If there
+// is no such replica, problem explains why.
 func (s *Server) probedReplica(path, host string) (slot *snapshot.Slot, question, problem string) {
-	if rest, ok := strings.CutPrefix(path, probePath); ok {
+	if suffix, ok := strings.CutPrefix(path, probePath); ok {
 		slots := s.opts.Store.Slots()
 		if len(slots) != 1 {
 			return nil, "", fmt.Sprintf("%s is for an exporter of one replica, this one has %d: ask %sPOOL/REPLICA/ready", probePath, len(slots), probesPath)
 		}
-		slot, question = slots[0], rest
+		slot, question = slots[0], suffix
 	} else if slot, question, problem = s.namedReplica(strings.TrimPrefix(path, probesPath), host); problem != "" {
 		return nil, "", problem
 	}
@@ -129,16 +130,16 @@ func (s *Server) probedReplica(path, host string) (slot *snapshot.Slot, question
 	return slot, question, ""
 }
 
-// namedReplica returns the replica of POOL/REPLICA/QUESTION, or that of POOL/QUESTION and the
-// host: Envoy probes all servers of a cluster at one path, and can set the host for each.
-func (s *Server) namedReplica(rest, host string) (slot *snapshot.Slot, question, problem string) {
-	parts := strings.Split(rest, "/")
+// namedReplica returns the replica for POOL/REPLICA/QUESTION, or for POOL/QUESTION and the host:
+// Envoy probes all servers of a cluster at the same path, and can set the host for each.
+func (s *Server) namedReplica(path, host string) (slot *snapshot.Slot, question, problem string) {
+	parts := strings.Split(path, "/")
 	question = parts[len(parts)-1]
 	var names []string
 	switch {
 	case len(parts) == 3:
 		names = parts[1:2]
-		names[0], _ = url.PathUnescape(names[0]) // An invalid one names no replica.
+		names[0], _ = url.PathUnescape(names[0]) // An invalid name matches no replica.
 	case len(parts) == 2 && (question == "ready" || question == "live"):
 		names = []string{host}
 		if name, _, err := net.SplitHostPort(host); err == nil {
@@ -156,7 +157,8 @@ func (s *Server) namedReplica(rest, host string) (slot *snapshot.Slot, question,
 	return nil, "", fmt.Sprintf("No replica is named %q; / lists them", pool+"/"+strings.Join(names, " or "))
 }
 
-// unjudged explains why too little is known about the replica; empty if enough is known.
+// unjudged explains why too little is known about the replica. It returns an empty string if
+// enough is known.
 func (r *replica) unjudged(now time.Time) string {
 	s := &r.Status
 	switch {
@@ -167,7 +169,7 @@ func (r *replica) unjudged(now time.Time) string {
 	case s.Unread:
 		return "its page cannot be read (" + s.LastReason + "), which says little about its requests."
 	case assess.State(r.State) == assess.Down && !s.LastSuccess.IsZero() && now.Sub(s.LastSuccess) <= 2*r.Target.Interval+r.Target.Timeout:
-		return "one scrape failed." // Not more than one can have failed since the last success.
+		return "one scrape failed." // At most one scrape can have failed since the last success.
 	}
 	return ""
 }
@@ -181,7 +183,7 @@ func (r *replica) unready(ignoreCanary bool) bool {
 	return r.Severity == broken || state == assess.Unknown || state == assess.Starting || state == assess.Draining
 }
 
-// The limits of the gRPC health protocol.
+// Limits of the gRPC health service.
 const (
 	healthStreams = 16
 	healthWatches = 200
@@ -190,8 +192,8 @@ const (
 	watchInterval = time.Second
 )
 
-// healthServer serves the probes in the gRPC health protocol. The name of a service is the path of
-// a probe without /-/, such as replica/ready. The empty name is replica/ready for an exporter of
+// healthServer serves the probes over the gRPC health protocol. The service name is the path of a
+// probe without /-/, such as replica/ready. An empty name means replica/ready if there is only
 // one replica, else the exporter itself.
 type healthServer struct {
 	healthpb.UnimplementedHealthServer
@@ -220,7 +222,8 @@ func (h *healthServer) serve() error {
 	return fmt.Errorf("serve gRPC health at %s: %w", h.listener.Addr(), err)
 }
 
-// close ends every call, and closes the listener, which a server that never served leaves open.
+// close ends every call and closes the listener, which a gRPC server that never served leaves
+// open.
 func (h *healthServer) close() {
 	h.grpc.Stop()
 	_ = h.listener.Close()
@@ -244,14 +247,14 @@ func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Hea
 	defer h.watches.Add(-1)
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
-	last := healthpb.HealthCheckResponse_ServingStatus(-1)
+	previous := healthpb.HealthCheckResponse_ServingStatus(-1)
 	for {
 		now, _ := h.judge(stream.Context(), r.GetService())
-		if now != last {
+		if now != previous {
 			if err := stream.Send(&healthpb.HealthCheckResponse{Status: now}); err != nil {
 				return fmt.Errorf("send health: %w", err)
 			}
-			last = now
+			previous = now
 		}
 		select {
 		case <-tick.C:
@@ -261,7 +264,7 @@ func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Hea
 	}
 }
 
-// judge returns the answer of the probe with a name.
+// judge returns the answer of the probe for a service name.
 func (h *healthServer) judge(ctx context.Context, service string) (serving healthpb.HealthCheckResponse_ServingStatus, text string) {
 	defer func() {
 		if bug := recover(); bug != nil {

@@ -19,15 +19,16 @@ const maxProblems = 12
 type problem struct {
 	*replica
 
-	// Second is another replica with the problem, or nil; More counts further ones, at Link.
+	// Second is another replica with the problem, or nil. More counts the remaining ones, which
+	// Link lists.
 	Second *replica
 	More   int
 	Link   string
 }
 
-// problems groups equal problems of replicas, which come the worst first; more are the replicas
-// with problems beyond the limit.
-func problems(all []*replica) (shown []*problem, more []*replica) {
+// problems groups equal problems of replicas, which must be sorted, the worst first. It returns
+// replicas with problems beyond the limit as hidden.
+func problems(all []*replica) (shown []*problem, hidden []*replica) {
 	byKind := map[string]*problem{}
 	for _, r := range all {
 		if r.Severity != broken && r.Severity != look {
@@ -43,21 +44,22 @@ func problems(all []*replica) (shown []*problem, more []*replica) {
 			continue
 		}
 		if len(shown) == maxProblems {
-			more = append(more, r)
+			hidden = append(hidden, r)
 			continue
 		}
 		state := r.State
 		if state == stateReady {
-			state = r.Severity // The state does not tell what is wrong.
+			state = r.Severity // The state does not say what is wrong.
 		}
 		p := &problem{replica: r, Link: filter{State: state}.link()}
 		byKind[kind] = p
 		shown = append(shown, p)
 	}
-	return shown, more
+	return shown, hidden
 }
 
-// problemText returns the reason of a verdict without what is fine, with details of unexpected facts.
+// problemText returns the reason of a verdict without what is fine, and with details of
+// unexpected facts.
 func problemText(s *target.Status) string {
 	var unexpected []string
 	for _, c := range target.FindChecks(s.Checks, assess.Expected) {
@@ -75,7 +77,8 @@ func problemText(s *target.Status) string {
 // ipv4 matches an IPv4 address with or without a port.
 var ipv4 = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+(:\d+)?\b`)
 
-// anonymousProblem returns the problem without addresses, so that equal problems have equal texts.
+// anonymousProblem returns the text of the problem without addresses, so that equal problems have
+// equal texts.
 func anonymousProblem(r *replica) string {
 	reason := problemText(&r.Status)
 	for _, raw := range []string{r.Target.MetricsURL, r.Target.APIURL} {
@@ -102,7 +105,8 @@ func (s *Server) serveRunbook(w http.ResponseWriter, _ *http.Request) {
 	}{s.frame("Runbook – trtllm_exporter", time.Now()), alerts.Runbook()})
 }
 
-// spans matches code, emphasis and links, whose files are not served, in a line of Markdown.
+// spans matches code, emphasis and links in a line of Markdown. Links are dropped, since their
+// files are not served.
 var spans = regexp.MustCompile("`([^`]*)`|\\*\\*?([^*]+)\\*\\*?|\\[([^\\]]*)\\]\\([^)]*\\)")
 
 // markdown renders a line of the runbook; names of alerts are links to their sections.
@@ -117,5 +121,5 @@ func markdown(text string) template.HTML {
 		}
 		return "<em>" + m[2] + m[3] + "</em>"
 	})
-	return template.HTML(out) //nolint:gosec // All but the tags above is escaped.
+	return template.HTML(out) //nolint:gosec // Everything but the tags above is escaped.
 }

@@ -16,7 +16,7 @@ const NoValue = "–"
 
 type sum struct {
 	value *float64
-	// partial reports that some of the numbers are unknown.
+	// partial is true if some of the numbers are unknown.
 	partial bool
 }
 
@@ -31,7 +31,7 @@ func (s *sum) add(v *float64) {
 	}
 }
 
-// String formats a sum of counts or rates. A partial sum of 0 tells nothing.
+// String formats a sum of counts or rates. A partial sum of 0 says nothing.
 func (s sum) String() string {
 	switch {
 	case s.value == nil, s.partial && *s.value == 0:
@@ -45,7 +45,7 @@ func (s sum) String() string {
 // Count formats a count or a rate.
 func Count(v *float64) string { return sum{value: v}.String() }
 
-// grouped formats a number in groups of three digits, with a fraction only below ten.
+// grouped formats a number with its digits in groups of three, with a fraction only below ten.
 func grouped(v float64) string {
 	if v != math.Trunc(v) && math.Abs(v) < 9.95 {
 		return strconv.FormatFloat(v, 'f', 1, 64)
@@ -102,11 +102,11 @@ func age(d time.Duration) string {
 	return strconv.Itoa(int(d.Hours()/24)) + " d"
 }
 
-func plural(n int, one, many string) string {
+func plural(n int, singular, plural string) string {
 	if n == 1 {
-		return "1 " + one
+		return "1 " + singular
 	}
-	return grouped(float64(n)) + " " + many
+	return grouped(float64(n)) + " " + plural
 }
 
 type spark struct {
@@ -121,8 +121,8 @@ const (
 	maxPoints   = 60
 )
 
-// newSpark draws samples, the oldest first, in a box as wide as the longest of the sparks next
-// to each other; nil with fewer than two points or without a known one.
+// newSpark draws samples, the oldest first, in a box as wide as the longest of the sparks that
+// are compared. It returns nil if there are fewer than two points or all are unknown.
 func newSpark(name string, samples []float64, longest int) *spark {
 	step := max((longest+maxPoints-1)/maxPoints, 1)
 	var points []float64
@@ -144,25 +144,25 @@ func newSpark(name string, samples []float64, longest int) *spark {
 	}
 }
 
-// path draws a line through the points from x on, with gaps where the number is unknown.
+// path draws a line through the points from x on, with gaps for unknown numbers.
 func path(points []float64, x int, highest float64) string {
 	var line strings.Builder
-	last := -1
+	lastY := -1
 	for i, v := range points {
 		if math.IsNaN(v) {
-			last = -1
+			lastY = -1
 			continue
 		}
 		y := sparkHeight - 1 // The line stays off the edges of the box.
 		if highest > 0 {
 			y -= int(math.Round(max(v, 0) / highest * (sparkHeight - 2)))
 		}
-		if last < 0 {
+		if lastY < 0 {
 			fmt.Fprintf(&line, "M%d %d", x+i, y)
 		} else {
-			fmt.Fprintf(&line, "l1 %d", y-last)
+			fmt.Fprintf(&line, "l1 %d", y-lastY)
 		}
-		last = y
+		lastY = y
 	}
 	return line.String()
 }

@@ -14,34 +14,34 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// Replica is a row of the page of the fleet, and its JSON.
+// Replica is a row of the fleet page, and its JSON document.
 type Replica struct {
 	PoolID    string `json:"pool_id"`
 	ReplicaID string `json:"replica_id"`
 	Severity  string `json:"severity"`
 	State     string `json:"state"`
-	// Word is the state for people: one with a problem is not called ready.
+	// Word is the state as it is shown: a replica with a problem is not called ready.
 	Word   string `json:"word"`
 	Reason string `json:"reason,omitempty"`
-	// Since is the time of the verdict, For the time since then, for people.
+	// Since is when the verdict began, For the formatted time since then.
 	Since   time.Time `json:"since,omitzero"`
 	For     string    `json:"for,omitempty"`
 	Runbook string    `json:"runbook,omitempty"`
 	Engine  string    `json:"engine,omitempty"`
-	// Version is that of the server, TRTLLM that of TensorRT-LLM if it is another one. Differs
-	// reports that most of the pool has other versions.
+	// Version is the server's version, TRTLLM the version of TensorRT-LLM if that is another one.
+	// Differs is true if most of the pool has other versions.
 	Version string `json:"version,omitempty"`
 	TRTLLM  string `json:"trtllm_version,omitempty"`
 	Differs bool   `json:"differs,omitempty"`
 	history.Figures
 }
 
-// replica is the state of one replica at one moment.
+// replica is the state of one replica while a request is served.
 type replica struct {
 	Replica
 
 	Target *target.Target
-	// Status has no secrets.
+	// Status contains no secrets.
 	Status target.Status
 	// Kind is the kind of server in a pool that has several, else empty.
 	Kind    string
@@ -69,8 +69,8 @@ func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 	return r
 }
 
-// since returns the time of the verdict, zero if unknown. Status.StateSince does not change when a
-// replica that is ready gets a problem.
+// since returns when the verdict began, zero if unknown. Status.StateSince does not change when a
+// ready replica gets a problem.
 func (s *Server) since(r *replica) time.Time {
 	if r.Status.State != stateReady {
 		return r.Status.StateSince
@@ -78,11 +78,11 @@ func (s *Server) since(r *replica) time.Time {
 	return milliseconds(s.history.Since(r.Key(), r.Status.State, r.Status.Severity))
 }
 
-// Key names the replica in a query.
+// Key returns the name of the replica in a query.
 func (r *replica) Key() string { return r.Target.Key() }
 
-// Serves reports whether the replica answers requests: it is ready, or its API is while its page
-// cannot be read.
+// Serves reports whether the replica answers requests: it is ready, or its API is ready while its
+// page cannot be read.
 func (r *replica) Serves() bool {
 	state := assess.State(r.State)
 	return state == assess.Ready || state == assess.Blind
@@ -90,11 +90,11 @@ func (r *replica) Serves() bool {
 
 func (r *replica) Page() string { return "replica?target=" + url.QueryEscape(r.Key()) }
 
-// Full reports whether the replica has as many requests as it accepts.
+// Full reports whether the replica has as many requests as it can take.
 func (r *Replica) Full() bool { return r.Saturated != nil && *r.Saturated > 0 }
 
-// Occupied returns how many of the slots for requests are taken: by running requests, and in a
-// full replica also by waiting ones.
+// Occupied returns the number of occupied request slots: by running requests and, in a full
+// replica, also by waiting ones.
 func (r *Replica) Occupied() *float64 {
 	if r.Full() && r.Running != nil && r.Waiting != nil && r.Limit != nil {
 		return new(max(*r.Running, min(*r.Running+*r.Waiting, *r.Limit)))
@@ -102,7 +102,7 @@ func (r *Replica) Occupied() *float64 {
 	return r.Running
 }
 
-// Fails reports whether so many requests fail that the page highlights it.
+// Fails reports whether the page highlights the ratio of failed requests.
 func (r *replica) Fails() bool { return r.Failed != nil && *r.Failed >= 0.01 }
 
 func (r *replica) release() string { return strings.TrimSpace(r.Version + " " + r.TRTLLM) }
@@ -114,7 +114,7 @@ func ifKnown(value string) string {
 	return value
 }
 
-// matches reports whether a filter selects the replica, by what is shown of it.
+// matches reports whether a filter selects the replica by what is shown about it.
 func (r *replica) matches(f *filter) bool {
 	if f.Pool != "" && r.PoolID != f.Pool || f.State != "" && f.State != r.Severity && f.State != r.State {
 		return false
@@ -130,24 +130,24 @@ func (r *replica) matches(f *filter) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), word) })
 }
 
-// compareWithPool sets what depends on the other replicas of the pool: whether it has several
-// kinds of servers, and whether most replicas of the same kind have other versions. Without a
-// majority, all that have a known version differ.
+// compareWithPool sets the fields that depend on the other replicas of the pool: whether it has
+// several kinds of servers, and whether most replicas of the same kind have other versions.
+// Without a majority, every replica with a known version differs.
 func compareWithPool(pool []*replica) {
 	type server struct{ engine, release string }
-	equal, engines, known := map[server]int{}, map[string]bool{}, map[string]int{}
+	count, engines, total := map[server]int{}, map[string]bool{}, map[string]int{}
 	for _, r := range pool {
 		if r.Engine != "" {
 			engines[r.Engine] = true
 		}
 		if r.release() != "" {
-			equal[server{r.Engine, r.release()}]++
-			known[r.Engine]++
+			count[server{r.Engine, r.release()}]++
+			total[r.Engine]++
 		}
 	}
 	for _, r := range pool {
-		n := equal[server{r.Engine, r.release()}]
-		if r.Differs = n > 0 && 2*n <= known[r.Engine]; len(engines) > 1 {
+		n := count[server{r.Engine, r.release()}]
+		if r.Differs = n > 0 && 2*n <= total[r.Engine]; len(engines) > 1 {
 			r.Kind = r.Engine
 		}
 	}
@@ -157,7 +157,7 @@ func (r *replica) MetricsURL() string { return address(r.Target.MetricsURL) }
 
 func (r *replica) ScrapeTime() string { return Seconds(new(r.Status.LastDuration.Seconds())) }
 
-// Samples returns the number of samples on the last page; empty if it could not be read.
+// Samples returns the number of samples on the last page, empty if it could not be read.
 func (r *replica) Samples() string {
 	if r.Status.Health != target.HealthUp {
 		return ""
@@ -170,9 +170,9 @@ func (r *replica) overdue(now time.Time) bool {
 	return !r.Target.Silent && !last.IsZero() && now.Sub(last) > 3*r.Target.Interval+r.Target.Timeout
 }
 
-// Column is a number that replicas can be sorted by.
+// Column is a number by which replicas can be sorted.
 type Column struct {
-	// Name is that in addresses and flags, Head the title.
+	// Name is used in URLs and flags, Head is the title.
 	Name, Head string
 	value      func(r *Replica) *float64
 }
@@ -190,8 +190,8 @@ func Columns() []Column {
 	}
 }
 
-// Largest returns a comparison by a column, the largest number first and unknown ones last; nil
-// if there is no such column.
+// Largest returns a comparison by the named column, the largest number first and unknown ones
+// last. It returns nil if there is no such column.
 func Largest(name string) func(a, b *Replica) int {
 	all := Columns()
 	i := slices.IndexFunc(all, func(c Column) bool { return c.Name == name })
@@ -204,7 +204,7 @@ func Largest(name string) func(a, b *Replica) int {
 	}
 }
 
-// address returns a URL without the parts that may hold secrets.
+// address returns a URL without the parts that may contain secrets.
 func address(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -214,7 +214,7 @@ func address(raw string) string {
 	return u.String()
 }
 
-// scrubbed returns a status without secrets, which addresses in errors may hold.
+// scrubbed returns a status without secrets, which URLs in errors may contain.
 func scrubbed(s target.Status) target.Status {
 	s.Health = cmp.Or(s.Health, target.HealthUnknown)
 	s.StateReason, s.LastError = target.Scrub(s.StateReason), target.Scrub(s.LastError)

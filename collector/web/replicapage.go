@@ -18,19 +18,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// Detail is the JSON of /replica?target=POOL/REPLICA&format=json.
+// Detail is the JSON document of /replica?target=POOL/REPLICA&format=json.
 type Detail struct {
 	Replica
 
-	// Scraped describes the scrapes of the replica, Page is the address of its metrics page.
+	// Scraped describes the scrapes of the replica. Page is the URL of its metrics page.
 	Scraped string   `json:"scraped"`
 	Page    string   `json:"page"`
 	Labels  []Origin `json:"labels"`
-	// Changes are the newest first; Failure is nil if no scrape failed.
+	// Changes lists the newest first. Failure is nil if no scrape failed.
 	Changes []Change `json:"changes,omitempty"`
 	Failure *Failure `json:"last_failure,omitempty"`
 	Lists   []Checks `json:"lists,omitempty"`
-	// Steps are the first checks of the runbook, with the names of the replica.
+	// Steps lists the first checks of the runbook, with the names of this replica filled in.
 	Steps    []string  `json:"first_checks,omitempty"`
 	Commands []Command `json:"commands,omitempty"`
 }
@@ -42,7 +42,7 @@ type Origin struct {
 	From  string `json:"from"`
 }
 
-// Change is a state of the replica, for people.
+// Change is a state of the replica as it is shown.
 type Change struct {
 	Time     string `json:"at"`
 	Lasted   string `json:"lasted"`
@@ -56,19 +56,19 @@ type Failure struct {
 	Time   string `json:"at"`
 	Reason string `json:"reason,omitempty"`
 	Text   string `json:"text"`
-	// Over reports that scrapes have succeeded since.
+	// Over is true if scrapes have succeeded since.
 	Over bool `json:"over"`
 }
 
-// Checks is a list of checks that are not met.
+// Checks is a list of failed checks.
 type Checks struct {
-	// Title tells what not being met means, Others how many checks are met.
+	// Title says what a failed check means, Others how many checks passed.
 	Title  string         `json:"title"`
 	Others string         `json:"others,omitempty"`
 	NotOK  []target.Check `json:"checks"`
 }
 
-// Command repeats by hand what the exporter does.
+// Command is a command line that repeats what the exporter does.
 type Command struct {
 	What string `json:"what"`
 	Line string `json:"line"`
@@ -83,8 +83,8 @@ type replicaView struct {
 	Refresh int
 }
 
-// serveReplica shows one replica, as HTML or JSON. It reads the whole fleet, as what differs is
-// known by comparison with the others of the pool.
+// serveReplica shows one replica as HTML or JSON. It reads the whole fleet, since a replica is
+// compared with the others of its pool.
 func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 	key, now := r.URL.Query().Get("target"), time.Now()
 	all, _ := s.readFleet(now)
@@ -147,7 +147,7 @@ func (v *replicaView) lastFailure(recent *history.Recent) *Failure {
 	return nil
 }
 
-// unmet returns the checks that are not met, the series that are left out, and metadata that differs.
+// unmet returns the failed checks, the series that are left out, and metadata that differs.
 func (s *Server) unmet(r *replica) []Checks {
 	titles := map[string][3]string{
 		assess.Expected:     {"Not as its pool expects", "other is as expected", "others are as expected"},
@@ -180,7 +180,7 @@ var (
 	kubectl     = regexp.MustCompile("(?: \\(|[:,]? )`kubectl [^`]*`\\)?(?:,? or)?")
 )
 
-// steps returns the first checks of the runbook, with the names of the replica.
+// steps returns the first checks of the runbook, with the names of this replica filled in.
 func (r *replica) steps(base string) []string {
 	entry := alerts.EntryOf(r.Status.Runbook)
 	if entry == nil {
@@ -288,9 +288,9 @@ func (s *Server) commands(r *replica) []Command {
 	}
 	raw := cmp.Or(r.Status.PageURL, r.Target.MetricsURL)
 	page := address(raw)
-	what := "The same page"
+	description := "The same page"
 	if page != raw {
-		what += " (without the user or the query that the configuration adds)"
+		description += " (without the user or the query that the configuration adds)"
 	}
 	doctor := []string{"trtllm_exporter doctor"}
 	if s.opts.ConfigFile != "" {
@@ -303,7 +303,7 @@ func (s *Server) commands(r *replica) []Command {
 		}
 	}
 	return []Command{
-		{what, "curl -sS --max-time " + strconv.FormatFloat(r.Target.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
+		{description, "curl -sS --max-time " + strconv.FormatFloat(r.Target.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
 		{"What the server exposes, and which flags make it expose more", strings.Join(append(doctor, quoted(page)), " ")},
 	}
 }
@@ -315,7 +315,7 @@ func quoted(word string) string {
 // plain matches words that have no special meaning to a shell.
 var plain = regexp.MustCompile(`^[\w.:/@-]*$`)
 
-// harmless escapes a word as in a URL if it has a special meaning to a shell.
+// harmless URL-escapes a word that has a special meaning to a shell.
 func harmless(word string) string {
 	if plain.MatchString(word) {
 		return word

@@ -15,8 +15,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// contentPolicy lets a page use the style sheet, the script and the answers of this exporter, and
-// nothing else.
+// contentPolicy restricts a page to the style sheet, the script and the responses of this
+// exporter.
 const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -29,7 +29,7 @@ type route struct {
 	serve     func(http.ResponseWriter, *http.Request)
 }
 
-// routes returns all routes but those of the probes, by path.
+// routes returns all routes except the probes, by path.
 func (s *Server) routes() map[string]route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return map[string]route{
@@ -51,11 +51,11 @@ func (s *Server) routes() map[string]route {
 	}
 }
 
-// otherPath stands for every path that does not exist.
+// otherPath is the label value for every path that does not exist.
 const otherPath = "other"
 
 // Handler returns the handler of all routes, without TLS and authentication, which Run adds. It
-// counts answers, and a panic in one request does not affect others.
+// counts requests, and a panic in one request does not affect others.
 func (s *Server) Handler() http.Handler {
 	routes := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,8 +97,8 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 	found.serve(w, r)
 }
 
-// finish counts the answer. After a panic or a failed write it closes the connection, so that no
-// client takes a part of the answer for all of it.
+// finish counts the request. After a panic or a failed write it closes the connection, so that no
+// client takes a truncated answer for a complete one.
 func (s *Server) finish(w *answer, r *http.Request, path string) {
 	status, bug := cmp.Or(w.status, http.StatusOK), recover()
 	if bug != nil {
@@ -120,11 +120,11 @@ func (s *Server) logPanic(path string, bug any) {
 	s.logger.Error("Request panicked", "path", path, "err", fmt.Sprint(bug), "stack", string(debug.Stack()))
 }
 
-// answer is a ResponseWriter that records the status and the first error of a write.
+// answer is a ResponseWriter that records the status and the first write error.
 type answer struct {
 	http.ResponseWriter
 
-	// gate is nil on routes that are not gated. The slot is released with the first byte, at time
+	// gate is nil on routes that are not gated. The slot is released with the first byte, at
 	// since; bytes is the length of the answer, 0 for small ones.
 	gate   *gate
 	since  time.Time
@@ -161,8 +161,8 @@ func (a *answer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// flush sends what net/http has buffered, so that the error is seen if the client of a small
-// answer left. The answer must have a length.
+// flush sends what net/http has buffered, so that an error shows if the client of a small answer
+// disconnected. The answer must have a Content-Length.
 func (a *answer) flush() { a.record(http.NewResponseController(a.ResponseWriter).Flush()) }
 
 func (a *answer) record(err error) {
@@ -178,7 +178,7 @@ func writeLine(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text+"\n")
 }
 
-// serveReady reports whether /metrics has all targets, and names pools without any.
+// serveReady answers whether /metrics has all targets, and names pools without any.
 func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.draining.Load():
@@ -195,8 +195,8 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// ready reports whether every target was tried once, except silent ones. It stays true from then
-// on: a new target must not make the page of all others unavailable.
+// ready reports whether every target, except silent ones, was tried once. It stays true from then
+// on, so that a new target does not make the page of all others unavailable.
 func (s *Server) ready() bool {
 	if s.wasReady.Load() {
 		return true
@@ -213,7 +213,7 @@ func (s *Server) ready() bool {
 	return true
 }
 
-// serveReload refuses requests that pages of other sites make through a visitor's browser.
+// serveReload reloads the configuration. It rejects cross-site requests from a visitor's browser.
 func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		writeLine(w, http.StatusForbidden, "Refused: the request comes from a page of another site.")
@@ -226,7 +226,8 @@ func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 	writeLine(w, http.StatusOK, "Reloaded.")
 }
 
-// serveConfig needs the lifecycle to be enabled, as the configuration names hosts and files.
+// serveConfig shows the configuration. It is a lifecycle route, since the configuration names
+// hosts and files.
 func (s *Server) serveConfig(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/yaml; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

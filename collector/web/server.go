@@ -27,7 +27,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// The limits of a connection; a client that exceeds them is disconnected.
+// Limits of a connection. A client that exceeds them is disconnected.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 10 * time.Second
@@ -42,7 +42,7 @@ const (
 // DefaultMaxInFlight is the default of Options.MaxInFlight.
 const DefaultMaxInFlight = 40
 
-// Server answers HTTP requests about the snapshots of a store.
+// Server serves HTTP requests about the snapshots of a store.
 type Server struct {
 	opts        Options
 	logger      *slog.Logger
@@ -56,14 +56,14 @@ type Server struct {
 	templates *template.Template
 	listeners []net.Listener
 	health    *healthServer
-	// authenticated reports that the web configuration named users at the start.
+	// authenticated is true if the web configuration had users at the start.
 	authenticated bool
 	draining      atomic.Bool
 	wasReady      atomic.Bool
 }
 
-// New checks the options, binds every address and registers the server's own metrics. Nothing is
-// answered before Run; a caller that does not call Run must call Close.
+// New checks the options, binds every address and registers the server's metrics. Nothing is
+// served before Run. A caller that does not call Run must call Close.
 func New(ctx context.Context, opts Options) (*Server, error) {
 	authenticated, err := hasUsers(opts.WebConfigFile)
 	if err := cmp.Or(toolkit.Validate(opts.WebConfigFile), err); err != nil {
@@ -119,7 +119,7 @@ func (s *Server) bind(ctx context.Context) error {
 	return nil
 }
 
-// listen opens a listener. Its error names the address once, and its flag.
+// listen opens a listener. Its error names the address, only once, and the flag.
 func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if op, ok := errors.AsType[*net.OpError](err); ok {
@@ -134,7 +134,7 @@ func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 // Addr returns the address of the first listener as host:port.
 func (s *Server) Addr() string { return s.listeners[0].Addr().String() }
 
-// Close releases the addresses of a server that does not run.
+// Close closes the listeners of a server that does not run.
 func (s *Server) Close() {
 	for _, l := range s.listeners {
 		_ = l.Close()
@@ -144,8 +144,8 @@ func (s *Server) Close() {
 	}
 }
 
-// Run serves until ctx ends or a listener fails. Then /-/ready fails, new connections are
-// refused, and answers that have begun may take ten seconds to finish, which Run waits for.
+// Run serves until ctx is done or a listener fails. Then /-/ready fails, new connections are
+// refused, and Run waits up to ten seconds for running requests.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
 	group, ctx := errgroup.WithContext(ctx)
@@ -155,7 +155,7 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	handler := s.requireUsers(s.Handler())
 	for _, l := range s.listeners {
-		server := s.newHTTPServer(handler) // One per listener, as the toolkit wraps the handler in place.
+		server := s.newHTTPServer(handler) // One per listener, since the toolkit wraps the handler in place.
 		group.Go(func() error {
 			err := toolkit.Serve(listener{l, s.connections}, server, &toolkit.FlagConfig{WebConfigFile: &s.opts.WebConfigFile}, s.logger)
 			if errors.Is(err, http.ErrServerClosed) {
@@ -191,7 +191,8 @@ func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 	}
 }
 
-// drain lets answers finish, and closes the connections of those that do not in time.
+// drain waits for running requests, and closes the connections of those that do not finish in
+// time.
 func (s *Server) drain(ctx context.Context, server *http.Server) {
 	s.draining.Store(true)
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
@@ -202,7 +203,7 @@ func (s *Server) drain(ctx context.Context, server *http.Server) {
 	}
 }
 
-// hasUsers reports whether a web configuration names users; the toolkit validates the rest.
+// hasUsers reports whether the web configuration has users. The toolkit validates the rest.
 func hasUsers(file string) (bool, error) {
 	if file == "" {
 		return false, nil
@@ -218,15 +219,15 @@ func hasUsers(file string) (bool, error) {
 	return len(config.Users) > 0, err
 }
 
-// requireUsers refuses requests while the file names no users, if it did at the start. The
-// toolkit reads the file for each request, and without users, such as while the file is being
+// requireUsers rejects requests while the file has no users, if it had any at the start. The
+// toolkit reads the file for each request, and without users, for example while the file is being
 // written, it would serve everybody.
 func (s *Server) requireUsers(handler http.Handler) http.Handler {
 	if !s.authenticated {
 		return handler
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if some, err := hasUsers(s.opts.WebConfigFile); err != nil || !some {
+		if users, err := hasUsers(s.opts.WebConfigFile); err != nil || !users {
 			http.Error(w, "The file of --web.config.file names no users any more; restart the exporter to serve everybody", http.StatusInternalServerError)
 			return
 		}
@@ -234,54 +235,57 @@ func (s *Server) requireUsers(handler http.Handler) http.Handler {
 	})
 }
 
-// Options configure a [Server]. Functions may be called concurrently.
+// Options configures a [Server]. Functions may be called concurrently.
 type Options struct {
-	// ListenAddresses are host:port; port 0 lets the system choose.
+	// ListenAddresses lists host:port; with port 0 the system chooses the port.
 	ListenAddresses []string
-	// WebConfigFile is a file of exporter-toolkit with TLS and users; empty for plain HTTP.
+	// WebConfigFile is a web configuration file of exporter-toolkit with TLS and users, empty for
+	// plain HTTP.
 	WebConfigFile string
 	// EnableLifecycle enables /-/reload and /config.
 	EnableLifecycle bool
-	// MaxInFlight limits concurrent requests; 0 is DefaultMaxInFlight. MaxConnections further
-	// limits the connections that it allows; 0 does not.
+	// MaxInFlight limits concurrent requests; 0 means DefaultMaxInFlight. MaxConnections
+	// additionally limits the connections; 0 means no additional limit.
 	MaxInFlight, MaxConnections int
 	Version                     string
-	// Runbook is the address of a runbook other than the one that is served, Grafana that of the
+	// Runbook is the URL of a runbook that replaces the built-in one, Grafana the URL of the
 	// dashboards; empty if there is none.
 	Runbook, Grafana string
-	// ConfigFile is the configuration file that commands on the pages name; empty if there is none.
+	// ConfigFile is the configuration file that commands on the pages name, empty if there is
+	// none.
 	ConfigFile string
 
 	Store *snapshot.Store
-	// Registry has the metrics of the exporter's process; the server adds its own.
+	// Registry holds the metrics of the exporter's process. The server adds its own.
 	Registry *prometheus.Registry
 	Configuration
 	Probes
 	// Searches returns what discovery found for each pool.
 	Searches func() []target.PoolDiscovery
-	// Ready reports whether all targets are known. The server itself waits until each was tried.
+	// Ready reports whether all targets are known. The server waits until each was tried.
 	Ready  func() bool
 	Logger *slog.Logger
 }
 
-// Configuration gives access to the configuration that is in force when a function is called.
+// Configuration gives access to the current configuration.
 type Configuration struct {
 	Exposition func() exposition.Config
-	// Pools returns the objectives of all pools by id, also of pools without replicas.
+	// Pools returns the objectives of all pools by id, including pools without replicas.
 	Pools func() map[string][]Objective
-	// ConfigText returns the configuration, and Reload applies it again. Clients see the text and
-	// the error, which must hold no secrets.
+	// ConfigText returns the configuration, and Reload reloads it. Clients see the text and the
+	// error, which must not contain secrets.
 	ConfigText func() string
 	Reload     func() error
 }
 
-// Probes configure the probes of replicas.
+// Probes configures the probes of replicas.
 type Probes struct {
-	// GRPCHealthAddress is a host:port for the gRPC health protocol, without TLS; empty if there is none.
+	// GRPCHealthAddress is host:port of the gRPC health service, without TLS; empty to disable
+	// it.
 	GRPCHealthAddress string
-	// Unjudged is the answer for replicas that are not judged; empty is UnjudgedServer.
+	// Unjudged is the answer for replicas that are not judged. It defaults to UnjudgedServer.
 	Unjudged Unjudged
-	// IgnoreCanary keeps a replica ready if only its canary fails.
+	// IgnoreCanary keeps a replica ready while only its canary fails.
 	IgnoreCanary bool
 	// Readiness asks the server of a replica; known is false if it does not answer.
 	Readiness func(ctx context.Context, key string) (ready, known bool)

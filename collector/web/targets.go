@@ -15,12 +15,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// TargetState is the JSON of a target on /targets, without secrets. Unknown values are left out.
+// TargetState is a target in the JSON document of /targets, without secrets. Unknown values are
+// omitted.
 type TargetState struct {
 	*target.Target
 	target.Status
 
-	// PageURL is where the page was scraped last.
+	// PageURL is the URL of the last scrape.
 	PageURL      string       `json:"page_url,omitempty"`
 	Interval     float64      `json:"scrape_interval_seconds"`
 	Timeout      float64      `json:"scrape_timeout_seconds"`
@@ -39,7 +40,7 @@ func NewTargetState(slot *snapshot.Slot) TargetState {
 	return state
 }
 
-// MarshalJSON adds each list of checks that is not empty under its name.
+// MarshalJSON implements json.Marshaler. It adds each non-empty list of checks under its name.
 func (t TargetState) MarshalJSON() ([]byte, error) {
 	type plain TargetState
 	text, err := json.Marshal(plain(t))
@@ -53,14 +54,15 @@ func (t TargetState) MarshalJSON() ([]byte, error) {
 	return text, err
 }
 
-// targetsDocument is the JSON of /targets. Summary counts targets by the health of the last scrape.
+// targetsDocument is the JSON document of /targets. Summary counts targets by the health of the
+// last scrape.
 type targetsDocument struct {
 	Summary  map[string]int         `json:"summary"`
 	Searches []target.PoolDiscovery `json:"discovery,omitempty"`
 	Targets  []TargetState          `json:"targets"`
 }
 
-// serveTargets shows every scrape; with ?dropped also the targets that relabeling dropped.
+// serveTargets shows all targets; with ?dropped also the targets that relabeling dropped.
 func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request, f filter) {
 	searches := s.searches(r.URL.Query().Has("dropped"))
 	if !wantsJSON(r) {
@@ -84,7 +86,7 @@ func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request, f filter) 
 	writeJSON(w, doc)
 }
 
-// wantsJSON reports whether the client asks for JSON; browsers get HTML.
+// wantsJSON reports whether the client prefers JSON. Browsers get HTML.
 func wantsJSON(r *http.Request) bool {
 	if f := r.URL.Query().Get("format"); f != "" {
 		return f == "json"
@@ -93,7 +95,7 @@ func wantsJSON(r *http.Request) bool {
 	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
 }
 
-// milliseconds rounds a time as JSON has it.
+// milliseconds truncates a time for JSON.
 func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 func noTargets(s *target.PoolDiscovery) string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
@@ -123,9 +125,9 @@ type group struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// serveDiscovery lists a target for each replica and one for the exporter itself, so that a
-// Prometheus can scrape each on its own: up is then per replica, and no page is large. The
-// identity is in __meta labels because the series have pool_id and replica_id already.
+// serveDiscovery lists one target for each replica and one for the exporter itself, so that
+// Prometheus can scrape each separately: up is then per replica, and no page is large. The
+// identity is in __meta labels, because the series already have pool_id and replica_id.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	scheme, host, _ := strings.Cut(s.baseURL(r), "://")
 	part := func(key, instance string) group {
@@ -153,8 +155,8 @@ func (s *Server) baseURL(r *http.Request) string {
 }
 
 // host returns the address at which the request arrived. The Host header, which clients choose,
-// is used only if it is an address to listen on, or a name of our certificate that the client
-// asked for.
+// is used only if it is a listen address or the name of our certificate that the client
+// requested.
 func (s *Server) host(r *http.Request) string {
 	name, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -169,7 +171,7 @@ func (s *Server) host(r *http.Request) string {
 	return s.Addr()
 }
 
-// writeJSON answers with v. The gate needs the length to limit slow readers.
+// writeJSON writes v with its length, which the gate needs to limit slow clients.
 func writeJSON(w http.ResponseWriter, v any) {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -15,15 +15,16 @@ import (
 
 // Verdict summarizes the fleet.
 type Verdict struct {
-	// Severity is that of the worst replica.
+	// Severity is the severity of the worst replica.
 	Severity string `json:"severity"`
 	Sentence string `json:"sentence"`
-	// Load tells how many serving replicas are full, and how many requests wait; empty if none is full.
+	// Load describes how many serving replicas are full, and how many requests wait; empty if
+	// none is full.
 	Load string `json:"load,omitempty"`
-	// Age tells how old the data is, Late reports that it is older than it should be.
+	// Age describes how old the data is. Late is true if it is older than it should be.
 	Age  string `json:"age,omitempty"`
 	Late bool   `json:"late,omitempty"`
-	// Headline begins the sentence, Rest is about the replicas with problems.
+	// Headline is the beginning of the sentence, Rest describes the replicas with problems.
 	Headline string `json:"-"`
 	Rest     string `json:"-"`
 }
@@ -31,20 +32,20 @@ type Verdict struct {
 // Text returns the sentence and the load.
 func (v *Verdict) Text() string { return strings.TrimSpace(v.Sentence + " " + v.Load) }
 
-// judgeFleet summarizes all replicas, which come the worst first.
+// judgeFleet summarizes all replicas. They must be sorted, the worst first.
 func judgeFleet(all []*replica, byPool map[string][]*replica, now time.Time) Verdict {
 	t := newTally(all)
-	rest := t.problems()
+	problems := t.problems()
 	v := Verdict{Severity: t.worst, Headline: t.serves("replicas serve")}
 	v.Age, v.Late = dataAge(all, now)
 	switch {
 	case t.total == 0:
 		v.Severity, v.Headline = unknown, "There are no replicas"
-	case t.total == 1 && rest == "":
+	case t.total == 1 && problems == "":
 		v.Headline = "The only replica serves"
 	case t.total == 1:
-		v.Headline, rest = "The only replica"+strings.TrimPrefix(rest, ": 1"), ""
-	case rest == "":
+		v.Headline, problems = "The only replica"+strings.TrimPrefix(problems, ": 1"), ""
+	case problems == "":
 		v.Headline = "All " + grouped(float64(t.total)) + " replicas serve"
 	}
 	if t.saturated > 0 {
@@ -58,12 +59,12 @@ func judgeFleet(all []*replica, byPool map[string][]*replica, now time.Time) Ver
 		}
 		v.Load = plural(t.saturated, "replica is", "replicas are") + " full, " + wait.String() + requests
 	}
-	v.Rest = rest + "."
+	v.Rest = problems + "."
 	v.Sentence = v.Headline + v.Rest
 	return v
 }
 
-// dataAge tells how old the oldest scrape is, and reports whether scrapes are overdue.
+// dataAge describes how old the oldest scrape is, and reports whether scrapes are overdue.
 func dataAge(all []*replica, now time.Time) (text string, late bool) {
 	var oldest time.Time
 	overdue := 0
@@ -88,12 +89,13 @@ func dataAge(all []*replica, now time.Time) (text string, late bool) {
 type tally struct {
 	total, serving, saturated int
 	worst                     string
-	// words are those of replicas with problems, the worst first, with their counts.
+	// words lists the Words of replicas with problems, the worst first; counts holds their
+	// numbers.
 	words  []string
 	counts map[string]int
 }
 
-// newTally counts replicas, which come the worst first. Silent ones have no state of their own.
+// newTally counts replicas, which must be sorted, the worst first. Silent replicas have no state.
 func newTally(all []*replica) *tally {
 	t := &tally{counts: map[string]int{}, worst: healthy}
 	for _, r := range all {
@@ -132,7 +134,7 @@ func (t *tally) problems() string {
 	return ": " + strings.Join(mapped(t.words, func(word string) string { return clause(t.counts[word], word) }), ", ")
 }
 
-// The severities of a replica. One that was not judged yet is unknown, never healthy.
+// Severities of a replica. Until it is judged, it is unknown, never healthy.
 const (
 	broken  = string(assess.Broken)
 	look    = string(assess.Look)
@@ -146,7 +148,8 @@ func severities() []string { return []string{broken, look, unknown, healthy} }
 
 func severityRank(severity string) int { return slices.Index(severities(), severity) }
 
-// stateRank sorts the states of one severity, those that certainly serve nothing first.
+// stateRank returns the sort order of states within a severity: states that certainly serve
+// nothing come first.
 func stateRank(state string) int { return slices.Index(assess.States(), assess.State(state)) }
 
 func severityOf(v *target.Verdict) string {
@@ -156,7 +159,7 @@ func severityOf(v *target.Verdict) string {
 	return unknown
 }
 
-// wordFor returns what a replica is doing in a word or two.
+// wordFor describes a verdict in a word or two.
 func wordFor(v *target.Verdict) string {
 	severity := severityOf(v)
 	switch {
@@ -170,7 +173,7 @@ func wordFor(v *target.Verdict) string {
 	return cmp.Or(map[string]string{"LLMExpectationMismatch": "differs", "LLMReplicaSuspected": "suspected", "LLMPoolSaturated": "slow"}[v.Runbook], "check")
 }
 
-// clause tells how many replicas are doing what a word names.
+// clause returns a clause that says for how many replicas a word applies.
 func clause(n int, word string) string {
 	verbs := map[string][2]string{
 		"never seen": {"was never seen", "were never seen"}, "not tried yet": {"was not tried yet", "were not tried yet"},
@@ -179,7 +182,7 @@ func clause(n int, word string) string {
 	return plural(n, cmp.Or(verbs[0], "is "+word), cmp.Or(verbs[1], "are "+word))
 }
 
-// sentence makes a sentence of a reason. A first word that is an address or a name stays as it is.
+// sentence turns a reason into a sentence. It does not capitalize an address or a name.
 func sentence(reason string) string {
 	reason = strings.TrimSpace(reason)
 	if reason == "" {
@@ -192,7 +195,7 @@ func sentence(reason string) string {
 	return strings.TrimSuffix(reason, ".") + "."
 }
 
-// shortened cuts a long text off; the page of the replica has all of it.
+// shortened truncates a long text, which the page of the replica shows in full.
 func shortened(text string) string {
 	const maxRunes = 280
 	runes := []rune(text)
@@ -202,14 +205,14 @@ func shortened(text string) string {
 	return string(runes[:maxRunes]) + "…"
 }
 
-// CompareNames compares names as people sort them: r2 before r10.
+// CompareNames compares names in natural order: r2 before r10.
 func CompareNames(a, b string) int {
 	return cmp.Or(strings.Compare(natural(a), natural(b)), strings.Compare(a, b))
 }
 
 var digits = regexp.MustCompile(`\d+`)
 
-// natural puts the length of each number before it, so that numbers in names sort by size.
+// natural prefixes each number with its length, so that numbers in names sort by value.
 func natural(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(n string) string {
 		n = strings.TrimLeft(n, "0")

@@ -10,31 +10,32 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Figures are the numbers of a replica at one moment; nil is unknown.
+// Figures are the current numbers of a replica; nil means unknown.
 type Figures struct {
-	// Tokens are generated tokens per second, Waiting and Running requests, Limit is how many may
-	// run. All are sums over the models of the replica.
+	// Tokens is the number of generated tokens per second, Waiting and Running are numbers of
+	// requests, Limit is the maximum of Running. All are sums over the models of the replica.
 	Tokens  *float64 `json:"tokens_per_second,omitempty"`
 	Waiting *float64 `json:"waiting,omitempty"`
 	Running *float64 `json:"running,omitempty"`
 	Limit   *float64 `json:"running_limit,omitempty"`
-	// Saturated is 1 while a model has as many requests as it accepts.
+	// Saturated is 1 while a model has as many requests as it can take.
 	Saturated *float64 `json:"saturated,omitempty"`
 	// Cache is the ratio of the KV cache in use, FirstToken the mean time to the first token,
-	// Duration that of a request, and Failed the ratio of failed requests. Each is that of the
-	// worst model.
+	// Duration the mean duration of requests, and Failed the ratio of failed requests, each for
+	// the worst model.
 	Cache      *float64 `json:"kv_cache_ratio,omitempty"`
 	FirstToken *float64 `json:"first_token_seconds,omitempty"`
 	Duration   *float64 `json:"request_seconds,omitempty"`
 	Failed     *float64 `json:"failed_ratio,omitempty"`
-	// Objectives are the counts of the last ten minutes, by objective.
+	// Objectives holds the counts of the last ten minutes, by objective.
 	Objectives map[string]Counts `json:"-"`
 }
 
-// Counts are the requests that an objective counts, and how many of them missed it: at least Bad.
+// Counts holds the number of requests that an objective counts, and bounds of how many missed it:
+// at least Bad, at most BadAtMost.
 type Counts struct{ Requests, Bad, BadAtMost float64 }
 
-// The families that are sampled or have groups of series.
+// Families that are sampled or have groups of series.
 const (
 	tokensFamily  = "llm_server_generation_tokens_per_second"
 	waitingFamily = "llm_server_queue_depth"
@@ -43,9 +44,9 @@ const (
 	sloBadFamily  = "llm_server_slo_requests_bad_total"
 )
 
-// groupOf returns the group of a series within its family; ok is false for one that does not count.
-// Errors are grouped by model; those of class server count if the series have a class, else all but
-// canceled requests.
+// groupOf returns the group of a series within its family; ok is false if the series does not
+// count. Errors are grouped by model: only class server counts if the series have a class, else
+// all but canceled requests.
 func groupOf(family string, l labels.Labels) (group string, ok bool) {
 	switch family {
 	case errorFamily:
@@ -57,14 +58,14 @@ func groupOf(family string, l labels.Labels) (group string, ok bool) {
 	return "", true
 }
 
-// index finds the series of the figures in blocks of one shape.
+// index caches where the figures are in blocks of one shape.
 type index struct {
 	shape *exposition.Shape
-	// groups are series by family and group.
+	// groups holds the series by family and group.
 	groups map[string]map[string][]exposition.ValueIndex
 }
 
-// group returns the series of a family, on the page or set aside from it, by group.
+// group returns the series of a family, which may be hidden, by group.
 func (x *index) group(family string) map[string][]exposition.ValueIndex {
 	if groups, ok := x.groups[family]; ok {
 		return groups
@@ -82,7 +83,7 @@ func (x *index) group(family string) map[string][]exposition.ValueIndex {
 	return groups
 }
 
-// lines returns the half-open range of a family's lines; empty if the shape does not have it.
+// lines returns the half-open range of a family's lines, empty if the shape lacks the family.
 func lines(s *exposition.Shape, family string) (start, end int) {
 	all := s.Families()
 	i, ok := slices.BinarySearchFunc(all, family, func(f exposition.Family, name string) int { return strings.Compare(f.Name, name) })
@@ -94,7 +95,7 @@ func lines(s *exposition.Shape, family string) (start, end int) {
 
 func add(a, b float64) float64 { return a + b }
 
-// combined combines the known values of series; NaN if none is known.
+// combined combines the known values of series. It returns NaN if none is known.
 func combined(b *exposition.Block, series []exposition.ValueIndex, combine func(a, b float64) float64) float64 {
 	result := math.NaN()
 	for _, i := range series {
@@ -109,20 +110,20 @@ func combined(b *exposition.Block, series []exposition.ValueIndex, combine func(
 	return result
 }
 
-// number returns a number of a family without groups; NaN if it is unknown.
+// number returns the number of a family without groups, NaN if unknown.
 func (x *index) number(b *exposition.Block, family string, combine func(a, b float64) float64) float64 {
 	return combined(b, x.group(family)[""], combine)
 }
 
 func (x *index) figures(b *exposition.Block) Figures {
-	known := func(v float64) *float64 {
+	optional := func(v float64) *float64 {
 		if math.IsNaN(v) {
 			return nil
 		}
 		return &v
 	}
 	number := func(family string, combine func(a, b float64) float64) *float64 {
-		return known(x.number(b, family, combine))
+		return optional(x.number(b, family, combine))
 	}
 	failed := math.NaN()
 	for _, model := range x.group(errorFamily) {
@@ -135,11 +136,12 @@ func (x *index) figures(b *exposition.Block) Figures {
 		Running: number("llm_server_requests_running", add), Limit: number("llm_server_requests_limit", add),
 		Saturated: number("llm_server_saturated", math.Max), Cache: number("llm_server_kv_cache_utilization_ratio", math.Max),
 		FirstToken: number("llm_server_time_to_first_token_average_seconds", math.Max),
-		Duration:   number("llm_server_request_duration_average_seconds", math.Max), Failed: known(failed),
+		Duration:   number("llm_server_request_duration_average_seconds", math.Max), Failed: optional(failed),
 	}
 }
 
-// counts reads the counts of the objectives since the start of the server; nil if there are none.
+// counts returns the counts of the objectives since the start of the server, nil if there are
+// none.
 func (x *index) counts(b *exposition.Block) map[string]Counts {
 	var all map[string]Counts
 	bad := x.group(sloBadFamily)

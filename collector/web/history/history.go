@@ -14,21 +14,21 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// The limits of the history of a replica.
+// Limits of the history of a replica.
 const (
 	// SampleInterval is the time between two samples of the numbers.
 	SampleInterval = 5 * time.Second
-	// maxSamples and maxMarks are ten minutes.
+	// maxSamples and maxMarks cover ten minutes.
 	maxSamples     = 120
 	markInterval   = 2 * time.Minute
 	maxMarks       = 5
 	maxChanges     = 20
 	maxReasonBytes = 512
-	// stateInterval is the time between two looks at the states.
+	// stateInterval is the time between two checks of the states.
 	stateInterval = time.Second
 )
 
-// Change is the state of a replica from a time on.
+// Change is a change of a replica's state.
 type Change struct {
 	Time                             time.Time
 	State, Severity, Runbook, Reason string
@@ -42,29 +42,29 @@ type Failure struct {
 
 // Recent is a copy of the history of a replica.
 type Recent struct {
-	// Tokens and Waiting are samples, the oldest first, NaN where the number was unknown.
+	// Tokens and Waiting are samples, the oldest first, NaN if unknown.
 	Tokens, Waiting []float64
-	// Changes are the states, the oldest first.
+	// Changes lists the changes of the state, the oldest first.
 	Changes []Change
-	// Failure is the last failed scrape; zero if none failed.
+	// Failure is the last failed scrape, zero if none failed.
 	Failure Failure
 }
 
 // track is the history of one replica.
 type track struct {
 	index *index
-	// samples are a ring once there are maxSamples; next is the oldest.
+	// samples is a ring buffer once it has maxSamples; next is the oldest sample.
 	samples []sample
 	next    int
-	// marks are earlier counts of the objectives, the oldest first.
+	// marks holds earlier counts of the objectives, the oldest first.
 	marks   []map[string]Counts
 	changes []Change
-	// since is Status.StateSince of the last change.
-	since   time.Time
-	failure Failure
+	// stateSince is Status.StateSince of the last change.
+	stateSince time.Time
+	failure    Failure
 }
 
-// sample holds the sampled numbers as float32, as there are many.
+// sample holds the sampled numbers. They are float32 because there are many.
 type sample struct{ tokens, waiting float32 }
 
 // History keeps the history of all replicas of a store. It is safe for concurrent use.
@@ -80,8 +80,8 @@ func New(store *snapshot.Store) *History {
 	return &History{store: store, tracks: make(map[string]*track)}
 }
 
-// Follow takes samples until ctx ends. It must not be called concurrently. A page that becomes too
-// old is a failure that is not published; it is seen with the samples.
+// Follow takes samples until ctx is done. It must not be called concurrently. A page that expires
+// is a failure without a new snapshot; it is noticed with the next sample.
 func (h *History) Follow(ctx context.Context) {
 	tick := time.NewTicker(stateInterval)
 	defer tick.Stop()
@@ -99,8 +99,8 @@ func (h *History) Follow(ctx context.Context) {
 	}
 }
 
-// look records new states and failures, with the samples also the numbers, and forgets the replicas
-// that were removed.
+// look records new states and failures and, when sampling, the numbers. It forgets removed
+// replicas.
 func (h *History) look(sampling, marking bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +129,7 @@ func (h *History) Figures(slot *snapshot.Slot) Figures {
 	return f
 }
 
-// Recent returns the history of the replica with a key.
+// Recent returns the history of the replica with the given key.
 func (h *History) Recent(key string) Recent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,7 +146,7 @@ func (h *History) Recent(key string) Recent {
 	return r
 }
 
-// Since returns the time of the current verdict on a replica; zero if unknown.
+// Since returns when the current verdict on a replica began, zero if unknown.
 func (h *History) Since(key, state, severity string) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,7 +175,8 @@ func (t *track) indexOf(shape *exposition.Shape) *index {
 	return t.index
 }
 
-// sample adds a sample of a block, in place of the oldest one if there are enough; nil is unknown.
+// sample adds a sample of a block, replacing the oldest if the ring is full. A nil block is
+// unknown.
 func (t *track) sample(b *exposition.Block, marking bool) {
 	s := sample{float32(math.NaN()), float32(math.NaN())}
 	if b != nil {
@@ -191,8 +192,8 @@ func (t *track) sample(b *exposition.Block, marking bool) {
 	t.next = (t.next + 1) % maxSamples
 }
 
-// narrowed converts a number; one that is out of range is unknown, as a graph cannot be scaled to
-// infinity.
+// narrowed converts a number. A number out of range becomes unknown, since a graph cannot be
+// scaled to infinity.
 func narrowed(v float64) float32 {
 	if math.Abs(v) > math.MaxFloat32 {
 		return float32(math.NaN())
@@ -200,7 +201,7 @@ func narrowed(v float64) float32 {
 	return float32(v)
 }
 
-// mark adds a mark, at once for the first counts. A server that restarted counts from 0.
+// mark adds a mark, immediately for the first counts. A restarted server counts from 0 again.
 func (t *track) mark(now map[string]Counts, marking bool) {
 	last := len(t.marks) - 1
 	switch {
@@ -212,7 +213,7 @@ func (t *track) mark(now map[string]Counts, marking bool) {
 	}
 }
 
-// increase returns how much counts increased since the oldest mark; nil if there are no counts.
+// increase returns the increase of the counts since the oldest mark, nil if there are no counts.
 func (t *track) increase(now map[string]Counts) map[string]Counts {
 	marks := t.marks
 	if len(marks) == 0 {
@@ -222,23 +223,23 @@ func (t *track) increase(now map[string]Counts) map[string]Counts {
 		return now
 	}
 	for name, c := range now {
-		then := marks[0][name]
-		now[name] = Counts{c.Requests - then.Requests, c.Bad - then.Bad, c.BadAtMost - then.BadAtMost}
+		earlier := marks[0][name]
+		now[name] = Counts{c.Requests - earlier.Requests, c.Bad - earlier.Bad, c.BadAtMost - earlier.BadAtMost}
 	}
 	return now
 }
 
 // restarted reports whether a counter decreased.
-func restarted(now, then map[string]Counts) bool {
+func restarted(now, earlier map[string]Counts) bool {
 	for name, c := range now {
-		if c.Requests < then[name].Requests {
+		if c.Requests < earlier[name].Requests {
 			return true
 		}
 	}
 	return false
 }
 
-// observe records a failure, and a state that changed.
+// observe records a failure and a change of the state.
 func (t *track) observe(s *target.Status) {
 	if s.LastError != "" {
 		t.failure = Failure{Time: s.LastScrape, Reason: s.LastReason, Text: s.LastError}
@@ -247,17 +248,16 @@ func (t *track) observe(s *target.Status) {
 		return
 	}
 	change := Change{Time: s.StateSince, State: s.State, Severity: s.Severity, Runbook: s.Runbook, Reason: truncated(s.StateReason)}
-	if n := len(t.changes); n > 0 && s.StateSince.Equal(t.since) {
+	if n := len(t.changes); n > 0 && s.StateSince.Equal(t.stateSince) {
 		if t.changes[n-1].Severity == change.Severity {
 			return
 		}
-		// Only the severity changed, which has no time of its own and may change before the next
-		// scrape.
+		// Only the severity changed, which has no timestamp and may change between scrapes.
 		if change.Time = t.changes[n-1].Time; s.LastScrape.After(change.Time) {
 			change.Time = s.LastScrape
 		}
 	}
-	t.since = s.StateSince
+	t.stateSince = s.StateSince
 	if len(t.changes) == maxChanges {
 		t.changes = slices.Delete(t.changes, 0, 1)
 	}
