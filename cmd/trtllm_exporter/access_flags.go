@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// accessFlags are TLS and credentials for servers on the command line; files have them as keys of a pool.
+// accessFlags holds TLS settings and credentials for servers that are named on the command line.
 type accessFlags struct {
 	ca, cert, key, serverName string
 	insecure                  bool

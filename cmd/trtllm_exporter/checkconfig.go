@@ -21,14 +21,14 @@ func declareCheckConfig(app *kingpin.Application, out *output) (string, func() e
 	return cmd.FullCommand(), func() error { return checkConfig(out.stdout, *file) }
 }
 
-// checkConfig does what a start does without network, and writes what the file contains.
+// checkConfig does everything that a start does without network, and summarizes the file.
 func checkConfig(w io.Writer, file string) error {
 	f, err := config.Load(file)
 	if err != nil {
 		return err
 	}
 	if f.Sharding.Index == nil {
-		_ = f.Sharding.Place("0") // A start gets the index from --sharding.index; any will do for a check.
+		_ = f.Sharding.Place("0") // The index may come from --sharding.index at the start; any value will do for the check.
 	}
 	if err := collector.Check(f); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
@@ -62,7 +62,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// warnings lists what is valid in a file and yet probably a mistake, a line each.
+// warnings lists what is valid in a file but probably a mistake, one line each.
 func warnings(file string, f *config.File) []string {
 	var all []string
 	text, err := os.ReadFile(file)
@@ -79,10 +79,10 @@ func warnings(file string, f *config.File) []string {
 		for j, g := range pool.Discovery.StaticConfigs {
 			for k, t := range g.Targets {
 				key := fmt.Sprintf("pools[%d].static_configs[%d].targets[%d]", i, j, k)
-				// Two paths at one address are two pages.
+				// Two paths at the same address are two pages.
 				page := string(t[model.AddressLabel]) + string(g.Labels[model.MetricsPathLabel]) + pool.MetricsPath
-				if first, twice := addresses[page]; twice {
-					all = append(all, fmt.Sprintf("%s: %s: %s is also the address of %s; it is scraped twice, and sums count it twice", file, key, t[model.AddressLabel], first))
+				if other, duplicate := addresses[page]; duplicate {
+					all = append(all, fmt.Sprintf("%s: %s: %s is also the address of %s; it is scraped twice, and sums count it twice", file, key, t[model.AddressLabel], other))
 					continue
 				}
 				addresses[page] = key
@@ -92,8 +92,8 @@ func warnings(file string, f *config.File) []string {
 	return all
 }
 
-// variables warns of values that look like environment variables, which are not expanded. In
-// relabeling rules they are groups of the regular expression.
+// variables warns about values that look like environment variables, which are not expanded. In
+// relabeling rules they are capture groups.
 func variables(file string, n *yaml.Node, rules bool) []string {
 	if n.Kind == yaml.ScalarNode && !rules {
 		if found := regexp.MustCompile(`\$\{[^}]*\}`).FindString(n.Value); found != "" {

@@ -80,13 +80,13 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 	}
 	defer fleet.Close()
 	text := demoText(fleet)
-	logger := out.quietLogger() // The story replaces the log unless a level was given.
+	logger := out.quietLogger() // The story replaces the log unless a level is given.
 	redirectStandardLog(logger)
 	e, err := newExporter(ctx, logger, flags.options(), func() (*config.File, error) { return config.Parse("demo", []byte(text)) })
 	if err != nil {
 		return err
 	}
-	_, _ = io.WriteString(out.stdout, guide(e.server.Addr(), fleet, f)+"\n") // The story goes on without a reader.
+	_, _ = io.WriteString(out.stdout, guide(e.server.Addr(), fleet, f)+"\n") // The demo goes on even if nobody reads its output.
 	storyCtx, stop := context.WithCancel(ctx)
 	var telling sync.WaitGroup
 	defer telling.Wait()
@@ -108,7 +108,8 @@ func (f *demoFlags) fleet() simulate.FleetSpec {
 	return fleet
 }
 
-// otherKinds returns a pool of the kinds of servers that the mixed pool, which has the template, lacks.
+// otherKinds returns a pool of the kinds of servers that the mixed pool lacks, based on a
+// template.
 func otherKinds(template *simulate.Spec) simulate.PoolSpec {
 	pool := simulate.PoolSpec{Name: "gemma-9b-mixed"}
 	for i, kind := range []simulate.Kind{simulate.KindNIM, simulate.KindDynamo, simulate.KindTritonOpenAI, simulate.KindTritonVLLM} {
@@ -119,7 +120,8 @@ func otherKinds(template *simulate.Spec) simulate.PoolSpec {
 	return pool
 }
 
-// demoFleet returns simulate.DemoFleet with this number of replicas, of one release and ready from the start.
+// demoFleet returns simulate.DemoFleet with the given number of replicas, all of one release and
+// ready from the start.
 func demoFleet(replicas int, speed float64) simulate.FleetSpec {
 	fleet := simulate.DemoFleet(speed)
 	for p := range fleet.Pools {
@@ -139,8 +141,8 @@ func demoFleet(replicas int, speed float64) simulate.FleetSpec {
 	return fleet
 }
 
-// demoText returns the configuration of a fleet. Each pool expects its number of replicas and
-// the version of the first one, so that another version stands out.
+// demoText returns the configuration of a fleet. Each pool expects its number of replicas and the
+// version of its first replica, so that another version stands out.
 func demoText(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString("global: { scrape_interval: 1s, scrape_timeout: 900ms, window: 15s, stall_after: 5s }\npools:\n")
@@ -151,9 +153,10 @@ func demoText(fleet *simulate.Fleet) string {
 			fmt.Fprintf(&b, ", trtllm_version: %q", version)
 		}
 		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
-		// A worker of Dynamo has no API for the canary, so LLMCanaryFailing would fire.
+		// A Dynamo worker has no API for the canary, so LLMCanaryFailing would fire.
 		if !slices.ContainsFunc(pool.Replicas, func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo }) {
-			// The timeout is longer than the queue of an overloaded replica: overload is not a failure.
+			// The timeout is longer than the queueing time of an overloaded replica, since
+			// overload is not a failure.
 			b.WriteString("    canary: { enabled: true, interval: 30s, first_token_timeout: 30s }\n")
 		}
 		b.WriteString("    static_configs:\n")
@@ -172,7 +175,7 @@ func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 		replicas += len(pool.Replicas)
 	}
 	fmt.Fprintf(&b, "A simulated fleet of %s in %s is being scraped.\n\n", count(replicas, "replica"), count(len(pools), "pool"))
-	// The longest line has 79 columns.
+	// The longest line is 79 columns wide.
 	fmt.Fprintf(&b, `fleet   http://%[1]s/
 top     trtllm_exporter top %[1]s
 JSON    curl -sg 'http://%[1]s/targets?format=json'

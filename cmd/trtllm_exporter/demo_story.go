@@ -11,8 +11,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// The times of the story. Each fault stays visible for a while after it is detected, and the
-// next one waits until everything is healthy.
+// Timing of the story. Each fault stays visible for a while after it was detected, and the next
+// one waits until everything is healthy.
 const (
 	healthyTime  = 30 * time.Second
 	faultDelay   = 3 * time.Second
@@ -22,7 +22,7 @@ const (
 	pollInterval = 200 * time.Millisecond
 )
 
-// story injects faults, and prints what happened and what the exporter reports.
+// story injects faults and prints what happened and what the exporter reports.
 type story struct {
 	pools    []simulate.Pool
 	exporter *exporter
@@ -30,13 +30,14 @@ type story struct {
 	start    time.Time
 }
 
-// victim returns the replica that a fault happens to; a small fleet has only one pool.
+// victim returns the replica in which a fault is injected. A small fleet has only one pool.
 func (s *story) victim(f *fault) *simulate.Replica {
 	replicas := s.pools[f.pool%len(s.pools)].Replicas
 	return replicas[f.replica%len(replicas)]
 }
 
-// tell injects the named faults and leaves them, or without names all in turn until ctx ends.
+// tell injects the named faults permanently, or without names all faults in turn until ctx is
+// done.
 func (s *story) tell(ctx context.Context, names []string) {
 	if len(names) > 0 {
 		wait(ctx, faultDelay)
@@ -80,7 +81,7 @@ func (s *story) inject(ctx context.Context, f *fault, r *simulate.Replica) {
 	}
 }
 
-// readiness returns the server's own answer to whether it is ready.
+// readiness returns what the server itself answers about its readiness.
 func (s *story) readiness(ctx context.Context, key string) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -99,7 +100,7 @@ func (s *story) printf(format string, args ...any) {
 	printFolded(s.out, fmt.Sprintf("%d:%02d %s", seconds/60, seconds%60, fmt.Sprintf(format, args...)))
 }
 
-// waitFor waits until a replica meets a condition; false when it does not in time.
+// waitFor waits until a replica meets a condition. It returns false if that takes too long.
 func (s *story) waitFor(ctx context.Context, r *simulate.Replica, condition func(*web.Replica) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -113,7 +114,7 @@ func (s *story) waitFor(ctx context.Context, r *simulate.Replica, condition func
 	return false
 }
 
-// wait waits for a duration; false when ctx ends before.
+// wait waits for d. It returns false if ctx is done before.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -127,13 +128,13 @@ type fault struct {
 	// name is the value of the flag, text describes what happens to the replica.
 	name, text string
 	begin, end func(r *simulate.Replica)
-	// pool and replica are the indexes of the replica that it happens to.
+	// pool and replica are the indexes of the replica in which it is injected.
 	pool, replica int
 	// detected reports whether the exporter reports the fault.
 	detected func(r *web.Replica) bool
 }
 
-// overload is the name of the fault that shows in the queue and not in the verdict.
+// overload is the name of the fault that shows in the queue but not in the verdict.
 const overload = "overload"
 
 // faults returns the faults in the order of the story.
@@ -168,7 +169,7 @@ func faults() []fault {
 
 func isBroken(r *web.Replica) bool { return r.Severity == string(assess.Broken) }
 
-// differs reports whether a replica serves again, and not as its pool expects.
+// differs reports whether a replica serves again but not as its pool expects.
 func differs(r *web.Replica) bool {
 	return r.Severity == string(assess.Look) && r.State == string(assess.Ready)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// doctorFlags select the servers to examine, and how they are asked.
+// doctorFlags selects the servers to examine, and how to query them.
 type doctorFlags struct {
 	cmd          *kingpin.CmdClause
 	urls         []string
@@ -66,7 +66,8 @@ func (f *doctorFlags) check() error {
 	return f.access.check()
 }
 
-// loadUnsharded reads a file with the targets of all shards, unless the file itself names one.
+// loadUnsharded loads a file with the targets of all shards, unless the file itself sets the
+// index.
 func loadUnsharded(name string) (*config.File, error) {
 	file, err := config.Load(name)
 	if err == nil && file.Sharding.Index == nil {
@@ -75,7 +76,7 @@ func loadUnsharded(name string) (*config.File, error) {
 	return file, err
 }
 
-// load makes a configuration of the servers that are named, or reads the file.
+// load returns the configuration for the named servers, or loads the file.
 func (f *doctorFlags) load() (*config.File, error) {
 	if len(f.urls) == 0 {
 		file, err := loadUnsharded(f.file)
@@ -95,7 +96,7 @@ func (f *doctorFlags) load() (*config.File, error) {
 	return file, nil
 }
 
-// withoutFlags removes from an error the names of flags and keys that were not given.
+// withoutFlags removes the names of flags and keys that were not given from an error.
 var withoutFlags = strings.NewReplacer("--target: ", "", "--target ", "", "pools[0].", "")
 
 func (f *doctorFlags) pool() (config.Pool, error) {
@@ -116,7 +117,7 @@ func (f *doctorFlags) pool() (config.Pool, error) {
 	return pool, nil
 }
 
-// poolWithoutTargets returns the pool with an id, or the first one, without its targets.
+// poolWithoutTargets returns the pool with the given id, or the first pool, without its targets.
 func poolWithoutTargets(file *config.File, id string) (config.Pool, error) {
 	var ids []string
 	for i := range file.Pools {
@@ -130,16 +131,16 @@ func poolWithoutTargets(file *config.File, id string) (config.Pool, error) {
 	return config.Pool{}, fmt.Errorf("--pool-id: the file has no pool %q; it has %s", id, strings.Join(ids, ", "))
 }
 
-// examine asks all servers once and prints the report.
+// examine queries all servers once and prints the report.
 func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.File) error {
 	c, store, err := out.newCollector(file)
 	if err != nil {
 		return exitError{err, exitNoPage}
 	}
 	const rounds = 5                 // Detection, page, answers, and the page again.
-	r := report{Servers: []server{}} // JSON has no list of what is nil.
+	r := report{Servers: []server{}} // A nil slice would be null in JSON.
 	if len(f.urls) == 0 {
-		searches, _ := c.ScrapeOnce(ctx, rounds*f.timeout) // A target that fails is a finding.
+		searches, _ := c.ScrapeOnce(ctx, rounds*f.timeout) // A failing target is a finding.
 		r.Pools, r.Warnings = searches, warnings(f.file, file)
 	} else {
 		ctx, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(f.urls)))
@@ -151,10 +152,10 @@ func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.Fil
 	return r.print(out.stdout, f.json)
 }
 
-// maxDiagnosed is the number of failing targets of a file whose ports are probed, one after the other.
+// maxDiagnosed is for how many failing targets of a file ports are probed, which takes time.
 const maxDiagnosed = 10
 
-// diagnose adds the servers of a store to the report, with what is wrong with each.
+// diagnose adds the servers of a store to the report, each with its problem.
 func (f *doctorFlags) diagnose(ctx context.Context, r *report, file *config.File, store *snapshot.Store) {
 	pools := map[string]*config.Pool{}
 	for i := range file.Pools {
@@ -174,7 +175,7 @@ func (f *doctorFlags) diagnose(ctx context.Context, r *report, file *config.File
 	}
 }
 
-// print writes the report, and returns what is wrong as an error.
+// print writes the report, and returns its conclusion as an error.
 func (r *report) print(w io.Writer, asJSON bool) error {
 	wrong := r.conclusion()
 	var err error

@@ -18,26 +18,26 @@ import (
 
 type report struct {
 	ExitCode int `json:"exit_code"`
-	// Pools are the results of discovery; nil when servers were named.
+	// Pools holds the results of discovery, nil if servers were named.
 	Pools    []target.PoolDiscovery `json:"pools,omitempty"`
 	Warnings []string               `json:"warnings,omitempty"`
 	Servers  []server               `json:"servers"`
-	// Next are the commands to run next, File what to write before the first.
+	// Next lists the commands to run next, File is what to write into a file before.
 	Next []string `json:"next"`
 	File string   `json:"file,omitempty"`
 
-	// repeats reports that the first of Next is the command that was just run.
+	// repeats is true if the first of Next is the command that was just run.
 	repeats bool
 
 	unreachable, pageless, missing, unwell int
 }
 
-// server is a target as /targets shows it, with what doctor found out besides.
+// server is a target as on /targets, with what doctor found out in addition.
 type server struct {
 	Target  web.TargetState   `json:"target"`
 	Problem *diagnose.Finding `json:"problem,omitempty"`
 
-	// pageless reports that there is no metrics page at the address of the target.
+	// pageless is true if there is no metrics page at the address of the target.
 	pageless bool
 }
 
@@ -80,7 +80,7 @@ func (r *report) empty() (n int) {
 	return n
 }
 
-// conclusion sets the exit code, and returns what is wrong; nil when nothing is.
+// conclusion sets the exit code and returns the worst problem as an error, nil if there is none.
 func (r *report) conclusion() error {
 	var text string
 	r.ExitCode = exitNoPage
@@ -140,7 +140,8 @@ func (r *report) conclude(f *doctorFlags) {
 	}
 }
 
-// nextOfFile returns a closer look at the first server with a problem, else the start of the exporter.
+// nextOfFile returns the command that examines the first server with a problem, or else the
+// command that starts the exporter.
 func (f *doctorFlags) nextOfFile(r *report) string {
 	for i := range r.Servers {
 		if s := &r.Servers[i]; s.pageless || s.Problem != nil {
@@ -153,7 +154,7 @@ func (f *doctorFlags) nextOfFile(r *report) string {
 	return program + " --config.file " + f.file
 }
 
-// command returns the command that examines these servers with the same flags.
+// command returns the command that examines the given servers with the same flags.
 func (f *doctorFlags) command(urls []string) string {
 	words := []string{program, "doctor"}
 	for _, flag := range f.cmd.Model().Flags {
@@ -167,7 +168,7 @@ func (f *doctorFlags) command(urls []string) string {
 	return strings.Join(append(words, urls...), " ")
 }
 
-// text returns the report for people; a width of 0 folds nothing.
+// text returns the report as text, folded to width unless that is 0.
 func (r *report) text(width int) string {
 	p := &textTable{width: width}
 	if r.Pools != nil {
@@ -197,7 +198,7 @@ func (r *report) text(width int) string {
 	return strings.TrimPrefix(p.String(), "\n")
 }
 
-// maxDropsPrinted bounds what is printed of a pool.
+// maxDropsPrinted limits the dropped targets that are printed per pool.
 const maxDropsPrinted = 5
 
 func (r *report) printPools(p *textTable) {
@@ -323,7 +324,7 @@ func printProblem(p *textTable, problem *diagnose.Finding) {
 	}
 }
 
-// unknown stands for a value that is not known.
+// unknown is printed for unknown values.
 const unknown = "unknown"
 
 func printFacts(p *textTable, t *web.TargetState) {
@@ -346,7 +347,7 @@ func printFacts(p *textTable, t *web.TargetState) {
 	p.row("state", state)
 }
 
-// printChecks writes a table of checks, with what turns on the missing ones.
+// printChecks writes a table of checks, with what turns on missing ones.
 func printChecks(p *textTable, list *assess.List, checks []target.Check) {
 	if len(checks) == 0 {
 		return

@@ -30,14 +30,15 @@ type exporter struct {
 	server    *web.Server
 	reloads   *reloadMetrics
 
-	// mu is held while a configuration is loaded and applied, so that none replaces a newer one.
+	// mu is held while a configuration is loaded and applied, so that no older one replaces a
+	// newer one.
 	mu      sync.Mutex
 	current atomic.Pointer[config.File]
 }
 
-// newExporter binds the addresses; nothing is scraped or answered before run.
+// newExporter binds the addresses. Nothing is scraped or served before run.
 func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, load func() (*config.File, error)) (*exporter, error) {
-	first, err := load()
+	initial, err := load()
 	if err != nil {
 		return nil, err
 	}
@@ -65,14 +66,14 @@ func newExporter(ctx context.Context, logger *slog.Logger, opts web.Options, loa
 	if err != nil {
 		return nil, err
 	}
-	if err := e.apply(first); err != nil {
+	if err := e.apply(initial); err != nil {
 		e.server.Close()
 		return nil, err
 	}
 	return e, nil
 }
 
-// run scrapes and serves until ctx ends; scraping stops last, so that no answer misses a replica.
+// run scrapes and serves until ctx is done. Scraping stops last, so that no page lacks a replica.
 func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	e.logger.Info("Starting", "version", version.Info(), "build", version.BuildContext())
 	releaseStartupMemory()
@@ -97,7 +98,7 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	return group.Wait()
 }
 
-// reload applies the configuration again. The old one stays in force if anything is wrong.
+// reload loads and applies the configuration. If that fails, the old configuration stays in use.
 func (e *exporter) reload() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -135,13 +136,13 @@ func (e *exporter) apply(next *config.File) error {
 	return nil
 }
 
-// reloadMetrics count reloads of the configuration.
+// reloadMetrics counts reloads of the configuration.
 type reloadMetrics struct {
 	total            *prometheus.CounterVec
 	successful, last prometheus.Gauge
 }
 
-// newReloadMetrics reports a successful load: without one the process does not start.
+// newReloadMetrics reports a successful load, without which the process does not start.
 func newReloadMetrics() *reloadMetrics {
 	m := &reloadMetrics{
 		total: selfmetrics.ConfigReloads.NewCounterVec(), successful: selfmetrics.ConfigReloadSuccessful.NewGauge(), last: selfmetrics.ConfigReloadTime.NewGauge(),

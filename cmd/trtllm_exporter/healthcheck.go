@@ -12,10 +12,11 @@ import (
 	promconfig "github.com/prometheus/common/config"
 )
 
-// healthyPath is requested when the URL has no path.
+// healthyPath is requested if the URL has no path.
 const healthyPath = "/-/healthy"
 
-// declareHealthcheck is for container runtimes: the image has no shell and no curl.
+// declareHealthcheck declares the command for container runtimes, since the image has no shell
+// and no curl.
 func declareHealthcheck(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("healthcheck", "Ask a running exporter whether it is healthy; exit code 0: yes, 1: no.")
 	address := cmd.Arg("url", "URL of the exporter; without a path "+healthyPath+" is asked.").
@@ -37,11 +38,12 @@ func declareHealthcheck(app *kingpin.Application, out *output) (string, func() e
 	})
 }
 
-// healthURL quotes the URL in no error: it may have a password, and container runtimes keep the output.
+// healthURL parses the URL. Errors do not quote it: it may contain a password, and container
+// runtimes keep the output.
 func healthURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return nil, fmt.Errorf("healthcheck: %w; write http://host:port", failed.Err)
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
+		return nil, fmt.Errorf("healthcheck: %w; write http://host:port", urlErr.Err)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, errors.New("healthcheck: the URL has no scheme http or https, or no host; write http://host:port")
@@ -52,7 +54,8 @@ func healthURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// healthcheck fails unless the answer is 200. Redirects and proxies would ask another process.
+// healthcheck fails unless the status is 200. It follows no redirects and uses no proxy, which
+// would reach another process.
 func healthcheck(ctx context.Context, w io.Writer, target *url.URL, insecure bool) error {
 	client, err := promconfig.NewClientFromConfig(promconfig.HTTPClientConfig{TLSConfig: promconfig.TLSConfig{InsecureSkipVerify: insecure}}, "healthcheck")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// redirectKubernetesLog sends the log of the Kubernetes client, one for the process, to the exporter's.
+// redirectKubernetesLog sends the global log of the Kubernetes client to the exporter's log.
 func redirectKubernetesLog(logger *slog.Logger) {
 	klog.SetSlogLogger(logger.With("component", "kubernetes"))
 }

@@ -1,7 +1,6 @@
-// Command trtllm_exporter serves the metrics of many Triton and TensorRT-LLM
-// servers on one /metrics. The package owns flags, subcommands, signals and the
-// exit code: it wires the packages of the collector together, and must not know how
-// they work. Begin reading at declareServe.
+// Command trtllm_exporter serves the metrics of many LLM servers on one /metrics. The package
+// owns flags, subcommands, signals and exit codes: it wires the packages of the collector
+// together, but must not know how they work. Begin reading at declareServe.
 package main
 
 import (
@@ -69,10 +68,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
-// unexpected matches kingpin's errors about words that it does not know.
+// unexpected matches kingpin's errors about unknown words.
 var unexpected = regexp.MustCompile(`^(?:unknown long flag '|unexpected )([^']+)`)
 
-// suggestion returns the flag or command that was probably meant; empty if there is none.
+// suggestion returns a hint at the flag or command that was probably meant, empty if there is
+// none.
 func suggestion(app *kingpin.Application, err error) string {
 	found := unexpected.FindStringSubmatch(err.Error())
 	if found == nil {
@@ -101,7 +101,7 @@ type output struct {
 	log            promslog.Config
 }
 
-// commandLine declares the flags, and returns the action of each subcommand.
+// commandLine declares the flags and returns the action of each subcommand.
 func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error, *output) {
 	app := kingpin.New(program, "Metrics of LLM servers (TensorRT-LLM, Triton, NIM, Dynamo, vLLM, SGLang), many replicas on one /metrics for Prometheus.")
 	app.UsageWriter(stdout).ErrorWriter(stderr)

@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	// procCgroup lists the control groups of the process, which are below cgroupRoot.
+	// procCgroup lists the control groups of the process, whose files are below cgroupRoot.
 	procCgroup, cgroupRoot = "/proc/self/cgroup", "/sys/fs/cgroup"
-	// memoryMargin is left in containers of less than half a gibibyte, but at most a quarter:
-	// with every fault at the same time, 30 MB were in use above the limit.
+	// memoryMargin is kept free in containers of less than half a gibibyte, but at most a quarter
+	// of the limit: with all faults at once, the process used 30 MB more than its limit.
 	memoryMargin = 48 << 20
-	// gcPercent is below Go's default of 100, which would double the memory of an exporter with little garbage.
+	// gcPercent is below Go's default of 100, which would double the memory although there is
+	// little garbage.
 	gcPercent = 50
-	// unlimited is more than any machine has; cgroup v1 reports such a limit where none is set.
+	// unlimited is more than any machine has. cgroup v1 reports such a limit if none is set.
 	unlimited = 1 << 60
 )
 
-// limitMemory limits the garbage to gcPercent and the memory to less than that of the control
-// group, so that the process collects garbage before it is OOM-killed. GOGC and GOMEMLIMIT
-// take precedence. It returns the limit set, 0 if there is none.
+// limitMemory sets GOGC to gcPercent and the memory limit to less than the control group's, so
+// that the process collects garbage before it is OOM-killed. The environment variables GOGC and
+// GOMEMLIMIT take precedence. It returns the limit that it set, 0 if none.
 func limitMemory() int64 {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -31,7 +32,7 @@ func limitMemory() int64 {
 		return 0
 	}
 	limit := cgroupMemory(func(name string) string {
-		text, _ := os.ReadFile(name) // It is empty when it cannot be read.
+		text, _ := os.ReadFile(name) // It is empty if it cannot be read.
 		return string(text)
 	})
 	if limit > 0 {
@@ -40,9 +41,9 @@ func limitMemory() int64 {
 	return limit
 }
 
-// cgroupMemory returns the smallest memory limit of the process's control group and those
-// above it, less the margin; 0 without one. Function read returns a file's content. A
-// container sees its own group as the root group.
+// cgroupMemory returns the smallest memory limit of the process's control group and its
+// ancestors, minus the margin; 0 if there is none. The function read returns the content of a
+// file. A container sees its own group as the root group.
 func cgroupMemory(read func(name string) string) (smallest int64) {
 	root, file, group := cgroupRoot, "memory.max", "/"
 	for line := range strings.Lines(read(procCgroup)) {
@@ -65,9 +66,9 @@ func cgroupMemory(read func(name string) string) (smallest int64) {
 	}
 }
 
-// memoryLimit parses the limit of a control group and subtracts what the Go runtime does not
-// count, such as the kernel's memory for connections, and what it uses above its limit before
-// garbage is collected. It returns 0 when the text has no limit.
+// memoryLimit parses the limit of a control group and subtracts a margin for memory that the Go
+// runtime does not count, such as the kernel's memory for connections, and for what it uses above
+// its limit before garbage is collected. It returns 0 if the text has no limit.
 func memoryLimit(text string) int64 {
 	bytes, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || bytes <= 0 || bytes >= unlimited {

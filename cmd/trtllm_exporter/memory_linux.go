@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseStartupMemory drops the program's file from the memory of the process; pages that are
-// used again come back from the page cache. The initialization of all linked packages, most of
-// all the Kubernetes client's, maps 33 MB of the file, half of which is never used again.
-// Nothing happens where this is not possible.
+// releaseStartupMemory drops the executable from the memory of the process; pages that are used
+// again come back from the page cache. The initialization of the linked packages, above all of
+// the Kubernetes client, maps 33 MB of the file, half of which is never used again. It does
+// nothing if that is not possible.
 func releaseStartupMemory() {
 	program, err := os.Executable()
 	if err != nil {
@@ -25,7 +25,7 @@ func releaseStartupMemory() {
 		return
 	}
 	for _, m := range maps {
-		// Writable pages would lose what was written to them.
+		// Writable pages would lose their content.
 		if m.Pathname == program && m.Perms.Read && !m.Perms.Write {
 			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.StartAddr, m.EndAddr-m.StartAddr, unix.MADV_DONTNEED)
 		}

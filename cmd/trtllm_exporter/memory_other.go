@@ -2,5 +2,5 @@
 
 package main
 
-// releaseStartupMemory does nothing: the memory can be released on Linux only.
+// releaseStartupMemory does nothing: it is supported only on Linux.
 func releaseStartupMemory() {}

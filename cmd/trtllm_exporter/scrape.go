@@ -34,7 +34,7 @@ func declareScrape(app *kingpin.Application, out *output) (string, func() error)
 	}
 }
 
-// scrape prints the page without the exporter's own series about the scrape.
+// scrape prints the page, without the exporter's own series about the scrape.
 func scrape(ctx context.Context, out *output, f *config.File) error {
 	c, store, err := out.newCollector(f)
 	if err != nil {
@@ -54,11 +54,12 @@ func scrape(ctx context.Context, out *output, f *config.File) error {
 	return err
 }
 
-// singleScrape returns the configuration of a command that asks servers once, as the pool defines.
+// singleScrape returns the configuration for a command that queries servers once, with the
+// settings of pool.
 func singleScrape(servers []string, timeout time.Duration, pool config.Pool) (*config.File, error) {
 	pool.ScrapeTimeout = model.Duration(timeout)
 	pool.ScrapeInterval = max(pool.ScrapeTimeout, config.DefaultFile.Global.ScrapeInterval)
-	pool.Canary.CancelWithin = 0 // No canary runs, so the interval need not suit one.
+	pool.Canary.CancelWithin = 0 // No canary runs, so the interval need not fit it.
 	f, err := config.FromTargets(withScheme(servers, pool.Scheme), pool)
 	if err != nil {
 		return nil, exitError{err, exitUsage}
@@ -76,7 +77,7 @@ func withScheme(addresses []string, scheme string) []string {
 	return urls
 }
 
-// newCollector returns the collector of a command that asks servers once, and its store.
+// newCollector returns the collector for a command that queries servers once, and its store.
 func (o *output) newCollector(f *config.File) (*collector.Collector, *snapshot.Store, error) {
 	store := snapshot.NewStore()
 	c, err := collector.New(collector.Options{Store: store, Logger: o.quietLogger(), Registerer: prometheus.NewRegistry()})
@@ -87,7 +88,8 @@ func (o *output) newCollector(f *config.File) (*collector.Collector, *snapshot.S
 	return c, store, err
 }
 
-// quietLogger discards everything unless a level was given: the command reports answers itself.
+// quietLogger returns a logger that discards everything unless a level was given, since the
+// command reports the results itself.
 func (o *output) quietLogger() *slog.Logger {
 	log := o.log
 	if log.Level == nil || log.Level.String() == "info" {

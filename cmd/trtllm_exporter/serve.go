@@ -25,13 +25,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// defaultAddress is on loopback: others can read the metrics only where that was asked for.
+// defaultAddress is on loopback, so that other hosts can read the metrics only if configured.
 const defaultAddress = "127.0.0.1:9802"
 
 type webFlags struct {
 	web.Options
 
-	// canary is the opposite of IgnoreCanary.
+	// canary is the inverse of IgnoreCanary.
 	canary bool
 }
 
@@ -68,7 +68,7 @@ func (f *webFlags) options() web.Options {
 	return opts
 }
 
-// sourceFlags define what is scraped.
+// sourceFlags selects what is scraped.
 type sourceFlags struct {
 	file              string
 	reloadInterval    time.Duration
@@ -123,7 +123,7 @@ func (s *sourceFlags) check() error {
 	return nil
 }
 
-// load reads the file, or makes a configuration of the targets, and applies the naming flags.
+// load loads the file, or returns a configuration for the targets, and applies the naming flags.
 func (s *sourceFlags) load() (*config.File, error) {
 	if s.file == "" {
 		pool := config.DefaultPool
@@ -144,7 +144,8 @@ func (s *sourceFlags) load() (*config.File, error) {
 	return f, s.names.apply(f)
 }
 
-// namingFlags name pool and target of a sidecar: all pods of a Deployment may share a file.
+// namingFlags holds the names of pool and target for a sidecar: all pods of a Deployment may
+// share a file.
 type namingFlags struct{ poolID, replicaID string }
 
 // apply names the only pool and the only target of a configuration.
@@ -168,7 +169,7 @@ func (n namingFlags) apply(f *config.File) error {
 	return nil
 }
 
-// onlyTarget returns the group of the only static target; other kinds of discovery are an error.
+// onlyTarget returns the group of the only static target. Other kinds of discovery are an error.
 func onlyTarget(f *config.File) (only *targetgroup.Group, err error) {
 	targets, sources := 0, 0
 	for i := range f.Pools {
@@ -194,7 +195,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	redirectKubernetesLog(logger)
 	redirectStandardLog(logger)
 	flags.ConfigFile = source.file
-	before, _ := os.ReadFile(source.file) // A change while the exporter starts is a change.
+	initial, _ := os.ReadFile(source.file) // A change while the exporter starts must count as one.
 	e, err := newExporter(ctx, logger, flags.options(), source.load)
 	if err != nil {
 		return err
@@ -204,18 +205,18 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if source.reloadInterval > 0 {
-		watching.Go(func() { watch(ctx, source.file, before, source.reloadInterval, hangups) })
+		watching.Go(func() { watch(ctx, source.file, initial, source.reloadInterval, hangups) })
 	}
 	return e.run(ctx, hangups)
 }
 
-// redirectStandardLog sends what net/http logs about servers to the exporter's log, in its format.
+// redirectStandardLog sends what net/http logs about servers to the exporter's log.
 func redirectStandardLog(logger *slog.Logger) {
 	slog.SetLogLoggerLevel(slog.LevelDebug)
 	slog.SetDefault(logger.With("component", "net/http"))
 }
 
-// checked returns the action of a subcommand that runs until a signal if its flags are valid.
+// checked returns the action of a subcommand that checks its flags and then runs until a signal.
 func checked(check func() error, work func(context.Context) error) func() error {
 	return func() error {
 		if err := check(); err != nil {
@@ -225,7 +226,8 @@ func checked(check func() error, work func(context.Context) error) func() error 
 	}
 }
 
-// untilSignal ends the context of work at the first SIGINT or SIGTERM; a second one kills the process.
+// untilSignal cancels the context of work at the first SIGINT or SIGTERM; a second one kills the
+// process.
 func untilSignal(work func(context.Context) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -233,10 +235,10 @@ func untilSignal(work func(context.Context) error) error {
 	return bounded(ctx, work)
 }
 
-// stopTimeout is a second more than the web server gives answers to finish.
+// stopTimeout is a second longer than the web server waits for running requests.
 const stopTimeout = 10 * time.Second
 
-// bounded runs work, and does not wait for it longer than stopTimeout after ctx has ended.
+// bounded runs work, and gives up waiting for it stopTimeout after ctx is done.
 func bounded(ctx context.Context, work func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() { done <- work(ctx) }()
@@ -253,19 +255,19 @@ func bounded(ctx context.Context, work func(context.Context) error) error {
 	}
 }
 
-// watch requests a reload whenever the content of a file is no longer that of before, until
-// ctx ends. It compares content: a ConfigMap is mounted through symbolic links that are
-// exchanged, and modification times say little. A file that cannot be read is a change only
-// the second time in a row, and its reload fails.
-func watch(ctx context.Context, file string, before []byte, interval time.Duration, reload chan<- os.Signal) {
-	last := before
+// watch requests a reload whenever the content of a file changes, until ctx is done. It compares
+// the content because a ConfigMap is mounted through symbolic links, which are swapped, and
+// modification times say little. A file that cannot be read counts as a change only the second
+// time in a row, and its reload fails.
+func watch(ctx context.Context, file string, previous []byte, interval time.Duration, reload chan<- os.Signal) {
+	latest := previous
 	for wait(ctx, interval) {
-		now, _ := os.ReadFile(file) // It is nil if it cannot be read.
-		unreadable := now == nil && last != nil
-		if last = now; unreadable || bytes.Equal(now, before) {
+		now, _ := os.ReadFile(file) // It is nil if the file cannot be read.
+		unreadable := now == nil && latest != nil
+		if latest = now; unreadable || bytes.Equal(now, previous) {
 			continue
 		}
-		before = now
+		previous = now
 		select {
 		case reload <- syscall.SIGHUP:
 		default: // A reload is pending.

@@ -12,10 +12,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter/top"
 )
 
-// minWidth is the smallest width that text is folded to.
+// minWidth is the smallest width to which text is folded.
 const minWidth = 40
 
-// widthOf returns COLUMNS or the width of the terminal; 0 for a file or a pipe, which scripts read.
+// widthOf returns COLUMNS or the width of the terminal, 0 for a file or pipe, which scripts read.
 func widthOf(w io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return max(columns, minWidth)
@@ -28,7 +28,8 @@ func widthOf(w io.Writer) int {
 	return 0
 }
 
-// printFolded writes lines, folded to the width of the terminal with an indent, and ignores errors.
+// printFolded writes lines, folded to the width of the terminal with an indentation, and ignores
+// errors.
 func printFolded(w io.Writer, text string) {
 	width := max(widthOf(w)-2, 0)
 	for line := range strings.Lines(text) {
@@ -36,7 +37,7 @@ func printFolded(w io.Writer, text string) {
 	}
 }
 
-// textTable formats text in aligned columns, the last of which is folded to the width.
+// textTable formats text in aligned columns. The last column is folded to the width.
 type textTable struct {
 	width int
 	text  strings.Builder
@@ -51,14 +52,14 @@ func (p *textTable) row(cells ...string) {
 	p.block = append(p.block, cells)
 }
 
-// line ends the block and writes a line, folded under its indent.
+// line ends the block and writes a line, folded under its indentation.
 func (p *textTable) line(text string) {
 	p.end()
 	words := strings.TrimLeft(text, " ")
 	p.fold(text[:len(text)-len(words)], words)
 }
 
-// verbatim ends the block and writes a text as it is.
+// verbatim ends the block and writes text unchanged.
 func (p *textTable) verbatim(text string) {
 	p.end()
 	p.text.WriteString(text)
@@ -89,7 +90,7 @@ func (p *textTable) end() {
 	}
 }
 
-// shrink narrows the widest columns until the last one has a third of the width, or all of many fit.
+// shrink narrows the widest columns until a third of the width is left for the last one.
 func shrink(widths []int, width int) {
 	const narrowest = 8
 	available := width * 2 / 3
@@ -111,7 +112,7 @@ func shrink(widths []int, width int) {
 	}
 }
 
-// fold writes text after a front, under which its continuation lines begin.
+// fold writes text after front, and indents continuation lines by its width.
 func (p *textTable) fold(front, text string) {
 	for _, line := range top.Hang(front, text, p.width) {
 		p.text.WriteString(strings.TrimRight(line, " ") + "\n")

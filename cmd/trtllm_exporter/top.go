@@ -66,10 +66,11 @@ func (f *topFlags) check() error {
 	return f.access.check()
 }
 
-// direct reports whether servers are asked instead of an exporter.
+// direct reports whether servers are queried instead of an exporter.
 func (f *topFlags) direct() bool { return len(f.targets) > 0 || f.file != "" }
 
-// run shows the fleet of an exporter, of its own on loopback if servers are named.
+// run shows the fleet of an exporter. If servers are named, it runs an exporter for them on
+// loopback.
 func (f *topFlags) run(ctx context.Context, out *output) error {
 	if !f.direct() {
 		client, err := f.client()
@@ -86,14 +87,15 @@ func (f *topFlags) run(ctx context.Context, out *output) error {
 	if err != nil {
 		return err
 	}
-	running.Go(func() { _ = e.run(exporterCtx, nil) }) // If it fails, requests to it do.
+	running.Go(func() { _ = e.run(exporterCtx, nil) }) // If it fails, so do the requests to it.
 	if f.once || f.json {
 		waitForRates(ctx, e)
 	}
 	return f.present(ctx, out.stdout, &top.Client{HTTP: &http.Client{}, URL: "http://" + e.server.Addr()})
 }
 
-// client returns a client of the exporter with the TLS and credentials of the flags, or the user of the URL.
+// client returns a client of the exporter with TLS and credentials from the flags, or the user of
+// the URL.
 func (f *topFlags) client() (*top.Client, error) {
 	pool := config.DefaultPool
 	f.access.apply(&pool)
@@ -105,7 +107,7 @@ func (f *topFlags) client() (*top.Client, error) {
 	if u.User != nil {
 		password, _ := u.User.Password()
 		settings.BasicAuth = &promconfig.BasicAuth{Username: u.User.Username(), Password: promconfig.Secret(password)}
-		u.User = nil // The URL is shown.
+		u.User = nil // The URL is displayed.
 	}
 	if err := settings.Validate(); err != nil {
 		return nil, exitError{err, exitUsage}
@@ -117,8 +119,8 @@ func (f *topFlags) client() (*top.Client, error) {
 	return &top.Client{HTTP: client, URL: u.String()}, nil
 }
 
-// load returns the configuration of servers that are named. Iteration statistics, which
-// servers hand out once, are left to the exporter that runs with the same file.
+// load returns the configuration for the named servers. It disables iteration statistics, which
+// servers hand out only once, in favor of the exporter that runs with the same file.
 func (f *topFlags) load() (*config.File, error) {
 	if f.file == "" {
 		pool := config.DefaultPool
@@ -136,7 +138,7 @@ func (f *topFlags) load() (*config.File, error) {
 	return file, nil
 }
 
-// waitForRates waits until every server that does not fail was scraped often enough for rates.
+// waitForRates waits until every healthy server was scraped often enough for rates.
 func waitForRates(ctx context.Context, e *exporter) {
 	const scrapes, timeout = 3, 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -167,7 +169,7 @@ func (f *topFlags) present(ctx context.Context, w io.Writer, client *top.Client)
 	return err
 }
 
-// fleet asks for the fleet once; an error names the alternatives.
+// fleet requests the fleet once. The error names alternatives.
 func (f *topFlags) fleet(ctx context.Context, client *top.Client) (fleet *web.Fleet, raw []byte, err error) {
 	fleet, raw, err = client.Fleet(ctx)
 	switch {
@@ -179,7 +181,7 @@ func (f *topFlags) fleet(ctx context.Context, client *top.Client) (fleet *web.Fl
 	return fleet, raw, err
 }
 
-// adviceFor returns what to do when no exporter answers.
+// adviceFor returns what to do if no exporter answers.
 func adviceFor(err error) string {
 	text := err.Error()
 	switch {
@@ -193,7 +195,8 @@ func adviceFor(err error) string {
 	return "is an exporter running there? Name it (top http://host:9802), ask servers directly (top --target http://host:8002), or start one: " + program + " demo"
 }
 
-// follow shows the fleet on the terminal; an exporter has to answer before.
+// follow shows the fleet on the terminal. It fails if the exporter does not answer the first
+// request.
 func (f *topFlags) follow(ctx context.Context, client *top.Client) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return exitError{errors.New("top: standard input and output are not a terminal; give --once or --json"), exitUsage}

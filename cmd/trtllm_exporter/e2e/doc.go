@@ -1,3 +1,3 @@
 // Package e2e owns the tests that run the built exporter against real servers.
-// It knows the binary by its flags and pages alone and imports no room of it.
+// It knows only the flags and pages of the binary and imports none of its packages.
 package e2e

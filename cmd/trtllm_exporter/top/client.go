@@ -14,17 +14,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// maxResponse bounds the response of an exporter, which has some 500 bytes for each replica.
+// maxResponse limits the response of an exporter, which has about 500 bytes per replica.
 const maxResponse = 64 << 20
 
-// Client asks one exporter. It is safe for concurrent use if its HTTP client is.
+// Client queries one exporter. It is safe for concurrent use if its HTTP client is.
 type Client struct {
 	HTTP *http.Client
 	// URL is the base of the exporter's paths, without a trailing slash.
 	URL string
 }
 
-// Fleet returns the fleet, and the JSON as the exporter sent it.
+// Fleet returns the fleet, decoded and as the JSON that the exporter sent.
 func (c *Client) Fleet(ctx context.Context) (fleet *web.Fleet, raw []byte, err error) {
 	fleet = &web.Fleet{}
 	raw, err = c.get(ctx, "/?format=json", fleet)
@@ -45,7 +45,7 @@ func (c *Client) Detail(ctx context.Context, key string) (*web.Detail, error) {
 	return detail, err
 }
 
-// resolve makes the relative address of the exporter's own runbook absolute.
+// resolve makes the relative URL of the exporter's own runbook absolute.
 func (c *Client) resolve(r *web.Replica) {
 	if strings.HasPrefix(r.Runbook, "runbook#") {
 		r.Runbook = c.URL + "/" + r.Runbook

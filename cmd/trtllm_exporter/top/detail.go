@@ -12,7 +12,7 @@ import (
 // detailView shows the details of one replica.
 type detailView struct {
 	key string
-	// detail is the last answer, err why the next one failed.
+	// detail is the last answer, err the error of the next request.
 	detail *web.Detail
 	err    error
 	offset int
@@ -72,7 +72,7 @@ func (d *detailView) lines(width int) []string {
 	return t.lines
 }
 
-// detailText collects lines that are folded to a width.
+// detailText collects lines, folded to a width.
 type detailText struct {
 	width int
 	lines []string
@@ -80,7 +80,7 @@ type detailText struct {
 
 func (t *detailText) head(text string) { t.lines = append(t.lines, "", style(bold, Plain(text))) }
 
-// text writes text after a front, unless it is empty.
+// text adds text after front, unless text is empty.
 func (t *detailText) text(front, text string) {
 	if text != "" {
 		t.lines = append(t.lines, Hang(front, text, t.width)...)
@@ -104,11 +104,11 @@ func (t *detailText) verdict(r *web.Detail, err error) {
 
 func (t *detailText) history(r *web.Detail) {
 	if f := r.Failure; f != nil {
-		over := ""
+		note := ""
 		if f.Over {
-			over = ", scrapes have succeeded since"
+			note = ", scrapes have succeeded since"
 		}
-		t.head("Last failed scrape, " + f.Time + over)
+		t.head("Last failed scrape, " + f.Time + note)
 		t.text("", strings.TrimSpace(f.Reason+" "+f.Text))
 	}
 	if len(r.Changes) > 0 {

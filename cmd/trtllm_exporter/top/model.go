@@ -12,13 +12,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// Options configure the screen.
+// Options configures the screen.
 type Options struct {
 	Client *Client
 	// Interval is the time between two requests.
 	Interval time.Duration
 	Choice   Choice
-	// Connecting is shown until the first answer; empty for the default.
+	// Connecting is shown until the first answer; it has a default.
 	Connecting string
 }
 
@@ -27,16 +27,16 @@ type model struct {
 	opts   Options
 	choice Choice
 	fleet  *web.Fleet
-	// err is the error of the last request, last the time of the last answer.
-	err  error
-	last time.Time
-	rows []web.Replica
-	// selected is the key of the replica under the cursor, which stays with it when rows move. A
-	// cursor that was not moved from the top stays there.
+	// err is the error of the last request, answered the time of the last answer.
+	err      error
+	answered time.Time
+	rows     []web.Replica
+	// selected is the key of the replica under the cursor. The cursor follows it when rows move,
+	// unless the cursor was never moved from the top.
 	selected string
 	moved    bool
 	offset   int
-	// position names the lines of the table that are visible; empty while all are.
+	// position describes which lines of the table are visible, empty if all are.
 	position string
 	typing   bool
 	detail   *detailView
@@ -44,7 +44,7 @@ type model struct {
 	width, height int
 }
 
-// The messages of the program: an answer, or the time for the next request.
+// Messages of the program: answers, and the time for the next request.
 type (
 	fleetAnswer struct {
 		fleet *web.Fleet
@@ -58,7 +58,7 @@ type (
 	refresh struct{}
 )
 
-// Run shows the fleet until the user quits or ctx ends.
+// Run shows the fleet until the user quits or ctx is done.
 func Run(ctx context.Context, opts Options) error {
 	_, err := tea.NewProgram(newModel(opts), tea.WithContext(ctx)).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
@@ -71,7 +71,7 @@ func newModel(opts Options) *model {
 	return &model{opts: opts, choice: opts.Choice, width: 80, height: 24}
 }
 
-// Init requests the fleet for the first time.
+// Init implements tea.Model: it requests the fleet.
 func (m *model) Init() tea.Cmd { return m.requestFleet }
 
 func (m *model) requestFleet() tea.Msg {
@@ -86,14 +86,14 @@ func (m *model) requestDetail(key string) tea.Cmd {
 	}
 }
 
-// Update handles a message. After a failed request the last answer stays on the screen.
+// Update implements tea.Model. After a failed request the last answer stays on the screen.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case fleetAnswer:
 		if m.err = msg.err; msg.err == nil {
-			m.fleet, m.last = msg.fleet, time.Now()
+			m.fleet, m.answered = msg.fleet, time.Now()
 			m.arrange()
 		}
 		return m, tea.Tick(m.opts.Interval, func(time.Time) tea.Msg { return refresh{} })
@@ -186,8 +186,8 @@ func (m *model) changeOrder(by int) {
 	m.arrange()
 }
 
-// arrange selects and sorts the rows. The cursor stays on its replica, or near its place when
-// the replica is no longer shown.
+// arrange selects and sorts the rows. The cursor stays on its replica, or near its row if the
+// replica is no longer shown.
 func (m *model) arrange() {
 	if m.fleet == nil {
 		return
@@ -212,7 +212,7 @@ func (m *model) selectRow(i int) {
 	}
 }
 
-// steps returns by how many lines a key moves; 0 for other keys.
+// steps returns by how many lines a key moves, 0 for other keys.
 func steps(name string, page, all int) int {
 	return map[string]int{
 		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "ctrl+b": -page, "pgdown": page, "ctrl+f": page, "space": page,

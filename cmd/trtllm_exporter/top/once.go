@@ -8,8 +8,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// Once returns the fleet as text: the verdict, the problems, and a row for each replica. A width
-// of 0 folds nothing, so that scripts can read it by lines.
+// Once returns the fleet as text: the verdict, the problems, and a row for each replica. With
+// width 0 nothing is folded, so that scripts can read it line by line.
 func Once(fleet *web.Fleet, choice Choice, width int) string {
 	var b strings.Builder
 	write := func(lines ...string) {
@@ -46,7 +46,7 @@ func Once(fleet *web.Fleet, choice Choice, width int) string {
 	return b.String()
 }
 
-// problemLines describes each replica with a problem, and where the runbook is.
+// problemLines describes each replica with a problem, with the link to the runbook.
 func problemLines(rows []web.Replica, width int) []string {
 	var lines []string
 	for i := range rows {

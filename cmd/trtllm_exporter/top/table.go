@@ -11,10 +11,10 @@ import (
 )
 
 type column struct {
-	// name is the value of --sort; empty if the table cannot be sorted by the column.
+	// name is the value of --sort, empty if the table cannot be sorted by the column.
 	name, head string
 	width      int
-	// priority decides which columns a narrow terminal shows: the lowest goes first.
+	// priority decides which columns a narrow terminal shows: the lowest is dropped first.
 	priority int
 	right    bool
 	text     func(r *web.Replica) string
@@ -47,13 +47,13 @@ func version(r *web.Replica) string {
 	return text
 }
 
-// The orders that are not by a column.
+// Orders that are not by a column.
 const (
 	worstFirst = "worst"
 	byName     = "name"
 )
 
-// Orders returns the values of --sort, in the order in which a key cycles through them.
+// Orders returns the values of --sort, in the order in which the s key cycles through them.
 func Orders() []string {
 	orders := []string{worstFirst, byName}
 	for _, c := range web.Columns() {
@@ -64,11 +64,11 @@ func Orders() []string {
 
 // Choice selects and orders replicas.
 type Choice struct {
-	// Order is one of [Orders]; empty is the worst first.
+	// Order is one of [Orders]; empty means the worst first.
 	Order string
-	// Text is searched for, in any case, in what is shown of a replica.
+	// Text selects replicas that show it, ignoring case.
 	Text string
-	// Wrong leaves out replicas without a problem.
+	// Wrong selects replicas with a problem.
 	Wrong bool
 }
 
@@ -77,7 +77,8 @@ func (c *Choice) order() string { return cmp.Or(c.Order, worstFirst) }
 // grouped reports whether rows are grouped by pool.
 func (c *Choice) grouped() bool { return c.order() == worstFirst }
 
-// apply returns the chosen replicas in their order. A fleet comes the worst first, then by name.
+// apply returns the selected replicas in order. A fleet is sorted by severity, the worst first,
+// then by name.
 func (c *Choice) apply(fleet *web.Fleet) []web.Replica {
 	word := strings.ToLower(c.Text)
 	chosen := slices.DeleteFunc(slices.Clone(fleet.Replicas), func(r web.Replica) bool {
@@ -87,7 +88,7 @@ func (c *Choice) apply(fleet *web.Fleet) []web.Replica {
 	switch c.order() {
 	case byName:
 		compare = func(a, b *web.Replica) int { return web.CompareNames(key(a), key(b)) }
-	case worstFirst: // In each pool, and the worst pool first.
+	case worstFirst: // Within each pool, and the worst pool first.
 		compare = func(a, b *web.Replica) int {
 			return cmp.Compare(poolIndex(fleet.Pools, a.PoolID), poolIndex(fleet.Pools, b.PoolID))
 		}
@@ -96,7 +97,7 @@ func (c *Choice) apply(fleet *web.Fleet) []web.Replica {
 	return chosen
 }
 
-// contains reports whether a lower-case word is in what is shown of a replica.
+// contains reports whether a replica shows a lower-case word.
 func contains(r *web.Replica, word string) bool {
 	for _, text := range []string{key(r), nameOf(r, true), r.Word, r.State, r.Severity, r.Reason, r.Engine, r.Version, r.TRTLLM} {
 		if strings.Contains(strings.ToLower(text), word) {
@@ -108,7 +109,7 @@ func contains(r *web.Replica, word string) bool {
 
 func key(r *web.Replica) string { return r.PoolID + "/" + r.ReplicaID }
 
-// poolIndex returns the place of a pool among those of the fleet.
+// poolIndex returns the index of a pool in the fleet.
 func poolIndex(pools []web.Pool, id string) int {
 	return slices.IndexFunc(pools, func(p web.Pool) bool { return p.PoolID == id })
 }
@@ -116,14 +117,15 @@ func poolIndex(pools []web.Pool, id string) int {
 // stateWidth is the width of the longest state, "canary failing".
 const stateWidth = 14
 
-// layout is the width of the name, with that of the pool or without, and the columns that fit next to it.
+// layout is the width of the name, which may include the pool, and the columns that fit next to
+// it.
 type layout struct {
 	name     int
 	withPool bool
 	columns  []column
 }
 
-// layoutFor drops columns until the others fit next to the longest name; width 0 is unlimited.
+// layoutFor drops columns until the rest fits next to the longest name; width 0 means unlimited.
 func layoutFor(width int, rows []web.Replica, withPool bool) layout {
 	const minName = 12
 	l := layout{name: minName, withPool: withPool, columns: columns()}
@@ -151,7 +153,7 @@ func (l *layout) width() int {
 	return sum
 }
 
-// nameOf returns the name of a replica, with its pool where rows are not grouped by pool.
+// nameOf returns the name of a replica, which includes its pool if withPool.
 func nameOf(r *web.Replica, withPool bool) string {
 	if withPool {
 		return r.PoolID + " / " + r.ReplicaID
@@ -171,7 +173,7 @@ func (l *layout) head(order string) string {
 	return strings.Join(cells, " ")
 }
 
-// fit aligns the numbers of a column; the version, which is the last, ends where the line does.
+// fit pads a cell to the width of the column, except the version, which is last.
 func (c *column) fit(text string) string {
 	if !c.right {
 		return text
@@ -179,7 +181,7 @@ func (c *column) fit(text string) string {
 	return Fit(text, c.width, true)
 }
 
-// row returns the line of a replica, its state in colour if styled.
+// row returns the line of a replica, with its state in color if styled.
 func (l *layout) row(r *web.Replica, styled bool) string {
 	state := Fit(Plain(r.Word), stateWidth, false)
 	if styled {
@@ -192,7 +194,7 @@ func (l *layout) row(r *web.Replica, styled bool) string {
 	return strings.TrimRight(strings.Join(cells, " "), " ")
 }
 
-// poolLine summarizes a pool, without sums that are unknown.
+// poolLine summarizes a pool, without unknown sums.
 func poolLine(pools []web.Pool, id string) string {
 	i := poolIndex(pools, id)
 	if i < 0 {

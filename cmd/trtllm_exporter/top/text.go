@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// Plain replaces control characters: texts from servers must not control the terminal.
+// Plain replaces control characters, so that texts from servers cannot control the terminal.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -22,7 +22,7 @@ func Plain(text string) string {
 	}, text)
 }
 
-// Fit truncates or pads a text to a width, with the padding before it if right.
+// Fit truncates or pads a text to a width, with the padding on the left if right is true.
 func Fit(text string, width int, right bool) string {
 	text = ansi.Truncate(text, width, "…")
 	padding := strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
@@ -32,7 +32,7 @@ func Fit(text string, width int, right bool) string {
 	return text + padding
 }
 
-// Hang folds a text after a front, its further lines below the first; width 0 does not fold.
+// Hang folds text after front, with a hanging indentation; width 0 does not fold.
 func Hang(front, text string, width int) []string {
 	indent := ansi.StringWidth(front)
 	if width > 0 {
@@ -46,8 +46,8 @@ func Hang(front, text string, width int) []string {
 	return lines
 }
 
-// folded breaks a text into lines of a width, between words; 0 does not fold. Words are never
-// broken, so that addresses can be copied.
+// folded breaks text into lines of a width; 0 does not fold. Words are never broken, so that
+// addresses can be copied.
 func folded(text string, width int) []string {
 	text = Plain(text)
 	if width <= 0 {
@@ -68,7 +68,7 @@ func folded(text string, width int) []string {
 	return append(lines, line)
 }
 
-// count, seconds and percent format numbers as the pages do, without spaces.
+// count, seconds and percent format numbers like the HTML pages, but without spaces.
 func count(v *float64) string   { return compact(web.Count(v)) }
 func seconds(v *float64) string { return compact(web.Seconds(v)) }
 func percent(v *float64) string { return compact(web.Percent(v)) }
@@ -82,7 +82,7 @@ func ratio(v, limit *float64) string {
 	return count(v) + "/" + count(limit)
 }
 
-// colored gives a text the colour of a severity, one of the sixteen that every theme has.
+// colored gives text the color of a severity, one of the sixteen that every theme has.
 func colored(severity, text string) string {
 	code := map[string]string{"broken": "1;31", "look": "33", "ok": "32", "unknown": "90"}[severity]
 	if code == "" {
@@ -98,7 +98,7 @@ func coloredLines(severity string, lines []string) []string {
 	return lines
 }
 
-// style wraps a text that has no style of its own.
+// style applies a style to text that has none.
 func style(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// View returns the whole screen.
+// View implements tea.Model: it returns the complete screen.
 func (m *model) View() tea.View {
 	lines := m.screen()
 	for i, l := range lines {
@@ -52,7 +52,7 @@ func (m *model) verdictLines() []string {
 	lines := coloredLines(v.Severity, folded(v.Text(), m.width))
 	switch {
 	case m.err != nil:
-		stale := "No answer since " + m.last.Format("15:04:05") + ", showing the last one: " + m.err.Error()
+		stale := "No answer since " + m.answered.Format("15:04:05") + ", showing the last one: " + m.err.Error()
 		lines = append(lines, coloredLines("broken", folded(stale, m.width))...)
 	case v.Late:
 		lines = append(lines, colored("look", Plain(v.Age)))
@@ -65,7 +65,7 @@ func (m *model) verdictLines() []string {
 	return lines
 }
 
-// tableLines returns the rows around the cursor, grouped by pool in the order of the page.
+// tableLines returns the rows around the cursor, grouped by pool in the order of the fleet.
 func (m *model) tableLines(available int) []string {
 	if m.fleet == nil {
 		return nil
@@ -108,7 +108,7 @@ func (m *model) emptyText() string {
 	return "There are no replicas."
 }
 
-// scroll returns the first line to show so that the cursor is visible, with the line above it.
+// scroll returns the first line to show so that the cursor and the line above it are visible.
 func scroll(offset, cursor, available, total int) int {
 	offset = min(offset, max(cursor-1, 0))
 	offset = max(offset, cursor-available+1)
