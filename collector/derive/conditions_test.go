@@ -203,17 +203,17 @@ func TestStallFromEndsOfRequests(t *testing.T) {
 }
 
 // TestArrivedRequestsThatNobodyAnswersAreSuspected covers a router without gauges, of
-// requests that take 10 s or less. It counts those that are invalid apart from the others,
-// and a process of it that died left three which never end.
+// requests that take 10 s or less. It counts those that are invalid apart from the others, and
+// streams as answered when they begin. A process of it that died left some which never end.
 func TestArrivedRequestsThatNobodyAnswersAreSuspected(t *testing.T) {
-	page := func(arrived int) []string {
+	page := func(arrived, sent int) []string {
 		return append(histogram("gen_complete_latency_seconds", `x="y"`, 50, "10.0 +Inf", 10, 10), fmt.Sprintf("total_requests_total %d", arrived),
-			"total_responses_total 10", "http_exceptions_total 3", "internal_errors_total 2", "validation_exceptions_total 7")
+			fmt.Sprintf("gen_total_requests_total %d", sent), "gen_completed_requests_total 10", "total_responses_total 10", "http_exceptions_total 3", "internal_errors_total 2", "validation_exceptions_total 7")
 	}
-	for arrived, want := range map[int]time.Duration{18: 0, 19: derive.DefaultStallAfter} {
+	for more, want := range map[[2]int]time.Duration{{}: 0, {1, 0}: derive.DefaultStallAfter, {0, 1}: derive.DefaultStallAfter} {
 		b := newBench(t, engine.TRTLLMDisaggregated, "m")
-		b.page(page(18)...)
-		require.Equal(t, want, b.stallsAfter(page(arrived)...), "%d arrived", arrived)
+		b.page(page(18, 12)...)
+		require.Equal(t, want, b.stallsAfter(page(18+more[0], 12+more[1])...), "%d more arrived, %d more were sent to decode", more[0], more[1])
 		require.False(t, b.deriver.Conditions().Stall.Witnessed, "long requests explain it")
 	}
 }

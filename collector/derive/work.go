@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -260,7 +262,20 @@ func (p *Plan) requestWorks(id string) []work {
 	if p.quirks.GaugesWhenRequestsEnd {
 		k.minInFlight = 2
 	}
-	return []work{k}
+	return append(p.stageWorks(id, longest), k)
+}
+
+// stageWorks returns the work of each stage behind a router, which goes on with a stream that
+// counts as answered.
+func (p *Plan) stageWorks(id string, longest Eval) (works []work) {
+	for _, sent := range p.groupsOf(engine.StageRequests, id) {
+		ended := p.groupColumns(filter(p.groupsOf(engine.StageEnded, id), func(g *group) bool { return labels.Equal(g.labels, sent.labels) }))
+		works = append(works, work{
+			key: fmt.Sprint("stage of ", id, sent.labels), inFlight: difference(p.columnsOf(sent.members), ended), minInFlight: 1,
+			counted: true, progress: ended, maxDuration: longest,
+		})
+	}
+	return works
 }
 
 // twiceLongestRequest returns twice the bound within which nearly all requests ended, or nil.

@@ -17,8 +17,9 @@ const (
 	RequestsFailed   Signal = "requests_failed_total"
 	RequestsRejected Signal = "requests_rejected_total"
 	RequestsMigrated Signal = "requests_migrated_total"
-	// These count what a router sent to servers of a stage, what failed, and was sent again.
+	// These count what a router sent to servers of a stage, what ended, failed, and was sent again.
 	StageRequests     Signal = "stage_requests_total"
+	StageEnded        Signal = "stage_ended_total"
 	StageErrors       Signal = "stage_errors_total"
 	StageRetries      Signal = "stage_retries_total"
 	RequestsRouting   Signal = "requests_routing"

@@ -47,6 +47,7 @@ func (*trtllmDisaggregated) Meanings() []Meaning {
 	for _, role := range [][2]string{{"ctx", "stage=prefill"}, {"gen", "stage=decode"}, {"mme", "stage=encode"}} {
 		all = append(all,
 			Meaning{Name: role[0] + "_total_requests_total", Signal: StageRequests, Counter: true, Const: role[1]},
+			Meaning{Name: role[0] + "_completed_requests_total", Signal: StageEnded, Counter: true, Const: role[1]},
 			Meaning{Name: role[0] + "_error_requests_total", Signal: StageErrors, Counter: true, Const: role[1]},
 			Meaning{Name: role[0] + "_retry_requests_total", Signal: StageRetries, Counter: true, Const: role[1]},
 		)
