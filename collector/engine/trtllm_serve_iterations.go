@@ -29,6 +29,8 @@ type Iterations struct {
 	sums    IterationSums
 	started bool
 	newest  uint64
+	// first is the newest iteration of rank 0, which has a row in each.
+	first uint64
 	// dropped is the server's own count of lost rows, lost what the last answer added to it.
 	dropped, lost uint64
 	// hashes identify the latest rows.
@@ -66,7 +68,7 @@ func (b *Iterations) Add(text []byte, complete bool) (IterationSums, error) {
 	for i := range rows {
 		r := &rows[i]
 		ranked = ranked || r.Rank != 0
-		if !b.isNew(r, i == 0 && (len(rows) >= serverRows || !complete)) {
+		if !b.isNew(r, newest == nil && (len(rows) >= serverRows || !complete)) {
 			continue
 		}
 		b.count(r)
@@ -106,15 +108,16 @@ func (b *Iterations) isNew(r *iterationRow, excused bool) bool {
 	}
 	switch {
 	case !b.started:
-		b.started, b.newest = true, number
+		b.started, b.newest, b.first = true, number, number
 		b.hashes = make(map[rowKey]uint64)
-	case number > b.newest:
-		if skipped := number - b.newest - 1; skipped > 0 {
+	case r.Rank == 0 && number > b.first:
+		if skipped := number - b.first - 1; skipped > 0 {
 			b.sums.Missing += skipped
 			b.sums.Foreign = b.sums.Foreign || !excused
 		}
-		b.newest = number
+		b.first = number
 	}
+	b.newest = max(b.newest, number)
 	b.hashes[key] = r.hash
 	if len(b.hashes) >= 2*rowMemory {
 		maps.DeleteFunc(b.hashes, func(k rowKey, _ uint64) bool { return k.iteration+rowMemory < b.newest })

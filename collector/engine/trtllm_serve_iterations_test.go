@@ -91,6 +91,7 @@ func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 			), false}},
 			2, 0, 9, 8, false,
 		},
+		{"another reader took rows of either rank", []answer{{list(row(1), row(2, `"attentionDpRank":1`), row(3), row(4, `"attentionDpRank":1`)), false}}, 2, 1, 8, 3, true},
 		{"drafts that were accepted", []answer{{list(row(1, `"specDecodingStats":{"numAcceptedTokens":3}`)), false}}, 1, 0, 5, 1, false},
 		{"fields of wrong sign count nothing", []answer{{list(row(1, `"numNewActiveRequests":-9`, `"specDecodingStats":null`)), false}}, 1, 0, 0, 1, false},
 	} {
