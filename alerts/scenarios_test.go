@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // scenario is one life of a fleet, and who is called for it.
@@ -477,7 +478,6 @@ func TestRareScrapesAreReported(t *testing.T) {
 // play has promtool evaluate all rules over scenarios, each in a cluster of its own.
 func play(t *testing.T, scrape string, every int, all []scenario) {
 	t.Helper()
-	promtool := tool(t, "PROMTOOL", "promtool")
 	values, err := alerts.DefaultValues()
 	require.NoError(t, err)
 	// promtool evaluates slow groups as often as all others.
@@ -493,15 +493,15 @@ func play(t *testing.T, scrape string, every int, all []scenario) {
 		series.WriteString(f.out.String())
 		wanted.WriteString(s.called(names))
 	}
-	check(t, promtool, needed(t, rules, nil), "  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String())
+	check(t, needed(t, rules, nil), "  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String())
 }
 
 // check lets promtool evaluate one test.
-func check(t *testing.T, promtool string, rules []byte, test string) {
+func check(t *testing.T, rules []byte, test string) {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
 	text := "rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(groupNames(t, rules), ", ") + "]\ntests:\n" + test
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenarios.yml"), []byte(text), 0o600))
-	run(t, dir, promtool, "test", "rules", "scenarios.yml")
+	fixture.Run(t, dir, fixture.Program(t, "promtool"), "test", "rules", "scenarios.yml")
 }

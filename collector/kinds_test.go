@@ -3,17 +3,14 @@ package collector_test
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
@@ -23,9 +20,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-var update = flag.Bool("update", false, "rewrite the files of testdata/kinds")
 
 // kinds returns servers of every kind and generation by the name of their file.
 func kinds() map[string]simulate.Spec {
@@ -83,14 +79,7 @@ func TestWhatIsKnownOfEveryServer(t *testing.T) {
 				p = pool("p", "r0="+r.APIAddr()+"|"+r.APIAddr())
 			}
 			status, page := scrapedOnce(t, p)
-			got := describe(&status, page)
-			golden := filepath.Join("testdata", "kinds", name+".txt")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err, "run the test with -update once")
-			require.Empty(t, string(diff.Diff(golden, want, "now", []byte(got))))
+			fixture.RequireFile(t, filepath.Join("testdata", "kinds", name+".txt"), describe(&status, page))
 		})
 	}
 }

@@ -2,7 +2,6 @@ package dashboards_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // jsonnet evaluates an expression in the mixin's folder.
@@ -31,14 +31,7 @@ func jsonnet(t *testing.T, expression string, into any) {
 // skipped, but never so in CI.
 func evaluated(t *testing.T, expression string) ([]byte, error) {
 	t.Helper()
-	path := cmp.Or(os.Getenv("JSONNET"), filepath.Join("..", ".cache", "bin", "jsonnet"))
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("CI") == "true" {
-			require.NoError(t, err)
-		}
-		t.Skip("jsonnet is not built: `make .cache/bin/jsonnet` builds it")
-	}
-	cmd := exec.CommandContext(t.Context(), path, "-e", expression)
+	cmd := exec.CommandContext(t.Context(), fixture.Program(t, "jsonnet"), "-e", expression)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -1,10 +1,8 @@
 package dashboards_test
 
 import (
-	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // panelOf returns a panel by its title.
@@ -104,12 +103,6 @@ func promtoolSays(t *testing.T, cases map[string][]page, want func(name string) 
 // testRules runs tests through promtool with the shipped rules.
 func testRules(t *testing.T, tests string) {
 	t.Helper()
-	promtool := cmp.Or(os.Getenv("PROMTOOL"), filepath.Join("..", ".cache", "bin", "promtool"))
-	if _, err := os.Stat(promtool); err != nil && os.Getenv("CI") != "true" {
-		t.Skip("promtool is not built: `make e2e` builds it")
-	}
-	promtool, err := filepath.Abs(promtool)
-	require.NoError(t, err)
 	values, err := alerts.DefaultValues()
 	require.NoError(t, err)
 	rules, err := alerts.Render(values)
@@ -118,10 +111,7 @@ func testRules(t *testing.T, tests string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
 	tests = "rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ntests:\n" + tests
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tests.yml"), []byte(tests), 0o600))
-	cmd := exec.CommandContext(t.Context(), promtool, "test", "rules", "tests.yml")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	fixture.Run(t, dir, fixture.Program(t, "promtool"), "test", "rules", "tests.yml")
 }
 
 // What a panel of percentiles shows of requests a second in the buckets up to

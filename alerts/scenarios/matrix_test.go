@@ -1,8 +1,6 @@
 package scenarios_test
 
 import (
-	"cmp"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -20,13 +18,12 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
 // file is the table whose last column is tested here.
 const file = "../../tools/matrix/testdata/matrix.txt"
-
-var update = flag.Bool("update", false, "rewrite the alerts of ../../tools/matrix/testdata/matrix.txt")
 
 // Scenarios last long enough for every alert about requests. Prometheus scrapes every sixth
 // page.
@@ -35,27 +32,13 @@ const (
 	interval = 30 * time.Second
 )
 
-// promtool returns the path of Prometheus' tool, which evaluates the rules. Without it the
-// test is skipped, except in CI.
-func promtool(t *testing.T) string {
-	t.Helper()
-	path := cmp.Or(os.Getenv("PROMTOOL"), "../../.cache/bin/promtool")
-	if _, err := os.Stat(path); err != nil {
-		require.NotEqual(t, "true", os.Getenv("CI"), "`make .cache/bin/promtool` builds it")
-		t.Skip("promtool is not built: `make .cache/bin/promtool` builds it")
-	}
-	path, err := filepath.Abs(path)
-	require.NoError(t, err)
-	return path
-}
-
 // pool returns the name of the pool that contains only this server in this scenario.
 func pool(server, scenario string) string { return server + "/" + scenario }
 
 // firing returns the alerts that fire during each scenario of a server, by pool.
 func firing(t *testing.T, server *matrix.Server) map[string][]string {
 	t.Helper()
-	program, dir := promtool(t), t.TempDir()
+	program, dir := fixture.Program(t, "promtool"), t.TempDir()
 	values, err := alerts.DefaultValues()
 	require.NoError(t, err)
 	values["evaluation_interval"] = "2m"
@@ -221,7 +204,7 @@ func TestAlertsMatchTable(t *testing.T) {
 		maps.Copy(got, firing(t, &server))
 	}
 	fires := func(server, scenario string) []string { return got[pool(server, scenario)] }
-	if *update {
+	if fixture.Updating() {
 		table, err := matrix.Table(matrix.Play, fires)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(file, []byte(table), 0o600))

@@ -2,15 +2,14 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // TestDoctorOfEveryBackendOfTriton holds the report about each backend that serves LLMs in Triton,
@@ -41,13 +40,7 @@ func TestDoctorOfEveryBackendOfTriton(t *testing.T) {
 			fmt.Fprintf(&table, "=== %s, %s\n%s%s\n", row.backend, place.name, settled(text), "\n"+errors)
 		}
 	}
-	const file = "testdata/backends.txt"
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(table.String()), 0o600))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Empty(t, string(diff.Diff(file, want, "now", []byte(table.String()))))
+	fixture.RequireFile(t, "testdata/backends.txt", table.String())
 }
 
 // settled removes from a report what differs between runs: addresses, and everything below the

@@ -4,27 +4,20 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kingpin/v2"
-	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // TestFlagsAreDocumented compares docs/flags.md with the flags of the program;
 // -update writes it.
 func TestFlagsAreDocumented(t *testing.T) {
-	const file = "../../docs/flags.md"
 	app, _, _ := commandLine(io.Discard, io.Discard)
-	made := flagsDocument(app.Model())
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(made), 0o600))
-	}
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, made, string(text), "run this test with -update")
+	fixture.RequireFile(t, "../../docs/flags.md", flagsDocument(app.Model()))
 }
 
 // flagsDocument returns a section for each command, with a list of the flags that no earlier

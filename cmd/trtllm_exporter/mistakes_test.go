@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,9 +27,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-var update = flag.Bool("update", false, "rewrite the files of testdata")
 
 // mistake is one of a first run: the command, the servers that run, and the files that it names.
 type mistake struct {
@@ -54,7 +52,7 @@ func TestFirstRunMistakes(t *testing.T) {
 	require.GreaterOrEqual(t, len(all), 35)
 	golden := filepath.Join("testdata", "mistakes.txt")
 	table, err := os.ReadFile(golden)
-	require.True(t, *update || err == nil, "run the test with -update once")
+	require.True(t, fixture.Updating() || err == nil, "run the test with -update once")
 	var got strings.Builder
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
@@ -62,13 +60,13 @@ func TestFirstRunMistakes(t *testing.T) {
 			got.WriteString(text)
 			_, want, _ := strings.Cut(string(table), "## "+m.name+"\n")
 			want, _, _ = strings.Cut(want, "\n## ")
-			if !*update {
+			if !fixture.Updating() {
 				want, text = strings.TrimSpace("## "+m.name+"\n"+want)+"\n", strings.TrimSpace(text)+"\n"
 				require.Empty(t, string(diff.Diff(golden, []byte(want), "now", []byte(text))))
 			}
 		})
 	}
-	if *update {
+	if fixture.Updating() {
 		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
 	} else if !t.Failed() {
 		require.Empty(t, string(diff.Diff(golden, table, "now", []byte(got.String()))), "the table has a mistake that nobody makes any more")

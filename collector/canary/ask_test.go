@@ -192,8 +192,7 @@ func TestNoConnection(t *testing.T) {
 		require.Equal(t, canary.Connect, config().Ask(t.Context(), n, triton()).Result)
 	}))
 	t.Run("a dial that hangs", bubble(func(t *testing.T) {
-		n := &network{conns: make(chan net.Conn), closed: make(chan struct{})}
-		n.rt = &http.Transport{DialContext: n.dial}
+		n := newNetwork()
 		// Net/http lets a dial go on without its request; scrape.Client does not.
 		defer func() { require.NoError(t, n.Close()) }()
 		began := time.Now()

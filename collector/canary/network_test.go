@@ -3,27 +3,31 @@ package canary_test
 import (
 	"bytes"
 	"context"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // network is an HTTP server and a client of it on connections in memory, so
 // that all of HTTP is real and time is not. It implements canary.Opener.
 type network struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	rt     *http.Transport
+	*fixture.Listener
+
+	rt *http.Transport
+}
+
+func newNetwork() *network {
+	l := fixture.Listen()
+	return &network{l, &http.Transport{DialContext: l.DialContext, DisableCompression: true}}
 }
 
 // serve runs a server in the bubble of the test until it ends.
 func serve(t *testing.T, h http.Handler) *network {
 	t.Helper()
-	n := &network{conns: make(chan net.Conn), closed: make(chan struct{})}
-	n.rt = &http.Transport{DialContext: n.dial, DisableCompression: true}
+	n := newNetwork()
 	server := &http.Server{Handler: h}
 	done := make(chan struct{})
 	go func() {
@@ -37,41 +41,6 @@ func serve(t *testing.T, h http.Handler) *network {
 	})
 	return n
 }
-
-func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case n.conns <- theirs:
-		return ours, nil
-	case <-n.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept implements net.Listener.
-func (n *network) Accept() (net.Conn, error) {
-	select {
-	case c := <-n.conns:
-		return c, nil
-	case <-n.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (n *network) Close() error {
-	select {
-	case <-n.closed:
-	default:
-		close(n.closed)
-	}
-	return nil
-}
-
-// Addr implements net.Listener.
-func (*network) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
 // Open implements canary.Opener.
 func (n *network) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {

@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,14 +9,12 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-var update = flag.Bool("update", false, "rewrite the .err files of testdata/bad")
 
 // documents lists the files of a folder by their names.
 func documents(tb testing.TB, pattern string, atLeast int) []string {
@@ -52,13 +49,7 @@ func TestBadDocuments(t *testing.T) {
 			require.Error(t, err)
 			// A new kind of server changes no file.
 			got := strings.Replace(err.Error(), strings.Join(config.Engines(), ", "), "auto or a kind of server", 1) + "\n"
-			golden := strings.TrimSuffix(filepath.Base(path), ".yml") + ".err"
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err, "run the test with -update once")
-			require.Empty(t, string(diff.Diff(golden, want, "now", []byte(got))))
+			fixture.RequireFile(t, strings.TrimSuffix(filepath.Base(path), ".yml")+".err", got)
 			for line := range strings.Lines(got) {
 				require.Regexp(t, `^config\.yml: .+[:;] .+`, line)
 			}

@@ -1,7 +1,6 @@
 package derive_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -18,9 +17,8 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-var update = flag.Bool("update", false, "write the measured errors into docs/dev/accuracy.md")
 
 // The file of the measured errors, and the marks between which they are.
 const (
@@ -275,7 +273,7 @@ func (s subject) measure(t *testing.T) map[[2]string]largest {
 // asked to.
 func recorded(t *testing.T, worst map[[2]string]largest) {
 	t.Helper()
-	if *update {
+	if fixture.Updating() {
 		writeAccuracy(t, tableOf(worst))
 	}
 	document, err := os.ReadFile(accuracyDoc)

@@ -1,9 +1,7 @@
 package engine_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -13,23 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-// update rewrites the files of testdata.
-var update = flag.Bool("update", false, "rewrite the files of testdata")
 
 // TestWhatAKindSaysOfItself compares the constants of a kind with a file, so that a series that is
 // lost or changes its meaning shows up in a diff.
 func TestWhatAKindSaysOfItself(t *testing.T) {
 	for _, e := range engine.All() {
 		t.Run(string(e.Kind()), func(t *testing.T) {
-			golden := filepath.Join("testdata", "kinds", string(e.Kind())+".txt")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(described(e)), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err, "run the test with -update once")
-			require.Equal(t, string(want), described(e))
+			fixture.RequireFile(t, filepath.Join("testdata", "kinds", string(e.Kind())+".txt"), described(e))
 		})
 	}
 }

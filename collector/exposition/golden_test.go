@@ -1,7 +1,6 @@
 package exposition_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-var update = flag.Bool("update", false, "write the golden pages")
 
 // TestGoldenPages re-exposes every page of testdata with the identity labels
 // and compares it with the golden page next to it.
@@ -29,13 +27,7 @@ func TestGoldenPages(t *testing.T) {
 			b, err := parseWith(t, exposition.NewCache(opts), string(body), contentType)
 			require.NoError(t, err)
 			page := render(t, &exposition.Merger{}, b)
-			golden := strings.TrimSuffix(path, ".prom") + ".golden"
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(page), 0o600))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err, "write it with: go test -run TestGoldenPages -update")
-			requireSamePage(t, string(want), page)
+			fixture.RequireFile(t, strings.TrimSuffix(path, ".prom")+".golden", page)
 			requireReadable(t, mustReadings(t, page), page)
 			source, err := readings(body, contentType)
 			require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 func TestFleetDuringIncident(t *testing.T) {
@@ -66,8 +67,8 @@ func TestFleetDuringIncident(t *testing.T) {
 		w := get(h, "/")
 
 		require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
-		golden(t, "fleet.html", w.Body.String())
-		golden(t, "replica.html", get(h, "/replica?target=llama-70b-prod/r10").Body.String())
+		fixture.RequireFile(t, "testdata/fleet.html", w.Body.String())
+		fixture.RequireFile(t, "testdata/replica.html", get(h, "/replica?target=llama-70b-prod/r10").Body.String())
 	})
 }
 

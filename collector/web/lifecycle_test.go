@@ -16,6 +16,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 func TestReadinessWaitsForFirstRound(t *testing.T) {
@@ -144,7 +145,7 @@ func TestDrainingWaitsTenSecondsForResponses(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, err := web.New(t.Context(), oneReplica(t).options())
 			require.NoError(t, err)
-			l := newWire()
+			l := wire{fixture.Listen()}
 			s.Listen(l)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
@@ -160,7 +161,7 @@ func TestDrainingWaitsTenSecondsForResponses(t *testing.T) {
 			cancel()
 			synctest.Wait()
 			require.Equal(t, http.StatusServiceUnavailable, get(s.Handler(), "/-/ready").Code)
-			_, err = l.dial(t.Context(), "", "")
+			_, err = l.DialContext(t.Context(), "", "")
 			require.ErrorIs(t, err, net.ErrClosed)
 			time.Sleep(5 * time.Second)
 			require.Contains(t, read(t, conn), "nv_inference_pending_request_count")

@@ -4,38 +4,21 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"flag"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
-
-// golden compares with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Empty(t, string(diff.Diff(path, want, "now", []byte(got))))
-}
 
 // knownStatus adds to a status what can be known about a server, with secrets.
 func knownStatus(s target.Status) target.Status {
@@ -82,12 +65,12 @@ func TestTargets(t *testing.T) {
 		byQuery, byHeader := get(h, "/targets?format=json"), get(h, "/targets", "Accept", "application/json")
 		require.Equal(t, "application/json; charset=utf-8", byQuery.Header().Get("Content-Type"))
 		require.Equal(t, byQuery.Body.String(), byHeader.Body.String())
-		golden(t, "targets.json", byQuery.Body.String())
+		fixture.RequireFile(t, "testdata/targets.json", byQuery.Body.String())
 
 		w := get(h, "/targets", "Accept", "text/html,application/json;q=0.9")
 		require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
-		golden(t, "targets.html", w.Body.String())
-		golden(t, "known.html", get(h, "/replica?target=llama-70b-prod/r0").Body.String())
+		fixture.RequireFile(t, "testdata/targets.html", w.Body.String())
+		fixture.RequireFile(t, "testdata/known.html", get(h, "/replica?target=llama-70b-prod/r0").Body.String())
 	})
 }
 
@@ -188,7 +171,7 @@ func TestServiceDiscoveryListsReplicas(t *testing.T) {
 
 	w := get(h, "/sd")
 
-	golden(t, "sd.json", w.Body.String())
+	fixture.RequireFile(t, "testdata/sd.json", w.Body.String())
 	var groups []struct {
 		Targets []string
 		Labels  map[string]string

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
@@ -68,14 +67,7 @@ func TestReleasesShowSameResults(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	const file = "testdata/releases.txt"
-	got := "The same requests on pages of vLLM and SGLang, by release and mode: what is derived, \"-\" for what is absent.\n\n" + columnsOf(transposed(rows))
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Empty(t, string(diff.Diff(file, want, "now", []byte(got))))
+	fixture.RequireFile(t, "testdata/releases.txt", "The same requests on pages of vLLM and SGLang, by release and mode: what is derived, \"-\" for what is absent.\n\n"+columnsOf(transposed(rows)))
 }
 
 // transposed has rows as columns, one kind of page below the other.

@@ -1,9 +1,7 @@
 package top
 
 import (
-	"cmp"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // counts are the replicas of a pool as its status page counts them.
@@ -72,18 +71,11 @@ func panel(t *testing.T, title, prefix string) string {
 // but never so in CI.
 func requireRules(t *testing.T, tests []object) {
 	t.Helper()
-	program, err := filepath.Abs(cmp.Or(os.Getenv("PROMTOOL"), "../../../.cache/bin/promtool"))
-	require.NoError(t, err)
-	if _, err := os.Stat(program); err != nil {
-		require.NotEqual(t, "true", os.Getenv("CI"), "`make .cache/bin/promtool` builds it")
-		t.Skip("promtool is not built")
-	}
 	rules, err := filepath.Abs("../../../alerts/rules.yml")
 	require.NoError(t, err)
 	text, err := yaml.Marshal(object{"rule_files": []string{rules}, "fuzzy_compare": true, "tests": tests})
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "tests.yml")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
-	out, err := exec.CommandContext(t.Context(), program, "test", "rules", file).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	fixture.Run(t, ".", fixture.Program(t, "promtool"), "test", "rules", file)
 }

@@ -2,11 +2,9 @@ package top
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +12,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-var update = flag.Bool("update", false, "write the files of testdata again")
 
 // incident returns a fleet with every kind of problem, as an exporter answers it.
 func incident() *web.Fleet {
@@ -82,13 +78,7 @@ func TestOncePrintsTheFleet(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := Once(c.fleet, c.choice, c.width)
-			file := "testdata/once/" + c.name + ".txt"
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Empty(t, string(diff.Diff(file, want, "now", []byte(text))))
+			fixture.RequireFile(t, "testdata/once/"+c.name+".txt", text)
 			require.NotContains(t, text, "\x1b", "what a server says does nothing to the terminal")
 			for line := range strings.Lines(text) {
 				if c.width > 0 && !strings.Contains(line, "https://") {
