@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +99,12 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 	const counted, frozen = "nv_inference_request_success{model=\"%\",version=\"1\"} 3\n", "nv_trt_llm_general_metrics{model=\"%\",general_type=\"iteration_counter\",version=\"1\"} 3\n"
 	llm := engine.ModelFacts{Name: "llm", Configured: true, Backend: "tensorrtllm"}
 	failed, own := engine.ModelFacts{Name: "tensorrt_llm", State: engine.ModelUnavailable}, engine.ModelFacts{Name: "own", Configured: true, Backend: "python", Decoupled: true}
+	index := func(rows ...string) (all []engine.ModelState) {
+		for r := range slices.Chunk(rows, 3) {
+			all = append(all, engine.ModelState{Name: r[0], State: r[1], Reason: r[2]})
+		}
+		return all
+	}
 	down := []engine.ModelState{{Name: "tensorrt_llm", State: engine.ModelUnavailable, Reason: "out of memory"}}
 	for _, c := range []struct {
 		name   string
@@ -117,6 +124,9 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 		{"one that failed to load, by its name", "nv_inference_request_success{model=\"pre\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{failed}}, down, true},
 		{"one that failed to load, below a BLS model", "nv_inference_request_success{model=\"top\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{failed, {Name: "top", Configured: true, Backend: "python", Decoupled: true, Calls: []string{failed.Name}}}}, down, true},
 		{"one that failed to load, beside another in Python", strings.ReplaceAll(counted, "%", "own"), &engine.Facts{Models: []engine.ModelFacts{failed, own}}, down, false},
+		{"one of another name that failed to load, beside the steps around it", "", nil, index("llama", engine.ModelUnavailable, "out of memory", "preprocessing", engine.ModelReady, ""), true},
+		{"one of another name that failed to load, beside a model of its own", "", nil, index("llama", engine.ModelUnavailable, "out of memory", "resnet", engine.ModelReady, ""), false},
+		{"one of another name that was unloaded", "", nil, index("llama", engine.ModelUnavailable, "unloaded"), false},
 		{"one that was never loaded", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}}}, nil, false},
 		{"one in Python of another name, which need not be an LLM, that was unloaded", "", &engine.Facts{Models: []engine.ModelFacts{own}}, []engine.ModelState{{Name: "own", State: engine.ModelUnavailable}}, false},
 		{"no LLM at all", "nv_inference_request_success{model=\"resnet\",version=\"1\"} 3\n", nil, nil, false},

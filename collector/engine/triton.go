@@ -141,6 +141,17 @@ func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 			serving = append(serving, m.Name) // It may be an LLM of another name.
 		}
 	}
+	if len(llms) == 0 {
+		// It is one that failed to load, unless there are others than the steps around it.
+		for _, m := range models {
+			if m.State == ModelUnavailable && m.Reason != "" && m.Reason != "unloaded" {
+				llms = append(llms, m.Name)
+			}
+			if m.Name != preprocessing && m.Name != postprocessing {
+				serving = append(serving, m.Name)
+			}
+		}
+	}
 	if len(llms) == 0 || slices.ContainsFunc(serving, func(name string) bool { return tritonLoaded(name, p, models) }) {
 		return ""
 	}
