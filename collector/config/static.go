@@ -68,13 +68,15 @@ func ownerOf(path string, g *targetgroup.Group, t model.LabelSet, pool *Pool) (o
 	}
 }
 
-// checkAddress returns an error if address is not host:port. The error quotes no user name or
-// password.
+// checkAddress returns an error if address is not host:port. The error quotes nothing that may
+// be secret.
 func checkAddress(address string) error {
 	switch {
 	case strings.Contains(address, "@"):
 		return errors.New("has a user name or password; write host:port and use basic_auth")
-	case strings.ContainsAny(address, "?# \t"):
+	case strings.ContainsAny(address, "?#"):
+		return errors.New("has a query or fragment; leave out everything from ? or # on")
+	case strings.ContainsAny(address, " \t"):
 		return fmt.Errorf("%q is not host:port; write it like 10.0.0.1:8002", address)
 	}
 	if scheme, rest, ok := strings.Cut(address, "://"); ok {
