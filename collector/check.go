@@ -14,7 +14,7 @@ import (
 // certificates or sources that cannot be built. It does not use the network.
 func Check(cfg *config.File) error {
 	var errs []error
-	if _, err := newShard(cfg.Sharding); err != nil {
+	if err := cfg.Sharding.Place(""); err != nil {
 		errs = append(errs, err)
 	}
 	for i := range cfg.Pools {

@@ -42,10 +42,9 @@ type Collector struct {
 	base      replica.Pool
 	metrics   *metrics
 	scheduler *scheduler
-	// poolChanges counts changes of the running pools, poolsChanged signals them.
-	poolChanges  atomic.Uint64
-	poolsChanged chan struct{}
-	newScraper   func(scrape.Config, *slog.Logger) (scrape.Scraper, error)
+	// poolChanges counts changes of the running pools.
+	poolChanges atomic.Uint64
+	newScraper  func(scrape.Config, *slog.Logger) (scrape.Scraper, error)
 	// grace is how long the replicas of a pool stay after its discovery was restarted, until all
 	// of its sources have answered.
 	grace time.Duration
@@ -79,7 +78,7 @@ func New(opts Options) (*Collector, error) {
 	shared := scrape.NewResources()
 	c := &Collector{
 		opts:    opts,
-		applied: make(chan []*pool, 1), poolsChanged: make(chan struct{}, 1), grace: handover,
+		applied: make(chan []*pool, 1), grace: handover,
 		newScraper: func(cfg scrape.Config, log *slog.Logger) (scrape.Scraper, error) { return shared.Client(cfg, log) },
 		running:    make(map[string]*pool), replicas: make(map[string]*runningReplica),
 	}
@@ -102,8 +101,7 @@ func New(opts Options) (*Collector, error) {
 // fail is built first, so that an error changes nothing. Unchanged targets keep their replicas
 // with their schedules and windows.
 func (c *Collector) ApplyConfig(cfg *config.File) error {
-	shard, err := newShard(cfg.Sharding)
-	if err != nil {
+	if err := cfg.Sharding.Place(""); err != nil {
 		return err
 	}
 	var built []*pool
@@ -115,12 +113,11 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 			}
 			return fmt.Errorf("pool %q: %w", cfg.Pools[i].PoolID, err)
 		}
-		p.shard = shard
 		built = append(built, p)
 	}
 	c.metrics.shards.Reset()
-	if shard.Total > 1 {
-		c.metrics.shards.WithLabelValues(strconv.Itoa(shard.Index)).Set(float64(shard.Total))
+	if s := cfg.Sharding; s.Total > 1 {
+		c.metrics.shards.WithLabelValues(strconv.Itoa(*s.Index)).Set(float64(s.Total))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

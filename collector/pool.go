@@ -24,7 +24,7 @@ func MaxReaders() int { return scrape.MaxReaderConnections() }
 // pool is a configured pool with everything that was built for it.
 type pool struct {
 	cfg     config.Pool
-	shard   shard
+	shard   config.Sharding
 	shared  *replica.Pool
 	scraper scrape.Scraper
 	sources *discovery.Manager
@@ -56,7 +56,7 @@ func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 		scraper.Close()
 		return nil, err
 	}
-	return &pool{cfg: *pc, shared: c.shared(cfg, pc, scraper), scraper: scraper, sources: sources, users: 1}, nil
+	return &pool{cfg: *pc, shard: cfg.Sharding, shared: c.shared(cfg, pc, scraper), scraper: scraper, sources: sources, users: 1}, nil
 }
 
 // shared returns the settings that the replicas of a pool have in common.
@@ -85,16 +85,16 @@ func (p *pool) hasUnanswered() bool {
 // user's, and after the last user the scraper. A replica that survives a reload still uses the
 // scraper of the pool that started it.
 func (p *pool) release() {
-	p.users--
-	p.scraper.CloseIdle()
-	if p.users == 0 {
+	if p.users--; p.users == 0 {
 		p.scraper.Close()
+		return
 	}
+	p.scraper.CloseIdle()
 }
 
 // equal reports whether both pools would run in the same way, so that the running pool can stay.
 func (p *pool) equal(o *pool) bool {
-	return p.treatsAlike(o) && p.shard == o.shard && reflect.DeepEqual(p.cfg, o.cfg)
+	return p.treatsAlike(o) && reflect.DeepEqual(p.shard, o.shard) && reflect.DeepEqual(p.cfg, o.cfg)
 }
 
 // treatsAlike reports whether both pools scrape a target in the same way, no matter how they

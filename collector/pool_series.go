@@ -81,35 +81,27 @@ func (c *Collector) skewSeries() []poolSeries {
 	return all
 }
 
-// minPublishInterval is the minimum time between two updates of the series about pools, which
+// publishInterval is the time between two updates of the series about pools, which
 // change slowly.
-const minPublishInterval = time.Second
+const publishInterval = time.Second
 
 // publishPoolSeries publishes the series about pools until ctx is done, then removes them. It
 // compares replicas only after a change of pools or replicas.
 func (c *Collector) publishPoolSeries(ctx context.Context) {
 	defer c.opts.Store.PublishFleet(nil)
-	ticker := time.NewTicker(minPublishInterval)
+	ticker := time.NewTicker(publishInterval)
 	defer ticker.Stop()
 	var (
 		published []poolSeries
 		values    exposition.Values
 	)
 	for version := uint64(0); ; {
-		// Get the channel first: the last replica may leave while the slots are read.
-		nonEmpty := c.opts.Store.NonEmpty()
 		if current := c.opts.Store.Changes() + c.poolChanges.Load(); current != version {
 			version = current
 			if all := c.allPoolSeries(); !slices.Equal(all, published) {
 				published = all
 				c.opts.Store.PublishFleet(renderPoolSeries(&values, all))
 			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-nonEmpty:
-		case <-c.poolsChanged:
 		}
 		select {
 		case <-ctx.Done():

@@ -70,7 +70,7 @@ func (c *Collector) removePool(ctx context.Context, p *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, p.cfg.PoolID)
-	c.notePoolChange()
+	c.poolChanges.Add(1)
 	p.graceOver, p.targets = true, nil
 	c.removeReplicas(ctx, p)
 	p.release()
@@ -78,11 +78,6 @@ func (c *Collector) removePool(ctx context.Context, p *pool) {
 		m.DeleteLabelValues(p.cfg.PoolID)
 	}
 	c.countRefused()
-}
-
-func (c *Collector) notePoolChange() {
-	c.poolChanges.Add(1)
-	notify(c.poolsChanged)
 }
 
 // startPool starts the discovery of a pool. Replicas of a running pool with the same id stay if
@@ -96,7 +91,7 @@ func (c *Collector) startPool(run context.Context, p *pool) {
 		previous.release()
 	}
 	c.running[p.cfg.PoolID] = p
-	c.notePoolChange()
+	c.poolChanges.Add(1)
 	c.mu.Unlock()
 	var grace sync.WaitGroup
 	grace.Go(func() {

@@ -6,26 +6,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// shard selects the targets of this exporter: shard Index, from 0, of Total.
-type shard struct{ Total, Index int }
-
-// newShard returns the configured shard. The index is required if there are several shards.
-func newShard(c config.Sharding) (shard, error) {
-	if err := c.Place(""); err != nil {
-		return shard{}, err
-	}
-	s := shard{Total: max(c.Total, 1)}
-	if c.Index != nil {
-		s.Index = *c.Index
-	}
-	return s, nil
-}
-
-// keeps reports whether a target belongs to the shard. The key consists of pool and replica, not
+// keeps reports whether a target belongs to this exporter. The key consists of pool and replica, not
 // the address, so a replica that moves stays with its exporter, and two targets with the same key
 // meet in one exporter, which refuses the second.
-func (s shard) keeps(key string) bool {
-	return s.Total <= 1 || jump(mix(hash(key)), s.Total) == s.Index
+func keeps(c config.Sharding, key string) bool {
+	return c.Total <= 1 || jump(mix(hash(key)), c.Total) == *c.Index
 }
 
 func hash(key string) uint64 {

@@ -17,7 +17,7 @@ func ownerOf(t *testing.T, key string, total int) int {
 	t.Helper()
 	owner := -1
 	for i := range total {
-		if (shard{Total: total, Index: i}).keeps(key) {
+		if keeps(config.Sharding{Total: total, Index: &i}, key) {
 			require.Equal(t, -1, owner, "%s has two of %d", key, total)
 			owner = i
 		}
@@ -55,9 +55,7 @@ func TestShardsShareNoTargets(t *testing.T) {
 	}
 	owners := make(map[string]int)
 	for i := range 3 {
-		s, err := newShard(config.Sharding{Total: 3, Index: &i})
-		require.NoError(t, err)
-		found, search := targetsOf(&p, s, []*targetgroup.Group{group}, slog.New(slog.DiscardHandler))
+		found, search := targetsOf(&p, config.Sharding{Total: 3, Index: &i}, []*targetgroup.Group{group}, slog.New(slog.DiscardHandler))
 		require.Equal(t, len(group.Targets)-len(found), search.Elsewhere)
 		for _, target := range found {
 			owners[target.Key()]++
@@ -67,6 +65,4 @@ func TestShardsShareNoTargets(t *testing.T) {
 	for key, n := range owners {
 		require.Equal(t, 1, n, key)
 	}
-	_, err := newShard(config.Sharding{Total: 3})
-	require.ErrorContains(t, err, "give --sharding.index")
 }

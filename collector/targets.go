@@ -25,7 +25,7 @@ import (
 // targetsOf returns the targets of a shard from the groups that discovery found for a pool, and a
 // summary. It logs targets that cannot be used. It does not change the groups and is safe for
 // concurrent use.
-func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.PoolDiscovery) {
+func targetsOf(cfg *config.Pool, part config.Sharding, groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.PoolDiscovery) {
 	var found []*target.Target
 	p, search := targetMaker{cfg}, target.PoolDiscovery{PoolID: cfg.PoolID, Answered: true}
 	for _, g := range groups {
@@ -41,7 +41,7 @@ func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *s
 				search.Error = cmp.Or(search.Error, err.Error())
 			case t == nil:
 				p.dropped(&search, g.Source, discovered)
-			case part.keeps(t.Key()):
+			case keeps(part, t.Key()):
 				found = append(found, t)
 			default:
 				search.Elsewhere++

@@ -21,7 +21,7 @@ import (
 func targetsFound(sets ...model.LabelSet) ([]*target.Target, target.PoolDiscovery) {
 	p := config.DefaultPool
 	p.PoolID = "llama"
-	return targetsOf(&p, shard{Total: 1}, []*targetgroup.Group{{Source: "found", Targets: sets}}, slog.New(slog.DiscardHandler))
+	return targetsOf(&p, config.DefaultSharding, []*targetgroup.Group{{Source: "found", Targets: sets}}, slog.New(slog.DiscardHandler))
 }
 
 func TestReplicaNameDefaultsToPod(t *testing.T) {
@@ -65,7 +65,7 @@ func TestTargetWithoutPoolLabel(t *testing.T) {
 			p := config.DefaultPool
 			p.PoolID, p.RelabelConfigs = "llama", c.rules
 			groups := []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.2.0.7:8002"}}, Labels: c.set}}
-			all, _ := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+			all, _ := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.DiscardHandler))
 			require.Len(t, all, 1)
 			require.Equal(t, c.wanted, all[0].PoolID)
 		})
@@ -96,7 +96,7 @@ func TestCommandLinePathIsRequestedVerbatim(t *testing.T) {
 	for _, url := range []string{"http://triton:8002/m", "http://triton:8002/my%20metrics", "http://triton:8002/100%25/a%3Fb"} {
 		f, err := config.FromTargets([]string{url}, config.DefaultPool)
 		require.NoError(t, err)
-		all, _ := targetsOf(&f.Pools[0], shard{Total: 1}, f.Pools[0].Discovery.StaticConfigs, slog.New(slog.DiscardHandler))
+		all, _ := targetsOf(&f.Pools[0], config.DefaultSharding, f.Pools[0].Discovery.StaticConfigs, slog.New(slog.DiscardHandler))
 		require.Len(t, all, 1)
 		require.Equal(t, url, all[0].MetricsURL)
 	}
@@ -133,7 +133,7 @@ func TestAPIPathFromTargetOrPool(t *testing.T) {
 		p := config.DefaultPool
 		p.APIPath, p.APIPort = c.path, c.port
 		groups := []*targetgroup.Group{{Targets: []model.LabelSet{model.LabelSet{model.AddressLabel: "10.2.0.7:8002"}.Merge(c.labels)}}}
-		all, _ := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+		all, _ := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.DiscardHandler))
 		require.Len(t, all, 1, c.name)
 		require.Equal(t, c.want, all[0].APIURL, c.name)
 	}
@@ -150,7 +150,7 @@ func TestSchemeIgnoresCase(t *testing.T) {
 		p := config.DefaultPool
 		p.APIProtocol, p.APIPort = config.ProtocolGRPC, 8001
 		groups := []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.2.0.7:8002", model.SchemeLabel: model.LabelValue(scheme)}}}}
-		all, _ := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+		all, _ := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.DiscardHandler))
 		require.Len(t, all, 1, scheme)
 		require.Equal(t, want, [2]string{all[0].MetricsURL, all[0].APIURL}, scheme)
 	}
@@ -173,11 +173,11 @@ func TestAddressIsShownWithoutSecrets(t *testing.T) {
 			p := config.DefaultPool
 			p.PoolID = "llama"
 			groups := []*targetgroup.Group{{Source: "found", Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(c.address)}}}}
-			_, status := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.NewTextHandler(&log, nil)))
+			_, status := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.NewTextHandler(&log, nil)))
 			p.RelabelConfigs = append(p.RelabelConfigs, &relabel.Config{
 				SourceLabels: model.LabelNames{model.AddressLabel}, Regex: prometheus.MustNewRegexp("(.+)"), Action: prometheus.Drop,
 			})
-			_, dropped := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+			_, dropped := targetsOf(&p, config.DefaultSharding, groups, slog.New(slog.DiscardHandler))
 
 			require.Equal(t, 1, status.LeftOut)
 			require.Contains(t, status.Error, fmt.Sprintf("target %q is not an address", c.shown))

@@ -25,8 +25,6 @@ type Store struct {
 
 	mu    sync.RWMutex
 	slots []*Slot
-	// nonEmpty is closed while there are slots.
-	nonEmpty chan struct{}
 }
 
 // NewStore returns an empty store.
@@ -35,15 +33,7 @@ func NewStore() *Store { return NewStoreWithSuspend(suspended) }
 // NewStoreWithSuspend is NewStore with a function that returns how long the machine was
 // suspended.
 func NewStoreWithSuspend(suspended func() time.Duration) *Store {
-	return &Store{nonEmpty: make(chan struct{}), suspended: suspended}
-}
-
-// NonEmpty returns a channel that is closed while there are replicas. It must be called for each
-// wait.
-func (s *Store) NonEmpty() <-chan struct{} {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.nonEmpty
+	return &Store{suspended: suspended}
 }
 
 // Changes returns a number that changes when a replica is added or removed, fails, or gets
@@ -69,9 +59,6 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	slot.target.Store(t)
 	slot.current.Store(&Snapshot{})
 	s.slots = slices.Insert(s.slots, i, slot)
-	if len(s.slots) == 1 {
-		close(s.nonEmpty)
-	}
 	s.changes.Add(1)
 	return slot, nil
 }
@@ -81,9 +68,6 @@ func (s *Store) Remove(slot *Slot) {
 	s.mu.Lock()
 	if i, ok := s.find(slot.key); ok && s.slots[i] == slot {
 		s.slots = slices.Delete(s.slots, i, i+1)
-		if len(s.slots) == 0 {
-			s.nonEmpty = make(chan struct{})
-		}
 	}
 	s.mu.Unlock()
 	slot.current.Store(&Snapshot{})
