@@ -113,6 +113,7 @@ func TestStallWithAllRequestsWaiting(t *testing.T) {
 		b := newBench(t, engine.VLLM, "m")
 		for n := range 12 {
 			b.page(`vllm:num_requests_running{engine="0",model_name="m"} 0`, fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, 5+grows*n),
+				`vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="deferred"} 0`,
 				`vllm:iteration_tokens_total_count{engine="0",model_name="m"} 100`)
 		}
 		require.Positive(t, b.deriver.Conditions().Stall.Duration)
@@ -135,6 +136,8 @@ func TestDeferredRequestsAreSuspected(t *testing.T) {
 		{engine.SGLang, "memory that computed prompts hold", []string{"num_running_reqs 0", "num_prefill_inflight_queue_reqs 64"}, []string{"num_queue_reqs"}, false},
 		{engine.SGLang, "its own batch", []string{"num_running_reqs 32", "num_decode_transfer_queue_reqs 6"}, []string{"num_decode_prealloc_queue_reqs"}, true},
 		{engine.VLLM, "caches", []string{"num_requests_running 0"}, []string{"num_requests_waiting", `num_requests_waiting_by_reason{reason="deferred"}`}, false},
+		{engine.VLLM, "caches, or capacity", []string{"num_requests_running 0"}, []string{"num_requests_waiting"}, false},
+		{engine.VLLM, "the batch of one that does not tell", []string{"num_requests_running 8"}, []string{"num_requests_waiting"}, true},
 		{engine.VLLM, "capacity", []string{"num_requests_running 0", `num_requests_waiting_by_reason{reason="deferred"} 0`}, []string{"num_requests_waiting", `num_requests_waiting_by_reason{reason="capacity"}`}, true},
 	} {
 		b := newBench(t, c.kind, "m")
