@@ -58,7 +58,7 @@ func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
 // AddPartialFacts takes over the facts of a round that still has open requests.
 func (a *Answers) AddPartialFacts(facts engine.Facts) {
 	if a.allFacts != nil {
-		facts.Problems = a.allFacts.Problems
+		facts.Problems, facts.Responsive = a.allFacts.Problems, a.allFacts.Responsive
 	}
 	a.setFacts(facts.WithEarlier(a.allFacts))
 }

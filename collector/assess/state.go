@@ -98,10 +98,11 @@ type Evidence struct {
 	// models can be sent anywhere.
 	Failing, Unrouted bool
 	// Stall is the work that stands still by the page from PageTime. Unanswered reports
-	// that a request of the canary got no answer meanwhile.
-	Stall      derive.Stall
-	PageTime   time.Time
-	Unanswered bool
+	// that a request of the canary got no answer meanwhile, Responsive that the engine itself
+	// answers, or is paused.
+	Stall                  derive.Stall
+	PageTime               time.Time
+	Unanswered, Responsive bool
 	// RefusedFailed reports that the page counts rejected requests as failed.
 	RefusedFailed bool
 	// Processes is how many processes answer in turn, or 0 if only one is known to.
@@ -194,7 +195,7 @@ func (e *Evidence) state() (State, string) {
 
 // stalled reports whether both gauges and unanswered requests show that work stands still.
 func (e *Evidence) stalled() bool {
-	return e.Stall.Witnessed || e.Stall.Duration > 0 && e.Stall.Answerable && e.Unanswered
+	return !e.Responsive && (e.Stall.Witnessed || e.Stall.Duration > 0 && e.Stall.Answerable && e.Unanswered)
 }
 
 // suspected describes a single sign against a replica, which a healthy server may give too.
@@ -205,6 +206,8 @@ func (e *Evidence) suspected() string {
 	why := "they may be gone, or take long"
 	if e.Stall.Deferred {
 		why = "they may wait for another server"
+	} else if e.Responsive {
+		why = "the engine answers, and may be paused"
 	}
 	return fmt.Sprintf("the page shows %g requests in flight, but nothing has moved since %s; %s",
 		e.Stall.InFlight, e.PageTime.Add(-e.Stall.Duration).UTC().Format("15:04 UTC"), why)

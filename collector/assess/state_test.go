@@ -45,6 +45,7 @@ func TestReplicaState(t *testing.T) {
 		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung()}, assess.Stalled, "nothing moves"},
 		{"one sign that no iteration happens", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; they may be gone, or take long"},
 		{"what may wait for another server", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Deferred = time.Minute, true }), assess.Ready, "nothing has moved since 13:59 UTC; they may wait for another server"},
+		{"ready, and no iteration happens, but its engine answers", changed(serving(), func(e *assess.Evidence) { e.Stall, e.Responsive = hung(), true }), assess.Ready, "nothing has moved since 13:59 UTC; the engine answers, and may be paused"},
 		{"and the canary got nothing", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Answerable, e.Unanswered = time.Minute, true, true }), assess.Stalled, "nothing moves"},
 		{"the canary got nothing, but may wait behind others", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Unanswered = time.Minute, true }), assess.Ready, "may be gone"},
 		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true, Previous: assess.Failing}, assess.Failing, "all requests are failing"},

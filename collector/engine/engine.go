@@ -215,8 +215,7 @@ func (b *base) Ask(ctx context.Context, client Client, address string, _ func(Fa
 	}
 	q := &questions{client: client, base: address}
 	if b.versionPath != "" {
-		v, _ := q.text(ctx, b.versionPath, b.versionKey)
-		f.EngineVersion = plainVersion(v)
+		f.EngineVersion = plainVersion(q.text(ctx, b.versionPath, b.versionKey))
 		f.Confirmed = b.owner == "" && f.EngineVersion != ""
 	}
 	q.askModels(ctx, b.owner, &f)

@@ -22,6 +22,8 @@ type Facts struct {
 	// Listed is true if the server listed its models; Models are in its order.
 	Listed bool
 	Models []ModelFacts
+	// Responsive: in the last round the engine itself answered, or was paused. It does not hang.
+	Responsive bool
 	// Problems are the failed requests of the last round.
 	Problems []Problem
 }

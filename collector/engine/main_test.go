@@ -34,6 +34,7 @@ const (
 	hangs      = "hangs"
 	refuses    = "refuses"
 	restricted = "restricted"
+	notReady   = "not ready"
 )
 
 // Do implements engine.Client.
@@ -54,6 +55,8 @@ func (a answers) Do(ctx context.Context, _, address string, _ []byte, limit int6
 		return 0, nil, nil, ctx.Err()
 	case text == refuses:
 		return 0, nil, nil, fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
+	case text == notReady:
+		return http.StatusServiceUnavailable, http.Header{}, nil, nil
 	case text == restricted:
 		return http.StatusForbidden, http.Header{}, []byte(`{"error":"This API is restricted, expecting header 'admin-key'"}`), nil
 	case int64(len(text)) > limit:

@@ -31,7 +31,7 @@ const nimFirst Generation = "1.x"
 
 // identify implements Engine: NIM extends the API of the engine inside.
 func (n *nim) identify(ctx context.Context, q *questions) string {
-	if release, _ := q.text(ctx, n.versionPath, n.versionKey); release != "" {
+	if release := q.text(ctx, n.versionPath, n.versionKey); release != "" {
 		return "/v1/version names a release of NIM"
 	}
 	// The keys are those of 1.x; 2.x was not seen. Without any of them nothing is shown.

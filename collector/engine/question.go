@@ -139,13 +139,12 @@ func (l *modelList) owner() string {
 	return l.Data[0].OwnedBy
 }
 
-// text requests an object and returns the string under one of its keys; false without an answer.
-func (q *questions) text(ctx context.Context, path, key string) (string, bool) {
-	var answer map[string]json.RawMessage // SGLang's has hundreds of other values.
-	_, ok := q.get(ctx, path, &answer)
-	var text string
+// text requests an object and returns the string under one of its keys, or "".
+func (q *questions) text(ctx context.Context, path, key string) (text string) {
+	var answer map[string]json.RawMessage
+	q.get(ctx, path, &answer)
 	_ = json.Unmarshal(answer[key], &text)
-	return text, ok
+	return text
 }
 
 // The path and key of the version in the API of several kinds; it identifies none of them.
@@ -153,8 +152,7 @@ const versionPath, versionKey = "/version", "version"
 
 // version returns the answer of GET /version, or "".
 func (q *questions) version(ctx context.Context) string {
-	v, _ := q.text(ctx, versionPath, versionKey)
-	return plainVersion(v)
+	return plainVersion(q.text(ctx, versionPath, versionKey))
 }
 
 // askModels adds the list of models, which confirms the kind by its owner if there is one.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -44,7 +45,9 @@ func (s *sglang) identify(ctx context.Context, q *questions) string {
 	return ""
 }
 
-// Ask implements Engine. The version comes last, since it hangs while the scheduler does.
+// Ask implements Engine. The version comes last, since its answer waits for the schedulers
+// (sgl-project/sglang#4191). Paused ones answer, unless they load weights; newer releases
+// are then healthy, and not ready (seen in the source of 0.5.23, http_server.py).
 func (s *sglang) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
 	var f Facts
 	q := &questions{client: client, base: address}
@@ -52,11 +55,17 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string, early f
 	if early != nil {
 		early(f)
 	}
-	version, ok := q.text(ctx, "/server_info", versionKey)
-	if !ok && ctx.Err() == nil {
-		version, _ = q.text(ctx, "/get_server_info", versionKey) // Of older releases.
+	ready, _ := Readiness(ctx, client, address+"/ready")
+	healthy, _ := Readiness(ctx, client, address+"/ping")
+	var info struct {
+		Version string            `json:"version"`
+		States  []json.RawMessage `json:"internal_states"`
 	}
-	f.EngineVersion, f.Problems = plainVersion(version), q.problems
+	if _, ok := q.get(ctx, "/server_info", &info); !ok && ctx.Err() == nil {
+		q.get(ctx, "/get_server_info", &info) // Of older releases.
+	}
+	f.EngineVersion, f.Problems = plainVersion(info.Version), q.problems
+	f.Responsive = len(info.States) > 0 || ready.API == APINotReady && healthy.API == APIReady
 	return f
 }
 

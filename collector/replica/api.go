@@ -115,6 +115,9 @@ func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 	})
 }
 
+// responsive reports whether the engine answered, or was paused, when the identity was queried.
+func (r *Replica) responsive() bool { return r.answers.Facts != nil && r.answers.Facts.Responsive }
+
 func (r *Replica) signs() api.Signs {
 	return api.Signs{Epoch: r.server.Epoch, Reshaped: r.counters.reshaped, Restarts: r.deriver.Stats().Restarts}
 }

@@ -113,6 +113,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	if e.Processes == 0 { // Stalls and failures can be seen only on successive pages of one process.
 		e.Failing, e.Stall, e.PageTime = c.Failing, c.Stall, r.status.LastSuccess
 		e.Unanswered = r.canaryHung(e.PageTime.Add(-c.Stall.Duration))
+		e.Responsive = r.responsive()
 	}
 	if k := r.published.conclusions; k != nil {
 		e.Unserved, e.Unobservable = k.Unserved, k.Unobservable()

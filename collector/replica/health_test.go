@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,4 +90,32 @@ func TestUnchangedHealthPublishesNothing(t *testing.T) {
 		require.False(t, s.jobs.health.running)
 		require.Same(t, before.About, s.published.snapshot.About)
 	})
+}
+
+// TestPausedServerIsAskedWhetherItHangs has an SGLang at which requests arrive while
+// nothing moves. Its scheduler answers at first.
+func TestPausedServerIsAskedWhetherItHangs(t *testing.T) {
+	bubble(func(t *testing.T) {
+		page := "sglang:num_running_reqs 3\nsglang:generation_tokens_total 9\nsglang:http_requests_total{endpoint=\"/generate\",method=\"POST\"} "
+		s := step(t, answering{page: page + "1\n", api: map[string]string{
+			"/v1/models": `{"object":"list","data":[{"id":"llama","object":"model","owned_by":"sglang"}]}`, "/server_info": `{"version":"0.5.9","internal_states":[{}]}`,
+		}}, func(tgt *target.Target, p *Pool) {
+			tgt.Engine, tgt.MetricsURL, p.IdentityInterval = "sglang", "http://10.0.0.1:8000/metrics", time.Hour
+		})
+		pages := func(from, to int) target.Status {
+			for n := from; n < to; n++ {
+				s.change(func(now *answering) { now.page = fmt.Sprint(page, n, "\n") })
+				s.due()
+				s.after(5 * time.Second)
+			}
+			return s.after(0)
+		}
+		require.False(t, pages(1, 7).Suspected)
+		require.Equal(t, 1, s.count("/server_info"))
+		now := pages(7, 12)
+		require.Equal(t, "ready", now.State)
+		require.True(t, now.Suspected)
+		s.change(func(now *answering) { delete(now.api, "/server_info") })
+		require.Equal(t, "stalled", pages(12, 14).State)
+	})(t)
 }

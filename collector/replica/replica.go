@@ -221,6 +221,9 @@ func (r *Replica) followUp(ctx context.Context) {
 		r.queryIdentity(ctx)
 	}
 	r.checkRestarts(ctx)
+	if r.status.Suspected && r.responsive() {
+		r.jobs.identity.ensure(ctx, r.status.LastScrape, r.queryIdentity)
+	}
 	if r.status.Scrapes > 0 && !r.jobs.health.running && !r.jobs.page.running && r.pacer.HealthOutdated(r.signs()) {
 		r.queryHealth(ctx)
 	}
