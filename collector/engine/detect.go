@@ -237,7 +237,7 @@ func companions() []companion {
 		{"vllm-router", prefixes(router, "vllm_router_")},
 		{"the endpoint picker of an inference gateway", prefixes(router, "llm_d_epp_", "llm_d_router_epp_", "inference_pool_", "inference_objective_", "inference_model_", "inference_extension_")},
 		{"another trtllm_exporter", prefixes(router, "trtllm_exporter_")},
-		{"Dynamo's planner", prefixes(router, "dynamo_planner_")},
+		{"Dynamo's planner", prefixes(router, "dynamo_planner_", "planner:")},
 		{"a router of Dynamo", append(prefixes(router, "dynamo_component_router_"), mark{text: `dynamo_component="router"`, anywhere: true, weight: router})},
 		{"Dynamo's manager of KV blocks, kvbm", prefixes(alone, "kvbm_")},
 		{"the exporter of NIXL", prefixes(alone, "agent_xfer_time", "agent_xfer_post_time")},

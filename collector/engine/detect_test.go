@@ -304,6 +304,7 @@ func TestProgramsNextToServersAreNotServers(t *testing.T) {
 		{"a picker of the gateway API", "inference_pool_ready_pods{name=\"p\"} 2\n", "the endpoint picker of an inference gateway", engine.Unknown},
 		{"a router of its own", "dynamo_component_requests_total{dynamo_component=\"router\",dynamo_endpoint=\"generate\"} 5\n", "a router of Dynamo", engine.Unknown},
 		{"a planner", "dynamo_planner_num_p_workers 1\n", "Dynamo's planner", engine.Unknown},
+		{"a planner of old", "planner:num_p_workers 1\n", "Dynamo's planner", engine.Unknown},
 		{"a manager of blocks", "kvbm_matched_tokens 1\n", "Dynamo's manager of KV blocks, kvbm", engine.Unknown},
 		{"a worker that shows its manager of blocks too", "kvbm_matched_tokens 1\ndynamo_component_uptime_seconds 1\n", "", engine.Dynamo},
 		{"another exporter", "trtllm_exporter_targets{pool_id=\"p\"} 1\nnv_inference_request_success{model=\"m\"} 1\n", "another trtllm_exporter", engine.Unknown},

@@ -108,8 +108,8 @@ func (d *dynamo) Quirks(p *Page) Quirks {
 // Health implements Engine. Dynamo's status is wrong (seen in 1.6.1): a frontend is healthy without
 // any worker, and a worker that serves answers 503 "notready" unless it is configured to judge by
 // its endpoints. The lists in the answer count instead. A frontend that is not healthy is right: an
-// early one has no worker, a later one looks for its models, or exits (http/service/health.rs). An
-// answer without status that is not 200 may be a proxy's.
+// early one has no worker, a later one looks for its models, or exits (http/service/health.rs). Any
+// other answer that is not 200 may be a proxy's.
 func (*dynamo) Health(ctx context.Context, client Client, address string) Health {
 	url := address + "/health"
 	status, _, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
@@ -133,7 +133,7 @@ func (*dynamo) Health(ctx context.Context, client Client, address string) Health
 		h.API, h.Detail = workerHealth(endpoints)
 	case h.API == APINotReady && (answer.Stage == "draining" || answer.Status == "shutting_down"):
 		h.Draining, h.Detail = true, "the frontend is draining: it finishes accepted requests and exits"
-	case h.API == APINotReady && answer.Status != "":
+	case h.API == APINotReady && slices.Contains([]string{"unhealthy", "not_ready"}, answer.Status):
 		h.Detail = "the frontend answers " + short([]byte(answer.Status+": "+answer.Message))
 	case answer.Instances != nil:
 		h.API, h.Detail = frontendHealth(ctx, client, address, len(*answer.Instances), h.Detail)

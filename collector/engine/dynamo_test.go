@@ -145,6 +145,7 @@ func TestForeignAnswerDoesNotMakeDynamoReady(t *testing.T) {
 		{"a later one that ends", response{status: 503, body: `{"status":"shutting_down","message":"Service is shutting down","endpoints":["dyn://n.backend.generate"],"instances":[{}]}`}, engine.APINotReady, true, "the frontend is draining: it finishes accepted requests and exits"},
 		{"a frontend that starts", response{status: 503, body: `{"status":"not_ready","message":"Initial model discovery in progress","endpoints":[],"instances":[]}`}, engine.APINotReady, true, "the frontend answers not_ready: Initial model discovery in progress"},
 		{"an early frontend without workers", response{status: 503, body: `{"message":"No endpoints available","status":"unhealthy"}`}, engine.APINotReady, true, "the frontend answers unhealthy: No endpoints available"},
+		{"a worker that lists nothing", response{status: 503, body: `{"status":"notready","uptime":{"secs":3,"nanos":1}}`}, engine.APIFailed, false, "the API answers Service Unavailable to http://server/health"},
 		{"a server without the path", response{status: 404, body: `{"error":"not found"}`}, engine.APIFailed, false, "the API answers Not Found to http://server/health"},
 		{"a server that wants a header", response{status: 401, body: "no"}, engine.APIFailed, false, "the API is restricted: set the header that the server expects in http_headers (no)"},
 	} {
