@@ -88,8 +88,8 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 		"wrong types":              {"/v2", text(`{"name":1,"version":[],"extensions":"statistics"}`), "unknown", ""},
 		"an index of 10 MB":        {"/v2/repository/index", text(`["` + strings.Repeat("x", 10<<20) + `"]`), "2.64.0", "too"},
 		"an index of 10000 models": {"/v2/repository/index", text("[" + strings.TrimSuffix(models.String(), ",") + "]"), "2.64.0", ""},
-		"a config that hangs":      {"/v2/models/tensorrt_llm/config", hang, "2.64.0", ""},
-		"a connection that breaks": {"/v2", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unknown", ""},
+		"a hanging config":         {"/v2/models/tensorrt_llm/config", hang, "2.64.0", ""},
+		"a broken connection":      {"/v2", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unknown", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

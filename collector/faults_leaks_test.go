@@ -19,7 +19,7 @@ type footprint struct {
 	heap              uint64
 }
 
-// settle waits until the process holds no more than before, and returns what it holds.
+// settle waits until the process uses no more than before, and returns what it uses.
 func settle(before *footprint) (now footprint) {
 	for range 200 {
 		runtime.GC()
@@ -85,8 +85,8 @@ func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures 
 	}
 	tc.pollPageEvery(faultPollInterval, "All are up", nil, allUp)
 	round()
-	// One scrape may be under way, of which server and client have two
-	// connections, two files and three goroutines each.
+	// One scrape may be in progress, for which server and client have two connections, two files
+	// and three goroutines each.
 	before := settle(nil)
 	before.goroutines, before.files, before.heap = before.goroutines+6*len(pools), before.files+4*len(pools), before.heap+8<<20
 	rounds := 1

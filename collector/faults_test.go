@@ -90,7 +90,7 @@ func faultCases() []faultCase {
 		{name: "S11 an infinite counter", page: body(pageWith(`nv_inference_request_success{model="x",version="1"} +Inf`)), shows: []string{
 			targetSeriesByReason("target_derived_skipped_total", "S11", "nonfinite", "bad"),
 		}},
-		{name: "S16 an executor that counts nothing", page: body(pageWith(
+		{name: "S16 an executor without counts", page: body(pageWith(
 			"# TYPE nv_trt_llm_request_metrics gauge", `nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"} 0`,
 			`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting",version="1"} 0`,
 			"# TYPE nv_trt_llm_general_metrics gauge", `nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} 0`,

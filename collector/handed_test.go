@@ -56,8 +56,8 @@ func change(v reflect.Value, name string) bool {
 	return true
 }
 
-// keys calls do with each key of a block, also of nested blocks of its package; a block
-// of another package counts as one key.
+// keys calls do with each key of a block, and of nested blocks in its package; a block of another
+// package counts as one key.
 func keys(block reflect.Value, path string, do func(path string, key reflect.Value)) {
 	for i := range block.NumField() {
 		field, name := block.Type().Field(i), path+"."+block.Type().Field(i).Name
@@ -78,7 +78,7 @@ func TestEveryPoolKeyHasAnEffect(t *testing.T) {
 	handed := func(with func(*config.Pool)) []any {
 		f := config.DefaultFile
 		p := config.DefaultPool
-		p.PoolID, p.APIPort = "pool", 8000 // Of an API on the port of the page its scheme is that.
+		p.PoolID, p.APIPort = "pool", 8000 // If the API has the port of the page, it has its scheme.
 		with(&p)
 		f.Pools = []config.Pool{p}
 		f.Resolve()
@@ -89,7 +89,7 @@ func TestEveryPoolKeyHasAnEffect(t *testing.T) {
 	found := 0
 	keys(reflect.ValueOf(&config.Pool{}).Elem(), "", func(path string, _ reflect.Value) {
 		if strings.HasSuffix(path, ".StallAfter") || strings.HasSuffix(path, ".FailingMin") {
-			return // These are not keys: the global block has them.
+			return // The global block has these keys.
 		}
 		found++
 		other := handed(func(p *config.Pool) {

@@ -167,11 +167,11 @@ func identityOf(page string) string {
 		}
 		var all []string
 		for _, name := range relabel.IdentityLabels() {
-			_, rest, found := strings.Cut(text, name+`="`)
+			_, after, found := strings.Cut(text, name+`="`)
 			if !found {
 				continue
 			}
-			value, _, _ := strings.Cut(rest, `"`)
+			value, _, _ := strings.Cut(after, `"`)
 			all = append(all, name+"="+value)
 		}
 		return strings.Join(all, " ")

@@ -32,9 +32,9 @@ func targetSeriesByReason(name, poolID, reason, replicaID string) string {
 func value(page, series string) float64 {
 	head := series + " "
 	for line := range strings.Lines(page) {
-		if rest, ok := strings.CutPrefix(line, head); ok {
+		if suffix, ok := strings.CutPrefix(line, head); ok {
 			var v float64
-			if _, err := fmt.Sscan(rest, &v); err == nil {
+			if _, err := fmt.Sscan(suffix, &v); err == nil {
 				return v
 			}
 		}

@@ -105,8 +105,8 @@ func TestRefusedTargetStartsWhenNameIsFree(t *testing.T) {
 		first, second config.Pool
 		id            string
 	}{
-		"the name is that of neither pool":   {in("p", "shared", first), in("q", "shared", second), "shared"},
-		"the pool that waited gets the name": {in("p", "q", first), metricsPool("q", "r="+second.pageAndAPI()), "q"},
+		"another name":                   {in("p", "shared", first), in("q", "shared", second), "shared"},
+		"the waiting pool gets the name": {in("p", "q", first), metricsPool("q", "r="+second.pageAndAPI()), "q"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +119,7 @@ func TestRefusedTargetStartsWhenNameIsFree(t *testing.T) {
 			tc.waitForPools(1, pools.id)
 		})
 	}
-	t.Run("the one that waited leaves", func(t *testing.T) {
+	t.Run("the waiting pool is removed", func(t *testing.T) {
 		t.Parallel()
 		tc := startCollector(t, metricsPool("p", "r="+first.pageAndAPI()))
 		tc.waitForPools(1, "p")

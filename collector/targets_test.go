@@ -55,7 +55,7 @@ func TestTargetWithoutPoolLabel(t *testing.T) {
 		{"no label", nil, nil, "llama"},
 		{"a label", model.LabelSet{"pool_id": "other"}, nil, "other"},
 		{"an empty label", model.LabelSet{"pool_id": ""}, nil, "llama"},
-		{"a rule that copies what is not there", nil, relabel.Rules{{
+		{"a rule that copies a missing label", nil, relabel.Rules{{
 			SourceLabels: model.LabelNames{"__meta_pool"}, Regex: prometheus.MustNewRegexp("(.*)"), TargetLabel: "pool_id", Replacement: "$1", Action: prometheus.Replace, NameValidationScheme: model.UTF8Validation,
 		}}, "llama"},
 		{"a rule that drops the label", nil, relabel.Rules{{Regex: prometheus.MustNewRegexp("pool_id"), Action: prometheus.LabelDrop}}, "llama"},
@@ -80,9 +80,9 @@ func TestInvalidTargetIsDropped(t *testing.T) {
 	}{
 		{"one without an address", "has no __address__ after relabel_configs", model.LabelSet{"zone": "a"}},
 		{"one with an invalid address", `target "a b" is not an address`, model.LabelSet{model.AddressLabel: "a b"}},
-		{"one of a kind that is misspelt", `target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(), ", "), model.LabelSet{model.AddressLabel: "a:1", "engine": "trtlm-serve"}},
-		{"one of another scheme", `target "a:1" has __scheme__ "ftp": write http or https`, model.LabelSet{model.AddressLabel: "a:1", model.SchemeLabel: "ftp"}},
-		{"one that is silent in a way", `label __silent__ is "sometimes": write true or false`, model.LabelSet{model.AddressLabel: "10.2.0.7:8002", SilentLabel: "sometimes"}},
+		{"an unknown kind", `target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(), ", "), model.LabelSet{model.AddressLabel: "a:1", "engine": "trtlm-serve"}},
+		{"an unknown scheme", `target "a:1" has __scheme__ "ftp": write http or https`, model.LabelSet{model.AddressLabel: "a:1", model.SchemeLabel: "ftp"}},
+		{"an invalid __silent__", `label __silent__ is "sometimes": write true or false`, model.LabelSet{model.AddressLabel: "10.2.0.7:8002", SilentLabel: "sometimes"}},
 	} {
 		all, s := targetsFound(model.LabelSet{model.AddressLabel: "10.2.0.9:8002"}, c.set)
 		require.Len(t, all, 1, c.name)
@@ -124,9 +124,9 @@ func TestAPIPathFromTargetOrPool(t *testing.T) {
 		want       string
 	}{
 		{"on the port of the page", "/b/", 0, nil, "http://10.2.0.7:8002/b"},
-		{"on a port of its own", "/b", 8000, nil, "http://10.2.0.7:8000/b"},
+		{"on another port", "/b", 8000, nil, "http://10.2.0.7:8000/b"},
 		{"of the target, not the pool", "/b", 0, model.LabelSet{APIPathLabel: "/c d"}, "http://10.2.0.7:8002/c%20d"},
-		{"at an address of its own", "", 0, model.LabelSet{APIPathLabel: "/c", APIAddressLabel: "10.2.0.8:80"}, "http://10.2.0.8:80/c"},
+		{"at another address", "", 0, model.LabelSet{APIPathLabel: "/c", APIAddressLabel: "10.2.0.8:80"}, "http://10.2.0.8:80/c"},
 		{"at the root", "/", 0, nil, "http://10.2.0.7:8002"},
 		{"not said", "", 0, nil, ""},
 	} {
@@ -161,8 +161,8 @@ func TestAddressIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, address, shown string }{
 		{"with a user", "bob:hunter2@10.2.0.7:8002", "10.2.0.7:8002"},
-		{"with a user whose password has an @", "bob:p@hunter2@10.2.0.7:8002", "10.2.0.7:8002"},
-		{"with a user whose password has a quotation mark", `bob:"hunter2@10.2.0.7:8002`, "10.2.0.7:8002"},
+		{"with an @ in the password", "bob:p@hunter2@10.2.0.7:8002", "10.2.0.7:8002"},
+		{"with a quotation mark in the password", `bob:"hunter2@10.2.0.7:8002`, "10.2.0.7:8002"},
 		{"a URL with a user", "http://bob:hunter2@10.2.0.7:8002/metrics", "10.2.0.7:8002/metrics"},
 		{"with a query", "10.2.0.7:8002/metrics?token=hunter2", "10.2.0.7:8002/metrics"},
 		{"with a fragment", "10.2.0.7:8002#hunter2", "10.2.0.7:8002"},

@@ -279,8 +279,8 @@ func TestDemoFleet(t *testing.T) {
 		for _, label := range []string{`engine="`, `engine_version="`, `trtllm_version="`, `pool_id="`, `replica_id="`} {
 			require.Contains(t, line, label)
 		}
-		for _, known := range []string{`class="unknown"`, `resource="unknown"`, `state="unknown"`} {
-			line = strings.Replace(line, known, "", 1)
+		for _, unknown := range []string{`class="unknown"`, `resource="unknown"`, `state="unknown"`} {
+			line = strings.Replace(line, unknown, "", 1)
 		}
 		require.NotContains(t, line, `"unknown"`)
 	}

@@ -36,8 +36,8 @@ func TestEmptyPanelsExplainWhy(t *testing.T) {
 	require.Greater(t, len(used), 40, "kinds of reasons")
 }
 
-// What is not known is gray or has no color: Grafana gives it the first color of a
-// panel's thresholds, and where a panel has none its own, which is green.
+// Unknown values are gray or have no color. Grafana gives them the first color of a panel's
+// thresholds, or without thresholds its default, which is green.
 func TestUnknownIsNeverGreen(t *testing.T) {
 	t.Parallel()
 	first := func(thresholds *dashboards.Thresholds, where string) {
@@ -81,8 +81,8 @@ func TestUnknownIsNeverGreen(t *testing.T) {
 	require.Positive(t, colors)
 }
 
-// If a panel shows several pools, its legend names them, and objectives are
-// drawn from what the exporter exports.
+// The legend of a panel with several pools names them, and objectives come from the
+// exporter.
 func TestLegendsNamePoolsAndObjectives(t *testing.T) {
 	t.Parallel()
 	promised := 0
@@ -112,8 +112,7 @@ func TestLegendsNamePoolsAndObjectives(t *testing.T) {
 	require.Equal(t, 9, promised)
 }
 
-// Fleet names the alerts that fire, and leads from each to its section of the
-// runbook and to its replica.
+// Fleet lists firing alerts, with links to their section of the runbook and to the replica.
 func TestFleetListsFiringAlerts(t *testing.T) {
 	t.Parallel()
 	p := panelOf(t, "Alerts")

@@ -27,21 +27,21 @@ func jsonnet(t *testing.T, expression string, into any) {
 	require.NoError(t, json.Unmarshal(out, into))
 }
 
-// evaluated returns what an expression comes to; without the program the test is
-// skipped, but never so in CI.
+// evaluated returns the result of an expression. Without jsonnet the test is skipped,
+// except in CI.
 func evaluated(t *testing.T, expression string) ([]byte, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), fixture.Program(t, "jsonnet"), "-e", expression)
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, said.String())
+		return nil, fmt.Errorf("%w: %s", err, stderr.String())
 	}
 	return out, nil
 }
 
-// file are rules by group, as Prometheus reads them.
+// file holds rules by group, as Prometheus reads them.
 type file struct {
 	Groups []group `yaml:"groups" json:"groups"`
 }
@@ -54,44 +54,44 @@ type group struct {
 
 // only returns the rules of a kind.
 func (f *file) only(kind string) file {
-	var kept file
+	var rules file
 	for _, g := range f.Groups {
 		g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(rule map[string]any) bool { return rule[kind] == nil })
 		if len(g.Rules) > 0 {
-			kept.Groups = append(kept.Groups, g)
+			rules.Groups = append(rules.Groups, g)
 		}
 	}
-	return kept
+	return rules
 }
 
 func TestMixinMatchesGenerators(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		says, config, values, label string
+		name, config, values, label string
 		chosen                      dashboards.Choices
 	}{
-		{says: "as it is", config: "{}", values: "{}", label: "cluster"},
-		{says: "a scrape in a minute", config: "{scrapeInterval: '1m'}", values: "scrape_interval: 1m", label: "cluster"},
-		{says: "a scrape in 17 seconds", config: "{scrapeInterval: '17s'}", values: "scrape_interval: 17s", label: "cluster"},
-		{says: "another label of clusters", config: "{clusterLabel: 'k8s_cluster'}", values: "cluster_label: k8s_cluster", label: "k8s_cluster"},
-		{says: "no label of clusters", config: "{clusterLabel: ''}", values: "cluster_label: ''"},
+		{name: "default", config: "{}", values: "{}", label: "cluster"},
+		{name: "scrape interval of a minute", config: "{scrapeInterval: '1m'}", values: "scrape_interval: 1m", label: "cluster"},
+		{name: "scrape interval of 17 seconds", config: "{scrapeInterval: '17s'}", values: "scrape_interval: 17s", label: "cluster"},
+		{name: "another cluster label", config: "{clusterLabel: 'k8s_cluster'}", values: "cluster_label: k8s_cluster", label: "k8s_cluster"},
+		{name: "no cluster label", config: "{clusterLabel: ''}", values: "cluster_label: ''"},
 		{
-			says: "another job, another runbook and another threshold", config: "{exporterJob: 'llm', runbookURL: 'https://wiki/llm', values: {kv_full_for: '9m'}}",
+			name: "another job, another runbook and another threshold", config: "{exporterJob: 'llm', runbookURL: 'https://wiki/llm', values: {kv_full_for: '9m'}}",
 			values: "exporter_job: llm\nrunbook: https://wiki/llm\nkv_full_for: 9m", label: "cluster", chosen: dashboards.Choices{Runbook: "https://wiki/llm"},
 		},
 		{
-			says: "links to a Grafana and an exporter", config: "{grafanaURL: 'https://grafana', exporterURL: 'http://exporter:9802'}",
+			name: "links to a Grafana and an exporter", config: "{grafanaURL: 'https://grafana', exporterURL: 'http://exporter:9802'}",
 			values: "grafana: https://grafana\nexporter: http://exporter:9802", label: "cluster",
 		},
 		{
-			says: "other tags, a link and another time", values: "{}", label: "cluster",
+			name: "other tags, a link and another time", values: "{}", label: "cluster",
 			config: "{dashboardTags: ['ours', 'llm'], dashboardLinks: [{title: 'Wiki', type: 'link', url: 'https://wiki'}], dashboardRefresh: '1m', dashboardTimeFrom: 'now-6h'}",
 			chosen: dashboards.Choices{
 				Tags: []string{"ours", "llm"}, Links: []dashboards.Link{{Title: "Wiki", Type: "link", URL: "https://wiki"}}, Refresh: "1m", TimeFrom: "now-6h",
 			},
 		},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var found map[string]json.RawMessage
 			mixin := "((import 'mixin.libsonnet') {_config+:: " + c.config + "})."
@@ -109,9 +109,9 @@ func TestMixinMatchesGenerators(t *testing.T) {
 			require.NoError(t, err)
 			var want file
 			require.NoError(t, yaml.Unmarshal(text, &want))
-			for kind, of := range map[string]string{"record": "prometheusRules", "alert": "prometheusAlerts"} {
+			for kind, field := range map[string]string{"record": "prometheusRules", "alert": "prometheusAlerts"} {
 				var got file
-				jsonnet(t, mixin+of, &got)
+				jsonnet(t, mixin+field, &got)
 				wanted, err := json.MarshalIndent(want.only(kind), "", " ")
 				require.NoError(t, err)
 				have, err := json.MarshalIndent(got, "", " ")
@@ -132,8 +132,8 @@ func TestMixinOmitsDisabledAlerts(t *testing.T) {
 	require.Contains(t, string(text), `"LLMReplicaBroken"`)
 }
 
-// TestDocumentedMixinIsValid evaluates the example of docs/dashboards.md with
-// the repository where jb would put it.
+// TestDocumentedMixinIsValid evaluates the example of docs/dashboards.md with the
+// repository in jb's vendor folder.
 func TestDocumentedMixinIsValid(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/dashboards.md")
@@ -156,12 +156,12 @@ func TestDocumentedMixinIsValid(t *testing.T) {
 
 func TestMixinRejectsInvalidConfig(t *testing.T) {
 	t.Parallel()
-	for config, says := range map[string]string{
+	for config, want := range map[string]string{
 		"{values: {nothing: '1'}}": "values.nothing: alerts/values.yaml has no such key",
 		"{scrapeInterval: '2m'}":   "scrapeInterval: 2m is longer than 1m",
 	} {
 		_, err := evaluated(t, "((import 'mixin.libsonnet') {_config+:: "+config+"}).prometheusRules")
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, want)
 	}
 }
 

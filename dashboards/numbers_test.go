@@ -6,20 +6,20 @@ import (
 	"testing"
 )
 
-// number is what a query of a panel, by default the first, returns after four minutes of
-// series.
+// number is the expected result of a panel's query, by default the first, after four
+// minutes.
 type number struct {
 	name, panel string
 	query       int
-	// series have a value each, which stays.
+	// series have constant values.
 	series map[string]float64
-	// grows are series of counters, by what they grow by in 15 seconds.
+	// grows holds counters by their increase in 15 seconds.
 	grows map[string]float64
-	// shows are values by labels.
+	// shows are the expected values by labels.
 	shows map[string]float64
 }
 
-// asTest returns the number as promtool has it.
+// asTest returns the test in promtool's format.
 func (n *number) asTest(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -47,11 +47,11 @@ func TestPanelValues(t *testing.T) {
 	testRules(t, all.String())
 }
 
-// numbers returns the numbers of panels that are error-prone.
+// numbers returns expected results of error-prone panels.
 func numbers() []number {
 	return []number{
 		{
-			name: "failed requests are relative to what the objective allows, or to one percent", panel: "Pools", query: 13,
+			name: "failed requests are relative to the allowed share, or to one percent", panel: "Pools", query: 13,
 			series: map[string]float64{
 				`pool_model_class:llm_server_requests_not_ok:rate{pool_id="strict",model_id="m",class="server"}`: 5,
 				`pool_model:llm_server_requests:rate{pool_id="strict",model_id="m"}`:                             10,
@@ -73,7 +73,7 @@ func numbers() []number {
 			shows: map[string]float64{`{pool_id="a",replica_id="r1"}`: 0},
 		},
 		{
-			name: "a pool whose servers count no tokens does not make those of others dearer", panel: "Energy per token",
+			name: "a pool without token counts does not raise the energy per token of others", panel: "Energy per token",
 			grows: map[string]float64{
 				`llm_server_gpu_energy_joules_total{pool_id="a",replica_id="r0",gpu_uuid="g"}`:   3000,
 				`llm_server_generation_tokens_total{pool_id="a",replica_id="r0",model_id="m"}`:   1500,
@@ -83,7 +83,7 @@ func numbers() []number {
 			shows: map[string]float64{`{}`: 2},
 		},
 		{
-			name: "a replica of which no request succeeds does not make its version faster", panel: "Mean duration by version",
+			name: "a replica without successful requests does not lower the mean of its version", panel: "Mean duration by version",
 			series: map[string]float64{
 				`llm_server_request_duration_average_seconds{pool_id="a",replica_id="r0",engine="triton",model_id="m",model="llm",version="1"}`: 4,
 				`llm_server_requests_per_second{pool_id="a",replica_id="r0",engine="triton",model_id="m",model="llm",version="1"}`:              10,
@@ -92,7 +92,7 @@ func numbers() []number {
 			shows: map[string]float64{`{pool_id="a",model_id="m",model="llm",version="1"}`: 4},
 		},
 		{
-			name: "exporters that share the targets of a pool have them all together, a pair has them once", panel: "Targets",
+			name: "shards sum their targets, a pair counts them once", panel: "Targets",
 			series: map[string]float64{
 				`trtllm_exporter_targets{instance="e0",pool_id="a"}`:                   2,
 				`trtllm_exporter_targets{instance="e1",pool_id="a"}`:                   1,
@@ -105,7 +105,7 @@ func numbers() []number {
 			shows: map[string]float64{`{}`: 3},
 		},
 		{
-			name: "ranks that bind no port, which nobody scrapes, are targets", panel: "Targets",
+			name: "silent ranks count as targets", panel: "Targets",
 			series: map[string]float64{
 				`trtllm_exporter_targets{instance="e0",pool_id="a"}`:                   3,
 				`trtllm_exporter_targets{instance="e0",pool_id="b"}`:                   1,
@@ -115,7 +115,7 @@ func numbers() []number {
 			shows: map[string]float64{`{}`: 4},
 		},
 		{
-			name: "a pool without targets has none", panel: "Targets",
+			name: "a pool without targets shows 0", panel: "Targets",
 			series: map[string]float64{`trtllm_exporter_targets{instance="e0",pool_id="a"}`: 0},
 			shows:  map[string]float64{`{}`: 0},
 		},

@@ -26,11 +26,11 @@ func panelOf(t *testing.T, title string) dashboards.Panel {
 			}
 		}
 	}
-	require.Fail(t, "there is no such panel", title)
+	require.Fail(t, "no such panel", title)
 	return dashboards.Panel{}
 }
 
-// sent returns a query as Grafana sends it, with all chosen.
+// sent returns a query as Grafana sends it, with everything selected.
 func sent(expr string) string {
 	expr = strings.NewReplacer("$__rate_interval", "1m", "$__range", "2m").Replace(expr)
 	return regexp.MustCompile(`\$\w+`).ReplaceAllString(expr, ".*")
@@ -49,8 +49,7 @@ func percentilesOf(t *testing.T, title string) map[string]string {
 	return found
 }
 
-// page are the requests a page in the buckets of one replica, by their upper
-// bounds, and the seconds of them all.
+// page holds the increase per page of a replica's buckets, by upper bound, and of the sum.
 type page struct {
 	replica, model string
 	bounds         []string
@@ -72,15 +71,15 @@ func (p *page) series() string {
 	return b.String()
 }
 
-// wanted is what a query has to return after four minutes: values by labels.
+// wanted is the expected result of a query after four minutes: values by labels.
 type wanted struct {
 	expr   string
 	values map[string]float64
 }
 
-// promtoolSays runs cases through promtool with the shipped rules: of pages, what
-// each query returns.
-func promtoolSays(t *testing.T, cases map[string][]page, want func(name string) []wanted) {
+// requireResults runs cases through promtool with the shipped rules: pages and the results
+// of queries.
+func requireResults(t *testing.T, cases map[string][]page, want func(name string) []wanted) {
 	t.Helper()
 	var tests strings.Builder
 	for name, pages := range cases {
@@ -114,8 +113,8 @@ func testRules(t *testing.T, tests string) {
 	fixture.Run(t, dir, fixture.Program(t, "promtool"), "test", "rules", "tests.yml")
 }
 
-// What a panel of percentiles shows of requests a second in the buckets up to
-// 1 s, up to 5 s and without an end, and of their seconds in all.
+// Results of a percentile panel for requests in the buckets up to 1 s, up to 5 s and
+// without an upper bound.
 func TestUnknownPercentilesAreNotDrawn(t *testing.T) {
 	t.Parallel()
 	queries := percentilesOf(t, "Whole request, percentiles")
@@ -127,39 +126,39 @@ func TestUnknownPercentilesAreNotDrawn(t *testing.T) {
 		want             map[string]float64
 	}{
 		{
-			"every percentile is in a bucket with a beginning and an end", 40, 100, 100, 250,
+			"every percentile is between two bounds", 40, 100, 100, 250,
 			map[string]float64{"p50": 1 + 4*10.0/60, "p95": 1 + 4*55.0/60, "p99": 1 + 4*59.0/60, "mean": 2.5},
 		},
 		{
-			"half of all are in the first bucket, which has no beginning", 90, 100, 100, 100,
+			"p50 is in the first bucket", 90, 100, 100, 100,
 			map[string]float64{"p50 ≤": 1, "p95": 3, "p99": 4.6, "mean": 1},
 		},
 		{
-			"all are in the first bucket", 100, 100, 100, 20,
+			"all percentiles are in the first bucket", 100, 100, 100, 20,
 			map[string]float64{"p50 ≤": 1, "p95 ≤": 1, "p99 ≤": 1, "mean": 0.2},
 		},
 		{
-			"one request in fifty has no end: no p99 but the bound, the others are as they are", 40, 98, 100, 300,
+			"p99 is above the last bound", 40, 98, 100, 300,
 			map[string]float64{"p50": 1 + 4*10.0/58, "p95": 1 + 4*55.0/58, "mean": 3, "p99 >": 5},
 		},
 		{
-			"most requests have no end: only mean and bound are left", 10, 20, 100, 900,
+			"all percentiles are above the last bound", 10, 20, 100, 900,
 			map[string]float64{"mean": 9, "p50 >": 5, "p95 >": 5, "p99 >": 5},
 		},
 		{
-			"a few endless requests make a mean above the 99th percentile, which then says nothing", 995, 995, 1000, 3000,
+			"a mean above the 99th percentile", 995, 995, 1000, 3000,
 			map[string]float64{"p50 ≤": 1, "p95 ≤": 1, "mean": 3},
 		},
-		{"no requests: nothing is known", 0, 0, 0, 0, nil},
+		{"no requests", 0, 0, 0, 0, nil},
 	} {
 		cases[c.name] = []page{{"r", "m", []string{"1", "5", "+Inf"}, []float64{c.one, c.five, c.total}, c.seconds}}
 		shown[c.name] = c.want
 	}
-	promtoolSays(t, cases, func(name string) []wanted {
+	requireResults(t, cases, func(name string) []wanted {
 		var all []wanted
 		for percentile, expr := range queries {
 			w := wanted{expr: expr}
-			if v, there := shown[name][percentile]; there {
+			if v, found := shown[name][percentile]; found {
 				w.values = map[string]float64{`{model_id="m",pool_id="a"}`: v}
 			}
 			all = append(all, w)
@@ -168,9 +167,8 @@ func TestUnknownPercentilesAreNotDrawn(t *testing.T) {
 	})
 }
 
-// Replicas of one pool have buckets of other layouts: kinds and versions of
-// servers differ. What is added up has the bounds that all of them have, is never
-// less for a larger bound, and is the truth.
+// Replicas of one pool may have different buckets, because kinds and versions of servers
+// differ. Only common bounds are summed, and sums never decrease with larger bounds.
 func TestUnequalBucketsAreNotSummed(t *testing.T) {
 	t.Parallel()
 	coarse := func(replica, model string) page {
@@ -181,38 +179,38 @@ func TestUnequalBucketsAreNotSummed(t *testing.T) {
 	}
 	strange := page{"c", "m", []string{"0.3", "0.7", "+Inf"}, []float64{3, 6, 15}, 15}
 	cases := map[string][]page{
-		"one layout":                             {fine("a", "m"), fine("b", "m")},
-		"two layouts in a pool":                  {coarse("a", "m"), fine("b", "m")},
-		"two layouts for two models":             {coarse("a", "m"), fine("b", "n")},
-		"layouts without a bound that both have": {fine("a", "m"), strange},
+		"one layout":                     {fine("a", "m"), fine("b", "m")},
+		"two layouts in a pool":          {coarse("a", "m"), fine("b", "m")},
+		"two layouts for two models":     {coarse("a", "m"), fine("b", "n")},
+		"layouts without a common bound": {fine("a", "m"), strange},
 	}
-	// Requests a second up to the bounds that are left.
+	// Requests per second up to the common bounds.
 	cells := map[string]map[string]float64{
-		"one layout":                             {"1": 0.4, "2": 1.6, "5": 3.6, "10": 4, "+Inf": 4},
-		"two layouts in a pool":                  {"2": 4.8, "10": 12, "+Inf": 12},
-		"two layouts for two models":             {"2": 4.8, "10": 12, "+Inf": 12},
-		"layouts without a bound that both have": {"+Inf": 3},
+		"one layout":                     {"1": 0.4, "2": 1.6, "5": 3.6, "10": 4, "+Inf": 4},
+		"two layouts in a pool":          {"2": 4.8, "10": 12, "+Inf": 12},
+		"two layouts for two models":     {"2": 4.8, "10": 12, "+Inf": 12},
+		"layouts without a common bound": {"+Inf": 3},
 	}
-	// The 95th percentile of a model, by the buckets between whose bounds it is.
+	// The 95th percentile of a model, interpolated between the common bounds.
 	percentiles := map[string]map[string]float64{
-		"one layout":                             {`{model_id="m",pool_id="a"}`: 5 + 5*0.2/0.4},
-		"two layouts in a pool":                  {`{model_id="m",pool_id="a"}`: 2 + 8*6.6/7.2},
-		"two layouts for two models":             {`{model_id="m",pool_id="a"}`: 2 + 8*82.5/90, `{model_id="n",pool_id="a"}`: 5 + 5*1.5/3},
-		"layouts without a bound that both have": nil,
+		"one layout":                     {`{model_id="m",pool_id="a"}`: 5 + 5*0.2/0.4},
+		"two layouts in a pool":          {`{model_id="m",pool_id="a"}`: 2 + 8*6.6/7.2},
+		"two layouts for two models":     {`{model_id="m",pool_id="a"}`: 2 + 8*82.5/90, `{model_id="n",pool_id="a"}`: 5 + 5*1.5/3},
+		"layouts without a common bound": nil,
 	}
 	heat, p95 := sent(panelOf(t, "Whole request, distribution").Targets[0].Expr), percentilesOf(t, "Whole request, percentiles")["p95"]
-	promtoolSays(t, cases, func(name string) []wanted {
-		// promtool asks for a moment; what a panel shows of a time ends there.
-		left := make(map[string]float64)
+	requireResults(t, cases, func(name string) []wanted {
+		// promtool evaluates at a single moment, the end of the panel's range.
+		common := make(map[string]float64)
 		for le, v := range cells[name] {
-			left[fmt.Sprintf("{le=%q}", le)] = v
+			common[fmt.Sprintf("{le=%q}", le)] = v
 		}
-		return []wanted{{heat, left}, {p95, percentiles[name]}}
+		return []wanted{{heat, common}, {p95, percentiles[name]}}
 	})
 }
 
-// Every panel with a percentile shows on which side of a bound it is if it
-// is not between two, and shows the mean too; or another panel does.
+// Every panel with a percentile also shows the bound above or below it, and the mean,
+// unless another panel does.
 func TestPercentilePanelsHaveBoundsAndMean(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]string{
@@ -260,9 +258,8 @@ func TestPercentilePanelsHaveBoundsAndMean(t *testing.T) {
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(found))), 11, "panels of percentiles: %s", strings.Join(found, ", "))
 }
 
-// A replica that serves few requests counts for few: nothing of requests is
-// averaged over replicas without their number. Of what several exporters see of one replica, the
-// mean is right.
+// Means over replicas are weighted by their requests. The plain mean of several exporters'
+// values for one replica is right.
 func TestMeansAreWeightedByRequests(t *testing.T) {
 	t.Parallel()
 	unweighted := regexp.MustCompile(`\bavg\b[^/]*_(average|percentile|seconds|tokens|ratio_estimate)\b`)

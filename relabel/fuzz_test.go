@@ -167,9 +167,9 @@ func FuzzRules(f *testing.F) {
 		series, in := relabel.New(r, id), d.labels()
 
 		b := labels.NewBuilder(in)
-		kept := prometheus.ProcessBuilder(b, r...)
+		remains := prometheus.ProcessBuilder(b, r...)
 		out, keep := r.Target(in)
-		require.Equal(t, kept, keep)
+		require.Equal(t, remains, keep)
 		if keep {
 			remaining := b.Labels().Map()
 			maps.DeleteFunc(remaining, func(name, _ string) bool {
@@ -194,14 +194,14 @@ func FuzzRules(f *testing.F) {
 			}
 
 			// The exporter's own series have the identity already.
-			own := labels.NewBuilder(in).Set("pool_id", id.PoolID).Set("replica_id", id.ReplicaID).Labels()
-			mine := series.ApplyRules(own)
+			exporters := labels.NewBuilder(in).Set("pool_id", id.PoolID).Set("replica_id", id.ReplicaID).Labels()
+			mine := series.ApplyRules(exporters)
 			require.Equal(t, mine.Reason == "", mine.Keep)
 			require.Empty(t, mine.Collisions)
 			if !collides(r) {
-				wanted := after(labels.NewBuilder(own), r, id)
-				require.Equal(t, wanted != nil, mine.Keep, "%s: %s: %s", text, own, mine.Reason)
-				require.Equal(t, wanted, remaining(mine), "%s: %s", text, own)
+				wanted := after(labels.NewBuilder(exporters), r, id)
+				require.Equal(t, wanted != nil, mine.Keep, "%s: %s: %s", text, exporters, mine.Reason)
+				require.Equal(t, wanted, remaining(mine), "%s: %s", text, exporters)
 			}
 			in = d.labels()
 		}

@@ -70,7 +70,7 @@ func TestTargetRelabelingMatchesPrometheus(t *testing.T) {
 			rules: `[{source_labels: ["my.label"], target_label: "their label"}]`,
 			in:    []string{"my.label", "x"}, out: []string{"my.label", "x", "their label", "x"},
 		},
-		"rules after a dropping one are not asked": {
+		"rules after a dropping one are skipped": {
 			rules: `[{regex: ".*", action: drop}, {target_label: a, replacement: b}]`,
 			in:    []string{"a", "x"},
 		},

@@ -47,10 +47,10 @@ func TestSeriesHaveTargetIdentity(t *testing.T) {
 			in:  []string{"__name__", "nv_inference_count", "model", "tensorrt_llm", "version", "1"},
 			out: ours("__name__", "nv_inference_count", "model", "tensorrt_llm", "version", "1", "model_id", "llama-70b"),
 		},
-		"a series of a model that calls it model_name": {
+		"label model_name": {
 			in: []string{"__name__", "a", "model_name", "ensemble"}, out: ours("__name__", "a", "model_name", "ensemble", "model_id", "llama-70b"),
 		},
-		"the first model label that is there counts": {
+		"the first present model label counts": {
 			change: func(id *relabel.Identity) { id.ModelLabels = []string{"served", "model"} },
 			in:     []string{"__name__", "a", "model", "ensemble", "model_name", "x"}, out: ours("__name__", "a", "model", "ensemble", "model_name", "x", "model_id", "llama-70b"),
 		},
@@ -65,7 +65,7 @@ func TestSeriesHaveTargetIdentity(t *testing.T) {
 			change: func(id *relabel.Identity) { id.ModelID = nil },
 			in:     []string{"__name__", "a", "model", "ensemble"}, out: ours("__name__", "a", "model", "ensemble"),
 		},
-		"what is not known says so": {
+		"unknown values": {
 			change: func(id *relabel.Identity) { *id = relabel.Identity{} },
 			in:     []string{"__name__", "a"},
 			out:    ours("__name__", "a", "engine", "unknown", "engine_version", "unknown", "trtllm_version", "unknown", "pool_id", "unknown", "replica_id", "unknown"),
@@ -74,7 +74,7 @@ func TestSeriesHaveTargetIdentity(t *testing.T) {
 			change: func(id *relabel.Identity) { id.Versions = relabel.VersionsInfo },
 			in:     []string{"__name__", "a"}, out: ours("__name__", "a", "engine_version", "", "trtllm_version", ""),
 		},
-		"versions in the info metric only, and the target has some": {
+		"versions in the info metric only, with those of the target": {
 			change: func(id *relabel.Identity) { id.Versions = relabel.VersionsInfo },
 			in:     []string{"__name__", "a", "engine_version", "9"}, out: ours("__name__", "a", "engine_version", "", "trtllm_version", "", "exported_engine_version", "9"),
 			moved: []string{"engine_version"},
@@ -113,16 +113,16 @@ func TestSeriesHaveTargetIdentity(t *testing.T) {
 			out:    ours("__name__", "a", "exported_pool_id", "ours", "exported_exported_pool_id", "3", "exported_exported_exported_pool_id", "2"),
 			moved:  []string{"exported_pool_id", "pool_id"},
 		},
-		"the target claims all that is ours": {
+		"the target claims all identity labels": {
 			in: []string{"__name__", "a", "engine", "1", "engine_version", "2", "trtllm_version", "3", "pool_id", "4", "replica_id", "5", "model_id", "6", "model", "ensemble"},
 			out: ours("__name__", "a", "exported_engine", "1", "exported_engine_version", "2", "exported_trtllm_version", "3", "exported_pool_id", "4", "exported_replica_id", "5",
 				"exported_model_id", "6", "model", "ensemble", "model_id", "llama-70b"),
 			moved: []string{"engine", "engine_version", "model_id", "pool_id", "replica_id", "trtllm_version"},
 		},
-		"the target claims a model_id where there is none": {
+		"the target claims a model_id without a model": {
 			in: []string{"__name__", "a", "model_id", "evil"}, out: ours("__name__", "a", "exported_model_id", "evil"), moved: []string{"model_id"},
 		},
-		"the target claims the value that is right": {
+		"the target claims the right value": {
 			in: []string{"__name__", "a", "pool_id", "llama-prod"}, out: ours("__name__", "a", "exported_pool_id", "llama-prod"), moved: []string{"pool_id"},
 		},
 		"a label of discovery wins over the target": {
@@ -185,14 +185,14 @@ func TestSeriesRulesSeeIdentity(t *testing.T) {
 		"the engine is the operator's business": {
 			rules: `[{target_label: engine, replacement: mine}]`, in: []string{"__name__", "a"}, out: ours("__name__", "a", "engine", "mine"),
 		},
-		"pool and replica come back when dropped": {
+		"dropped pool and replica are restored": {
 			rules: `[{regex: ".*_id|engine", action: labeldrop}]`, in: []string{"__name__", "a", "model", "ensemble"}, out: ours("__name__", "a", "engine", "", "model", "ensemble"),
 		},
-		"pool and replica come back when forged": {
+		"forged pool and replica are restored": {
 			rules: `[{source_labels: [x], target_label: pool_id}, {regex: "x", replacement: replica_id, action: labelmap}]`,
 			in:    []string{"__name__", "a", "x", "evil"}, out: ours("__name__", "a", "x", "evil"),
 		},
-		"labels of rules among themselves are gone": {
+		"temporary labels are removed": {
 			rules: `[{source_labels: [x], target_label: __tmp_x}, {source_labels: [x], target_label: __mine}, {source_labels: [__tmp_x], target_label: y}]`,
 			in:    []string{"__name__", "a", "x", "1"}, out: ours("__name__", "a", "x", "1", "y", "1"),
 		},
@@ -202,8 +202,8 @@ func TestSeriesRulesSeeIdentity(t *testing.T) {
 		"a series with an empty name": {
 			rules: `[{target_label: __name__, replacement: ""}]`, in: []string{"__name__", "a"}, reason: relabel.ReasonInvalidName,
 		},
-		"a series that had no name": {rules: `[]`, in: []string{"x", "a"}, reason: relabel.ReasonInvalidName},
-		"a name that is not UTF-8":  {rules: `[]`, in: []string{"__name__", "\xff"}, reason: relabel.ReasonInvalidName},
+		"a series without name":    {rules: `[]`, in: []string{"x", "a"}, reason: relabel.ReasonInvalidName},
+		"a name that is not UTF-8": {rules: `[]`, in: []string{"__name__", "\xff"}, reason: relabel.ReasonInvalidName},
 		"labelmap makes an empty label name": {
 			rules: `[{regex: "x(y?)", action: labelmap}]`, in: []string{"__name__", "a", "x", "1"}, reason: relabel.ReasonInvalidLabels,
 		},

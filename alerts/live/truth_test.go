@@ -78,8 +78,8 @@ func requirePanelsMatchTruth(t *testing.T, set setting) {
 		}
 		truth := make(map[time.Time]float64)
 		evaluated := p.evaluated(t, v.panel)
-		for at := range got {
-			truth[at] = v.want(truths.window(p.spansAt(t, v.panel, cmp.Or(evaluated[at], at)), latencies, v.pool, v.replica))
+		for now := range got {
+			truth[now] = v.want(truths.window(p.spansAt(t, v.panel, cmp.Or(evaluated[now], now)), latencies, v.pool, v.replica))
 		}
 		line, right := p.compare(t, v, got, truth)
 		t.Log(line)
@@ -201,9 +201,9 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 	if v.percentile {
 		bounds := p.boundsOf(t, v)
 		off := 0.0
-		for at, value := range got {
+		for now, value := range got {
 			a, _ := slices.BinarySearch(bounds, value)
-			b, _ := slices.BinarySearch(bounds, truth[at])
+			b, _ := slices.BinarySearch(bounds, truth[now])
 			off += math.Abs(float64(a-b)) / float64(len(got))
 		}
 		return fmt.Sprintf("%s %s: %.4g, truth %.4g, %.2f buckets", v.panel, strings.Join(v.series, " "), averageOf(got), averageOf(truth), off), off <= 1
@@ -222,8 +222,8 @@ func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]fl
 // gauges.
 func standardError(got, truth map[time.Time]float64) float64 {
 	mean, sum := averageOf(got)-averageOf(truth), 0.0
-	for at, value := range got {
-		d := value - truth[at] - mean
+	for now, value := range got {
+		d := value - truth[now] - mean
 		sum += d * d
 	}
 	return math.Sqrt(sum) / float64(len(got))

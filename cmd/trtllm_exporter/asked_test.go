@@ -20,7 +20,7 @@ func fileOf(t *testing.T, text string) string {
 	return file
 }
 
-// What keeps an exporter from running is no reason for a command that asks servers once to fail.
+// Some settings are errors for an exporter, but not for a command that queries servers once.
 func TestCommandsUseFlagsAndFile(t *testing.T) {
 	server := staticServer(t)
 	quick := fileOf(t, `global: { scrape_interval: 1s }
@@ -30,14 +30,14 @@ pools:
     static_configs: [ { targets: ["a:8002"] } ]
 `)
 	for _, c := range []struct {
-		says string
+		name string
 		args []string
 	}{
 		{"doctor waits for a slow server", []string{"doctor", "--timeout", "40s", server}},
 		{"scrape waits for a slow server", []string{"scrape", "--scrape.timeout", "40s", "http://" + server}},
-		{"doctor asks as a pool that is scraped often and has a canary", []string{"doctor", "--config.file", quick, server}},
+		{"doctor uses a pool with short intervals and a canary", []string{"doctor", "--config.file", quick, server}},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			var out, problems bytes.Buffer
 			require.NotEqual(t, exitUsage, run(c.args, &out, &problems), problems.String())
 			require.NotEmpty(t, out.String())
@@ -54,11 +54,11 @@ func TestTopHidesPasswordInURL(t *testing.T) {
 		_, _ = w.Write([]byte(`{"verdict":{"sentence":"All is well."}}`))
 	}))
 	t.Cleanup(exporter.Close)
-	at := strings.TrimPrefix(exporter.URL, "http://")
+	host := strings.TrimPrefix(exporter.URL, "http://")
 	for url, want := range map[string]string{
-		"http://me:hush%3A@" + at:    "All is well.",
-		"me:hush%3A@" + at + "/":     "All is well.",
-		"http://me:hush@" + at:       exporter.URL + " answers 401",
+		"http://me:hush%3A@" + host:  "All is well.",
+		"me:hush%3A@" + host + "/":   "All is well.",
+		"http://me:hush@" + host:     exporter.URL + " answers 401",
 		"http://me:hush@127.0.0.1:1": "http://127.0.0.1:1: ",
 		"http://me:hush@host:port":   "write http://host:port",
 	} {
@@ -70,16 +70,16 @@ func TestTopHidesPasswordInURL(t *testing.T) {
 }
 
 func TestTopQueriesServersDirectly(t *testing.T) {
-	rarely := topFlags{interval: 45 * time.Second, targets: []string{"http://a:8002"}}
-	_, err := rarely.load()
+	slow := topFlags{interval: 45 * time.Second, targets: []string{"http://a:8002"}}
+	_, err := slow.load()
 	require.NoError(t, err)
 	shared := topFlags{interval: time.Second, file: fileOf(t, `sharding: { total: 3 }
 pools: [ { pool_id: p, iteration_stats: true, static_configs: [ { targets: ["a:8002"] } ] } ]
 `)}
 	file, err := shared.load()
 	require.NoError(t, err)
-	require.NoError(t, file.Sharding.Place(""), "all targets are of interest")
-	require.False(t, file.Pools[0].IterationStats, "servers hand out each iteration once, and it belongs to the exporter")
+	require.NoError(t, file.Sharding.Place(""), "the targets of all shards")
+	require.False(t, file.Pools[0].IterationStats, "servers return each iteration once, and the exporter needs it")
 }
 
 func TestDoctorJSONHasEmptyLists(t *testing.T) {

@@ -16,7 +16,7 @@ func TestCheckConfigReportsErrorsAndWarnings(t *testing.T) {
 		code             int
 		want             string
 	}{
-		{"a file that holds something else", good + "\n    tls_config: { ca_file: garbage.pem }", "", exitFailure, `config.yml: pool "llama": tls_config: `},
+		{"another kind of file", good + "\n    tls_config: { ca_file: garbage.pem }", "", exitFailure, `config.yml: pool "llama": tls_config: `},
 		{"a double target and a rule", `static_configs: [ { targets: ["a:8002", "a:8002"] } ]`, "", exitFailure, "pools[0].static_configs[0].targets[1]: pool_id"},
 		{"a variable", good + "\n    model_ids: { a: [\"${MODEL}\"] }", "", exitOK, "warning: config.yml: line 4: ${MODEL} is not expanded: environment variables are not supported"},
 		{"a pattern without a file", `file_sd_configs: [ { files: ["nothing/*.yml"] } ]`, "", exitOK, "warning: config.yml: pools[0].file_sd_configs[0].files[0]: no file matches nothing/*.yml"},

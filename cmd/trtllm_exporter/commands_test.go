@@ -34,8 +34,8 @@ func typed(line string) []string {
 }
 
 type placed struct {
-	// The pages of simulated servers, a file that names one, another by which four
-	// exporters share it, and the address of a running exporter.
+	// The arguments in documents are replaced by: pages of simulated servers, a file with
+	// one of them, a file that four exporters share, and the address of a running exporter.
 	pages                  []string
 	file, shared, exporter string
 }
@@ -74,9 +74,8 @@ func (p *placed) put(args []string) []string {
 	return args
 }
 
-// TestDocumentedCommandsRun runs every line of this program in the documents with a
-// simulated server: commands must succeed, the exporter must serve, the demo must show its fleet,
-// and top the replicas.
+// TestDocumentedCommandsRun runs every line of this program in the documents with a simulated
+// server: commands succeed, the exporter serves, the demo shows its fleet, and top its replicas.
 func TestDocumentedCommandsRun(t *testing.T) {
 	t.Parallel()
 	fleet, err := simulate.StartFleet(t.Context(), demoFleet(2, 1))
@@ -120,7 +119,7 @@ func runLine(t *testing.T, p *placed, given []string) {
 	chosen, err := app.Parse(args)
 	switch {
 	case ended:
-		return // A question for help, the version or completions.
+		return // Help, version or completions.
 	case len(args) == 1 && (args[0] == "doctor" || args[0] == "check-config"):
 		require.Equal(t, exitUsage, run(args, io.Discard, io.Discard), "text names the command; it wants something to look at")
 		return
@@ -146,15 +145,15 @@ func runLine(t *testing.T, p *placed, given []string) {
 		var out, problems bytes.Buffer
 		code := run(args, &out, &problems)
 		if chosen == "doctor" && code == exitFailure {
-			code = exitOK // A simulated server has no flag that would turn on all it could.
+			code = exitOK // A simulated server exposes all it can.
 		}
 		require.Equal(t, exitOK, code, "%v\n%s%s", args, out.String(), problems.String())
 		require.NotEmpty(t, out.String())
 	}
 }
 
-// runTop runs a line of top, in a terminal unless it is for scripts. Without an exporter in the
-// line it is the one of this machine.
+// runTop runs a line of top, in a terminal unless it is for scripts. By default it uses the
+// exporter on this machine.
 func runTop(t *testing.T, p *placed, args []string) {
 	t.Helper()
 	if !slices.ContainsFunc(args, func(a string) bool {
@@ -181,7 +180,7 @@ type long struct {
 	seen []string
 }
 
-// startLong starts this program. Of flags that are given twice the last one counts.
+// startLong starts this program. The last one of repeated flags counts.
 func startLong(t *testing.T, args []string) *long {
 	t.Helper()
 	x := &long{cmd: exec.Command(programFile(t), args...), said: make(chan string, 1000)}
@@ -206,7 +205,7 @@ func startLong(t *testing.T, args []string) *long {
 	return x
 }
 
-// address returns the address that it reports to listen on.
+// address returns the address in its log.
 func (x *long) address(t *testing.T) string {
 	t.Helper()
 	listens := regexp.MustCompile(`(?:msg="Listening on".* address=|http://)(127\.0\.0\.1:\d+)(?:$|/)`)
@@ -235,7 +234,7 @@ func (*long) serves(t *testing.T, url, want string) {
 	}, time.Minute, 100*time.Millisecond, "%s %s", url, got)
 }
 
-// interrupt sends Ctrl-C, after which the program must succeed.
+// interrupt sends Ctrl-C and requires success.
 func (x *long) interrupt(t *testing.T) {
 	t.Helper()
 	require.NoError(t, x.cmd.Process.Signal(syscall.SIGINT))
@@ -256,7 +255,7 @@ func TestDocumentedMakeTargetsExist(t *testing.T) {
 		args := typed(c.line)[1:]
 		line := strings.Join(args, " ")
 		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(args[0])+`:`, string(makefile), "%s: %s", c.file, c.line)
-		// With -n make still runs the lines that call it again, which some targets are made of.
+		// Even with -n make runs the recursive lines of some targets.
 		if planned[line] || regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(args[0])+`:.*\n(?:\t.*\n)*?\t.*\$\(MAKE\)`).MatchString(string(makefile)) {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// TestDoctorOfEveryBackendOfTriton holds the report about each backend that serves LLMs in Triton,
-// seen on port 8002 and through the OpenAI frontend.
+// TestDoctorOfEveryBackendOfTriton compares the report about each backend that serves LLMs in
+// Triton, through port 8002 and the OpenAI frontend, with a file.
 func TestDoctorOfEveryBackendOfTriton(t *testing.T) {
 	var table strings.Builder
 	for _, row := range []struct {
@@ -43,8 +43,7 @@ func TestDoctorOfEveryBackendOfTriton(t *testing.T) {
 	fixture.RequireFile(t, "testdata/backends.txt", table.String())
 }
 
-// settled removes from a report what differs between runs: addresses, and everything below the
-// tables.
+// settled removes addresses and everything below the tables, which differ between runs.
 func settled(report string) string {
 	report, _, _ = strings.Cut(report, "\nNext:")
 	for _, differs := range []struct{ pattern, as string }{{`127\.0\.0\.1:\d+`, "ADDRESS"}, {`(?m)^(\S+ +(?:entry|part|single) .*?) +\d+ +(\S+)$`, "$1 N $2"}} {

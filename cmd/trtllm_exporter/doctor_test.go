@@ -16,7 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// ailing opens the ports of a simulated server that has worked for a while.
+// ailing opens the ports of a simulated server after some simulated time.
 func ailing(t *testing.T, spec simulate.Spec) *simulate.Replica {
 	t.Helper()
 	spec.Workload = simulate.Workload{Rate: 5, OutputTokens: 20}
@@ -35,7 +35,7 @@ func examined(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// apiPort returns the flag that names a server's API port.
+// apiPort returns the flag for a server's API port.
 func apiPort(t *testing.T, r *simulate.Replica) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(r.APIAddr())
@@ -55,16 +55,16 @@ func TestDoctorFindsMetricsModuleCapabilities(t *testing.T) {
 	require.Regexp(t, `(?m)^TensorRT-LLM +1\.1\.0 \(source: metrics_page\)$`, text)
 }
 
-// TestDoctorHidesURLParameters uses __param_ labels, which may hold a secret, and which the
+// TestDoctorHidesURLParameters uses __param_ labels, which may be secret and which the
 // command line does not accept.
 func TestDoctorHidesURLParameters(t *testing.T) {
-	const closed = "127.0.0.1:1" // Next to it are no servers of other tests, which would be found.
+	const closed = "127.0.0.1:1" // Otherwise servers of other tests would be found.
 	file := fileOf(t, `pools: [{pool_id: a, static_configs: [{targets: ["`+closed+`"], labels: {__param_key: hunter2hunter2}}]}]`)
 	for _, format := range []string{"--no-json", "--json"} {
-		code, said, errors := examined(t, "--config.file", file, format)
+		code, output, errors := examined(t, "--config.file", file, format)
 		require.Equal(t, exitNoPage, code, errors)
-		require.Contains(t, said, "trtllm_exporter doctor --config.file "+file+" --pool-id a http://"+closed)
-		require.NotContains(t, said+errors, "hunter2")
+		require.Contains(t, output, "trtllm_exporter doctor --config.file "+file+" --pool-id a http://"+closed)
+		require.NotContains(t, output+errors, "hunter2")
 	}
 	code, _, errors := examined(t, "--config.file", file, "--pool-id", "a", "http://"+closed)
 	require.Equal(t, exitNoPage, code, errors)
@@ -91,7 +91,7 @@ func TestDoctorUsesAPIPath(t *testing.T) {
 	require.Contains(t, text, "ready: the API answers 200")
 }
 
-// Text from servers must not control the terminal.
+// Control characters in texts of servers are replaced.
 func TestDoctorReplacesControlCharacters(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/metrics" {

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// written is a line of a document for users to type.
+// written is a command in a document.
 type written struct{ file, line string }
 
-// commandsOf returns the lines of code blocks in the documents, and the text between backquotes,
-// that begin with one of the words.
+// commandsOf returns the lines of code blocks and the inline code in the documents that begin
+// with one of the words.
 func commandsOf(t *testing.T, words ...string) []written {
 	t.Helper()
 	var all []written
@@ -51,7 +51,7 @@ func commandsOf(t *testing.T, words ...string) []written {
 	return all
 }
 
-// unassigned removes assignments of variables before a command.
+// unassigned removes variables before a command.
 func unassigned(line string) string {
 	return regexp.MustCompile(`^(?:[A-Z_]+=\S+ +)+`).ReplaceAllString(line, "")
 }
@@ -69,7 +69,7 @@ func documents(t *testing.T) []string {
 	return files
 }
 
-// TestLinksInDocumentsResolve looks for every file and section that they link to.
+// TestLinksInDocumentsResolve checks links to files and sections.
 func TestLinksInDocumentsResolve(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"`)
 	for _, file := range documents(t) {

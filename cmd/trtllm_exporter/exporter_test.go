@@ -23,7 +23,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// staticServer answers every path with a page of one counter.
+// staticServer answers every path with a page with one counter.
 func staticServer(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -50,7 +50,7 @@ func running(t *testing.T, load func() (*config.File, error)) (e *exporter, stop
 	return e, ended
 }
 
-// A reload that read the file before another one must not be applied after it.
+// A reload whose file was read before another one must not be applied after it.
 func TestLastReloadWins(t *testing.T) {
 	server := staticServer(t)
 	var loads atomic.Int64
@@ -97,7 +97,7 @@ func TestStopIsBounded(t *testing.T) {
 	})
 }
 
-// endless is a program that reports the first signal and goes on.
+// endless is a program that reports the first signal and continues.
 const endless = "endless"
 
 func workEndlessly() {

@@ -32,26 +32,24 @@ func TestP06FileShortageRecovers(t *testing.T) {
 	}
 }
 
-// TestP06JustEnoughFiles has just enough files for all targets to be scraped in each
-// interval.
+// TestP06JustEnoughFiles has just enough files to scrape all targets in each interval.
 func TestP06JustEnoughFiles(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
-		t.Skip("make faults runs it: it takes half a minute")
+		t.Skip("run by make faults, takes half a minute")
 	}
 	p := shortOfFiles(t, 300, 128, "5s")
 	p.shows("all are up", func(page string) bool { return upTargets(page) == 300 })
-	pages, most := 0, 0.0
-	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
+	pages, peak := 0, 0.0
+	for start := time.Now(); time.Since(start) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
 		page := p.metrics()
 		require.Equal(t, 300, upTargets(page))
-		pages, most = pages+1, max(most, number(t, page, "trtllm_exporter_connections"))
+		pages, peak = pages+1, max(peak, number(t, page, "trtllm_exporter_connections"))
 	}
-	t.Logf("300 up on each of %d pages, at most %.0f connections", pages, most)
-	require.LessOrEqual(t, most, 96.0)
+	t.Logf("300 up on each of %d pages, at most %.0f connections", pages, peak)
+	require.LessOrEqual(t, peak, 96.0)
 }
 
-// shortOfFiles runs the program with a number of targets, which take a tenth of a second to answer,
-// and with fewer files than it would open.
+// shortOfFiles runs the program with slow targets and fewer files than it would open.
 func shortOfFiles(t *testing.T, targets, files int, interval string) *process {
 	t.Helper()
 	address, _ := counting(t, 100*time.Millisecond)
@@ -65,18 +63,18 @@ func TestP08ReadOnlyFileSystem(t *testing.T) {
 	address, _ := counting(t, 0)
 	const readOnly = `exec unshare -m sh -c 'mount -o remount,bind,ro / && ! touch /tmp/x-$$ 2>/dev/null && exec "$0" "$@"' "$0" "$@"`
 	if out, err := exec.CommandContext(t.Context(), "unshare", "-m", "mount", "-o", "remount,bind,ro", "/").CombinedOutput(); err != nil {
-		t.Skipf("this machine makes no read-only view: %s", out)
+		t.Skipf("a read-only mount is not possible: %s", out)
 	}
 	p := started(t, freeAddress(t, "127.0.0.1"), readOnly, tritonPool("scrape_interval: 1s", address))
 	p.healthy()
 	p.shows("the target is scraped", func(page string) bool { return strings.Contains(page, "\nnv_inference_request_success{") })
 }
 
-// TestC04StoppedProcessShowsNoOldValues stops the process, as when a machine sleeps, while a
-// counter goes on.
+// TestC04StoppedProcessShowsNoOldValues stops the process while a counter grows, like a
+// sleeping machine.
 func TestC04StoppedProcessShowsNoOldValues(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
-		t.Skip("make faults runs it: it takes a minute")
+		t.Skip("run by make faults, takes a minute")
 	}
 	address, now := counting(t, 0)
 	p := started(t, freeAddress(t, "127.0.0.1"), "", tritonPool("scrape_interval: 1s, window: 10s", address))
@@ -88,7 +86,7 @@ func TestC04StoppedProcessShowsNoOldValues(t *testing.T) {
 		// Pages may be two intervals, a timeout and two seconds old.
 		const oldest = 5 * time.Second
 		if strings.Contains(page, "\nnv_inference_request_success{") {
-			require.Greater(t, number(t, page, "nv_inference_request_success"), now()-perSecond*(oldest+2*time.Second).Seconds(), "a page of before the stop")
+			require.Greater(t, number(t, page, "nv_inference_request_success"), now()-perSecond*(oldest+2*time.Second).Seconds(), "a page from before the stop")
 		}
 		if strings.Contains(page, "\nllm_server_requests_per_second{") {
 			require.InDelta(t, perSecond, number(t, page, "llm_server_requests_per_second"), rateWithin, "a rate over the stop")
@@ -96,14 +94,14 @@ func TestC04StoppedProcessShowsNoOldValues(t *testing.T) {
 		}
 	}
 	watch := func(d time.Duration) {
-		for began := time.Now(); time.Since(began) < d; time.Sleep(20 * time.Millisecond) {
+		for start := time.Now(); time.Since(start) < d; time.Sleep(20 * time.Millisecond) {
 			look()
 		}
 	}
 	watch(8 * time.Second)
 	require.Positive(t, rates)
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
-	p.stopped()
+	p.waitStopped()
 	var waiting atomic.Int32
 	done := make(chan string, 5)
 	for range cap(done) {
@@ -118,7 +116,7 @@ func TestC04StoppedProcessShowsNoOldValues(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	for range cap(done) {
 		if page := <-done; strings.Contains(page, "\nnv_inference_request_success{") {
-			require.Greater(t, number(t, page, "nv_inference_request_success"), now()-7*perSecond, "who waited for the end of the stop has a page of before it")
+			require.Greater(t, number(t, page, "nv_inference_request_success"), now()-7*perSecond, "a waiting reader got a page from before the stop")
 		}
 	}
 	rates = 0
@@ -126,9 +124,9 @@ func TestC04StoppedProcessShowsNoOldValues(t *testing.T) {
 	require.Positive(t, rates, "rates are back")
 }
 
-// stopped waits until no thread of the process runs: on a busy machine one that has not received
-// the signal may still answer.
-func (p *process) stopped() {
+// waitStopped waits until no thread of the process runs: on a busy machine a thread may still
+// answer.
+func (p *process) waitStopped() {
 	p.t.Helper()
 	states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
 	require.NoError(p.t, err)
@@ -141,8 +139,8 @@ func (p *process) stopped() {
 	}
 }
 
-// TestListenerRequiresTLSAndCredentials runs the whole program on IPv4 and IPv6: clients
-// without a certificate or a password get nothing.
+// TestListenerRequiresTLSAndCredentials runs the program on IPv4 and IPv6: clients without
+// a required certificate or password get nothing.
 func TestListenerRequiresTLSAndCredentials(t *testing.T) {
 	// Z05.
 	dir := t.TempDir()
@@ -152,21 +150,21 @@ func TestListenerRequiresTLSAndCredentials(t *testing.T) {
 	const users = "basic_auth_users:\n  alice: $2a$04$ogGemYYURbgcWEweYTLY4uZvIwM2jB5l0rTJS7echnRxsSQ3x0Xva\n"
 	secure := fmt.Sprintf("tls_server_config: { cert_file: %[1]s/ca.pem, key_file: %[1]s/key.pem", dir)
 	mutual := secure + ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: " + dir + "/ca.pem }\n"
-	plain, anonymous, known := (*tls.Config)(nil), &tls.Config{RootCAs: roots}, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
+	plain, anonymous, identified := (*tls.Config)(nil), &tls.Config{RootCAs: roots}, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
 	for _, c := range []struct {
 		name, host, web string
 		client          *tls.Config
 		password        string
-		code            int // 0 for no answer.
+		code            int // 0 for no response.
 	}{
 		{"plain over IPv6", "::1", "", plain, "", http.StatusOK},
 		{"TLS", "127.0.0.1", secure + " }\n", anonymous, "", http.StatusOK},
 		{"TLS over IPv6", "::1", secure + " }\n", anonymous, "", http.StatusOK},
-		{"a client certificate is wanted and there", "127.0.0.1", mutual, known, "", http.StatusOK},
-		{"a client certificate is wanted and missing", "127.0.0.1", mutual, anonymous, "", 0},
-		{"a password is wanted and right", "127.0.0.1", users, plain, "secret", http.StatusOK},
-		{"a password is wanted and wrong", "127.0.0.1", users, plain, "secret2", http.StatusUnauthorized},
-		{"a password is wanted and missing", "127.0.0.1", users, plain, "", http.StatusUnauthorized},
+		{"a client certificate", "127.0.0.1", mutual, identified, "", http.StatusOK},
+		{"a missing client certificate", "127.0.0.1", mutual, anonymous, "", 0},
+		{"a password", "127.0.0.1", users, plain, "secret", http.StatusOK},
+		{"a wrong password", "127.0.0.1", users, plain, "secret2", http.StatusUnauthorized},
+		{"a missing password", "127.0.0.1", users, plain, "", http.StatusUnauthorized},
 		{"TLS and a password", "127.0.0.1", secure + " }\n" + users, anonymous, "secret", http.StatusOK},
 	} {
 		t.Run(c.name, func(t *testing.T) {

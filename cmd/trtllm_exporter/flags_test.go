@@ -13,15 +13,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// TestFlagsAreDocumented compares docs/flags.md with the flags of the program;
-// -update writes it.
+// TestFlagsAreDocumented compares docs/flags.md with the flags of the program. -update
+// writes it.
 func TestFlagsAreDocumented(t *testing.T) {
 	app, _, _ := commandLine(io.Discard, io.Discard)
 	fixture.RequireFile(t, "../../docs/flags.md", flagsDocument(app.Model()))
 }
 
-// flagsDocument returns a section for each command, with a list of the flags that no earlier
-// section has.
+// flagsDocument returns a section per command, with the flags that no earlier section lists.
 func flagsDocument(app *kingpin.ApplicationModel) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by `go test ./cmd/trtllm_exporter -run Flags -update`. -->\n# Flags\n\n")
@@ -38,7 +37,7 @@ func flagsDocument(app *kingpin.ApplicationModel) string {
 	return b.String()
 }
 
-// writeFlags writes a list of new flags, and names those of earlier sections.
+// writeFlags writes a list of new flags, and the names of earlier ones.
 func writeFlags(b *strings.Builder, flags []*kingpin.FlagModel, seen map[string]bool) {
 	var again, items []string
 	for _, f := range flags {

@@ -20,17 +20,17 @@ func TestHealthcheckHidesPassword(t *testing.T) {
 	t.Cleanup(server.Close)
 	as := func(user string) string { return strings.Replace(server.URL, "://", "://"+user+"@", 1) }
 	for _, c := range []struct {
-		says, url string
+		name, url string
 		want      int
 	}{
 		{"a good password", as("me:hush"), exitOK},
-		{"a path that needs another", as("me:hush") + "/-/ready", exitFailure},
+		{"another path", as("me:hush") + "/-/ready", exitFailure},
 		{"an invalid port", "http://me:hush@localhost:port", exitUsage},
 		{"an unsupported scheme", "ftp://me:hush@localhost", exitUsage},
 		{"no scheme", "me:hush@localhost:9802", exitUsage},
-		{"nobody listens", "http://me:hush@127.0.0.1:1", exitFailure},
+		{"nothing listens", "http://me:hush@127.0.0.1:1", exitFailure},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			var out, problems bytes.Buffer
 			require.Equal(t, c.want, run([]string{"healthcheck", c.url}, &out, &problems))
 			require.NotEmpty(t, out.String()+problems.String())

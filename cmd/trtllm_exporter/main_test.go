@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){program: main, endless: workEndlessly})
 }
 
-// programFile returns the path of this program: under that name the test's binary is the program, see
-// TestMain.
+// programFile returns the path of this program. The test binary acts as the program under that
+// name, see TestMain.
 func programFile(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -78,8 +78,8 @@ func TestScripts(t *testing.T) {
 }
 
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
-	// Below the ports that the system gives away: another test, or a connection,
-	// would take one of those while a script restarts the exporter.
+	// Below the ephemeral ports: other tests and connections could take those while a
+	// script restarts the exporter.
 	const lowest, highest, tries = 12000, 32000, 100
 	for range tries {
 		addr := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest))
@@ -141,8 +141,7 @@ func startSecure(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0]+"_ADDR", s.Listener.Addr().String())
 }
 
-// startChatty starts a server about which the client of net/http complains in the log of the
-// standard library.
+// startChatty starts a server whose responses make net/http log with the standard library.
 func startChatty(ts *testscript.TestScript, _ bool, args []string) {
 	listen(ts, args[0], func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -155,7 +154,7 @@ func startChatty(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// rude does what port scanners and impatient clients do.
+// rude behaves like port scanners and impatient clients.
 func rude(ts *testscript.TestScript, _ bool, args []string) {
 	for _, text := range []string{"", "\x16\x03\x01\x00", "SSH-2.0-scanner\r\n\r\n", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "GET /metrics HTTP/9.9\r\n\r\n"} {
 		conn, err := net.Dial("tcp", args[0])
@@ -175,7 +174,7 @@ func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// startHanging starts a server that answers only when the client leaves.
+// startHanging starts a server that only answers when the client disconnects.
 func startHanging(ts *testscript.TestScript, _ bool, args []string) {
 	listen(ts, args[0], func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 }
@@ -197,7 +196,7 @@ func listen(ts *testscript.TestScript, name string, handler http.HandlerFunc) {
 	ts.Setenv(name+"_ADDR", l.Addr().String())
 }
 
-// eventually waits until an answer matches, or with ! until it does not.
+// eventually waits until a response matches, or with ! until it does not.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
@@ -240,7 +239,7 @@ func fetch(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// ask makes one request on a connection of its own.
+// ask sends a request on its own connection.
 func ask(method, url string, header http.Header) (string, int, error) {
 	request, err := http.NewRequestWithContext(context.Background(), method, url, http.NoBody)
 	if err != nil {
@@ -278,18 +277,18 @@ func TestMemoryLimitLeavesMargin(t *testing.T) {
 
 func TestSmallestControlGroupLimitApplies(t *testing.T) {
 	for _, c := range []struct {
-		says  string
+		name  string
 		files map[string]string
 		want  int64
 	}{
 		{"none", nil, 0},
-		{"a container, whose group is the root", map[string]string{procCgroup: "0::/\n", "/sys/fs/cgroup/memory.max": "1000\n"}, 750},
-		{"a container that does not see its group", map[string]string{"/sys/fs/cgroup/memory.max": "1000\n"}, 750},
+		{"a container in the root group", map[string]string{procCgroup: "0::/\n", "/sys/fs/cgroup/memory.max": "1000\n"}, 750},
+		{"a container without its group", map[string]string{"/sys/fs/cgroup/memory.max": "1000\n"}, 750},
 		{"a service of systemd", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "max\n"}, 750},
-		{"a slice that is tighter than its service", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "500\n"}, 375},
+		{"a slice with a lower limit than its service", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "500\n"}, 375},
 		{"control groups of the first version", map[string]string{procCgroup: "3:cpu,cpuacct:/b\n2:memory:/a\n0::/\n", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "1000\n", "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 750},
 	} {
-		require.Equal(t, c.want, cgroupMemory(func(name string) string { return c.files[name] }), c.says)
+		require.Equal(t, c.want, cgroupMemory(func(name string) string { return c.files[name] }), c.name)
 	}
 }
 

@@ -18,17 +18,16 @@ import (
 )
 
 // manyServers are servers behind one port, each at its own loopback address, whose third number
-// decides what it does.
+// selects the behavior.
 type manyServers struct {
 	mu sync.Mutex
-	// asked are the moments at which the healthy ones were asked for their page.
+	// asked holds the times of requests to the healthy ones.
 	asked map[string][]time.Time
 	page  []byte
 }
 
-// TestManyTargets has the program scrape 5000 targets over sockets, of which a tenth hang, a tenth
-// are slow and a tenth refuse connections. It measures how punctual the scrapes of the others are
-// once all were scraped for the first time.
+// TestManyTargets scrapes 5000 targets over sockets: a tenth hang, a tenth are slow, and a tenth
+// refuse connections. It measures delays of the other scrapes after the first round.
 func TestManyTargets(t *testing.T) {
 	if os.Getenv("MANY_TARGETS") == "" {
 		t.Skip("make many-targets runs it")
@@ -41,11 +40,11 @@ func TestManyTargets(t *testing.T) {
 	var document strings.Builder
 	fmt.Fprintf(&document, "global: { scrape_interval: %s, scrape_timeout: %s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    api_port: %s\n    static_configs:\n", interval, interval-time.Second, closed)
 	for i := range many {
-		at := port
+		free := port
 		if i%10 == 2 {
-			at = closed
+			free = closed
 		}
-		fmt.Fprintf(&document, "      - { targets: [\"127.%d.%d.%d:%s\"], labels: { replica_id: r%d } }\n", 1+i%10, i/2500, i/10%250, at, i)
+		fmt.Fprintf(&document, "      - { targets: [\"127.%d.%d.%d:%s\"], labels: { replica_id: r%d } }\n", 1+i%10, i/2500, i/10%250, free, i)
 	}
 	p := started(t, freeAddress(t, "127.0.0.1"), "", document.String())
 	p.client.Timeout = time.Minute
@@ -55,21 +54,21 @@ func TestManyTargets(t *testing.T) {
 	time.Sleep(rounds * interval)
 	began := time.Now()
 	page := p.metrics()
-	took := time.Since(began)
+	elapsed := time.Since(began)
 
 	lags, least, repeated := servers.lags(interval)
 	require.Len(t, servers.asked, many*7/10)
 	peak, _ := p.peak()
 	p99 := lags[len(lags)*99/100]
 	t.Logf("%d targets, %d of them healthy, every %v: the scrapes of the healthy are off by %v (p50), %v (p99), %v (most); each had %d at least, and %d were repeated; peak RSS %d MB; %.0f seconds of processor time in all; a page of %d MB in %v",
-		many, many*7/10, interval, lags[len(lags)/2], p99, lags[len(lags)-1], least, repeated, peak/1_000_000, gauge(page, "process_cpu_seconds_total"), len(page)/1_000_000, took)
+		many, many*7/10, interval, lags[len(lags)/2], p99, lags[len(lags)-1], least, repeated, peak/1_000_000, gauge(page, "process_cpu_seconds_total"), len(page)/1_000_000, elapsed)
 	require.Equal(t, many, strings.Count(page, "\ntrtllm_exporter_target_up{"), "all are on the page")
 	require.Equal(t, many*8/10, upTargets(page), "the healthy and the slow are up")
 	require.GreaterOrEqual(t, least, rounds-1, "each of them was scraped in every interval")
 	require.Less(t, p99, interval/10)
 }
 
-// listen answers at all loopback addresses, slow ones after a while.
+// listen answers at all loopback addresses, for slow ones after a delay.
 func (m *manyServers) listen(t *testing.T, slow time.Duration) (port string) {
 	t.Helper()
 	var listen net.ListenConfig
@@ -104,17 +103,16 @@ func (m *manyServers) forget() {
 	clear(m.asked)
 }
 
-// lags returns by how much the time between two scrapes of a target differed from the
-// interval, sorted, and the fewest scrapes that a target had. A request that is repeated
-// because its answer was late, as while the machine is busy with the page, belongs to the
-// scrape before; repeated counts those.
+// lags returns the sorted differences between the interval and the times between scrapes,
+// and the lowest number of scrapes of a target. A request that repeats a late one belongs
+// to the previous scrape; repeated counts those.
 func (m *manyServers) lags(interval time.Duration) (all []time.Duration, least, repeated int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	least = 1 << 30
-	for _, asked := range m.asked {
-		scrapes := slices.CompactFunc(slices.Clone(asked), func(a, b time.Time) bool { return b.Sub(a).Abs() < interval/10 })
-		least, repeated = min(least, len(scrapes)), repeated+len(asked)-len(scrapes)
+	for _, times := range m.asked {
+		scrapes := slices.CompactFunc(slices.Clone(times), func(a, b time.Time) bool { return b.Sub(a).Abs() < interval/10 })
+		least, repeated = min(least, len(scrapes)), repeated+len(times)-len(scrapes)
 		for i := 1; i < len(scrapes); i++ {
 			all = append(all, (scrapes[i].Sub(scrapes[i-1]) - interval).Abs())
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The program goes on with a small part of its file in memory; a start leaves half of it there.
+// The program needs a small part of its file in memory, but half of it is there after the
+// start.
 func TestStartupMemoryIsReleased(t *testing.T) {
 	name, err := os.Executable()
 	require.NoError(t, err)

@@ -30,19 +30,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// mistake is one of a first run: the command, the servers that run, and the files that it names.
+// mistake is a mistake with its command, the running servers, and the files that it names.
 type mistake struct {
 	name, command string
 	there         func(t *testing.T, h host)
 	files         map[string]string
-	// varies matches the parts of the output that differ between machines.
+	// varies matches parts of the output that differ between machines.
 	varies string
 }
 
-// printedHost is printed in place of the host, with the same length.
+// printedHost replaces the host in the output and has the same length.
 const printedHost = "gpu-host-01.lan"
 
-// TestFirstRunMistakes compares all output about each mistake with one table. Read the table
+// TestFirstRunMistakes compares the output for each mistake with a file. Read the file
 // before you change a message.
 func TestFirstRunMistakes(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -73,7 +73,7 @@ func TestFirstRunMistakes(t *testing.T) {
 	}
 }
 
-// printed returns what a terminal of 80 columns shows of the mistake.
+// printed returns the output on a terminal of 80 columns.
 func (m *mistake) printed(t *testing.T) string {
 	t.Helper()
 	h := freeHost(t)
@@ -99,10 +99,10 @@ func (m *mistake) printed(t *testing.T) string {
 	return fmt.Sprintf("## %s\n$ %s\n%s[exit code %d]\n\n", m.name, command, text, code)
 }
 
-// host is a loopback address whose ports nobody else uses.
+// host is a loopback address with unused ports.
 type host string
 
-// freeHost returns one, always of the same length.
+// freeHost returns a host of constant length.
 func freeHost(t *testing.T) host {
 	t.Helper()
 	for i := range 800 {
@@ -152,13 +152,13 @@ func answers(status int, contentType, body string) func(t *testing.T, h host) {
 	}
 }
 
-// grpcOnly makes a server speak only HTTP/2 without TLS.
+// grpcOnly restricts a server to HTTP/2 without TLS.
 func grpcOnly(s *http.Server) {
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetUnencryptedHTTP2(true)
 }
 
-// serve starts an HTTP server, with TLS if it has a configuration for that.
+// serve starts an HTTP server, with TLS if there is a configuration for it.
 func (h host) serve(t *testing.T, port int, change func(*http.Server)) {
 	t.Helper()
 	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -190,7 +190,7 @@ func (h host) listen(t *testing.T, port int, serve func(net.Listener), stop func
 	})
 }
 
-// speaker starts a server of another protocol, which sends only a greeting.
+// speaker starts a server of another protocol that only sends a greeting.
 func speaker(greeting string) func(t *testing.T, h host) {
 	return func(t *testing.T, h host) {
 		t.Helper()
@@ -221,8 +221,8 @@ func secured(name string, ends time.Duration, clients tls.ClientAuthType) func(t
 	}
 }
 
-// certificate returns a self-signed certificate for servers and clients, written to ca.pem and key.pem
-// in a folder. One that ends in no time has expired.
+// certificate returns a self-signed certificate for servers and clients, and writes it to ca.pem
+// and key.pem in a folder. With a duration of 0 it has expired.
 func certificate(t *testing.T, dir string, ends time.Duration, names ...string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

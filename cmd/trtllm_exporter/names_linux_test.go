@@ -14,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestT09T11HostNameMovesAndDisappears gives the program a hosts file of its own and an unreachable name
-// server: the server's name moves to another address when the first server ends, stops existing,
-// and comes back.
+// TestT09T11HostNameMovesAndDisappears runs the program with its own hosts file and an unreachable
+// name server: the server's name moves to another address, disappears, and returns.
 func TestT09T11HostNameMovesAndDisappears(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("make faults runs it: it takes half a minute")
@@ -27,9 +26,9 @@ func TestT09T11HostNameMovesAndDisappears(t *testing.T) {
 	dir := t.TempDir()
 	hosts, resolv := filepath.Join(dir, "hosts"), filepath.Join(dir, "resolv.conf")
 	write := func(file, text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
-	at := func(address string) { write(hosts, "127.0.0.1 localhost\n"+address) }
+	moveTo := func(address string) { write(hosts, "127.0.0.1 localhost\n"+address) }
 	write(resolv, "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
-	at("127.0.0.1 engine.test\n")
+	moveTo("127.0.0.1 engine.test\n")
 	port, end := serverAt(t, "127.0.0.1:0", 1)
 	before := fmt.Sprintf(`exec unshare -m sh -c 'mount --bind %s /etc/hosts && mount --bind %s /etc/resolv.conf && exec "$0" "$@"' "$0" "$@"`, hosts, resolv)
 	p := started(t, freeAddress(t, "127.0.0.1"), before, tritonPool("scrape_interval: 1s", "engine.test:"+port))
@@ -43,23 +42,23 @@ func TestT09T11HostNameMovesAndDisappears(t *testing.T) {
 	shows("the name is known", server(1))
 
 	_, endSecond := serverAt(t, "127.0.0.2:"+port, 2)
-	at("127.0.0.2 engine.test\n")
+	moveTo("127.0.0.2 engine.test\n")
 	end()
 	shows("the name has moved", server(2))
 	require.Contains(t, p.metrics(), up+"1")
 
-	at("")
+	moveTo("")
 	endSecond()
 	shows("there is no such name", `trtllm_exporter_target_scrape_failures_total{pool_id="p",reason="dns",replica_id="r0"}`)
 	require.Contains(t, p.metrics(), up+"0")
 
 	serverAt(t, "127.0.0.1:"+port, 3)
-	at("127.0.0.1 engine.test\n")
+	moveTo("127.0.0.1 engine.test\n")
 	shows("the name is back", server(3))
 	require.Contains(t, p.metrics(), up+"1")
 }
 
-// serverAt starts a server whose page tells which one it is, until the test or end ends it.
+// serverAt starts a server whose page identifies it, until the test or end stops it.
 func serverAt(t *testing.T, address string, number int) (port string, end func()) {
 	t.Helper()
 	var listen net.ListenConfig

@@ -21,7 +21,7 @@ import (
 type process struct {
 	t       *testing.T
 	address string
-	// config is the name of its configuration.
+	// config is the path of its configuration.
 	config string
 	scheme string
 	client *http.Client
@@ -29,8 +29,8 @@ type process struct {
 	log    bytes.Buffer
 }
 
-// started runs the program until the test ends, through a command that ends in exec "$0" "$@" if
-// one is given.
+// started runs the program until the test ends, through a shell command that ends in exec "$0"
+// "$@" if there is one.
 func started(t *testing.T, address, before, config string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, address: address, config: fileOf(t, config), scheme: "http", client: &http.Client{Timeout: 10 * time.Second}}
@@ -73,7 +73,7 @@ func (p *process) get(path string) (body string, code int, err error) {
 	return string(text), response.StatusCode, err
 }
 
-// metrics returns the page, which must be there whatever happens to targets.
+// metrics returns the page, which must be available whatever targets do.
 func (p *process) metrics() string {
 	p.t.Helper()
 	body, code, err := p.get("/metrics")
@@ -82,7 +82,7 @@ func (p *process) metrics() string {
 	return body
 }
 
-// shows waits until the page fulfils a condition, and returns it.
+// shows waits until the page meets a condition, and returns it.
 func (p *process) shows(what string, holds func(page string) bool) string {
 	p.t.Helper()
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
@@ -94,13 +94,12 @@ func (p *process) shows(what string, holds func(page string) bool) string {
 	}
 }
 
-// upTargets returns how many targets are up on a page.
+// upTargets returns the number of targets that are up.
 func upTargets(page string) int {
 	return len(regexp.MustCompile(`(?m)^trtllm_exporter_target_up\{.*\} 1$`).FindAllString(page, -1))
 }
 
-// tritonPool returns a configuration with pool p of servers r0, r1 and so on, which have a page and
-// no API.
+// tritonPool returns a configuration with pool p of servers r0, r1 and so on, which have no API.
 func tritonPool(global string, addresses ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "global: { %s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    api_port: 1\n    static_configs:\n", global)
@@ -110,7 +109,7 @@ func tritonPool(global string, addresses ...string) string {
 	return b.String()
 }
 
-// number returns the value of the only series with a name on a page.
+// number returns the value of the only series with a name.
 func number(t *testing.T, page, name string) float64 {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^`+name+`(?:\{.*\})? (.*)$`).FindAllStringSubmatch(page, -1)
@@ -132,11 +131,11 @@ func freeAddress(t *testing.T, host string) string {
 	return l.Addr().String()
 }
 
-// perSecond is how fast the counter of [counting] moves; rateWithin is how far from that
-// a rate may be while the process is stopped and goes on, or clocks are set.
+// perSecond is the rate of the counter of [counting]; rateWithin is the allowed error while
+// the process is stopped and continues, or clocks change.
 const perSecond, rateWithin = 100, 25
 
-// counting starts a server whose one counter grows by perSecond.
+// counting starts a server with one counter that grows by perSecond.
 func counting(t *testing.T, takes time.Duration) (address string, now func() float64) {
 	t.Helper()
 	began := time.Now()

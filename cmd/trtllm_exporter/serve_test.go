@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// watched returns the reloads that are requested while a file is looked at every minute.
+// watched returns the reloads that are requested while a file is checked every minute.
 func watched(t *testing.T, file string) chan os.Signal {
 	t.Helper()
 	reloads := make(chan os.Signal, 5)
@@ -23,40 +23,40 @@ func TestFileUnreadableOnceIsNotReloaded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "exporter.yml")
 	require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
 	synctest.Test(t, func(t *testing.T) {
-		asked := watched(t, file)
+		reloads := watched(t, file)
 		require.NoError(t, os.Remove(file))
 		time.Sleep(90 * time.Second)
 		require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
 		time.Sleep(5 * time.Minute)
-		require.Empty(t, asked)
+		require.Empty(t, reloads)
 		require.NoError(t, os.Remove(file))
 		time.Sleep(5 * time.Minute)
-		require.Len(t, asked, 1, "it is gone")
+		require.Len(t, reloads, 1, "removed")
 		require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
 		time.Sleep(5 * time.Minute)
-		require.Len(t, asked, 2, "it is back")
+		require.Len(t, reloads, 2, "it is back")
 	})
 }
 
 func TestFileWrittenDuringStartIsReloaded(t *testing.T) {
-	for says, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		write func(file string) error
 		asks  int
 	}{
-		"it is as it was": {func(string) error { return nil }, 0},
-		"it is another":   {func(file string) error { return os.WriteFile(file, []byte("b"), 0o600) }, 1},
-		"it is gone":      {os.Remove, 1},
+		"unchanged": {func(string) error { return nil }, 0},
+		"changed":   {func(file string) error { return os.WriteFile(file, []byte("b"), 0o600) }, 1},
+		"removed":   {os.Remove, 1},
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "exporter.yml")
 			require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
 			require.NoError(t, c.write(file))
 			synctest.Test(t, func(t *testing.T) {
-				asked := watched(t, file)
+				reloads := watched(t, file)
 				time.Sleep(3*time.Minute + time.Second)
-				require.Len(t, asked, c.asks)
+				require.Len(t, reloads, c.asks)
 				if c.asks > 0 {
-					require.Equal(t, syscall.SIGHUP, <-asked)
+					require.Equal(t, syscall.SIGHUP, <-reloads)
 				}
 			})
 		})

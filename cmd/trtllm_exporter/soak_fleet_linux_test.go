@@ -17,9 +17,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// The fleet of a soak: so many replicas of which nothing is wrong, of which some
-// are rolled out again and again, and so many of each kind that costs others
-// something if it can.
+// The fleet of a soak: healthy replicas, replicas that are replaced repeatedly, and
+// replicas of each kind that may harm others.
 const (
 	soakHealthy, soakRolled = 80, 20
 	soakBombs, soakHuge     = 10, 2
@@ -102,7 +101,7 @@ func soakBomb(t *testing.T) http.HandlerFunc {
 	}
 }
 
-// soakPage serves lines of a form, in which @ is another number at each scrape.
+// soakPage serves lines of a format in which @ is a new number at each scrape.
 func soakPage(form string, lines int) http.HandlerFunc {
 	var page strings.Builder
 	for i := range lines {
@@ -115,8 +114,8 @@ func soakPage(form string, lines int) http.HandlerFunc {
 	}
 }
 
-// document returns the configuration of a generation of the fleet: in each, the replicas of pool
-// "rolled" have new names.
+// document returns a generation of the configuration: replicas of pool "rolled" have new names
+// in each.
 func (f *soakFleet) document(generation int) string {
 	var b strings.Builder
 	b.WriteString("global: { scrape_interval: 5s, scrape_timeout: 4s }\npools:\n")
@@ -133,7 +132,7 @@ func (f *soakFleet) document(generation int) string {
 	return b.String()
 }
 
-// soakFaults lists what pool "faulty" does in turn; the empty fault is a good page.
+// soakFaults lists the behaviors of pool "faulty"; the empty fault is a good page.
 func soakFaults() []simulate.Fault {
 	return []simulate.Fault{
 		simulate.FaultHang, simulate.FaultHangBody, simulate.FaultTrickle, simulate.FaultReset, simulate.FaultTruncated, simulate.FaultGzipBomb,

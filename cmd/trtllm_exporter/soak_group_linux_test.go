@@ -16,11 +16,11 @@ import (
 // memoryGroup is a control group with a memory limit, of version 1 or 2.
 type memoryGroup struct{ dir, limit, peak string }
 
-// newMemoryGroup creates one below the group of this process or the root; nil if this machine does
-// not allow that.
+// newMemoryGroup creates a control group below that of this process or the root, or returns nil if
+// that is not possible.
 func newMemoryGroup(t *testing.T, bytes int) *memoryGroup {
 	t.Helper()
-	own, err := os.ReadFile("/proc/self/cgroup")
+	current, err := os.ReadFile("/proc/self/cgroup")
 	require.NoError(t, err)
 	for _, kind := range []struct {
 		line, root string
@@ -29,7 +29,7 @@ func newMemoryGroup(t *testing.T, bytes int) *memoryGroup {
 		{`(?m)^\d+:memory:(.*)$`, "/sys/fs/cgroup/memory", memoryGroup{limit: "memory.limit_in_bytes", peak: "memory.max_usage_in_bytes"}},
 		{`(?m)^0::(.*)$`, "/sys/fs/cgroup", memoryGroup{limit: "memory.max", peak: "memory.peak"}},
 	} {
-		m := regexp.MustCompile(kind.line).FindSubmatch(own)
+		m := regexp.MustCompile(kind.line).FindSubmatch(current)
 		if m == nil {
 			continue
 		}

@@ -21,8 +21,8 @@ import (
 const (
 	// soakMemory is the limit of the control group, which contains only the program.
 	soakMemory = 256 << 20
-	// soakRest is how long the fleet is left alone before the soak and after it,
-	// for what it holds to be compared: some rounds of all that hang.
+	// soakRest is how long the fleet is idle before and after the soak, to compare
+	// resources: some rounds of hanging scrapes.
 	soakRest = 40 * time.Second
 )
 
@@ -32,20 +32,19 @@ type soak struct {
 	fleet *soakFleet
 	stop  chan struct{}
 	busy  sync.WaitGroup
-	// looks at /-/healthy and reads of the page, and those of them that were not
-	// as they should be.
-	looks, sick, reads, lacking atomic.Int64
-	slowest                     atomic.Int64
-	// heap is what it was before, in bytes.
+	// Numbers of requests for /-/healthy and for the page, each with those that failed.
+	looks, unhealthy, reads, incomplete atomic.Int64
+	slowest                             atomic.Int64
+	// heap is the heap in bytes before the soak.
 	heap float64
 }
 
-// TestSoak runs the whole program for SOAK (3m, 2h) in a control group of 256 MiB, with half as
-// many open files as targets, while everything fails.
+// TestSoak runs the program for SOAK (3m, 2h) in a control group of 256 MiB, with half as many
+// open files as targets, while everything fails.
 func TestSoak(t *testing.T) {
 	duration, err := time.ParseDuration(os.Getenv("SOAK"))
 	if err != nil {
-		t.Skip("make soak runs it")
+		t.Skip("run by make soak")
 	}
 	s := &soak{fleet: newSoakFleet(t), stop: make(chan struct{})}
 	limits := fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, soakTargets/2)
@@ -53,7 +52,7 @@ func TestSoak(t *testing.T) {
 	if group != nil {
 		limits = group.enter() + limits
 	} else {
-		t.Log("this machine gives no control group: GOMEMLIMIT is what one of 256 MiB would give, and resident memory is looked at")
+		t.Log("no control group: GOMEMLIMIT is set as in one of 256 MiB, and resident memory is checked")
 		limits = fmt.Sprintf("export GOMEMLIMIT=%d; ", memoryLimit(strconv.Itoa(soakMemory))) + limits
 	}
 	s.process = started(t, freeAddress(t, "127.0.0.1"), limits, s.fleet.document(0))
@@ -73,7 +72,7 @@ func TestSoak(t *testing.T) {
 	s.judge(group, before, after)
 }
 
-// judge logs what was measured, and requires what a soak promises.
+// judge logs the measurements and checks them.
 func (s *soak) judge(group *memoryGroup, before, after string) {
 	t := s.t
 	t.Helper()
@@ -85,15 +84,15 @@ func (s *soak) judge(group *memoryGroup, before, after string) {
 	} else {
 		require.Less(t, peak, soakMemory)
 	}
-	t.Logf("/-/healthy: %d of %d looks failed, the slowest took %v; %d of %d reads lacked a healthy replica", s.sick.Load(), s.looks.Load(), time.Duration(s.slowest.Load()), s.lacking.Load(), s.reads.Load())
+	t.Logf("/-/healthy: %d of %d looks failed, the slowest took %v; %d of %d reads lacked a healthy replica", s.unhealthy.Load(), s.looks.Load(), time.Duration(s.slowest.Load()), s.incomplete.Load(), s.reads.Load())
 	for _, name := range []string{"go_goroutines", "process_open_fds", "trtllm_exporter_connections_waits_total", "trtllm_exporter_connections_taken_back_total"} {
 		t.Logf("%s: %v before, %v after", name, gauge(before, name), gauge(after, name))
 	}
 	t.Logf("failed scrapes of healthy targets: %q before, %q after", missed(before), missed(after))
-	require.Zero(t, s.sick.Load(), "/-/healthy answers always")
-	require.Zero(t, s.lacking.Load(), "healthy replicas are on every page")
-	require.Empty(t, missed(after), "healthy targets miss nothing")
-	require.Len(t, regexp.MustCompile(`(?m)^trtllm_exporter_target_up\{pool_id="faulty",.*\} 1$`).FindAllString(after, -1), soakFaulty, "what is well again is back")
+	require.Zero(t, s.unhealthy.Load(), "/-/healthy always answers")
+	require.Zero(t, s.incomplete.Load(), "healthy replicas are on every page")
+	require.Empty(t, missed(after), "healthy targets miss no scrape")
+	require.Len(t, regexp.MustCompile(`(?m)^trtllm_exporter_target_up\{pool_id="faulty",.*\} 1$`).FindAllString(after, -1), soakFaulty, "recovered targets are up")
 	require.LessOrEqual(t, gauge(after, "go_goroutines"), gauge(before, "go_goroutines")*1.2+50)
 	require.LessOrEqual(t, gauge(after, "process_open_fds"), gauge(before, "process_open_fds")*1.2+20)
 	least := s.leastHeap()
@@ -127,20 +126,20 @@ func (s *soak) begin() {
 }
 
 func (s *soak) look() {
-	began := time.Now()
+	start := time.Now()
 	if _, code, err := s.get("/-/healthy"); err != nil || code != http.StatusOK {
-		s.sick.Add(1)
+		s.unhealthy.Add(1)
 		s.t.Logf("/-/healthy: %d, %v", code, err)
 	}
 	s.looks.Add(1)
-	s.slowest.Store(max(s.slowest.Load(), int64(time.Since(began))))
+	s.slowest.Store(max(s.slowest.Load(), int64(time.Since(start))))
 }
 
 func (s *soak) read() {
 	body, code, err := s.get("/metrics?pool_id=healthy")
 	found := strings.Count(body, "\nnv_inference_request_success{")
 	if err != nil || code != http.StatusOK || found != soakHealthy {
-		s.lacking.Add(1)
+		s.incomplete.Add(1)
 		s.t.Logf("%d of %d healthy replicas on the page: %d, %v", found, soakHealthy, code, err)
 	}
 	s.reads.Add(1)
@@ -155,12 +154,12 @@ func (s *soak) reload(n int) {
 	}
 }
 
-// readerForms returns the headers that ask for each form of the page.
+// readerForms returns the headers that request each format of the page.
 func readerForms() []string {
 	return []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"}
 }
 
-// dawdle is a reader that reads nothing of the page for ten seconds, in each of its forms in turn.
+// dawdle requests the page in one format after the other, and reads nothing for ten seconds.
 func (s *soak) dawdle(n int) {
 	forms := readerForms()
 	if conn := s.lurk(forms[n%len(forms)]); conn != nil {
@@ -168,7 +167,8 @@ func (s *soak) dawdle(n int) {
 	}
 }
 
-// lurk requests the page in a form and reads nothing of it; nil if it could not connect.
+// lurk requests the page in a format and reads nothing. It returns nil without a
+// connection.
 func (p *process) lurk(form string) net.Conn {
 	conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", p.address)
 	if err != nil {
@@ -178,7 +178,7 @@ func (p *process) lurk(form string) net.Conn {
 	return conn
 }
 
-// leastHeap returns the smallest heap of half a minute in bytes, so that garbage is not counted.
+// leastHeap returns the smallest heap within half a minute in bytes, to exclude garbage.
 func (s *soak) leastHeap() float64 {
 	least := math.Inf(1)
 	for range 60 {
@@ -188,12 +188,12 @@ func (s *soak) leastHeap() float64 {
 	return least
 }
 
-// peak returns the peak memory of the program in bytes, with and without the pages of its own file,
-// which the kernel may drop at any time.
-func (p *process) peak() (all, own int) {
+// peak returns the peak memory of the program in bytes, with and without its mapped file, which the
+// kernel may drop at any time.
+func (p *process) peak() (all, anonymous int) {
 	p.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	require.NoError(p.t, err, "the program is there still")
+	require.NoError(p.t, err, "the program still runs")
 	read := func(name string) int {
 		m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(status)
 		require.NotNil(p.t, m, "%s", status)
@@ -204,7 +204,7 @@ func (p *process) peak() (all, own int) {
 	return read("VmHWM"), read("VmHWM") - read("RssFile")
 }
 
-// gauge returns the value of a series without labels; -1 if there is none.
+// gauge returns the value of a series without labels, -1 if there is none.
 func gauge(page, series string) float64 {
 	m := regexp.MustCompile(`(?m)^` + series + ` (.*)$`).FindStringSubmatch(page)
 	if m == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// TestSoakReaders has 300 readers request a page of some megabytes and read nothing of it, in one
-// form after another, while a normal reader reads it a hundred times: that one never fails, and
+// TestSoakReaders has 300 clients that request a page of some megabytes in one format after
+// another and read nothing, while a normal client reads it a hundred times without failure and
 // memory does not grow.
 func TestSoakReaders(t *testing.T) {
 	if os.Getenv("SOAK") == "" {
@@ -35,7 +35,7 @@ func TestSoakReaders(t *testing.T) {
 		p.metrics()
 	}
 	for _, form := range readerForms() {
-		// The peak of memory begins again.
+		// Resets the peak of memory.
 		require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600))
 		before, _ := p.peak()
 		var lurking []net.Conn

@@ -16,8 +16,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// TestSoakShrinkingFleet reduces a fleet to a few replicas by a reload: memory, goroutines and
-// open files return to those of a process that never had more.
+// TestSoakShrinkingFleet removes most replicas by a reload: memory, goroutines and open files
+// return to those of a process that never had more.
 func TestSoakShrinkingFleet(t *testing.T) {
 	if os.Getenv("SOAK") == "" {
 		t.Skip("make soak runs it")
@@ -51,14 +51,14 @@ func TestSoakShrinkingFleet(t *testing.T) {
 	require.NoError(t, shrinks.cmd.Process.Signal(syscall.SIGHUP))
 	shrinks.until(few)
 	want, got := always.holds(), shrinks.holds()
-	// Memory that was kept for more replicas is given back three quarters of a minute after.
+	// Memory for more replicas is released after 45 seconds.
 	for began := time.Now(); got.heap > want.heap+3e6 && time.Since(began) < 90*time.Second; {
 		got = shrinks.holds()
 	}
 	t.Logf("%d targets: %s; then %d: %s; never more: %s", many, full, few, got, want)
 	require.Greater(t, full.heap, 3*want.heap, "the fleet was large")
 	require.Less(t, got.heap, want.heap+3e6, "heap")
-	// The runtime gives memory back as it sees fit.
+	// The Go runtime decides when to return memory.
 	require.Less(t, got.memory, full.memory/2, "memory that was not given back")
 	require.Less(t, got.goroutines, want.goroutines+10, "goroutines")
 	require.Less(t, got.files, want.files+10, "files")
@@ -78,7 +78,7 @@ func (h holding) String() string {
 	return fmt.Sprintf("heap %.1f MB of %.1f, %.0f goroutines, %.0f files", h.heap/1e6, h.memory/1e6, h.goroutines, h.files)
 }
 
-// holds returns the least that the process held within some seconds.
+// holds returns the smallest resources of the program within some seconds.
 func (p *process) holds() (least holding) {
 	p.t.Helper()
 	for began := time.Now(); time.Since(began) < 6*time.Second; time.Sleep(50 * time.Millisecond) {

@@ -15,12 +15,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// sidecarMemory is the limit in the manifests of a sidecar.
+// sidecarMemory is the memory limit in the sidecar manifests.
 const sidecarMemory = 64 << 20
 
-// TestSoakSidecar runs the program as a sidecar in a control group of that size, next to a server
-// with a page of eight models: alone, with slow readers, and while the server sends decompression
-// bombs and huge valid pages.
+// TestSoakSidecar runs the program as a sidecar with this limit next to a server with eight
+// models: alone, with slow readers, and while the server sends decompression bombs and huge valid
+// pages.
 func TestSoakSidecar(t *testing.T) {
 	if os.Getenv("SOAK") == "" {
 		t.Skip("make soak runs it")
@@ -51,7 +51,7 @@ func TestSoakSidecar(t *testing.T) {
 		{"slow readers", well, true},
 		{"bombs", soakBomb(t), true},
 		{"huge pages", soakPage("nv_huge_%d{model=\"m%d\",padding=\"%0260d\"} @%d\n", 45_000), true},
-		{"the largest pages that it takes, of ever new series", soakPage("nv_large_%d{model=\"m%d\",padding=\"%0260d\",request=\"@\"} %d\n", 12_500), true},
+		{"the largest accepted pages, with new series each time", soakPage("nv_large_%d{model=\"m%d\",padding=\"%0260d\",request=\"@\"} %d\n", 12_500), true},
 		{"pages of ever new series", soakPage("nv_churn_%d{model=\"m%d\",request=\"@%d\"} %d\n", 2000), true},
 		{"well again", well, false},
 	} {
@@ -66,13 +66,13 @@ func TestSoakSidecar(t *testing.T) {
 			}
 			time.Sleep(200 * time.Millisecond)
 		}
-		peak, own := s.peak()
-		t.Logf("%s: the last page has %s bytes; peak RSS %d MB, of which %d MB are not files", phase.name, size.FindStringSubmatch(p.metrics())[1], peak/1_000_000, own/1_000_000)
+		peak, anonymous := s.peak()
+		t.Logf("%s: the last page has %s bytes; peak RSS %d MB, of which %d MB are not files", phase.name, size.FindStringSubmatch(p.metrics())[1], peak/1_000_000, anonymous/1_000_000)
 	}
 	if group != nil {
 		t.Logf("control group of %d MB: at most %d MB with files and sockets, %d processes ended by the kernel", sidecarMemory/1_000_000, group.most(t)/1_000_000, group.killed(t))
 		require.Zero(t, group.killed(t))
 	}
-	require.Zero(t, s.sick.Load(), "/-/healthy answers always")
+	require.Zero(t, s.unhealthy.Load(), "/-/healthy always answers")
 	require.Regexp(t, `\ntrtllm_exporter_target_up\{pool_id="p",replica_id="r0"\} 1\n`, p.metrics())
 }

@@ -13,21 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// terminal is one of 80 by 24, made by tmux, in which a program runs.
+// terminal is a tmux window of 80 by 24 with a program.
 type terminal struct {
 	t      *testing.T
 	socket string
 }
 
-// openTerminal runs this program with the arguments in a terminal of its own, which stays when the
-// program has ended.
+// openTerminal runs this program in a terminal that stays open after it ends.
 func openTerminal(t *testing.T, args ...string) *terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		require.NotEqual(t, "true", os.Getenv("CI"), "CI must have tmux")
 		t.Skip("there is no tmux")
 	}
-	dir, err := os.MkdirTemp("", "tmux") //nolint:usetesting // The path of a socket must be short.
+	dir, err := os.MkdirTemp("", "tmux") //nolint:usetesting // Paths of sockets must be short.
 	require.NoError(t, err)
 	x := &terminal{t, filepath.Join(dir, "s")}
 	t.Cleanup(func() {
@@ -51,7 +50,7 @@ func (x *terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-// press sends keys by their names in tmux.
+// press sends keys by their tmux names.
 func (x *terminal) press(keys ...string) { x.tmux(append([]string{"send-keys"}, keys...)...) }
 func (x *terminal) typed(text string)    { x.tmux("send-keys", "-l", text) }
 

@@ -29,11 +29,11 @@ func TestHealthRemembersEarlierAnswers(t *testing.T) {
 		seen, lived bool
 		detail      string
 	}{
-		{"one that was never there was not found", []engine.Health{refused}, false, false, notFound},
+		{"never found", []engine.Health{refused}, false, false, notFound},
 		{"and is still not", []engine.Health{refused, refused}, false, false, notFound},
-		{"one that was there refuses", []engine.Health{ready, refused}, true, true, "the API refuses connections"},
-		{"one that is no longer live lived", []engine.Health{ready, {API: engine.APINotReady, Status: 400}}, true, true, ""},
-		{"one that was never live did not", []engine.Health{{API: engine.APINotReady, FromServer: true, Status: 503}}, true, false, ""},
+		{"refused after an answer", []engine.Health{ready, refused}, true, true, "the API refuses connections"},
+		{"no longer live", []engine.Health{ready, {API: engine.APINotReady, Status: 400}}, true, true, ""},
+		{"never live", []engine.Health{{API: engine.APINotReady, FromServer: true, Status: 503}}, true, false, ""},
 	} {
 		var a api.Answers
 		a.AddFacts(engine.Facts{EngineVersion: "1"}, time.Minute)

@@ -21,12 +21,12 @@ func TestOutputsAreComparedWithinOneIdentity(t *testing.T) {
 		alike   bool
 		changes uint64
 	}{
-		{"one answer says nothing", []entry{{"a", "v1"}}, 1, true, 0},
+		{"a single answer", []entry{{"a", "v1"}}, 1, true, 0},
 		{"two alike", []entry{{"a", "v1"}, {"a", "v1"}}, 2, true, 0},
-		{"two that differ", []entry{{"a", "v1"}, {"b", "v1"}}, 2, false, 1},
+		{"two different answers", []entry{{"a", "v1"}, {"b", "v1"}}, 2, false, 1},
 		{"there and back", []entry{{"a", "v1"}, {"b", "v1"}, {"a", "v1"}}, 3, false, 2},
 		{"another version may answer otherwise", []entry{{"a", "v1"}, {"b", "v2"}, {"b", "v2"}}, 2, true, 0},
-		{"a request that failed is not an answer", []entry{{"a", "v1"}, {"", "v1"}, {"a", "v1"}}, 2, true, 0},
+		{"a failed request", []entry{{"a", "v1"}, {"", "v1"}, {"a", "v1"}}, 2, true, 0},
 		{"an old difference is forgotten", append([]entry{{"b", "v1"}}, same(10)...), 10, true, 1},
 		{"a difference among the last ten", append([]entry{{"b", "v1"}}, same(9)...), 10, false, 1},
 	} {

@@ -19,7 +19,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 )
 
-// script is what a server does: it writes texts and waits for durations.
+// script defines the behavior of a server: it writes texts and waits for durations.
 type script []any
 
 // hangs is longer than any request of the canary.
@@ -34,9 +34,9 @@ func stream(s script) http.HandlerFunc {
 	}
 }
 
-// play does one thing after the other while the client is there.
+// play executes a script until the client disconnects.
 func play(w http.ResponseWriter, req *http.Request, s script) {
-	// Only a server that has read the request notices that its client left.
+	// Only a server that has read the request notices a disconnect.
 	_, _ = io.Copy(io.Discard, req.Body)
 	for _, step := range s {
 		switch step := step.(type) {
@@ -92,7 +92,7 @@ func config() *canary.Config {
 	return &c
 }
 
-// ask sends one request to a server under a clock of its own.
+// ask sends one request to a server in a bubble with a fake clock.
 func ask(t *testing.T, c *canary.Config, q canary.Question, h http.Handler) (r canary.Report, duration time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,19 +117,19 @@ func TestEveryResult(t *testing.T) {
 		reason   string
 		duration time.Duration
 	}{
-		{"a chat that ends", openAI(), stream(script{second, role, chat("one"), second, chat(" two"), chat(" three"), finish, usage, second, done}), canary.OK, "", 3 * second},
-		{"a chat that says stop before all tokens", openAI(), stream(script{role, chat("one"), finish, done}), canary.OK, "", 0},
+		{"a complete chat", openAI(), stream(script{second, role, chat("one"), second, chat(" two"), chat(" three"), finish, usage, second, done}), canary.OK, "", 3 * second},
+		{"a chat that stops early", openAI(), stream(script{role, chat("one"), finish, done}), canary.OK, "", 0},
 		{"completions have no role", openAI(), stream(script{`data: {"choices":[{"text":"one","finish_reason":null}]}` + "\n\n", done}), canary.OK, "", 0},
 		{"frames of a reasoning model", openAI(), stream(script{`data: {"choices":[{"delta":{"reasoning_content":"hm"}}]}` + "\n\n", done}), canary.OK, "", 0},
 		{"comments keep a stream alive", openAI(), stream(script{": ping\n\n", chat("one"), ": ping\n\n", done}), canary.OK, "", 0},
-		{"the body that goes on after [DONE]", openAI(), stream(script{chat("one"), done, hangs}), canary.OK, "", 5 * second},
+		{"a body that continues after [DONE]", openAI(), stream(script{chat("one"), done, hangs}), canary.OK, "", 5 * second},
 		{"generate_stream ends with its body", triton(), stream(script{second, word("one"), word(" two"), word(" three"), second}), canary.OK, "", 2 * second},
 		{"a list of texts", triton(), stream(script{`data: {"text_output":["one"],"error":null}` + "\n\n"}), canary.OK, "", 0},
 
 		{"the first frame of Triton's frontend is not a token", openAI(), stream(script{role, chat(""), hangs}), canary.NoFirstToken, "no text within 10s", 10 * second},
 		{"no headers", openAI(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { play(w, r, script{hangs}) }), canary.NoFirstToken, "no text within 10s", 10 * second},
 		{"generate_stream without a frame", triton(), stream(script{hangs}), canary.NoFirstToken, "no text within 10s", 10 * second},
-		{"tokens that stop coming", openAI(), stream(script{chat("one"), second, chat(" two"), hangs}), canary.Stalled, "2 frames with text came, and no other within 5s", 6 * second},
+		{"no further tokens", openAI(), stream(script{chat("one"), second, chat(" two"), hangs}), canary.Stalled, "2 frames with text came, and no other within 5s", 6 * second},
 		{"frames without text are not progress", openAI(), stream(script{chat("one"), 3 * second, role, 3 * second, role, hangs}), canary.Stalled, "1 frames", 5 * second},
 		{"all tokens and no end", openAI(), stream(script{chat("one"), chat(" two"), chat(" three"), hangs}), canary.NeverEnded, "3 frames with text came, and no end within 5s", 5 * second},
 		{"a finish reason and no end", openAI(), stream(script{chat("one"), second, finish, hangs}), canary.NeverEnded, "1 frames", 6 * second},
@@ -137,8 +137,8 @@ func TestEveryResult(t *testing.T) {
 		{"generate_stream with all frames and an open body", triton(), stream(script{word("one"), word(" two"), word(" three"), hangs}), canary.NeverEnded, "3 frames", 5 * second},
 		{"tokens without end", openAI(), stream(slices.Repeat(script{chat("one"), 4 * second}, 20)), canary.Timeout, "still streaming after 30s", 30 * second},
 		{"a body that ends before [DONE]", openAI(), stream(script{chat("one"), finish}), canary.Truncated, "after 1 frames with text and without [DONE]", 0},
-		{"a connection that ends", openAI(), stream(script{chat("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
-		{"a connection that ends within generate_stream", triton(), stream(script{word("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
+		{"a closed connection", openAI(), stream(script{chat("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
+		{"a connection closed within generate_stream", triton(), stream(script{word("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
 		{"half a frame", triton(), stream(script{word("one"), `data: {"text_out`}), canary.Truncated, "after 1 frames", 0},
 		{"an end without text", openAI(), stream(script{role, finish, done}), canary.Empty, "set another prompt", 0},
 		{"a body without frames", triton(), stream(nil), canary.Empty, "set another prompt", 0},
@@ -156,15 +156,15 @@ func TestEveryResult(t *testing.T) {
 		{"a dead stub, as the text of a JSON string", triton(), answer(400, "application/json", `"data: {\"error\":\"Stub process 'x' is not healthy.\"}\n\n"`), canary.HTTPError, "answers 400: Stub process 'x' is not healthy.", 0},
 		{"a dead stub", triton(), answer(400, "text/event-stream", `data: {"error":"Stub process 'x' is not healthy."}`+"\n\n"), canary.HTTPError, "answers 400: Stub process 'x' is not healthy.", 0},
 		{"a full queue", triton(), answer(503, "application/json", `{"error":"Exceeds maximum queue size"}`), canary.Overload, "answers 503: Exceeds maximum queue size", 0},
-		{"a model that Dynamo does not have", openAI(), answer(404, "application/json", `{"message":"Model not found","type":"Not Found","code":404}`), canary.Refused, "answers 404: Model not found", 0},
-		{"a request that vLLM refuses", openAI(), answer(400, "application/json", `{"error":{"message":"too long","type":"BadRequestError","param":null,"code":400}}`), canary.Refused, "answers 400: too long", 0},
-		{"an error of a form that nobody knows", openAI(), answer(500, "application/json", `{"error":["a"],"message":7}`), canary.HTTPError, `answers 500: {"error":["a"],"message":7}`, 0},
-		{"an error that is cut", openAI(), answer(500, "application/json", `{"error":"a`), canary.HTTPError, `answers 500: {"error":"a`, 0},
+		{"a model unknown to Dynamo", openAI(), answer(404, "application/json", `{"message":"Model not found","type":"Not Found","code":404}`), canary.Refused, "answers 404: Model not found", 0},
+		{"a request refused by vLLM", openAI(), answer(400, "application/json", `{"error":{"message":"too long","type":"BadRequestError","param":null,"code":400}}`), canary.Refused, "answers 400: too long", 0},
+		{"an error of unknown format", openAI(), answer(500, "application/json", `{"error":["a"],"message":7}`), canary.HTTPError, `answers 500: {"error":["a"],"message":7}`, 0},
+		{"a truncated error", openAI(), answer(500, "application/json", `{"error":"a`), canary.HTTPError, `answers 500: {"error":"a`, 0},
 		{"no such model", canary.Question{Base: base, Model: "gone", Generate: true}, stream(nil), canary.Refused, "GET /v2/models/gone answers 405", 0},
 		{"a page of a proxy", openAI(), answer(200, "text/html", "<html>"), canary.Malformed, `"text/html"`, 0},
-		{"a server that does not stream", openAI(), answer(200, "application/json", `{"choices":[]}`), canary.Malformed, "instead of a stream", 0},
-		{"a frame that is not JSON", openAI(), stream(script{"data: <html>\n\n"}), canary.Malformed, "is not the JSON", 0},
-		{"a frame of generate_stream that is not JSON", triton(), stream(script{"data: [DONE]\n\n"}), canary.Malformed, "is not the JSON", 0},
+		{"a server without streaming", openAI(), answer(200, "application/json", `{"choices":[]}`), canary.Malformed, "instead of a stream", 0},
+		{"a frame without JSON", openAI(), stream(script{"data: <html>\n\n"}), canary.Malformed, "is not the JSON", 0},
+		{"a frame of generate_stream without JSON", triton(), stream(script{"data: [DONE]\n\n"}), canary.Malformed, "is not the JSON", 0},
 		{"a line without end", openAI(), stream(script{strings.Repeat("x", 1<<17)}), canary.Malformed, "over the limit", 0},
 		{"an answer without end", openAI(), stream(slices.Repeat(script{": " + strings.Repeat("x", 1<<15) + "\n\n"}, 64)), canary.Malformed, "over the limit", 0},
 	} {
@@ -191,9 +191,9 @@ func TestNoConnection(t *testing.T) {
 		require.Contains(t, r.Reason, net.ErrClosed.Error())
 		require.Equal(t, canary.Connect, config().Ask(t.Context(), n, triton()).Result)
 	}))
-	t.Run("a dial that hangs", bubble(func(t *testing.T) {
+	t.Run("a hanging dial", bubble(func(t *testing.T) {
 		n := newNetwork()
-		// Net/http lets a dial go on without its request; scrape.Client does not.
+		// net/http continues a dial after its request was canceled; scrape.Client does not.
 		defer func() { require.NoError(t, n.Close()) }()
 		began := time.Now()
 		r := config().Ask(t.Context(), n, openAI())
@@ -350,7 +350,8 @@ func (shortError) Error() string { return "all connections are in use" }
 
 func (shortError) Short() bool { return true }
 
-// tooFew is such an opener; it fails at once or while the answer is read.
+// tooFew is an opener without free connections, which fails at once or while the response is
+// read.
 type tooFew struct{ reading bool }
 
 // Open implements canary.Opener.

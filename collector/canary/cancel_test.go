@@ -62,9 +62,9 @@ func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanw
 	return "", "", nil
 }
 
-// TestCancelCheckOutcomes is every kind of server that
-// streams, with everything that can come between. Simulated servers of TensorRT-LLM
-// behind Triton, NIM and Dynamo go on to the last token, the others stop.
+// TestCancelCheckOutcomes checks every kind of server that streams, with everything that can
+// happen meanwhile. Simulated servers of TensorRT-LLM behind Triton, NIM and Dynamo continue to
+// the last token, the others stop.
 func TestCancelCheckOutcomes(t *testing.T) {
 	stops := map[string]bool{"trtllm-serve": true, "an old trtllm-serve": true, "vLLM": true, "SGLang": true}
 	nothing := func(int, *simulate.Replica, *network, *canary.Load) {}
@@ -85,10 +85,10 @@ func TestCancelCheckOutcomes(t *testing.T) {
 		reason          string
 	}{
 		{"nothing", 4000, nothing, canary.Freed, canary.Held, "after"},
-		{"the answer is too short to be left", 20, nothing, canary.Unclear, canary.Unclear, "raise cancel_tokens"},
-		{"others were there before", 4000, other(0), canary.Busy, canary.Busy, "before it"},
-		{"others come meanwhile", 4000, other(1), canary.Busy, canary.Busy, "meanwhile"},
-		{"the page is gone for good", 4000, func(page int, _ *simulate.Replica, _ *network, load *canary.Load) { load.Known = page == 0 }, canary.Unclear, canary.Unclear, "no page showed"},
+		{"the answer completes too early", 20, nothing, canary.Unclear, canary.Unclear, "raise cancel_tokens"},
+		{"other requests before", 4000, other(0), canary.Busy, canary.Busy, "before it"},
+		{"other requests meanwhile", 4000, other(1), canary.Busy, canary.Busy, "meanwhile"},
+		{"the page disappears", 4000, func(page int, _ *simulate.Replica, _ *network, load *canary.Load) { load.Known = page == 0 }, canary.Unclear, canary.Unclear, "no page showed"},
 		{"the page does not show it", 4000, func(_ int, _ *simulate.Replica, _ *network, load *canary.Load) { load.InFlight = 0 }, canary.Unclear, canary.Unclear, "no page showed"},
 		{"the executor stands still", 4000, func(page int, r *simulate.Replica, _ *network, _ *canary.Load) {
 			r.Stall(page > 0)
@@ -218,7 +218,7 @@ func TestCancelCheckFollowsGoodRequest(t *testing.T) {
 	})
 }
 
-// A page may show a request that is not ours before ours is sent.
+// Before ours is sent, a page may show another request.
 func TestCancelCheckWaitsForRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -26,8 +26,7 @@ func (r recorded) Open(_ context.Context, method, _ string, _ []byte) (*http.Res
 	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(text))}, nil
 }
 
-// FuzzAnswers holds that whatever a server sends has one of the results, and
-// that a good one has everything that is said of good ones.
+// FuzzAnswers requires that any response has one of the results, and that a good one is complete.
 func FuzzAnswers(f *testing.F) {
 	for _, text := range []string{
 		role + chat("one") + chat(" two") + finish + usage + done, word("one") + word("one two"), done, "data:", "event: error\n\n",

@@ -11,8 +11,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// network is an HTTP server and a client of it on connections in memory, so
-// that all of HTTP is real and time is not. It implements canary.Opener.
+// network is an HTTP server with a client, over connections in memory: HTTP is real, time is
+// fake. It implements canary.Opener.
 type network struct {
 	*fixture.Listener
 

@@ -164,14 +164,14 @@ func TestCanaryFailureIsProven(t *testing.T) {
 		results []canary.Result
 		proven  bool
 	}{
-		"one error":                              {[]canary.Result{canary.HTTPError}, false},
-		"two errors":                             {[]canary.Result{canary.HTTPError, canary.ErrorFrame}, true},
-		"an error after a good answer":           {[]canary.Result{canary.HTTPError, canary.OK, canary.HTTPError}, false},
-		"a hang":                                 {[]canary.Result{canary.OK, canary.NoFirstToken}, true},
-		"no capacity":                            {[]canary.Result{canary.Overload, canary.Overload}, true},
-		"requests that the server refuses":       {[]canary.Result{canary.Refused, canary.Refused}, false},
-		"a model that takes no text":             {[]canary.Result{canary.Unsupported, canary.Unsupported}, false},
-		"answers that take longer than they may": {[]canary.Result{canary.Timeout, canary.Timeout}, false},
+		"one error":                       {[]canary.Result{canary.HTTPError}, false},
+		"two errors":                      {[]canary.Result{canary.HTTPError, canary.ErrorFrame}, true},
+		"an error after a good answer":    {[]canary.Result{canary.HTTPError, canary.OK, canary.HTTPError}, false},
+		"a hang":                          {[]canary.Result{canary.OK, canary.NoFirstToken}, true},
+		"no capacity":                     {[]canary.Result{canary.Overload, canary.Overload}, true},
+		"refused requests":                {[]canary.Result{canary.Refused, canary.Refused}, false},
+		"a model that takes no text":      {[]canary.Result{canary.Unsupported, canary.Unsupported}, false},
+		"answers that exceed the timeout": {[]canary.Result{canary.Timeout, canary.Timeout}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r canary.Record

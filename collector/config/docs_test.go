@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As the program has it.
+	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As in the program.
 	"github.com/stretchr/testify/require"
 )
 
 // clientSection documents the keys that pools and http_sd_configs share.
 const clientSection = "HTTP client"
 
-// documented reads the keys of every table in the document by the section they are in. A table
-// of blocks has the keys of each in a cell.
+// documented returns the keys of every table in the document by section. In a table of blocks, a
+// cell has the keys of a block.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/configuration.md")
@@ -48,7 +48,7 @@ func documented(t *testing.T) map[string][]string {
 	return keys
 }
 
-// sectionOf names the section that documents the block of a key.
+// sectionOf returns the section that documents the block of a key.
 func sectionOf(block string) string {
 	switch block {
 	case "relabel_configs", "metric_relabel_configs":
@@ -101,8 +101,8 @@ func TestDocumentedKeysMatchCode(t *testing.T) {
 	}
 }
 
-// unsupported reports whether a key of Prometheus' blocks is refused or has no
-// effect. The page covers these keys in a sentence.
+// unsupported reports whether a key of Prometheus' blocks is refused or has no effect. The
+// document mentions these keys in a sentence.
 func unsupported(key string) bool {
 	otherGrants := []string{
 		"client_certificate_key_id", "client_certificate_key", "client_certificate_key_file", "signature_algorithm", "iss", "audience", "claims",
@@ -133,8 +133,8 @@ func TestShippedExamplesLoad(t *testing.T) {
 	}
 }
 
-// requireOnlyFilesMissing requires a document that is good but for the secrets of
-// somebody else's machine that it names.
+// requireOnlyFilesMissing requires that a document is valid except for missing files with
+// secrets.
 func requireOnlyFilesMissing(t *testing.T, text string) {
 	t.Helper()
 	_, err := Parse("config.yml", []byte(text))

@@ -19,8 +19,8 @@ func readFile(tb testing.TB, path string) string {
 	return string(text)
 }
 
-// strict returns what the YAML package itself says of a document, as strict as it can
-// be: unknown keys, keys that are set twice, and types.
+// strict returns the errors of the YAML package in its strict mode: unknown keys, repeated keys,
+// and types.
 func strict(text []byte) error {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
@@ -41,9 +41,8 @@ func TestCheckerRefusesWhatDecoderRefuses(t *testing.T) {
 	require.Greater(t, refused, 30)
 }
 
-// FuzzParse looks for documents that panic, for good ones that do not print as
-// themselves, and for those that the checker lets through and a strict decoder
-// would not.
+// FuzzParse requires that no document panics, that valid ones survive printing, and that the
+// checker refuses what a strict decoder refuses.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/good/*.yml", "testdata/bad/*.yml"} {
 		for _, path := range documents(f, pattern, 30) {

@@ -14,8 +14,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// TestPoolBounds has on each line what may just be, and what may
-// not.
+// TestPoolBounds has the last valid value and the first invalid one on each line.
 func TestPoolBounds(t *testing.T) {
 	for _, tc := range []struct{ good, bad, want string }{
 		{"api_port: 1", "api_port: -1", `pools[0].api_port: -1 is not a port; use 1 to 65535, or leave it out to use the default of the engine`},
@@ -85,8 +84,7 @@ func TestWindowIsCheckedAgainstSlowestPool(t *testing.T) {
 	}
 }
 
-// TestLocalLabelsAreNotShared has the names under which two targets of the
-// file are one replica.
+// TestLocalLabelsAreNotShared uses two targets of a file with one replica name.
 func TestLocalLabelsAreNotShared(t *testing.T) {
 	type labels = model.LabelSet
 	for _, tc := range []struct {
@@ -98,7 +96,7 @@ func TestLocalLabelsAreNotShared(t *testing.T) {
 		{"same address", nil, nil, [2]string{"a:1", "a:1"}, `pool_id "llama" and replica_id "a:1"`},
 		{"other address", nil, nil, [2]string{"a:1", "a:2"}, ""},
 		{"same name", labels{"replica_id": "r"}, labels{"replica_id": "r"}, [2]string{"a:1", "a:2"}, `pool_id "llama" and replica_id "r"`},
-		{"name that is an address", labels{"replica_id": "a:2"}, nil, [2]string{"a:1", "a:2"}, `pool_id "llama" and replica_id "a:2"`},
+		{"name equal to an address", labels{"replica_id": "a:2"}, nil, [2]string{"a:1", "a:2"}, `pool_id "llama" and replica_id "a:2"`},
 		{"same name in another pool", labels{"replica_id": "r"}, labels{"replica_id": "r", "pool_id": "b"}, [2]string{"a:1", "a:2"}, ""},
 		{"same name in the same other pool", labels{"replica_id": "r", "pool_id": "b"}, labels{"replica_id": "r", "pool_id": "b"}, [2]string{"a:1", "a:2"}, `pool_id "b" and replica_id "r"`},
 	} {
@@ -119,8 +117,7 @@ func TestLocalLabelsAreNotShared(t *testing.T) {
 	}
 }
 
-// TestKeyFilesAreReadAtLoad has for every way to name a file what
-// may be there.
+// TestKeyFilesAreReadAtLoad names files in every possible way.
 func TestKeyFilesAreReadAtLoad(t *testing.T) {
 	dir := t.TempDir()
 	for _, key := range []struct{ path, written string }{

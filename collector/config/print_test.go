@@ -33,8 +33,7 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 	}
 }
 
-// TestPrintedDocument has for each key that may hold a secret what is
-// printed of it.
+// TestPrintedDocument has every key that may hold a secret, with its printed value.
 func TestPrintedDocument(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "secret")

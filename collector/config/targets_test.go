@@ -15,7 +15,7 @@ func TestCommandLineTargets(t *testing.T) {
 		want      model.LabelSet
 	}{
 		{"port given", "http://triton:9000", model.LabelSet{"__address__": "triton:9000", "replica_id": "triton:9000", "__scheme__": "http"}},
-		{"port left out", "http://triton", model.LabelSet{"__address__": "triton:8002", "replica_id": "triton:8002", "__scheme__": "http"}},
+		{"without port", "http://triton", model.LabelSet{"__address__": "triton:8002", "replica_id": "triton:8002", "__scheme__": "http"}},
 		{"trailing slash", "https://triton:443/", model.LabelSet{"__address__": "triton:443", "replica_id": "triton:443", "__scheme__": "https"}},
 		{"path", "http://triton:8000/prometheus/metrics", model.LabelSet{"__address__": "triton:8000", "replica_id": "triton:8000", "__scheme__": "http", "__metrics_path__": "/prometheus/metrics"}},
 		{"IPv6", "http://[::1]", model.LabelSet{"__address__": "[::1]:8002", "replica_id": "[::1]:8002", "__scheme__": "http"}},

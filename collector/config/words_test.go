@@ -10,8 +10,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// mistakes returns the lines of the error of a document whose one pool has further
-// keys, without the name of the document.
+// mistakes returns the lines of the error for a pool with further keys, without the name of the
+// document.
 func mistakes(t *testing.T, keys string) []string {
 	t.Helper()
 	return mistakesOf(t, "pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n  "+strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n  ")+"\n")
@@ -32,19 +32,19 @@ func TestInvalidNumberIsQuoted(t *testing.T) {
 	require.Equal(t, []string{`line 4: pools[0].slo.availability.objective: "x" is not a number`}, mistakes(t, "slo: { availability: { objective: x } }"))
 }
 
-// TestUnknownKeySuggestion has words of every length: a third
-// of the letters may be wrong, or one.
+// TestUnknownKeySuggestion uses words of every length: a third of the letters may be wrong, or
+// one.
 func TestUnknownKeySuggestion(t *testing.T) {
 	for key, want := range map[string]string{
-		"honor_label":   "honor_labels", // One is missing.
-		"honor_labelss": "honor_labels", // One is too many.
-		"honor_lebels":  "honor_labels", // One is another.
-		"honor_lbaels":  "honor_labels", // Two have changed places.
-		"HONOR_LABELS":  "honor_labels", // All are of the other size.
+		"honor_label":   "honor_labels", // One letter is missing.
+		"honor_labelss": "honor_labels", // One too many.
+		"honor_lebels":  "honor_labels", // One differs.
+		"honor_lbaels":  "honor_labels", // Two are swapped.
+		"HONOR_LABELS":  "honor_labels", // All have the other case.
 		"hhnxr_lxbxls":  "honor_labels", // Four of twelve.
 		"o":             "",             // Two of one.
 		"hxnxr_lxbxlx":  "",             // Five of twelve.
-		"api_prt":       "api_port",     // Nearer than api_protocol.
+		"api_prt":       "api_port",     // More similar than api_protocol.
 		"lso":           "slo",          // A swap at the beginning.
 	} {
 		got := mistakes(t, key+": x")[0]
@@ -79,7 +79,7 @@ func TestMisplacedKeySuggestsBlock(t *testing.T) {
 	}
 }
 
-// TestNestedMerges has mistakes in merges of merges.
+// TestNestedMerges has mistakes in merges within merges.
 func TestNestedMerges(t *testing.T) {
 	merged := func(n int, inner string) string {
 		return "limits: " + strings.Repeat("{ <<: ", n) + inner + strings.Repeat(" }", n)
@@ -127,8 +127,7 @@ func TestMistakeHasLineOfKey(t *testing.T) {
 		mistakesOf(t, "pools:\n- model_ids:\n    a: [ x ]\n    b:\n      [ x ]\n  pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n"))
 }
 
-// TestMergedListsAreDecoded has a mistake that only the type of the
-// block finds.
+// TestMergedListsAreDecoded has a mistake that only the decoder of the block finds.
 func TestMergedListsAreDecoded(t *testing.T) {
 	require.Equal(t, []string{"line 4: pools[0].relabel_configs[0].modulus: relabel configuration for hashmod requires non-zero modulus"},
 		mistakes(t, "relabel_configs: [ { <<: [ { action: hashmod }, { target_label: x } ], source_labels: [ a ] } ]"))

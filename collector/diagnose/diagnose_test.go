@@ -16,13 +16,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// look looks with no credentials.
+// look diagnoses an address without credentials.
 func look(t *testing.T, address string, s *target.Status) *diagnose.Finding {
 	t.Helper()
 	return diagnose.Look(t.Context(), scrape.DefaultConfig, 500*time.Millisecond, &target.Target{MetricsURL: address}, s)
 }
 
-// accepting answers each connection with bytes, and reads what comes.
+// accepting answers each connection with bytes, and reads everything.
 func accepting(t *testing.T, first string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func accepting(t *testing.T, first string) string {
 	return l.Addr().String()
 }
 
-// failed is a scrape that failed.
+// failed is a failed scrape.
 func failed(reason scrape.Reason, text string) *target.Status {
 	return &target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(reason), LastError: text}}
 }
@@ -113,8 +113,7 @@ func TestFallbackAdviceIsFromScrape(t *testing.T) {
 	require.Equal(t, "raise limits.samples", f.Do)
 }
 
-// TestURLParametersAreHidden is about those of __param_ labels, which may hold a
-// secret.
+// TestURLParametersAreHidden uses __param_ labels, which may hold a secret.
 func TestURLParametersAreHidden(t *testing.T) {
 	t.Parallel()
 	at := "http://" + accepting(t, "") + "/metrics"
@@ -125,7 +124,7 @@ func TestURLParametersAreHidden(t *testing.T) {
 	}{
 		{"there is no page", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"), at},
 		{"what answers is not a page", failed(scrape.ReasonParse, "parse: odd; check"), at},
-		{"a known server has no page", &target.Status{
+		{"a recognized server without page", &target.Status{
 			Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(scrape.ReasonHTTPStatus), LastError: "http_status (404): not found; check", PageURL: at + "?key=hunter2"},
 			Server:   target.Server{DetectedEngine: "trtllm-serve"},
 		}, at},

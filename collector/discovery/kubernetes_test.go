@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As the program has it.
+	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As in the program.
 	"github.com/stretchr/testify/require"
 )
 
-// cluster answers list and watch of pods in one namespace as an API server
-// does: a watch goes on until its client leaves.
+// cluster answers list and watch requests for pods in one namespace like an API server: a watch
+// lasts until its client disconnects.
 type cluster struct {
 	mu       sync.Mutex
 	pods     map[string]map[string]any
@@ -65,7 +65,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.requests = append(c.requests, query.Get("labelSelector"))
 	if query.Get("sendInitialEvents") == "true" {
-		// Like an older server, which supports list only.
+		// Like an older server, which only supports list.
 		c.mu.Unlock()
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))

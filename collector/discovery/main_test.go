@@ -43,8 +43,8 @@ type seen struct {
 	updates [][]string
 }
 
-// add notes one report, a line a target: its address and the labels that are
-// not of its source.
+// add records a report, a line per target: its address and the labels that are not from its
+// source.
 func (s *seen) add(groups []*targetgroup.Group) {
 	lines := []string{}
 	for _, g := range groups {
@@ -97,6 +97,6 @@ func start(tb testing.TB, text string, reg prometheus.Registerer) *seen {
 		defer close(done)
 		m.Run(tb.Context(), s.add)
 	}()
-	tb.Cleanup(func() { <-done }) // The context of the test has ended by now.
+	tb.Cleanup(func() { <-done }) // The context of the test has ended.
 	return s
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 )
 
-// TestFailingSourceIsLoggedOnce has a source fail at each of its tries, as
-// Prometheus' discoverers say it: once in the log, and again when it is news.
+// TestFailingSourceIsLoggedOnce lets a source fail at each attempt, with the messages of
+// Prometheus' discoverers: they are logged once, and again after a change.
 func TestFailingSourceIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -264,19 +264,19 @@ func TestEveryLineIsKept(t *testing.T) {
 	for _, c := range []struct{ name, other, line, text, openMetrics string }{
 		{"a number of observations below zero", histogram, "x_count -1\n", "", ""},
 		{"one of a summary", summary, "x_count -1\n", "", ""},
-		{"one that is not whole", summary, "# TYPE x_count gauge\nx_count 0.25\n", "", ""},
-		{"one that is not whole, of a histogram", histogram, "# TYPE x_count gauge\nx_count 0.25\n", "", ""},
-		{"a total that is not a number", histogram, "x_total NaN\n", "x histogram", "x histogram"},
+		{"a fraction", summary, "# TYPE x_count gauge\nx_count 0.25\n", "", ""},
+		{"a fraction in a histogram", histogram, "# TYPE x_count gauge\nx_count 0.25\n", "", ""},
+		{"a total NaN", histogram, "x_total NaN\n", "x histogram", "x histogram"},
 		{"a total below zero", histogram, "x_total -1\n", "x histogram", "x histogram"},
-		{"a time of creation of a histogram that is not a number", histogram, "x_created NaN\n", "x histogram", ""},
+		{"a creation time NaN of a histogram", histogram, "x_created NaN\n", "x histogram", ""},
 		{"a bucket of no bound", histogram, "x_bucket 1\n", "", ""},
 		{"a gauge of the name of a histogram", histogram, "# TYPE x gauge\nx 1\n", "", ""},
 		{"a counter below zero", counter, "x_total -1\n", "x_total counter", ""},
-		{"a counter that is not a number", counter, "x_total NaN\n", "x_total counter", ""},
-		{"a counter that is not whole", counter, "x_total 1.5\n", "x_total counter", "x counter"},
-		{"a time of creation that is not a number", counter, "x_total 1\n# TYPE x_created gauge\nx_created NaN\n", "x_total counter", ""},
+		{"a counter NaN", counter, "x_total NaN\n", "x_total counter", ""},
+		{"a fractional counter", counter, "x_total 1.5\n", "x_total counter", "x counter"},
+		{"a creation time NaN", counter, "x_total 1\n# TYPE x_created gauge\nx_created NaN\n", "x_total counter", ""},
 		{"a time of creation of nothing", histogram, "# TYPE x_created gauge\nx_created 1\n", "x histogram", ""},
-		{"a histogram that does not add up", histogram, "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 2\nx_count 1\nx_sum 1\n", "x histogram", ""},
+		{"an inconsistent histogram", histogram, "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 2\nx_count 1\nx_sum 1\n", "x histogram", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			blocks := merged(t, c.other, c.line)

@@ -97,16 +97,16 @@ func TestComputedSeriesAreRelabelled(t *testing.T) {
 		want  string
 	}{
 		{"no labeler", nil, depth + done + wait},
-		{"none that does anything", without("other"), depth + done + wait},
-		{"one that drops a family", func(in labels.Labels) exposition.Labeled {
+		{"no effect", without("other"), depth + done + wait},
+		{"a dropped family", func(in labels.Labels) exposition.Labeled {
 			return exposition.Labeled{Labels: in, Keep: in.Get(model.MetricNameLabel) != "depth"}
 		}, done + wait},
-		{"of series that become equal the first stays", without("side"), "# HELP depth Requests.\n# TYPE depth gauge\ndepth 0\n" + done + wait},
+		{"the first of equal series is kept", without("side"), "# HELP depth Requests.\n# TYPE depth gauge\ndepth 0\n" + done + wait},
 		{"another name is untyped", renamed("depth", "x"), done + wait + "# TYPE x untyped\nx{side=\"left\"} 0\nx{side=\"right\"} 1\n"},
-		{"a name that is there has its family", renamed("depth", "done_total"), "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{side=\"left\"} 0\ndone_total{side=\"right\"} 1\ndone_total 2\n" + wait},
+		{"a name of an existing family", renamed("depth", "done_total"), "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{side=\"left\"} 0\ndone_total{side=\"right\"} 1\ndone_total 2\n" + wait},
 		{"a bucket without a bound is none", without("le"), depth + done + "# HELP wait Waiting.\n# TYPE wait histogram\nwait_sum 5\nwait_count 6\n"},
 		{"no name", renamed("depth", ""), done + wait},
-		{"a name that no reader can read", renamed("depth", "a\x00"), done + wait},
+		{"a name that readers reject", renamed("depth", "a\x00"), done + wait},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, pageOf(t, exposition.NewComputed(ours(), c.label), len(ours())))
@@ -141,7 +141,7 @@ func TestComputedSeriesYieldToSamples(t *testing.T) {
 	}{
 		{"a counter with the name of a histogram's count", histogram, ours()[2:3], "wait_count", ""},
 		{"a counter with another name", histogram, ours()[2:3], "wait_max", "# TYPE wait_max untyped\nwait_max 0\n"},
-		{"a histogram whose count is there by itself", "# TYPE wait_count gauge\nwait_count 9\n", ours()[3:], "", rest},
+		{"a histogram next to its count", "# TYPE wait_count gauge\nwait_count 9\n", ours()[3:], "", rest},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := parse(t, exposition.Options{}, c.before)

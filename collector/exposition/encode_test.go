@@ -91,7 +91,7 @@ func TestOnlyUnusualNamesNeedUTF8(t *testing.T) {
 		want       bool
 	}{
 		{"old names", "a{x=\"1\"} 1\n", false},
-		{"a value that looks like a quoted label", `a{x=",\"y\"=\"",y="{\""} 1` + "\n", false},
+		{"a value like a quoted label", `a{x=",\"y\"=\"",y="{\""} 1` + "\n", false},
 		{"a metric name", "{\"a.b\"} 1\n", true},
 		{"a label name", "a{\"x.y\"=\"1\"} 1\n", true},
 		{"a later label name", "a{b=\"1\",\"x.y\"=\"1\"} 1\n", true},
@@ -105,12 +105,12 @@ func TestOnlyUnusualNamesNeedUTF8(t *testing.T) {
 
 func TestEscapedNamesDoNotCollide(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
-		{"an ordinary family keeps its name, whoever comes first", "{\"a.b\"} 1\na_b 2\n", "# TYPE a_b untyped\na_b 2\n"},
+		{"an ordinary family keeps its name in any order", "{\"a.b\"} 1\na_b 2\n", "# TYPE a_b untyped\na_b 2\n"},
 		{"of two odd ones the first keeps it", "{\"a.b\"} 1\n{\"a-b\"} 2\n", "# TYPE a_b untyped\na_b 2\n"},
-		{"a series whose labels become equal is left out", "a{\"x.y\"=\"1\",x_y=\"2\"} 1\na{\"x.y\"=\"1\"} 2\n", "# TYPE a untyped\na{x_y=\"1\"} 2\n"},
+		{"a series whose labels become equal is dropped", "a{\"x.y\"=\"1\",x_y=\"2\"} 1\na{\"x.y\"=\"1\"} 2\n", "# TYPE a untyped\na{x_y=\"1\"} 2\n"},
 		{"with other labels both stay", "# TYPE \"a.b\" counter\n{\"a.b\",x=\"1\"} 7\n# TYPE a_b counter\na_b 8\n", "# TYPE a_b counter\na_b{x=\"1\"} 7\na_b 8\n"},
 		{"a histogram whose name becomes that of another one", "# TYPE \"i.j\" histogram\n{\"i.j_bucket\",le=\"+Inf\"} 1\n# TYPE i_j histogram\ni_j_bucket{le=\"1\"} 1\n", "# TYPE i_j histogram\ni_j_bucket{le=\"+Inf\"} 1\ni_j_bucket{le=\"1\"} 1\n"},
-		{"a label that becomes the name is left out with its series", "a{\"..name__\"=\"b\"} 1\n", ""},
+		{"a series whose label becomes the name is dropped", "a{\"..name__\"=\"b\"} 1\n", ""},
 		{"a colon is not a character of a label", "a{\"x:y\"=\"1\"} 1\n", "# TYPE a untyped\na{x_y=\"1\"} 1\n"},
 		{"names of the exporter are refused in disguise too", "{\"trtllm.exporter_up\"} 1\n{\"a.b\"} 1\n", "# TYPE a_b untyped\na_b 1\n"},
 	} {
@@ -127,7 +127,7 @@ func TestTargetWithoutEscapableNamesIsAbsent(t *testing.T) {
 	const other = "# TYPE b_total counter\nb_total 1\n"
 	for _, c := range []struct{ name, body string }{
 		{"a gauge", "# TYPE \"a.b\" gauge\n{\"a.b\",\"x.y\"=\"1\",x_y=\"2\"} 1\n"},
-		{"a counter, of which OpenMetrics judges the value", "# TYPE \"a.b_total\" counter\n{\"a.b_total\",\"x.y\"=\"1\",x_y=\"2\"} 1\n"},
+		{"a counter that OpenMetrics rejects", "# TYPE \"a.b_total\" counter\n{\"a.b_total\",\"x.y\"=\"1\",x_y=\"2\"} 1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			odd, plain := parse(t, exposition.Options{}, c.body), parse(t, exposition.Options{}, other)
@@ -154,21 +154,21 @@ func TestOpenMetricsIsAcceptedByReaders(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"numbers as the server wrote them", "# TYPE a gauge\na 1e3\n", "# TYPE a gauge\na 1e3\n"},
 		{"bounds as readers spell them", "# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_count 2\nh_sum 3\n", "# TYPE h histogram\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_count 2\nh_sum 3\n"},
-		{"no histogram whose buckets are in another order", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_bucket{le=\"1.0\"} 1\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 2\nh_bucket{le=\"1.0\"} 1\n"},
-		{"a histogram that is not whole untyped by sample name", "# TYPE h histogram\nh_bucket{le=\"1\"} 0.5\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n", "# TYPE h_bucket unknown\nh_bucket{le=\"1\"} 0.5\n# TYPE h_count unknown\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n"},
-		{"no sum where there is no count", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 2\n# TYPE h_sum unknown\nh_sum 3\n"},
-		{"no histogram that was read while it moved", page("2", "3"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2\n# TYPE h_count unknown\nh_count 3\n# TYPE h_sum unknown\nh_sum 3\n"},
-		{"no histogram that counts in fractions", page("2.5", "2.5"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2.5\n# TYPE h_count unknown\nh_count 2.5\n# TYPE h_sum unknown\nh_sum 3\n"},
-		{"no histogram whose buckets fall", page("0", "0"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 0\n# TYPE h_count unknown\nh_count 0\n# TYPE h_sum unknown\nh_sum 3\n"},
+		{"unordered buckets are no histogram", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_bucket{le=\"1.0\"} 1\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 2\nh_bucket{le=\"1.0\"} 1\n"},
+		{"an incomplete histogram untyped by sample name", "# TYPE h histogram\nh_bucket{le=\"1\"} 0.5\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n", "# TYPE h_bucket unknown\nh_bucket{le=\"1\"} 0.5\n# TYPE h_count unknown\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n"},
+		{"no sum without count", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 2\n# TYPE h_sum unknown\nh_sum 3\n"},
+		{"inconsistent buckets are no histogram", page("2", "3"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2\n# TYPE h_count unknown\nh_count 3\n# TYPE h_sum unknown\nh_sum 3\n"},
+		{"fractional buckets are no histogram", page("2.5", "2.5"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2.5\n# TYPE h_count unknown\nh_count 2.5\n# TYPE h_sum unknown\nh_sum 3\n"},
+		{"decreasing buckets are no histogram", page("0", "0"), "# TYPE h_bucket unknown\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 0\n# TYPE h_count unknown\nh_count 0\n# TYPE h_sum unknown\nh_sum 3\n"},
 		{"a summary without its sum", "# TYPE s summary\ns{quantile=\"0.5\"} NaN\ns_count 1\n", "# TYPE s summary\ns{quantile=\"0.5\"} NaN\ns_count 1\n"},
 		{"no summary of quantiles above one", "# TYPE s summary\ns{quantile=\"50\"} 1\ns_count 1\n", "# TYPE s unknown\ns{quantile=\"50\"} 1\n# TYPE s_count unknown\ns_count 1\n"},
 		{"no quantile below zero", "# TYPE s summary\ns{quantile=\"0.5\"} -1\ns_count 1\n", "# TYPE s unknown\ns{quantile=\"0.5\"} -1\n# TYPE s_count unknown\ns_count 1\n"},
-		{"no counter that is not a number or below zero", "# TYPE a_total counter\na_total{x=\"1\"} NaN\na_total{x=\"2\"} -1\na_total{x=\"3\"} +Inf\n", "# TYPE a_total unknown\na_total{x=\"1\"} NaN\na_total{x=\"2\"} -1\na_total{x=\"3\"} +Inf\n"},
-		{"a counter and a gauge of one name, as Go's own metrics have", "# TYPE go_memstats_alloc_bytes gauge\ngo_memstats_alloc_bytes 1\n# TYPE go_memstats_alloc_bytes_total counter\ngo_memstats_alloc_bytes_total 2\n", "# TYPE go_memstats_alloc_bytes gauge\ngo_memstats_alloc_bytes 1\n# TYPE go_memstats_alloc_bytes_total unknown\ngo_memstats_alloc_bytes_total 2\n"},
-		{"a counter whose name is that of a sample", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_count_total counter\nh_count_total 1\n", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_count_total unknown\nh_count_total 1\n"},
-		{"times of creation with what was created", "# TYPE a_total counter\na_total{x=\"1\"} 1\na_total{x=\"2\"} 2\n# TYPE a_created gauge\na_created{x=\"1\"} 1.5e9\na_created{x=\"2\"} 1.6e9\n", "# TYPE a counter\na_total{x=\"1\"} 1\na_created{x=\"1\"} 1.5e9\na_total{x=\"2\"} 2\na_created{x=\"2\"} 1.6e9\n"},
-		{"times of creation that do not fit a histogram", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_created gauge\nh_created{x=\"1\"} 7\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_created gauge\nh_created{x=\"1\"} 7\n"},
-		{"a counter that is named like nothing", "# TYPE _total counter\n_total 1\n", "# TYPE _total unknown\n_total 1\n"},
+		{"NaN and negative numbers are no counters", "# TYPE a_total counter\na_total{x=\"1\"} NaN\na_total{x=\"2\"} -1\na_total{x=\"3\"} +Inf\n", "# TYPE a_total unknown\na_total{x=\"1\"} NaN\na_total{x=\"2\"} -1\na_total{x=\"3\"} +Inf\n"},
+		{"a counter and a gauge of one name, like in Go's metrics", "# TYPE go_memstats_alloc_bytes gauge\ngo_memstats_alloc_bytes 1\n# TYPE go_memstats_alloc_bytes_total counter\ngo_memstats_alloc_bytes_total 2\n", "# TYPE go_memstats_alloc_bytes gauge\ngo_memstats_alloc_bytes 1\n# TYPE go_memstats_alloc_bytes_total unknown\ngo_memstats_alloc_bytes_total 2\n"},
+		{"a counter named like a sample", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_count_total counter\nh_count_total 1\n", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_count_total unknown\nh_count_total 1\n"},
+		{"creation times next to their series", "# TYPE a_total counter\na_total{x=\"1\"} 1\na_total{x=\"2\"} 2\n# TYPE a_created gauge\na_created{x=\"1\"} 1.5e9\na_created{x=\"2\"} 1.6e9\n", "# TYPE a counter\na_total{x=\"1\"} 1\na_created{x=\"1\"} 1.5e9\na_total{x=\"2\"} 2\na_created{x=\"2\"} 1.6e9\n"},
+		{"inconsistent creation times of a histogram", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_created gauge\nh_created{x=\"1\"} 7\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_created gauge\nh_created{x=\"1\"} 7\n"},
+		{"a counter named _total", "# TYPE _total counter\n_total 1\n", "# TYPE _total unknown\n_total 1\n"},
 		{"HELP with quotes", "# HELP a say \"x\"\\n\na 1\n", "# HELP a say \\\"x\\\"\\n\n# TYPE a unknown\na 1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestUnitIsWrittenIfNameEndsWithIt(t *testing.T) {
 	for _, c := range []struct{ name, family, want string }{
 		{"a gauge", "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n", "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n"},
 		{"a counter", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n"},
-		{"a counter that has lost its type", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n# TYPE b_seconds gauge\nb_seconds 1\n# TYPE b_seconds_total unknown\n", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n# TYPE b_seconds gauge\nb_seconds 1\n"},
+		{"a counter without type", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n# TYPE b_seconds gauge\nb_seconds 1\n# TYPE b_seconds_total unknown\n", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n# TYPE b_seconds gauge\nb_seconds 1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), c.family+"# EOF\n", openMetrics)

@@ -77,12 +77,12 @@ func TestDroppedSeriesAreStillWatched(t *testing.T) {
 		name, from, to string
 		watched        int
 	}{
-		{"a series that keeps its name", "depth", "depth", 1},
-		{"one that exceeds the output limits", "depth", "depth", 1},
-		{"one that gets another", "depth", "x", 1},
-		{"one that gets one of ours, and so is dropped", "depth", "llm_server_depth", 1},
-		{"one that gets no name", "depth", "", 1},
-		{"one that has one of ours and gets another", "llm_server_depth", "x", 0},
+		{"unchanged name", "depth", "depth", 1},
+		{"above the output limits", "depth", "depth", 1},
+		{"renamed", "depth", "x", 1},
+		{"renamed to a reserved name", "depth", "llm_server_depth", 1},
+		{"renamed to nothing", "depth", "", 1},
+		{"renamed from a reserved name", "llm_server_depth", "x", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opts := exposition.Options{
@@ -90,7 +90,7 @@ func TestDroppedSeriesAreStillWatched(t *testing.T) {
 				Watch:    func(string) bool { return true },
 				Reserved: []string{"llm_server_"},
 			}
-			if c.name == "one that exceeds the output limits" {
+			if c.name == "above the output limits" {
 				opts.Limits.Output.Bytes = 1
 			}
 			b := parse(t, opts, c.from+" 7\n")

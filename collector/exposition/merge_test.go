@@ -49,27 +49,27 @@ func TestMergeOfTwoTargets(t *testing.T) {
 			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S06 nor have a histogram and a gauge, by sample name", "# HELP x h\n# TYPE x histogram\nx_count 1\nx_sum 1\n", "# TYPE x gauge\nx 2\n",
+			"S06 a histogram and a gauge, by sample name", "# HELP x h\n# TYPE x histogram\nx_count 1\nx_sum 1\n", "# TYPE x gauge\nx 2\n",
 			"# TYPE x untyped\nx{r=\"b\"} 2\n# TYPE x_count untyped\nx_count{r=\"a\"} 1\n# TYPE x_sum untyped\nx_sum{r=\"a\"} 1\n",
 			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S06 nor a histogram and a summary", "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\n", "# TYPE x summary\nx{quantile=\"0.5\"} 7\nx_count 2\n",
+			"S06 a histogram and a summary", "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\n", "# TYPE x summary\nx{quantile=\"0.5\"} 7\nx_count 2\n",
 			"# TYPE x untyped\nx{quantile=\"0.5\",r=\"b\"} 7\n# TYPE x_bucket untyped\nx_bucket{le=\"+Inf\",r=\"a\"} 1\n# TYPE x_count untyped\nx_count{r=\"a\"} 1\nx_count{r=\"b\"} 2\n",
 			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S07 nor a summary and a gauge that has the name of its samples", "# TYPE x summary\nx_count 1\n", "# TYPE x_count gauge\nx_count 2\n",
+			"S07 a summary and a gauge named like its samples", "# TYPE x summary\nx_count 1\n", "# TYPE x_count gauge\nx_count 2\n",
 			"# TYPE x_count untyped\nx_count{r=\"a\"} 1\nx_count{r=\"b\"} 2\n",
 			exposition.MergeStats{TypeConflicts: 2},
 		},
 		{
-			"S07 nor where one target has both", "# TYPE x summary\nx_sum 1\n# TYPE x_count gauge\nx_count 2\n", "# HELP x h\n# TYPE x summary\nx_sum 3\n",
+			"S07 both in one target", "# TYPE x summary\nx_sum 1\n# TYPE x_count gauge\nx_count 2\n", "# HELP x h\n# TYPE x summary\nx_sum 3\n",
 			"# TYPE x_count untyped\nx_count{r=\"a\"} 2\n# TYPE x_sum untyped\nx_sum{r=\"a\"} 1\nx_sum{r=\"b\"} 3\n",
 			exposition.MergeStats{TypeConflicts: 2},
 		},
 		{
-			"S07 a summary has no buckets to clash with", "# TYPE x summary\nx_sum 1\n", "# TYPE x_bucket gauge\nx_bucket 2\n",
+			"S07 a summary and a gauge named like buckets", "# TYPE x summary\nx_sum 1\n", "# TYPE x_bucket gauge\nx_bucket 2\n",
 			"# TYPE x summary\nx_sum{r=\"a\"} 1\n# TYPE x_bucket gauge\nx_bucket{r=\"b\"} 2\n",
 			exposition.MergeStats{},
 		},
@@ -79,7 +79,7 @@ func TestMergeOfTwoTargets(t *testing.T) {
 			exposition.MergeStats{},
 		},
 		{
-			"but for a histogram, whose samples have other names", "y_bucket{le=\"+Inf\"} 2\ny_count -2\n", "# TYPE y histogram\ny_bucket{le=\"+Inf\"} 3\ny_count 3\n",
+			"a histogram, whose samples have other names", "y_bucket{le=\"+Inf\"} 2\ny_count -2\n", "# TYPE y histogram\ny_bucket{le=\"+Inf\"} 3\ny_count 3\n",
 			"# TYPE y_bucket untyped\ny_bucket{le=\"+Inf\",r=\"a\"} 2\ny_bucket{le=\"+Inf\",r=\"b\"} 3\n# TYPE y_count untyped\ny_count{r=\"a\"} -2\ny_count{r=\"b\"} 3\n",
 			exposition.MergeStats{TypeConflicts: 1},
 		},
@@ -113,10 +113,10 @@ func TestConflictsNameTarget(t *testing.T) {
 	}{
 		{"nobody differs", []string{"# TYPE x gauge\nx 1\n", "x 1\n", "# HELP x h\nx 1\n"}, nil},
 		{"by TYPE", []string{"# TYPE x gauge\nx 1\n", "# TYPE x counter\nx 1\n", "# TYPE x counter\nx 1\n"}, []exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "gauge"}}},
-		{"by HELP, which is that of most", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "# HELP x i\nx 1\n"}, []exposition.Conflict{{Family: "x", Kind: "help", Block: 0, Value: "h"}}},
+		{"by HELP, the most frequent", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "# HELP x i\nx 1\n"}, []exposition.Conflict{{Family: "x", Kind: "help", Block: 0, Value: "h"}}},
 		{"by HELP", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "x 1\n"}, []exposition.Conflict{{Family: "x", Kind: "help", Block: 1, Value: "i"}}},
-		{"by a name that is a sample's", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x_sum", Kind: "type", Block: 1, Value: "gauge"}}},
-		{"by a summary whose sample's name most have", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "summary"}}},
+		{"by a name of a sample", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x_sum", Kind: "type", Block: 1, Value: "gauge"}}},
+		{"by a summary with the most frequent sample name", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Conflict{{Family: "x", Kind: "type", Block: 0, Value: "summary"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m exposition.Merger

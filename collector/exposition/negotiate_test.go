@@ -29,26 +29,26 @@ var acceptHeaders = []struct {
 }{
 	{"Prometheus 2 gets text, in which counters keep their type", prometheus2, false, textPlain},
 	{"Prometheus 3 gets text too", prometheus3, false, textPlain},
-	{"Prometheus 2 gets OpenMetrics when the user asks for it", prometheus2, true, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
-	{"Prometheus 3 gets OpenMetrics with UTF-8 names when the user asks for it", prometheus3, true, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=allow-utf-8"},
+	{"Prometheus 2 gets OpenMetrics if enabled", prometheus2, true, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
+	{"Prometheus 3 gets OpenMetrics with UTF-8 names if enabled", prometheus3, true, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=allow-utf-8"},
 	{"Prometheus 3 with native histograms gets text", prometheus3Proto, false, textPlain},
 	{"vmagent gets text", "text/plain;version=0.0.4;q=1,*/*;q=0.1", false, textPlain},
 	{"Prometheus 1 gets text", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,text/plain;version=0.0.4;q=0.3", false, textPlain},
-	{"a client that takes protobuf alone gets text", protoType, false, textPlain},
+	{"a client for protobuf only gets text", protoType, false, textPlain},
 	{"curl gets text", "*/*", false, textPlain},
 	{"a browser gets text", browser, false, textPlain},
 	{"a client without a header gets text", "", false, textPlain},
-	{"a client that takes OpenMetrics alone gets it", strictOM, false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
+	{"a client for OpenMetrics only gets it", strictOM, false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
 	{"a client that refuses text gets OpenMetrics", strictOM + ",text/plain;q=0", false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
 	{"zero may be followed by other parameters", strictOM + ",text/plain;q=0;version=0.0.4", false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
 	{"text refused by name is not given by the star", strictOM + ",text/plain;q=0,*/*;q=0.1", false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"},
 	{"the star at q=0 refuses nothing that is named", "*/*;q=0,text/plain," + strictOM, false, textPlain},
-	{"a client that refuses OpenMetrics gets text, whatever the user asks for", strictOM + ";q=0,*/*", true, textPlain},
+	{"a client that refuses OpenMetrics gets text even if enabled", strictOM + ";q=0,*/*", true, textPlain},
 	{"a client that refuses protobuf gets text", protoType + ";q=0,*/*", false, textPlain},
 	{"text/* is text", strictOM + ",text/*;q=0.1", false, textPlain},
 	{"old OpenMetrics alone is answered in kind", "application/openmetrics-text;version=0.0.1", false, "application/openmetrics-text; version=0.0.1; charset=utf-8; escaping=underscores"},
 	{"a format of the future gets text", "application/openmetrics-text;version=9.0.0,application/x-future", false, textPlain},
-	{"a client that refuses protobuf and takes text after OpenMetrics gets text", strictOM + ",application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0,text/plain;q=A", false, textPlain},
+	{"a client that refuses protobuf and prefers OpenMetrics gets text", strictOM + ",application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0,text/plain;q=A", false, textPlain},
 	{"garbage gets text", ";;;,,,q=,/;q=x,\x00", false, textPlain},
 }
 
@@ -73,8 +73,8 @@ func TestNegotiateWithUTF8Names(t *testing.T) {
 		name, accept string
 		escaping     string
 	}{
-		{"a client that takes UTF-8 names gets them", prometheus3, "allow-utf-8"},
-		{"a client that does not say so gets escaped names", prometheus2, "underscores"},
+		{"a client that accepts UTF-8 names gets them", prometheus3, "allow-utf-8"},
+		{"other clients get escaped names", prometheus2, "underscores"},
 		{"a client may choose how names are escaped", "text/plain;version=0.0.4;escaping=dots", "dots"},
 		{"curl gets escaped names", "*/*", "underscores"},
 	} {
@@ -92,11 +92,11 @@ func TestNegotiateEncoding(t *testing.T) {
 		name, accept string
 		want         exposition.Encoding
 	}{
-		{"Prometheus asks for gzip", "gzip", exposition.Gzip},
+		{"Prometheus gets gzip", "gzip", exposition.Gzip},
 		{"a client without a header gets the plain page", "", exposition.Identity},
 		{"curl gets the first it can have of its list", "deflate, gzip, br, zstd", exposition.Zstd},
 		{"a browser gets zstd", "gzip, deflate, br, zstd", exposition.Zstd},
-		{"zstd that is liked less than gzip is not given", "zstd;q=0.5, gzip;q=0.8", exposition.Gzip},
+		{"gzip is preferred to zstd", "zstd;q=0.5, gzip;q=0.8", exposition.Gzip},
 		{"gzip at q=0 is refused", "gzip;q=0", exposition.Identity},
 		{"zstd at q=0 leaves gzip", "gzip, zstd;q=0", exposition.Gzip},
 		{"br alone is not on offer", "br", exposition.Identity},
@@ -108,7 +108,7 @@ func TestNegotiateEncoding(t *testing.T) {
 		{"spaces do not matter", " gzip ; q=0.5 , zstd ; q=0.4", exposition.Gzip},
 		{"an unreadable q counts as 1", "gzip;q=x", exposition.Gzip},
 		{"other parameters are passed over", "gzip;level=9;q=0", exposition.Identity},
-		{"q that is not a number is none", "gzip;q=NaN", exposition.Identity},
+		{"an invalid q is ignored", "gzip;q=NaN", exposition.Identity},
 		{"garbage gets the plain page", ";;,=,\x00gz", exposition.Identity},
 	} {
 		t.Run(c.name, func(t *testing.T) {

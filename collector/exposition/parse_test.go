@@ -21,7 +21,7 @@ func TestParseValidPages(t *testing.T) {
 			map[string]int{exposition.DropDuplicate: 1},
 		},
 		{
-			"S02 series are equal in whatever order their labels are", "a{x=\"1\",y=\"2\"} 1\na{y=\"2\",x=\"1\"} 2\n",
+			"S02 series are equal whatever the order of labels", "a{x=\"1\",y=\"2\"} 1\na{y=\"2\",x=\"1\"} 2\n",
 			"# TYPE a untyped\na{x=\"1\",y=\"2\"} 1\n",
 			map[string]int{exposition.DropDuplicate: 1},
 		},
@@ -30,7 +30,7 @@ func TestParseValidPages(t *testing.T) {
 			"# TYPE a counter\na{x=\"1\"} 1\na{x=\"2\"} 2\n# TYPE b gauge\nb 1\n", nil,
 		},
 		{
-			"S04 samples under a second TYPE are dropped until the first is said again",
+			"S04 samples under a second TYPE are dropped until the first is repeated",
 			"# TYPE a counter\na{x=\"1\"} 1\n# TYPE a gauge\na{x=\"2\"} 2\n# TYPE a counter\na{x=\"3\"} 3\n",
 			"# TYPE a counter\na{x=\"1\"} 1\na{x=\"3\"} 3\n",
 			map[string]int{exposition.DropTypeConflict: 1},
@@ -42,7 +42,7 @@ func TestParseValidPages(t *testing.T) {
 			map[string]int{exposition.DropTypeConflict: 1},
 		},
 		{
-			"S04 a name of its own is not touched by the conflict of another",
+			"S04 a conflict does not affect similar names",
 			"# TYPE a counter\n# TYPE a gauge\na_sum 2\n", "# TYPE a_sum untyped\na_sum 2\n", nil,
 		},
 		{
@@ -62,7 +62,7 @@ func TestParseValidPages(t *testing.T) {
 			"# TYPE a histogram\na_bucket{le=\"1\"} 1\na_sum 1\na_count 1\n", nil,
 		},
 		{
-			"S13 a histogram whose buckets fall passes", "# TYPE a histogram\na_bucket{le=\"1\"} 5\na_bucket{le=\"+Inf\"} 1\n",
+			"S13 a histogram with decreasing buckets passes", "# TYPE a histogram\na_bucket{le=\"1\"} 5\na_bucket{le=\"+Inf\"} 1\n",
 			"# TYPE a histogram\na_bucket{le=\"1\"} 5\na_bucket{le=\"+Inf\"} 1\n", nil,
 		},
 		{
@@ -72,13 +72,13 @@ func TestParseValidPages(t *testing.T) {
 			map[string]int{exposition.DropInvalidHistogram: 2},
 		},
 		{
-			"a bucket without a bound, a bound that is not a number and a bound where none belongs are dropped",
+			"missing, invalid and unexpected bounds are dropped",
 			"# TYPE a histogram\na_bucket 1\na_bucket{le=\"x\"} 1\na_count{le=\"1\"} 1\na 1\na_sum 2\n",
 			"# TYPE a histogram\na_sum 2\n",
 			map[string]int{exposition.DropInvalidHistogram: 4},
 		},
 		{
-			"a quantile that is not a number, none, or one too many is dropped",
+			"missing, invalid and unexpected quantiles are dropped",
 			"# TYPE a summary\na 1\na{quantile=\"x\"} 1\na_count{quantile=\"0.5\"} 1\na_sum 2\n",
 			"# TYPE a summary\na_sum 2\n",
 			map[string]int{exposition.DropInvalidSummary: 3},
@@ -97,13 +97,13 @@ func TestParseValidPages(t *testing.T) {
 		{"L04 a label named twice drops its series", "a{x=\"1\",x=\"2\"} 1\nc 1\n", "# TYPE c untyped\nc 1\n", map[string]int{exposition.DropInvalidLabels: 1}},
 		{"L04 also when one of the two is empty", "a{x=\"\",x=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
 		{"a label without a name drops its series", "a{\"\"=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
-		{"a label name that is not UTF-8 drops its series", "a{\"\xff\"=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
-		{"a metric name that is not UTF-8 drops its series", "{\"\xff\"} 1\n{\"\"} 1\n", "", map[string]int{exposition.DropInvalidName: 2}},
-		{"L05 quotes, backslashes and newlines come out as they went in", `a{x="q\"b\\n\n"} 1` + "\n", "# TYPE a untyped\n" + `a{x="q\"b\\n\n"} 1` + "\n", nil},
+		{"a label name with invalid UTF-8 drops its series", "a{\"\xff\"=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
+		{"a metric name with invalid UTF-8 drops its series", "{\"\xff\"} 1\n{\"\"} 1\n", "", map[string]int{exposition.DropInvalidName: 2}},
+		{"L05 quotes, backslashes and newlines are preserved", `a{x="q\"b\\n\n"} 1` + "\n", "# TYPE a untyped\n" + `a{x="q\"b\\n\n"} 1` + "\n", nil},
 		{"L06 a raw newline in a label is escaped", "a{x=\"1\n2\"} 1\n", "# TYPE a untyped\na{x=\"1\\n2\"} 1\n", nil},
 		{"an unknown escape stands for itself", `a{x="\x"} 1` + "\n", "# TYPE a untyped\n" + `a{x="\\x"} 1` + "\n", nil},
 		{"L08 names beyond the old characters are quoted", "{\"a.b\",\"x y\"=\"1\"} 1\n", "# TYPE \"a.b\" untyped\n{\"a.b\",\"x y\"=\"1\"} 1\n", nil},
-		{"L08 a quoted name that needs no quotes loses them", "{\"a\",\"x\"=\"1\"} 1\n", "# TYPE a untyped\na{x=\"1\"} 1\n", nil},
+		{"L08 unnecessary quotes are removed", "{\"a\",\"x\"=\"1\"} 1\n", "# TYPE a untyped\na{x=\"1\"} 1\n", nil},
 		{
 			"L08 metadata of a quoted name with escapes finds its family", `# HELP "a\"b" x` + "\n" + `# TYPE "a\"b" gauge` + "\n" + `{"a\"b"} 1` + "\n",
 			`# HELP "a\"b" x` + "\n" + `# TYPE "a\"b" gauge` + "\n" + `{"a\"b"} 1` + "\n", nil,
@@ -126,7 +126,7 @@ func TestParseValidPages(t *testing.T) {
 		{"the end mark of OpenMetrics is a comment in text", "a 1\n# EOF\n", "# TYPE a untyped\na 1\n", nil},
 		{"series are sorted by their labels, families by name", "b{x=\"2\"} 1\nb{x=\"1\"} 1\na 1\n", "# TYPE a untyped\na 1\n# TYPE b untyped\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n", nil},
 		{
-			"the series of a histogram stay together as they came",
+			"the series of a histogram keep their order",
 			"# TYPE h histogram\nh_bucket{m=\"2\",le=\"9\"} 1\nh_bucket{m=\"2\",le=\"10\"} 2\nh_bucket{m=\"2\",le=\"+Inf\"} 3\nh_sum{m=\"2\"} 4\nh_count{m=\"2\"} 3\n" +
 				"h_count{m=\"1\"} 1\nh_sum{m=\"1\"} 5\nh_bucket{m=\"1\",le=\"+Inf\"} 1\n",
 			"# TYPE h histogram\nh_count{m=\"1\"} 1\nh_sum{m=\"1\"} 5\nh_bucket{le=\"+Inf\",m=\"1\"} 1\n" +
@@ -166,7 +166,7 @@ func TestParseInvalidPages(t *testing.T) {
 	}{
 		{"S09 a raw newline in HELP", "# HELP a first\nsecond line\n# TYPE a gauge\na 1\n", "", 2},
 		{"S12 a number out of range", "a 1\nb 1e400\n", "", 2},
-		{"L07 a label that is not UTF-8", "a 1\n\n# note\nb{x=\"\xff\"} 1\n", "", 4},
+		{"L07 a label with invalid UTF-8", "a 1\n\n# note\nb{x=\"\xff\"} 1\n", "", 4},
 		{"B19 Windows line ends", "# TYPE a counter\r\na 1\r\n", "", 1},
 		{"B16 OpenMetrics without its end", "# TYPE a gauge\na 1\n", openMetrics, 3},
 		{"text behind the end of OpenMetrics", "a 1\n# EOF\nb 1\n", openMetrics, 0},
@@ -174,13 +174,13 @@ func TestParseInvalidPages(t *testing.T) {
 		{"a page cut in labels", "a 1\nb{x=\"1", "", 2},
 		{"a page cut in TYPE", "a 1\n# TYPE b cou", "", 2},
 		{"an unknown TYPE", "# HELP a x\n# TYPE a foo\na 1\n", "", 2},
-		{"HELP that is not UTF-8", "# HELP a \xff\na 1\n", "", 1},
+		{"HELP with invalid UTF-8", "# HELP a \xff\na 1\n", "", 1},
 		{"a hexadecimal value", "a 0x1p3\n", "", 1},
 		{"an underscore in a value", "# HELP a b\\nc\na 1_000\n", "", 2},
 		{"HTML", "<html><body>404</body></html>\n", "", 1},
 		{"JSON", "{\"a\":1}\n", "", 1},
 		{"a byte order mark", "\ufeffa 1\n", "", 1},
-		{"a NUL between lines, where the parser takes the page for finished", "a 1\n\x00b 2\n", "", 2},
+		{"a NUL between lines, where the parser ends the page", "a 1\n\x00b 2\n", "", 2},
 		{"a NUL in a comment that hides the rest of the page", "a 1\nb 1\n#\x00\nc 2\n", "", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -209,12 +209,12 @@ func TestParseByContentType(t *testing.T) {
 		name, contentType, body string
 		refused                 bool
 	}{
-		{"B13 HTML is refused whatever it holds", "text/html; charset=utf-8", "a 1\n", true},
-		{"B13 also with parameters that cannot be read", "text/html; charset", "a 1\n", true},
+		{"B13 HTML with any content is refused", "text/html; charset=utf-8", "a 1\n", true},
+		{"B13 also with invalid parameters", "text/html; charset", "a 1\n", true},
 		{"B14 JSON is refused", "application/json", "a 1\n", true},
 		{"protobuf is refused", "application/vnd.google.protobuf", "a 1\n", true},
 		{"B15 no content type is text", "", "a 1\n", false},
-		{"a header that is not a media type is text", ";;;", "a 1\n", false},
+		{"an invalid media type is text", ";;;", "a 1\n", false},
 		{"Triton's content type is text", "text/plain; charset=utf-8", "a 1\n", false},
 		{"text with a version", "text/plain; version=0.0.4", "a 1\n", false},
 		{"text in capitals", "Text/Plain", "a 1\n", false},
@@ -256,7 +256,7 @@ func TestOpenMetricsFamiliesBecomeTextFamilies(t *testing.T) {
 			"a gauge histogram becomes plain families", "# TYPE a gaugehistogram\na_bucket{le=\"+Inf\"} 1\na_gcount 1\na_gsum 1\n",
 			"# TYPE a_bucket untyped\na_bucket{le=\"+Inf\"} 1\n# TYPE a_gcount untyped\na_gcount 1\n# TYPE a_gsum untyped\na_gsum 1\n",
 		},
-		{"exemplars and timestamps are left out", "# TYPE a counter\na_total 1 1.5 # {t=\"x\"} 1 2\n", "# TYPE a_total counter\na_total 1\n"},
+		{"exemplars and timestamps are removed", "# TYPE a counter\na_total 1 1.5 # {t=\"x\"} 1 2\n", "# TYPE a_total counter\na_total 1\n"},
 		{"a counter sample without _total has no type", "# TYPE a counter\na 1\n", "# TYPE a untyped\na 1\n"},
 		{"samples under a second TYPE are dropped", "# TYPE a counter\na_total 1\n# TYPE a gauge\na_total{x=\"1\"} 1\n", "# TYPE a_total counter\na_total 1\n"},
 		{
@@ -281,7 +281,7 @@ func TestOpenMetricsFamiliesBecomeTextFamilies(t *testing.T) {
 func TestTargetCannotImpersonateAnother(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"L01 its label moves to exported_", "a{pool_id=\"evil\"} 1\n", `exported_pool_id="evil"`},
-		{"L02 and further when that is taken", "a{pool_id=\"evil\",exported_pool_id=\"x\"} 1\n", `exported_exported_pool_id="evil",exported_pool_id="x"`},
+		{"L02 a taken name gets another prefix", "a{pool_id=\"evil\",exported_pool_id=\"x\"} 1\n", `exported_exported_pool_id="evil",exported_pool_id="x"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := parse(t, exposition.Options{Label: identify}, c.body)

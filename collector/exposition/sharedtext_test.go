@@ -42,9 +42,9 @@ func TestLocalValuesOfUnusualReplicas(t *testing.T) {
 		{"a replica without a name", "", "x 1\n", "x 1\n"},
 		{"a name that needs escapes", "a\"b\\c\nd", "x 1\ny 2\n", "x{replica_id=\"a\\\"b\\\\c\\nd\"} 1\ny{replica_id=\"a\\\"b\\\\c\\nd\"} 2\n"},
 		{"series of another replica", "a", "x{replica_id=\"b\"} 1\ny 2\n", "x{replica_id=\"b\"} 1\ny{replica_id=\"a\"} 2\n"},
-		{"a label that ends like it", "a", "x{exported_replica_id=\"b\"} 1\ny{exported_replica_id=\"a\"} 2\n", "x{exported_replica_id=\"b\",replica_id=\"a\"} 1\ny{exported_replica_id=\"a\",replica_id=\"a\"} 2\n"},
-		{"a value that looks like it", "a", "x{m=\"replica_id=\\\"a\\\"\"} 1\n", "x{m=\"replica_id=\\\"a\\\"\",replica_id=\"a\"} 1\n"},
-		{"a value that ends like it", "a", "x{m=\"replica_id=\"} 1\n", "x{m=\"replica_id=\",replica_id=\"a\"} 1\n"},
+		{"a label with that suffix", "a", "x{exported_replica_id=\"b\"} 1\ny{exported_replica_id=\"a\"} 2\n", "x{exported_replica_id=\"b\",replica_id=\"a\"} 1\ny{exported_replica_id=\"a\",replica_id=\"a\"} 2\n"},
+		{"a value with that text", "a", "x{m=\"replica_id=\\\"a\\\"\"} 1\n", "x{m=\"replica_id=\\\"a\\\"\",replica_id=\"a\"} 1\n"},
+		{"a value with that ending", "a", "x{m=\"replica_id=\"} 1\n", "x{m=\"replica_id=\",replica_id=\"a\"} 1\n"},
 		{"the same text twice", "1", "x{m=\"1\"} 1\n", "x{m=\"1\",replica_id=\"1\"} 1\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -19,17 +19,17 @@ func TestTruncatedPageIsDetected(t *testing.T) {
 		samples    int
 		begins     bool
 	}{
-		{"the whole page is not", complete, 0, false},
+		{"the whole page", complete, 0, false},
 		{"all but the last family", upTo(6), 4, true},
-		{"all but the last sample, whose TYPE is there", upTo(7), 4, true},
+		{"without the last sample, but with its TYPE", upTo(7), 4, true},
 		{"an end in a family", upTo(5), 3, true},
 		{"other values, longer and shorter", strings.NewReplacer("20", "7", "NaN", "123456789").Replace(upTo(5)), 3, true},
 		{"all but the last series of the last family", complete[:len(complete)-len("c{m=\"y\"} 3\n")], 0, false},
 		{"only the head of the first family", upTo(1), 0, true},
-		{"a model that is gone everywhere", lines[0] + lines[1] + lines[3] + lines[4] + lines[6] + lines[7], 0, false},
-		{"a family that is gone in the middle", upTo(3) + lines[6] + lines[7], 0, false},
-		{"a family that is new in the beginning", "# TYPE z gauge\nz 1\n" + upTo(5), 0, false},
-		{"a page that goes on otherwise", upTo(5) + "d 1\n", 0, false},
+		{"a removed model", lines[0] + lines[1] + lines[3] + lines[4] + lines[6] + lines[7], 0, false},
+		{"a removed family in the middle", upTo(3) + lines[6] + lines[7], 0, false},
+		{"a new family at the beginning", "# TYPE z gauge\nz 1\n" + upTo(5), 0, false},
+		{"a different end", upTo(5) + "d 1\n", 0, false},
 		{"an invalid value", strings.Replace(upTo(5), "20", "x", 1), 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 
 func TestShapeChangesOnlyWithSeries(t *testing.T) {
 	f := &exposition.Family{Name: "x", Type: model.MetricTypeGauge}
-	own := labels.FromStrings("pool_id", "p")
+	local := labels.FromStrings("pool_id", "p")
 	var values exposition.Values
 	block := func(v float64, states ...string) *exposition.Block {
 		for _, s := range states {
-			values.Add(f, v, own, labels.Label{Name: "state", Value: s})
+			values.Add(f, v, local, labels.Label{Name: "state", Value: s})
 		}
 		return values.Block()
 	}

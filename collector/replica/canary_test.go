@@ -81,7 +81,7 @@ func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 		require.Zero(t, s.canary.Last().Changes)
 		require.Equal(t, 2, s.canary.Last().Answers(), "answers of the new version only")
 	}))
-	t.Run("a page that shows it is not waited for for ever", bubble(func(t *testing.T) {
+	t.Run("the wait for a page is limited", bubble(func(t *testing.T) {
 		s := withCanary(t)
 		s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
 		s.send()

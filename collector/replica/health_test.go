@@ -55,10 +55,10 @@ func TestOutdatedHealthCheckIsRepeated(t *testing.T) {
 		s.change(func(now *answering) { now.failed = failed(scrape.ReasonTimeout) })
 		s.after(5 * time.Second)
 		s.slow = map[string]time.Duration{"/v2": 2 * time.Second, "/v2/health/ready": 2 * time.Second}
-		s.due() // Asks who it is and how it is; the page fails.
+		s.due() // Requests identity and health; the page fails.
 		s.change(func(now *answering) { now.failed = nil })
 		s.after(time.Second)
-		s.due() // The page is back: the answers that come are of before.
+		s.due() // The page is back, but these responses are older.
 		s.after(10 * time.Second)
 		require.Equal(t, 3, s.count("/v2"))
 		require.Equal(t, 3, s.count("/v2/health/ready"))

@@ -50,7 +50,7 @@ func TestAlternatingProcessesHoldNoPage(t *testing.T) {
 	})
 }
 
-// The restart is over before the next page, which is the first sign of it.
+// The restart ends before the next page, its first sign.
 func TestNewProcessNeverHasOldVersion(t *testing.T) {
 	const (
 		many  = "nv_inference_request_success{model=\"m\"} 100\nnv_inference_count{model=\"m\"} 200\nnv_inference_exec_count{model=\"m\"} 300\n"
@@ -63,8 +63,8 @@ func TestNewProcessNeverHasOldVersion(t *testing.T) {
 	}{
 		{"all counters fall", many, lower.Replace(many), true},
 		{"the only counter falls", "nv_inference_count{model=\"m\"} 200\n", "nv_inference_count{model=\"m\"} 2\n", true},
-		{"they fall on a page of another shape", many, lower.Replace(many) + other, true},
-		{"none of them is there yet", many, "nv_energy_consumption{gpu_uuid=\"GPU-1\"} 0\n", true},
+		{"counters decrease on a page of another shape", many, lower.Replace(many) + other, true},
+		{"without the counters", many, "nv_energy_consumption{gpu_uuid=\"GPU-1\"} 0\n", true},
 		{"one of them falls", many, strings.Replace(many, "300", "3", 1), false},
 		{"all grow", many, strings.ReplaceAll(many, "00\n", "01\n"), false},
 		{"a counter is new", many, many + other, false},
@@ -122,12 +122,12 @@ func TestVersionExpiresAfterPossibleRestart(t *testing.T) {
 		keeps   bool
 	}{
 		{"nothing happened", func(*stepped) {}, true},
-		{"its page was gone", func(s *stepped) {
+		{"after a failed page", func(s *stepped) {
 			s.change(func(now *answering) { now.failed = failed(scrape.ReasonHTTPStatus) })
 			s.due()
 			s.change(func(now *answering) { now.failed = nil })
 		}, false},
-		{"its counters began again", func(s *stepped) {
+		{"after a counter reset", func(s *stepped) {
 			s.change(func(now *answering) { now.page = fmt.Sprintf(counters, 1) })
 		}, false},
 	} {
@@ -144,7 +144,7 @@ func TestVersionExpiresAfterPossibleRestart(t *testing.T) {
 			pages(time.Minute)
 			s.change(func(now *answering) { now.api = nil })
 			c.happens(s)
-			const lifetime = 10 * 30 * time.Second // As many rounds as facts are kept for.
+			const lifetime = 10 * 30 * time.Second // The number of rounds for which facts are kept.
 			pages(lifetime - 10*time.Second)
 			s.shows(`nv_inference_count{engine="triton",engine_version="2.51.0"`)
 			pages(2 * time.Minute)
@@ -160,8 +160,7 @@ func TestIdentityIsRequestedOncePerInterval(t *testing.T) {
 		rounds   int
 	}{
 		{5 * time.Second, 61},
-		// This server leaves questions open, so that the first rounds are repeated
-		// sooner.
+		// This server leaves requests unanswered, so that the first rounds are repeated sooner.
 		{30 * time.Second, 13},
 		{time.Hour, 1},
 	} {

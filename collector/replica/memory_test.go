@@ -23,8 +23,8 @@ func names(n int) string {
 	return page.String()
 }
 
-// A page for which there is no memory is refused before it takes any; no other target is
-// it, and it is read when others have given back what they had.
+// A page is refused before it uses memory that is not available, other targets are not affected,
+// and it is read after others have released memory.
 func TestPageOverMemoryLimitIsRefused(t *testing.T) {
 	before := debug.SetMemoryLimit(48 << 20)
 	shared := scrape.NewResources()

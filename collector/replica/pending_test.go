@@ -39,7 +39,7 @@ func TestFirstPageHoldTime(t *testing.T) {
 		waits   time.Duration
 	}{
 		{"a second", 4 * time.Second, time.Second},
-		{"half of a timeout that is shorter", time.Second, 500 * time.Millisecond},
+		{"half of a shorter timeout", time.Second, 500 * time.Millisecond},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			now := tritonAnswers()
@@ -133,17 +133,17 @@ func TestPageStartsToBeRefused(t *testing.T) {
 		health *api.Health
 		begins bool
 	}{
-		{"a page that came", nil, target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
+		{"a page", nil, target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
 		{"the port closed", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, true},
 		{"the connection ended", failed(scrape.ReasonReset), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, true},
-		{"another failure says nothing of the port", failed(scrape.ReasonTimeout), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
+		{"another failure", failed(scrape.ReasonTimeout), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
 		{"it was refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "connect"}}, ready, false},
 		{"it failed otherwise before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "reset"}}, ready, true},
 		{"its first scrape", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, ready, true},
-		{"an API that was not asked", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, nil, false},
+		{"an API without a request", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, nil, false},
 		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIRefused}}, false},
-		{"an API that does not answer as one", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{}, false},
-		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
+		{"an API without valid answers", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{}, false},
+		{"an API that returned an error", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &Replica{status: c.was, answers: api.Answers{Health: c.health}}

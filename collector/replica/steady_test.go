@@ -23,8 +23,7 @@ func (s *stepped) counts() [4]int {
 	return [4]int{s.count("/v2/health/ready"), s.count("/v2/repository/index"), s.count("/v2"), s.count("/metrics")}
 }
 
-// rounds lets a replica come so many times to its moment, and gives what that
-// made it ask.
+// rounds lets a number of intervals pass, and returns the requests of the replica.
 func (s *stepped) rounds(n int) (requests [4]int) {
 	before := s.counts()
 	for range n {
@@ -55,12 +54,12 @@ func TestChangeTriggersAllRequests(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(now *answering)
-		// index is how often the index is asked for in the three intervals after, for
-		// the health of the server or its identity.
+		// index is the number of requests for the index in the next three intervals, for health
+		// or identity.
 		index int
 		state string
 	}{
-		{"the page has other series", func(now *answering) { now.page += "nv_gpu_num 1\n" }, 2, "ready"},
+		{"another shape of the page", func(now *answering) { now.page += "nv_gpu_num 1\n" }, 2, "ready"},
 		{"the server is not ready", func(now *answering) { delete(now.api, "/v2/health/ready") }, 3, ""},
 		{"nothing", func(*answering) {}, 0, "ready"},
 		{"a model is being loaded, as the page shows", func(now *answering) {

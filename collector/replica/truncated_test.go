@@ -48,9 +48,9 @@ func TestPossiblyTruncatedPageIsRefused(t *testing.T) {
 		{name: "the beginning of the page before", page: cutPage, reason: "truncated"},
 		{name: "its beginning with other values", page: strings.ReplaceAll(cutPage, "} 5", "} 123"), reason: "truncated"},
 		{name: "its beginning, framed", page: cutPage, framed: true},
-		{name: "its beginning, after a server that refused connections", page: cutPage, refusing: true},
+		{name: "its beginning, after refused connections", page: cutPage, refusing: true},
 		{name: "a model unloaded", page: unloaded},
-		{name: "a process that begins again and keeps its TYPE lines", page: cutPage + "# TYPE nv_energy_consumption counter\n# TYPE x counter\n"},
+		{name: "a restarted process with the same TYPE lines", page: cutPage + "# TYPE nv_energy_consumption counter\n# TYPE x counter\n"},
 		{name: "the same page", page: wholePage},
 		{name: "a longer page", page: wholePage + "nv_energy_consumption{gpu_uuid=\"GPU-2\"} 7\n"},
 	} {

@@ -54,13 +54,13 @@ func TestBodyFaultReasons(t *testing.T) {
 	}{
 		{"B01 announces a large body", "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\na 1\n", scrape.ReasonBodyTooLarge, "the body has 1073741824 bytes, over the limit of 1MiB; raise limits.body"},
 		{"B02 gzip bomb", answer("200 OK", zipped, compressed(t, io.LimitReader(lines{}, 8<<20))), scrape.ReasonBodyTooLarge, "the body is over the limit of 1MiB"},
-		{"B02 gzip that is large itself", answer("200 OK", zipped, compressed(t, bytes.NewReader(noise))), scrape.ReasonBodyTooLarge, "over limits.compressed_body 64KiB"},
+		{"B02 large gzip", answer("200 OK", zipped, compressed(t, bytes.NewReader(noise))), scrape.ReasonBodyTooLarge, "over limits.compressed_body 64KiB"},
 		{"B03 half a gzip", answer("200 OK", zipped, complete[:len(complete)/2]), scrape.ReasonDecompress, "not the gzip that Content-Encoding announces"},
 		{"B03 gzip without its checksum", answer("200 OK", zipped, complete[:len(complete)-8]), scrape.ReasonDecompress, "unexpected EOF"},
 		{"B04 gzip with a tail", answer("200 OK", zipped, complete+"x"), scrape.ReasonDecompress, "not the gzip"},
-		{"B05 plain that says gzip", answer("200 OK", zipped, page), scrape.ReasonDecompress, "invalid header"},
-		{"nothing that says gzip", answer("200 OK", zipped, ""), scrape.ReasonDecompress, "EOF"},
-		{"an encoding that was not asked for", answer("200 OK", "Content-Encoding: br\r\n", page), scrape.ReasonDecompress, `encoded as "br"`},
+		{"B05 plain declared as gzip", answer("200 OK", zipped, page), scrape.ReasonDecompress, "invalid header"},
+		{"an empty body declared as gzip", answer("200 OK", zipped, ""), scrape.ReasonDecompress, "EOF"},
+		{"an unrequested encoding", answer("200 OK", "Content-Encoding: br\r\n", page), scrape.ReasonDecompress, `encoded as "br"`},
 		{"gzip cut on the wire", "HTTP/1.1 200 OK\r\n" + zipped + "Content-Length: 1000\r\n\r\n" + complete[:30], scrape.ReasonTruncated, "before its Content-Length"},
 		{"B07 large headers", answer("200 OK", "X-Large: "+strings.Repeat("x", 11<<20)+"\r\n", page), scrape.ReasonHeadersTooLarge, "raise limits.headers"},
 		{"B08 shorter than its length", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 12345678", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
@@ -68,7 +68,7 @@ func TestBodyFaultReasons(t *testing.T) {
 		{"B09 cut in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\na 1\n", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
 		{"invalid chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\na 1\n", scrape.ReasonProtocol, "invalid byte in chunk length"},
 		{"B10 ends with the connection, cut", "HTTP/1.0 200 OK\r\n\r\na 1\nb 12", scrape.ReasonTruncated, "does not end with a newline"},
-		{"B10 as one that says it is not encoded", "HTTP/1.0 200 OK\r\nContent-Encoding: identity\r\n\r\na 1\nb 12", scrape.ReasonTruncated, "does not end with a newline"},
+		{"B10 declared as identity", "HTTP/1.0 200 OK\r\nContent-Encoding: identity\r\n\r\na 1\nb 12", scrape.ReasonTruncated, "does not end with a newline"},
 		{"B12 empty, ends with the connection", "HTTP/1.0 200 OK\r\n\r\n", scrape.ReasonEmpty, "check metrics_path"},
 		{"B13 HTML", answer("200 OK", "Content-Type: text/html; charset=utf-8\r\n", "<html>"), scrape.ReasonContentType, "login page"},
 		{"B14 JSON", answer("200 OK", "Content-Type: application/json\r\n", "[]"), scrape.ReasonContentType, "trtllm-serve's /metrics is JSON iteration stats, the text page is /prometheus/metrics"},
@@ -91,14 +91,14 @@ func TestGoodBodies(t *testing.T) {
 		name, reply, body, contentType string
 	}{
 		{"B11 no last newline, complete by its length", answer("200 OK", "Content-Type: text/plain\r\n", "a 1\nb 2"), "a 1\nb 2", "text/plain"},
-		{"empty, whole by its length, is for those who know the server", answer("200 OK", "", ""), "", ""},
+		{"empty with Content-Length", answer("200 OK", "", ""), "", ""},
 		{"empty gzip likewise", answer("200 OK", zipped, empty), "", ""},
 		{"B15 no content type", answer("200 OK", "", page), page, ""},
 		{"a content type of no kind", answer("200 OK", "Content-Type: ;;\r\n", page), page, ";;"},
-		{"B06 gzip that is not announced is for the parser", answer("200 OK", "", complete), complete, ""},
-		{"B20 cut by the server is not to be seen", answer("200 OK", "", "b 12345"), "b 12345", ""},
+		{"B06 undeclared gzip", answer("200 OK", "", complete), complete, ""},
+		{"B20 truncated by the server", answer("200 OK", "", "b 12345"), "b 12345", ""},
 		{"gzip", answer("200 OK", zipped, complete), page, ""},
-		{"gzip that ends with the connection", "HTTP/1.0 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + complete, page, ""},
+		{"gzip until the connection closes", "HTTP/1.0 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + complete, page, ""},
 		{"identity", answer("200 OK", "Content-Encoding: identity\r\n", page), page, ""},
 		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n3\r\nb 2\r\n0\r\n\r\n", "a 1\nb 2", ""},
 		{"ends with the connection and a newline", "HTTP/1.0 200 OK\r\n\r\na 1\n", "a 1\n", ""},
@@ -224,9 +224,9 @@ func TestOpenStreams(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "POST text/event-stream,application/json;q=0.9,*/*;q=0.1\n", string(first[:n]))
 	close(more)
-	rest, err := io.ReadAll(resp.Body)
+	end, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	require.Equal(t, "{}", string(rest))
+	require.Equal(t, "{}", string(end))
 }
 
 func TestOpenErrorShowsNoSecret(t *testing.T) {

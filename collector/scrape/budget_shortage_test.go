@@ -91,8 +91,8 @@ func TestStreamLosesConnection(t *testing.T) {
 	t.Parallel()
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 	for name, address := range map[string]string{
-		"while it comes":    "http://" + talks(t, head, "data: {}\n\n"),
-		"before it comes":   "http://" + talks(t, "", ""),
+		"while it arrives":  "http://" + talks(t, head, "data: {}\n\n"),
+		"before it arrives": "http://" + talks(t, "", ""),
 		"over gRPC, silent": "grpc://" + talks(t, "", ""),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func TestConfiguredDenyAndAllow(t *testing.T) {
 		{"address denied", scrape.DialConfig{Deny: []string{"127.0.0.1"}}, "127.0.0.1 is in dial.deny 127.0.0.1/32"},
 		{"network denied, written as IPv6", scrape.DialConfig{Deny: []string{"::ffff:127.0.0.0/104"}}, "127.0.0.1 is in dial.deny 127.0.0.0/8"},
 		{"address denied, written as IPv6", scrape.DialConfig{Deny: []string{"::ffff:7f00:1"}}, "127.0.0.1 is in dial.deny 127.0.0.1/32"},
-		{"all denied, one allowed that is written as IPv6", scrape.DialConfig{Deny: []string{"0.0.0.0/0"}, Allow: []string{"::ffff:127.0.0.1"}}, ""},
+		{"all denied, one allowed, written as IPv6", scrape.DialConfig{Deny: []string{"0.0.0.0/0"}, Allow: []string{"::ffff:127.0.0.1"}}, ""},
 		{"all denied, one allowed", scrape.DialConfig{Deny: []string{"0.0.0.0/0"}, Allow: []string{"127.0.0.1"}}, ""},
 		{"all denied, another allowed", scrape.DialConfig{Deny: []string{"0.0.0.0/0"}, Allow: []string{"127.0.0.2"}}, "127.0.0.1 is in dial.deny 0.0.0.0/0"},
 	}

@@ -24,32 +24,32 @@ func TestDetectAgainAfterFailure(t *testing.T) {
 		// when it is known after that.
 		asks, moved, certain bool
 	}{
-		{name: "a page of its kind settles it", page: tritonPage, certain: true},
-		{name: "another server is there", answers: serve, failed: failed(ReasonHTTPStatus), asks: true, moved: true, certain: true},
-		{name: "which shows JSON where the page was", answers: serve, failed: failed(ReasonContentType), asks: true, moved: true, certain: true},
-		{name: "or redirects", answers: serve, failed: failed(ReasonRedirect), asks: true, moved: true, certain: true},
-		{name: "or has nothing to say there", answers: serve, failed: failed(ReasonEmpty), asks: true, moved: true, certain: true},
-		{name: "or a page without a mark", answers: serve, page: "x 1\n", asks: true, moved: true, certain: true},
-		{name: "or a page of another kind", answers: serve, page: servePage, asks: true, moved: true, certain: true},
-		{name: "the same server is there, whose page says nothing", answers: map[string]string{"/metrics": tritonPage}, page: "x 1\n", asks: true, certain: true},
-		{name: "nobody known is there", failed: failed(ReasonHTTPStatus), asks: true},
-		{name: "nobody answers", answers: serve, failed: failed(ReasonConnect)},
-		{name: "nobody answers in time", answers: serve, failed: failed(ReasonTimeout)},
-		{name: "the connection ends", answers: serve, failed: failed(ReasonReset)},
-		{name: "it did not fail before", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.Uncertain = false }, certain: true},
-		{name: "its kind is configured", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.Engine = "triton" }, certain: true},
-		{name: "its kind is configured, and it has no page", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) { f.Target.Engine = "triton" }},
-		{name: "a stranger with a page stays, unless that shows what it is", answers: serve, page: servePage, change: func(f *Fetcher) {
+		{name: "a page of its kind", page: tritonPage, certain: true},
+		{name: "another server", answers: serve, failed: failed(ReasonHTTPStatus), asks: true, moved: true, certain: true},
+		{name: "another server with JSON at the path", answers: serve, failed: failed(ReasonContentType), asks: true, moved: true, certain: true},
+		{name: "another server that redirects", answers: serve, failed: failed(ReasonRedirect), asks: true, moved: true, certain: true},
+		{name: "another server with an empty answer", answers: serve, failed: failed(ReasonEmpty), asks: true, moved: true, certain: true},
+		{name: "another server with a page without marks", answers: serve, page: "x 1\n", asks: true, moved: true, certain: true},
+		{name: "another server with a page", answers: serve, page: servePage, asks: true, moved: true, certain: true},
+		{name: "the same server, with an ambiguous page", answers: map[string]string{"/metrics": tritonPage}, page: "x 1\n", asks: true, certain: true},
+		{name: "an unknown server", failed: failed(ReasonHTTPStatus), asks: true},
+		{name: "no answer", answers: serve, failed: failed(ReasonConnect)},
+		{name: "no answer in time", answers: serve, failed: failed(ReasonTimeout)},
+		{name: "a closed connection", answers: serve, failed: failed(ReasonReset)},
+		{name: "without an earlier failure", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.Uncertain = false }, certain: true},
+		{name: "a configured kind", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.Engine = "triton" }, certain: true},
+		{name: "a configured kind without page", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) { f.Target.Engine = "triton" }},
+		{name: "an unknown server with a page is kept", answers: serve, page: servePage, change: func(f *Fetcher) {
 			f.Server = NewServer(target.Auto)
 			f.Server.Uncertain = true
 		}},
-		{name: "where a stranger was somebody known is", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) {
+		{name: "a known server in place of an unknown one", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) {
 			f.Server = NewServer(target.Auto)
 			f.Server.Uncertain = true
 		}, asks: true, moved: true, certain: true},
-		{name: "its path is the operator's", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.MetricsURL = "http://a:1/metrics" }, certain: true},
-		{name: "it was asked a moment ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.detected = time.Now() }},
-		{name: "it was asked long ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.detected = time.Now().Add(-f.Patience) }, asks: true, moved: true, certain: true},
+		{name: "a configured path", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.MetricsURL = "http://a:1/metrics" }, certain: true},
+		{name: "requested recently", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.detected = time.Now() }},
+		{name: "requested long ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.detected = time.Now().Add(-f.Patience) }, asks: true, moved: true, certain: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &server{answers: c.answers}
@@ -99,18 +99,18 @@ func TestDetectByPage(t *testing.T) {
 		kind       engine.Kind
 		mismatch   string
 	}{
-		{name: "an unknown one becomes known by its API", known: engine.Unknown, answers: serveAPI, page: "x 1\n", kind: engine.TRTLLMServe},
-		{name: "also when it has no page", known: engine.Unknown, answers: serveAPI, failed: missing, kind: engine.TRTLLMServe},
-		{name: "nobody is asked who does not answer", known: engine.Unknown, answers: serveAPI, failed: refused, kind: engine.Unknown},
-		{name: "a version alone says nothing", known: engine.Unknown, answers: map[string]string{"/version": `{"version":"1"}`}, page: "x 1\n", kind: engine.Unknown},
-		{name: "an unknown one becomes known", known: engine.Unknown, page: tritonPage, kind: engine.Triton},
-		{name: "also by its API, where two kinds have one page", known: engine.Unknown, answers: api, page: tritonPage, kind: engine.TritonOpenAI},
-		{name: "a page without a mark says nothing", known: engine.Unknown, page: "x 1\n", kind: engine.Unknown},
-		{name: "after a fault another may be there", known: engine.Triton, page: servePage, kind: engine.TRTLLMServe},
-		{name: "after a fault the same may be there", known: engine.Triton, page: tritonPage, kind: engine.Triton},
-		{name: "a kind is kept that may have such a page", known: engine.TritonOpenAI, page: tritonPage, kind: engine.TritonOpenAI},
-		{name: "while it is up nobody looks", known: engine.Triton, up: true, page: servePage, kind: engine.Triton},
-		{name: "while it is up and unknown it is looked at", known: engine.Unknown, up: true, page: servePage, kind: engine.TRTLLMServe},
+		{name: "an unknown server is recognized by its API", known: engine.Unknown, answers: serveAPI, page: "x 1\n", kind: engine.TRTLLMServe},
+		{name: "also without page", known: engine.Unknown, answers: serveAPI, failed: missing, kind: engine.TRTLLMServe},
+		{name: "servers without answers are not requested", known: engine.Unknown, answers: serveAPI, failed: refused, kind: engine.Unknown},
+		{name: "a version alone is not enough", known: engine.Unknown, answers: map[string]string{"/version": `{"version":"1"}`}, page: "x 1\n", kind: engine.Unknown},
+		{name: "an unknown server is recognized", known: engine.Unknown, page: tritonPage, kind: engine.Triton},
+		{name: "also by its API, if two kinds share a page", known: engine.Unknown, answers: api, page: tritonPage, kind: engine.TritonOpenAI},
+		{name: "a page without marks", known: engine.Unknown, page: "x 1\n", kind: engine.Unknown},
+		{name: "after a fault, another server", known: engine.Triton, page: servePage, kind: engine.TRTLLMServe},
+		{name: "after a fault, the same server", known: engine.Triton, page: tritonPage, kind: engine.Triton},
+		{name: "a kind with such a page is kept", known: engine.TritonOpenAI, page: tritonPage, kind: engine.TritonOpenAI},
+		{name: "no detection while it is up", known: engine.Triton, up: true, page: servePage, kind: engine.Triton},
+		{name: "detection while it is up and unknown", known: engine.Unknown, up: true, page: servePage, kind: engine.TRTLLMServe},
 		{
 			name: "what is configured stays, and is held against the page", configured: "trtllm-serve", page: nimPage, kind: engine.TRTLLMServe,
 			mismatch: "the page looks like that of nim, engine says trtllm-serve",

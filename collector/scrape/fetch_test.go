@@ -24,18 +24,18 @@ func TestPageAddress(t *testing.T) {
 		found engine.Kind
 		url   string
 	}{
-		{"a path alone says no kind", target.Auto, "http://a:1/prometheus/metrics", nil, false, engine.Unknown, "http://a:1/prometheus/metrics"},
-		{"nor does one that several kinds have", target.Auto, "http://a:1/metrics?x=y", nil, false, engine.Unknown, "http://a:1/metrics?x=y"},
-		{"a stranger has its page where most have it", target.Auto, "http://a:1", nil, true, engine.Unknown, "http://a:1/metrics"},
-		{"the operator's path stays, whatever the kind", "nim", "http://a:1/x", nil, false, engine.NIM, "http://a:1/x"},
-		{"a kind that is configured has its own path", "nim", "http://a:1", nil, false, engine.NIM, "http://a:1/v1/metrics"},
+		{"a path alone", target.Auto, "http://a:1/prometheus/metrics", nil, false, engine.Unknown, "http://a:1/prometheus/metrics"},
+		{"a path of several kinds", target.Auto, "http://a:1/metrics?x=y", nil, false, engine.Unknown, "http://a:1/metrics?x=y"},
+		{"an unknown server at the usual path", target.Auto, "http://a:1", nil, true, engine.Unknown, "http://a:1/metrics"},
+		{"a configured path is kept", "nim", "http://a:1/x", nil, false, engine.NIM, "http://a:1/x"},
+		{"a configured kind has its path", "nim", "http://a:1", nil, false, engine.NIM, "http://a:1/v1/metrics"},
 		{"a slash is not a path", "triton", "http://a:1/", nil, false, engine.Triton, "http://a:1/metrics"},
 		{"a query stays behind the path of the kind", "triton", "http://a:1?x=y%2Fz", nil, false, engine.Triton, "http://a:1/metrics?x=y%2Fz"},
-		{"and behind the one that is found", target.Auto, "http://a:1/?x=y", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics?x=y"},
-		{"and behind that of a stranger", target.Auto, "http://u:p@a:1?x=y", nil, true, engine.Unknown, "http://u:p@a:1/metrics?x=y"},
-		{"else the server shows what it is", target.Auto, "http://a:1", map[string]string{"/metrics": tritonPage}, true, engine.Triton, "http://a:1/metrics"},
+		{"also behind a detected one", target.Auto, "http://a:1/?x=y", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics?x=y"},
+		{"also behind an unknown server", target.Auto, "http://u:p@a:1?x=y", nil, true, engine.Unknown, "http://u:p@a:1/metrics?x=y"},
+		{"otherwise the kind is detected", target.Auto, "http://a:1", map[string]string{"/metrics": tritonPage}, true, engine.Triton, "http://a:1/metrics"},
 		{"also by its API", target.Auto, "http://a:1/", map[string]string{"/metrics": tritonPage, "/v1/models": models}, true, engine.TritonOpenAI, "http://a:1/metrics"},
-		{"and where its page is", target.Auto, "http://a:1", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics"},
+		{"and its path", target.Auto, "http://a:1", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &server{answers: c.answers}
@@ -63,12 +63,12 @@ func TestFailuresOfUnrecognizedServers(t *testing.T) {
 		reason  Reason
 		text    string
 	}{
-		{"the failure of the page says it best", nil, refused, ReasonConnect, "connect: nobody listens"},
+		{"the failure of the page is reported", nil, refused, ReasonConnect, "connect: nobody listens"},
 		{"no page at all", nil, nil, ReasonHTTPStatus, "http_status (404): 404"},
 		{"an empty page", map[string]string{"/metrics": ""}, nil, ReasonEmpty, "no page of a known server at http://user:xxxxx@a:1: set engine and metrics_path"},
 		{"the port of an API", map[string]string{"/v2": tritonAPI}, nil, ReasonHTTPStatus, "8002"},
 		{"what the page failed with and the port of an API", map[string]string{"/v2": tritonAPI}, nil, ReasonHTTPStatus, "http_status (404): 404; "},
-		{"the port of an API with a page of its own", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, ReasonEmpty, "8002"},
+		{"the port of an API with a page", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, ReasonEmpty, "8002"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &server{answers: c.answers, failed: c.failed}
@@ -88,8 +88,8 @@ func TestFailuresOfUnrecognizedServers(t *testing.T) {
 
 func TestFetchUnrecognizedServer(t *testing.T) {
 	for name, page := range map[string]string{
-		"a page of something else":          "node_load1 1\n",
-		"our own page, which no line takes": "x 1\n" + marker,
+		"a page of something else": "node_load1 1\n",
+		"the exporter's own page":  "x 1\n" + marker,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{answers: map[string]string{"/metrics": page, "/version": `{"version":"0.32.0"}`}}
@@ -139,8 +139,8 @@ func TestFetchTimeout(t *testing.T) {
 		name, kind string
 		duration   time.Duration
 	}{
-		{"while the page is asked for", "triton", time.Minute},
-		{"while the server is looked for, which leaves no time for a page", target.Auto, 0},
+		{"during the request for the page", "triton", time.Minute},
+		{"during detection", target.Auto, 0},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Hour}
@@ -207,7 +207,7 @@ func TestFetchFollowsMovedPageAfterFault(t *testing.T) {
 		scraped []string
 		url     string
 	}{
-		{"it has none where it was", nil, []string{"/v1/metrics", "/metrics"}, "http://a:1/metrics"},
+		{"no page at the former path", nil, []string{"/v1/metrics", "/metrics"}, "http://a:1/metrics"},
 		{"it is not ready", failed("503"), []string{"/v1/metrics"}, "http://a:1/v1/metrics"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

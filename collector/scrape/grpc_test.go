@@ -269,8 +269,8 @@ func TestGRPCFailureReasons(t *testing.T) {
 		{"nothing listens", scrape.DefaultConfig, "grpc://" + nobody, scrape.ReasonConnect, ""},
 		{"a denied address", denied, "grpc://" + plain.address, scrape.ReasonConnect, ""},
 		{"TLS to a plain port", scrape.DefaultConfig, "grpcs://" + plain.address, scrape.ReasonTLS, ""},
-		{"credentials that cannot be read", missing, "grpc://" + plain.address, scrape.ReasonResource, ""},
-		{"a reply that is cut", scrape.DefaultConfig, "grpc://" + cut.address, scrape.ReasonProtocol, ""},
+		{"unreadable credentials", missing, "grpc://" + plain.address, scrape.ReasonResource, ""},
+		{"a truncated reply", scrape.DefaultConfig, "grpc://" + cut.address, scrape.ReasonProtocol, ""},
 		{"no port", scrape.DefaultConfig, "grpc://127.0.0.1", scrape.ReasonProtocol, ""},
 		{"an HTTP server", scrape.DefaultConfig, strings.NewReplacer("http:", "grpc:", "/metrics", "").Replace(serve(t, nil, replies(answer("200 OK", "", ""))).url), scrape.ReasonProtocol, "check api_port"},
 	} {

@@ -85,7 +85,7 @@ func TestLaneWithoutKeepAliveReconnects(t *testing.T) {
 	}
 }
 
-// Any other answer than the plainest is left to net/http, and the lane rests.
+// All but the plainest responses are left to net/http, and the lane is not used for a while.
 func TestLaneAcceptsPlainAnswersOnly(t *testing.T) {
 	t.Parallel()
 	cut := "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + page
@@ -94,7 +94,7 @@ func TestLaneAcceptsPlainAnswersOnly(t *testing.T) {
 		ok         bool
 	}{
 		{"a page", answer("200 OK", "", page), true},
-		{"a page of a server that ends the connection", answer("200 OK", "Connection: close\r\n", page), true},
+		{"a page of a server that closes the connection", answer("200 OK", "Connection: close\r\n", page), true},
 		{"headers in any case", "HTTP/1.1 200\r\ncontent-LENGTH:2\r\n\r\na\n", true},
 		{"an empty page", answer("200 OK", "", ""), true},
 		{"another status", answer("503 Service Unavailable", "", page), false},
@@ -149,15 +149,15 @@ func TestLaneAcceptsPlainAnswersOnly(t *testing.T) {
 	}
 }
 
-// A kept connection over which data arrives between requests is not used again, and one
-// that the server closed is replaced; neither loses an answer.
+// A kept connection with unexpected data is not used again, and one that the server closed is
+// replaced; neither loses a response.
 func TestIdleConnectionIsCheckedBeforeReuse(t *testing.T) {
 	t.Parallel()
 	good := answer("200 OK", "", page)
 	for name, then := range map[string]func(*peer){
-		"the server says something unasked": func(p *peer) { p.say(answer("200 OK", "", "another 1\n")) },
-		"the server closes":                 func(p *peer) { p.Close() },
-		"the server resets":                 (*peer).reset,
+		"unexpected data from the server": func(p *peer) { p.say(answer("200 OK", "", "another 1\n")) },
+		"the server closes":               func(p *peer) { p.Close() },
+		"the server resets":               (*peer).reset,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -32,7 +32,7 @@ func TestTransportFaultReasons(t *testing.T) {
 		class   string
 		text    string
 	}{
-		{"T01 accepts, then says nothing", (*peer).wait, hang, scrape.ReasonTimeout, "", "before the response headers arrived"},
+		{"T01 accepts and sends nothing", (*peer).wait, hang, scrape.ReasonTimeout, "", "before the response headers arrived"},
 		{"T02 headers, then nothing", func(p *peer) {
 			p.request()
 			p.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
@@ -60,7 +60,7 @@ func TestTransportFaultReasons(t *testing.T) {
 		{"status 404", once(answer("404 Not Found", "", "no")), ample, scrape.ReasonHTTPStatus, "404", "check metrics_path"},
 		{"status 503 compressed", once(answer("503 Service Unavailable", "Content-Encoding: gzip\r\n", "\x1f\x8b")), ample, scrape.ReasonHTTPStatus, "503", "body (compressed)"},
 		{"T24 SSH banner", func(p *peer) { p.say("SSH-2.0-OpenSSH_9.6\r\n"); p.wait() }, ample, scrape.ReasonProtocol, "", "check port and scheme: the server speaks HTTPS, or no HTTP"},
-		{"a banner that plays TLS", func(p *peer) { p.say("GOAWAY tls: expired\r\n"); p.wait() }, ample, scrape.ReasonProtocol, "", "check port and scheme: the server speaks HTTPS, or no HTTP"},
+		{"a banner like TLS", func(p *peer) { p.say("GOAWAY tls: expired\r\n"); p.wait() }, ample, scrape.ReasonProtocol, "", "check port and scheme: the server speaks HTTPS, or no HTTP"},
 		{"the alert of a TLS server", once("\x15\x03\x01\x00\x02\x02\x16"), ample, scrape.ReasonProtocol, "", "the server speaks HTTPS, or no HTTP at all"},
 		{"invalid headers", once("HTTP/1.1 200 OK\r\n: x\r\n\r\n"), ample, scrape.ReasonProtocol, "", "check that an HTTP server listens"},
 	}

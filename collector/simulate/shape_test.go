@@ -16,7 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// sample reads a captured page, or skips the test where the samples are not.
+// sample reads a captured page, or skips the test without the samples.
 func sample(t *testing.T, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("TRTLLM_EXPORTER_SHARED")
@@ -37,8 +37,8 @@ func sample(t *testing.T, name string) []byte {
 	return body
 }
 
-// shape returns what does not depend on values: HELP and TYPE lines in order, and the
-// series of each family in order inside a histogram or summary, sorted between.
+// shape returns the parts of a page that do not depend on values: HELP and TYPE lines in order,
+// and the series of each family, in order within a histogram or summary, otherwise sorted.
 func shape(body []byte) (heads, series []string) {
 	drop := regexp.MustCompile(`(gpu_uuid|pid|model_name|model|served_model_name|engine_type|gpu_count|tensor_parallel_size)="[^"]*"`)
 	lines := bufio.NewScanner(bytes.NewReader(body))
@@ -169,7 +169,7 @@ func TestTritonCoreFamilies(t *testing.T) {
 			c.spec.Kind, c.spec.Streaming = simulate.KindTritonPython, true
 			core := func(body []byte) (heads, series []string) {
 				heads, series = shape(body)
-				// The captured server was given quantiles of its own.
+				// The captured server had its own quantiles.
 				custom := func(s string) bool {
 					return strings.Contains(s, "nv_trt_llm_") || strings.Contains(s, "nv_llm_") ||
 						strings.Contains(s, `quantile="0.95"`) || strings.Contains(s, `quantile="0.999"`)

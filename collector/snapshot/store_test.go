@@ -245,8 +245,8 @@ func TestChangesOtherThanNumbersAreReported(t *testing.T) {
 		news bool
 	}{
 		{"the first scrape", ready, true},
-		{"the same again", ready, false},
-		{"another canary that shows the same", with(func(s *target.Status) { s.Canary = &target.Canary{Result: "ok"} }), false},
+		{"the same status", ready, false},
+		{"an equal canary", with(func(s *target.Status) { s.Canary = &target.Canary{Result: "ok"} }), false},
 		{"numbers and times", with(func(s *target.Status) { s.Scrapes, s.Samples, s.LastScrape = 5, 7, time.Unix(5, 0) }), false},
 		{"a canary that fails", with(func(s *target.Status) { s.Canary = &target.Canary{Result: "failed"} }), true},
 		{"no canary", with(func(s *target.Status) { s.Canary = nil }), true},

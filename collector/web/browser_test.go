@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// opened is a page that a browser opens, and what it must show. tools/browser reads it.
+// opened is a page that a browser opens, with its expected content. tools/browser reads it.
 type opened struct {
 	Name         string   `json:"name"`
 	URL          string   `json:"url"`
@@ -76,17 +76,17 @@ func sizesOfFleets(t *testing.T) []opened {
 			f.publish(fmt.Sprintf("llama-70b-pool-%d", i%4), fmt.Sprintf("triton-llama-70b-6f7d9c8b5-%d", i), status, n)
 		}
 		base := start(t, f.options())
-		said := map[int]string{
+		reports := map[int]string{
 			0: "There are no replicas.", 1: "The only replica serves.", 6: "2 of 6 replicas serve: 1 is down, 1 is failing, 1 fails canary requests, 1 differs, 1 was not tried yet.",
 			200: "184 of 200 replicas serve: ", 1000: "920 of 1 000 replicas serve: ",
 		}[size]
 		fleet := opened{
-			Name: fmt.Sprintf("fleet-%d", size), URL: base + "/", Contains: []string{said}, First: []string{said},
+			Name: fmt.Sprintf("fleet-%d", size), URL: base + "/", Contains: []string{reports}, First: []string{reports},
 			Milliseconds: 300, Bytes: 500_000, Large: size > 6, Walk: true,
 		}
 		pages = append(pages, fleet)
 		if size == 6 || size == 200 {
-			pages = append(pages, opened{Name: fmt.Sprintf("targets-%d", size), URL: base + "/targets", Contains: []string{said}, Large: size > 6, Walk: true})
+			pages = append(pages, opened{Name: fmt.Sprintf("targets-%d", size), URL: base + "/targets", Contains: []string{reports}, Large: size > 6, Walk: true})
 		}
 		if size == 200 {
 			pages = append(pages,
@@ -124,7 +124,7 @@ func troublesOfFleets(t *testing.T) []opened {
 	return pages
 }
 
-// hostileFleet has names and reasons that try to be more than text.
+// hostileFleet has names and reasons with markup.
 func hostileFleet(t *testing.T) []opened {
 	t.Helper()
 	const planted = `<script>window.planted=1</script><img src=x onerror="window.planted=1">"'><a href="javascript:window.planted=1">`
@@ -145,8 +145,7 @@ func hostileFleet(t *testing.T) []opened {
 	}
 }
 
-// changingFleet returns a fleet in which a replica fails when the browser reports that it has seen the
-// page.
+// changingFleet returns a fleet in which a replica fails once the browser has reported the page.
 func changingFleet(t *testing.T) []opened {
 	t.Helper()
 	var pages []opened

@@ -11,7 +11,7 @@ func (s *Server) Listen(l net.Listener) {
 	s.listeners = []net.Listener{l}
 }
 
-// WriteTimeout and ReadHeaderTimeout are the bounds that readers meet.
+// WriteTimeout and ReadHeaderTimeout are the limits of readers.
 const (
 	WriteTimeout      = writeTimeout
 	ReadHeaderTimeout = readHeaderTimeout

@@ -107,12 +107,12 @@ func TestProblemsComeFirst(t *testing.T) {
 		{"a stalled replica", "stalled", "llmreplicabroken", "Requests are in flight and no iteration happens.", stalled(), false},
 		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "The canary request failed (never_ended)", canaryFailing(), false},
 		{
-			"a replica that is not as expected", "differs", "llmexpectationmismatch",
+			"an unexpected version", "differs", "llmexpectationmismatch",
 			"It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(), true,
 		},
-		{"a replica that is down", "down", "llmreplicadown", "connection refused.", unreachable("10.0.0.1:8002"), false},
+		{"a down replica", "down", "llmreplicadown", "connection refused.", unreachable("10.0.0.1:8002"), false},
 		{"a blind exporter", "blind", "llmreplicaunreadable", "The page does not answer.", verdict("blind", "look", "LLMReplicaUnreadable", "the page does not answer"), true},
-		{"one that loads", "starting", "llmreplicanotup", "It loads its engine.", loading(), false},
+		{"a loading replica", "starting", "llmreplicanotup", "It loads its engine.", loading(), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page := pageOf(t, "/", serving(), c.status)
@@ -312,7 +312,7 @@ func TestRouterPoolSumsOneTier(t *testing.T) {
 	for _, c := range []struct {
 		router *numbers
 		want   float64
-	}{{with(8), 8}, {nil, 9}} { // A router without numbers leaves them to its workers.
+	}{{with(8), 8}, {nil, 9}} { // A router without numbers shows those of its workers.
 		f := newFleet(t)
 		f.publish("llama", "router", serving(), c.router)
 		f.publish("llama", "w0", behind, with(5))
@@ -333,14 +333,14 @@ func TestPageOfThousandReplicasIsSmall(t *testing.T) {
 	}{
 		{"of few pools", 4, mixed, []string{"/", "/?pool=pool-with-a-usual-name-1", "/?state=ok", "/?state=ok&from=150", "/?q=llama"}},
 		{"with a pool for each", 1000, mixed, []string{"/", "/?state=broken"}},
-		{"of which none serves, each for a reason of its own", 4, func(i int) target.Status {
+		{"no replica serves, each for another reason", 4, func(i int) target.Status {
 			return verdict("down", "broken", "LLMReplicaDown", fmt.Sprint("reason ", i, strings.Repeat(" and so on", 200)))
 		}, []string{"/", "/?state=down"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := crowd(t, c.pools, c.of)
-				// Ten minutes of samples, though nothing new is published.
+				// Ten minutes of samples without a new snapshot.
 				h := followed(t, f.options(), 10*time.Minute, func(int) {})
 				for _, path := range c.paths {
 					page := get(h, path).Body

@@ -62,7 +62,8 @@ func unreachable(address string) target.Status {
 	return s
 }
 
-// numbers are those of a replica, in the order of the page, and the counts of its objectives.
+// numbers holds the numbers of a replica, in the order of the page, and the counts of its
+// objectives.
 type numbers struct {
 	tokens, waiting, running, limit, cache, firstToken, duration, failed float64
 

@@ -65,12 +65,12 @@ func TestGRPCHealthMatchesProbes(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, want, got.GetStatus(), name)
 	}
-	for name, says := range map[string]string{
+	for name, want := range map[string]string{
 		"nobody": "Services are named", "replicas/a/b/ready": `No replica is named "a/b"`, "replica/healthy": "The path must end in /ready or /live", "healthy": "Services are named",
 	} {
 		_, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		require.Equal(t, codes.NotFound, status.Code(err), name)
-		require.Contains(t, err.Error(), says)
+		require.Contains(t, err.Error(), want)
 	}
 	f.publish("llama 70b", "r1", failing(), nil)
 	got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{})
@@ -178,13 +178,13 @@ func TestUnjudgedReplicaHasReadinessOfServer(t *testing.T) {
 		unjudged web.Unjudged
 		server   answer
 		code     int
-		says     string
+		text     string
 	}{
-		{"it is ready", "", answer{true, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests. Its server answers that it is ready.\n"},
-		{"it is not", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little about its requests. Its server answers that it is not ready.\n"},
-		{"it says nothing", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
-		{"it need not be asked", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
-		{"nothing passes", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
+		{"ready", "", answer{true, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests. Its server answers that it is ready.\n"},
+		{"not ready", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little about its requests. Its server answers that it is not ready.\n"},
+		{"without an answer", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
+		{"without a request", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
+		{"unready", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opts := f.options()
@@ -196,7 +196,7 @@ func TestUnjudgedReplicaHasReadinessOfServer(t *testing.T) {
 			h := handler(t, opts)
 			w := get(h, "/-/replica/ready")
 			require.Equal(t, c.code, w.Code)
-			require.Equal(t, c.says, w.Body.String())
+			require.Equal(t, c.text, w.Body.String())
 			require.Equal(t, http.StatusOK, get(h, "/-/replica/live").Code, "nothing restarts what is not judged")
 		})
 	}

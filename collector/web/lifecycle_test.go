@@ -225,7 +225,7 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 		{"right", "alice", "secret", http.StatusOK},
 		{"wrong password", "alice", "guess", http.StatusUnauthorized},
 		{"unknown user", "mallory", "secret", http.StatusUnauthorized},
-		{"unknown user with the toolkit's own dummy password", "mallory", "fakepassword", http.StatusUnauthorized},
+		{"unknown user with the toolkit's dummy password", "mallory", "fakepassword", http.StatusUnauthorized},
 		{"a second time, from the cache", "mallory", "fakepassword", http.StatusUnauthorized},
 		{"the cache key of another pair", "alice:secret", "", http.StatusUnauthorized},
 		{"right again", "alice", "secret", http.StatusOK},

@@ -100,10 +100,10 @@ func TestEncodingsHaveSamePage(t *testing.T) {
 		{"gzip refused", []string{"gzip;q=0"}, ""},
 		{"anything", []string{"*"}, "gzip"},
 		{"garbage", []string{";;q=,\x00gzip!,="}, ""},
-		{"a quality that is not a number", []string{"gzip;q=abc"}, "gzip"},
-		{"two lines, of which the second is supported", []string{"br", "gzip"}, "gzip"},
-		{"two lines, of which the second refuses", []string{"*", "gzip;q=0"}, ""},
-		{"two lines, of which the second is preferred", []string{"gzip;q=0.5", "zstd"}, "zstd"},
+		{"an invalid quality", []string{"gzip;q=abc"}, "gzip"},
+		{"two lines, the second supported", []string{"br", "gzip"}, "gzip"},
+		{"two lines, the second refusing", []string{"*", "gzip;q=0"}, ""},
+		{"two lines, the second preferred", []string{"gzip;q=0.5", "zstd"}, "zstd"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/metrics?name[]=nv_inference_request_success", http.NoBody)
 		r.Header["Accept-Encoding"] = c.accept
@@ -164,7 +164,7 @@ func TestPageSelections(t *testing.T) {
 		{"two replicas", "?target=a/r0&target=b/r0", []string{pending0, pendingB}, []string{pending1}},
 		{"a pool", "?pool_id=a", []string{pending0, pending1}, []string{pendingB, "trtllm_exporter_page_bytes"}},
 		{"a replica of another pool", "?pool_id=b&target=a/r0", nil, []string{pending0, pending1, pendingB}},
-		{"a pool that has no replicas", "?pool_id=none", nil, []string{pending0}},
+		{"a pool without replicas", "?pool_id=none", nil, []string{pending0}},
 		{"the exporter itself", "?target=self", []string{"trtllm_exporter_page_bytes"}, []string{pending0}},
 		{"one name", "?name[]=nv_inference_pending_request_count", []string{pending0, pendingB}, []string{"trtllm_exporter_page_bytes"}},
 		{"an own name", "?name[]=trtllm_exporter_page_bytes", []string{"trtllm_exporter_page_bytes"}, []string{pending0}},
@@ -203,8 +203,8 @@ func TestUnknownReplicasAndPoolsAreNotFound(t *testing.T) {
 	}
 }
 
-// TestSelectionsUseLittleMemory selects many parts: neither their pages nor those of the servers stay in
-// memory.
+// TestSelectionsUseLittleMemory selects many parts: neither their pages nor those of the servers
+// stay in memory.
 func TestSelectionsUseLittleMemory(t *testing.T) {
 	const limit, bodies, each = 64 << 20, 24, 2 << 20
 	before := debug.SetMemoryLimit(limit)
@@ -230,7 +230,7 @@ func TestSelectionsUseLittleMemory(t *testing.T) {
 		}
 		f.page("a", "r0", page.String())
 		if i == 2 {
-			first = inUse() // What is used again and again is there.
+			first = inUse() // Selections that are used repeatedly stay.
 		}
 		for _, encoding := range []string{"gzip", "zstd", ""} {
 			w := get(h, fmt.Sprintf("/metrics?target=a/r0&name[]=x&name[]=%d", i), "Accept-Encoding", encoding)

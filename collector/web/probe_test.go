@@ -43,24 +43,24 @@ func TestProbesFollowVerdict(t *testing.T) {
 		name        string
 		status      func() target.Status
 		ready, live int
-		says        string
+		text        string
 	}{
-		{"a replica that serves, idle or not", serving, ok, ok, "Ready: The API answers 200."},
+		{"a serving replica", serving, ok, ok, "Ready: The API answers 200."},
 		{"every request fails", failing, fails, fails, "Not ready: Requests only fail, whatever the API says."},
-		{"work that stands still", stalled, fails, fails, "Not ready: Requests are in flight and no iteration happens."},
+		{"a stalled replica", stalled, fails, fails, "Not ready: Requests are in flight and no iteration happens."},
 		{"streams that never end", canaryFailing, fails, ok, "Not ready: The API answers 200; the canary request failed (never_ended)"},
-		{"its own API says no", func() target.Status { return verdict("not_ready", "broken", "", "the API answers 503") }, fails, ok, "Not ready: The API answers 503."},
-		{"models that load", func() target.Status { return look("starting", "nothing listens yet") }, fails, ok, "Not ready: Nothing listens yet."},
-		{"a server that ends", func() target.Status { return look("draining", "the server is ending") }, fails, ok, "Not ready: The server is ending."},
+		{"not ready according to its API", func() target.Status { return verdict("not_ready", "broken", "", "the API answers 503") }, fails, ok, "Not ready: The API answers 503."},
+		{"loading models", func() target.Status { return look("starting", "nothing listens yet") }, fails, ok, "Not ready: Nothing listens yet."},
+		{"a stopping server", func() target.Status { return look("draining", "the server is ending") }, fails, ok, "Not ready: The server is ending."},
 		{"another version than expected", mismatching, ok, ok, "Ready: The API answers 200; it is not what its pool expects"},
-		{"a page that cannot be read", func() target.Status { return unread("http_status") }, ok, ok, "Not judged: its page cannot be read (http_status), which says little about its requests."},
+		{"an unreadable page", func() target.Status { return unread("http_status") }, ok, ok, "Not judged: its page cannot be read (http_status), which says little about its requests."},
 		{"not tried yet", func() target.Status { return target.Status{} }, ok, ok, "Not judged: it was not tried yet."},
-		{"one scrape that was missed", func() target.Status { return missed("timeout", 13*time.Second) }, ok, ok, "Not judged: one scrape failed."},
-		{"one scrape that was refused", func() target.Status { return missed("connect", 14*time.Second) }, ok, ok, "Not judged: one scrape failed."},
-		{"two scrapes that were missed", func() target.Status { return missed("timeout", 15*time.Second) }, fails, ok, "Not ready: Get \"http"},
+		{"one missed scrape", func() target.Status { return missed("timeout", 13*time.Second) }, ok, ok, "Not judged: one scrape failed."},
+		{"one refused scrape", func() target.Status { return missed("connect", 14*time.Second) }, ok, ok, "Not judged: one scrape failed."},
+		{"two missed scrapes", func() target.Status { return missed("timeout", 15*time.Second) }, fails, ok, "Not ready: Get \"http"},
 		{"nothing listens any more", func() target.Status { return missed("connect", time.Minute) }, fails, ok, "Not ready: Get \"http"},
 		{"nothing ever listened", never, fails, ok, "Not ready: Get \"http"},
-		{"an exporter that has stopped asking", func() target.Status {
+		{"an exporter that stopped scraping", func() target.Status {
 			s := failing()
 			s.LastScrape = s.LastScrape.Add(-time.Minute)
 			return s
@@ -77,7 +77,7 @@ func TestProbesFollowVerdict(t *testing.T) {
 
 				require.Equal(t, c.ready, ready.Code, ready.Body.String())
 				require.Equal(t, c.live, live.Code, live.Body.String())
-				require.True(t, strings.HasPrefix(ready.Body.String(), c.says), ready.Body.String())
+				require.True(t, strings.HasPrefix(ready.Body.String(), c.text), ready.Body.String())
 				require.Equal(t, "no-store", ready.Header().Get("Cache-Control"))
 				require.Equal(t, ready.Body.String(), get(h, "/-/replica/ready").Body.String(), "the only one needs no name")
 			})
@@ -146,7 +146,7 @@ func TestProbesOfUnknownReplicas(t *testing.T) {
 		opts.Unjudged, opts.Ready = unjudged, func() bool { return known }
 		h := handler(t, opts)
 		for path := range paths {
-			w, want := get(h, path), http.StatusOK // An exporter that has just started says nothing against a replica.
+			w, want := get(h, path), http.StatusOK // An exporter that has just started does not judge a replica.
 			if unjudged == web.UnjudgedUnready && !strings.HasSuffix(path, "/live") {
 				want = http.StatusServiceUnavailable
 			}

@@ -46,8 +46,8 @@ func TestSlowReadersAreClosed(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				_ = conn.Close()
-				if took := time.Since(began); took > web.WriteTimeout+2*time.Second {
-					t.Errorf("a slow reader was cut after %s", took)
+				if elapsed := time.Since(began); elapsed > web.WriteTimeout+2*time.Second {
+					t.Errorf("a slow reader was cut after %s", elapsed)
 				}
 			})
 			time.Sleep(10 * time.Millisecond)
@@ -77,7 +77,7 @@ func TestSlowReadersDoNotAffectOthers(t *testing.T) {
 			require.LessOrEqual(t, value(t, opts.Registry, "trtllm_exporter_page_build_duration_seconds"), 1.0, "all of them share one page")
 			for range 100 {
 				require.Contains(t, l.page(t), "nv_inference_pending_request_count", headers)
-				// A slow one comes for each that is served.
+				// A slow reader starts for each one that is served.
 				conn := l.connect(t, request)
 				t.Cleanup(func() { _ = conn.Close() })
 				time.Sleep(10 * time.Millisecond)
@@ -102,7 +102,7 @@ func TestOldestSlowReadersAreClosedAboveMemoryLimit(t *testing.T) {
 				conn := l.connect(t, strings.Replace(plainRequest, "/metrics", path, 1))
 				began := time.Now()
 				readers.Go(func() {
-					// The first byte comes at once; the next are read when it was cut.
+					// The first byte arrives at once; the rest is read after it was closed.
 					_, _ = conn.Read(make([]byte, 1))
 					for {
 						time.Sleep(100 * time.Millisecond)
@@ -131,7 +131,7 @@ func TestSlowReaderMemoryFollowsMemoryLimit(t *testing.T) {
 	}
 }
 
-// A connection of HTTP/2 has several answers, so that the limit of connections does not limit these.
+// An HTTP/2 connection has several responses, so the limit of connections does not apply.
 func TestOldestSlowReadersAreClosedAboveCountLimit(t *testing.T) {
 	before := debug.SetMemoryLimit(32 << 20)
 	defer debug.SetMemoryLimit(before)
@@ -139,7 +139,7 @@ func TestOldestSlowReadersAreClosedAboveCountLimit(t *testing.T) {
 		opts := oneReplica(t).options()
 		l := overWire(t, opts)
 		const readers, held = 300, 4 << 20
-		most := held / (16<<10 + len(l.page(t)))
+		limit := held / (16<<10 + len(l.page(t)))
 		for range readers {
 			conn := l.connect(t, plainRequest)
 			t.Cleanup(func() { _ = conn.Close() })
@@ -147,7 +147,7 @@ func TestOldestSlowReadersAreClosedAboveCountLimit(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.InDelta(t, readers-most, value(t, opts.Registry, "trtllm_exporter_http_aborted_total"), 2)
+		require.InDelta(t, readers-limit, value(t, opts.Registry, "trtllm_exporter_http_aborted_total"), 2)
 	})
 }
 
@@ -178,7 +178,8 @@ func TestIdleReadersAreClosedAboveTheLimit(t *testing.T) {
 	}
 }
 
-// A request that waits for its answer keeps its connection, no matter how many connect meanwhile.
+// A request that waits for its response keeps its connection, no matter how many clients connect
+// meanwhile.
 func TestWaitingReadersAreClosedLast(t *testing.T) {
 	for _, sent := range []string{"", "GET /metrics HTTP/1.1\r\nX-Half: "} {
 		synctest.Test(t, func(t *testing.T) {
@@ -232,8 +233,8 @@ func TestIncompleteHeadersTimeOut(t *testing.T) {
 			closed.Go(func() {
 				_, _ = io.Copy(io.Discard, conn)
 				_ = conn.Close()
-				if took := time.Since(began); took > web.ReadHeaderTimeout+time.Second {
-					t.Errorf("half a header was kept for %s", took)
+				if elapsed := time.Since(began); elapsed > web.ReadHeaderTimeout+time.Second {
+					t.Errorf("half a header was kept for %s", elapsed)
 				}
 			})
 		}

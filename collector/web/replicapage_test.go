@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// replicaPage returns the page of one replica.
+// replicaPage returns the page of a replica.
 func replicaPage(t *testing.T, tg *target.Target, status target.Status) string {
 	t.Helper()
 	f := newFleet(t)
@@ -37,14 +37,14 @@ func TestUnknownReplicaIsNotFound(t *testing.T) {
 }
 
 func TestReplicaPageHasWholeError(t *testing.T) {
-	whole := strings.Repeat("a very long error ", 200) + "and its end"
+	message := strings.Repeat("a very long error ", 200) + "and its end"
 	s := unreachable("10.0.0.1:8002")
-	s.LastError, s.StateReason = whole, whole
+	s.LastError, s.StateReason = message, message
 	f := newFleet(t)
 	f.publish("a", "r0", s, nil)
 	h := handler(t, f.options())
 
-	require.Contains(t, get(h, "/replica?target=a/r0").Body.String(), "<b>connect</b> <code>"+whole+"</code>")
+	require.Contains(t, get(h, "/replica?target=a/r0").Body.String(), "<b>connect</b> <code>"+message+"</code>")
 	require.NotContains(t, get(h, "/").Body.String(), "and its end", "the fleet has its front only")
 }
 
@@ -118,12 +118,12 @@ func TestCommandsAreSafeAndHaveNoSecrets(t *testing.T) {
 	for _, c := range []struct {
 		name, url, page, want string
 	}{
-		{"the page as it was found", "http://gpu:8002", "http://gpu:8002/metrics", "The same page curl -sS --max-time 4 'http://gpu:8002/metrics'"},
+		{"the detected page", "http://gpu:8002", "http://gpu:8002/metrics", "The same page curl -sS --max-time 4 'http://gpu:8002/metrics'"},
 		{
 			"with a password", "http://user:hunter2@gpu:8002/metrics?token=hunter2", "",
 			"The same page (without the user or the query that the configuration adds) curl -sS --max-time 4 'http://gpu:8002/metrics'",
 		},
-		{"with a quote that would end the word", "http://gpu:8002/a';reboot;'", "", `'http://gpu:8002/a'\'';reboot;'\'''`},
+		{"with a quote", "http://gpu:8002/a';reboot;'", "", `'http://gpu:8002/a'\'';reboot;'\'''`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Engine: "auto", MetricsURL: c.url, Timeout: 4e9}, target.Status{Scraping: target.Scraping{PageURL: c.page}})

@@ -20,7 +20,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// knownStatus adds to a status what can be known about a server, with secrets.
+// knownStatus adds everything that can be known about a server to a status, with secrets.
 func knownStatus(s target.Status) target.Status {
 	const secret = "http://user:hunter2@10.0.0.1:8000/v2?token=hunter2"
 	s.Generation, s.GenerationReason = "metric set A", "model tensorrt_llm has backend tensorrtllm"
@@ -74,7 +74,7 @@ func TestTargets(t *testing.T) {
 	})
 }
 
-// TestPoolIsShownOnce has names with a slash, so that keys of one pool sort between those of
+// TestPoolIsShownOnce uses names with a slash, so that keys of one pool sort between those of
 // another.
 func TestPoolIsShownOnce(t *testing.T) {
 	f := newFleet(t)
@@ -116,16 +116,16 @@ func TestSecretsInURLsAreNeverShown(t *testing.T) {
 }
 
 func TestURLSecretsInErrorsAreRemoved(t *testing.T) {
-	for _, c := range []struct{ name, says, shown string }{
+	for _, c := range []struct{ name, message, shown string }{
 		{"a user with a password", `Get "http://bob:hunter2@10.0.0.1:8002/x": refused`, `Get "http://10.0.0.1:8002/x": refused`},
-		{"a user that is an address of mail", "http://bob@corp.example:hunter2@host/", "http://host/"},
+		{"a user with an email address", "http://bob@corp.example:hunter2@host/", "http://host/"},
 		{"a password with an @", "http://bob:hunter2@hunter2@host/", "http://host/"},
 		{"a token for a user", "http://hunter2@host", "http://host"},
 		{"a query", `"https://host:1/x?token=hunter2": refused`, `"https://host:1/x": refused`},
 		{"none", "http://host/a@b: mail to bob@corp.example", "http://host/a@b: mail to bob@corp.example"},
 	} {
 		f := newFleet(t)
-		f.fail("a", "r0", "connect", c.says)
+		f.fail("a", "r0", "connect", c.message)
 		shown, err := json.Marshal(c.shown)
 		require.NoError(t, err)
 		require.Contains(t, get(handler(t, f.options()), "/targets?format=json").Body.String(), `"last_error": `+string(shown)+",\n", c.name)
@@ -206,7 +206,7 @@ func TestServiceDiscoveryDistrustsHostHeader(t *testing.T) {
 		{"another's name", "evil.example", arrivedAt, "", "192.0.2.1:9802"},
 		{"another's name, over IPv6", "evil.example:80", v6, "", "[2001:db8::1]:9802"},
 		{"none", "", arrivedAt, "", "192.0.2.1:9802"},
-		{"a name that it listens on", "localhost:0", arrivedAt, "", "localhost:0"},
+		{"a name of the listener", "localhost:0", arrivedAt, "", "localhost:0"},
 		{"the name of its certificate", "Exporter.example:9802", arrivedAt, "exporter.example", "Exporter.example:9802"},
 		{"not the name of its certificate", "evil.example:9802", arrivedAt, "exporter.example", "192.0.2.1:9802"},
 	} {
@@ -274,7 +274,7 @@ func searched(t *testing.T, all []target.PoolDiscovery, path string) (status int
 	return w.Code, w.Body.String()
 }
 
-// dropping returns a pool of which relabeling dropped all targets.
+// dropping returns a pool whose targets were all dropped by relabeling.
 func dropping() []target.PoolDiscovery {
 	return []target.PoolDiscovery{{
 		PoolID: "llama", Answered: true, Found: 1, Dropped: 1,

@@ -20,18 +20,17 @@ const (
 	checkFile   = "trtllm_exporter check-config " + configFile
 )
 
-// host is a Debian with the package, and what the story so far has made of it.
+// host is a Debian with the package.
 type host struct {
 	*machine
 	fleet  []replica
 	config string
 	clean  string
-	// old and next are packages inside of the machine, as they are called when they are fetched.
+	// old and next are the paths of packages in the machine.
 	old, next string
 }
 
-// TestDebOnCleanDebian is one story: each chapter goes on from where the one
-// before ended.
+// TestDebOnCleanDebian runs steps that depend on the previous ones.
 func TestDebOnCleanDebian(t *testing.T) {
 	old, next := debs(t)
 	h := &host{machine: bootMachine(t)}
@@ -43,30 +42,29 @@ func TestDebOnCleanDebian(t *testing.T) {
 		part func(t *testing.T)
 	}{
 		{"installing starts nothing", h.installed},
-		{"the unit starts as the documentation says and scrapes the fleet", h.started},
+		{"the unit starts as documented and scrapes the fleet", h.started},
 		{"the process has no rights", h.hardened},
 		{"the page is on loopback until ARGS opens it", h.opened},
 		{"a reload takes a good file over", h.reloaded},
-		{"a reload with a bad file fails, says why and changes nothing", h.refused},
-		{"a secret that only root may read comes in as a credential", h.credential},
-		{"a process that died is started again", h.revived},
-		{"an upgrade restarts the unit and keeps what was edited", h.upgraded},
+		{"a reload with a bad file reports the error and changes nothing", h.refused},
+		{"a secret of root is passed as a credential", h.credential},
+		{"a killed process is restarted", h.revived},
+		{"an upgrade restarts the unit and keeps edits", h.upgraded},
 		{"the unit starts with the machine", h.rebooted},
 		{"removing keeps the configuration", h.removed},
-		{"installing again finds the configuration", h.returned},
+		{"a second installation keeps the configuration", h.returned},
 		{"purging leaves nothing", h.purged},
-		{"an image that is not booted takes it and lets it go", h.unbooted},
+		{"install and remove in an image that is not booted", h.unbooted},
 		{"the deb comes up by what docs/install.md says, word for word", func(t *testing.T) { t.Helper(); h.documented(t, "**deb or rpm**"); h.run(t, "dpkg -P trtllm-exporter") }},
 		{"and so does the archive", func(t *testing.T) { t.Helper(); h.documented(t, "**Archive**") }},
 	} {
 		if !t.Run(chapter.name, chapter.part) {
-			return // What comes after would fail of this.
+			return // The next steps would fail too.
 		}
 	}
 }
 
-// debs returns the packages of a release candidate and of the release after it,
-// whose shipped configuration is another.
+// debs returns the packages of two releases, the second with another default configuration.
 func debs(t *testing.T) (old, next string) {
 	t.Helper()
 	old, next = one(t, setting(t, "DEB_OLD"), ".deb"), one(t, setting(t, "DEB_NEW"), ".deb")
@@ -82,7 +80,7 @@ func debs(t *testing.T) (old, next string) {
 	return old, changed
 }
 
-// one returns the only file of a folder with that ending.
+// one returns the only file in a folder with an ending.
 func one(t *testing.T, folder, ending string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, "*"+ending))
@@ -91,22 +89,22 @@ func one(t *testing.T, folder, ending string) string {
 	return found[0]
 }
 
-// files returns the paths on the disk, but for those where dpkg and apt keep
-// accounts and programs keep what they need for the day.
+// files returns all paths on the disk, except those that dpkg, apt and running programs
+// change.
 func (h *host) files(t *testing.T) string {
 	t.Helper()
 	return h.run(t, `find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /root -o -path /var/log \
 		-o -path /var/tmp -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd \) -prune -o -print | sort`)
 }
 
-// errors returns the lines of the journal that the unit should not have.
+// errors returns lines of the journal that must not occur.
 func (h *host) errors(t *testing.T) string {
 	t.Helper()
 	said, _ := h.try("journalctl -u trtllm_exporter -o cat --no-pager | grep -E 'level=(WARN|ERROR)|[Ff]ailed|panic'")
 	return said
 }
 
-// pid returns the process of the unit that runs.
+// pid returns the unit's main process.
 func (h *host) pid(t *testing.T) string {
 	t.Helper()
 	pid := h.run(t, "systemctl show -P MainPID trtllm_exporter")
@@ -146,11 +144,11 @@ func (h *host) started(t *testing.T) {
 
 func (h *host) hardened(t *testing.T) {
 	t.Helper()
-	// What the unit says and this systemd does not know would be missing here.
+	// A setting of the unit that this systemd does not support would be missing here.
 	shown := strings.Split(h.run(t, "systemctl show trtllm_exporter"), "\n")
-	asked := regexp.MustCompile(`(?m)^\w+=(yes|strict|closed|invisible|native|65536)$`).FindAllString(h.run(t, "systemctl cat trtllm_exporter"), -1)
-	require.Greater(t, len(asked), 15)
-	require.Subset(t, shown, append(asked, "MemoryMax=1073741824"))
+	settings := regexp.MustCompile(`(?m)^\w+=(yes|strict|closed|invisible|native|65536)$`).FindAllString(h.run(t, "systemctl cat trtllm_exporter"), -1)
+	require.Greater(t, len(settings), 15)
+	require.Subset(t, shown, append(settings, "MemoryMax=1073741824"))
 	pid := h.pid(t)
 	status := h.run(t, "cat /proc/"+pid+"/status")
 	for _, line := range []string{"NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"} {
@@ -158,9 +156,9 @@ func (h *host) hardened(t *testing.T) {
 	}
 	require.NotContains(t, status, "Uid:\t0")
 	inside := "nsenter --target " + pid + " --mount -- "
-	said, err := h.try(inside + "touch /usr/new /etc/new /var/new")
+	output, err := h.try(inside + "touch /usr/new /etc/new /var/new")
 	require.Error(t, err)
-	require.Equal(t, 3, strings.Count(said, "Read-only file system"), "%s", said)
+	require.Equal(t, 3, strings.Count(output, "Read-only file system"), "%s", output)
 	require.Equal(t, "full null ptmx pts random shm tty urandom zero",
 		h.run(t, inside+"sh -c 'cd /dev && ls -d full null ptmx pts random shm tty urandom zero sd* vd* kmsg 2>/dev/null | tr \"\\n\" \" \"'"))
 	h.run(t, "systemd-analyze security --threshold=20 trtllm_exporter.service")
@@ -198,9 +196,9 @@ func (h *host) refused(t *testing.T) {
 	t.Helper()
 	pid := h.pid(t)
 	h.write(t, configFile, h.config+"    scrape_intervall: 5s\n")
-	said, err := h.try("systemctl reload trtllm_exporter")
+	output, err := h.try("systemctl reload trtllm_exporter")
 	require.Error(t, err, "systemctl says that a bad file was taken over")
-	require.Contains(t, said, "journalctl")
+	require.Contains(t, output, "journalctl")
 	journal := "journalctl -u trtllm_exporter -o cat --no-pager"
 	h.becomes(t, journal, "Reload failed, the old configuration stays in force")
 	require.Contains(t, h.run(t, journal), "scrape_intervall")
@@ -250,8 +248,8 @@ func (h *host) revived(t *testing.T) {
 func (h *host) upgraded(t *testing.T) {
 	t.Helper()
 	pid := h.pid(t)
-	said := h.run(t, "apt-get install -y -o Dpkg::Options::=--force-confold "+h.next)
-	require.Contains(t, said, "0 to remove")
+	output := h.run(t, "apt-get install -y -o Dpkg::Options::=--force-confold "+h.next)
+	require.Contains(t, output, "0 to remove")
 	require.Equal(t, "0.1.0", h.run(t, "dpkg-query -W -f '${Version}' trtllm-exporter"))
 	require.NotEqual(t, pid, h.pid(t))
 	require.Equal(t, "active", h.run(t, "systemctl is-active trtllm_exporter"))
@@ -266,7 +264,7 @@ func (h *host) upgraded(t *testing.T) {
 func (h *host) rebooted(t *testing.T) {
 	t.Helper()
 	boot := h.run(t, "cat /etc/machine-id; stat -c %Z /proc/1")
-	_, _ = h.try("systemctl reboot") // The machine may go before it answers.
+	_, _ = h.try("systemctl reboot") // The machine may stop before it answers.
 	within(t, "the machine has booted again", func() bool {
 		now, err := h.try("cat /etc/machine-id; stat -c %Z /proc/1")
 		return err == nil && now != boot
@@ -284,8 +282,8 @@ func (h *host) removed(t *testing.T) {
 	_, err = h.try("curl -s http://127.0.0.1:9802/-/ready")
 	require.Error(t, err)
 	require.Empty(t, h.run(t, "systemctl list-units --all --no-legend 'trtllm_exporter*'"))
-	left := h.run(t, "find / -xdev -path /proc -prune -o -path '*trtllm*' -print | grep -v -e /var/lib/dpkg -e /root -e /var/log -e /run | sort")
-	require.Equal(t, []string{defaultFile, "/etc/trtllm_exporter", configFile, configFile + ".dpkg-dist"}, strings.Fields(left))
+	remaining := h.run(t, "find / -xdev -path /proc -prune -o -path '*trtllm*' -print | grep -v -e /var/lib/dpkg -e /root -e /var/log -e /run | sort")
+	require.Equal(t, []string{defaultFile, "/etc/trtllm_exporter", configFile, configFile + ".dpkg-dist"}, strings.Fields(remaining))
 }
 
 func (h *host) returned(t *testing.T) {
@@ -295,7 +293,7 @@ func (h *host) returned(t *testing.T) {
 	state, err := h.try("systemctl is-enabled trtllm_exporter")
 	require.Error(t, err)
 	require.Equal(t, "disabled", state)
-	// The next chapter purges a unit that is enabled and running.
+	// The next step purges a unit that is enabled and running.
 	h.run(t, "systemctl enable --now trtllm_exporter")
 }
 
@@ -315,20 +313,20 @@ func (h *host) unbooted(t *testing.T) {
 	require.Equal(t, h.clean, h.files(t))
 }
 
-// commands returns the lines of the first block of docs/install.md behind a text.
+// commands returns the lines of the first code block after a text in docs/install.md.
 func commands(t *testing.T, behind string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/install.md")
 	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(text), "\n"+behind)
+	_, after, found := strings.Cut(string(text), "\n"+behind)
 	require.True(t, found, behind)
-	parts := strings.SplitN(strings.ReplaceAll(rest, "\n```sh\n", "\n```\n"), "\n```\n", 3)
+	parts := strings.SplitN(strings.ReplaceAll(after, "\n```sh\n", "\n```\n"), "\n```\n", 3)
 	require.Len(t, parts, 3, behind)
 	return strings.ReplaceAll(parts[1], "amd64", runtime.GOARCH) + "\n"
 }
 
-// documented runs what a user would type. The editor is the one that knows the
-// fleet, and who types takes longer than the exporter needs to listen.
+// documented runs documented commands, with a script as the editor, slowly enough for the
+// exporter to listen.
 func (h *host) documented(t *testing.T, way string) {
 	t.Helper()
 	if _, err := h.try("systemctl is-active fleet"); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// identity returns the labels of every series of a model of a replica.
+// identity returns the labels of every series of a model.
 func identity() []string {
 	return []string{"engine", "engine_version", "trtllm_version", "pool_id", "replica_id", "model_id"}
 }
@@ -29,22 +29,21 @@ type replica struct {
 	Health  string `json:"health"`
 }
 
-// startFleet starts the demo as a unit of its own and asks it where its
-// servers listen.
+// startFleet starts the demo as a unit and returns the addresses of its servers.
 func (m *machine) startFleet(t *testing.T) []replica {
 	t.Helper()
-	// A copy, for the package comes and goes.
+	// A copy, because the package is removed later.
 	m.run(t, "[ -x /root/fleet ] || cp /usr/bin/trtllm_exporter /root/fleet")
 	m.run(t, "systemd-run --unit=fleet /root/fleet demo --web.listen-address=127.0.0.1:19802")
 	const ask = "curl -sf 'http://127.0.0.1:19802/targets?format=json'"
 	var fleet []replica
 	within(t, "the fleet answers", func() bool {
-		said, err := m.try(ask)
+		output, err := m.try(ask)
 		if err != nil {
 			return false
 		}
 		var doc struct{ Targets []replica }
-		require.NoError(t, json.Unmarshal([]byte(said), &doc), "%s", said)
+		require.NoError(t, json.Unmarshal([]byte(output), &doc), "%s", output)
 		fleet = doc.Targets
 		for _, r := range fleet {
 			if r.Health != "up" {
@@ -56,7 +55,7 @@ func (m *machine) startFleet(t *testing.T) []replica {
 	return fleet
 }
 
-// configuration returns a file that scrapes the fleet.
+// configuration returns a configuration for the fleet.
 func configuration(t *testing.T, fleet []replica) string {
 	t.Helper()
 	var b strings.Builder
@@ -77,7 +76,7 @@ func configuration(t *testing.T, fleet []replica) string {
 	return b.String()
 }
 
-// page returns the exporter's page, or an error while it has none.
+// page returns the exporter's page, or an error.
 func (m *machine) page() (map[string]*dto.MetricFamily, error) {
 	text, err := m.try("curl -sf http://127.0.0.1:9802/metrics")
 	if err != nil {
@@ -87,8 +86,7 @@ func (m *machine) page() (map[string]*dto.MetricFamily, error) {
 	return parser.TextToMetricFamilies(strings.NewReader(text + "\n"))
 }
 
-// replicasOf counts the derived series of models by replica, and wants all
-// labels on each that say who it is.
+// replicasOf counts derived series of models by replica, and requires all identity labels.
 func replicasOf(t *testing.T, page map[string]*dto.MetricFamily) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -102,7 +100,7 @@ func replicasOf(t *testing.T, page map[string]*dto.MetricFamily) map[string]int 
 				labels[pair.GetName()] = pair.GetValue()
 			}
 			if labels["model_id"] == "" {
-				continue // It is of a replica or a pool.
+				continue // It is about a replica or a pool.
 			}
 			for _, label := range identity() {
 				require.NotEmpty(t, labels[label], "%s of %v has no %s", name, labels, label)
@@ -113,7 +111,7 @@ func replicasOf(t *testing.T, page map[string]*dto.MetricFamily) map[string]int 
 	return found
 }
 
-// scrapes waits until the page has every replica of the fleet, with rates.
+// scrapes waits until the page has every replica with rates.
 func (m *machine) scrapes(t *testing.T, fleet []replica) {
 	t.Helper()
 	within(t, "the page has the whole fleet", func() bool {

@@ -16,13 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long anything may take before it counts as not happening.
+// patience is the longest time to wait for anything.
 const patience = 2 * time.Minute
 
 // machine is a Debian that runs until the test ends.
 type machine struct{ dir string }
 
-// setting returns what `make e2e-deb` says.
+// setting returns a variable that `make e2e-deb` sets.
 func setting(t *testing.T, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
@@ -33,20 +33,20 @@ func setting(t *testing.T, name string) string {
 // bootMachine unpacks a clean Debian and boots it.
 func bootMachine(t *testing.T) *machine {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "trtllm-deb-") //nolint:usetesting // A Debian may be more than the tmpfs of TempDir holds.
+	dir, err := os.MkdirTemp("/var/tmp", "trtllm-deb-") //nolint:usetesting // A Debian may not fit into the tmpfs of TempDir.
 	require.NoError(t, err)
 	m := &machine{dir: dir}
 	console, err := os.Create(filepath.Join(dir, "console"))
 	require.NoError(t, err)
 	cmd := exec.Command("./machine.sh", "boot", setting(t, "DEB_BASE"), dir)
 	cmd.Stdout, cmd.Stderr = console, console
-	// SIGTERM lets the script stop the machine, should the test be killed.
+	// After SIGTERM the script stops the machine, even if the test is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
 	require.NoError(t, cmd.Start())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = cmd.Wait() // The console says more than the exit code.
+		_ = cmd.Wait() // The console is more informative than the exit code.
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -76,10 +76,10 @@ func (m *machine) booted(t *testing.T) {
 	})
 }
 
-// try runs a command line of the shell and returns what it printed.
+// try runs a shell command and returns its output.
 func (m *machine) try(line string) (string, error) { return m.input("", line) }
 
-// input is try with something on standard input.
+// input is like try, with standard input.
 func (m *machine) input(in, line string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -90,7 +90,7 @@ func (m *machine) input(in, line string) (string, error) {
 	return strings.TrimSpace(out.String()), err
 }
 
-// run is try for what has to succeed.
+// run is like try, for commands that must succeed.
 func (m *machine) run(t *testing.T, line string) string {
 	t.Helper()
 	out, err := m.try(line)
@@ -98,7 +98,7 @@ func (m *machine) run(t *testing.T, line string) string {
 	return out
 }
 
-// write makes a file as somebody with an editor would.
+// write writes a file like an editor.
 func (m *machine) write(t *testing.T, path, text string) {
 	t.Helper()
 	out, err := m.input(text, "mkdir -p $(dirname "+path+") && cat >"+path)
@@ -124,7 +124,7 @@ func (m *machine) put(t *testing.T, path string) string {
 	return to
 }
 
-// within asks until the answer is yes.
+// within waits until a condition holds.
 func within(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !check(); {

@@ -15,9 +15,8 @@ import (
 	"sigs.k8s.io/gateway-api-inference-extension/pkg/epp/datalayer/metrics"
 )
 
-// vllmWithLoRA returns a vLLM whose engine has worked on two sets of adapters. Each set
-// that ever was stays on its page with the time at which it was written, the
-// first one first.
+// vllmWithLoRA returns a vLLM whose engine has used two sets of adapters. Its page keeps
+// every set with the time of its last use, oldest first.
 func vllmWithLoRA(t *testing.T) (address string) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -47,8 +46,8 @@ vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapt
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// TestPickerReadsAdaptersOfVLLM has the picker find the adapters that
-// were written last, on a page with vLLM's own series and on one with the alias.
+// TestPickerReadsAdaptersOfVLLM requires that the picker finds the adapters of the last
+// set, on a page with vLLM's own series and on one with the alias.
 func TestPickerReadsAdaptersOfVLLM(t *testing.T) {
 	binary, server := exporter(t), vllmWithLoRA(t)
 	for _, raw := range []bool{true, false} {

@@ -1,5 +1,5 @@
-// Package gateway_test has the endpoint picker of the Gateway API inference
-// extension read the exporter's page, by the picker's own package.
+// Package gateway_test reads the exporter's page with the endpoint picker of the Gateway
+// API inference extension.
 package gateway_test
 
 import (
@@ -36,8 +36,7 @@ func exporter(t *testing.T) string {
 	return binary
 }
 
-// page returns the page of a sidecar: vLLM's names, without those of the
-// server itself.
+// page returns a sidecar's page with vLLM's names, without the server's own series.
 func page(t *testing.T, address string) map[string]*dto.MetricFamily {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", http.NoBody)
@@ -72,8 +71,8 @@ func start(t *testing.T, binary string, args ...string) (address string) {
 	return address
 }
 
-// demo starts a simulated fleet and gives a server of each kind. What simulates it
-// cannot be imported: it needs a newer Prometheus than the picker.
+// demo starts a simulated fleet and returns a server of each kind. It runs as a process,
+// because the simulator needs a newer Prometheus module than the picker.
 func demo(t *testing.T, binary string) map[string]string {
 	t.Helper()
 	address, servers := start(t, binary, "demo", "--mixed", "--calm"), make(map[string]string)
@@ -95,10 +94,10 @@ func demo(t *testing.T, binary string) map[string]string {
 		}
 		for _, s := range answer.Targets {
 			if s.Engine == "triton" && s.Pool != "llama-70b-prod" {
-				continue // With vLLM inside, which shows no load.
+				continue // With vLLM inside, which exposes no load.
 			}
-			if at, err := url.Parse(s.URL); err == nil && s.Engine != "" && servers[s.Engine] == "" {
-				servers[s.Engine] = at.Host
+			if address, err := url.Parse(s.URL); err == nil && s.Engine != "" && servers[s.Engine] == "" {
+				servers[s.Engine] = address.Host
 			}
 		}
 		return servers["triton"] != "" && servers["trtllm-serve"] != "" && servers["sglang"] != "" && servers["vllm"] != ""
@@ -114,8 +113,8 @@ func value(t *testing.T, families map[string]*dto.MetricFamily, name string) flo
 	return families[name].GetMetric()[0].GetGauge().GetValue()
 }
 
-// sidecar starts an exporter for one server and waits until its page has what a
-// picker reads.
+// sidecar starts an exporter for one server and waits until its page has the picker's
+// metrics.
 func sidecar(t *testing.T, binary, target string) map[string]*dto.MetricFamily {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yml")
@@ -133,8 +132,8 @@ pools: [ { pool_id: p, static_configs: [ { targets: [%q] } ] } ]
 	return families
 }
 
-// TestPickerReadsEveryKindOfServer holds what the picker makes of the
-// page to what the exporter says there in its own words.
+// TestPickerReadsEveryKindOfServer compares what the picker reads with the exporter's own
+// metrics.
 func TestPickerReadsEveryKindOfServer(t *testing.T) {
 	binary := exporter(t)
 	servers := demo(t, binary)
@@ -142,7 +141,7 @@ func TestPickerReadsEveryKindOfServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, servers, name)
 			families := sidecar(t, binary, servers[name])
-			// The names are the picker's own defaults (pkg/epp/server/options.go).
+			// These are the picker's default names (pkg/epp/server/options.go).
 			extractor, err := metrics.NewModelServerExtractor("vllm:num_requests_waiting", "vllm:num_requests_running",
 				"vllm:kv_cache_usage_perc", "vllm:lora_requests_info", "vllm:cache_config_info")
 			require.NoError(t, err)

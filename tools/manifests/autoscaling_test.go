@@ -23,8 +23,8 @@ func TestAutoscalingRules(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
-// adapterConfig is the part of prometheus-adapter's configuration that external
-// metrics come from (its pkg/config, DiscoveryRule).
+// adapterConfig is the part of prometheus-adapter's configuration that defines external
+// metrics (its pkg/config, DiscoveryRule).
 type adapterConfig struct {
 	ExternalRules []struct {
 		SeriesQuery string `json:"seriesQuery"`

@@ -14,8 +14,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// requireFolder compares the files of a folder with those it is made from, or
-// writes them.
+// requireFolder requires that the files of a folder equal those of another one, or copies
+// them with -update.
 func requireFolder(t *testing.T, to, from, pattern string) []string {
 	t.Helper()
 	sources, err := filepath.Glob(filepath.Join(root, from, pattern))
@@ -54,7 +54,7 @@ func TestGeneratedChartRules(t *testing.T) {
 		require.True(t, on, name)
 		switches = append(switches, name+".yaml")
 	}
-	require.ElementsMatch(t, names, switches, "every file of rules has its switch")
+	require.ElementsMatch(t, names, switches, "every file of rules has a switch")
 	for _, name := range names {
 		require.Contains(t, string(read(t, chart+"/tests/rules_test.yaml")), "rules.files."+strings.TrimSuffix(name, ".yaml")+": false")
 	}
@@ -86,11 +86,11 @@ func TestGeneratedChartReadme(t *testing.T) {
 	requireFile(t, chart+"/README.md", []byte(b.String()))
 }
 
-// valueRow is one value of the chart.
+// valueRow is a value of the chart.
 type valueRow struct{ key, value, meaning string }
 
-// valueRows reads keys, defaults and comments; a block whose keys have comments
-// of their own is taken apart.
+// valueRows returns keys, defaults and comments; blocks whose keys have comments become
+// several rows.
 func valueRows(t *testing.T, node *yaml.Node, path string) []valueRow {
 	t.Helper()
 	var rows []valueRow
@@ -102,13 +102,13 @@ func valueRows(t *testing.T, node *yaml.Node, path string) []valueRow {
 			continue
 		}
 		meaning := strings.TrimSpace(strings.ReplaceAll(strings.TrimPrefix(name.HeadComment, "# "), "\n# ", " "))
-		require.NotEmpty(t, meaning, "%s says nothing of what it means", key)
+		require.NotEmpty(t, meaning, "%s has no comment", key)
 		rows = append(rows, valueRow{key, cell(t, value), strings.ReplaceAll(meaning, "|", "\\|")})
 	}
 	return rows
 }
 
-// cell returns a default as a cell of a table.
+// cell formats a default for a table.
 func cell(t *testing.T, value *yaml.Node) string {
 	t.Helper()
 	var v any
@@ -137,8 +137,8 @@ func TestSchemaMatchesValues(t *testing.T) {
 	requireSameKeys(t, values, schema, "values")
 }
 
-// requireSameKeys compares a block of values with its schema, where this says
-// which keys there may be.
+// requireSameKeys compares the keys of a block of values with its schema, where that lists
+// them.
 func requireSameKeys(t *testing.T, values, schema map[string]any, path string) {
 	t.Helper()
 	properties, closed := schema["properties"].(map[string]any)

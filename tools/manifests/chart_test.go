@@ -22,7 +22,7 @@ import (
 
 const chart = "deploy/helm/trtllm-exporter"
 
-// helm runs the program that users run.
+// helm runs Helm in the folder of the chart.
 func helm(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
 	path := os.Getenv("HELM")
@@ -36,7 +36,7 @@ func helm(t *testing.T, args ...string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// rendered returns the chart with some values.
+// rendered returns the manifest of the chart with some values.
 func rendered(t *testing.T, args ...string) []byte {
 	t.Helper()
 	out, err := helm(t, append([]string{"template", "llm", ".", "--namespace=llm", "--kube-version=1.33.0"}, args...)...)
@@ -44,7 +44,7 @@ func rendered(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// valueSets returns the files of ci by what they are for.
+// valueSets returns the files of folder ci by name.
 func valueSets(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, chart, "ci/*-values.yaml"))
@@ -77,7 +77,7 @@ func TestChartRendersValidObjects(t *testing.T) {
 	}
 }
 
-// requireMounted checks that volumes and mounts name each other.
+// requireMounted requires that volumes and mounts match.
 func requireMounted(t *testing.T, pod *corev1.PodTemplateSpec) {
 	t.Helper()
 	var volumes, mounts []string
@@ -107,7 +107,7 @@ func TestChartRejectsMistakes(t *testing.T) {
 	} {
 		out, err := helm(t, "template", "llm", ".", "--kube-version=1.33.0", "--set", "rules.enabled=true,dashboards.enabled=true", "--set", value)
 		if message == "" {
-			// What is passed through is for the types of Kubernetes to refuse.
+			// Kubernetes checks what the chart passes on unchanged.
 			require.NoError(t, err, "%s", out)
 			_, err = decode(t, out)
 			require.ErrorContains(t, err, "unknown field")
@@ -124,8 +124,8 @@ func TestChartSetsNumberOfShards(t *testing.T) {
 	require.Contains(t, one[*corev1.ConfigMap](t, o).Data["config.yml"], "sharding:\n  total: 5\n")
 }
 
-// Every option of the configuration has a good file there; each goes through
-// values and template as it is.
+// That folder has a file for every option of the configuration; each is passed through
+// values and template unchanged.
 func TestChartPassesConfigThrough(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "collector/config/testdata/good/*.yml"))
 	require.NoError(t, err)
@@ -152,13 +152,13 @@ func TestChartPassesConfigThrough(t *testing.T) {
 func TestChartHasEveryFlag(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), binary(t), "serve", "--help").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	given := string(rendered(t, "--values=ci/sharded-values.yaml", "--values=ci/secure-values.yaml", "--set=rules.values.runbook=https://wiki.example,rules.values.grafana=https://grafana.example")) + string(rendered(t, "--set=mode=sidecar"))
-	// These are for use without a file; a pool's name is in the file, or in extraArgs.
+	used := string(rendered(t, "--values=ci/sharded-values.yaml", "--values=ci/secure-values.yaml", "--set=rules.values.runbook=https://wiki.example,rules.values.grafana=https://grafana.example")) + string(rendered(t, "--set=mode=sidecar"))
+	// These are for use without a file; the file or extraArgs name the pool.
 	without := []string{"help", "version", "target", "scrape.interval", "scrape.timeout", "pool-id"}
 	flags := regexp.MustCompile(`(?m)^ +--(?:\[no-\])?([a-z.-]+)`).FindAllStringSubmatch(string(out), -1)
 	require.Greater(t, len(flags), 10)
 	for _, f := range flags {
-		require.Equal(t, !slices.Contains(without, f[1]), strings.Contains(given, "- --"+f[1]), "--%s", f[1])
+		require.Equal(t, !slices.Contains(without, f[1]), strings.Contains(used, "- --"+f[1]), "--%s", f[1])
 	}
 }
 
@@ -189,7 +189,7 @@ func TestChartAutoscaling(t *testing.T) {
 	require.Equal(t, map[string]string{"pool_id": "llama-405b"}, hpa.Spec.Metrics[0].External.Metric.Selector.MatchLabels)
 }
 
-// sidecars returns the pods' parts that a chart has for people to copy.
+// sidecars returns the parts of pods that the chart's notes show.
 func sidecars(o objects) []string {
 	var found []string
 	for _, m := range all[*corev1.ConfigMap](o) {
@@ -200,7 +200,7 @@ func sidecars(o objects) []string {
 	return found
 }
 
-// sidecar reads what is to be put into a pod.
+// sidecar decodes the part of a pod.
 func sidecar(text string) (*corev1.PodTemplateSpec, error) {
 	pod := &corev1.PodTemplateSpec{}
 	return pod, yaml.UnmarshalStrict([]byte(text), pod)

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClusterDocumentedCommands types every line of helm and kubectl in the
-// documents, in their order, in a folder like the checkout's. The cluster has no
-// nodes, so that a port can be forwarded no further than to a pod that never runs.
-// What it makes is taken away again: the other tests share the cluster.
+// TestClusterDocumentedCommands runs every line of helm and kubectl in the documents in
+// order, in a folder like the checkout. The cluster has no nodes, so port-forward finds a
+// pod that never runs. All objects are deleted again, because other tests use the cluster
+// too.
 func TestClusterDocumentedCommands(t *testing.T) {
 	cluster(t)
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestClusterDocumentedCommands(t *testing.T) {
 		if strings.Contains(line, "port-forward") {
 			out, err := shell(line + " --pod-running-timeout=2s")
 			require.Error(t, err)
-			require.Contains(t, out, "timed out waiting for the condition", "the service is there, and nothing runs behind it")
+			require.Contains(t, out, "timed out waiting for the condition", "the service exists, but no pod runs")
 			continue
 		}
 		out, err := shell(line)

@@ -30,12 +30,12 @@ func TestClusterAcceptsManifests(t *testing.T) {
 	}
 }
 
-// pod returns one that a workload would make, with the exporter alone in it.
-func pod(t *testing.T, of *corev1.PodTemplateSpec) *unstructured.Unstructured {
+// pod returns a pod of a workload with only the exporter.
+func pod(t *testing.T, template *corev1.PodTemplateSpec) *unstructured.Unstructured {
 	t.Helper()
-	c := exporter(of).DeepCopy()
+	c := exporter(template).DeepCopy()
 	c.RestartPolicy = nil
-	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "exporter", Namespace: "restricted"}, Spec: *of.Spec.DeepCopy()}
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "exporter", Namespace: "restricted"}, Spec: *template.Spec.DeepCopy()}
 	p.Spec.InitContainers, p.Spec.Containers = nil, []corev1.Container{*c}
 	p.Status = corev1.PodStatus{}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&p)
@@ -46,8 +46,8 @@ func pod(t *testing.T, of *corev1.PodTemplateSpec) *unstructured.Unstructured {
 	return o
 }
 
-// The page of installing says that the exporter fits the Pod Security Standard
-// "restricted"; the server's own admission is asked.
+// docs/install.md promises the Pod Security Standard "restricted"; this asks the admission
+// of the API server.
 func TestClusterAdmitsRestrictedPods(t *testing.T) {
 	s := cluster(t)
 	s.create(t, namespace("restricted", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}))
@@ -60,17 +60,17 @@ func TestClusterAdmitsRestrictedPods(t *testing.T) {
 			require.NoError(t, err)
 			pods["the sidecar to copy"] = copied
 		}
-		for workload, of := range pods {
-			if exporter(of) == nil {
+		for workload, template := range pods {
+			if exporter(template) == nil {
 				continue
 			}
-			p := pod(t, of)
+			p := pod(t, template)
 			status, answer := s.post(t, s.collection(t, p), p, dryRun)
 			require.Equal(t, http.StatusCreated, status, "%s, %s: %s", name, workload, answer)
 			checked++
 
-			exporter(of).SecurityContext.Capabilities.Drop = nil
-			p = pod(t, of)
+			exporter(template).SecurityContext.Capabilities.Drop = nil
+			p = pod(t, template)
 			status, answer = s.post(t, s.collection(t, p), p, dryRun)
 			require.Equal(t, http.StatusForbidden, status, "%s, %s: %s", name, workload, answer)
 		}

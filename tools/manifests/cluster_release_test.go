@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// release is one installed chart.
+// release is an installed chart.
 type release struct {
 	server    *apiServer
 	namespace string
 }
 
-// run lets helm do something that has to succeed.
+// run runs helm successfully.
 func (r *release) run(t *testing.T, args ...string) []byte {
 	t.Helper()
 	out, err := helm(t, append(args, "--namespace="+r.namespace)...)
@@ -23,7 +23,7 @@ func (r *release) run(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// objects returns the objects of the release by helm.
+// objects returns the objects of the release according to helm.
 func (r *release) objects(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	found := documents(t, r.run(t, "get", "manifest", "llm"))
@@ -36,14 +36,14 @@ func (r *release) objects(t *testing.T) []*unstructured.Unstructured {
 	return found
 }
 
-// requireStored requires every object in the cluster, with the label by which the
-// values of a revision are reported.
+// requireStored requires that every object is in the cluster, with the label of a revision
+// of the values.
 func (r *release) requireStored(t *testing.T, objects []*unstructured.Unstructured, label string) {
 	t.Helper()
 	for _, o := range objects {
 		stored := r.server.get(t, o)
 		require.NotNil(t, stored, "%s %s", o.GetKind(), o.GetName())
-		if _, of := o.GetLabels()["helm.sh/chart"]; of {
+		if _, labeled := o.GetLabels()["helm.sh/chart"]; labeled {
 			require.Equal(t, label, stored.GetLabels()["revision"], "%s %s", o.GetKind(), o.GetName())
 		}
 	}

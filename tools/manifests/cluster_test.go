@@ -27,8 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// apiServer is the real API server that KUBECONFIG names, asked as its
-// administrator.
+// apiServer is the API server of KUBECONFIG, with an administrator's rights.
 type apiServer struct {
 	url    string
 	client *http.Client
@@ -37,15 +36,15 @@ type apiServer struct {
 
 var prepared sync.Once
 
-// cluster connects to the API server. The first one gives it the kinds of the
-// operators of Prometheus and Grafana and of KEDA, and the namespaces that values name.
+// cluster connects to the API server. The first call installs the kinds of the Prometheus
+// and Grafana operators and of KEDA, and creates the namespaces that values name.
 func cluster(t *testing.T) *apiServer {
 	t.Helper()
 	path := os.Getenv("KUBECONFIG")
 	require.NotEmpty(t, path, "KUBECONFIG names the cluster; make e2e-kube sets it")
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(t, err)
-	// Every field is tried; the client's own brake would make minutes of it.
+	// Without the rate limit of the client, which would take minutes.
 	config.QPS = -1
 	client, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
@@ -64,9 +63,9 @@ func cluster(t *testing.T) *apiServer {
 	return s
 }
 
-// definitions returns the kinds of others that deploy has objects of. KEDA's module
-// carries its own; those of the Prometheus operator are made from its types, as
-// it makes them itself; that of the Grafana operator is written by hand.
+// definitions returns the custom resource definitions that deploy needs: KEDA's are in its
+// module, those of the Prometheus operator are generated from its types, that of the
+// Grafana operator is a file here.
 func definitions(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	generator := os.Getenv("CONTROLLER_GEN")
@@ -92,7 +91,7 @@ func definitions(t *testing.T) []*unstructured.Unstructured {
 	return found
 }
 
-// namespace returns one that does not exist yet.
+// namespace returns a namespace that does not exist yet.
 func namespace(name string, labels map[string]string) *unstructured.Unstructured {
 	n := &unstructured.Unstructured{}
 	n.SetAPIVersion("v1")
@@ -102,7 +101,7 @@ func namespace(name string, labels map[string]string) *unstructured.Unstructured
 	return n
 }
 
-// collection is where objects of a kind and namespace live.
+// collection returns the path of a kind in a namespace.
 func (s *apiServer) collection(t *testing.T, o *unstructured.Unstructured) string {
 	t.Helper()
 	kind := o.GroupVersionKind()
@@ -122,7 +121,7 @@ func (s *apiServer) collection(t *testing.T, o *unstructured.Unstructured) strin
 	return path + "/" + mapping.Resource.Resource
 }
 
-// ask sends one request and gives the answer.
+// ask sends a request and returns the response.
 func (s *apiServer) ask(t *testing.T, method, path string, body []byte) (status int, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, bytes.NewReader(body))
@@ -136,7 +135,7 @@ func (s *apiServer) ask(t *testing.T, method, path string, body []byte) (status 
 	return response.StatusCode, string(text)
 }
 
-// post offers an object to the server, which refuses unknown fields.
+// post sends an object to the server, which refuses unknown fields.
 func (s *apiServer) post(t *testing.T, path string, o *unstructured.Unstructured, extra url.Values) (status int, answer string) {
 	t.Helper()
 	text, err := yaml.Marshal(o.Object)
@@ -148,7 +147,7 @@ func (s *apiServer) post(t *testing.T, path string, o *unstructured.Unstructured
 	return s.ask(t, http.MethodPost, path+"?"+query.Encode(), text)
 }
 
-// dryRun is everything that creating does but storing.
+// dryRun makes the server check an object without storing it.
 var dryRun = url.Values{"dryRun": {"All"}}
 
 // create stores an object.
@@ -158,7 +157,7 @@ func (s *apiServer) create(t *testing.T, o *unstructured.Unstructured) {
 	require.Equal(t, http.StatusCreated, status, "%s %s: %s", o.GetKind(), o.GetName(), answer)
 }
 
-// get reads what is stored of an object; nil when nothing is.
+// get returns a stored object, nil if there is none.
 func (s *apiServer) get(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	status, answer := s.ask(t, http.MethodGet, s.collection(t, o)+"/"+o.GetName(), nil)
@@ -171,8 +170,7 @@ func (s *apiServer) get(t *testing.T, o *unstructured.Unstructured) *unstructure
 	return stored
 }
 
-// awaitEstablished waits until objects of a new kind may be stored, and the
-// server says so to those who ask what it has.
+// awaitEstablished waits until objects of a new kind can be stored and discovery lists it.
 func (s *apiServer) awaitEstablished(t *testing.T, definition *unstructured.Unstructured) {
 	t.Helper()
 	group, _, err := unstructured.NestedString(definition.Object, "spec", "group")

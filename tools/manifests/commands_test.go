@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// documented returns the lines of all blocks of commands in the documents that begin
-// with a program, or have it behind a pipe, with the variables that they set.
+// documented returns the lines in code blocks of the documents that run a program, with its
+// variables.
 func documented(t *testing.T, program string) (lines []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -34,24 +34,24 @@ func documented(t *testing.T, program string) (lines []string) {
 			}
 		}
 	}
-	require.NotEmpty(t, lines, "the documents have lines of %s", program)
+	require.NotEmpty(t, lines, "no document runs %s", program)
 	return lines
 }
 
-// installValues returns the file that docs/install.md has the reader write.
+// installValues returns the values file of docs/install.md.
 func installValues(t *testing.T) string {
 	t.Helper()
-	_, rest, found := strings.Cut(string(read(t, "docs/install.md")), "```yaml\n# values.yaml")
+	_, after, found := strings.Cut(string(read(t, "docs/install.md")), "```yaml\n# values.yaml")
 	require.True(t, found)
-	_, text, _ := strings.Cut(rest, "\n")
+	_, text, _ := strings.Cut(after, "\n")
 	text, _, _ = strings.Cut(text, "```")
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
-// placed returns the arguments of a line of helm or kubectl with the paths of this
-// checkout and a file of values.
+// placed returns the arguments of a line of helm or kubectl, with paths of this checkout
+// and a values file.
 func placed(t *testing.T, line string) []string {
 	t.Helper()
 	var args []string
@@ -67,9 +67,8 @@ func placed(t *testing.T, line string) []string {
 	return args
 }
 
-// TestDocumentedCommandsAreValid runs what needs neither a cluster nor images:
-// what helm would install is rendered, what kubectl would apply is built, and what
-// docker would run is run without docker.
+// TestDocumentedCommandsAreValid runs everything that needs neither a cluster nor images:
+// helm renders instead of installing, kubectl builds, and the binary runs without docker.
 func TestDocumentedCommandsAreValid(t *testing.T) {
 	services := map[string][]int32{}
 	for _, line := range documented(t, "helm") {
@@ -101,26 +100,26 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 				o := decoded(t, kustomized(t, strings.Fields(line)[3]))
 				requireGoodConfig(t, o)
 			case slices.Contains(args, "port-forward"):
-				require.Contains(t, services[args[len(args)-2]], int32(9802), "the chart has that service")
+				require.Contains(t, services[args[len(args)-2]], int32(9802), "no such service in the chart")
 				require.Equal(t, "9802", args[len(args)-1])
 			default:
-				require.Equal(t, []string{"kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", "-"}, args, "what only a cluster can do is in TestClusterDocumentedCommands")
+				require.Equal(t, []string{"kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", "-"}, args, "TestClusterDocumentedCommands runs what needs a cluster")
 			}
 		})
 	}
 	for _, line := range documented(t, "docker") {
 		t.Run(line, func(t *testing.T) {
 			if strings.Contains(line, "docker compose ") {
-				composeLineIsGood(t, line)
+				requireComposeLine(t, line)
 				return
 			}
-			runLineIsGood(t, line)
+			requireRunLine(t, line)
 		})
 	}
 }
 
-// composeLineIsGood loads the files that a line names, with its variables.
-func composeLineIsGood(t *testing.T, line string) {
+// requireComposeLine loads the files of a line with its variables.
+func requireComposeLine(t *testing.T, line string) {
 	t.Helper()
 	before, after, _ := strings.Cut(line, "docker compose ")
 	words := strings.Fields(after)
@@ -135,13 +134,12 @@ func composeLineIsGood(t *testing.T, line string) {
 	require.Equal(t, []string{"up", "--build"}, words[len(words)-2:])
 	project, err := composed(t, strings.Fields(before), files...)
 	require.NoError(t, err)
-	require.NotNil(t, project.Services["exporter"].Build, "there is something to build")
+	require.NotNil(t, project.Services["exporter"].Build, "nothing to build")
 }
 
-// runLineIsGood holds the flags of `docker run` against the Dockerfile, and has the
-// binary do what the image would: its entry point with what follows the image, or
-// with what the image does by itself.
-func runLineIsGood(t *testing.T, line string) {
+// requireRunLine compares the flags of `docker run` with the Dockerfile, and runs the
+// binary with the arguments of the line, or those of the image.
+func requireRunLine(t *testing.T, line string) {
 	t.Helper()
 	stages, _, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
 	require.NoError(t, err)
@@ -182,34 +180,34 @@ func runLineIsGood(t *testing.T, line string) {
 	for i, a := range args {
 		switch flag, value, _ := strings.Cut(a, "="); flag {
 		case "--web.listen-address":
-			require.Equal(t, ":9802", value, "what is published is what it listens on")
+			require.Equal(t, ":9802", value, "the published port")
 			args[i] = flag + "=127.0.0.1:0"
 		case "--config.file":
 			config = value
 			args[i] = flag + "=" + filepath.Join(root, "docs/examples/minimal.yml")
 		}
 	}
-	require.Equal(t, mounted, config, "the file that is mounted is the one that is read")
+	require.Equal(t, mounted, config, "the mounted file is the one that is read")
 	runsUntilInterrupted(t, args)
 }
 
-// runsUntilInterrupted starts the binary, which has to say that it listens, and to
-// end well at an interrupt.
+// runsUntilInterrupted starts the binary, which must report that it listens and end
+// successfully after an interrupt.
 func runsUntilInterrupted(t *testing.T, args []string) {
 	t.Helper()
 	cmd := exec.Command(binary(t), args...)
-	output := filepath.Join(t.TempDir(), "output")
-	file, err := os.Create(output)
+	path := filepath.Join(t.TempDir(), "output")
+	file, err := os.Create(path)
 	require.NoError(t, err)
 	defer file.Close()
 	cmd.Stdout, cmd.Stderr = file, file
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	said := func() string {
-		text, _ := os.ReadFile(output)
+	output := func() string {
+		text, _ := os.ReadFile(path)
 		return string(text)
 	}
-	require.Eventually(t, func() bool { return regexp.MustCompile(`Listening on|http://127\.0\.0\.1:\d+/`).MatchString(said()) }, 30*time.Second, 50*time.Millisecond, "%v", args)
+	require.Eventually(t, func() bool { return regexp.MustCompile(`Listening on|http://127\.0\.0\.1:\d+/`).MatchString(output()) }, 30*time.Second, 50*time.Millisecond, "%v", args)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
-	require.NoError(t, cmd.Wait(), said())
+	require.NoError(t, cmd.Wait(), output())
 }

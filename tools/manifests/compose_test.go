@@ -13,7 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// composed loads files as docker compose does.
+// composed loads files like docker compose.
 func composed(t *testing.T, env []string, files ...string) (*types.Project, error) {
 	t.Helper()
 	for i, f := range files {
@@ -84,7 +84,7 @@ func TestComposeConfigurationsAreValid(t *testing.T) {
 	require.FileExists(t, filepath.Join(root, "dashboards/json", filepath.Base(*home)))
 }
 
-// promtool runs Prometheus' own checks.
+// promtool runs Prometheus' checks.
 func promtool(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
 	path := os.Getenv("PROMTOOL")

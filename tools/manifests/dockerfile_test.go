@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// root is the checkout.
+// root is the path of the checkout.
 const root = "../.."
 
-// read returns the text of a file of the checkout.
+// read returns a file of the checkout.
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, path))
@@ -25,28 +25,27 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
-// lintDockerfile returns the stages of a Dockerfile and everything that BuildKit
-// has to say about it.
+// lintDockerfile returns the stages of a Dockerfile and all warnings of BuildKit.
 func lintDockerfile(text []byte) ([]instructions.Stage, []string, error) {
 	result, err := parser.Parse(bytes.NewReader(text))
 	if err != nil {
 		return nil, nil, err
 	}
-	var said []string
+	var warnings []string
 	for _, w := range result.Warnings {
-		said = append(said, w.Short)
+		warnings = append(warnings, w.Short)
 	}
 	l := linter.New(&linter.Config{Warn: func(rule, _, _, msg string, _ []parser.Range) {
-		said = append(said, rule+": "+msg)
+		warnings = append(warnings, rule+": "+msg)
 	}})
 	stages, _, err := instructions.Parse(result.AST, l)
-	return stages, said, err
+	return stages, warnings, err
 }
 
 func TestDockerfilePassesBuildKitChecks(t *testing.T) {
-	_, said, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
+	_, warnings, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
 	require.NoError(t, err)
-	require.Empty(t, said)
+	require.Empty(t, warnings)
 }
 
 func TestImageRunsStaticBinaryAsNobody(t *testing.T) {
@@ -84,9 +83,9 @@ func TestImageRunsStaticBinaryAsNobody(t *testing.T) {
 func TestImageUsesGoVersionOfModule(t *testing.T) {
 	stages, _, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
 	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(read(t, "go.mod")), "\ngo ")
+	_, after, found := strings.Cut(string(read(t, "go.mod")), "\ngo ")
 	require.True(t, found)
-	release := strings.Join(strings.SplitN(strings.Fields(rest)[0], ".", 3)[:2], ".")
+	release := strings.Join(strings.SplitN(strings.Fields(after)[0], ".", 3)[:2], ".")
 	require.Contains(t, stages[0].BaseName, "golang:"+release+".")
 }
 

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents returns the objects of a manifest as they are written.
+// documents returns the objects of a manifest as written.
 func documents(t *testing.T, manifest []byte) []*unstructured.Unstructured {
 	t.Helper()
 	reader := kubeyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
@@ -33,8 +33,8 @@ func documents(t *testing.T, manifest []byte) []*unstructured.Unstructured {
 	}
 }
 
-// everyManifest returns all that deploy can give to a cluster: the chart with each
-// set of values, each overlay with and without components, and autoscaling.
+// everyManifest returns everything in deploy that can be applied: the chart with each
+// values file, each overlay with and without components, and autoscaling.
 func everyManifest(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// requireWholeRelease requires values with which the chart makes an exporter that
-// is scraped, with rules and dashboards.
+// requireWholeRelease requires that the values install an exporter with scraping, rules and
+// dashboards.
 func requireWholeRelease(t *testing.T, values any) {
 	t.Helper()
 	text, err := yaml.Marshal(values)
@@ -30,7 +30,7 @@ func requireWholeRelease(t *testing.T, values any) {
 	require.Len(t, all[*corev1.ConfigMap](o), 8, "the configuration and seven dashboards")
 }
 
-// object reads one object of a kind that has no types here.
+// object decodes the object of a kind that has no Go types here.
 func object(t *testing.T, text []byte, kind string) (read func(path ...string) any) {
 	t.Helper()
 	var o map[string]any

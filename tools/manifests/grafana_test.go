@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// grafanaDashboard is what the chart uses of the Grafana operator's kind
+// grafanaDashboard has the fields of the Grafana operator's kind that the chart uses
 // (grafana.integreatly.org/v1beta1, GrafanaDashboardSpec).
 type grafanaDashboard struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -24,10 +24,11 @@ type grafanaDashboard struct {
 	} `json:"spec"`
 }
 
-// DeepCopyObject implements [runtime.Object]; nothing here changes one.
+// DeepCopyObject implements [runtime.Object]. It returns the same object, because no test
+// changes one.
 func (d *grafanaDashboard) DeepCopyObject() runtime.Object { return d }
 
-// addGrafana lets a scheme know the kind.
+// addGrafana adds the kind to a scheme.
 func addGrafana(s *runtime.Scheme) {
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "grafana.integreatly.org", Version: "v1beta1", Kind: "GrafanaDashboard"}, &grafanaDashboard{})
 }

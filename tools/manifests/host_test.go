@@ -14,18 +14,17 @@ import (
 
 const unit = "deploy/systemd/trtllm_exporter.service"
 
-// have finds a program that not every machine has.
+// have returns the path of a program, or skips the test.
 func have(t *testing.T, program string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
-		t.Skipf("%s is not here", program)
+		t.Skipf("%s is not installed", program)
 	}
 	return path
 }
 
-// verified returns the output of systemd-analyze about a unit; it reports mistakes and ends
-// with success all the same.
+// verified returns the output of systemd-analyze, which reports mistakes but exits with 0.
 func verified(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(unit))
@@ -52,7 +51,7 @@ func TestUnitIsHardened(t *testing.T) {
 	require.LessOrEqual(t, exposure, 2.0)
 }
 
-// dist builds the release of one architecture from a checkout.
+// dist builds the release for one architecture.
 func dist(t *testing.T, checkout, umask string) string {
 	t.Helper()
 	if os.Getenv("NFPM") == "" || os.Getenv("VERSION") == "" {
@@ -62,25 +61,24 @@ func dist(t *testing.T, checkout, umask string) string {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", "umask "+umask+" && exec deploy/package/dist.sh")
 	cmd.Dir = checkout
 	cmd.Env = append(os.Environ(), "OUT="+out, "ARCHS=amd64", "SOURCE_DATE_EPOCH=1780000000")
-	said, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", said)
+	output, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", output)
 	return out
 }
 
-// copied returns the checkout in another folder, all files being of this moment and
-// for nobody else to read.
+// copied returns a copy of the checkout with new times and restrictive permissions.
 func copied(t *testing.T) string {
 	t.Helper()
 	to := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "sh", "-ec", `git ls-files -z -co --exclude-standard |
 		tar --null -T - --ignore-failed-read -cf - | { umask 077; tar -C "$0" --no-same-permissions -xmf -; }`, to)
 	cmd.Dir = root
-	said, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", said)
+	output, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", output)
 	return to
 }
 
-// only returns the one file of a folder with that ending.
+// only returns the only file in a folder with an ending.
 func only(t *testing.T, folder, ending string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, "*"+ending))
@@ -89,8 +87,8 @@ func only(t *testing.T, folder, ending string) string {
 	return found[0]
 }
 
-// said runs a program that has to succeed.
-func said(t *testing.T, program string, args ...string) string {
+// run runs a program successfully and returns its output.
+func run(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -107,32 +105,32 @@ func TestReleaseIsReproducible(t *testing.T) {
 	for _, ending := range []string{"_amd64.deb", ".x86_64.rpm", ".linux-amd64.tar.gz", ".linux-amd64.cdx.json"} {
 		require.Contains(t, string(sums), ending+"\n")
 	}
-	t.Run("deb", func(t *testing.T) { debIsGood(t, only(t, first, ".deb")) })
-	t.Run("rpm", func(t *testing.T) { rpmIsGood(t, only(t, first, ".rpm")) })
-	t.Run("archive", func(t *testing.T) { archiveIsGood(t, only(t, first, ".tar.gz")) })
+	t.Run("deb", func(t *testing.T) { requireDeb(t, only(t, first, ".deb")) })
+	t.Run("rpm", func(t *testing.T) { requireRPM(t, only(t, first, ".rpm")) })
+	t.Run("archive", func(t *testing.T) { requireArchive(t, only(t, first, ".tar.gz")) })
 }
 
-func debIsGood(t *testing.T, deb string) {
+func requireDeb(t *testing.T, deb string) {
 	t.Helper()
 	tree := t.TempDir()
-	said(t, have(t, "dpkg-deb"), "-x", deb, tree)
-	said(t, filepath.Join(tree, "usr/bin/trtllm_exporter"), "check-config", filepath.Join(tree, "etc/trtllm_exporter/config.yml"))
+	run(t, have(t, "dpkg-deb"), "-x", deb, tree)
+	run(t, filepath.Join(tree, "usr/bin/trtllm_exporter"), "check-config", filepath.Join(tree, "etc/trtllm_exporter/config.yml"))
 	packaged, err := os.ReadFile(filepath.Join(tree, "usr/lib/systemd/system/trtllm_exporter.service"))
 	require.NoError(t, err)
 	require.Equal(t, string(read(t, unit)), string(packaged))
-	manual := said(t, "gzip", "-dc", filepath.Join(tree, "usr/share/man/man1/trtllm_exporter.1.gz"))
+	manual := run(t, "gzip", "-dc", filepath.Join(tree, "usr/share/man/man1/trtllm_exporter.1.gz"))
 	require.Regexp(t, `\A\.TH trtllm_exporter 1 "\d{4}-\d\d-\d\d" "trtllm_exporter [^"\n]+" "User Commands"\n\.SH "NAME"\n`, manual)
 	for _, command := range []string{"serve", "doctor", "top", "demo", "check-config"} {
 		require.Contains(t, manual, command)
 	}
-	said(t, "bash", "-n", filepath.Join(tree, "usr/share/bash-completion/completions/trtllm_exporter"))
-	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", said(t, "dpkg-deb", "-I", deb, "conffiles"))
+	run(t, "bash", "-n", filepath.Join(tree, "usr/share/bash-completion/completions/trtllm_exporter"))
+	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", run(t, "dpkg-deb", "-I", deb, "conffiles"))
 }
 
-func rpmIsGood(t *testing.T, rpm string) {
+func requireRPM(t *testing.T, rpm string) {
 	t.Helper()
 	program := have(t, "rpm")
-	require.Contains(t, said(t, program, "-K", "--nosignature", rpm), "digests OK")
+	require.Contains(t, run(t, program, "-K", "--nosignature", rpm), "digests OK")
 	require.Equal(t, `-rw-r--r-- root /etc/default/trtllm_exporter
 drwxr-xr-x root /etc/trtllm_exporter
 -rw-r--r-- root /etc/trtllm_exporter/config.yml
@@ -144,20 +142,20 @@ drwxr-xr-x root /usr/share/doc/trtllm-exporter
 -rw-r--r-- root /usr/share/doc/trtllm-exporter/copyright
 -rw-r--r-- root /usr/share/man/man1/trtllm_exporter.1.gz
 -rw-r--r-- root /usr/share/zsh/site-functions/_trtllm_exporter
-`, said(t, program, "-qp", "--qf", "[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\n]", rpm))
-	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", said(t, program, "-qpc", rpm))
-	require.Equal(t, "localhost", said(t, program, "-qp", "--qf", "%{BUILDHOST}", rpm))
+`, run(t, program, "-qp", "--qf", "[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\n]", rpm))
+	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", run(t, program, "-qpc", rpm))
+	require.Equal(t, "localhost", run(t, program, "-qp", "--qf", "%{BUILDHOST}", rpm))
 	for tag, name := range map[string]string{"POSTIN": "postinstall", "PREUN": "preremove", "POSTUN": "postremove"} {
 		script := strings.TrimSpace(string(read(t, "deploy/package/"+name+".sh")))
-		require.Equal(t, script, strings.TrimSpace(said(t, program, "-qp", "--qf", "%{"+tag+"}", rpm)))
+		require.Equal(t, script, strings.TrimSpace(run(t, program, "-qp", "--qf", "%{"+tag+"}", rpm)))
 	}
 }
 
-func archiveIsGood(t *testing.T, archive string) {
+func requireArchive(t *testing.T, archive string) {
 	t.Helper()
 	tree := t.TempDir()
-	said(t, have(t, "tar"), "-C", tree, "--strip-components=1", "-xzf", archive)
-	said(t, filepath.Join(tree, "trtllm_exporter"), "check-config", filepath.Join(tree, "config.yml"))
+	run(t, have(t, "tar"), "-C", tree, "--strip-components=1", "-xzf", archive)
+	run(t, filepath.Join(tree, "trtllm_exporter"), "check-config", filepath.Join(tree, "config.yml"))
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "trtllm_exporter.service"} {
 		require.FileExists(t, filepath.Join(tree, name))
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// overlays are the folders of deploy/kubernetes/overlays.
+// overlays lists the folders in deploy/kubernetes/overlays.
 var overlays = []string{"central", "sharded", "sidecar"}
 
 // kustomize builds a folder.
@@ -38,8 +38,7 @@ func kustomized(t *testing.T, path string) []byte {
 	return manifest
 }
 
-// allComponents returns a kustomization next to overlays that adds to one of them all
-// that may be added.
+// allComponents returns a kustomization with an overlay and all components.
 func allComponents(t *testing.T, overlay string) string {
 	t.Helper()
 	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../overlays/" + overlay + "]\ncomponents:\n"
@@ -53,7 +52,7 @@ func allComponents(t *testing.T, overlay string) string {
 	return text
 }
 
-// withComponents builds an overlay together with all that may be added to it.
+// withComponents builds an overlay with all components.
 func withComponents(t *testing.T, overlay string) []byte {
 	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Join(root, "deploy/kubernetes"), ".test-")
@@ -65,7 +64,7 @@ func withComponents(t *testing.T, overlay string) []byte {
 	return kustomized(t, rel)
 }
 
-// binary returns the exporter, built once a run by whoever calls the tests.
+// binary returns the exporter, which the caller of the tests has built.
 func binary(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("TRTLLM_EXPORTER_BIN")
@@ -75,8 +74,7 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// requireGoodConfig lets the exporter itself read the configuration that a pod
-// of a manifest would mount.
+// requireGoodConfig checks the configuration in a manifest with the exporter.
 func requireGoodConfig(t *testing.T, o objects) {
 	t.Helper()
 	checked := 0
@@ -94,7 +92,7 @@ func requireGoodConfig(t *testing.T, o objects) {
 	require.Positive(t, checked)
 }
 
-// requireGoodFlags lets the exporter itself read the arguments of a pod.
+// requireGoodFlags checks the arguments of a pod with the exporter.
 func requireGoodFlags(t *testing.T, c *corev1.Container) {
 	t.Helper()
 	args := []string{"serve"}
@@ -124,7 +122,7 @@ func TestOverlaysAreValid(t *testing.T) {
 				}
 				requireReachable(t, o)
 				requireGoodConfig(t, o)
-				require.Empty(t, all[*rbacv1.ClusterRole](o), "nothing here needs rights over a cluster")
+				require.Empty(t, all[*rbacv1.ClusterRole](o), "no rights for the whole cluster")
 			}
 		})
 	}
@@ -135,7 +133,7 @@ func TestSidecarIsNative(t *testing.T) {
 	pod := one[*appsv1.Deployment](t, o).Spec.Template.Spec
 	require.Len(t, pod.InitContainers, 1)
 	require.Equal(t, corev1.ContainerRestartPolicyAlways, *pod.InitContainers[0].RestartPolicy)
-	require.Nil(t, pod.InitContainers[0].ReadinessProbe, "a server is ready whatever its exporter is")
+	require.Nil(t, pod.InitContainers[0].ReadinessProbe, "the exporter does not affect the readiness of the server")
 	require.Len(t, pod.Containers, 1)
 }
 

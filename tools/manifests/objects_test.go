@@ -21,8 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// strictDecoder reads every kind that is in deploy and refuses fields that
-// the kind does not have, or has twice.
+// strictDecoder decodes every kind in deploy, and refuses unknown and repeated fields.
 func strictDecoder(t *testing.T) runtime.Decoder {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -33,10 +32,10 @@ func strictDecoder(t *testing.T) runtime.Decoder {
 	return serializer.NewCodecFactory(s, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// objects are the decoded documents of a manifest.
+// objects holds the decoded documents of a manifest.
 type objects []runtime.Object
 
-// decode reads every document of a manifest.
+// decode decodes every document of a manifest.
 func decode(t *testing.T, manifest []byte) (objects, error) {
 	t.Helper()
 	decoder := strictDecoder(t)
@@ -61,7 +60,7 @@ func decode(t *testing.T, manifest []byte) (objects, error) {
 	}
 }
 
-// decoded reads every document of a manifest that has no mistakes.
+// decoded decodes every document of a valid manifest.
 func decoded(t *testing.T, manifest []byte) objects {
 	t.Helper()
 	o, err := decode(t, manifest)
@@ -69,7 +68,7 @@ func decoded(t *testing.T, manifest []byte) objects {
 	return o
 }
 
-// onlyComments reports whether a document holds nothing.
+// onlyComments reports whether a document is empty apart from comments.
 func onlyComments(doc []byte) bool {
 	for line := range bytes.Lines(doc) {
 		line = bytes.TrimSpace(line)
@@ -80,7 +79,7 @@ func onlyComments(doc []byte) bool {
 	return true
 }
 
-// all lists the objects of one kind.
+// all returns the objects of a kind.
 func all[T runtime.Object](o objects) []T {
 	var found []T
 	for _, object := range o {
@@ -99,7 +98,7 @@ func one[T runtime.Object](t *testing.T, o objects) T {
 	return found[0]
 }
 
-// pods lists the pods that the workloads of a manifest make.
+// pods returns the pod templates of workloads.
 func (o objects) pods() map[string]*corev1.PodTemplateSpec {
 	found := map[string]*corev1.PodTemplateSpec{}
 	for _, d := range all[*appsv1.Deployment](o) {
@@ -111,7 +110,7 @@ func (o objects) pods() map[string]*corev1.PodTemplateSpec {
 	return found
 }
 
-// exporter finds the exporter's container in a pod, sidecar or not.
+// exporter returns the exporter's container in a pod.
 func exporter(pod *corev1.PodTemplateSpec) *corev1.Container {
 	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {
@@ -123,22 +122,21 @@ func exporter(pod *corev1.PodTemplateSpec) *corev1.Container {
 	return nil
 }
 
-// requireHardened checks what any exporter has to be, however it is run, where
-// the manifest says as whom.
+// requireHardened checks the security settings that every exporter has, including its user.
 func requireHardened(t *testing.T, pod *corev1.PodTemplateSpec) {
 	t.Helper()
 	requireConfined(t, pod)
 	security := exporter(pod).SecurityContext
-	own := corev1.SecurityContext{RunAsNonRoot: security.RunAsNonRoot, RunAsUser: security.RunAsUser, SeccompProfile: security.SeccompProfile}
-	if p := pod.Spec.SecurityContext; p != nil && own.RunAsUser == nil {
-		own = corev1.SecurityContext{RunAsNonRoot: p.RunAsNonRoot, RunAsUser: p.RunAsUser, SeccompProfile: p.SeccompProfile}
+	effective := corev1.SecurityContext{RunAsNonRoot: security.RunAsNonRoot, RunAsUser: security.RunAsUser, SeccompProfile: security.SeccompProfile}
+	if p := pod.Spec.SecurityContext; p != nil && effective.RunAsUser == nil {
+		effective = corev1.SecurityContext{RunAsNonRoot: p.RunAsNonRoot, RunAsUser: p.RunAsUser, SeccompProfile: p.SeccompProfile}
 	}
-	require.True(t, *own.RunAsNonRoot)
-	require.EqualValues(t, 65532, *own.RunAsUser)
-	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, own.SeccompProfile.Type)
+	require.True(t, *effective.RunAsNonRoot)
+	require.EqualValues(t, 65532, *effective.RunAsUser)
+	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, effective.SeccompProfile.Type)
 }
 
-// requireConfined checks what it has to be as whoever it runs.
+// requireConfined checks the settings that do not depend on the user.
 func requireConfined(t *testing.T, pod *corev1.PodTemplateSpec) {
 	t.Helper()
 	c := exporter(pod)
@@ -158,7 +156,7 @@ func requireConfined(t *testing.T, pod *corev1.PodTemplateSpec) {
 	require.True(t, c.Resources.Limits.Cpu().IsZero(), "a CPU limit makes scrapes late")
 }
 
-// requireReachable checks that what selects the exporter's pods finds them.
+// requireReachable requires that selectors match the exporter's pods.
 func requireReachable(t *testing.T, o objects) {
 	t.Helper()
 	for name, pod := range o.pods() {
@@ -195,9 +193,9 @@ func requireReachable(t *testing.T, o objects) {
 	}
 }
 
-// subset reports whether a set of labels has all of another.
-func subset(labels, of map[string]string) bool {
-	for name, value := range of {
+// subset reports whether labels contain all others.
+func subset(labels, others map[string]string) bool {
+	for name, value := range others {
 		if labels[name] != value {
 			return false
 		}

@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What the chart computes itself is held against what the exporter prints.
+// The rules that the chart renders are compared with those that the exporter prints.
 func TestChartRulesMatchExporterOptions(t *testing.T) {
-	for _, c := range []struct{ says, set, values string }{
+	for _, c := range []struct{ name, set, values string }{
 		{"as it is", "rules.enabled=true", ""},
 		{"a scrape in five seconds", "monitor.interval=5s", "scrape_interval: 5s"},
 		{"half a minute", "monitor.interval=30s", "scrape_interval: 30s"},
@@ -25,7 +25,7 @@ func TestChartRulesMatchExporterOptions(t *testing.T) {
 		{"another label of clusters", "clusterLabel=k8s_cluster", "cluster_label: k8s_cluster"},
 		{"no label of clusters", "clusterLabel=", "cluster_label: ''"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			o := decoded(t, rendered(t, "--set=rules.enabled=true", "--set="+c.set))
 			requireRules(t, one[*monitoringv1.PrometheusRule](t, o), asMonitored(t, c.values))
 		})
@@ -40,14 +40,14 @@ func TestChartRejectsSlowMonitor(t *testing.T) {
 
 func TestChartDashboardsMatchGeneratorOptions(t *testing.T) {
 	const chosen = `{"tags": ["ours", "llm"], "links": [{"title": "Wiki", "type": "link", "url": "https://wiki"}], "refresh": "1m", "timeFrom": "now-6h"}`
-	for _, c := range []struct{ says, label, choices string }{
+	for _, c := range []struct{ name, label, choices string }{
 		{"as it is", "cluster", "{}"},
 		{"another label", "k8s_cluster", "{}"},
 		{"no label", "", "{}"},
 		{"other tags, a link, another time", "cluster", chosen},
 		{"other tags and no label", "", chosen},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			cmd := exec.CommandContext(t.Context(), "go", "run", "./tools/dashboards", dir, c.label, c.choices)
 			cmd.Dir = root

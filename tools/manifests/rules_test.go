@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write the files of deploy that are made from others")
+var update = flag.Bool("update", false, "write the generated files of deploy")
 
-// rules returns what the exporter prints for Prometheus.
+// rules returns the rules that the exporter prints.
 func rules(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"rules"}, args...)...)
@@ -27,8 +27,8 @@ func rules(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// asMonitored returns the arguments by which rules are made for the interval of the
-// monitors, with more values.
+// asMonitored returns the arguments that print rules for the interval of the monitors, with
+// additional values.
 func asMonitored(t *testing.T, more string) []string {
 	t.Helper()
 	if !strings.Contains(more, "scrape_interval") {
@@ -39,8 +39,7 @@ func asMonitored(t *testing.T, more string) []string {
 	return []string{"--values=" + path}
 }
 
-// requireRules compares an object with what the exporter prints, whatever the order
-// of the groups.
+// requireRules compares an object with the printed rules, in any order of groups.
 func requireRules(t *testing.T, rule *monitoringv1.PrometheusRule, args []string) {
 	t.Helper()
 	var want monitoringv1.PrometheusRuleSpec
@@ -55,7 +54,7 @@ func requireRules(t *testing.T, rule *monitoringv1.PrometheusRule, args []string
 	require.Equal(t, string(wanted), string(got))
 }
 
-// requireFile compares a made file with what it should hold, or writes it.
+// requireFile compares a generated file, or writes it with -update.
 func requireFile(t *testing.T, path string, want []byte) {
 	t.Helper()
 	full := filepath.Join(root, path)

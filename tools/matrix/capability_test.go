@@ -84,7 +84,7 @@ func TestQuantitiesMatchCapabilities(t *testing.T) {
 				shown = shown || ok
 			}
 			if name == engine.CanLiveTokens && !can.OK {
-				continue // There are tokens a second as well of those that count when requests end.
+				continue // Servers that count when requests end have tokens per second too.
 			}
 			require.Equal(c, can.OK, shown, "%s: %s", name, can.Reason)
 		}

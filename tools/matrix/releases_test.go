@@ -17,16 +17,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
-// nobody fails every request, so that detection depends on the page alone.
+// nobody answers no request, so that detection depends on the page alone.
 type nobody struct{}
 
 func (nobody) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
 	return 0, nil, nil, errors.New("nobody answers")
 }
 
-// TestReleasesShowSameResults has the same requests on the pages of all releases
-// and modes of vLLM and SGLang: what is derived from one is derived from all,
-// but for what has no name there.
+// TestReleasesShowSameResults plays the same requests on the pages of all releases and modes of
+// vLLM and SGLang: the derived values are the same, except those without a name in a release.
 func TestReleasesShowSameResults(t *testing.T) {
 	families := []string{
 		"requests_per_second", "requests_running", "queue_depth", "engine_iterations_per_second", "generation_tokens_per_second",
@@ -34,7 +33,7 @@ func TestReleasesShowSameResults(t *testing.T) {
 		"kv_cache_capacity_tokens", "time_to_first_token_average_seconds", "inter_token_latency_average_seconds",
 		"time_per_output_token_average_seconds", "request_duration_average_seconds", "request_queue_average_seconds", "spec_decode_acceptance_ratio",
 	}
-	// Of these two ranks have more than one, or half of it.
+	// Two ranks have more than one, or half of it.
 	ofRank := []string{"kv_cache_utilization_ratio", "kv_cache_capacity_tokens"}
 	healthy := matrix.Scenarios()[0]
 	require.Equal(t, "healthy", healthy.Name)
@@ -70,7 +69,7 @@ func TestReleasesShowSameResults(t *testing.T) {
 	fixture.RequireFile(t, "testdata/releases.txt", "The same requests on pages of vLLM and SGLang, by release and mode: what is derived, \"-\" for what is absent.\n\n"+columnsOf(transposed(rows)))
 }
 
-// transposed has rows as columns, one kind of page below the other.
+// transposed swaps rows and columns, one kind of page below the other.
 func transposed(rows [][]string) [][][]string {
 	var tables [][][]string
 	for _, kind := range []string{"vllm", "sglang"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
-// cell is one server in one scenario, page by page.
+// cell is a server in a scenario, page by page.
 type cell struct {
 	*testing.T
 
@@ -79,9 +79,8 @@ func (c *cell) shown(page int) bool {
 	return c.scenario.Pages[page].Crashed > c.scenario.Pages[page-1].Crashed
 }
 
-// whileAllFail calls is with each page at which five requests or more failed on two
-// pages or more and none succeeded since. Only failures on pages for which counts is true
-// are considered.
+// whileAllFail calls is with each page at which five requests or more failed on two pages or more
+// and none succeeded since. Only failures on pages for which counts is true are considered.
 func (c *cell) whileAllFail(counts func(page int) bool, is func(page int)) {
 	pages, failed := 0, 0
 	for i := 1; i < len(c.seen); i++ {

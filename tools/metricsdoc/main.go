@@ -4,7 +4,7 @@ package main
 
 import (
 	"bytes"
-	_ "embed" // For the section on what no server exposes.
+	_ "embed" // For the section about what no server exposes.
 	"errors"
 	"fmt"
 	"maps"

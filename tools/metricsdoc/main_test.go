@@ -16,7 +16,7 @@ import (
 
 func TestReferenceIsUpToDate(t *testing.T) { requireUpToDate(t, "metrics.md", reference()) }
 
-// finding holds what every server gives, for which each goes through every trouble.
+// findings plays all scenarios for every server.
 var findings = sync.OnceValues(func() ([][]matrix.Finding, error) { return findingsOf(matrix.Servers()) })
 
 func TestServersPageIsUpToDate(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAbsentQuantitiesHaveReasons(t *testing.T) {
 	}
 }
 
-// requireUpToDate requires a committed document to be as it is made now.
+// requireUpToDate requires that a committed document is up to date.
 func requireUpToDate(t *testing.T, name string, made []byte) {
 	t.Helper()
 	committed, err := os.ReadFile("../../docs/" + name)

@@ -10,7 +10,7 @@ const labels = `engine="triton",engine_version="2",trtllm_version="1",pool_id="b
 func TestIncompletePagesAreRefused(t *testing.T) {
 	t.Parallel()
 	line := `nv_x{` + labels + `,model="m",model_id="m"} 1` + "\n"
-	whole := strings.Repeat(line, samplesPerTarget)
+	complete := strings.Repeat(line, samplesPerTarget)
 	var few strings.Builder
 	for _, family := range picked {
 		few.WriteString("# TYPE " + family + " gauge\n" + family + "{" + labels + "} 1\n")
@@ -19,12 +19,12 @@ func TestIncompletePagesAreRefused(t *testing.T) {
 		check       func(page string, targets int) error
 		page, wrong string
 	}{
-		"whole":                  {check, whole, ""},
-		"others are not counted": {check, whole + "up 1\n", ""},
-		"a sample is missing":    {check, whole[len(line):], "225 samples"},
-		"a label is missing":     {check, strings.Replace(whole, `pool_id="bench",`, "", 1), "no pool_id"},
-		"no model_id":            {check, strings.Replace(whole, `,model_id="m"`, "", 1), "no model_id"},
-		"two replicas":           {check, strings.Replace(whole, `replica_id="r"`, `replica_id="s"`, 1), "2 replicas"},
+		"whole":                  {check, complete, ""},
+		"others are not counted": {check, complete + "up 1\n", ""},
+		"a sample is missing":    {check, complete[len(line):], "225 samples"},
+		"a label is missing":     {check, strings.Replace(complete, `pool_id="bench",`, "", 1), "no pool_id"},
+		"no model_id":            {check, strings.Replace(complete, `,model_id="m"`, "", 1), "no model_id"},
+		"two replicas":           {check, strings.Replace(complete, `replica_id="r"`, `replica_id="s"`, 1), "2 replicas"},
 		"picked, whole":          {checkPicked, few.String(), ""},
 		"a family is missing":    {checkPicked, strings.ReplaceAll(few.String(), picked[2], picked[1]), picked[2] + " of 0"},
 		"a family is too many":   {checkPicked, few.String() + "nv_x{" + labels + "} 1\n", "nv_x was not asked for"},

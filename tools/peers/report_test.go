@@ -27,8 +27,8 @@ func TestReport(t *testing.T) {
 		"many readers, as measured": "| a | 100 | 1.00 | 0.25 | – | 1 / 2 | 3 / 4 | – | 55 | 60 | – |\n",
 		"a picker":                  "| b | 10 | 12 | 1.0 / 2.0 |\n",
 		"a ratio":                   "- 10 targets every 1 s: the a took 5.0 times less than b.\n",
-		"one that was omitted":      "- Omitted: d with 100 targets: it had more than 8 GB, resident.\n",
-		"readers that failed":       "- Omitted: 40 readers of a with 100 targets: timeout.\n",
+		"an omitted one":            "- Omitted: d with 100 targets: it had more than 8 GB, resident.\n",
+		"failed readers":            "- Omitted: 40 readers of a with 100 targets: timeout.\n",
 		"versions":                  "Measured: a (1); b (2); c (3).\n",
 	} {
 		if strings.Count(text, part) != 1 {

@@ -22,7 +22,8 @@ type envoy struct {
 	pool *pool
 }
 
-// balanced starts three servers, the exporters that a file of deploy/envoy wants, and Envoy with the file.
+// balanced starts three servers, the exporters that a file of deploy/envoy needs, and Envoy with
+// the file.
 func balanced(t *testing.T, file string, engine simulate.Engine, replace ...string) (*pool, *envoy) {
 	t.Helper()
 	p := startPool(t, 3, engine)
@@ -34,8 +35,8 @@ func balanced(t *testing.T, file string, engine simulate.Engine, replace ...stri
 	return p, startEnvoy(t, p, file, replace...)
 }
 
-// startEnvoy starts it with a file of deploy/envoy of which the names of hosts are
-// replaced, and what else the test says.
+// startEnvoy starts Envoy with a file of deploy/envoy, in which host names and other pairs
+// of texts are replaced.
 func startEnvoy(t *testing.T, p *pool, file string, replace ...string) *envoy {
 	t.Helper()
 	pairs := append([]string{"0.0.0.0", p.envoy(), "127.0.0.1", p.envoy(), "10.0.0.9", p.exporter()}, replace...)
@@ -44,7 +45,7 @@ func startEnvoy(t *testing.T, p *pool, file string, replace ...string) *envoy {
 	}
 	given := read(t, "deploy", "envoy", file)
 	for i := 0; i < len(pairs); i += 2 {
-		if i > 4 { // A file may have no exporter of its own.
+		if i > 4 { // A file may have no central exporter.
 			require.Contains(t, given, pairs[i], file)
 		}
 	}
@@ -62,7 +63,7 @@ func (e *envoy) admin(path string) string {
 	return fmt.Sprintf("http://%s:%d%s", e.pool.envoy(), adminPort, path)
 }
 
-// upstream is what Envoy knows of one server.
+// upstream is the state of a server in Envoy.
 type upstream struct {
 	out      bool
 	requests int
@@ -108,7 +109,7 @@ func (e *envoy) servers(t *testing.T) []upstream {
 	return all
 }
 
-// allIn returns a check whether all servers are in, or all out.
+// allIn returns a check whether all servers are in, or with false whether all are out.
 func (e *envoy) allIn(t *testing.T, in bool) func() bool {
 	t.Helper()
 	return func() bool {
@@ -116,15 +117,15 @@ func (e *envoy) allIn(t *testing.T, in bool) func() bool {
 	}
 }
 
-// turns waits until Envoy takes a server out, or in again.
-func (e *envoy) turns(t *testing.T, i int, out bool, limit time.Duration) time.Duration {
+// waitFor waits until Envoy removes a server, or readmits it.
+func (e *envoy) waitFor(t *testing.T, i int, out bool, limit time.Duration) time.Duration {
 	t.Helper()
 	return within(t, limit, fmt.Sprintf("server %d out: %v", i, out), func() bool { return e.servers(t)[i].out == out })
 }
 
-// takes requires that a server gets requests for a while, or gets none of those that
-// the others get.
-func (e *envoy) takes(t *testing.T, i int, some bool, length time.Duration) {
+// requireRequests requires that a server gets requests for a while, or none while the
+// others get some.
+func (e *envoy) requireRequests(t *testing.T, i int, some bool, length time.Duration) {
 	t.Helper()
 	before := e.servers(t)
 	time.Sleep(length)

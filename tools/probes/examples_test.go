@@ -14,26 +14,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// example is a server's container as one of our examples has it.
+// example is the container of a server in an example.
 type example struct {
 	name      string
 	container *corev1.Container
 }
 
-// examples returns the examples of docs/probes.md, over HTTP and over gRPC, of the overlay and
-// of the chart's notes.
+// examples returns the examples in docs/probes.md over HTTP and gRPC, in the overlay, and in
+// the notes of the chart.
 func examples(t *testing.T) []example {
 	t.Helper()
 	ofDocs := documented(t)
-	over := *ofDocs.DeepCopy()
+	overGRPC := *ofDocs.DeepCopy()
 	grpc := regexp.MustCompile("`(grpc: \\{[^`]+\\})`").FindStringSubmatch(read(t, "docs", "probes.md"))
 	require.NotNil(t, grpc, "docs/probes.md has the probe over gRPC")
-	over.ReadinessProbe.HTTPGet = nil
-	require.NoError(t, yaml.UnmarshalStrict([]byte(grpc[1]), over.ReadinessProbe))
+	overGRPC.ReadinessProbe.HTTPGet = nil
+	require.NoError(t, yaml.UnmarshalStrict([]byte(grpc[1]), overGRPC.ReadinessProbe))
 	return []example{
 		{"docs/probes.md", ofDocs},
-		{"docs/probes.md over gRPC", &over},
-		{"the overlay of sidecars", ofOverlay(t)},
+		{"docs/probes.md over gRPC", &overGRPC},
+		{"the sidecar overlay", ofOverlay(t)},
 		{"the chart's notes", ofChart(t)},
 	}
 }
@@ -59,8 +59,8 @@ func ofOverlay(t *testing.T) *corev1.Container {
 	return &server.Spec.Template.Spec.Containers[0]
 }
 
-// ofChart returns a container with the readiness that the chart's notes offer, which
-// helm prints only when it installs: an object of ours includes its template.
+// ofChart returns a container with the readiness probe of the chart's notes. Helm prints
+// them only during an installation, so an extra object includes their template.
 func ofChart(t *testing.T) *corev1.Container {
 	t.Helper()
 	helm := os.Getenv("HELM")

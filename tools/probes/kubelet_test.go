@@ -14,26 +14,25 @@ import (
 	httpprobe "k8s.io/kubernetes/pkg/probe/http"
 )
 
-// asked is a probe of a container that a kubelet asks: the request, the judgement
-// of the answer and the timeout are its own code; the period and the thresholds
-// are kept here as its worker does.
-type asked struct {
+// prober probes a container like a kubelet, with the kubelet's code for requests, results
+// and timeouts. Periods and thresholds are implemented here like in its worker.
+type prober struct {
 	probe     *corev1.Probe
 	container *corev1.Container
 	host      string
 
-	mu       sync.Mutex
-	passes   bool
-	missed   int       // Failures in a row.
-	first    time.Time // The first of them.
-	mostEver int
-	answers  int
-	detail   string
+	mu        sync.Mutex
+	passes    bool
+	missed    int       // Consecutive failures.
+	first     time.Time // Time of the first one.
+	maxMissed int
+	answers   int
+	detail    string
 }
 
-func ask(t *testing.T, p *corev1.Probe, container *corev1.Container, host string) *asked {
+func startProber(t *testing.T, p *corev1.Probe, container *corev1.Container, host string) *prober {
 	t.Helper()
-	a := &asked{probe: p, container: container, host: host, passes: true}
+	a := &prober{probe: p, container: container, host: host, passes: true}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	t.Cleanup(func() {
@@ -46,7 +45,7 @@ func ask(t *testing.T, p *corev1.Probe, container *corev1.Container, host string
 		tick := time.NewTicker(time.Duration(cmp.Or(p.PeriodSeconds, 10)) * time.Second)
 		defer tick.Stop()
 		for {
-			a.note(a.once())
+			a.record(a.probeOnce())
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -57,8 +56,8 @@ func ask(t *testing.T, p *corev1.Probe, container *corev1.Container, host string
 	return a
 }
 
-// once returns the result of the kubelet's prober for one answer.
-func (a *asked) once() (probe.Result, string, error) {
+// probeOnce returns the result of one probe.
+func (a *prober) probeOnce() (probe.Result, string, error) {
 	timeout := time.Duration(cmp.Or(a.probe.TimeoutSeconds, 1)) * time.Second
 	if a.probe.GRPC != nil {
 		service := ""
@@ -74,7 +73,7 @@ func (a *asked) once() (probe.Result, string, error) {
 	return httpprobe.New(false).Probe(request, timeout)
 }
 
-func (a *asked) note(result probe.Result, detail string, err error) {
+func (a *prober) record(result probe.Result, detail string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answers++
@@ -88,19 +87,19 @@ func (a *asked) note(result probe.Result, detail string, err error) {
 	if a.missed++; a.missed == 1 {
 		a.first = time.Now()
 	}
-	a.mostEver = max(a.mostEver, a.missed)
+	a.maxMissed = max(a.maxMissed, a.missed)
 	a.passes = a.passes && a.missed < int(cmp.Or(a.probe.FailureThreshold, 3))
 }
 
-func (a *asked) state() (passes bool, missed int) {
+func (a *prober) state() (passes bool, missed int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.passes, a.missed
 }
 
-// fails waits until the threshold is reached, and returns how long after a moment
-// the first answer was that it fails by, and how long the last.
-func (a *asked) fails(t *testing.T, began time.Time, limit time.Duration) (first, last time.Duration) {
+// waitFailing waits until the failure threshold is reached, and returns the times of the
+// first and the last failure since a moment.
+func (a *prober) waitFailing(t *testing.T, start time.Time, limit time.Duration) (first, last time.Duration) {
 	t.Helper()
 	within(t, limit, "the probe fails", func() bool {
 		passes, _ := a.state()
@@ -108,10 +107,10 @@ func (a *asked) fails(t *testing.T, began time.Time, limit time.Duration) (first
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.first.Sub(began), time.Since(began)
+	return a.first.Sub(start), time.Since(start)
 }
 
-func (a *asked) recovers(t *testing.T, limit time.Duration) time.Duration {
+func (a *prober) waitPassing(t *testing.T, limit time.Duration) time.Duration {
 	t.Helper()
 	return within(t, limit, "the probe passes", func() bool {
 		passes, _ := a.state()
@@ -119,11 +118,11 @@ func (a *asked) recovers(t *testing.T, limit time.Duration) time.Duration {
 	})
 }
 
-// neverFailed requires that no answer at all was one that it fails by.
-func (a *asked) neverFailed(t *testing.T) {
+// requireNoFailure requires that no probe has failed.
+func (a *prober) requireNoFailure(t *testing.T) {
 	t.Helper()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	require.Positive(t, a.answers)
-	require.Zero(t, a.mostEver, "failures in a row: %s", a.detail)
+	require.Zero(t, a.maxMissed, "consecutive failures: %s", a.detail)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// The ports of the examples. Every pool has hosts of its own on loopback, so that
-// the examples keep them.
+// The ports of the examples. Every pool has its own loopback addresses, so that ports need
+// not differ.
 const (
 	apiPort      = 8000
 	pagePort     = 8002
@@ -30,18 +30,18 @@ const (
 	adminPort    = 9901
 )
 
-// poolID and replicaID are the names of the examples.
+// poolID and replicaID return the names in the examples.
 const poolID = "llama-70b-prod"
 
 func replicaID(i int) string { return fmt.Sprintf("llama-70b-%d", i) }
 
 type pool struct {
-	net      string // The first three numbers of all its addresses.
+	net      string // The first three numbers of all addresses.
 	replicas []*simulate.Replica
 	clients  sync.WaitGroup
 }
 
-// startPool starts servers that get requests from this test alone.
+// startPool starts servers without traffic.
 func startPool(t *testing.T, replicas int, engine simulate.Engine) *pool {
 	t.Helper()
 	for range 20 {
@@ -55,7 +55,7 @@ func startPool(t *testing.T, replicas int, engine simulate.Engine) *pool {
 		}
 		fleet, err := simulate.StartFleet(context.WithoutCancel(t.Context()), simulate.FleetSpec{Pools: []simulate.PoolSpec{spec}})
 		if err != nil {
-			t.Log(err) // Another pool may have drawn the same addresses.
+			t.Log(err) // Another pool may use the same addresses.
 			continue
 		}
 		t.Cleanup(func() {
@@ -69,12 +69,12 @@ func startPool(t *testing.T, replicas int, engine simulate.Engine) *pool {
 	return nil
 }
 
-// The addresses of a server and of what is in front of all of them.
+// The addresses of servers and programs.
 func (p *pool) server(i int) string { return fmt.Sprintf("%s%d", p.net, i+1) }
 func (p *pool) exporter() string    { return p.net + "100" }
 func (p *pool) envoy() string       { return p.net + "101" }
 
-// central starts one exporter for all replicas; more are further keys of the pool.
+// central starts one exporter for all replicas; more are additional keys of the pool.
 func (p *pool) central(t *testing.T, more ...string) *process {
 	t.Helper()
 	var doc strings.Builder
@@ -136,8 +136,8 @@ func (l *load) counts() (ok, failed, open int) {
 	return l.ok, l.failed, l.open
 }
 
-// send sends requests to a host at a rate until the test ends. A client
-// waits for its answer as long as it takes; tokens are how long answers are.
+// send sends requests to a host at a rate until the test ends. Clients wait for their
+// answers without limit; tokens is the length of an answer.
 func (p *pool) send(t *testing.T, host string, rate float64, tokens int) *load {
 	t.Helper()
 	l := &load{}

@@ -30,7 +30,7 @@ func startProcess(t *testing.T, name, program string, args ...string) *process {
 	require.NoError(t, p.cmd.Start(), "start %s", name)
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // How a killed program ended is not news.
+		_ = p.cmd.Wait() // A killed program ends with an error.
 	}()
 	t.Cleanup(func() {
 		p.kill()
@@ -44,7 +44,7 @@ func startProcess(t *testing.T, name, program string, args ...string) *process {
 }
 
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // It may have ended by itself.
+	_ = p.cmd.Process.Kill() // It may have ended already.
 	<-p.done
 }
 
@@ -58,21 +58,21 @@ func (p *process) ended() bool {
 }
 
 // within calls check every 100 ms until it is true, and returns how long that took.
-func within(t *testing.T, limit time.Duration, what string, check func() bool) time.Duration {
+func within(t *testing.T, limit time.Duration, condition string, check func() bool) time.Duration {
 	t.Helper()
-	began := time.Now()
+	start := time.Now()
 	for !check() {
-		require.Less(t, time.Since(began), limit, what)
+		require.Less(t, time.Since(start), limit, condition)
 		time.Sleep(100 * time.Millisecond)
 	}
-	return time.Since(began)
+	return time.Since(start)
 }
 
-// during requires that something is true at every look for that long.
-func during(t *testing.T, length time.Duration, what string, check func() bool) {
+// during requires that check is true all the time.
+func during(t *testing.T, length time.Duration, condition string, check func() bool) {
 	t.Helper()
-	for began := time.Now(); time.Since(began) < length; time.Sleep(200 * time.Millisecond) {
-		require.True(t, check(), what)
+	for start := time.Now(); time.Since(start) < length; time.Sleep(200 * time.Millisecond) {
+		require.True(t, check(), condition)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// What a panel may cost over a day of 500 replicas, as Grafana asks for it at a
-// width of a thousand points.
+// The limits for a panel over a day of 500 replicas, with the points that Grafana requests
+// for a width of 1000 pixels.
 const (
 	replicas    = 500
 	samplesMost = 5_000_000
@@ -29,7 +29,7 @@ const (
 	quarter     = 15 * time.Second
 )
 
-// cost is what the queries of a panel take.
+// cost is the cost of the queries of a panel.
 type cost struct {
 	panel   string
 	samples int64
@@ -47,10 +47,10 @@ func TestPanelsAreCheap(t *testing.T) {
 			}
 			c := cost{panel: d.UID + " / " + p.Title}
 			for _, q := range p.Targets {
-				samples, took := askFleet(t, engine, block, dayOf(q.Expr, d.UID), q.Instant)
+				samples, cpu := askFleet(t, engine, block, dayOf(q.Expr, d.UID), q.Instant)
 				c.samples += samples
-				// Grafana asks the queries of a panel at the same time.
-				c.took = max(c.took, took)
+				// Grafana runs the queries of a panel at the same time.
+				c.took = max(c.took, cpu)
 			}
 			costs = append(costs, c)
 		}
@@ -66,8 +66,8 @@ func TestPanelsAreCheap(t *testing.T) {
 	}
 }
 
-// dayOf returns a query as Grafana sends it for a day of all pools; where one replica
-// is chosen it is one.
+// dayOf returns a query as Grafana sends it for a day and all pools, or one replica where
+// one is selected.
 func dayOf(expr, dashboard string) string {
 	expr = strings.NewReplacer("$__rate_interval", "75s", "$__range", "1d").Replace(expr)
 	if dashboard == "trtllm-replica" {
@@ -101,8 +101,8 @@ func askFleet(t *testing.T, engine *promql.Engine, block *fleet, expr string, in
 	return samples, took
 }
 
-// askedOnce returns the samples of those parts of a query that are the same at each
-// step: they are read once, and counted at each step.
+// askedOnce returns the samples of the parts of a query that are equal at each step, which
+// are read once but counted at each step.
 func askedOnce(t *testing.T, engine *promql.Engine, block *fleet, expr string, end time.Time) (samples int64) {
 	t.Helper()
 	if !strings.Contains(expr, "@ end()") {
@@ -122,8 +122,7 @@ func askedOnce(t *testing.T, engine *promql.Engine, block *fleet, expr string, e
 	return samples
 }
 
-// processorTime returns what the process has used; other work of the machine does not
-// count.
+// processorTime returns the CPU time of the process, without other processes.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -139,14 +138,14 @@ func TestRulesAreCheap(t *testing.T) {
 	var costs []cost
 	for _, g := range groups(t) {
 		for _, r := range g.Rules {
-			samples, took := askFleet(t, engine, block, r.Expr, true)
+			samples, cpu := askFleet(t, engine, block, r.Expr, true)
 			require.Less(t, samples, int64(samplesMost), r.Record+r.Alert)
-			// What is evaluated less often costs less in the same time.
+			// Rules that are evaluated less often cost less over the same time.
 			samples = samples * quarter.Milliseconds() / time.Duration(g.Interval).Milliseconds()
-			took = took * quarter / time.Duration(g.Interval)
-			all += took
+			cpu = cpu * quarter / time.Duration(g.Interval)
+			all += cpu
 			read += samples
-			costs = append(costs, cost{r.Record + r.Alert, samples, took})
+			costs = append(costs, cost{r.Record + r.Alert, samples, cpu})
 		}
 	}
 	slices.SortFunc(costs, func(a, b cost) int { return cmp.Compare(b.took, a.took) })

@@ -27,18 +27,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// setting is a fleet and how an exporter exposes it.
+// setting is a fleet and the configuration of an exporter.
 type setting struct {
 	name string
-	// like is what all replicas are, and file what the configuration adds.
+	// like is the spec of all replicas, file the additional configuration.
 	like     simulate.Spec
 	replicas int
 	file     string
-	// global is how it scrapes; often, unless it is said.
+	// global is the scrape configuration; by default scrapes are frequent.
 	global string
 }
 
-// triton returns the replica that the others differ from.
+// triton returns the replica on which the others are based.
 func triton() simulate.Spec {
 	return simulate.Spec{
 		Kind: simulate.KindTriton, EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", Speed: 1, GPUs: 1,
@@ -48,7 +48,7 @@ func triton() simulate.Spec {
 	}
 }
 
-// running is a fleet with an exporter in front.
+// running is a fleet with an exporter.
 type running struct {
 	fleet *simulate.Fleet
 	page  string
@@ -107,15 +107,15 @@ func (r *running) read(ctx context.Context) []byte {
 	return text
 }
 
-// settled reads pages until all replicas have a version and the number of
-// series is the same for four seconds.
+// settled reads pages until all replicas have a version and the number of series has been
+// the same for four seconds.
 func (r *running) settled(t *testing.T, version string, replicas int) []byte {
 	t.Helper()
 	same, before := 0, -1
 	for range 240 {
 		time.Sleep(time.Second)
 		text := r.read(t.Context())
-		known := 0
+		identified := 0
 		lines := 0
 		for line := range strings.Lines(string(text)) {
 			if strings.HasPrefix(line, "#") {
@@ -124,10 +124,10 @@ func (r *running) settled(t *testing.T, version string, replicas int) []byte {
 			lines++
 			if strings.HasPrefix(line, "trtllm_exporter_target_up{") && strings.HasSuffix(line, "} 1\n") && version == "" ||
 				strings.HasPrefix(line, "llm_server_info{") && version != "" && strings.Contains(line, `engine_version="`+version) {
-				known++
+				identified++
 			}
 		}
-		if known >= replicas && lines == before {
+		if identified >= replicas && lines == before {
 			same++
 		} else {
 			same = 0

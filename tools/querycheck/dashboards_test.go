@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
 )
 
-// withRules returns the vocabulary with what the recording rules add.
+// withRules returns the vocabulary with the recorded series.
 func withRules(t *testing.T) vocabulary.Vocabulary {
 	t.Helper()
 	v := vocabulary.New()
@@ -29,7 +29,7 @@ func withRules(t *testing.T) vocabulary.Vocabulary {
 	return v
 }
 
-// asGrafanaSends puts values in place of variables.
+// asGrafanaSends replaces variables by values.
 func asGrafanaSends(expr string) string {
 	expr = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$__interval", "1m").Replace(expr)
 	return regexp.MustCompile(`\$\w+`).ReplaceAllString(expr, ".*")
@@ -40,7 +40,7 @@ func TestPanelsUseServedMetrics(t *testing.T) {
 	requirePanels(t, withRules(t))
 }
 
-// requirePanels requires queries, legends and variables to use what is in v.
+// requirePanels requires that queries, legends and variables use only names in v.
 func requirePanels(t *testing.T, v vocabulary.Vocabulary) {
 	t.Helper()
 	label := regexp.MustCompile(`\{\{(\w+)\}\}`)
@@ -74,27 +74,27 @@ func requirePanels(t *testing.T, v vocabulary.Vocabulary) {
 	}
 }
 
-// withoutVersions returns the vocabulary of identity.versions: info, where versions
-// are on llm_server_info alone.
+// withoutVersions returns the vocabulary of identity.versions: info, where only
+// llm_server_info has versions.
 func withoutVersions(t *testing.T) vocabulary.Vocabulary {
 	t.Helper()
 	v := withRules(t)
-	gone := 0
+	removed := 0
 	for name, m := range v {
 		if name == "llm_server_info" {
 			require.Subset(t, m.Labels, []string{"engine_version", "trtllm_version"})
 			continue
 		}
-		kept := slices.DeleteFunc(slices.Clone(m.Labels), func(l string) bool { return l == "engine_version" || l == "trtllm_version" })
-		gone += len(m.Labels) - len(kept)
-		v[name] = vocabulary.Metric{Type: m.Type, Labels: kept}
+		names := slices.DeleteFunc(slices.Clone(m.Labels), func(l string) bool { return l == "engine_version" || l == "trtllm_version" })
+		removed += len(m.Labels) - len(names)
+		v[name] = vocabulary.Metric{Type: m.Type, Labels: names}
 	}
-	require.Greater(t, gone, 200)
+	require.Greater(t, removed, 200)
 	return v
 }
 
-// Whatever reads versions reads llm_server_info, and joins the rest by pool and
-// replica: so it does with versions on all series too.
+// Queries that need versions join llm_server_info by pool and replica, which also works
+// with versions on all series.
 func TestQueriesWorkWithVersionsOnInfo(t *testing.T) {
 	t.Parallel()
 	v := withoutVersions(t)

@@ -12,9 +12,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
 )
 
-// TestDocumentedQueriesUseServedMetrics reads the query of each
-// family in docs/metrics.md, every block of PromQL in the documents, and what is
-// between backquotes and calls a function of PromQL.
+// TestDocumentedQueriesUseServedMetrics reads the query of each family in docs/metrics.md,
+// every block of PromQL in the documents, and code that calls a function of PromQL.
 func TestDocumentedQueriesUseServedMetrics(t *testing.T) {
 	t.Parallel()
 	v := withRules(t)

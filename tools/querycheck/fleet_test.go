@@ -20,26 +20,26 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
 )
 
-// The time between two samples, in milliseconds; of what slow groups record too.
+// The time between two samples in milliseconds, also of slow recording rules.
 const (
 	scrape = 15_000
 	slow   = 120_000
 )
 
-// fleet is what Prometheus has of many replicas of Triton in pools of fifty:
-// every series that the vocabulary knows, with a sample for each scrape of any
-// time that is asked for. Samples are made when they are read.
+// fleet is a storage with many replicas of Triton in pools of fifty: every series of the
+// vocabulary, with a sample per scrape at any time. Samples are generated when they are
+// read.
 type fleet struct {
-	known    vocabulary.Vocabulary
-	replicas int
-	series   map[string][]labels.Labels
+	vocabulary vocabulary.Vocabulary
+	replicas   int
+	series     map[string][]labels.Labels
 }
 
-func newFleet(known vocabulary.Vocabulary, replicas int) *fleet {
-	return &fleet{known: known, replicas: replicas, series: make(map[string][]labels.Labels)}
+func newFleet(v vocabulary.Vocabulary, replicas int) *fleet {
+	return &fleet{vocabulary: v, replicas: replicas, series: make(map[string][]labels.Labels)}
 }
 
-// valuesOf returns how many values the labels of a series have; one unless said.
+// valuesOf returns the values of a label, by default one.
 func valuesOf(metric, label string) []string {
 	n := map[string]int{
 		"le": 20, "gpu_uuid": 8, "class": 5, "reason": 3, "slo": 3, "signal": 4, "phase": 3, "queue": 2, "memory": 3, "resource": 4,
@@ -76,13 +76,13 @@ func valuesOf(metric, label string) []string {
 	return out
 }
 
-// of returns all series of a metric.
-func (f *fleet) of(metric string) []labels.Labels {
-	if all, made := f.series[metric]; made {
+// seriesOf returns all series of a metric.
+func (f *fleet) seriesOf(metric string) []labels.Labels {
+	if all, cached := f.series[metric]; cached {
 		return all
 	}
-	m, known := f.known[metric]
-	if !known {
+	m, found := f.vocabulary[metric]
+	if !found {
 		return nil
 	}
 	sets := []map[string]string{{model.MetricNameLabel: metric}}
@@ -130,7 +130,7 @@ func (f *fleet) Querier(mint, maxt int64) (storage.Querier, error) {
 	return &reader{fleet: f, from: mint, to: maxt}, nil
 }
 
-// reader reads a time of a fleet.
+// reader reads a time range of a fleet.
 type reader struct {
 	*fleet
 
@@ -148,11 +148,11 @@ func (r *reader) Select(_ context.Context, _ bool, hints *storage.SelectHints, m
 		if m.Name != model.MetricNameLabel {
 			continue
 		}
-		for _, l := range r.of(m.Value) {
+		for _, l := range r.seriesOf(m.Value) {
 			if slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) }) {
 				continue
 			}
-			counter := r.known[m.Value].Type == model.MetricTypeCounter
+			counter := r.vocabulary[m.Value].Type == model.MetricTypeCounter
 			found.all = append(found.all, storage.NewListSeries(l, nil))
 			found.samples = append(found.samples, samples{from: from, to: to, every: every(m.Value), counter: counter, seed: seed(l)})
 		}
@@ -160,12 +160,12 @@ func (r *reader) Select(_ context.Context, _ bool, hints *storage.SelectHints, m
 	return found
 }
 
-// LabelValues implements [storage.Querier]; no query of a panel asks.
+// LabelValues implements [storage.Querier]. Queries of panels do not use it.
 func (*reader) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, nil
 }
 
-// LabelNames implements [storage.Querier]; no query of a panel asks.
+// LabelNames implements [storage.Querier]. Queries of panels do not use it.
 func (*reader) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, nil
 }
@@ -173,7 +173,7 @@ func (*reader) LabelNames(context.Context, *storage.LabelHints, ...*labels.Match
 // Close implements [storage.Querier].
 func (*reader) Close() error { return nil }
 
-// every returns how long a metric takes from sample to sample.
+// every returns the time between two samples of a metric.
 func every(metric string) int64 {
 	if strings.HasPrefix(metric, "pool_model:llm_server_slo_") && strings.HasSuffix(metric, ":sum") || strings.HasSuffix(metric, ":rate5m") {
 		return slow
@@ -181,14 +181,14 @@ func every(metric string) int64 {
 	return scrape
 }
 
-// seed returns series differ.
+// seed returns a number that differs between series.
 func seed(l labels.Labels) float64 {
 	h := fnv.New32a()
 	h.Write([]byte(l.String()))
 	return float64(h.Sum32()%1000) / 1000
 }
 
-// found are series that were asked for.
+// found holds the series that match.
 type found struct {
 	all     []storage.Series
 	samples []samples
@@ -204,7 +204,7 @@ func (f *found) At() storage.Series {
 	s := f.samples[f.at]
 	return &storage.SeriesEntry{
 		Lset:             f.all[f.at].Labels(),
-		SampleIteratorFn: func(chunkenc.Iterator) chunkenc.Iterator { again := s; again.now = 0; return &again },
+		SampleIteratorFn: func(chunkenc.Iterator) chunkenc.Iterator { fresh := s; fresh.now = 0; return &fresh },
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// TestFleetMemory holds what an exporter takes at most, with a reader each five
-// seconds, to what the chart gives it for as many servers.
+// TestFleetMemory compares the peak memory of an exporter that is read every five seconds
+// with the chart's limit for that number of servers.
 func TestFleetMemory(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/helm/trtllm-exporter/values.yaml")
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestFleetMemory(t *testing.T) {
 	}
 }
 
-// peakMemory returns the most memory that a process had, in MiB.
+// peakMemory returns the peak memory of a process in MiB.
 func peakMemory(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "status"))

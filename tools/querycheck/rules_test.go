@@ -30,7 +30,7 @@ func rules(t *testing.T) []rulefmt.Rule {
 	return all
 }
 
-// groups returns the rules in the groups that are evaluated together.
+// groups returns the rules of each group.
 func groups(t *testing.T) []rulefmt.RuleGroup {
 	t.Helper()
 	v, err := alerts.DefaultValues()
@@ -50,7 +50,7 @@ func TestRulesUseServedMetrics(t *testing.T) {
 	for _, r := range rules(t) {
 		name := r.Record + r.Alert
 		if _, again := recorded[r.Record]; r.Record != "" && !again {
-			// A rule may read what it recorded before.
+			// A rule may read what earlier rules recorded.
 			first, _ := querycheck.Check(v, r.Expr)
 			v.Record(r.Record, first)
 		}
@@ -87,8 +87,8 @@ func TestRulesUseServedMetrics(t *testing.T) {
 	}
 }
 
-// TestRulesAndAutoscalersNeedNoWindowGauge holds them to what stays on the page
-// with exposition.window_gauges: false.
+// TestRulesAndAutoscalersNeedNoWindowGauge checks them without the series that
+// exposition.window_gauges: false omits.
 func TestRulesAndAutoscalersNeedNoWindowGauge(t *testing.T) {
 	t.Parallel()
 	texts := make(map[string]string)
@@ -114,13 +114,13 @@ func TestRulesAndAutoscalersNeedNoWindowGauge(t *testing.T) {
 	}
 }
 
-// TestRatesOfPairArePerSeries requires of two exporters that both have a
-// series one, and of two series both: the labels by which the largest rate is
-// taken are all that the series of a replica differ in.
+// TestRatesOfPairArePerSeries requires that two exporters with the same series count it
+// once, and two series twice: the labels that the largest rate keeps are all that
+// distinguish the series of a replica.
 func TestRatesOfPairArePerSeries(t *testing.T) {
 	t.Parallel()
-	known := vocabulary.New()
-	of := []string{model.MetricNameLabel, "engine", "engine_version", "trtllm_version", "instance", "job", "tier"}
+	names := vocabulary.New()
+	common := []string{model.MetricNameLabel, "engine", "engine_version", "trtllm_version", "instance", "job", "tier"}
 	seen := 0
 	for _, r := range rules(t) {
 		expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
@@ -141,14 +141,14 @@ func TestRatesOfPairArePerSeries(t *testing.T) {
 						continue
 					}
 					if compared, isCompared := path[max(i-1, 0)].(*parser.BinaryExpr); isCompared && compared.Op.IsComparisonOperator() {
-						return nil // Whether any is above something the largest says.
+						return nil // Whether any rate is above a limit.
 					}
 					seen++
-					for _, l := range known[s.Name].Labels {
+					for _, l := range names[s.Name].Labels {
 						if l == "replica_id" && slices.Contains(by.Grouping, "gpu_uuid") {
-							continue // Two servers of a host show the same GPU.
+							continue // Two servers on a host show the same GPU.
 						}
-						if !slices.Contains(of, l) && !slices.Contains(by.Grouping, l) && !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == l && m.Type == labels.MatchEqual }) {
+						if !slices.Contains(common, l) && !slices.Contains(by.Grouping, l) && !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == l && m.Type == labels.MatchEqual }) {
 							t.Errorf("%s: of %s that differ in %s the largest or the mean is taken, not all", r.Record+r.Alert, s.Name, l)
 						}
 					}

@@ -23,34 +23,34 @@ import (
 )
 
 const (
-	// pageEvery is the time between two pages, pages how many there are, and whole
-	// the first that is compared: of a counter that has grown for less than a window
-	// before, Prometheus guesses from when, and of sums and counts not the same.
+	// pageEvery is the time between pages. Values are compared from page whole on: before
+	// that a counter has grown for less than a window, and Prometheus extrapolates sums and
+	// counts differently.
 	pageEvery = 5 * time.Second
 	pages     = 70
 	whole     = 40
-	// tolerance is how far a query may be from the gauge, of the gauge.
+	// tolerance is the allowed relative error of a query.
 	tolerance = 1e-6
 )
 
-// recorded is a server whose pages go through the rules into Prometheus.
+// recorded is a server whose derived series are stored in Prometheus.
 type recorded struct {
 	name   string
 	kind   engine.Kind
 	spec   simulate.Spec
 	models []engine.ModelFacts
-	// also are lines that the simulated server has not, with the number of the page.
-	also    string
+	// extra is a format for additional lines of a page, with the page's number.
+	extra   string
 	deriver *derive.Deriver
 }
 
-// servers have between them every family of which a query gives the same.
+// servers returns servers that together have every family with an equivalent query.
 func servers() []recorded {
 	busy := simulate.DefaultWorkload()
 	busy.Rate, busy.ErrorRate = 5, 0.03
 	slow := busy
 	slow.Rate, slow.OutputTokens = 30, 600
-	of := func(name string, kind engine.Kind, as simulate.Kind, load simulate.Workload, models ...engine.ModelFacts) recorded {
+	server := func(name string, kind engine.Kind, as simulate.Kind, load simulate.Workload, models ...engine.ModelFacts) recorded {
 		return recorded{name: name, kind: kind, models: models, spec: simulate.Spec{
 			Kind: as, Streaming: true, Setup: simulate.Setup{Histograms: true}, Seed: 1, Workload: load, Engine: simulate.Engine{MaxActive: 16, KVBlocks: 1200},
 		}}
@@ -61,24 +61,24 @@ func servers() []recorded {
 	ensemble := model("ensemble", "", true, "preprocessing", "tensorrt_llm", "postprocessing")
 	ensemble.Platform = "ensemble"
 	triton := []engine.ModelFacts{ensemble, model("preprocessing", "python", false), model("tensorrt_llm", "tensorrtllm", true), model("postprocessing", "python", false)}
-	drafts := of("vLLM that drafts", engine.VLLM, simulate.KindVLLM, busy)
-	drafts.also = "# TYPE vllm:spec_decode_num_draft_tokens_total counter\nvllm:spec_decode_num_draft_tokens_total{engine=\"0\",model_name=\"llama\"} %[1]d00\n" +
+	drafts := server("vLLM with speculative decoding", engine.VLLM, simulate.KindVLLM, busy)
+	drafts.extra = "# TYPE vllm:spec_decode_num_draft_tokens_total counter\nvllm:spec_decode_num_draft_tokens_total{engine=\"0\",model_name=\"llama\"} %[1]d00\n" +
 		"# TYPE vllm:spec_decode_num_accepted_tokens_total counter\nvllm:spec_decode_num_accepted_tokens_total{engine=\"0\",model_name=\"llama\"} %[1]d7\n"
 	return []recorded{
 		drafts,
-		of("Triton", engine.Triton, simulate.KindTriton, busy, triton...),
-		of("Triton with too much to do", engine.Triton, simulate.KindTriton, slow, triton...),
-		of("trtllm-serve", engine.TRTLLMServe, simulate.KindServe, busy),
-		of("trtllm-serve with too much to do", engine.TRTLLMServe, simulate.KindServe, slow),
-		of("NIM", engine.NIM, simulate.KindNIM, busy),
-		of("Dynamo", engine.Dynamo, simulate.KindDynamo, busy),
-		of("vLLM", engine.VLLM, simulate.KindVLLM, busy),
-		of("SGLang", engine.SGLang, simulate.KindSGLang, busy),
+		server("Triton", engine.Triton, simulate.KindTriton, busy, triton...),
+		server("Triton, overloaded", engine.Triton, simulate.KindTriton, slow, triton...),
+		server("trtllm-serve", engine.TRTLLMServe, simulate.KindServe, busy),
+		server("trtllm-serve, overloaded", engine.TRTLLMServe, simulate.KindServe, slow),
+		server("NIM", engine.NIM, simulate.KindNIM, busy),
+		server("Dynamo", engine.Dynamo, simulate.KindDynamo, busy),
+		server("vLLM", engine.VLLM, simulate.KindVLLM, busy),
+		server("SGLang", engine.SGLang, simulate.KindSGLang, busy),
 	}
 }
 
-// into lets the server work and has Prometheus scrape what is derived of it.
-func (r *recorded) into(t *testing.T, db *tsdb.DB) {
+// store runs the server and stores its derived series.
+func (r *recorded) store(t *testing.T, db *tsdb.DB) {
 	t.Helper()
 	replica, err := simulate.NewReplica(r.spec)
 	require.NoError(t, err)
@@ -90,8 +90,8 @@ func (r *recorded) into(t *testing.T, db *tsdb.DB) {
 	for n := range pages {
 		replica.Advance(pageEvery)
 		page, truth := replica.Observe()
-		if r.also != "" {
-			page = fmt.Appendf(page, r.also, n)
+		if r.extra != "" {
+			page = fmt.Appendf(page, r.extra, n)
 		}
 		raw, err := cache.Parse(page, "")
 		require.NoError(t, err)
@@ -117,10 +117,10 @@ func (r *recorded) into(t *testing.T, db *tsdb.DB) {
 	}
 }
 
-// answers are what a query has by series and time, without the name.
+// answers holds the values of a query by series, without the name, and time.
 type answers map[string]map[int64]float64
 
-// ask evaluates a query at each page whose window is whole.
+// ask evaluates a query at each page from whole on.
 func ask(ctx context.Context, t *testing.T, db *tsdb.DB, query string) answers {
 	t.Helper()
 	e := promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{})})
@@ -131,39 +131,39 @@ func ask(ctx context.Context, t *testing.T, db *tsdb.DB, query string) answers {
 	require.NoError(t, err, query)
 	all := make(answers)
 	for _, s := range result {
-		of := make(map[int64]float64)
+		values := make(map[int64]float64)
 		for _, p := range s.Floats {
 			if !math.IsNaN(p.F) {
-				of[p.T] = p.F
+				values[p.T] = p.F
 			}
 		}
-		all[labels.NewBuilder(s.Metric).Del(model.MetricNameLabel, "percentile").Labels().String()] = of
+		all[labels.NewBuilder(s.Metric).Del(model.MetricNameLabel, "percentile").Labels().String()] = values
 	}
 	return all
 }
 
-// TestCatalogQueriesMatchGauges evaluates what the catalogue calls the same
-// in PromQL on the pages of servers, over the samples that the window has: a range
-// of one minute and one page, for Prometheus leaves out what is at its beginning.
+// TestCatalogQueriesMatchGauges evaluates the queries of the catalog on the pages of
+// servers, over the samples in the window: the range is a minute and a page, because
+// Prometheus excludes its start.
 func TestCatalogQueriesMatchGauges(t *testing.T) {
 	t.Parallel()
 	compared := make(map[string]int)
 	for _, r := range servers() {
 		db, err := tsdb.Open(t.TempDir(), promslog.NewNopLogger(), nil, tsdb.DefaultOptions(), nil)
 		require.NoError(t, err)
-		r.into(t, db)
+		r.store(t, db)
 		for _, f := range derive.Catalogue() {
 			if f.InPromQL.Query == "" {
 				continue
 			}
 			query := strings.ReplaceAll(f.InPromQL.Query, "[1m]", "[65s]")
 			if !strings.HasSuffix(f.Name, "_percentile_seconds") {
-				compared[f.Name] += same(t, r.name+": "+f.Name, ask(t.Context(), t, db, f.Name), ask(t.Context(), t, db, query), true)
+				compared[f.Name] += requireSame(t, r.name+": "+f.Name, ask(t.Context(), t, db, f.Name), ask(t.Context(), t, db, query), true)
 				continue
 			}
 			for percent, quantile := range map[string]string{"50": "0.5", "95": "0.95", "99": "0.99"} {
 				gauge := ask(t.Context(), t, db, f.Name+`{percentile="`+percent+`"}`)
-				compared[f.Name] += same(t, r.name+": "+f.Name+" "+percent, gauge, ask(t.Context(), t, db, strings.ReplaceAll(query, "0.95", quantile)), false)
+				compared[f.Name] += requireSame(t, r.name+": "+f.Name+" "+percent, gauge, ask(t.Context(), t, db, strings.ReplaceAll(query, "0.95", quantile)), false)
 			}
 		}
 		require.NoError(t, db.Close())
@@ -176,22 +176,22 @@ func TestCatalogQueriesMatchGauges(t *testing.T) {
 	}
 }
 
-// same compares each value of a gauge with that of the query, and where both must be
-// there each of the query to the gauge; it returns how many there were.
-func same(t *testing.T, name string, gauge, query answers, both bool) (n int) {
+// requireSame requires that the query has every value of the gauge, and with both also the
+// reverse. It returns the number of compared values.
+func requireSame(t *testing.T, name string, gauge, query answers, both bool) (n int) {
 	t.Helper()
 	for series, values := range gauge {
-		for at, want := range values {
-			got, there := query[series][at]
-			require.True(t, there, "%s: the query has no value of %s at %d", name, series, at)
-			require.InDelta(t, want, got, tolerance*math.Max(math.Abs(want), tolerance), "%s: %s at %d", name, series, at)
+		for ms, want := range values {
+			got, found := query[series][ms]
+			require.True(t, found, "%s: the query has no value of %s at %d", name, series, ms)
+			require.InDelta(t, want, got, tolerance*math.Max(math.Abs(want), tolerance), "%s: %s at %d", name, series, ms)
 			n++
 		}
 	}
 	for series, values := range query {
-		for at := range values {
-			if _, there := gauge[series][at]; both && !there {
-				require.Fail(t, "a value too many", "%s: only the query has %s at %d", name, series, at)
+		for ms := range values {
+			if _, found := gauge[series][ms]; both && !found {
+				require.Fail(t, "an additional value", "%s: only the query has %s at %d", name, series, ms)
 			}
 		}
 	}

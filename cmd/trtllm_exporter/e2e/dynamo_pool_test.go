@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDynamoPool has a frontend with the KV router and two workers in one pool: each quantity counts once.
+// TestDynamoPool has a pool with a frontend with the KV router and two workers: each quantity
+// counts once.
 func TestDynamoPool(t *testing.T) {
 	s := &scene{deployment: newDeployment(t), whole: t}
 	s.frontend = s.deployment.start(t, "frontend", frontendPort, "--router-mode", "kv")
@@ -35,9 +36,9 @@ pools:
 	s.spread(t)
 	play(t, []step{
 		{"what waits is counted once", s.waitsOnce},
-		{"clients' mistakes are those that the client made", s.mistakes},
-		{"without workers what fails is what the client saw fail", func(t *testing.T) { t.Helper(); s.workless(t, second) }},
-		{"a frontend that ends drains", s.ends},
+		{"client errors are those of the client", s.mistakes},
+		{"failures without workers are those of the client", func(t *testing.T) { t.Helper(); s.workless(t, second) }},
+		{"a stopping frontend drains", s.ends},
 	})
 }
 
@@ -72,7 +73,7 @@ func post(t *testing.T, path, kind, body string) int {
 	return response.StatusCode
 }
 
-// ended returns how many requests of a class ended, as the frontend has it.
+// ended returns the number of ended requests of a class, according to the frontend.
 func (s *scene) ended(t *testing.T, class string) float64 {
 	t.Helper()
 	return s.exporter.page(t).sum("llm_server_requests_total", "tier", "frontend", "class", class)
@@ -95,12 +96,12 @@ func (s *scene) mistakes(t *testing.T) {
 	require.Zero(t, s.ended(t, "server")-server)
 }
 
-// states follows the states of a replica, each once when it begins.
+// states returns the states of a replica in order, without repetitions.
 func (s *scene) states(t *testing.T, replica string) (stop func() []string) {
 	t.Helper()
 	var seen []string
 	end := repeat(t, 100*time.Millisecond, func(context.Context) {
-		for _, series := range s.exporter.page(t).named("llm_server_state", "replica_id", replica) { //nolint:contextcheck // It is read in the test's time.
+		for _, series := range s.exporter.page(t).named("llm_server_state", "replica_id", replica) { //nolint:contextcheck // It is read until the test ends.
 			if now := series.labels.Get("state"); series.value == 1 && (len(seen) == 0 || seen[len(seen)-1] != now) {
 				seen = append(seen, now)
 			}
@@ -142,7 +143,7 @@ func (s *scene) workless(t *testing.T, second *process) {
 func (s *scene) ends(t *testing.T) {
 	t.Helper()
 	s.worker = s.deployment.start(s.whole, "worker", workerPort)
-	warm(t) // What failed before counts until a request ends well.
+	warm(t) // Earlier failures count until a request succeeds.
 	s.becomes(t, "f0", "ready")
 	startStreams(t, 1, 3000)
 	s.runs(t, 1)

@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The ports of a deployment, which has a network namespace of its own.
+// The ports of a deployment, which has its own network namespace.
 const frontendPort, workerPort, secondWorkerPort = 8000, 8081, 8082
 
-// The model of tools/dynamo, and the number of requests that its workers run at once.
+// The model of tools/dynamo, and the number of concurrent requests of its workers.
 const dynamoModel, dynamoSlots = "tiny-llama", 16
 
 // deployment is a Dynamo whose parts are started one by one.
@@ -29,8 +29,8 @@ type deployment struct {
 	script, dir, state string
 }
 
-// newDeployment skips the test without the network namespace of `make e2e-dynamo`: Dynamo opens
-// ports on every interface.
+// newDeployment skips the test outside the network namespace of `make e2e-dynamo`, because
+// Dynamo opens ports on every interface.
 func newDeployment(t *testing.T) *deployment {
 	t.Helper()
 	dir := os.Getenv("DYNAMO_DIR")
@@ -61,7 +61,7 @@ func requireHealthy(t *testing.T) {
 	require.Contains(t, string(body), `"status":"healthy"`)
 }
 
-// complete asks for a streamed completion and counts its tokens, each of which is a word.
+// complete requests a streamed completion and counts its tokens, which are words.
 func complete(ctx context.Context, tokens int) (words int, err error) {
 	body := fmt.Sprintf(`{"model":%q,"prompt":"w1 w2 w3","max_tokens":%d,"stream":true}`, dynamoModel, tokens)
 	response, err := postJSON(ctx, dynamoURL(frontendPort, "/v1/completions"), body)

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// dynamoPatience is how long the frontend may list a lost worker: its lease lasts some ten seconds.
+	// dynamoPatience is how long the frontend may list a lost worker, whose lease lasts ten
+	// seconds.
 	dynamoPatience = 30 * time.Second
 	dynamoInterval = time.Second
 )
@@ -22,10 +23,10 @@ type scene struct {
 	deployment *deployment
 	exporter   *exporter
 
-	// whole is the test that ends the processes.
+	// whole ends the processes when it ends.
 	whole            *testing.T
 	frontend, worker *process
-	// ready are the readiness probes by replica.
+	// ready holds the readiness probes by replica.
 	ready map[string]*probed
 }
 
@@ -43,11 +44,11 @@ pools:
 		"w1": startProbe(t, s.exporter, "/-/replicas/workers/w1/ready"),
 	}
 	play(t, []step{
-		{"an empty frontend is not ready though it says healthy", s.empty},
-		{"a worker that says notready while it serves is ready", s.serves},
-		{"tokens are what the client counted", s.tokens},
+		{"an empty frontend that reports healthy is not ready", s.empty},
+		{"a serving worker that reports notready is ready", s.serves},
+		{"tokens equal those of the client", s.tokens},
 		{"two workers and their frontend add up", s.both},
-		{"a killed worker is down and its frontend not ready until another comes", s.killed},
+		{"a killed worker is down and its frontend not ready until the next one", s.killed},
 		{"a frozen worker is down and its frontend not ready", s.frozen},
 		{"a killed frontend is down", s.gone},
 	})
@@ -57,7 +58,7 @@ func (s *scene) becomes(t *testing.T, replica, state string) string {
 	t.Helper()
 	began := time.Now()
 	r := s.exporter.inState(t, replica, state, dynamoPatience)
-	s.ready[replica].turns(t, probeOf(state), replica+" is "+state, began)
+	s.ready[replica].waitFor(t, probeOf(state), replica+" is "+state, began)
 	return r.Reason
 }
 
@@ -91,7 +92,7 @@ func (s *scene) serves(t *testing.T) {
 	require.Equal(t, 1.0, s.exporter.page(t).only(t, "llm_server_ready", "replica_id", "w0"))
 }
 
-// warm waits until requests pass: the frontend learns of new workers, and of lost ones, with delay.
+// warm waits until requests succeed: the frontend notices new and lost workers with a delay.
 func warm(t *testing.T) {
 	t.Helper()
 	within(t, dynamoPatience, "requests pass", func() bool {
@@ -126,7 +127,7 @@ func (s *scene) tokens(t *testing.T) {
 	})
 	for _, series := range s.exporter.page(t).named("llm_server_state") {
 		if series.labels.Get("replica_id") == "w1" {
-			continue // It was never there.
+			continue // It has never been there.
 		}
 		require.Equal(t, "dynamo", series.labels.Get("engine"), series.labels)
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What goes to two workers at once: more than both take in.
+// The number of requests to two workers at once is more than both accept.
 const (
 	bothRun, bothWait = 2 * dynamoSlots, 8
 	bothTokens        = 250
 	leave             = 4
 )
 
-// both adds a second worker for a while: each quantity is of one tier and adds up.
+// both adds a second worker for a while: quantities come from one tier and are sums.
 func (s *scene) both(t *testing.T) {
 	t.Helper()
 	second := s.deployment.start(s.whole, "worker", secondWorkerPort)
@@ -46,7 +46,7 @@ func (s *scene) both(t *testing.T) {
 		return after.sum(name, "tier", "frontend") - before.sum(name, "tier", "frontend")
 	}
 	require.Zero(t, ended(after, "server")-ended(before, "server"))
-	// The tokens of the streams that were left are counted as far as they came.
+	// Tokens of abandoned streams count until the disconnect.
 	require.GreaterOrEqual(t, grown("llm_server_generation_tokens_total"), float64((bothRun+bothWait)*bothTokens))
 	require.Equal(t, float64(bothRun+bothWait+leave), grown("llm_server_time_to_first_token_seconds_count"))
 	second.kill(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scrapeInterval is how often the exporter under test reads its target.
+// scrapeInterval is the scrape interval of the exporter under test.
 const scrapeInterval = 500 * time.Millisecond
 
 type exporter struct {
@@ -28,7 +28,7 @@ type exporter struct {
 	port int
 }
 
-// exporterBinary returns the program that the environment names, else one built now.
+// exporterBinary returns the program of the environment variable, or builds one.
 func exporterBinary(t *testing.T) string {
 	t.Helper()
 	if named := os.Getenv("TRTLLM_EXPORTER_BIN"); named != "" {
@@ -42,7 +42,7 @@ func exporterBinary(t *testing.T) string {
 	return binary
 }
 
-// startExporter starts the exporter with one target and waits until that is up.
+// startExporter starts the exporter with one target and waits until it is up.
 func startExporter(t *testing.T, target string) *exporter {
 	t.Helper()
 	e := startServing(t, "--target", target, "--scrape.interval", scrapeInterval.String())
@@ -50,7 +50,7 @@ func startExporter(t *testing.T, target string) *exporter {
 	return e
 }
 
-// startPool starts the exporter with one replica, r0 of pool p; keys are further lines of the pool.
+// startPool starts the exporter with replica r0 of pool p; keys are additional lines of the pool.
 func startPool(t *testing.T, global, address string, keys ...string) *exporter {
 	t.Helper()
 	pool := append([]string{"pool_id: p", fmt.Sprintf("static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]", address)}, keys...)
@@ -79,7 +79,7 @@ func startServing(t *testing.T, flags ...string) *exporter {
 	return e
 }
 
-// launchExporter starts a command of the exporter on a free port and does not wait for it.
+// launchExporter starts the exporter on a free port without waiting for it.
 func launchExporter(t *testing.T, env []string, command ...string) *exporter {
 	t.Helper()
 	e := &exporter{port: freePorts(t, 1)}
@@ -163,7 +163,7 @@ func (e *exporter) inState(t *testing.T, replica, state string, limit time.Durat
 	return r
 }
 
-// history returns all states of the replica in their order, from the log.
+// history returns all states of the replica in order, from the log.
 func (e *exporter) history(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(e.output)
@@ -179,7 +179,7 @@ func postJSON(ctx context.Context, url, body string) (*http.Response, error) {
 	return send(ctx, http.MethodPost, url, "application/json", body)
 }
 
-// get reads an address within five seconds.
+// get requests an address with a timeout of five seconds.
 func get(ctx context.Context, url string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -197,7 +197,7 @@ func answers(ctx context.Context, url string) bool {
 	return err == nil && status == http.StatusOK
 }
 
-// send makes a request over a connection of its own, which outlives no restart of a server.
+// send makes a request on its own connection, because servers restart.
 func send(ctx context.Context, method, url, contentType, body string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {

@@ -23,20 +23,20 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// kubeCluster is one namespace of a real API server, with the chart installed.
+// kubeCluster is a namespace of a real API server with the chart installed.
 type kubeCluster struct {
 	config    *rest.Config
 	admin     *kubernetes.Clientset
 	namespace string
-	// dir holds token, ca.crt and namespace as a pod finds them.
+	// dir holds token, ca.crt and namespace like in a pod.
 	dir string
-	// subnet is the start of loopback addresses that only this test uses.
+	// subnet is the prefix of loopback addresses for this test.
 	subnet string
 }
 
-// installChart installs the chart with values into a namespace of its own and
-// asks the API server for a token of the exporter's ServiceAccount. In the values
-// NAMESPACE becomes the namespace, API_SERVER how it is reached with that token.
+// installChart installs the chart with values into a new namespace and requests a token of
+// the exporter's ServiceAccount. In the values NAMESPACE is replaced by the namespace,
+// API_SERVER by the address and token of the server.
 func installChart(t *testing.T, values string) *kubeCluster {
 	t.Helper()
 	path := os.Getenv("KUBECONFIG")
@@ -90,7 +90,8 @@ func (c *kubeCluster) account(t *testing.T) *kubernetes.Clientset {
 	return client
 }
 
-// serve starts a simulated Triton of a version at the n-th loopback address, which it returns.
+// serve starts a simulated Triton of a version at the nth loopback address, and returns the
+// address.
 func (c *kubeCluster) serve(t *testing.T, n int, version string) (address string) {
 	t.Helper()
 	address = fmt.Sprintf("%s%d", c.subnet, n)
@@ -103,7 +104,7 @@ func (c *kubeCluster) serve(t *testing.T, n int, version string) (address string
 	return address
 }
 
-// addPod stores a pod with Triton's ports that runs at an address; without one it waits for it.
+// addPod creates a pod with Triton's ports that runs at an address, or is pending without one.
 func (c *kubeCluster) addPod(t *testing.T, namespace, name, address string, labels map[string]string) *corev1.Pod {
 	t.Helper()
 	pod, err := c.admin.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
@@ -120,7 +121,7 @@ func (c *kubeCluster) addPod(t *testing.T, namespace, name, address string, labe
 	return pod
 }
 
-// runPod says of a pod what a kubelet would: that it runs at an address.
+// runPod sets the status of a pod like a kubelet: it runs at an address.
 func (c *kubeCluster) runPod(t *testing.T, pod *corev1.Pod, address string) {
 	t.Helper()
 	pod.Status.Phase = corev1.PodRunning
@@ -131,16 +132,15 @@ func (c *kubeCluster) runPod(t *testing.T, pod *corev1.Pod, address string) {
 	*pod = *updated
 }
 
-// deletePod removes a pod at once; there is no kubelet to wait for.
+// deletePod deletes a pod at once, because there is no kubelet.
 func (c *kubeCluster) deletePod(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	require.NoError(t, c.admin.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, *metav1.NewDeleteOptions(0)))
 }
 
-// startInCluster starts the exporter with what the chart made of the values and
-// waits until it answers, whether or not it has found anything. The program in
-// front, if there is one, is given the folder of the ServiceAccount and has to
-// become what follows.
+// startInCluster starts the exporter with the chart's configuration and waits until it
+// answers, whether or not it has targets. A wrapper program gets the folder of the
+// ServiceAccount and must exec the rest.
 func (c *kubeCluster) startInCluster(t *testing.T, env []string, front ...string) *exporter {
 	t.Helper()
 	m, err := c.admin.CoreV1().ConfigMaps(c.namespace).Get(t.Context(), "exporter-trtllm-exporter", metav1.GetOptions{})

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podValues finds pods by their port and takes the pool from a label.
+// podValues selects pods by port and takes the pool from a label.
 const podValues = `
 rbac: { create: true }
 config:
@@ -59,18 +59,18 @@ func (e *exporter) awaitTargets(t *testing.T, names ...string) map[string]replic
 	return found
 }
 
-// undisturbed are targets that must live through changes of others, with the scrapes of each.
+// undisturbed holds targets that changes of others must not affect, with their scrapes.
 type undisturbed map[string]uint64
 
-// until waits until something is true, and requires each target still there, up, scraped by the same
-// loop, and with the rates that a new loop would have to gather again.
+// until waits until a condition holds, and requires meanwhile that each of these targets is up,
+// scraped by the same loop, and has rates, which a new loop would have to collect again.
 func (u undisturbed) until(t *testing.T, e *exporter, what string, check func() bool) {
 	t.Helper()
 	within(t, 30*time.Second, what, func() bool {
 		found, p := e.found(t), e.page(t)
 		for name, scrapes := range u {
-			f, known := found[name]
-			require.True(t, known, name)
+			f, listed := found[name]
+			require.True(t, listed, name)
 			require.Equal(t, "up", f.Health, name)
 			require.GreaterOrEqual(t, f.Scrapes, scrapes, "%s was restarted", name)
 			u[name] = f.Scrapes
@@ -87,7 +87,7 @@ func TestClusterPodsAreFollowed(t *testing.T) {
 	leaving := c.addPod(t, c.namespace, "llama-0", servers["llama-0"], labels("llama"))
 	c.addPod(t, c.namespace, "llama-1", servers["llama-1"], labels("llama"))
 	moving := c.addPod(t, c.namespace, "qwen-0", servers["qwen-0"], labels("qwen"))
-	// Neither has to be found: one runs nowhere yet, one is something else.
+	// Neither may be found: one is pending, the other is not a server.
 	starting := c.addPod(t, c.namespace, "llama-2", "", labels("llama"))
 	c.addPod(t, c.namespace, "web-0", servers["qwen-0"], map[string]string{"app": "web"})
 
@@ -185,7 +185,7 @@ config:
 	e.awaitTargets(t)
 }
 
-// TestClusterIsFoundFromPod configures nothing about the API server: a kubelet's files do.
+// TestClusterIsFoundFromPod configures no API server: the files of a kubelet do.
 func TestClusterIsFoundFromPod(t *testing.T) {
 	inside := []string{"unshare", "-m"}
 	if exec.CommandContext(t.Context(), "unshare", "-m", "true").Run() != nil {
@@ -214,7 +214,7 @@ config:
 	e.requireIdentity(t, map[string]string{"llama/triton-0": "2.64.0"})
 }
 
-// asInAPod shows the files of a ServiceAccount where a pod has them.
+// asInAPod mounts the files of a ServiceAccount at their path in a pod.
 const asInAPod = `
 files=/var/run/secrets/kubernetes.io/serviceaccount
 mount -t tmpfs none /run

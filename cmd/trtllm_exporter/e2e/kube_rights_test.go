@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestClusterGrantsLeastRights asks the API server for the list of all rights in the namespace:
-// everybody may ask about himself, and the exporter may read three kinds. Other namespaces it may not read.
+// TestClusterGrantsLeastRights lists all rights in the namespace: the exporter may query its own
+// rights, like everybody, and read three kinds. It may not read other namespaces.
 func TestClusterGrantsLeastRights(t *testing.T) {
 	c := installChart(t, podValues)
 	account := c.account(t)
@@ -79,7 +79,7 @@ func TestClusterDenialIsReported(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, status)
 
-	// The right that comes later is enough.
+	// A right that is granted later is sufficient.
 	c.helm(t, "upgrade", "exporter", repositoryRoot(t)+"/deploy/helm/trtllm-exporter", "--reuse-values", "--set=rbac.create=true")
 	within(t, time.Minute, "the pod is found", func() bool { return e.found(t)["llama/llama-0"].Health == "up" })
 }

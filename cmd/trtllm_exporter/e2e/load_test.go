@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The executor of tools/triton/models: its limit of requests, and its tokens a second at 10 ms each.
+// The request limit of the executor of tools/triton/models, and its tokens per second at 10 ms
+// each.
 const (
 	activeLimit  = 32
 	tokensPerSec = slots * 100
@@ -38,8 +39,8 @@ func (s *tritonServer) startLoad(t *testing.T, streams, words, tokens int) *load
 	})}
 }
 
-// whole waits until all streams, but those that the release may leave open, had all their tokens.
-func (l *load) whole(t *testing.T) (tokens int) {
+// requireComplete waits until all streams, except those that the release may leave open, have all tokens.
+func (l *load) requireComplete(t *testing.T) (tokens int) {
 	t.Helper()
 	for _, n := range l.wait() {
 		tokens += n
@@ -60,7 +61,7 @@ func (s *tritonServer) waitBusy(t *testing.T, active int) {
 	})
 }
 
-// waitIdle waits until the executor has published that it is empty.
+// waitIdle waits until the executor reports that it is idle.
 func (s *tritonServer) waitIdle(t *testing.T) {
 	t.Helper()
 	within(t, 10*time.Second, "the executor is idle", func() bool {

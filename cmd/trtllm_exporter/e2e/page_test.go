@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample is one line of a page, with the value as it is written.
+// sample is a line of a page, with the value as written.
 type sample struct {
 	labels labels.Labels
 	text   string
@@ -27,11 +27,11 @@ type page struct {
 	samples map[string]sample
 	help    map[string]string
 	types   map[string]model.MetricType
-	// order are the keys of the samples in their order on the page.
+	// order holds the keys of the samples in the order of the page.
 	order []string
 }
 
-// parsePage reads text of format 0.0.4 and wants every series once.
+// parsePage parses text format 0.0.4 and requires that series are unique.
 func parsePage(t *testing.T, body []byte) page {
 	t.Helper()
 	p := page{samples: map[string]sample{}, help: map[string]string{}, types: map[string]model.MetricType{}}
@@ -79,7 +79,7 @@ func valueTexts(body []byte) []string {
 	return texts
 }
 
-// named returns all series of a name, of which those with the given label pairs.
+// named returns all series with a name and label pairs.
 func (p page) named(name string, pairs ...string) []sample {
 	var found []sample
 	for _, key := range p.order {
@@ -101,7 +101,7 @@ func (p page) only(t *testing.T, name string, pairs ...string) float64 {
 	return found[0].value
 }
 
-// is reports whether the page has one series with that name and those labels, of that value.
+// is reports whether the page has one series with this name, labels and value.
 func (p page) is(value float64, name string, pairs ...string) bool {
 	found := p.named(name, pairs...)
 	return len(found) == 1 && found[0].value == value
@@ -114,9 +114,9 @@ func (p page) sum(name string, pairs ...string) (sum float64) {
 	return sum
 }
 
-// family returns the name that HELP and TYPE of a series have.
+// family returns the family of a series.
 func (p page) family(series string) string {
-	if _, own := p.types[series]; own {
+	if _, typed := p.types[series]; typed {
 		return series
 	}
 	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
@@ -127,9 +127,8 @@ func (p page) family(series string) string {
 	return series
 }
 
-// grows reports whether a series of Triton only ever grows while one server
-// lives: counters, the parts of histograms and summaries, and two that the
-// backend types gauge.
+// grows reports whether a series of Triton never decreases while a server runs: counters,
+// parts of histograms and summaries, and two that the backend declares as gauges.
 func (p page) grows(s sample) bool {
 	name := s.labels.Get(model.MetricNameLabel)
 	switch p.types[p.family(name)] {

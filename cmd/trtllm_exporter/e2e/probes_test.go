@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// probeEvery is how often a probe asks, more often than balancers do.
+// probeEvery is the interval of probes, shorter than that of load balancers.
 const probeEvery = 100 * time.Millisecond
 
 type probed struct {
@@ -25,7 +25,7 @@ type probed struct {
 	answers []probeAnswer
 }
 
-// probeAnswer is an answer that differs from the one before.
+// probeAnswer is an answer that differs from the previous one.
 type probeAnswer struct {
 	time   time.Time
 	status int
@@ -56,8 +56,8 @@ func (p *probed) all() []probeAnswer {
 	return slices.Clone(p.answers)
 }
 
-// turns waits until the probe is answered a status, and logs how long that took.
-func (p *probed) turns(t *testing.T, status int, what string, began time.Time) {
+// waitFor waits until the probe returns a status, and logs how long that took.
+func (p *probed) waitFor(t *testing.T, status int, what string, began time.Time) {
 	t.Helper()
 	within(t, time.Minute, p.path+" answers "+http.StatusText(status)+" when "+what, func() bool {
 		all := p.all()
@@ -80,7 +80,7 @@ func (p *probed) never(t *testing.T, status int) {
 	}
 }
 
-// probeOf returns the answer of the readiness probe that belongs to a state.
+// probeOf returns the readiness status for a state.
 func probeOf(state string) int {
 	if state == "ready" {
 		return http.StatusOK

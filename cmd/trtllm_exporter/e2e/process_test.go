@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// process is a program in a session of its own, whose output goes to a file.
+// process is a program in its own session, whose output is a file.
 type process struct {
 	name   string
 	cmd    *exec.Cmd
@@ -29,7 +29,7 @@ type process struct {
 	done   chan struct{}
 }
 
-// startProcess runs a program with further environment variables until the test ends.
+// startProcess runs a program with additional environment variables until the test ends.
 func startProcess(t *testing.T, name string, extra []string, program string, args ...string) *process {
 	t.Helper()
 	p := &process{name: name, cmd: exec.Command(program, args...), output: filepath.Join(t.TempDir(), name+".log"), done: make(chan struct{})}
@@ -38,13 +38,13 @@ func startProcess(t *testing.T, name string, extra []string, program string, arg
 	defer file.Close()
 	p.cmd.Env = append(os.Environ(), extra...)
 	p.cmd.Stdout, p.cmd.Stderr = file, file
-	// A session of its own, because the stubs of Python models die with the
-	// process group they were started in; Pdeathsig for a test that is killed.
+	// It has its own session, because the stubs of Python models die with the process group
+	// in which they were started. Pdeathsig handles killed tests.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, p.cmd.Start(), "start %s", name)
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // How a killed program ended is not news.
+		_ = p.cmd.Wait() // A killed program ends with an error.
 	}()
 	t.Cleanup(func() {
 		p.kill(t)
@@ -55,10 +55,10 @@ func startProcess(t *testing.T, name string, extra []string, program string, arg
 	return p
 }
 
-// kill ends the whole process group at once and waits for it.
+// kill kills the process group and waits for it.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // It may have ended by itself.
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // It may have ended already.
 	select {
 	case <-p.done:
 	case <-time.After(10 * time.Second):
@@ -73,7 +73,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	require.NoError(t, syscall.Kill(-p.cmd.Process.Pid, s))
 }
 
-// commandLines returns the command lines of all processes of this machine by their id.
+// commandLines returns the command lines of all processes on this machine by id.
 func commandLines(t *testing.T) map[int]string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -100,7 +100,7 @@ func (p *process) tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// withoutTables returns the last lines outside of Triton's tables, which hide what has failed.
+// withoutTables returns the last lines outside of Triton's tables, which say what failed.
 func withoutTables(text string) string {
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
 		return line == "" || line[0] == '|' || line[0] == '+'
@@ -108,7 +108,7 @@ func withoutTables(text string) string {
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// freePorts returns the first of n free ports that the kernel gives to no outgoing connection.
+// freePorts returns the first of n free ports below the ephemeral ones.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for range 200 {
@@ -136,7 +136,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// within calls check every 100 ms until it is true, and returns when that was.
+// within calls check every 100 ms until it is true, and returns the time.
 func within(t *testing.T, limit time.Duration, what string, check func() bool) time.Time {
 	t.Helper()
 	for end := time.Now().Add(limit); !check(); {
@@ -158,7 +158,7 @@ func play(t *testing.T, steps []step) {
 	}
 }
 
-// repositoryRoot returns the folder of go.mod; tests run in the folder of their package.
+// repositoryRoot returns the folder of go.mod. Tests run in the folder of their package.
 func repositoryRoot(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
@@ -174,7 +174,7 @@ type crowd[T any] struct {
 	done chan struct{}
 }
 
-// startCrowd begins n requests, which end with the test.
+// startCrowd starts n requests, which end with the test.
 func startCrowd[T any](t *testing.T, n int, ask func(ctx context.Context, number int) (T, error)) *crowd[T] {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -211,7 +211,7 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// repeat calls do at an interval until stop is called or the test ends.
+// repeat calls do periodically until stop is called or the test ends.
 func repeat(t *testing.T, interval time.Duration, do func(ctx context.Context)) (stop func()) {
 	t.Helper()
 	c := startCrowd(t, 1, func(ctx context.Context, _ int) (struct{}, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// identified returns the labels under which the exporter shows a series of the server.
+// identified returns the labels that a series of the server has on the exporter's page.
 func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
 	b := labels.NewBuilder(raw)
 	b.Set("engine", "triton")
@@ -22,17 +22,15 @@ func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
 	b.Set("pool_id", "default")
 	b.Set("replica_id", s.metricsAddress())
 	if raw.Has("model") {
-		b.Set("model_id", "ensemble") // The entry model names all of its parts.
+		b.Set("model_id", "ensemble") // The entry model names all its parts.
 	}
 	return b.Labels()
 }
 
-// requireReexposed requires every series of the server on the exporter's page,
-// and nothing that the server does not have. The server's page was read
-// before and after the exporter's, far enough away that the exporter scraped
-// in between: what grows must be between the two, and what is steady, for which
-// the same value twice means the same all the time, must be equal to the byte.
-// It returns how many series were compared to the byte.
+// requireReexposed requires that the exporter's page has exactly the series of the server.
+// The server's page was read before and after the exporter's, far enough apart for a scrape
+// in between: counters must be in between, and series that did not change must be equal to
+// the byte. It returns the number of the latter.
 func (s *tritonServer) requireReexposed(t *testing.T, before, exported, after page, steady func(sample) bool) (exact int) {
 	t.Helper()
 	expected := map[string]bool{}
@@ -64,12 +62,13 @@ func (s *tritonServer) requireReexposed(t *testing.T, before, exported, after pa
 	return exact
 }
 
-// ofServer reports whether a series is not of the machine, whose load comes and goes.
+// ofServer reports whether a series is about the server, and not about the machine.
 func ofServer(s sample) bool {
 	return !strings.HasPrefix(s.labels.Get(model.MetricNameLabel), "nv_cpu_")
 }
 
-// restingSeries counts the series that stand still on an idle server, or names one that moves.
+// restingSeries returns the number of series of an idle server, or the name of one that
+// changes.
 func restingSeries(before, after page) (count int, moving string) {
 	for _, old := range before.raw() {
 		switch {
@@ -83,7 +82,7 @@ func restingSeries(before, after page) (count int, moving string) {
 	return count, ""
 }
 
-// requireSameWhenIdle compares the pages of an idle server, which comes to rest some seconds after its start.
+// requireSameWhenIdle compares the pages of an idle server some seconds after its start.
 func (s *tritonServer) requireSameWhenIdle(t *testing.T, e *exporter) {
 	t.Helper()
 	s.waitIdle(t)

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSGLangDisconnects compares outcomes with clients that stayed, left, waited, or were wrong.
+// TestSGLangDisconnects compares outcomes with clients that stay, disconnect, wait, or send
+// invalid requests.
 func TestSGLangDisconnects(t *testing.T) {
 	s := newEngine(t, "sglang")
 	s.start(t)
 	l := watchLife(t, s)
 	l.serves(t)
-	s.startCrowd(t, slots, arrival{words: 10, tokens: 20}).whole(t) // The first requests compile.
+	s.startCrowd(t, slots, arrival{words: 10, tokens: 20}).requireComplete(t) // The first requests compile.
 	pause(t.Context(), 4*engineInterval)
 	before := l.page(t)
 	grown := func(name string, want int, pairs ...string) {
@@ -27,7 +28,7 @@ func TestSGLangDisconnects(t *testing.T) {
 	}
 
 	const ended, wrong, longest = 5, 2, 3000
-	s.startCrowd(t, ended, arrival{words: 20, tokens: 40}).whole(t)
+	s.startCrowd(t, ended, arrival{words: 20, tokens: 40}).requireComplete(t)
 	streams := s.startCrowd(t, slots/2, arrival{words: 20, tokens: longest})
 	others := s.unstreamed(t, slots/2, longest)
 	l.shows(t, slots, "llm_server_requests_running")
@@ -57,7 +58,7 @@ func (s *engineServer) unstreamed(t *testing.T, n, tokens int) *crowd[struct{}] 
 		body := fmt.Sprintf(`{"model":%q,"prompt":"left %d","max_tokens":%d,"ignore_eos":true}`, engineModel, number, tokens)
 		response, err := postJSON(ctx, s.url("/v1/completions"), body)
 		if err != nil {
-			return none, err // Its client left.
+			return none, err // Its client disconnected.
 		}
 		defer response.Body.Close()
 		_, err = io.Copy(io.Discard, response.Body)

@@ -17,19 +17,19 @@ const sglangScheduler = "sglang::scheduler"
 func TestSGLangStates(t *testing.T) {
 	l := watchLife(t, newEngine(t, "sglang"), confirms)
 	play(t, []step{
-		{"one whose model loads is unknown", func(t *testing.T) { t.Helper(); l.starts(t) }},
-		{"one that serves is known by its page", l.sglangServes},
-		{"what runs and what waits is seen under load", func(t *testing.T) { t.Helper(); l.load(t, 300) }},
-		{"one whose scheduler hangs with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, sglangScheduler, "the scheduler", 200) }},
-		{"one that drains serves to the end", l.sglangDrains},
-		{"one that is back is ready", l.back},
-		{"one whose scheduler was killed is down", func(t *testing.T) { t.Helper(); l.killed(t, sglangScheduler, 400) }},
+		{"a loading server is unknown", func(t *testing.T) { t.Helper(); l.starts(t) }},
+		{"a serving server is identified by its page", l.sglangServes},
+		{"running and waiting requests are shown", func(t *testing.T) { t.Helper(); l.load(t, 300) }},
+		{"a hung scheduler with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, sglangScheduler, "the scheduler", 200) }},
+		{"a draining server completes its requests", l.sglangDrains},
+		{"a restarted server is ready", l.back},
+		{"a server with a killed scheduler is down", func(t *testing.T) { t.Helper(); l.killed(t, sglangScheduler, 400) }},
 	})
-	// Of one whose scheduler was killed the page fails before its API does.
+	// If the scheduler was killed, the page fails before the API.
 	require.Subset(t, []string{"unknown", "ready", "stalled", "blind", "down"}, l.history(t), "no other state was ever shown")
 }
 
-// sglangServes requires names with the colon: the server's other format has none.
+// sglangServes requires names with a colon, which the server's other format lacks.
 func (l *life) sglangServes(t *testing.T) {
 	t.Helper()
 	l.identified(t, "sglang:")
@@ -38,7 +38,8 @@ func (l *life) sglangServes(t *testing.T) {
 	require.Empty(t, p.named("sglang_num_running_reqs"))
 }
 
-// sglangDrains shows that after SIGTERM it serves to the last request; its health, a 503, is not asked.
+// sglangDrains requires that after SIGTERM it completes its requests. Its health, a 503, is not
+// requested.
 func (l *life) sglangDrains(t *testing.T) {
 	t.Helper()
 	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: 200})
@@ -46,6 +47,6 @@ func (l *life) sglangDrains(t *testing.T) {
 	require.NoError(t, syscall.Kill(l.server.cmd.Process.Pid, syscall.SIGTERM))
 	within(t, engineLongest, "its health says so", func() bool { return l.server.status(t, "/health") == http.StatusServiceUnavailable })
 	require.Equal(t, "ready", l.report(t).State)
-	c.whole(t)
-	l.turns(t, "down", time.Now(), engineLongest)
+	c.requireComplete(t)
+	l.waitFor(t, "down", time.Now(), engineLongest)
 }

@@ -18,8 +18,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// stream asks a model for tokens and counts the responses, one a token. Triton serves
-// /generate_stream since 2.39; before, a decoupled model can be reached over gRPC only.
+// stream requests tokens from a model and counts the responses, one per token. Triton
+// serves /generate_stream since 2.39; before that, decoupled models are available over gRPC
+// only.
 func (s *tritonServer) stream(ctx context.Context, model string, promptWords, maxTokens int) (tokens int, err error) {
 	prompt := promptOf(promptWords)
 	if s.release.histograms {
@@ -72,12 +73,12 @@ func (s *tritonServer) generate(ctx context.Context, model, prompt string, maxTo
 	return lines.Err()
 }
 
-// endGrace is what a call may take to end after its last response.
+// endGrace is the longest time between the last response and the end of a call.
 const endGrace = 5 * time.Second
 
-// inferStream calls inference.GRPCInferenceService/ModelStreamInfer with one request and counts the
-// responses. gRPC is length-prefixed messages over HTTP/2, which net/http speaks. Triton 2.36 was seen
-// to leave a call open forever: a client that has all responses hangs up then.
+// inferStream sends one request with inference.GRPCInferenceService/ModelStreamInfer and counts the
+// responses. gRPC is length-prefixed messages over HTTP/2, which net/http supports. Triton 2.36 may
+// leave the call open, so the client closes it after all responses.
 func (s *tritonServer) inferStream(ctx context.Context, model string, wanted int, shape []byte, inputs ...input) (tokens int, err error) {
 	message := inferRequest(model, shape, inputs)
 	ctx, hangUp := context.WithCancel(ctx)
@@ -128,7 +129,7 @@ func (s *tritonServer) inferStream(ctx context.Context, model string, wanted int
 	return tokens, nil
 }
 
-// readFrame reads one length-prefixed message; io.EOF after the last.
+// readFrame reads a length-prefixed message, or returns io.EOF after the last.
 func readFrame(r io.Reader) ([]byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -152,8 +153,8 @@ func numberInput(name string, n int) input {
 	return input{name, "INT32", binary.LittleEndian.AppendUint32(nil, uint32(n))}
 }
 
-// inferRequest returns a ModelInferRequest of grpc_service.proto: model_name 1, inputs 5 with name 1,
-// datatype 2 and shape 3, raw_input_contents 7.
+// inferRequest returns a ModelInferRequest of grpc_service.proto: model_name 1, inputs 5 with name
+// 1, datatype 2 and shape 3, raw_input_contents 7.
 func inferRequest(model string, shape []byte, inputs []input) []byte {
 	message := appendField(nil, 1, []byte(model))
 	for _, i := range inputs {

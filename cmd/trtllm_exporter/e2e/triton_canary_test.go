@@ -25,11 +25,11 @@ func TestTritonCanary(t *testing.T) {
 	require.Equal(t, float64(canaryTokens), p.only(t, "llm_server_canary_tokens"))
 	require.Equal(t, 1.0, p.only(t, "llm_server_canary_deterministic"), "the models answer a prompt with the same words")
 	require.Positive(t, p.only(t, "llm_server_canary_time_to_first_token_seconds"))
-	// The executor takes 10 ms a token.
+	// The executor takes 10 ms per token.
 	require.Greater(t, p.only(t, "llm_server_canary_inter_token_latency_max_seconds"), 0.005)
 	require.Greater(t, p.only(t, "llm_server_canary_duration_seconds"), 0.01*(canaryTokens-1))
-	asked := p.only(t, "llm_server_canary_requests_total")
-	require.GreaterOrEqual(t, s.page(t).sum("nv_llm_output_token_len_sum"), canaryTokens*asked, "the server counts the canary")
+	requests := p.only(t, "llm_server_canary_requests_total")
+	require.GreaterOrEqual(t, s.page(t).sum("nv_llm_output_token_len_sum"), canaryTokens*requests, "the server counts the canary")
 
 	s.killStubs(t, modelProcesses)
 	within(t, 40*time.Second, "the canary fails", func() bool { return e.report(t).Canary.Result != "ok" })

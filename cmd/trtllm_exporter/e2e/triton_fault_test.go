@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testWrongPath asks for another path, which recent releases answer with 200 and an empty body.
+// testWrongPath scrapes another path, for which recent releases return 200 and no body.
 func testWrongPath(t *testing.T, s *tritonServer) {
 	t.Helper()
 	e := startServing(t, "--target", "http://"+s.metricsAddress()+"/wrong", "--scrape.interval", scrapeInterval.String())
@@ -27,10 +27,10 @@ func testWrongPath(t *testing.T, s *tritonServer) {
 
 func testRestart(t *testing.T, s *tritonServer) {
 	t.Helper()
-	// The first server has counted, so that the second stays below all that the exporter has seen.
-	s.startLoad(t, 12, 20, 50).whole(t)
+	// The counters of the first server are higher than those of the second one.
+	s.startLoad(t, 12, 20, 50).requireComplete(t)
 	e := startExporter(t, s.metricsAddress())
-	s.startLoad(t, 8, 20, 50).whole(t)
+	s.startLoad(t, 8, 20, 50).requireComplete(t)
 	pause(t.Context(), 2*scrapeInterval)
 	order := s.page(t).order
 	requireSaneRates(t, e.page(t))
@@ -52,7 +52,7 @@ func testRestart(t *testing.T, s *tritonServer) {
 		requireSaneRates(t, e.page(t))
 		pause(t.Context(), scrapeInterval/2)
 	}
-	tokens := l.whole(t)
+	tokens := l.requireComplete(t)
 	s.requireSameWhenIdle(t, e)
 	requireSaneRates(t, e.page(t))
 	if s.release.histograms {
@@ -63,7 +63,8 @@ func testRestart(t *testing.T, s *tritonServer) {
 	require.ElementsMatch(t, order, again)
 }
 
-// requireSaneRates requires finite derived values from 0 to what the executor can do.
+// requireSaneRates requires that derived values are finite and within the capacity of the
+// executor.
 func requireSaneRates(t *testing.T, p page) {
 	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(p.samples)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTritonWithoutHTTP has a Triton that speaks gRPC alone identified like one with an HTTP API.
+// TestTritonWithoutHTTP requires that a Triton with gRPC only is identified like one with HTTP.
 func TestTritonWithoutHTTP(t *testing.T) {
 	s := newTriton(t, releases()[0])
 	s.startWithoutHTTP(t)

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hangs kills the processes of a server's models, sends a request every second until the test ends,
-// and returns how many were sent and how many ended.
+// hangs kills the processes of a server's models and sends a request per second until the test
+// ends. It returns the numbers of sent and of ended requests.
 func hangs(t *testing.T, s *tritonServer) (sent, ended *atomic.Int64) {
 	t.Helper()
 	s.killStubs(t, modelProcesses)
-	pause(t.Context(), 5*time.Second) // The first that comes has the process of preprocessing started again.
+	pause(t.Context(), 5*time.Second) // The first one restarts the process of preprocessing.
 	sent, ended = new(atomic.Int64), new(atomic.Int64)
 	var clients sync.WaitGroup
 	stop := repeat(t, time.Second, func(ctx context.Context) {

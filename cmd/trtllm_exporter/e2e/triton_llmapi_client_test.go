@@ -17,14 +17,14 @@ type question struct {
 	prompt    string
 	tokens    int
 	streaming bool
-	// id names the request; stop asks for the end of the one with that id.
+	// id names the request; stop cancels the request with that id.
 	id   string
 	stop bool
-	// version of the model; empty for the newest.
+	// version is the version of the model, the newest if empty.
 	version string
 }
 
-// ask returns a question; orders are words with which the prompt begins.
+// ask returns a question whose prompt begins with words that the engine obeys.
 func ask(words, tokens int, streaming bool, orders ...string) question {
 	return question{prompt: strings.Join(append(orders, promptOf(words)), " "), tokens: tokens, streaming: streaming}
 }
@@ -77,7 +77,7 @@ func requireAnswered(t *testing.T, c *crowd[int]) []int {
 	return all
 }
 
-// streamOf asks a model over gRPC and counts the responses, one per token.
+// streamOf sends a question over gRPC and counts the responses, one per token.
 func (s *llmapiServer) streamOf(ctx context.Context, model string, q question) (tokens int, err error) {
 	return s.inferStream(ctx, model, q.tokens, []byte{1},
 		textInput("text_input", q.prompt), input{"streaming", "BOOL", []byte{1}}, numberInput("sampling_param_max_tokens", q.tokens))

@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMetricsModuleIsRead compares what the exporter makes of the module with what clients saw.
+// TestMetricsModuleIsRead compares what the exporter derives from the module with what clients
+// saw.
 func TestMetricsModuleIsRead(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.start(t)
-	s.sendAll(t, ask(3, 2, true)) // An engine that never ran has no iterations to show.
+	s.sendAll(t, ask(3, 2, true)) // An engine that never ran has no iterations.
 	s.settled(t, counted{tokens: 2, ended: map[string]float64{"ok": 1}})
 	found := doctor(t, s.tritonServer)
 	require.Equal(t, []string{"gpu"}, missing(found), "a machine without a GPU")
@@ -54,30 +55,30 @@ func TestMetricsModuleIsRead(t *testing.T) {
 	require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 1.0, "the server's own times say milliseconds")
 
 	began := time.Now()
-	stop := repeat(t, 300*time.Millisecond, func(context.Context) { s.begin(t, ask(5, 5, true, "!boom")).wait() }) //nolint:contextcheck // A client that leaves may crash Triton.
+	stop := repeat(t, 300*time.Millisecond, func(context.Context) { s.begin(t, ask(5, 5, true, "!boom")).wait() }) //nolint:contextcheck // A disconnect may crash Triton.
 	becomes("failing")
-	ready.turns(t, http.StatusServiceUnavailable, "every request fails", began)
-	live.turns(t, http.StatusServiceUnavailable, "every request fails", began)
+	ready.waitFor(t, http.StatusServiceUnavailable, "every request fails", began)
+	live.waitFor(t, http.StatusServiceUnavailable, "every request fails", began)
 	require.Greater(t, e.page(t).sum("llm_server_request_error_ratio", "class", "server"), 0.0)
 	stop()
 	s.sendAll(t, ask(5, 5, true))
 	becomes("ready")
 
-	ready.turns(t, http.StatusOK, "it serves again", began)
+	ready.waitFor(t, http.StatusOK, "it serves again", began)
 
 	began = time.Now()
 	over = s.begin(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
-	stop = repeat(t, time.Second, func(context.Context) { s.begin(t, ask(5, 2, true)) }) //nolint:contextcheck // Requests live as long as the test.
+	stop = repeat(t, time.Second, func(context.Context) { s.begin(t, ask(5, 2, true)) }) //nolint:contextcheck // Requests end with the test.
 	becomes("stalled")
 	stop()
-	ready.turns(t, http.StatusServiceUnavailable, "its executor is frozen", began)
+	ready.waitFor(t, http.StatusServiceUnavailable, "its executor is frozen", began)
 	requireAnswered(t, over)
 	becomes("ready")
 
 	began = time.Now()
 	s.unload(t, "tensorrt_llm")
 	becomes("unserved")
-	ready.turns(t, http.StatusServiceUnavailable, "its LLM is not loaded", began)
+	ready.waitFor(t, http.StatusServiceUnavailable, "its LLM is not loaded", began)
 	require.Empty(t, e.page(t).named("llm_server_requests_running"), "nothing frozen is left")
 	for _, series := range e.page(t).named("llm_server_info") {
 		require.Equal(t, "1.0.0+standin", series.labels.Get("trtllm_version"), "the server's software is the same without the model")

@@ -16,16 +16,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// llmapiServer is a Triton with the LLM-API backend's interface over an engine that logs what it does.
+// llmapiServer is a Triton with the LLM-API backend's interface and an engine that logs its
+// iterations.
 type llmapiServer struct {
 	*tritonServer
 	repository string
 }
 
-// settings are what a test changes in model.yaml.
+// settings are the keys of model.yaml that tests change.
 type settings map[string]string
 
-// newLLMAPI prepares a model, with the files of the metrics module around the stock file if module.
+// newLLMAPI prepares a model, if module is set with the metrics module around the stock file.
 func newLLMAPI(t *testing.T, r release, module bool, changed settings) *llmapiServer {
 	t.Helper()
 	s := &llmapiServer{tritonServer: newTriton(t, r), repository: t.TempDir()}
@@ -57,7 +58,7 @@ func (s *llmapiServer) addModel(t *testing.T, name string, instances int, module
 	edit(t, filepath.Join(folder, "model.yaml"), lines)
 }
 
-// addVersion makes the model as it is a second version, and has both served.
+// addVersion copies the model as a second version, and serves both.
 func (s *llmapiServer) addVersion(t *testing.T) {
 	t.Helper()
 	model := filepath.Join(s.repository, "tensorrt_llm")
@@ -72,7 +73,7 @@ func copyFile(t *testing.T, file, folder string) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, filepath.Base(file)), text, 0o644))
 }
 
-// edit replaces what expressions find in a file; each must find something.
+// edit replaces matches of expressions in a file; each must match.
 func edit(t *testing.T, file string, replaced map[string]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -89,15 +90,15 @@ func (s *llmapiServer) truthFile(model string) string {
 	return filepath.Join(s.repository, model+".truth")
 }
 
-// iteration is what the engine wrote of its last iteration.
+// iteration is the engine's last logged iteration.
 type iteration struct{ Tokens, Iter float64 }
 
 func (s *llmapiServer) iteration(t *testing.T) (last iteration) {
 	t.Helper()
 	text, err := os.ReadFile(s.truthFile("tensorrt_llm"))
 	require.NoError(t, err)
-	whole := text[:bytes.LastIndexByte(text, '\n')] // The last line may be in writing.
-	require.NoError(t, json.Unmarshal(whole[bytes.LastIndexByte(whole, '\n')+1:], &last))
+	complete := text[:bytes.LastIndexByte(text, '\n')] // The last line may be incomplete.
+	require.NoError(t, json.Unmarshal(complete[bytes.LastIndexByte(complete, '\n')+1:], &last))
 	return last
 }
 
@@ -107,7 +108,7 @@ func (s *llmapiServer) start(t *testing.T) {
 	s.waitReady(t)
 }
 
-// load and unload ask for a model, and wait until the index says so.
+// load and unload request it for a model, and wait for the index.
 func (s *llmapiServer) load(t *testing.T, model string) {
 	t.Helper()
 	s.post(t, "/v2/repository/models/"+model+"/load")
@@ -122,16 +123,16 @@ func (s *llmapiServer) unload(t *testing.T, model string) {
 	})
 }
 
-// said returns how often the module's part of Triton's log has a text.
-func (s *llmapiServer) said(t *testing.T, text string) int {
+// logged returns how often a text occurs in the log lines of the module.
+func (s *llmapiServer) logged(t *testing.T, text string) int {
 	t.Helper()
 	log, err := os.ReadFile(s.output)
 	require.NoError(t, err)
-	said := 0
+	count := 0
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, "[trtllm_metrics]") && strings.Contains(line, text) {
-			said++
+			count++
 		}
 	}
-	return said
+	return count
 }

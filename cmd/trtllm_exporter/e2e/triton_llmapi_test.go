@@ -14,7 +14,7 @@ import (
 )
 
 // TestMetricsModule compares the page of a Triton whose LLM-API model has the metrics module
-// with what clients saw; the module's own tests compare it with the engine.
+// with what clients saw. The module's own tests compare it with the engine.
 func TestMetricsModule(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.addModel(t, "pair", 2, true, nil)
@@ -24,12 +24,13 @@ func TestMetricsModule(t *testing.T) {
 		{"every token and request is counted", s.requireCounts},
 		{"cancelled requests are not failures", s.requireCancelled},
 		{"unload and load leave nothing frozen", s.requireReload},
-		{"two instances have series of their own", s.requireInstances},
+		{"two instances have separate series", s.requireInstances},
 	})
-	require.Zero(t, s.said(t, ""), "nothing was missing, and nothing went wrong in the module")
+	require.Zero(t, s.logged(t, ""), "the module reported nothing missing and no error")
 }
 
-// TestMetricsModuleWithoutHistograms has a release without custom histograms, which streams over gRPC only.
+// TestMetricsModuleWithoutHistograms uses a release without custom histograms, which streams over
+// gRPC only.
 func TestMetricsModuleWithoutHistograms(t *testing.T) {
 	s := newLLMAPI(t, releases()[1], true, settings{"iteration_ms": "20"})
 	s.start(t)
@@ -45,11 +46,11 @@ func TestMetricsModuleWithoutHistograms(t *testing.T) {
 	require.Equal(t, 21.0, p.only(t, "nv_llmapi_inter_token_latency_seconds_count"))
 	require.Equal(t, 8.0, p.only(t, "nv_trt_llm_request_metrics", "request_type", "max"))
 	require.Empty(t, p.named("nv_llm_output_token_len_count"))
-	require.Equal(t, 1, s.said(t, "no custom histograms"))
+	require.Equal(t, 1, s.logged(t, "no custom histograms"))
 	require.Equal(t, 0.0, p.only(t, "nv_llmapi_module_errors_total"))
 }
 
-// counted are counters of the module, since the server started.
+// counted holds counters of the module since the start of the server.
 type counted struct {
 	tokens float64
 	ended  map[string]float64
@@ -67,7 +68,7 @@ func (s *llmapiServer) counted(t *testing.T) counted {
 	return c
 }
 
-// settled waits until the last iteration is on the page, and the counters are as wanted.
+// settled waits until the page has the last iteration and the expected counters.
 func (s *llmapiServer) settled(t *testing.T, want counted) (p page) {
 	t.Helper()
 	within(t, 10*time.Second, fmt.Sprintf("%+v is counted", want), func() bool {
@@ -141,7 +142,7 @@ func (s *llmapiServer) requireCounts(t *testing.T) {
 
 func (s *llmapiServer) requireCancelled(t *testing.T) {
 	t.Helper()
-	// Another request stops one in the middle of its stream.
+	// Another request cancels one in the middle of its stream.
 	before, made := s.counted(t), s.tokensMade(t)
 	stopped := ask(5, 400, true)
 	stopped.id = "a"
@@ -153,8 +154,8 @@ func (s *llmapiServer) requireCancelled(t *testing.T) {
 	require.Less(t, want.tokens, before.tokens+200)
 	s.settled(t, want)
 
-	// A client leaves. No token is on its way then: Triton of this release may
-	// die where one thread ends a stream and another sends, module or not.
+	// A client disconnects while no token is being sent: this release may crash if one
+	// thread ends a stream while another sends, with or without the module.
 	made = s.tokensMade(t)
 	ctx, leave := context.WithTimeout(t.Context(), time.Second)
 	defer leave()
@@ -178,7 +179,7 @@ func (s *llmapiServer) requireReload(t *testing.T) {
 		return s.page(t).is(2, "nv_llmapi_requests_in_flight", "model", "tensorrt_llm")
 	})
 	s.unload(t, "tensorrt_llm")
-	requireAnswered(t, over) // Requests in flight are served to their end.
+	requireAnswered(t, over) // Requests in flight are completed.
 	want := before.more(80, map[string]float64{"ok": 2})
 	s.requireUnloaded(t, want)
 
@@ -192,14 +193,14 @@ func (s *llmapiServer) requireReload(t *testing.T) {
 	})
 }
 
-// beats reports whether a model has shown a sign of life in the last seconds.
+// beats reports whether a model's heartbeat is recent.
 func (s *llmapiServer) beats(t *testing.T, name string, pairs ...string) bool {
 	t.Helper()
 	beat := s.page(t).only(t, "nv_llmapi_heartbeat_timestamp_seconds", append([]string{"model", name}, pairs...)...)
 	return beat > float64(time.Now().Add(-5*time.Second).Unix())
 }
 
-// requireUnloaded requires that an unloaded model keeps its counters and has no gauge.
+// requireUnloaded requires that an unloaded model keeps its counters and has no gauges.
 func (s *llmapiServer) requireUnloaded(t *testing.T, want counted) {
 	t.Helper()
 	p := s.page(t)

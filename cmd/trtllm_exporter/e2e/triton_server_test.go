@@ -16,25 +16,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exitSkip is how tools/triton/triton.sh ends where the wheel cannot run.
+// exitSkip is the exit code of tools/triton/triton.sh if the wheel does not run here.
 const exitSkip = 3
 
 type release struct {
 	triton string
-	// trtllm is what the compatibility table says of that Triton.
+	// trtllm is the TensorRT-LLM version of that Triton in the compatibility table.
 	trtllm string
 	wheel  string
-	// env names the variable that may hold an installed copy.
+	// env is the variable with the path of an installed copy.
 	env string
-	// histograms reports whether tokens are counted, and streams are served over HTTP.
+	// histograms is set if tokens are counted, and streams are served over HTTP.
 	histograms bool
 	// wrongPath is the reason of a failed scrape of any path but /metrics.
 	wrongPath string
-	// openStreams is how many of some thousand streams the server may leave open, as 2.36 does with gRPC.
+	// openStreams is the number of streams in some thousand that the server may leave open, like
+	// 2.36 with gRPC.
 	openStreams int
 }
 
-// releases returns the newest wheel and one from before custom histograms.
+// releases returns the newest wheel and one without custom histograms.
 func releases() []release {
 	return []release{
 		{triton: "2.51.0", trtllm: "0.14.0", wheel: "0.7.0", env: "TRITON_DIR_2_51", histograms: true, wrongPath: "empty"},
@@ -42,12 +43,12 @@ func releases() []release {
 	}
 }
 
-// hanging returns a release whose requests hang forever once the processes of its models are dead.
+// hanging returns a release whose requests hang forever after the processes of its models die.
 func hanging() release {
 	return release{triton: "2.44.0", trtllm: "unknown", wheel: "0.5.5", env: "TRITON_DIR_2_44", wrongPath: "empty"}
 }
 
-// install returns the folder of an installed Triton; outside of CI it may skip the test.
+// install returns the folder of an installed Triton, or skips the test except in CI.
 func (r release) install(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv(r.env); dir != "" {
@@ -70,25 +71,25 @@ func (r release) install(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// tritonServer is a running Triton with the project's models.
+// tritonServer is a Triton with the project's models.
 type tritonServer struct {
 	*process
 	release release
 	dir     string
-	// port is the HTTP port; gRPC and metrics have the next two.
+	// port is the HTTP port; gRPC and metrics use the next two.
 	port int
-	// models is a model repository other than the project's.
+	// models is another model repository.
 	models string
-	// flags were given to the last launch; relaunched is set if it needed a second try.
+	// flags are those of the last launch; relaunched is set after a second attempt.
 	flags      []string
 	relaunched bool
 }
 
-// newTriton prepares a server on free ports that is not started yet.
+// newTriton prepares a server on free ports without starting it.
 func newTriton(t *testing.T, r release) *tritonServer {
 	t.Helper()
 	s := &tritonServer{release: r, dir: r.install(t), port: freePorts(t, 3)}
-	t.Cleanup(func() { s.forgetMemory(t) }) // Last of all, after the kill.
+	t.Cleanup(func() { s.forgetMemory(t) }) // After the kill.
 	return s
 }
 
@@ -99,7 +100,7 @@ func startTriton(t *testing.T, r release) *tritonServer {
 	return s
 }
 
-// start starts the server, again after a kill, on the same ports.
+// start starts the server, also after a kill on the same ports.
 func (s *tritonServer) start(t *testing.T) {
 	t.Helper()
 	s.launch(t, "--metrics-config", "summary_latencies=true")
@@ -122,10 +123,9 @@ func (s *tritonServer) run(t *testing.T) {
 	s.process = startProcess(t, "triton-"+s.release.triton, ports, script, append([]string{"run", s.dir}, s.flags...)...)
 }
 
-// relaunch starts a server a second time that died while it loaded its models:
-// boost's lock_exception, on a machine that is very busy, ends the server, or
-// the processes of its models, of which it never recovers. It has opened no port
-// yet. A server that ends twice fails the test.
+// relaunch restarts a server that died while loading its models, before it opened a port:
+// on a busy machine boost's lock_exception may end the server, or processes of models,
+// which it never restarts. A second failure fails the test.
 func (s *tritonServer) relaunch(t *testing.T) {
 	t.Helper()
 	ended := s.ended()
@@ -154,12 +154,12 @@ func (s *tritonServer) answers(t *testing.T) bool {
 	return answers(t.Context(), s.pageURL())
 }
 
-// forgetMemory removes the shared memory that a killed server leaves.
+// forgetMemory removes the shared memory of a killed server.
 func (s *tritonServer) forgetMemory(t *testing.T) {
 	t.Helper()
-	left, err := filepath.Glob(fmt.Sprintf("/dev/shm/triton_%d_*", s.port+2))
+	files, err := filepath.Glob(fmt.Sprintf("/dev/shm/triton_%d_*", s.port+2))
 	require.NoError(t, err)
-	for _, name := range left {
+	for _, name := range files {
 		require.NoError(t, os.Remove(name))
 	}
 }

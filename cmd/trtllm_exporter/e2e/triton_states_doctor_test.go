@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTritonDoctor requires that doctor names what a server does not expose, and that the flags
-// it names make the server expose it.
+// TestTritonDoctor requires that doctor lists what a server does not expose, and that with the
+// flags that it names the server exposes it.
 func TestTritonDoctor(t *testing.T) {
 	t.Parallel()
 	for _, r := range releases() {
@@ -30,7 +30,7 @@ func TestTritonDoctor(t *testing.T) {
 			without := doctor(t, s)
 			require.ElementsMatch(t, append(slices.Clone(always), "e2e", "quantiles", "outcomes"), missing(without), without.stdout)
 			require.Contains(t, without.stdout, "whether its requests fail is unknown: the counters of durations are off, and with them every other counter stops")
-			// It says so because it is so.
+			// The server really does not expose it.
 			_, err := s.stream(t.Context(), "ensemble", 3, 5)
 			require.NoError(t, err)
 			require.Zero(t, s.page(t).only(t, "nv_inference_request_success", "model", "ensemble"))

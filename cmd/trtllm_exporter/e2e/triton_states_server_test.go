@@ -17,18 +17,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// status returns how the API answers; 0 if it refuses or closes connections.
+// status returns the status of the API, 0 if it refuses or closes connections.
 func (s *tritonServer) status(t *testing.T, path string) int {
 	t.Helper()
 	status, _, err := get(t.Context(), s.url(path))
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) &&
-		!strings.HasSuffix(err.Error(), "server closed idle connection") { // Of net/http, which has no name for it.
+		!strings.HasSuffix(err.Error(), "server closed idle connection") { // An error of net/http without a type.
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	}
 	return status
 }
 
-// post asks for something without a body and wants it done.
+// post sends a request without a body, which must succeed.
 func (s *tritonServer) post(t *testing.T, path string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -42,22 +42,23 @@ func (s *tritonServer) post(t *testing.T, path string) []byte {
 	return body
 }
 
-// index returns what the repository index says of each model, with its reason.
+// index returns the state of each model in the repository index, with its reason.
 func (s *tritonServer) index(t *testing.T) map[string]string {
 	t.Helper()
 	var rows []struct{ Name, State, Reason string }
 	require.NoError(t, json.Unmarshal(s.post(t, "/v2/repository/index"), &rows))
-	said := make(map[string]string, len(rows))
+	states := make(map[string]string, len(rows))
 	for _, row := range rows {
-		said[row.Name] = strings.TrimSpace(row.State + " " + row.Reason)
+		states[row.Name] = strings.TrimSpace(row.State + " " + row.Reason)
 	}
-	return said
+	return states
 }
 
-// modelProcesses is the number of processes of the project's models, two of them of tensorrt_llm_bls.
+// modelProcesses is the number of processes of the project's models, two of them for
+// tensorrt_llm_bls.
 const modelProcesses = 5
 
-// killStubs kills the processes of the server's Python models, and requires that there are this many.
+// killStubs kills the processes of the server's Python models, and requires that number.
 func (s *tritonServer) killStubs(t *testing.T, processes int) {
 	t.Helper()
 	region, killed := fmt.Sprintf("triton_%d_", s.port+2), 0

@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTritonStates requires each state within one interval of the exporter's questions.
+// TestTritonStates requires that each state is detected within an interval of the
+// exporter's requests.
 func TestTritonStates(t *testing.T) {
 	t.Parallel()
 	newest, oldest := releases()[0], releases()[1]
@@ -26,12 +27,12 @@ func TestTritonStates(t *testing.T) {
 		release release
 		flags   []string
 		run     func(t *testing.T, s *tritonServer, w *watched)
-		// states are all that the replica is ever in.
+		// The only states of the replica.
 		states []string
 	}{
 		{"the processes of its models die", newest, nil, testStubsDie, []string{"unknown", "ready", "failing"}},
 		{
-			"a model is unloaded and loaded again", newest,
+			"a model is unloaded and reloaded", newest,
 			[]string{"--model-control-mode=explicit", "--load-model=*"},
 			testReload,
 			[]string{"unknown", "ready", "not_ready", "unserved", "not_ready", "ready"},
@@ -48,10 +49,10 @@ func TestTritonStates(t *testing.T) {
 			// While models load, neither port listens.
 			require.Zero(t, s.status(t, "/v2/health/ready"))
 			require.False(t, s.answers(t))
-			r := w.turns(t, "unknown", started)
+			r := w.waitFor(t, "unknown", started)
 			require.Equal(t, "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded", r.Reason)
 			ready := s.waitReady(t)
-			r = w.turns(t, "ready", ready)
+			r = w.waitFor(t, "ready", ready)
 			require.Equal(t, "the API answers 200", r.Reason)
 			w.models(t, ready, map[string]string{
 				"ensemble": "ready", "preprocessing": "ready", "tensorrt_llm": "ready", "postprocessing": "ready", "tensorrt_llm_bls": "ready",
@@ -63,10 +64,11 @@ func TestTritonStates(t *testing.T) {
 	}
 }
 
-// testStubsDie shows that a server whose requests only fail is failing, though it reports ready.
+// testStubsDie requires that a server whose requests all fail is failing, although it reports
+// ready.
 func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	t.Helper()
-	s.startLoad(t, 4, 5, 20).whole(t)
+	s.startLoad(t, 4, 5, 20).requireComplete(t)
 	s.waitIdle(t)
 	s.startLoad(t, 1, 5, 2000)
 	s.waitBusy(t, 1)
@@ -76,9 +78,9 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	require.ErrorContains(t, err, "is not healthy")
 	failing := time.Now()
 	repeat(t, 100*time.Millisecond, func(ctx context.Context) {
-		_, _ = s.stream(ctx, "ensemble", 3, 2) // Each fails; the first was looked at.
+		_, _ = s.stream(ctx, "ensemble", 3, 2) // All fail; the first was examined.
 	})
-	r := w.turns(t, "failing", failing)
+	r := w.waitFor(t, "failing", failing)
 	require.Equal(t, "all requests are failing, although its API reports ready", r.Reason)
 	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2/models/ensemble/ready", "/v2/models/tensorrt_llm/ready"} {
 		require.Equal(t, http.StatusOK, s.status(t, path), "readiness is wrong")
@@ -117,48 +119,48 @@ func testReload(t *testing.T, s *tritonServer, w *watched) {
 		_, err := s.stream(t.Context(), "tensorrt_llm_bls", 3, 5)
 		require.NoError(t, err)
 	}
-	s.startLoad(t, streams, 10, tokens).whole(t)
+	s.startLoad(t, streams, 10, tokens).requireComplete(t)
 	within(t, longest, "the tokens are counted", func() bool {
 		return w.see(t).only(t, "llm_server_generation_tokens_total") == streams*tokens+15
 	})
 	require.NotEmpty(t, executors(w.page(t)))
 
-	// A stream in flight keeps the model from going for three seconds.
+	// A stream in flight delays the unload for three seconds.
 	l := s.startLoad(t, 1, 10, 300)
 	s.waitBusy(t, 1)
 	s.post(t, "/v2/repository/models/tensorrt_llm/unload")
 	going := time.Now()
 	require.Equal(t, "UNLOADING", s.index(t)["tensorrt_llm"])
 	require.Equal(t, http.StatusBadRequest, s.status(t, "/v2/health/ready"))
-	r := w.turns(t, "not_ready", going)
+	r := w.waitFor(t, "not_ready", going)
 	require.Contains(t, r.Reason, "tensorrt_llm (unloading)")
 	w.models(t, going, map[string]string{"tensorrt_llm": "unloading", "preprocessing": "ready"})
-	l.whole(t)
-	gone := within(t, longest, "the server is ready again", func() bool { return s.status(t, "/v2/health/ready") == http.StatusOK })
+	l.requireComplete(t)
+	reloaded := within(t, longest, "the server is ready again", func() bool { return s.status(t, "/v2/health/ready") == http.StatusOK })
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["tensorrt_llm"])
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["ensemble"])
-	r = w.turns(t, "unserved", gone)
+	r = w.waitFor(t, "unserved", reloaded)
 	require.Equal(t, "the server is ready but its LLM is not loaded: tensorrt_llm", r.Reason)
-	p := w.models(t, gone, map[string]string{"ensemble": "unavailable", "tensorrt_llm": "unavailable", "preprocessing": "ready", "tensorrt_llm_bls": "ready"})
+	p := w.models(t, reloaded, map[string]string{"ensemble": "unavailable", "tensorrt_llm": "unavailable", "preprocessing": "ready", "tensorrt_llm_bls": "ready"})
 	requireFrozen(t, s, w, p)
 
-	s.post(t, "/v2/repository/models/tensorrt_llm/load") // It answers when the model is loaded.
+	s.post(t, "/v2/repository/models/tensorrt_llm/load") // It returns when the model is loaded.
 	back := time.Now()
 	require.Equal(t, http.StatusOK, s.status(t, "/v2/health/ready"))
-	w.turns(t, "ready", back)
+	w.waitFor(t, "ready", back)
 	w.models(t, back, map[string]string{"ensemble": "ready", "tensorrt_llm": "ready"})
 	requireBack(t, s, w, streams, tokens)
 }
 
 func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
 	t.Helper()
-	own := s.page(t)
-	require.Empty(t, own.named("nv_inference_request_success", "model", "tensorrt_llm"))
-	left := p.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")
-	require.Len(t, left, len(own.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")), "what the server still shows is passed on")
-	require.NotEmpty(t, left)
+	server := s.page(t)
+	require.Empty(t, server.named("nv_inference_request_success", "model", "tensorrt_llm"))
+	remaining := p.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")
+	require.Len(t, remaining, len(server.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")), "everything that the server exposes is passed on")
+	require.NotEmpty(t, remaining)
 	require.NotEmpty(t, p.named("nv_inference_request_failure", "model", "tensorrt_llm"))
-	require.Empty(t, executors(p), "nothing is derived from a model that is gone")
+	require.Empty(t, executors(p), "nothing is derived from an unloaded model")
 	for _, capability := range w.report(t).Caps {
 		switch capability.Name {
 		case "tokens", "running", "kv_cache":
@@ -168,7 +170,8 @@ func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
 	}
 }
 
-// requireBack requires the server's counters from 0, and the model's histograms from where they were.
+// requireBack requires that the server's counters start from 0, and the model's histograms
+// continue.
 func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int) {
 	t.Helper()
 	l := s.startLoad(t, streams, 10, tokens)
@@ -176,42 +179,42 @@ func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int)
 		w.see(t)
 		pause(t.Context(), scrapeInterval/4)
 	}
-	l.whole(t)
+	l.requireComplete(t)
 	total := float64(2*streams*tokens + 300 + 15)
-	within(t, longest, "the tokens go on", func() bool { return w.see(t).is(total, "llm_server_generation_tokens_total") })
+	within(t, longest, "the token counter continues", func() bool { return w.see(t).is(total, "llm_server_generation_tokens_total") })
 	p := w.see(t)
-	own := s.page(t)
-	require.Equal(t, float64(streams), own.only(t, "nv_inference_request_success", "model", "ensemble"), "the server's own counters began again from 0")
-	require.Equal(t, total, own.only(t, "nv_llm_output_token_len_sum"), "those of the model did not")
+	server := s.page(t)
+	require.Equal(t, float64(streams), server.only(t, "nv_inference_request_success", "model", "ensemble"), "the server's counters started from 0")
+	require.Equal(t, total, server.only(t, "nv_llm_output_token_len_sum"), "those of the model continued")
 	require.Equal(t, float64(streams), p.only(t, "llm_server_requests_total", "model", "ensemble", "class", "ok"))
 	require.Equal(t, 3.0, p.only(t, "llm_server_requests_total", "model", "tensorrt_llm_bls", "class", "unknown"), "the other entry, which hands requests over, was never unloaded")
 	require.NotEmpty(t, executors(p))
 	for _, name := range []string{"llm_server_generation_tokens_per_second", "llm_server_queue_depth", "llm_server_requests_running", "llm_server_kv_cache_utilization_ratio"} {
 		require.Len(t, p.named(name), 1, "%s comes back", name)
 	}
-	// The last request before the model went may have ended between two pages.
+	// The last request before the unload may have ended between two pages.
 	require.InDelta(t, 2*streams+1, increase(w.requests), 1, "what Prometheus makes of the reset: %v", w.requests)
 }
 
-// testDrain shows that a server which was asked to end drains until its streams have ended.
+// testDrain requires that a server drains after SIGTERM until its streams have ended.
 func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	t.Helper()
-	s.startLoad(t, 4, 5, 20).whole(t)
+	s.startLoad(t, 4, 5, 20).requireComplete(t)
 	s.waitIdle(t)
 	streams := 0
-	if s.release.histograms { // The streams of 2.36, which are gRPC's, never end when it does.
+	if s.release.histograms { // The gRPC streams of 2.36 never end in that case.
 		streams = 2
 	}
 	l := s.startLoad(t, streams, 10, 400)
 	s.waitBusy(t, streams)
 	full := len(w.see(t).raw())
 	require.NoError(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGTERM))
-	asked := time.Now()
+	stopped := time.Now()
 	within(t, questionInterval, "the API is ready no longer", func() bool { return s.status(t, "/v2/health/ready") != http.StatusOK })
 	require.True(t, s.answers(t))
-	r := w.turns(t, "draining", asked)
-	// While streams are in flight 2.51 keeps listening and closes new connections
-	// at once; then it refuses. 2.36 answers until the end.
+	r := w.waitFor(t, "draining", stopped)
+	// While streams are in flight 2.51 listens but closes new connections at once; then it
+	// refuses them. 2.36 answers until the end.
 	why := "the API closes connections without an answer"
 	if s.status(t, "/v2/health/live") != 0 {
 		why = "the API reports that the server is no longer live"
@@ -228,12 +231,12 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 		pause(t.Context(), scrapeInterval/5)
 	}
 	ended := time.Now()
-	l.whole(t) // The streams were whole.
-	// Four seconds of streams and five until its models are gone: nothing of the
-	// exporter's holds it up until its exit timeout of 30 s.
-	require.Less(t, ended.Sub(asked), longest)
-	w.turns(t, "down", ended)
-	// In its last moments it may have let a question hang.
+	l.requireComplete(t) // The streams were complete.
+	// Streams take four seconds and unloading five: the exporter does not delay the exit
+	// until its timeout of 30 s.
+	require.Less(t, ended.Sub(stopped), longest)
+	w.waitFor(t, "down", ended)
+	// A last request of the exporter may hang.
 	within(t, questionInterval, "nothing listens", func() bool {
 		return strings.Contains(w.report(t).Reason, "nothing listens any more: the server has stopped or is restarting")
 	})
@@ -248,7 +251,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	require.Less(t, sizes[len(sizes)-1], full, "and did: %v", sizes)
 }
 
-// executorGauges returns the gauges on a page that say what the executor does now.
+// executorGauges returns the gauges of the executor's current state on a page.
 func executorGauges(p page) []string {
 	return slices.DeleteFunc(executors(p), func(name string) bool {
 		return !strings.HasPrefix(name, "llm_server_requests_") && name != "llm_server_queue_depth" && !strings.HasPrefix(name, "llm_server_saturat")

@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// questionInterval is the time within which every state has to be detected. Health is asked for
-	// once a scrape interval, everything else once in this time.
+	// questionInterval is the time within which every state must be detected. Health is requested
+	// once per scrape interval, everything else once in this time.
 	questionInterval = 2 * time.Second
-	// slack is what a busy machine may add.
+	// slack is the delay that a busy machine may add.
 	slack = 2 * time.Second
-	// longest is the longest wait for the end of a state.
+	// longest is the longest wait for a state.
 	longest = 20 * time.Second
 )
 
-// watched is an exporter in front of one Triton, with all that its page showed.
+// watched is an exporter with one Triton, and everything that its page showed.
 type watched struct {
 	*exporter
 
-	// ready is its readiness by the verdict.
+	// ready is the readiness probe.
 	ready *probed
-	// requests are the values of llm_server_requests_total of the ensemble that were seen.
+	// requests holds the observed values of llm_server_requests_total of the ensemble.
 	requests []float64
 }
 
@@ -36,7 +36,7 @@ func watchStates(t *testing.T, s *tritonServer) *watched {
 	return &watched{exporter: e, ready: startProbe(t, e, "/-/replica/ready")}
 }
 
-// see reads a page, wants it sane and notes what has to add up.
+// see reads and checks a page, and records counters.
 func (w *watched) see(t *testing.T) page {
 	t.Helper()
 	p := w.page(t)
@@ -48,9 +48,9 @@ func (w *watched) see(t *testing.T) page {
 	return p
 }
 
-// turns waits until page and /targets show a state, and requires that it was judged within one interval
-// of the questions after it began, by the exporter's own time of the verdict.
-func (w *watched) turns(t *testing.T, state string, began time.Time) replicaReport {
+// waitFor waits until page and /targets show a state, and requires that the verdict is from within
+// an interval of the requests after it began, by the exporter's clock.
+func (w *watched) waitFor(t *testing.T, state string, began time.Time) replicaReport {
 	t.Helper()
 	var r replicaReport
 	within(t, longest, "state "+state, func() bool {
@@ -60,7 +60,7 @@ func (w *watched) turns(t *testing.T, state string, began time.Time) replicaRepo
 	})
 	require.Len(t, w.shown(t), 1, "one state holds")
 	require.LessOrEqual(t, r.Since.Sub(began), questionInterval+slack, "from the moment it was so to the state %s", state)
-	w.ready.turns(t, probeOf(state), state, began)
+	w.ready.waitFor(t, probeOf(state), state, began)
 	t.Logf("%s after %s: %s", state, r.Since.Sub(began).Round(time.Millisecond), r.Reason)
 	return r
 }
@@ -76,7 +76,7 @@ func (w *watched) shown(t *testing.T) []string {
 	return states
 }
 
-// models waits until the page shows these states of models, at most one interval after they began.
+// models waits until the page shows these states of models, at most an interval after they began.
 func (w *watched) models(t *testing.T, began time.Time, want map[string]string) page {
 	t.Helper()
 	var p page
@@ -99,11 +99,11 @@ func (w *watched) models(t *testing.T, began time.Time, want map[string]string) 
 	return p
 }
 
-// increase returns what Prometheus makes of the values of a counter.
+// increase returns the increase of a counter like Prometheus.
 func increase(values []float64) (total float64) {
 	for i := 1; i < len(values); i++ {
 		total += values[i]
-		if values[i] >= values[i-1] { // A counter that falls has begun again from 0.
+		if values[i] >= values[i-1] { // A counter that decreases started from 0.
 			total -= values[i-1]
 		}
 	}

@@ -29,14 +29,14 @@ func TestTriton(t *testing.T) {
 		t.Run(r.triton, func(t *testing.T) {
 			s := startTriton(t, r)
 			for _, step := range steps {
-				s.waitIdle(t) // A step that failed may have left streams behind.
+				s.waitIdle(t) // A failed step may leave streams behind.
 				t.Run(step.name, func(t *testing.T) { step.run(t, s) })
 			}
 		})
 	}
 }
 
-// TestModelExecutor runs the executor's tests with the interpreter that runs it.
+// TestModelExecutor runs the tests of the executor with Triton's interpreter.
 func TestModelExecutor(t *testing.T) {
 	for _, r := range releases() {
 		t.Run(r.triton, func(t *testing.T) {
@@ -68,10 +68,10 @@ func testBusy(t *testing.T, s *tritonServer) {
 	}
 	require.Greater(t, rounds, 1)
 	requireValidPage(t, e.body(t, "/metrics"))
-	l.whole(t)
+	l.requireComplete(t)
 }
 
-// requireValidPage requires that Prometheus' own tools accept the syntax of a page.
+// requireValidPage requires that promtool accepts the syntax of a page.
 func requireValidPage(t *testing.T, body []byte) {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -85,7 +85,7 @@ func requireValidPage(t *testing.T, body []byte) {
 	cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
 	cmd.Stdin = bytes.NewReader(body)
 	out, err := cmd.CombinedOutput()
-	// It ends with 3 when it has only advice on names, most of which are the server's own.
+	// Exit code 3 is advice about names, most of which are the server's.
 	require.Contains(t, []int{0, 3}, cmd.ProcessState.ExitCode(), "%v: %s", err, out)
 	for line := range strings.Lines(string(out)) {
 		if strings.HasPrefix(line, "llm_server_") || strings.HasPrefix(line, "trtllm_exporter_") {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// What is wrong with a request that is meant to fail.
+// The defects of requests that are meant to fail.
 const (
-	noPrompt = sound + 1 + iota // The preprocessing step answers with an error.
+	noPrompt = sound + 1 + iota // The preprocessing step returns an error.
 	noTokens                    // The LLM does.
-	tooLarge                    // The LLM does, for no KV cache could hold it.
+	tooLarge                    // The LLM does, because no KV cache is large enough.
 )
 
-// requestsOfTruth returns those that Triton is compared with.
+// requestsOfTruth returns the requests of the comparison with Triton.
 func requestsOfTruth() mix {
 	return mix{fewestWords: 5, mostWords: 40, fewestTokens: 4, mostTokens: 20, failingPercent: 8, flaws: 3}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// gauges requires what runs and what waits to be, on nearly each page, something
-// that was true while its gauges may have been sampled, and near the client's
-// time average over all of them.
+// gauges requires that running and waiting requests on nearly each page are values that
+// were true when the gauges may have been sampled, and that their means are near the
+// client's.
 func (c *compare) gauges() {
 	c.t.Helper()
 	var running, waiting, lowest, whole tallied
@@ -51,9 +51,9 @@ func (c *compare) gauges() {
 	}
 }
 
-// estimated requires the whole queue, with the part that the executor hides, to be
-// more than what is shown and not more than there is: while the queue grows, the
-// estimate is of what the requests found that ended.
+// estimated requires that the whole queue, with the hidden part, is larger than the shown
+// one and not larger than the real one: while the queue grows, the estimate reflects the
+// requests that ended.
 func (c *compare) estimated(lowest, whole *tallied) {
 	c.t.Helper()
 	n := float64(whole.n)
@@ -65,26 +65,25 @@ func (c *compare) estimated(lowest, whole *tallied) {
 	c.rows = append(c.rows, row)
 }
 
-// generated compares tokens/s with the tokens that came in the same window,
-// whose requests may have begun before it or not have ended in it: at each
-// edge the batch in the slots.
+// generated compares tokens/s with the tokens in the same window, whose requests may have
+// begun before it or not ended in it: a batch at each edge.
 func (c *compare) generated() {
 	c.t.Helper()
 	batch := float64(slots * requestsOfTruth().mostTokens)
 	var sum tallied
 	widest := 0.0
 	c.windows(func(first, last reading, seconds float64) {
-		came := c.ledger.received.around(first, last, c.edge)
+		arrived := c.ledger.received.around(first, last, c.edge)
 		client := c.ledger.received.between(first.scraped, last.scraped)
 		got := last.value(c.t, "generation_tokens_per_second") * seconds
-		require.True(c.t, span{came.least - batch, came.most + batch}.holds(got), "%s: %g tokens by the exporter, %g came", c.level, got, client)
+		require.True(c.t, span{arrived.least - batch, arrived.most + batch}.holds(got), "%s: %g tokens by the exporter, %g came", c.level, got, client)
 		sum.add(client/seconds, got/seconds, percent(client, got))
-		widest = max(widest, 100*(came.most+batch-client)/client)
+		widest = max(widest, 100*(arrived.most+batch-client)/client)
 	})
 	c.rows = append(c.rows, sum.row(c.level, "tokens/s, of all that came", "A", "tokens/s", digits(widest), "%"))
 }
 
-// unknown requires everything absent that this release does not expose.
+// unknown requires that everything that this release does not expose is absent.
 func (c *compare) unknown() {
 	c.t.Helper()
 	for _, r := range c.readings {
@@ -99,9 +98,8 @@ func (c *compare) unknown() {
 	require.Equal(c.t, 1.0, last.value(c.t, "source_anomaly/tensorrt_llm"))
 }
 
-// totals wants, when all has ended, what was counted to be what the client
-// counted, token by token. Failures are as the server has them: its
-// ensemble counts each twice.
+// totals requires that after the last request the counters equal the client's exactly. The
+// ensemble counts each failure twice.
 func (c *compare) totals(last reading) {
 	c.t.Helper()
 	end := time.Now()

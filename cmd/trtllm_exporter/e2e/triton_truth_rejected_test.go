@@ -47,7 +47,7 @@ func TestFullQueueRejectsRequests(t *testing.T) {
 	require.InDelta(t, share, p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "class", "server"), 1e-9, "the entry had no more requests")
 }
 
-// burst counts how many of n requests at once were served, and how many found the queue full.
+// burst returns how many of n concurrent requests were served, and how many were rejected.
 func burst(t *testing.T, n int, send func(context.Context) error) (served, refused float64) {
 	t.Helper()
 	c := startCrowd(t, n, func(ctx context.Context, _ int) (struct{}, error) { return struct{}{}, send(ctx) })

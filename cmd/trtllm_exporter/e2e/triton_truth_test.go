@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// paceOfTruth is the iteration of the executors that are compared, four times
-// that of the other tests: so three servers, their clients and the exporter
-// take a fifth of a machine of two cores, and none of them slows the others.
+// paceOfTruth is the iteration time of the compared executors, four times that of other
+// tests, so that three servers, their clients and the exporter use a fifth of two cores and
+// do not slow each other down.
 const paceOfTruth = 40 * time.Millisecond
 
 type played struct {
@@ -27,7 +27,7 @@ type played struct {
 	client        *openLoop
 }
 
-// TestTritonDerivedValuesAreTrue has three levels of load at the same time.
+// TestTritonDerivedValuesAreTrue applies three levels of load at the same time.
 func TestTritonDerivedValuesAreTrue(t *testing.T) {
 	t.Setenv("MODELS", slowedModels(t))
 	var all []*played
@@ -58,7 +58,7 @@ func TestTritonDerivedValuesAreTrue(t *testing.T) {
 		p.client.under.Wait()
 		require.Empty(t, p.client.problems)
 	}
-	pause(ctx, 4*time.Second) // Its last requests come to the exporter's page.
+	pause(ctx, 4*time.Second) // Its last requests reach the exporter's page.
 	for _, p := range ready {
 		p.never(t, http.StatusServiceUnavailable)
 	}
@@ -90,7 +90,7 @@ func (p *played) compare(t *testing.T, w *watch, ended time.Time) []comparison {
 	return c.logged()
 }
 
-// slowedModels returns a copy of the models at paceOfTruth.
+// slowedModels returns a copy of the models with paceOfTruth.
 func slowedModels(t *testing.T) string {
 	t.Helper()
 	const iteration = `"iteration_ms" value { string_value: "%d" }`

@@ -12,19 +12,20 @@ import (
 )
 
 const (
-	// countedWithin is how far apart server and client may be in time when
-	// they count the same on a machine that is never late: the way over
-	// loopback and the reading of the page.
+	// countedWithin is the longest time between the moments at which server and client count the
+	// same event on a machine that is never late: the transfer over loopback and the reading of
+	// the page.
 	countedWithin = 200 * time.Millisecond
-	// gaugeAge is the age of the executor's gauges there: the period of its statistics, two iterations.
+	// gaugeAge is the age of the executor's gauges on such a machine: the period of its statistics,
+	// two iterations.
 	gaugeAge = 250 * time.Millisecond
-	// mostLate is how late a machine may be whose client still tells the truth.
+	// mostLate is the longest delay of a machine whose client is still right.
 	mostLate = time.Second
-	// fewestGauges is how many readings make a time average.
+	// fewestGauges is the minimum number of readings for an average.
 	fewestGauges = 5
-	// mostStale is the share of readings with older gauges, for an engine that got no processor.
+	// mostStale is the share of readings with older gauges, for an engine without CPU.
 	mostStale = 0.1
-	// shortestWindow is the window from which on rates are compared.
+	// shortestWindow is the shortest window for which rates are compared.
 	shortestWindow = 30 * time.Second
 )
 
@@ -33,7 +34,7 @@ type tallied struct {
 	client, exporter, worst float64
 }
 
-// add enters one reading and keeps the worst error that measure gives.
+// add adds a reading and keeps the largest error.
 func (a *tallied) add(client, exporter, err float64) {
 	a.n++
 	a.client, a.exporter, a.worst = a.client+client, a.exporter+exporter, max(a.worst, err)
@@ -44,7 +45,7 @@ func (a *tallied) row(level, metric, grade, unit, allowed, errorUnit string) com
 	return comparison{level, metric, grade, a.client / n, a.exporter / n, unit, digits(a.worst), allowed, errorUnit}
 }
 
-// digits returns a number in two digits, three from a hundred on.
+// digits formats a number with two digits, or three from 100 on.
 func digits(v float64) string {
 	switch {
 	case v < 1e-6:
@@ -55,28 +56,29 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// compare is one level's readings against what its client knows.
+// compare compares the readings of a level with the client.
 type compare struct {
 	t        *testing.T
 	level    string
 	readings []reading
 	ledger   *ledger
 	rows     []comparison
-	// entry ends the keys of readings of what clients call; failure is the class of failed requests.
+	// entry ends the keys of readings of the client's model; failure is the class of failed
+	// requests.
 	entry, failure string
-	// edge is how far apart server and client may count, age how old gauges
-	// may be; underWay is the most that a request spends on its way to the
-	// executor and its answer on its way back, which the server does not count.
+	// edge is the longest time between counting by server and client, age that of gauges;
+	// underWay is the longest time of a request on its way to the executor and back, which the
+	// server does not count.
 	edge, age, underWay time.Duration
 }
 
-// newCompare compares the readings of a replica that were taken while its client sent requests. It also
-// returns the last reading, and how late the machine was.
+// newCompare compares the readings of a replica while its client sent requests. It also returns the
+// last reading, and the delay of the machine.
 func newCompare(t *testing.T, w *watch, replica, level string, client *openLoop, ended time.Time) (c *compare, last reading, late time.Duration) {
 	t.Helper()
 	readings := w.of(t, replica, int(loadFor.Seconds()/2))
 	during := readings[:1:1]
-	for _, r := range readings[1:] { // The first has no window yet.
+	for _, r := range readings[1:] { // The first one has no window yet.
 		if r.scraped.Before(ended) {
 			during = append(during, r)
 		}
@@ -94,14 +96,15 @@ func (c *compare) logged() []comparison {
 	return c.rows
 }
 
-// windows calls check with the first and the last reading of each window of at least shortestWindow.
+// windows calls check with the first and the last reading of each window of at least
+// shortestWindow.
 func (c *compare) windows(check func(first, last reading, seconds float64)) {
 	c.t.Helper()
 	windows := 0
 	for n := 1; n < len(c.readings); n++ {
 		first, last := windowOf(c.t, c.readings, n, time.Minute), c.readings[n]
-		if took := last.scraped.Sub(first.scraped); took >= shortestWindow {
-			check(first, last, took.Seconds())
+		if length := last.scraped.Sub(first.scraped); length >= shortestWindow {
+			check(first, last, length.Seconds())
 			windows++
 		}
 	}
@@ -110,8 +113,8 @@ func (c *compare) windows(check func(first, last reading, seconds float64)) {
 
 func percent(client, exporter float64) float64 { return 100 * math.Abs(exporter-client) / client }
 
-// counted requires a rate to be what the client counted in the same window, but
-// for what was counted within the slack of its edges.
+// counted requires that a rate is what the client counted in the same window, except near its
+// edges.
 func (c *compare) counted(family, metric, unit string, what ...steps) {
 	c.t.Helper()
 	var sum tallied
@@ -133,7 +136,7 @@ func (c *compare) counted(family, metric, unit string, what ...steps) {
 	c.rows = append(c.rows, sum.row(c.level, metric, "A", unit, digits(widest), "%"))
 }
 
-// errors requires the share that failed to be what the client saw.
+// errors requires the share of failed requests that the client saw.
 func (c *compare) errors() {
 	c.t.Helper()
 	var sum tallied
@@ -157,7 +160,7 @@ func (c *compare) latency() {
 	c.mean("request_duration_average_seconds", "mean latency", c.ledger.lived, c.ledger.finished, span{c.underWay.Seconds(), 0})
 }
 
-// mean requires a mean duration to be the client's, less or more by some seconds.
+// mean requires the mean duration of the client, within a tolerance in seconds.
 func (c *compare) mean(family, metric string, sum, count steps, off span) {
 	c.t.Helper()
 	var all tallied
@@ -173,9 +176,9 @@ func (c *compare) mean(family, metric string, sum, count steps, off span) {
 	c.rows = append(c.rows, all.row(c.level, metric, "A", "s", digits(widest), "ms"))
 }
 
-// average requires the means over all readings to be near each other. Requests
-// that are on their way so long are in flight for the client and not, or no
-// longer, in the executor; off is by how many requests a server may be wrong.
+// average compares the means over all readings. The client's requests in flight include those
+// that have not reached the executor or have left it; off is the number of requests by which a
+// server may be wrong.
 func (c *compare) average(all *tallied, off float64, onTheWay time.Duration, metric string) {
 	c.t.Helper()
 	require.GreaterOrEqual(c.t, all.n, fewestGauges, "%s: readings of %s", c.level, metric)
@@ -183,8 +186,8 @@ func (c *compare) average(all *tallied, off float64, onTheWay time.Duration, met
 	client, exporter := all.client/n, all.exporter/n
 	lasted := c.readings[len(c.readings)-1].scraped.Sub(c.readings[0].scraped).Seconds()
 	rate := float64(len(c.ledger.outcomes)) / lasted
-	// A sample of a number that goes up and down by one is off by a half or
-	// so, the mean of n by that over the root of n; two of those.
+	// A sample of a number that changes by one is off by about a half, the mean of n samples by
+	// that over the root of n. Two of these are allowed.
 	allowed := off + rate*onTheWay.Seconds() + 1/math.Sqrt(n)
 	require.InDelta(c.t, client, exporter, allowed, "%s: time average of %s", c.level, metric)
 	row := all.row(c.level, metric, "B", "requests", digits(allowed), "requests")

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// comparison is one cell of the document: means over the readings compared, and the worst error.
+// comparison is a cell of the document: means over the readings, and the largest error.
 type comparison struct {
 	level, metric, grade      string
 	client, exporter          float64
@@ -21,31 +21,31 @@ type comparison struct {
 	error, allowed, errorUnit string
 }
 
-// documented returns docs/dev/accuracy.md before, within and behind the table of a server.
+// documented returns docs/dev/accuracy.md before, in and after the table of a server.
 func documented(t *testing.T, server string) (file, head, table, tail string) {
 	t.Helper()
 	file = filepath.Join(repositoryRoot(t), "docs/dev/accuracy.md")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	begin, end := "<!-- "+server+": begin -->\n", "<!-- "+server+": end -->\n"
-	head, rest, ok := strings.Cut(string(text), begin)
+	head, tail, ok := strings.Cut(string(text), begin)
 	require.True(t, ok, "%s has no %s", file, begin)
-	table, tail, ok = strings.Cut(rest, end)
+	table, tail, ok = strings.Cut(tail, end)
 	require.True(t, ok, "%s has no %s", file, end)
 	return file, head + begin, table, end + tail
 }
 
-// String is what the log says of a comparison.
+// String formats a comparison for the log.
 func (r comparison) String() string {
 	return fmt.Sprintf("%s, %s: client %.4g, exporter %.4g %s; worst error %s, allowed %s %s", r.level, r.metric, r.client, r.exporter, r.unit, r.error, r.allowed, r.errorUnit)
 }
 
-// head returns the beginning of a line of the table, which has the same words every time.
+// head returns the constant beginning of a line of the table.
 func (r comparison) head() string {
 	return strings.Join([]string{"|", r.metric, "|", r.grade, "|", r.errorUnit, "|"}, " ")
 }
 
-// tableOf returns a table with a line for each quantity and a column for each level.
+// tableOf returns a table with a line per quantity and a column per level.
 func tableOf(rows []comparison) string {
 	var levels, heads []string
 	cells := map[string]map[string]string{}
@@ -69,7 +69,8 @@ func tableOf(rows []comparison) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// requireDocumented requires a line in the document for all that was compared; update writes them.
+// requireDocumented requires that the document has a line for every comparison; -update writes
+// them.
 func requireDocumented(t *testing.T, server string, rows []comparison, update bool) {
 	t.Helper()
 	file, head, table, tail := documented(t, server)

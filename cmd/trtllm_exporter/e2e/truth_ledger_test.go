@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// span is what a number may be.
+// span is a range of a number.
 type span struct{ least, most float64 }
 
-// holds reports whether a number is in the span, but for rounding to fifteen digits.
+// holds reports whether a number is in the span, rounded to fifteen digits.
 func (s span) holds(v float64) bool {
 	const digits = 1e-9
 	return v >= s.least-digits && v <= s.most+digits
 }
 
-// over returns a rate over some seconds, a little more or less.
+// over returns a rate over about that many seconds.
 func (s span) over(seconds, within float64) span {
 	return span{s.least / (seconds + within), s.most / (seconds - within)}
 }
 
-// ledger is what the client knows of one server, once all requests ended.
+// ledger is what the client knows about a server after all requests have ended.
 type ledger struct {
 	outcomes []outcome
-	// Requests, tokens and seconds of requests, counted when they ended.
+	// Requests, tokens and seconds, counted at the end of requests.
 	finished, failed, answered, asked, lived steps
-	// received are tokens, decoded all but the first of each request, begun and
-	// waited first tokens and the seconds until then, and prompted the tokens of
-	// their prompts, counted when they came; spaced are seconds between tokens.
+	// received counts tokens, decoded all but the first token of each request, begun first
+	// tokens, waited the seconds until then, and prompted prompt tokens, all when they arrived;
+	// spaced counts seconds between tokens.
 	received, decoded, begun, waited, prompted, spaced steps
 }
 
-// steps is a number that grows: the moments at which it did, in order, and its value from each on.
+// steps is a growing number: the times at which it grew, in order, and its value from then on.
 type steps struct {
 	times []time.Time
 	sum   []float64
@@ -44,7 +44,7 @@ type growth struct {
 	by   float64
 }
 
-// stepsOf adds up what each sound, or each failed, outcome gives.
+// stepsOf sums the contributions of successful or of failed outcomes.
 func stepsOf(outcomes []outcome, failed bool, growths func(o *outcome) []growth) steps {
 	var all []growth
 	for i := range outcomes {
@@ -62,7 +62,7 @@ func stepsOf(outcomes []outcome, failed bool, growths func(o *outcome) []growth)
 	return s
 }
 
-// until returns the number at a moment.
+// until returns the number at a time.
 func (s steps) until(t time.Time) float64 {
 	n := sort.Search(len(s.times), func(i int) bool { return s.times[i].After(t) })
 	if n == 0 {
@@ -73,9 +73,8 @@ func (s steps) until(t time.Time) float64 {
 
 func (s steps) between(from, to time.Time) float64 { return s.until(to) - s.until(from) }
 
-// around returns how much the number may have grown between two readings for a server
-// that counts up to slack before or after its client sees what it counts, and
-// reads its counters at some moment of a scrape.
+// around returns the possible growth between two readings for a server that counts up to slack
+// before or after the client, and reads its counters at some moment of a scrape.
 func (s steps) around(from, to reading, slack time.Duration) span {
 	return span{
 		max(0, s.between(from.scraped.Add(from.within+slack), to.scraped.Add(-slack))),
@@ -90,7 +89,7 @@ func newLedger(outcomes []outcome) *ledger {
 	first := func(by func(o *outcome) float64) steps {
 		return stepsOf(outcomes, false, func(o *outcome) []growth { return []growth{{o.tokens[0], by(o)}} })
 	}
-	// each is for the tokens from number n on; gap is the time since the one before.
+	// each counts the tokens from number n on; gap is the time since the previous one.
 	each := func(n int, by func(gap time.Duration) float64) steps {
 		return stepsOf(outcomes, false, func(o *outcome) (all []growth) {
 			for i, token := range o.tokens[n:] {
@@ -110,7 +109,7 @@ func newLedger(outcomes []outcome) *ledger {
 	}
 }
 
-// late returns the longest that a failing request took: it waits for no slot.
+// late returns the longest duration of a failing request, which waits for no slot.
 func (l *ledger) late() time.Duration {
 	worst := time.Duration(0)
 	for i := range l.outcomes {
@@ -121,9 +120,9 @@ func (l *ledger) late() time.Duration {
 	return worst
 }
 
-// longestGap returns the longest time between two events of a stream. What fails says
-// nothing of the processes between the engine and a client: while these wait for a
-// processor the engine goes on, and counts tokens that the client has later.
+// longestGap returns the longest time between two events of a stream. Failures do not count:
+// while the processes between engine and client wait for CPU, the engine continues and counts
+// tokens that the client gets later.
 func (l *ledger) longestGap() time.Duration {
 	worst := time.Duration(0)
 	for i := range l.outcomes {
@@ -135,9 +134,8 @@ func (l *ledger) longestGap() time.Duration {
 	return worst
 }
 
-// mean returns the mean of a sum over a count in a window, and what it
-// may be for a server that counts up to slack before or after its client: every
-// set that such a server may have counted.
+// mean returns the mean of a sum over a count in a window, with its range for a server that
+// counts up to slack before or after the client.
 func mean(sum, count steps, from, to time.Time, slack time.Duration) (v float64, may span) {
 	v = sum.between(from, to) / count.between(from, to)
 	may = span{v, v}
@@ -150,25 +148,23 @@ func mean(sum, count steps, from, to time.Time, slack time.Duration) (v float64,
 	return v, may
 }
 
-// edges returns all moments within slack of one at which the number is another.
+// edges returns all times within slack at which the number changes.
 func (s steps) edges(t time.Time, slack time.Duration) []time.Time {
 	moments := []time.Time{t.Add(-slack)}
-	for _, at := range s.times {
-		if at.Sub(t).Abs() < slack {
-			moments = append(moments, at)
+	for _, moment := range s.times {
+		if moment.Sub(t).Abs() < slack {
+			moments = append(moments, moment)
 		}
 	}
 	return moments
 }
 
-// occupancy is where the requests are at one moment.
+// occupancy is the number of running and of waiting requests at a moment.
 type occupancy struct{ running, waiting float64 }
 
-// at returns where the requests are, as far as the client can tell. A request is in
-// a slot from one pace of its own before its first token to its last: the
-// executor gives each request in a slot a token an iteration. What was sent and
-// has not ended, beyond what the slots hold, waits. Failing requests never come
-// to a slot.
+// at returns the occupancy as far as the client knows it. A request is in a slot from one
+// iteration before its first token to its last token, because the executor generates a token per
+// iteration for each slot. Other requests in flight wait. Failing requests never get a slot.
 func (l *ledger) at(t time.Time) occupancy {
 	flight, inSlot := 0, 0
 	for i := range l.outcomes {
@@ -186,17 +182,17 @@ func (l *ledger) at(t time.Time) occupancy {
 	return occupancy{running: float64(min(inSlot, slots)), waiting: float64(max(0, flight-slots))}
 }
 
-// sampledAt returns the mean occupancy over the time in which a gauge may have been
-// sampled, and the least and the most it was there.
+// sampledAt returns the mean, minimum and maximum occupancy over the time in which a gauge may
+// have been sampled.
 func (l *ledger) sampledAt(t time.Time, age, slack time.Duration) (mean occupancy, running, waiting span) {
 	const step = 10 * time.Millisecond
 	running, waiting = span{slots, 0}, span{float64(len(l.outcomes)), 0}
 	n := 0.0
-	for at := t.Add(-age); !at.After(t.Add(slack)); at = at.Add(step) {
-		s := l.at(at)
+	for moment := t.Add(-age); !moment.After(t.Add(slack)); moment = moment.Add(step) {
+		s := l.at(moment)
 		running = span{min(running.least, s.running), max(running.most, s.running)}
 		waiting = span{min(waiting.least, s.waiting), max(waiting.most, s.waiting)}
-		if !at.After(t) {
+		if !moment.After(t) {
 			mean.running, mean.waiting, n = mean.running+s.running, mean.waiting+s.waiting, n+1
 		}
 	}

@@ -16,19 +16,19 @@ var (
 	loadFor     = flag.Duration("load", time.Minute, "how long each level of load lasts")
 )
 
-// slots are the requests in one iteration of the servers that are compared.
+// slots is the number of requests per iteration of the compared servers.
 const slots = 4
 
-// warmUp is how long the load lasts before the exporter comes.
+// warmUp is how long the load runs before the exporter starts.
 const warmUp = 4 * time.Second
 
-// level is a load by its share of the capacity.
+// level is a load relative to the capacity.
 type level struct {
 	name  string
 	share float64
 }
 
-// flaw is what is wrong with a request that is meant to fail; sound for nothing.
+// flaw is the defect of a request that is meant to fail; sound for none.
 type flaw int
 
 const sound flaw = 0
@@ -39,8 +39,8 @@ type arrival struct {
 	flaw          flaw
 }
 
-// mix is what the requests of a plan are like: words of a prompt, tokens of an
-// answer, how many fail of a hundred, and in how many ways.
+// mix describes the requests of a plan: words of prompts, tokens of answers, failures per
+// hundred, and their kinds.
 type mix struct {
 	fewestWords, mostWords   int
 	fewestTokens, mostTokens int
@@ -49,18 +49,18 @@ type mix struct {
 
 func (m mix) meanTokens() float64 { return float64(m.fewestTokens+m.mostTokens) / 2 }
 
-// poisson plans independent arrivals at a mean rate of sound requests a
-// second; the same seed gives the same plan.
+// poisson plans independent arrivals of sound requests at a mean rate per second. The same seed
+// returns the same plan.
 func (m mix) poisson(seed uint64, rate float64, over time.Duration) []arrival {
 	source := rand.New(rand.NewPCG(seed, seed))
 	every := float64(time.Second) / (rate / (1 - float64(m.failingPercent)/100))
 	var plan []arrival
-	for at := time.Duration(0); ; {
-		at += time.Duration(source.ExpFloat64() * every)
-		if at >= over {
+	for start := time.Duration(0); ; {
+		start += time.Duration(source.ExpFloat64() * every)
+		if start >= over {
 			return plan
 		}
-		a := arrival{at: at, words: m.fewestWords + source.IntN(m.mostWords-m.fewestWords+1), tokens: m.fewestTokens + source.IntN(m.mostTokens-m.fewestTokens+1)}
+		a := arrival{at: start, words: m.fewestWords + source.IntN(m.mostWords-m.fewestWords+1), tokens: m.fewestTokens + source.IntN(m.mostTokens-m.fewestTokens+1)}
 		if source.IntN(100) < m.failingPercent {
 			a.flaw = sound + 1 + flaw(source.IntN(m.flaws))
 		}
@@ -68,18 +68,18 @@ func (m mix) poisson(seed uint64, rate float64, over time.Duration) []arrival {
 	}
 }
 
-// outcome is what the client saw of one request.
+// outcome is what the client saw of a request.
 type outcome struct {
 	plan        arrival
 	sent, ended time.Time
-	// tokens are the moments at which tokens came.
+	// tokens holds the arrival times of tokens.
 	tokens []time.Time
 	failed bool
 }
 
-// openLoop sends requests when the plan says so, however many are under way.
+// openLoop sends requests as planned, whatever number is in flight.
 type openLoop struct {
-	// send makes one request and reads its answer as it comes.
+	// send sends a request and reads its answer as it arrives.
 	send  func(ctx context.Context, a arrival) (outcome, error)
 	plan  []arrival
 	begun time.Time
@@ -90,7 +90,7 @@ type openLoop struct {
 	problems []error
 }
 
-// run follows the plan and returns when the last request has been sent.
+// run executes the plan and returns when the last request has been sent.
 func (l *openLoop) run(ctx context.Context) {
 	l.begun = time.Now()
 	for _, a := range l.plan {
@@ -113,8 +113,8 @@ func (l *openLoop) run(ctx context.Context) {
 	}
 }
 
-// asPlanned requires that a request had all its tokens or, if it was meant to
-// fail, none: then the client's count is the truth.
+// asPlanned requires that a request got all its tokens or, if it was meant to fail, none, so that
+// the client's count is the truth.
 func (o *outcome) asPlanned() error {
 	want := o.plan.tokens
 	if o.plan.flaw != sound {

@@ -19,17 +19,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reading is what the exporter's page said of one replica after one scrape.
+// reading holds the values of one replica on the exporter's page after one scrape.
 type reading struct {
-	// scraped is when the server's page came, or up to within later.
+	// scraped is when the server's page arrived, or up to within later.
 	scraped time.Time
 	within  time.Duration
-	// values are by name and, after a slash, the reason or the model.
+	// values are by name and, after a slash, by reason or model.
 	values map[string]float64
 }
 
-// watch reads the exporter's page until it is stopped and keeps one reading of
-// each scrape of each replica.
+// watch reads the exporter's page until it is stopped, and keeps a reading of each scrape of each
+// replica.
 type watch struct {
 	mu       sync.Mutex
 	readings map[string][]reading
@@ -38,20 +38,21 @@ type watch struct {
 	exporter *exporter
 }
 
-// watchFromTheFirst starts exporters until one's first scrape, where windows begin, was seen.
+// watchFromTheFirst starts exporters until the first scrape of one, where windows start, was
+// observed.
 func watchFromTheFirst(t *testing.T, config string, replicas int) *watch {
 	t.Helper()
 	for range 5 {
 		e := launchExporter(t, nil, exporterBinary(t), "--config.file", configFile(t, config))
 		w := startWatch(t, e, replicas)
-		whole := false
+		complete := false
 		within(t, 20*time.Second, "the exporter has scraped twice", func() bool {
-			require.False(t, e.ended(), "the exporter ended by itself")
+			require.False(t, e.ended(), "the exporter ended")
 			seen, first := w.begun()
-			whole = first
+			complete = first
 			return seen == replicas
 		})
-		if whole {
+		if complete {
 			return w
 		}
 		w.stop()
@@ -61,7 +62,7 @@ func watchFromTheFirst(t *testing.T, config string, replicas int) *watch {
 	return nil
 }
 
-// Scrapes come once a second, the second one sooner; none may be missed.
+// Scrapes take place every second, the second one sooner; none may be missed.
 const (
 	readFirst = 20 * time.Millisecond
 	readEvery = 250 * time.Millisecond
@@ -87,8 +88,8 @@ func startWatch(t *testing.T, e *exporter, replicas int) *watch {
 	return w
 }
 
-// begun returns the number of replicas with two readings, and whether the first
-// of each was its first scrape.
+// begun returns the number of replicas with two readings, and whether the first one of each was
+// its first scrape.
 func (w *watch) begun() (replicas int, whole bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,7 +103,7 @@ func (w *watch) begun() (replicas int, whole bool) {
 	return replicas, whole
 }
 
-// read takes what is derived, and when it was scraped, from a page.
+// read returns the derived values of a page and the times of their scrapes.
 func (w *watch) read(body []byte) error {
 	found, err := byReplica(body)
 	if err != nil {
@@ -111,24 +112,24 @@ func (w *watch) read(body []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for replica, values := range found {
-		ended, took := values["trtllm_exporter_target_last_success_timestamp_seconds"], values["trtllm_exporter_target_scrape_duration_seconds"]
+		ended, duration := values["trtllm_exporter_target_last_success_timestamp_seconds"], values["trtllm_exporter_target_scrape_duration_seconds"]
 		if ended == 0 || values["trtllm_exporter_target_up"] != 1 {
 			continue
 		}
-		// A scrape is over when all is derived, the first also when the server
-		// has said who it is; the page came at its beginning.
-		scraped := time.UnixMicro(int64((ended - took) * 1e6))
+		// A scrape ends when everything is derived, the first one also when the server is
+		// identified; the page arrived at its start.
+		scraped := time.UnixMicro(int64((ended - duration) * 1e6))
 		before := w.readings[replica]
 		if len(before) > 0 && values["trtllm_exporter_target_scrapes_total"] == before[len(before)-1].values["trtllm_exporter_target_scrapes_total"] {
 			continue
 		}
-		w.readings[replica] = append(before, reading{scraped, time.Duration(took * float64(time.Second)), values})
+		w.readings[replica] = append(before, reading{scraped, time.Duration(duration * float64(time.Second)), values})
 	}
 	return nil
 }
 
-// byReplica returns the derived values of a page, and the exporter's own, by
-// replica; the rest is skipped unread.
+// byReplica returns the derived values of a page, and the exporter's own, by replica, without
+// parsing the rest.
 func byReplica(body []byte) (map[string]map[string]float64, error) {
 	found := map[string]map[string]float64{}
 	parser := textparse.NewPromParser(body, labels.NewSymbolTable(), false)
@@ -157,7 +158,7 @@ func byReplica(body []byte) (map[string]map[string]float64, error) {
 	}
 }
 
-// seriesKey returns the name under which a reading has a series.
+// seriesKey returns the name of a series in a reading.
 func seriesKey(l labels.Labels) string {
 	parts := []string{l.Get(model.MetricNameLabel)}
 	for _, by := range []string{"model", "reason", "class"} {
@@ -168,7 +169,7 @@ func seriesKey(l labels.Labels) string {
 	return strings.Join(parts, "/")
 }
 
-// of returns the readings of a replica; they have to be there for every second.
+// of returns the readings of a replica, which must exist for every second.
 func (w *watch) of(t *testing.T, replica string, atLeast int) []reading {
 	t.Helper()
 	w.stop()
@@ -184,8 +185,8 @@ func (r reading) value(t *testing.T, name string) float64 {
 	return v
 }
 
-// requireAbsent requires that nothing of that name is derived of the model, of
-// all models when it is empty.
+// requireAbsent requires that nothing with that name is derived for the model, or for all models
+// if it is empty.
 func (r reading) requireAbsent(t *testing.T, prefix, of, why string) {
 	t.Helper()
 	for series := range r.values {
@@ -195,8 +196,7 @@ func (r reading) requireAbsent(t *testing.T, prefix, of, why string) {
 	}
 }
 
-// windowOf returns the first reading of the window that ends with reading n: no
-// further back than the window is long, and not before the first.
+// windowOf returns the first reading of the window that ends with reading n.
 func windowOf(t *testing.T, all []reading, n int, length time.Duration) reading {
 	t.Helper()
 	for _, r := range all[:n] {

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestVLLMCanary has a vLLM without room refuse requests, in a burst inside of a 200.
+// TestVLLMCanary overloads a vLLM, which then rejects requests, in a burst inside of a 200.
 func TestVLLMCanary(t *testing.T) {
 	s := newEngine(t, "vllm")
-	s.start(t, "--max-num-queued-reqs", "8") // Running ones are among them.
+	s.start(t, "--max-num-queued-reqs", "8") // Running requests count too.
 	const tokens = 5
 	l := watchLife(t, s, fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: %d, cancel_within: 2500ms, cancel_tokens: 3000 }", tokens))
 	l.shows(t, 1, "llm_server_canary_success", "model_id", engineModel)
@@ -61,13 +61,13 @@ func TestSGLangCanary(t *testing.T) {
 	l := watchLife(t, s, "canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: 5, cancel_within: 2500ms, cancel_tokens: 3000 }")
 	l.shows(t, 1, "llm_server_canary_success", "model_id", engineModel)
 	requireLeftAndFreed(t, l.exporter)
-	// The server counts all of them among its requests, those that were left too.
+	// The server counts all of them among its requests, also abandoned ones.
 	require.Positive(t, l.page(t).sum("sglang:num_aborted_requests_total"))
 }
 
-// requireLeftAndFreed waits until a client has left in the middle, and requires that the slot of its
-// request is free again. A check is unclear on a machine that is too busy for a page in time, and the
-// next one is waited for.
+// requireLeftAndFreed waits until a request was abandoned, and requires that its slot is free
+// again. On a machine that is too busy for a page in time a check is unclear, and the next one is
+// used.
 func requireLeftAndFreed(t *testing.T, e *exporter) {
 	t.Helper()
 	var p page

@@ -16,24 +16,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is wrong with a request that is meant to fail.
+// The defects of requests that are meant to fail.
 const negative = sound + 1
 
-// answered is what came of one streamed request.
+// answered is the result of a streamed request.
 type answered struct {
 	outcome
 
 	status int
-	// failure is the error of the answer or of an event in it, done whether the
-	// stream came to its end.
+	// failure is the error of the response or of an event in it; done is set if the stream was
+	// complete.
 	failure string
 	done    bool
-	// prompt is how long the prompt was for the server.
+	// prompt is the length of the prompt according to the server.
 	prompt int
 }
 
-// chunk is one event of a stream. A server that is late sends several tokens in
-// one, and some have no text: how many there were so far is said by each event.
+// chunk is an event of a stream. A late server sends several tokens in one event, and some have
+// no text: each event has the number so far.
 type chunk struct {
 	Error json.RawMessage
 	Usage *struct {
@@ -42,8 +42,8 @@ type chunk struct {
 	}
 }
 
-// complete asks for a completion of a prompt that begins with a number of its
-// own, so that no other has the same beginning.
+// complete requests a completion of a prompt that begins with a unique number, so that no prefix
+// is shared.
 func (s *engineServer) complete(ctx context.Context, number int, a arrival) (seen answered, err error) {
 	words := make([]string, a.words)
 	for i := range words {
@@ -106,7 +106,7 @@ func (a *answered) read(stream io.Reader) error {
 	return lines.Err()
 }
 
-// send makes one request of a plan, and wants it to be as long as planned.
+// send sends a request of a plan, and requires the planned length.
 func (s *engineServer) send(ctx context.Context, a arrival) (outcome, error) {
 	seen, err := s.complete(ctx, int(a.at.Microseconds()), a)
 	if err == nil && !seen.failed && (seen.prompt != a.words || !seen.done) {
@@ -122,7 +122,7 @@ func (s *engineServer) startCrowd(t *testing.T, n int, a arrival) completions {
 	return completions{startCrowd(t, n, func(ctx context.Context, number int) (answered, error) { return s.complete(ctx, number, a) })}
 }
 
-func (c completions) whole(t *testing.T) {
+func (c completions) requireComplete(t *testing.T) {
 	t.Helper()
 	for _, a := range c.wait() {
 		require.True(t, a.done && !a.failed && len(a.tokens) == a.plan.tokens, "%d tokens of %d, %s", len(a.tokens), a.plan.tokens, a.failure)

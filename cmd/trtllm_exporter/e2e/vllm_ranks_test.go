@@ -13,21 +13,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestVLLMStoppedRank stops one of two engines behind one API: tokens still
-// come, and the server says that it is well.
+// TestVLLMStoppedRank stops one of two engines behind one API: tokens still arrive, and the
+// server reports healthy.
 func TestVLLMStoppedRank(t *testing.T) {
 	s := newEngine(t, "vllm")
 	s.start(t, "--data-parallel-size", "2")
 	l := watchLife(t, s)
 	l.serves(t)
-	stated := 0.0 // What each rank states is its own.
+	stated := 0.0 // Each rank reports only itself.
 	for _, rank := range l.page(t).named("vllm:cache_config_info") {
 		each, err := strconv.ParseFloat(rank.labels.Get("kv_cache_size_tokens"), 64)
 		require.NoError(t, err)
 		stated += each
 	}
 	require.InDelta(t, stated, l.page(t).only(t, "llm_server_kv_cache_capacity_tokens"), 2*256, "but for one block of each")
-	const tokens = 2400 // The other rank has to work on while the stall is seen.
+	const tokens = 2400 // The other rank must have work while the stall is detected.
 	c := s.startCrowd(t, 2*slots, arrival{words: 20, tokens: tokens})
 	running := func(rank string) float64 {
 		return l.page(t).sum("vllm:num_requests_running", "exported_engine", rank)
@@ -51,20 +51,20 @@ func TestVLLMStoppedRank(t *testing.T) {
 	require.Equal(t, http.StatusOK, s.status(t, "/health"))
 	signalPart(t, stopped, syscall.SIGCONT)
 	within(t, engineLongest, "the suspicion ends", func() bool { return !l.report(t).Suspected })
-	c.whole(t)
+	c.requireComplete(t)
 	l.shows(t, 2*slots*tokens, "llm_server_generation_tokens_total", "model_id", engineModel)
 	l.shows(t, 2*slots*20, "llm_server_prompt_tokens_total", "model_id", engineModel)
 	l.shows(t, 2*slots, "llm_server_requests_total", "class", "ok")
 	require.LessOrEqual(t, l.page(t).only(t, "llm_server_kv_cache_utilization_ratio"), 1.0)
 
 	killed := signalPart(t, s.part(t, vllmCore+"_DP0"), syscall.SIGKILL)
-	l.turns(t, "down", killed, engineLongest)
+	l.waitFor(t, "down", killed, engineLongest)
 	require.Subset(t, []string{"ready", "not_ready", "blind", "down"}, l.history(t), "no other state was ever shown")
 }
 
-// lastMove waits until the replica is suspected, and gives the moment at which a
-// counter of an engine moved last on the server's page: its API counts what it had
-// from an engine before that stopped, as late as it comes to it.
+// lastMove waits until the replica is suspected, and returns when a counter of an engine last
+// changed on the server's page: the API may count late what it got from an engine before the
+// stop.
 func (l *life) lastMove(t *testing.T, engine string) time.Time {
 	t.Helper()
 	begun := time.Now()

@@ -16,11 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// engineModel is what tools/vllm calls its model.
+// engineModel is the model's name in tools/vllm.
 const engineModel = "tiny-llama"
 
-// startsWithin is how long a server may take until it answers: half a minute on
-// an idle machine.
+// startsWithin is how long a server may take to start: half a minute on an idle machine.
 const startsWithin = 8 * time.Minute
 
 type engineServer struct {
@@ -28,7 +27,7 @@ type engineServer struct {
 
 	kind, script, dir string
 	port              int
-	// begun is when it was started last.
+	// begun is the time of its last start.
 	begun time.Time
 }
 
@@ -41,7 +40,7 @@ func newEngine(t *testing.T, kind string) *engineServer {
 	return &engineServer{kind: kind, script: filepath.Join(repositoryRoot(t), "tools/vllm/vllm.sh"), dir: dir, port: freePorts(t, 1)}
 }
 
-// launch starts it and returns at once; the test given ends it.
+// launch starts the server without waiting; it ends with the given test.
 func (s *engineServer) launch(t *testing.T, flags ...string) {
 	t.Helper()
 	args := append([]string{"run", s.dir, t.TempDir(), s.kind, strconv.Itoa(s.port)}, flags...)
@@ -55,9 +54,9 @@ func (s *engineServer) start(t *testing.T, flags ...string) {
 	s.waitServes(t)
 }
 
-// waitServes waits until it answers a request. SGLang opens its port before it
-// can serve; and what answers has to be this server, not one that took the port
-// while this one loaded its model.
+// waitServes waits until the server answers a request. SGLang opens its port before it can serve,
+// and the response must come from this server, not from one that took the port while this one
+// loaded its model.
 func (s *engineServer) waitServes(t *testing.T) {
 	t.Helper()
 	within(t, startsWithin, s.kind+" serves", func() bool {
@@ -74,7 +73,7 @@ func (s *engineServer) address() string { return fmt.Sprintf("127.0.0.1:%d", s.p
 
 func (s *engineServer) url(path string) string { return "http://" + s.address() + path }
 
-// status returns how the server answers a question, 0 when it does not.
+// status returns the status of a response, 0 without one.
 func (s *engineServer) status(t *testing.T, path string) int {
 	t.Helper()
 	status, _, _ := get(t.Context(), s.url(path))
@@ -89,8 +88,8 @@ func (s *engineServer) post(t *testing.T, path string) {
 	require.Equal(t, http.StatusOK, response.StatusCode, path)
 }
 
-// sessionOf returns the session of a process, the sixth field of its stat, counted
-// after the title in brackets.
+// sessionOf returns the session of a process, the sixth field of its stat, counted after the
+// title in brackets.
 func sessionOf(pid int) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -112,7 +111,7 @@ func (s *engineServer) part(t *testing.T, title string) (found int) {
 	return found
 }
 
-// signalPart sends a signal to one process of the server and says when.
+// signalPart sends a signal to a process of the server and returns the time.
 func signalPart(t *testing.T, pid int, signal syscall.Signal) time.Time {
 	t.Helper()
 	now := time.Now()
@@ -121,7 +120,7 @@ func signalPart(t *testing.T, pid int, signal syscall.Signal) time.Time {
 }
 
 func (s *engineServer) version() string {
-	pins, _ := os.ReadFile(filepath.Join(filepath.Dir(s.script), s.kind+".txt")) // No version is found in nothing.
+	pins, _ := os.ReadFile(filepath.Join(filepath.Dir(s.script), s.kind+".txt")) // No version is found in an empty text.
 	for line := range strings.Lines(string(pins)) {
 		if name, version, ok := strings.Cut(strings.TrimSpace(line), "=="); ok && (name == s.kind || name == s.kind+"-cpu") {
 			return version

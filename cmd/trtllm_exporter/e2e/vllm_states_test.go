@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// vllmCore and vllmWorker are in the titles of vLLM's processes: what schedules
-// and what computes.
+// vllmCore and vllmWorker are in the titles of vLLM's processes for scheduling and computing.
 const (
 	vllmCore   = "VLLM::EngineCore"
 	vllmWorker = "VLLM::Worker"
@@ -22,18 +21,18 @@ const (
 func TestVLLMStates(t *testing.T) {
 	l := watchLife(t, newEngine(t, "vllm"), confirms)
 	play(t, []step{
-		// Requests are served to the end after SIGTERM.
-		{"one whose model loads is unknown", func(t *testing.T) { t.Helper(); l.starts(t, "--shutdown-timeout", "120") }},
-		{"one that serves is known by its page", l.vllmServes},
-		{"what runs and what waits is seen under load", func(t *testing.T) { t.Helper(); l.load(t, 1000) }},
-		{"one whose engine hangs with requests is stalled though it says ready", func(t *testing.T) { t.Helper(); l.hangs(t, vllmCore, "the engine", 2400) }},
-		{"one whose worker hangs is stalled, too", func(t *testing.T) { t.Helper(); l.hangs(t, vllmWorker, "the worker, as in a stuck kernel", 2400) }},
-		{"one that sleeps is not stalled", l.vllmSleeps},
-		{"one that drains says ready and fails", l.vllmDrains},
-		{"one that is back is ready", l.back},
-		{"one whose engine was killed is down", func(t *testing.T) { t.Helper(); l.killed(t, vllmCore, 2000) }},
+		// Requests are completed after SIGTERM.
+		{"a loading server is unknown", func(t *testing.T) { t.Helper(); l.starts(t, "--shutdown-timeout", "120") }},
+		{"a serving server is identified by its page", l.vllmServes},
+		{"running and waiting requests are shown", func(t *testing.T) { t.Helper(); l.load(t, 1000) }},
+		{"a hung engine with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, vllmCore, "the engine", 2400) }},
+		{"a hung worker with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, vllmWorker, "the worker, as in a stuck kernel", 2400) }},
+		{"a sleeping server is not stalled", l.vllmSleeps},
+		{"a draining server reports ready and fails", l.vllmDrains},
+		{"a restarted server is ready", l.back},
+		{"a server with a killed engine is down", func(t *testing.T) { t.Helper(); l.killed(t, vllmCore, 2000) }},
 	})
-	// Its health is 503 for a moment when it saw its engine die.
+	// Its health is 503 for a moment after its engine died.
 	require.Subset(t, []string{"unknown", "ready", "not_ready", "stalled", "unserved", "failing", "down"}, l.history(t), "no other state was ever shown")
 }
 
@@ -49,14 +48,14 @@ func (l *life) vllmServes(t *testing.T) {
 func (l *life) vllmSleeps(t *testing.T) {
 	t.Helper()
 	l.server.post(t, "/sleep?level=1")
-	r := l.turns(t, "unserved", time.Now(), 2*engineInterval)
+	r := l.waitFor(t, "unserved", time.Now(), 2*engineInterval)
 	require.Contains(t, r.Reason, "sleep")
 	c := l.server.startCrowd(t, 1, arrival{words: 5, tokens: 5})
 	pause(t.Context(), stallAfter+3*engineInterval)
 	require.Equal(t, "unserved", l.report(t).State, "a request waits for a server that sleeps")
 	l.server.post(t, "/wake_up")
-	l.turns(t, "ready", time.Now(), 2*engineInterval)
-	c.whole(t)
+	l.waitFor(t, "ready", time.Now(), 2*engineInterval)
+	c.requireComplete(t)
 }
 
 func (l *life) vllmDrains(t *testing.T) {
@@ -74,8 +73,8 @@ func (l *life) vllmDrains(t *testing.T) {
 	repeat(t, engineInterval/2, func(ctx context.Context) {
 		_, _ = l.server.complete(ctx, 1, arrival{words: 5, tokens: 5})
 	})
-	l.turns(t, "failing", refused, 3*engineInterval)
+	l.waitFor(t, "failing", refused, 3*engineInterval)
 	require.Zero(t, before.only(t, "llm_server_requests_total", "class", "server"))
-	c.whole(t)
-	l.turns(t, "down", time.Now(), engineLongest)
+	c.requireComplete(t)
+	l.waitFor(t, "down", time.Now(), engineLongest)
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// engineKind is how a kind of server counts.
+// engineKind describes how a kind of server counts.
 type engineKind struct {
 	name string
-	// live says that it counts tokens when requests end, and those of requests that
-	// run apart from that.
+	// live is set if it counts tokens when requests end, and those of running requests
+	// separately.
 	live bool
-	// gaugeAge is how old its gauges may be on a page of an idle machine, gaugeSteps
-	// every how many steps of the engine it reads them.
+	// gaugeAge is the age of its gauges on the page of an idle machine, gaugeSteps the number of
+	// engine steps between their updates.
 	gaugeAge   time.Duration
 	gaugeSteps float64
 }
 
-// TestVLLMDerivedValuesAreTrue and the next compare what is derived from real
-// servers with what their clients did, at two levels of load.
+// TestVLLMDerivedValuesAreTrue and the next test compare what is derived from real servers with
+// their clients, at two levels of load.
 func TestVLLMDerivedValuesAreTrue(t *testing.T) {
 	testTruth(t, &engineKind{name: "vllm", gaugeAge: 250 * time.Millisecond})
 }
@@ -35,17 +35,17 @@ func TestVLLMDerivedValuesAreTrue(t *testing.T) {
 func TestSGLangDerivedValuesAreTrue(t *testing.T) {
 	testTruth(t, &engineKind{
 		name: "sglang", live: true, gaugeAge: 250 * time.Millisecond,
-		// Its default of --decode-log-interval.
+		// The default of --decode-log-interval.
 		gaugeSteps: 40,
 	})
 }
 
-// engineRequests returns those that the servers are compared with.
+// engineRequests returns the requests of the comparison.
 func engineRequests() mix {
 	return mix{fewestWords: 5, mostWords: 40, fewestTokens: 10, mostTokens: 60, failingPercent: 8, flaws: 1}
 }
 
-// testTruth plays the levels one after the other, each on a new exporter.
+// testTruth runs one level after the other, each with a new exporter.
 func testTruth(t *testing.T, kind *engineKind) {
 	t.Helper()
 	s := newEngine(t, kind.name)
@@ -54,10 +54,10 @@ func testTruth(t *testing.T, kind *engineKind) {
 	var rows []comparison
 	for n, level := range []level{{"light", 0.3}, {"above the limit", 1.5}} {
 		t.Run(level.name, func(t *testing.T) {
-			tokens, of := s.capacity(t), *kind // A busy machine has more of it at times.
-			of.gaugeAge += time.Duration(kind.gaugeSteps * slots / tokens * float64(time.Second))
+			tokens, tuned := s.capacity(t), *kind // A busy machine adds some.
+			tuned.gaugeAge += time.Duration(kind.gaugeSteps * slots / tokens * float64(time.Second))
 			client := &openLoop{send: s.send, plan: requests.poisson(uint64(n+1), level.share*tokens/requests.meanTokens(), *loadFor)}
-			rows = append(rows, of.play(t, level.name, s, client)...)
+			rows = append(rows, tuned.play(t, level.name, s, client)...)
 		})
 	}
 	if !t.Failed() {
@@ -65,13 +65,13 @@ func testTruth(t *testing.T, kind *engineKind) {
 	}
 }
 
-// capacity returns how many tokens per second it makes now with all its slots full.
+// capacity returns the tokens per second with all slots in use.
 func (s *engineServer) capacity(t *testing.T) float64 {
 	t.Helper()
-	s.startCrowd(t, slots, arrival{words: 10, tokens: 20}).whole(t) // The first requests compile.
+	s.startCrowd(t, slots, arrival{words: 10, tokens: 20}).requireComplete(t) // The first requests compile.
 	began := time.Now()
 	const tokens = 200
-	s.startCrowd(t, slots, arrival{words: 10, tokens: tokens}).whole(t)
+	s.startCrowd(t, slots, arrival{words: 10, tokens: tokens}).requireComplete(t)
 	return slots * tokens / time.Since(began).Seconds()
 }
 
@@ -89,9 +89,9 @@ func (k *engineKind) play(t *testing.T, level string, s *engineServer, client *o
 	ended := time.Now()
 	client.under.Wait()
 	require.Empty(t, client.problems)
-	pause(ctx, 4*time.Second) // Its last requests come to the exporter's page.
+	pause(ctx, 4*time.Second) // Its last requests reach the exporter's page.
 	c, last, late := newCompare(t, w, "r0", level, client, ended)
-	// In longer gaps the engine did nothing.
+	// The engine was idle in longer gaps.
 	counted := max(late, min(c.ledger.longestGap(), mostLate))
 	c.failure, c.edge, c.age, c.underWay = "client", countedWithin+counted, k.gaugeAge+2*late, 100*time.Millisecond+late
 	k.compare(c)
@@ -114,18 +114,17 @@ func (k *engineKind) compare(c *compare) {
 	c.errors()
 	c.latency()
 	c.mean("time_to_first_token_average_seconds", "mean time to the first token", l.waited, l.begun, span{c.underWay.Seconds(), 0})
-	// The first and the last token of a request may be late, each of them; the
-	// time between is that of all its tokens.
+	// The first and the last token of a request may be late; the time between them is that of all
+	// its tokens.
 	off := c.underWay.Seconds() / (engineRequests().meanTokens() - 1)
 	c.mean("inter_token_latency_average_seconds", "mean time between tokens", l.spaced, l.decoded, span{off, off})
 	k.gauges(c)
 }
 
-// gauges requires what runs and what waits to be, on nearly each page, something
-// that was true while its gauges may have been sampled, and near the client's
-// time average over all of them. Gauges that are read every some steps are held to
-// the average alone: when a prompt is computed its request does not run yet for
-// them, and when none comes for long they are of the past.
+// gauges requires that running and waiting requests on nearly each page are values that were true
+// when the gauges may have been sampled, and that their means are near the client's. Gauges that
+// are updated every few steps are compared by mean only: a prompt's request does not run for
+// them, and without prompts they are old.
 func (k *engineKind) gauges(c *compare) {
 	c.t.Helper()
 	var running, waiting tallied
@@ -155,8 +154,8 @@ func (k *engineKind) gauges(c *compare) {
 	c.average(&waiting, 0, c.underWay, "queue depth")
 }
 
-// counters returns the exporter's counters of a server by name, which keeps them
-// from one level to the next; 0 for those that are not on the page yet.
+// counters returns a server's counters on the exporter's page by name, which continue across
+// levels; 0 for absent ones.
 func (s *engineServer) counters(t *testing.T) map[string]float64 {
 	t.Helper()
 	e := startExporter(t, s.address())
@@ -173,8 +172,7 @@ func (s *engineServer) counters(t *testing.T) map[string]float64 {
 	return nil
 }
 
-// requireTotals wants, when all has ended, what was counted to be what the client
-// counted, to the last token and request.
+// requireTotals requires that after the last request the counters equal the client's exactly.
 func requireTotals(t *testing.T, l *ledger, before map[string]float64, last reading) {
 	t.Helper()
 	end := time.Now()

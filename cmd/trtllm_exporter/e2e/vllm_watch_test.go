@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// engineInterval is how often a server is scraped, stallAfter when its silence
-	// with requests in flight is a stall.
+	// engineInterval is the scrape interval, stallAfter the time without progress after which
+	// requests in flight are a stall.
 	engineInterval = time.Second
 	stallAfter     = 5 * time.Second
-	// busyMachine is what a machine that does other things too may add.
+	// busyMachine is the delay that a busy machine may add.
 	busyMachine = time.Second
-	// confirms has one request tell a server that hangs from a stale gauge, in firstToken.
+	// confirms enables one request, answered within firstToken, to tell a hang from a stale
+	// gauge.
 	firstToken = 2 * time.Second
 	confirms   = "canary: { confirm: true, first_token_timeout: 2s, endpoint: completions, prompt: w1 w2 w3 }"
-	// engineLongest is how long a state may be waited for.
+	// engineLongest is the longest wait for a state.
 	engineLongest = 45 * time.Second
 )
 
-// life is a server, and an exporter that was there before it.
+// life is a server, with an exporter that started before it.
 type life struct {
 	*exporter
 
@@ -43,9 +44,9 @@ func watchLife(t *testing.T, s *engineServer, keys ...string) *life {
 	return &life{server: s, whole: t, exporter: startPool(t, global, s.address(), append([]string{"identity_interval: 2s"}, keys...)...)}
 }
 
-// turns waits until page and /targets show a state, and requires that it was judged within a time from
-// the moment it began, by the exporter's own time of the verdict.
-func (l *life) turns(t *testing.T, state string, began time.Time, limit time.Duration) replicaReport {
+// waitFor waits until page and /targets show a state, and requires that the verdict is from within
+// a time since a moment, by the exporter's clock.
+func (l *life) waitFor(t *testing.T, state string, began time.Time, limit time.Duration) replicaReport {
 	t.Helper()
 	r := l.inState(t, "r0", state, limit+engineLongest)
 	require.LessOrEqual(t, r.Since.Sub(began), limit+busyMachine, "from the moment it was so to the state %s", state)
@@ -53,10 +54,10 @@ func (l *life) turns(t *testing.T, state string, began time.Time, limit time.Dur
 	return r
 }
 
-// serves waits until a server that has just started is ready: its kind has to be found out.
+// serves waits until a server that has just started is ready and its kind is detected.
 func (l *life) serves(t *testing.T) {
 	t.Helper()
-	l.turns(t, "ready", time.Now(), 2*engineInterval+3*time.Second)
+	l.waitFor(t, "ready", time.Now(), 2*engineInterval+3*time.Second)
 }
 
 func (l *life) shows(t *testing.T, want float64, name string, pairs ...string) {
@@ -86,12 +87,12 @@ func (l *life) absent(t *testing.T, name string, pairs ...string) {
 func (l *life) starts(t *testing.T, flags ...string) {
 	t.Helper()
 	l.server.launch(l.whole, flags...)
-	l.turns(t, "unknown", time.Now(), 2*engineInterval)
+	l.waitFor(t, "unknown", time.Now(), 2*engineInterval)
 	l.server.waitServes(t)
 	l.serves(t)
 }
 
-// identified requires that the server is identified by a name on its page.
+// identified requires that a name on its page identifies the server.
 func (l *life) identified(t *testing.T, evidence string) {
 	t.Helper()
 	r := l.report(t)
@@ -100,7 +101,7 @@ func (l *life) identified(t *testing.T, evidence string) {
 	l.shows(t, 1, "llm_server_info", "engine", l.server.kind, "engine_version", l.server.version(), "trtllm_version", "unknown")
 }
 
-// load has more requests than slots, of so many tokens that the first of them run for seconds.
+// load starts more requests than slots, with enough tokens that the first ones run for seconds.
 func (l *life) load(t *testing.T, tokens int) {
 	t.Helper()
 	const waiting, words = 8, 20
@@ -111,30 +112,30 @@ func (l *life) load(t *testing.T, tokens int) {
 	}
 	c := l.server.startCrowd(t, slots+waiting, arrival{words: words, tokens: tokens})
 	l.showsAtOnce(t, map[string]float64{"llm_server_requests_running": slots, "llm_server_queue_depth": waiting})
-	c.whole(t)
+	c.requireComplete(t)
 	l.shows(t, 0, "llm_server_requests_running")
 	grown((slots+waiting)*tokens, "llm_server_generation_tokens_total", "model_id", engineModel)
 	grown((slots+waiting)*words, "llm_server_prompt_tokens_total", "model_id", engineModel)
 	grown(slots+waiting, "llm_server_requests_total", "class", "ok")
 }
 
-// hangs stops a process of a server that works on requests of so many tokens, and lets it go on.
+// hangs stops a process of a server during requests with that number of tokens, and continues it.
 func (l *life) hangs(t *testing.T, part, called string, tokens int) {
 	t.Helper()
 	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: tokens})
-	// The page may still be of requests before these, and what stops before an iteration of theirs is
-	// over is in none of the server's gauges.
+	// The page may still be from before these requests, and a stop within their first iteration is
+	// not in the server's gauges.
 	pause(t.Context(), 2*engineInterval)
 	l.shows(t, slots, "llm_server_requests_running")
 	pid := l.server.part(t, part)
 	stopped := signalPart(t, pid, syscall.SIGSTOP)
 	within(t, engineLongest, "it is suspected", func() bool { return l.report(t).Suspected })
 	const allowed = stallAfter + firstToken + 2*engineInterval
-	r := l.turns(t, "stalled", stopped, allowed)
+	r := l.waitFor(t, "stalled", stopped, allowed)
 	require.Contains(t, r.Reason, "nothing moves")
 	documentStall(t, l.server.kind, called, r.Since.Sub(stopped), allowed+busyMachine)
-	l.turns(t, "ready", signalPart(t, pid, syscall.SIGCONT), 2*engineInterval)
-	c.whole(t)
+	l.waitFor(t, "ready", signalPart(t, pid, syscall.SIGCONT), 2*engineInterval)
+	c.requireComplete(t)
 }
 
 func (l *life) back(t *testing.T) {
@@ -148,15 +149,15 @@ func (l *life) killed(t *testing.T, part string, tokens int) {
 	t.Helper()
 	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: tokens})
 	l.shows(t, slots, "llm_server_requests_running")
-	l.turns(t, "down", signalPart(t, l.server.part(t, part), syscall.SIGKILL), engineLongest)
+	l.waitFor(t, "down", signalPart(t, l.server.part(t, part), syscall.SIGKILL), engineLongest)
 	for _, a := range c.wait() {
 		require.False(t, a.done && !a.failed, "a stream of a dead engine came to a good end")
 	}
 	l.absent(t, "llm_server_requests_running")
 }
 
-// documentStall requires a row of docs/dev/accuracy.md for how long it took until a
-// server was judged stalled, and with -update writes it.
+// documentStall requires a row in docs/dev/accuracy.md for the time until a server was judged
+// stalled; -update writes it.
 func documentStall(t *testing.T, server, stopped string, after, allowed time.Duration) {
 	t.Helper()
 	file, head, table, tail := documented(t, "stalls")

@@ -16,14 +16,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// counts are the replicas of a pool as its status page counts them.
+// counts holds the numbers of replicas on the status page of a pool.
 type counts struct{ all, serving, suspected, saturated float64 }
 
 // object is a YAML object.
 type object map[string]any
 
-// testRules returns a promtool test in which a page of /metrics is scraped twice, and recording rules
-// and panels are evaluated.
+// testRules returns a promtool test that scrapes a page of /metrics twice and evaluates recording
+// rules and panels.
 func testRules(t *testing.T, name, page string, n counts) object {
 	t.Helper()
 	block, err := exposition.NewCache(exposition.Options{}).Parse([]byte(page), "")
@@ -51,7 +51,7 @@ func testRules(t *testing.T, name, page string, n counts) object {
 	return object{"name": name, "input_series": series, "promql_expr_test": queries}
 }
 
-// panel returns a query of a panel of the dashboards that begins with a prefix, for all pools.
+// panel returns the query of a panel that begins with a prefix, for all pools.
 func panel(t *testing.T, title, prefix string) string {
 	t.Helper()
 	for _, d := range dashboards.All() {
@@ -67,8 +67,8 @@ func panel(t *testing.T, title, prefix string) string {
 	return ""
 }
 
-// requireRules runs the tests with the shipped rules in promtool. Without promtool it is skipped,
-// but never so in CI.
+// requireRules runs promtool tests with the shipped rules. Without promtool the test is skipped,
+// except in CI.
 func requireRules(t *testing.T, tests []object) {
 	t.Helper()
 	rules, err := filepath.Abs("../../../alerts/rules.yml")

@@ -26,17 +26,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
-// TestAllSurfacesAgree takes a fleet of every kind of server through each trouble, and
-// compares pages, JSON, probes, terminal, recording rules, an alert and dashboards.
+// TestAllSurfacesAgree plays every kind of server in each scenario, and compares pages,
+// JSON, probes, terminal, recording rules, an alert and dashboards.
 func TestAllSurfacesAgree(t *testing.T) {
 	var tests []object
-	for _, trouble := range matrix.Scenarios() {
-		t.Run(trouble.Name, func(t *testing.T) {
-			base := served(t, inTrouble(t, &trouble))
+	for _, scenario := range matrix.Scenarios() {
+		t.Run(scenario.Name, func(t *testing.T) {
+			base := served(t, played(t, &scenario))
 			fleet, _, err := (&Client{HTTP: http.DefaultClient, URL: base}).Fleet(t.Context())
 			require.NoError(t, err)
 
-			_, targets := asked(t, base+"/targets")
+			_, targets := plainText(t, base+"/targets")
 			serving, suspected := 0, 0
 			for i := range fleet.Replicas {
 				r := &fleet.Replicas[i]
@@ -47,9 +47,9 @@ func TestAllSurfacesAgree(t *testing.T) {
 				if r.Word == "suspected" {
 					suspected++
 				}
-				code, _ := asked(t, base+"/-/replicas/"+url.PathEscape(r.PoolID)+"/"+url.PathEscape(r.ReplicaID)+"/ready")
+				code, _ := plainText(t, base+"/-/replicas/"+url.PathEscape(r.PoolID)+"/"+url.PathEscape(r.ReplicaID)+"/ready")
 				require.Equal(t, serves, code == http.StatusOK, "%s: %s, and its probe says %d", r.ReplicaID, r.Word, code)
-				_, page := asked(t, base+"/replica?target="+url.QueryEscape(key(r)))
+				_, page := plainText(t, base+"/replica?target="+url.QueryEscape(key(r)))
 				require.Contains(t, page, r.ReplicaID+" "+r.Word, "its own page has the same word")
 				require.Contains(t, targets, " "+r.ReplicaID+" http://gpu:8002/metrics "+r.Word+" ")
 			}
@@ -60,7 +60,7 @@ func TestAllSurfacesAgree(t *testing.T) {
 			}
 			for name, text := range map[string]string{"/": "", "/targets": "", "top": Once(fleet, Choice{}, 0)} {
 				if text == "" {
-					_, text = asked(t, base+name)
+					_, text = plainText(t, base+name)
 				}
 				require.Contains(t, text, fleet.Verdict.Sentence, name)
 				require.Contains(t, text, count+"serving", name)
@@ -70,19 +70,19 @@ func TestAllSurfacesAgree(t *testing.T) {
 			}
 			_, metrics := raw(t, base+"/metrics")
 			pool := &fleet.Pools[0]
-			tests = append(tests, testRules(t, trouble.Name, metrics, counts{float64(pool.Replicas), float64(serving), float64(suspected), float64(pool.Saturated)}))
+			tests = append(tests, testRules(t, scenario.Name, metrics, counts{float64(pool.Replicas), float64(serving), float64(suspected), float64(pool.Saturated)}))
 		})
 	}
 	requireRules(t, tests)
 }
 
-// inTrouble returns a store with a replica of every kind of server, as judged at the end of a
-// trouble.
-func inTrouble(t *testing.T, trouble *matrix.Scenario) *snapshot.Store {
+// played returns a store with a replica of every kind of server, judged at the end of a
+// scenario.
+func played(t *testing.T, scenario *matrix.Scenario) *snapshot.Store {
 	t.Helper()
 	store, now := snapshot.NewStore(), time.Now()
 	for _, server := range matrix.Servers() {
-		seen, err := matrix.Play(&server, trouble)
+		seen, err := matrix.Play(&server, scenario)
 		require.NoError(t, err)
 		last := &seen[len(seen)-1]
 		slot, err := store.Add(&target.Target{PoolID: "pool", ReplicaID: strings.ReplaceAll(server.Name, " ", "-"), Engine: string(server.Kind), MetricsURL: "http://gpu:8002/metrics", Interval: time.Minute, Timeout: time.Second})
@@ -98,7 +98,7 @@ func inTrouble(t *testing.T, trouble *matrix.Scenario) *snapshot.Store {
 	return store
 }
 
-// series returns the series of a replica on which surfaces rely for its state and load.
+// series returns the series that surfaces use for state and load.
 func series(of *target.Target, seen *matrix.Result) *exposition.Block {
 	all, metadata := exposition.NewValues(nil), assess.Metadata()
 	oneIf := map[bool]float64{true: 1}
@@ -113,7 +113,7 @@ func series(of *target.Target, seen *matrix.Result) *exposition.Block {
 	return all.Block()
 }
 
-// served returns the address of the pages about a store.
+// served returns the address of status pages for a store.
 func served(t *testing.T, store *snapshot.Store) string {
 	t.Helper()
 	s, err := web.New(t.Context(), web.Options{
@@ -132,8 +132,8 @@ func served(t *testing.T, store *snapshot.Store) string {
 	return server.URL
 }
 
-// asked returns an answer as a reader sees it, without markup.
-func asked(t *testing.T, address string) (code int, text string) {
+// plainText returns a response without markup.
+func plainText(t *testing.T, address string) (code int, text string) {
 	t.Helper()
 	code, body := raw(t, address)
 	page := regexp.MustCompile(`</?(?:td|th|small|p|h2|div|li)[^>]*>`).ReplaceAllString(body, " ")

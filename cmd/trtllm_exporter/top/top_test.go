@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// incident returns a fleet with every kind of problem, as an exporter answers it.
+// incident returns a fleet with every kind of problem, as an exporter returns it.
 func incident() *web.Fleet {
 	fleet := &web.Fleet{
 		Verdict: web.Verdict{Severity: "broken", Sentence: "8 of 12 replicas serve: 1 is failing, 1 fails canary requests, 1 differs, 1 is starting, 1 was not tried yet.", Load: "1 replica is full, 16 requests wait.", Age: "Data 1 s old"},
@@ -89,7 +89,7 @@ func TestOncePrintsTheFleet(t *testing.T) {
 	}
 }
 
-// seated returns a screen that has an answer.
+// seated returns a screen with data.
 func seated(width, height int) *model {
 	m := newModel(Options{Client: &Client{URL: "http://127.0.0.1:9802"}, Interval: time.Hour})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
@@ -97,7 +97,7 @@ func seated(width, height int) *model {
 	return m
 }
 
-// keys presses keys, by their names or as letters.
+// keys presses keys, by name or as letters.
 func keys(m *model, names ...string) {
 	special := map[string]rune{
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "home": tea.KeyHome, "end": tea.KeyEnd,

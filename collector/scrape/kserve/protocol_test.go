@@ -76,8 +76,8 @@ func TestUnusualConfigsAreRead(t *testing.T) {
 		raw  []byte
 		json string
 	}{
-		{"zeros and blanks that are sent", join(str(1, ""), num(4, 0), msg(19, num(1, 0)), msg(24)), `{"max_batch_size":0,"model_transaction_policy":{"decoupled":false},"name":"","response_cache":{}}`},
-		{"enums that are not sent", join(msg(5), msg(6), msg(7)), `{"input":[{"data_type":"TYPE_INVALID","format":"FORMAT_NONE"}],"instance_group":[{"kind":"KIND_AUTO"}],"output":[{"data_type":"TYPE_INVALID"}]}`},
+		{"explicit default values", join(str(1, ""), num(4, 0), msg(19, num(1, 0)), msg(24)), `{"max_batch_size":0,"model_transaction_policy":{"decoupled":false},"name":"","response_cache":{}}`},
+		{"missing enums", join(msg(5), msg(6), msg(7)), `{"input":[{"data_type":"TYPE_INVALID","format":"FORMAT_NONE"}],"instance_group":[{"kind":"KIND_AUTO"}],"output":[{"data_type":"TYPE_INVALID"}]}`},
 		{"an enum of a later release", msg(7, num(4, 9)), `{"instance_group":[{"kind":9}]}`},
 		{"letters that HTML escapes", str(1, "<a&b>"), `{"name":"\u003ca\u0026b\u003e"}`},
 	} {
@@ -92,7 +92,7 @@ func TestUnusualConfigsAreRead(t *testing.T) {
 func TestInvalidRepliesAreErrors(t *testing.T) {
 	for name, reply := range map[string][]byte{
 		"cut": {0x0a, 0x7f, 'x'}, "no tag": {0xff}, "not UTF-8": str(1, "\xff\xfe"),
-		"groups that are nested too deep": []byte(strings.Repeat("\xfb\x07", 20000) + strings.Repeat("\xfc\x07", 20000)),
+		"deeply nested groups": []byte(strings.Repeat("\xfb\x07", 20000) + strings.Repeat("\xfc\x07", 20000)),
 	} {
 		_, _, err := ask(t, calling(serve(t, same(reply)).address), http.MethodGet, "/v2", 0)
 		require.ErrorContains(t, err, "ServerMetadata: ", name)

@@ -75,18 +75,18 @@ func TestStreamMatchesHTTPAPI(t *testing.T) {
 		err     string
 	}{
 		{"tokens one by one", nil, [][]byte{part("one"), part(" two")}, 200, begins + "\"one\"}\n\n" + begins + "\" two\"}\n\n", ""},
-		{"a part that says that it is the last", nil, [][]byte{part("one"), msg(2, str(1, "llm"))}, 200, begins + "\"one\"}\n\n", ""},
+		{"a part marked as the last", nil, [][]byte{part("one"), msg(2, str(1, "llm"))}, 200, begins + "\"one\"}\n\n", ""},
 		{"several texts in the message itself", nil, [][]byte{contents}, 200, `data: {"model_name":"llm","model_version":"","text_output":["a","b"]}` + "\n\n", ""},
-		{"an output that is not text", nil, [][]byte{number}, 200, `data: {"model_name":"llm","model_version":"","text_output":"x"}` + "\n\n", ""},
+		{"a non-text output", nil, [][]byte{number}, 200, `data: {"model_name":"llm","model_version":"","text_output":"x"}` + "\n\n", ""},
 		{"nothing", nil, nil, 200, "", ""},
 		{"an error in the stream", nil, [][]byte{part("one"), str(1, "the stub died")}, 200, begins + "\"one\"}\n\ndata: {\"error\":\"the stub died\"}\n\n", ""},
 		{"refused before any part", status.Error(codes.NotFound, "unknown model"), nil, 404, `{"error":"unknown model"}`, ""},
 		{"no room", status.Error(codes.Unavailable, "Exceeds maximum queue size"), nil, 503, `{"error":"Exceeds maximum queue size"}`, ""},
 		{"a failure in the middle", status.Error(codes.Internal, "broken"), [][]byte{part("one")}, 200, begins + "\"one\"}\n\n", "broken"},
-		{"a text that is truncated", nil, [][]byte{msg(2, msg(5, str(1, "text_output"), str(2, "BYTES")), msg(6, []byte{9, 0, 0, 0, 'x'}))}, 0, "", "output 0 is truncated"},
-		{"a length that is truncated", nil, [][]byte{part("one"), msg(2, msg(5, str(1, "t"), str(2, "BYTES")), msg(6, []byte{9, 0}))}, 200, begins + "\"one\"}\n\n", "output 0 is truncated"},
+		{"a truncated text", nil, [][]byte{msg(2, msg(5, str(1, "text_output"), str(2, "BYTES")), msg(6, []byte{9, 0, 0, 0, 'x'}))}, 0, "", "output 0 is truncated"},
+		{"a truncated length", nil, [][]byte{part("one"), msg(2, msg(5, str(1, "t"), str(2, "BYTES")), msg(6, []byte{9, 0}))}, 200, begins + "\"one\"}\n\n", "output 0 is truncated"},
 		{"no such message", nil, [][]byte{{0xff}}, 0, "", "the answer is not the message of its method"},
-		{"a part that is too large", nil, [][]byte{part("one"), str(1, strings.Repeat("x", 2<<20))}, 200, begins + "\"one\"}\n\n", "over its limit"},
+		{"a too large part", nil, [][]byte{part("one"), str(1, strings.Repeat("x", 2<<20))}, 200, begins + "\"one\"}\n\n", "over its limit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, text, err := streamed(t, answering(t, c.failure, c.parts...), generateStream, `{"bytes":"hi"}`)
@@ -137,11 +137,11 @@ func fields(message []byte, n protowire.Number) (all [][]byte) {
 
 func TestUnstreamableRequestsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ path, body, text string }{
-		"another path":               {"/v2/models/llm/infer", `{}`, "no gRPC method"},
-		"an input that it lacks":     {generateStream, `{"color":"red"}`, "model llm has no input color"},
-		"a type that is not written": {generateStream, `{"fp16":1}`, "type FP16, which is not supported"},
-		"a number for a text":        {generateStream, `{"bytes":1}`, "input bytes of type BYTES"},
-		"a body that is not JSON":    {generateStream, `no`, "cannot be read"},
+		"another path":        {"/v2/models/llm/infer", `{}`, "no gRPC method"},
+		"a missing input":     {generateStream, `{"color":"red"}`, "model llm has no input color"},
+		"an unsupported type": {generateStream, `{"fp16":1}`, "type FP16, which is not supported"},
+		"a number for a text": {generateStream, `{"bytes":1}`, "input bytes of type BYTES"},
+		"an invalid body":     {generateStream, `no`, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, text, err := streamed(t, answering(t, nil), c.path, c.body)
@@ -150,7 +150,7 @@ func TestUnstreamableRequestsAreRefused(t *testing.T) {
 			require.Contains(t, text, c.text)
 		})
 	}
-	t.Run("a model that is not there", func(t *testing.T) {
+	t.Run("an unknown model", func(t *testing.T) {
 		code, text, err := streamed(t, serve(t, fails(status.Error(codes.NotFound, "no model"))), generateStream, `{}`)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusNotFound, code)

@@ -65,8 +65,8 @@ func TestAnswerDuration(t *testing.T) {
 	}{
 		{"as the system noted it", 3 * ms, 10 * ms, 10 * ms, 3 * ms},
 		{"no time", 0, 10 * ms, 10 * ms, 0},
-		{"until it was seen, where nothing was noted", -time.Hour, 10 * ms, 10 * ms, 10 * ms},
-		{"until it was seen, where it was noted before it was asked for", -ms, 10 * ms, 10 * ms, 10 * ms},
+		{"until it was seen, without a timestamp", -time.Hour, 10 * ms, 10 * ms, 10 * ms},
+		{"until it was seen, with a timestamp before the request", -ms, 10 * ms, 10 * ms, 10 * ms},
 		{"until it was seen at most", 11 * ms, 10 * ms, 10 * ms, 10 * ms},
 		{"until it was seen, when the clock was set", 3 * ms, 15 * ms, 10 * ms, 10 * ms},
 		{"until it was seen, when the clock was set back", 3 * ms, 5 * ms, 10 * ms, 10 * ms},

@@ -14,7 +14,7 @@ import (
 
 func TestFigures(t *testing.T) {
 	type figures = history.Figures
-	of := func(model, name string, v float64) series { return series{name, []string{"model_id", model}, v} }
+	gauge := func(model, name string, v float64) series { return series{name, []string{"model_id", model}, v} }
 	failed := func(model, reason, class string, v float64) series {
 		return series{"request_error_ratio", []string{"class", class, "model_id", model, "reason", reason}, v}
 	}
@@ -27,29 +27,29 @@ func TestFigures(t *testing.T) {
 		want   figures
 	}{
 		{"a number without a series is unknown", nil, figures{}},
-		{"0 is a number", []series{of("one", "queue_depth", 0)}, figures{Waiting: new(0.0)}},
+		{"0 is a number", []series{gauge("one", "queue_depth", 0)}, figures{Waiting: new(0.0)}},
 		{
 			"the sums of all models",
 			[]series{
-				of("one", "generation_tokens_per_second", 5), of("two", "generation_tokens_per_second", 7),
-				of("one", "requests_limit", 32), of("two", "requests_limit", 16),
+				gauge("one", "generation_tokens_per_second", 5), gauge("two", "generation_tokens_per_second", 7),
+				gauge("one", "requests_limit", 32), gauge("two", "requests_limit", 16),
 			},
 			figures{Tokens: new(12.0), Limit: new(48.0)},
 		},
 		{
 			"a model without a value does not make the sum unknown",
-			[]series{of("one", "requests_running", 5), of("two", "requests_running", math.NaN())},
+			[]series{gauge("one", "requests_running", 5), gauge("two", "requests_running", math.NaN())},
 			figures{Running: new(5.0)},
 		},
 		{
 			"the fullest cache and the slowest first token",
 			[]series{
-				of("one", "kv_cache_utilization_ratio", 0.9), of("two", "kv_cache_utilization_ratio", 0.2),
-				of("one", "time_to_first_token_average_seconds", 0.1), of("two", "time_to_first_token_average_seconds", 4),
+				gauge("one", "kv_cache_utilization_ratio", 0.9), gauge("two", "kv_cache_utilization_ratio", 0.2),
+				gauge("one", "time_to_first_token_average_seconds", 0.1), gauge("two", "time_to_first_token_average_seconds", 4),
 			},
 			figures{Cache: new(0.9), FirstToken: new(4.0)},
 		},
-		{"infinity is unknown", []series{of("one", "request_duration_average_seconds", math.Inf(1))}, figures{}},
+		{"infinity is unknown", []series{gauge("one", "request_duration_average_seconds", math.Inf(1))}, figures{}},
 		{
 			"all reasons of one model except cancellations",
 			[]series{failed("one", "backend", "", 0.25), failed("one", "other", "", 0.5), failed("one", "canceled", "", 0.5)},
@@ -78,11 +78,11 @@ func TestFigures(t *testing.T) {
 }
 
 func TestFiguresOfHiddenSeries(t *testing.T) {
-	of := func(name string, aside bool) exposition.ComputedSeries {
+	computed := func(name string, aside bool) exposition.ComputedSeries {
 		return exposition.ComputedSeries{Family: exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}, Hidden: aside}
 	}
 	b := exposition.NewComputed([]exposition.ComputedSeries{
-		of("generation_tokens_per_second", true), of("requests_running", false), of("time_to_first_token_average_seconds", true),
+		computed("generation_tokens_per_second", true), computed("requests_running", false), computed("time_to_first_token_average_seconds", true),
 	}, nil).Block()
 	b.Set(0, 5)
 	b.Set(1, 3)

@@ -56,7 +56,7 @@ func tokens(perSecond float64) snapshot.Snapshot {
 	}
 }
 
-// shown replaces NaN, which equals nothing, by -1.
+// shown replaces NaN, which is not equal to itself, by -1.
 func shown(values []float64) []float64 {
 	for i, v := range values {
 		if math.IsNaN(v) {
