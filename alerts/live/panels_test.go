@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
 // expectedEmpty returns the queries without data for this fleet, by dashboard, panel and

@@ -16,9 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
 // watchedFor is the time over which panels are compared with the truth, step the time

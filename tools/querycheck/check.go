@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
 // Check returns the sorted labels of a query's result, and its problems.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
 func TestCheckReportsUnknownNames(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
 // withRules returns the vocabulary with the recorded series.

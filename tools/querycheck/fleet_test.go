@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/util/annotations"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
 // The time between two samples in milliseconds, also of slow recording rules.

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
-	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/vocabulary"
 )
 
 // rules returns all rules in the order of evaluation.
