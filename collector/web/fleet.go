@@ -223,7 +223,7 @@ type filter struct {
 func readFilter(values url.Values) (filter, error) {
 	f := filter{State: values.Get("state"), Pool: values.Get("pool"), Text: values.Get("q"), Sort: values.Get("sort")}
 	if from, err := strconv.Atoi(values.Get("from")); err == nil && from > 0 {
-		f.From = from
+		f.From = min(from, 1<<30) // A sum of positions does not overflow.
 	}
 	if f.State != "" && !slices.Contains(f.States(), f.State) {
 		return f, fmt.Errorf("state: there is no %q; use %s", f.State, strings.Join(f.States(), ", "))
