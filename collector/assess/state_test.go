@@ -113,6 +113,9 @@ func TestSeverity(t *testing.T) {
 		{"one that does not tell what fails", changed(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
 		{"one that does not tell, and is known to fail", changed(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
 		{"one that one sign speaks against", changed(serving(), func(e *assess.Evidence) { e.Stall = derive.Stall{Duration: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; the page shows 42 requests in flight, but nothing has moved since 13:59 UTC; they may be gone, or take long"},
+		{"one that is known not to be ready as well", changed(serving(), func(e *assess.Evidence) {
+			e.API.API, e.API.Detail, e.Stall = engine.APINotReady, "it is not ready", derive.Stall{Duration: time.Minute, InFlight: 42}
+		}), assess.Broken, "LLMReplicaNotUp", "it is not ready"},
 		{"one of another version", changed(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; unexpected engine_version"},
 		{"one of several behind its address", changed(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "", "the API answers 200; 3 processes answer at this address in turn, so that rates are unknown: give each its own address"},
 		{"one with another's page", changed(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
@@ -126,6 +129,7 @@ func TestSeverity(t *testing.T) {
 			require.Equal(t, c.severity, v.Severity)
 			require.Equal(t, c.runbook, v.Runbook)
 			require.Equal(t, c.reason, v.Reason)
+			require.Equal(t, c.runbook == "LLMReplicaSuspected", v.Suspected)
 		})
 	}
 }

@@ -43,7 +43,7 @@ func Judge(e *Evidence) Verdict {
 		state = CanaryFailing
 	}
 	c := consequenceOf(state)
-	v := Verdict{State: state, Reason: reason, Severity: c.severity, Suspected: e.suspected() != "", Unread: e.unread(), Runbook: c.runbook}
+	v := Verdict{State: state, Reason: reason, Severity: c.severity, Suspected: state == Ready && e.suspected() != "", Unread: e.unread(), Runbook: c.runbook}
 	if state == Ready && e.Unobservable != "" {
 		// "ready" promises more than such a server can keep.
 		v.Reason += "; whether its requests fail is unknown: " + e.Unobservable
