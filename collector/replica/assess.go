@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -107,6 +108,9 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		}
 		return e
 	}
+	if !r.target.Auto() && r.server.Unrecognized() && !cmp.Or(r.answers.Facts, &engine.Facts{}).Confirmed {
+		e.Mismatch = "neither the page nor an API shows that it is " + r.target.Engine + ", as engine says"
+	}
 	c := r.deriver.Conditions()
 	e.Processes, e.Queued = r.deriver.Processes(), c.Queued
 	e.Unrouted, e.RefusedFailed = r.reader.last.Unrouted(), r.server.Engine.Quirks(r.reader.last).RefusedFailed
@@ -177,5 +181,5 @@ func (r *Replica) logChanges(previous *target.Status) {
 	if s := &r.status; len(s.LeftOut) > 0 && len(previous.LeftOut) == 0 {
 		r.log.Warn("Series are left off the page", "what", strings.Join(s.LeftOut, "; "))
 	}
-	assess.Announce(r.log, previous, &r.status, r.server.RedactedURL(), r.server.Engine.Kind())
+	assess.Announce(r.log, previous, &r.status, target.Scrub(r.server.URL), r.server.Engine.Kind())
 }

@@ -122,6 +122,30 @@ func TestRefusedPortMeansDrainingOnlyForKnownAPI(t *testing.T) {
 	}
 }
 
+func TestConfiguredKindHasToShow(t *testing.T) {
+	for name, c := range map[string]struct {
+		answering
+
+		severity string
+	}{
+		"the page of another exporter":               {answering{page: "node_load1 1\n"}, "look"},
+		"a page without statistics, beside its API":  {answering{page: "process_open_fds 1\n", api: vllmAt("", "m", "0.12.0")}, "ok"},
+		"a page of the kind, without an API":         {answering{page: "vllm:num_requests_running{model_name=\"m\"} 0\n"}, "ok"},
+		"a page without statistics, and without API": {answering{page: "process_open_fds 1\n", status: http.StatusUnauthorized}, "look"},
+	} {
+		t.Run(name, bubble(func(t *testing.T) {
+			s := step(t, c.answering, func(t *target.Target, _ *Pool) {
+				t.Engine, t.MetricsURL, t.APIURL = "vllm", "http://10.0.0.1:8000/metrics", ""
+			})
+			s.due()
+			status := s.after(5 * time.Second)
+			require.Equal(t, c.severity, status.Severity)
+			require.Equal(t, "ready", status.State, "state and probes rest on the page")
+			require.Equal(t, c.severity == "look", strings.HasSuffix(status.StateReason, "neither the page nor an API shows that it is vllm, as engine says"), status.StateReason)
+		}))
+	}
+}
+
 func TestGatewayAnswersForItsServer(t *testing.T) {
 	for status, state := range map[int]string{429: "blind", 500: "not_ready", 502: "down", 503: "not_ready", 504: "down"} {
 		t.Run(strconv.Itoa(status), bubble(func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // pageReader is the state that is kept from page to page.
@@ -138,7 +139,7 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	drops := shape.Drops()
 	empty := shape.Lines() == 0 && drops.Total() == 0 && shape.LeftOut().Series == 0
 	if empty && !r.server.Engine.EmptyPage() && !exposition.IsOpenMetrics(p.Page.ContentType) {
-		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.RedactedURL())}
+		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", target.Scrub(p.Server.URL))}
 	}
 	page := engine.ReadNext(r.server.Engine, raw, reader.last)
 	if r.updateIdentity(page) {

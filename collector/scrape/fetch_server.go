@@ -1,7 +1,6 @@
 package scrape
 
 import (
-	"net/url"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -37,16 +36,6 @@ func NewServer(kind string) Server {
 	return Server{Engine: e, pageKind: engine.Unknown}
 }
 
-// RedactedURL returns the URL of the page without user and query, which may be secret.
-func (s *Server) RedactedURL() string {
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		return ""
-	}
-	u.User, u.RawQuery = nil, ""
-	return u.String()
-}
-
 // Known reports whether the kind of the server is known.
 func (s *Server) Known() bool { return s.Engine.Kind() != engine.Unknown }
 
@@ -76,6 +65,9 @@ func (s *Server) Mismatch() string {
 	}
 	return "the page looks like that of " + string(s.pageKind) + ", engine says " + string(s.Engine.Kind())
 }
+
+// Unrecognized reports whether the page shows no kind of server.
+func (s *Server) Unrecognized() bool { return s.pageKind == engine.Unknown }
 
 // PageKind returns the kind that the page shows if that is a mismatch, else the kind of the
 // server.
