@@ -116,7 +116,7 @@ func (s *sourceFlags) check() error {
 	case s.interval < 0 || s.timeout < 0:
 		return errors.New("--scrape.interval and --scrape.timeout must be longer than 0")
 	}
-	window := time.Duration(config.DefaultFile.Global.Derive.Window)
+	window := time.Duration(config.DefaultFile.Global.Window)
 	if s.interval > window/2 {
 		return fmt.Errorf("--scrape.interval: %s leaves fewer than two scrapes in the window of %s that rates cover; use %s or less, or a file with a longer global.window", s.interval, window, window/2)
 	}

@@ -39,13 +39,6 @@ var DefaultFile = File{
 	Global: DefaultGlobal, Identity: DefaultIdentity, Sharding: DefaultSharding, Exposition: exposition.DefaultConfig,
 }
 
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (f *File) UnmarshalYAML(unmarshal func(any) error) error {
-	*f = DefaultFile
-	type plain File
-	return unmarshal((*plain)(f))
-}
-
 // Resolve sets the interval and timeout of pools that set none. It must be called once, after
 // decoding and before Validate.
 func (f *File) Resolve() {
@@ -88,8 +81,8 @@ func Parse(name string, text []byte) (*File, error) {
 	if !check.walk(root, reflect.TypeFor[File](), "") {
 		return nil, check.problems.err(name)
 	}
-	f := &File{}
-	if err := root.Decode(f); err != nil {
+	f := DefaultFile
+	if err := root.Decode(&f); err != nil {
 		return nil, problems{syntaxProblem(err, "")}.err(name)
 	}
 	f.Resolve()
@@ -99,7 +92,7 @@ func Parse(name string, text []byte) (*File, error) {
 	if found := locate(f.Validate(), check.lines); len(found) > 0 {
 		return nil, found.err(name)
 	}
-	return f, nil
+	return &f, nil
 }
 
 // tree parses the text, which must be a single document.

@@ -76,7 +76,7 @@ pools:
 	require.Equal(t, model.Duration(4*time.Second), pools[0].ScrapeTimeout)
 	require.Equal(t, model.Duration(2*time.Second), pools[1].ScrapeInterval)
 	require.Equal(t, model.Duration(2*time.Second), pools[1].ScrapeTimeout)
-	require.Equal(t, model.Duration(3*time.Minute), f.Global.Derive.Window)
+	require.Equal(t, model.Duration(3*time.Minute), f.Global.Window)
 }
 
 func TestEmptyDocumentHasDefaults(t *testing.T) {

@@ -16,8 +16,8 @@ type Global struct {
 	// ScrapeInterval and ScrapeTimeout are the defaults of pools.
 	ScrapeInterval model.Duration `yaml:"scrape_interval"`
 	ScrapeTimeout  model.Duration `yaml:"scrape_timeout"`
-	// Derive holds the key window.
-	Derive derive.Config `yaml:",inline"`
+	// Window is the time that rates and ratios cover.
+	Window model.Duration `yaml:"window"`
 	// StallAfter is how long requests may be in flight without progress before a replica counts
 	// as stalled.
 	StallAfter model.Duration `yaml:"stall_after"`
@@ -30,7 +30,7 @@ type Global struct {
 var DefaultGlobal = Global{
 	ScrapeInterval: model.Duration(5 * time.Second),
 	ScrapeTimeout:  model.Duration(4 * time.Second),
-	Derive:         derive.DefaultConfig,
+	Window:         model.Duration(derive.DefaultWindow),
 	StallAfter:     model.Duration(derive.DefaultStallAfter),
 	FailingMin:     derive.DefaultFailingMin,
 }
@@ -54,7 +54,7 @@ func (c *Global) Validate() error {
 	var errs keyErrors
 	errs.addIf(c.ScrapeInterval <= 0, "global.scrape_interval: must be longer than 0; the default is 5s")
 	errs.addIf(c.ScrapeTimeout < 0, "global.scrape_timeout: must be longer than 0; the default is 4s")
-	errs = append(errs, prefixed("global.", c.Derive.Validate()))
+	errs.addIf(c.Window <= 0, "global.window: must be longer than 0; the default is 1m")
 	errs.addIf(c.StallAfter <= 0, "global.stall_after: must be longer than 0; the default is 30s")
 	errs.addIf(c.FailingMin < 1, "global.failing_min: must be 1 or more; the default is 5")
 	errs.addIf(c.ScrapeTimeout > c.ScrapeInterval,

@@ -158,14 +158,12 @@ func TestEngineDirIsRelativeToDocument(t *testing.T) {
 }
 
 func TestBlocksKeepDefaults(t *testing.T) {
-	var f config.File
-	require.NoError(t, yaml.Unmarshal([]byte("identity: {}\nglobal: {}\nsharding: {}\npools: [ { limits: { labels: 3 } } ]"), &f))
-	require.Equal(t, config.DefaultIdentity, f.Identity)
-	require.Equal(t, config.DefaultGlobal, f.Global)
-	require.Equal(t, config.DefaultSharding, f.Sharding)
-	want := config.DefaultLimits
-	want.Series.Labels = 3
-	require.Equal(t, want, f.Pools[0].Limits)
+	f, pool := config.DefaultFile, config.DefaultPool
+	require.NoError(t, yaml.Unmarshal([]byte("identity: {}\nglobal: {}\nsharding: {}\nexposition: {}\npools: [ { dial: {}, limits: { labels: 3 } } ]"), &f))
+	pool.Limits.Series.Labels = 3
+	want := config.DefaultFile
+	want.Pools = []config.Pool{pool}
+	require.Equal(t, want, f)
 }
 
 func TestIndistinguishableTargetsAreListedOnce(t *testing.T) {

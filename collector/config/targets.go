@@ -42,7 +42,7 @@ func FromTargets(urls []string, pool Pool) (*File, error) {
 	f := DefaultFile
 	f.Pools = []Pool{pool}
 	// There is no flag for the window.
-	f.Global.Derive.Window = max(f.Global.Derive.Window, 2*pool.ScrapeInterval)
+	f.Global.Window = max(f.Global.Window, 2*pool.ScrapeInterval)
 	f.Resolve()
 	if err := f.Validate(); err != nil {
 		return nil, fmt.Errorf("--target: %w", err)

@@ -40,7 +40,7 @@ func (f *File) validatePools() error {
 // validateWindow requires that two scrapes of every pool fit into the window, since a single one
 // gives no rate.
 func (f *File) validateWindow() error {
-	window, slowest := f.Global.Derive.Window, 0
+	window, slowest := f.Global.Window, 0
 	for i := range f.Pools {
 		if f.Pools[i].ScrapeInterval > f.Pools[slowest].ScrapeInterval {
 			slowest = i

@@ -8,29 +8,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Config configures the derived series.
-type Config struct {
-	// Window is the time that rates and ratios cover.
-	Window model.Duration `yaml:"window"`
-}
-
-// DefaultConfig is the configuration without keys.
-var DefaultConfig = Config{Window: model.Duration(time.Minute)}
-
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
-	*c = DefaultConfig
-	type plain Config
-	return unmarshal((*plain)(c))
-}
-
-// Validate returns an error that names the wrong key and what it may be.
-func (c *Config) Validate() error {
-	if c.Window <= 0 {
-		return errors.New("window: must be longer than 0; the default is 1m")
-	}
-	return nil
-}
+// DefaultWindow is the time that rates and ratios cover if nothing else is configured.
+const DefaultWindow = time.Minute
 
 // ObjectiveName is the name of an objective in the configuration and in the label slo.
 type ObjectiveName string

@@ -3,12 +3,9 @@ package derive_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -137,18 +134,6 @@ func TestDeriveKeepsRatesWhenSeriesAreReordered(t *testing.T) {
 	got := b.page(page...)
 	require.InDelta(t, 100, got.get(t, rate), 1e-9)
 	require.InDelta(t, 0.5, got.get(t, `gpu_utilization_ratio{gpu_uuid="GPU-1"}`), 0)
-}
-
-func TestWindowIsPositive(t *testing.T) {
-	for text, want := range map[string]time.Duration{"{}": time.Minute, "window: 1ms": time.Millisecond, "window: 5m": 5 * time.Minute} {
-		var c derive.Config
-		require.NoError(t, yaml.Unmarshal([]byte(text), &c))
-		require.Equal(t, model.Duration(want), c.Window, text)
-		require.NoError(t, c.Validate(), text)
-	}
-	var c derive.Config
-	require.NoError(t, yaml.Unmarshal([]byte("window: 0s"), &c))
-	require.EqualError(t, c.Validate(), "window: must be longer than 0; the default is 1m")
 }
 
 // TestReplicasWithRelabeledGPUs uses replicas that may share a program.

@@ -34,13 +34,6 @@ var DefaultConfig = Config{Raw: true, Normalised: true, WindowGauges: true, Page
 // AliasSets returns the allowed values of Config.Aliases.
 func AliasSets() []string { return []string{"otel", "trtllm", "vllm"} }
 
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
-	*c = DefaultConfig
-	type plain Config
-	return unmarshal((*plain)(c))
-}
-
 // Validate returns an error that names the wrong key and the allowed values.
 func (c *Config) Validate() error {
 	for i, name := range c.Aliases {

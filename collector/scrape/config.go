@@ -57,13 +57,6 @@ var DefaultDialConfig = DialConfig{
 // DefaultConfig sends no credentials, follows no redirects and limits responses.
 var DefaultConfig = Config{Dial: DefaultDialConfig, Limits: DefaultLimits}
 
-// UnmarshalYAML implements yaml.Unmarshaler. A list replaces its default.
-func (d *DialConfig) UnmarshalYAML(unmarshal func(any) error) error {
-	*d = DefaultDialConfig
-	type plain DialConfig
-	return unmarshal((*plain)(d))
-}
-
 // SetDirectory joins the relative file names of the configuration with dir.
 func (c *Config) SetDirectory(dir string) {
 	c.BasicAuth.SetDirectory(dir)
