@@ -124,7 +124,7 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 		{"one that failed to load, by its name", "nv_inference_request_success{model=\"pre\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{failed}}, down, true},
 		{"one that failed to load, below a BLS model", "nv_inference_request_success{model=\"top\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{failed, {Name: "top", Configured: true, Backend: "python", Decoupled: true, Calls: []string{failed.Name}}}}, down, true},
 		{"one that failed to load, beside another in Python", strings.ReplaceAll(counted, "%", "own"), &engine.Facts{Models: []engine.ModelFacts{failed, own}}, down, false},
-		{"one of another name that failed to load, beside the steps around it", "", nil, index("llama", engine.ModelUnavailable, "out of memory", "preprocessing", engine.ModelReady, ""), true},
+		{"one of another name that failed to load, beside those around it", "", nil, index("llama", engine.ModelUnavailable, "out of memory", "preprocessing", engine.ModelReady, "", "tensorrt_llm_bls", engine.ModelReady, ""), true},
 		{"one of another name that failed to load, beside a model of its own", "", nil, index("llama", engine.ModelUnavailable, "out of memory", "resnet", engine.ModelReady, ""), false},
 		{"one of another name that was unloaded", "", nil, index("llama", engine.ModelUnavailable, "unloaded"), false},
 		{"one that was never loaded", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}}}, nil, false},

@@ -142,12 +142,12 @@ func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 		}
 	}
 	if len(llms) == 0 {
-		// It is one that failed to load, unless there are others than the steps around it.
+		// It is one that failed to load, unless there are others than those around it.
 		for _, m := range models {
 			if m.State == ModelUnavailable && m.Reason != "" && m.Reason != "unloaded" {
 				llms = append(llms, m.Name)
 			}
-			if m.Name != preprocessing && m.Name != postprocessing {
+			if m.Name != preprocessing && m.Name != postprocessing && !strings.HasSuffix(m.Name, "_bls") {
 				serving = append(serving, m.Name)
 			}
 		}
