@@ -16,12 +16,8 @@ import (
 // that no client takes a truncated answer for a complete one.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	q := readQuery(r.URL.Query())
-	if i := q.unknown(s.opts.Store); i >= 0 {
-		http.Error(w, fmt.Sprintf("No replica is named %q; /targets lists them as pool_id/replica_id", q.targets[i]), http.StatusNotFound)
-		return
-	}
-	if i := q.unknownPool(s.opts.Store, s.opts.Pools); i >= 0 {
-		http.Error(w, fmt.Sprintf("No pool is named %q; /targets lists the pools that have replicas", q.pools[i]), http.StatusNotFound)
+	if problem := s.unknown(&q); problem != "" {
+		http.Error(w, problem, http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
@@ -38,16 +34,11 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", pg.contentType)
-	h.Set("Content-Length", strconv.Itoa(pg.length))
+	h.Set("Content-Length", strconv.Itoa(pg.body.Len()))
 	h.Set("Content-Encoding", string(o.encoding))
 	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return
-	}
-	for _, piece := range pg.pieces {
-		if _, err := w.Write(piece); err != nil {
-			return
-		}
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(pg.body.Bytes())
 	}
 }
 
@@ -83,11 +74,7 @@ func readQuery(values url.Values) query {
 	}
 }
 
-func tidy(list []string) []string {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return slices.Compact(list)
-}
+func tidy(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 func (q *query) allReplicas() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
 
@@ -115,22 +102,25 @@ func (q *query) only() func(name string) bool {
 	return func(name string) bool { return contains(q.names, name) }
 }
 
-// unknown returns the index of the first selected replica that does not exist, -1 if all do.
-func (q *query) unknown(store *snapshot.Store) int {
-	return slices.IndexFunc(q.targets, func(key string) bool { return key != selfTarget && store.Slot(key) == nil })
-}
-
-// unknownPool returns the index of the first selected pool that is neither configured nor has a
-// replica, -1 if there is none. A configured pool may get replicas later.
-func (q *query) unknownPool(store *snapshot.Store, configured func() map[string][]Objective) int {
-	if len(q.pools) == 0 {
-		return -1
+// unknown describes the first selected replica that does not exist, or the first pool that is
+// neither configured nor has a replica; empty if there is none. A configured pool may get replicas
+// later.
+func (s *Server) unknown(q *query) string {
+	for _, key := range q.targets {
+		if key != selfTarget && s.opts.Store.Slot(key) == nil {
+			return fmt.Sprintf("No replica is named %q; /targets lists them as pool_id/replica_id", key)
+		}
 	}
-	pools := configured()
-	return slices.IndexFunc(q.pools, func(id string) bool {
-		_, known := pools[id]
-		return !known && !slices.ContainsFunc(store.Slots(), func(s *snapshot.Slot) bool { return s.Target().PoolID == id })
-	})
+	var configured map[string][]Objective
+	if len(q.pools) > 0 {
+		configured = s.opts.Pools()
+	}
+	for _, id := range q.pools {
+		if _, known := configured[id]; !known && !slices.ContainsFunc(s.opts.Store.Slots(), func(s *snapshot.Slot) bool { return s.Target().PoolID == id }) {
+			return fmt.Sprintf("No pool is named %q; /targets lists the pools that have replicas", id)
+		}
+	}
+	return ""
 }
 
 func contains(sorted []string, s string) bool {

@@ -60,29 +60,11 @@ func (o *offer) format(l *exposition.Layout) *exposition.Format {
 	return &o.legacy
 }
 
-// page is a compressed page. It consists of pieces, so that it is never copied to grow. Once
-// built, it is immutable.
+// page is a compressed page. Once built, it is immutable.
 type page struct {
 	begin       time.Time
 	contentType string
-	pieces      [][]byte
-	length      int
-}
-
-const pieceSize = 16 << 10
-
-// Write implements io.Writer: it appends a part of the page.
-func (p *page) Write(part []byte) (int, error) {
-	p.length += len(part)
-	for remaining := part; len(remaining) > 0; {
-		if n := len(p.pieces); n == 0 || len(p.pieces[n-1]) == pieceSize {
-			p.pieces = append(p.pieces, make([]byte, 0, pieceSize))
-		}
-		piece := &p.pieces[len(p.pieces)-1]
-		n := min(pieceSize-len(*piece), len(remaining))
-		*piece, remaining = append(*piece, remaining[:n]...), remaining[n:]
-	}
-	return len(part), nil
+	body        bytes.Buffer
 }
 
 func newPages(opts *Options, logger *slog.Logger, m *metrics) *pages {
@@ -127,7 +109,7 @@ func (p *pages) build(q *query, o *offer) (*page, error) {
 	plan := p.plan(q)
 	format := o.format(plan.layout)
 	pg.contentType = format.ContentType
-	length, err := plan.layout.WithFormat(format.Expfmt).Compress(pg, o.encoding, plan.blocks, q.only())
+	length, err := plan.layout.WithFormat(format.Expfmt).Compress(&pg.body, o.encoding, plan.blocks, q.only())
 	p.observe(q, length)
 	p.metrics.buildTime.Observe(time.Since(pg.begin).Seconds())
 	return pg, err
@@ -147,7 +129,7 @@ const (
 
 // share keeps a page until maxAge, if there is memory for it.
 func (p *pages) share(key string, pg *page, maxAge time.Duration) {
-	size := int64(len(pg.pieces)*pieceSize + len(key) + pageOverhead)
+	size := int64(pg.body.Cap() + len(key) + pageOverhead)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if maxAge == 0 || p.bytes+size > sharedMemory() {
