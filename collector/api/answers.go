@@ -8,8 +8,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Answers are the last answers of the API of one server. Health and Facts are nil before the
-// first answer, hold only what counts (see [Answers.Reconcile]), and point to immutable values.
+// Answers holds the last answers of the API of one server. Health and Facts are nil before the
+// first answer, contain only what counts (see [Answers.Reconcile]), and point to immutable
+// values.
 type Answers struct {
 	Health     *Health
 	Facts      *engine.Facts
@@ -17,21 +18,21 @@ type Answers struct {
 	// Unconfirmed is true while the address is not known to be the server's API.
 	Unconfirmed bool
 
-	// allFacts and lastHealth are all that the address answered.
+	// allFacts and lastHealth are the unreconciled answers of the address.
 	allFacts   *engine.Facts
 	lastHealth *Health
-	// agreement is whether page and answers are of one server, contradictions how often in a
-	// row answers have denied that since; uncompared is true until they are compared.
+	// agreement is whether page and answers belong to the same server, contradictions how many
+	// answers in a row have denied that since; uncompared is true until they are compared.
 	agreement      engine.Trust
 	contradictions int
 	uncompared     bool
-	// inherited is the server's health that another replica received, nil if there is none.
+	// inherited is the server's health from a previous replica, nil if there is none.
 	inherited *Health
-	// distrusted is since when the server may have been replaced; zero if it was not.
+	// distrusted is since when the server may have been replaced, zero if it was not.
 	distrusted time.Time
 }
 
-// Distrust notes that the server may have been replaced since it answered.
+// Distrust records that the server may have been replaced since it answered.
 func (a *Answers) Distrust() {
 	if a.distrusted.IsZero() {
 		a.distrusted = time.Now()
@@ -41,8 +42,8 @@ func (a *Answers) Distrust() {
 // keepRounds limits how long the facts of a distrusted server that does not answer are kept.
 const keepRounds = 10
 
-// AddFacts takes over the facts of a complete round, given the interval between two. Facts that
-// were not answered are kept from earlier rounds, those of a distrusted server for a limited time.
+// AddFacts adds the facts of a complete round; interval is the time between two rounds.
+// Unanswered facts are kept from earlier rounds, for a limited time if the server is distrusted.
 func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
 	previous := a.allFacts
 	switch {
@@ -55,7 +56,7 @@ func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
 	a.setFacts(facts.WithEarlier(previous))
 }
 
-// AddPartialFacts takes over the facts of a round that still has open requests.
+// AddPartialFacts adds the facts of a round with requests that are still open.
 func (a *Answers) AddPartialFacts(facts engine.Facts) {
 	if a.allFacts != nil {
 		facts.Problems, facts.Responsive = a.allFacts.Problems, a.allFacts.Responsive
@@ -69,18 +70,18 @@ func (a *Answers) setFacts(next *engine.Facts) {
 	}
 }
 
-// AddHealth takes over an answer about health.
+// AddHealth adds an answer about health.
 func (a *Answers) AddHealth(h Health) { a.lastHealth = &h }
 
-// Past is the last health of a server: whether its API was found, and whether it was live.
-// It counts until there are new answers. The zero value is nothing.
+// Past is the last health of a server: whether its API was found, and whether it was live. It
+// counts until there are new answers. The zero value is empty.
 type Past struct {
 	health *Health
 	kind   engine.Kind
 	base   string
 }
 
-// Past returns the health of the server at an endpoint, previous where there is none.
+// Past returns the health of the server at an endpoint, previous if there is none.
 func (a *Answers) Past(p *Endpoint, previous Past) Past {
 	if a.Health == nil || p == nil {
 		return previous
@@ -88,7 +89,7 @@ func (a *Answers) Past(p *Endpoint, previous Past) Past {
 	return Past{a.Health, p.Engine.Kind(), p.Base}
 }
 
-// Inherit takes over the past of another replica if it is of the same kind, and at this endpoint.
+// Inherit adopts the past of another replica if it is of the same kind and at this endpoint.
 func (a *Answers) Inherit(past Past, p *Endpoint) {
 	if p != nil && past.kind == p.Engine.Kind() && past.base == p.Base {
 		a.inherited = past.health
@@ -103,7 +104,7 @@ func (a *Answers) ConfirmedURL(p *Endpoint) string {
 	return p.URL()
 }
 
-// FoundURL returns the URL at which the server's API answered, empty where none did.
+// FoundURL returns the URL at which the server's API answered, empty if it did not.
 func (a *Answers) FoundURL(p *Endpoint) string {
 	if a.Health == nil || !a.Health.Found {
 		return ""
@@ -111,9 +112,9 @@ func (a *Answers) FoundURL(p *Endpoint) string {
 	return p.URL()
 }
 
-// Reconcile determines which answers count as those of the server that shows the page, nil
-// if there is none so far. An answer at a guessed location counts only when page and answers
-// agree, one at a certain location unless they disagree.
+// Reconcile determines which answers count as answers of the server with the page, which is nil
+// if there is none so far. An answer at a guessed location counts only if page and answers agree,
+// an answer at a certain location unless they disagree.
 func (a *Answers) Reconcile(p *Endpoint, page *engine.Page) {
 	if p == nil {
 		return
@@ -132,8 +133,8 @@ func (a *Answers) Reconcile(p *Endpoint, page *engine.Page) {
 	}
 }
 
-// maxContradictions is the number of rounds of answers in a row with other models than the page
-// that show another server: models are loaded and unloaded between two requests.
+// maxContradictions is how many rounds in a row must have other models than the page to prove
+// another server: models may be loaded and unloaded between two requests.
 const maxContradictions = 2
 
 func (a *Answers) compare(e engine.Engine, page *engine.Page) {
@@ -157,9 +158,9 @@ func (a *Answers) confirmed(p *Endpoint, page *engine.Page) bool {
 		(p.Certain || page == nil && engine.Agree(p.Engine, nil, a.allFacts) == engine.TrustYes)
 }
 
-// reconcileHealth determines what counts of the last answer about health. An answer that
-// the server is not ready has consequences: while there is a page, it counts only from a
-// confirmed address, or in words of the server's kind where other questions get other answers.
+// reconcileHealth determines what counts of the last answer about health. While there is a page,
+// an answer that the server is not ready counts only from a confirmed address, or in the words of
+// the server's kind if other requests get other answers, because it has consequences.
 func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	previous := cmp.Or(a.Health, a.inherited, &Health{})
 	if a.agreement == engine.TrustNo {

@@ -1,7 +1,7 @@
-// Package api calls a server's own API: whether the server is there and ready, who it is,
-// and for its iterations. It keeps those of the earlier answers that still count.
+// Package api queries a server's API for its health, identity and iterations. It keeps earlier
+// answers as long as they count.
 //
-// Each kind of server defines in package engine which requests there are and what an answer
-// means; the replica decides when to send them. The package must not know how pages are
-// fetched or parsed, nor replicas. Begin reading at [Endpoint] and [Answers.Reconcile].
+// Package engine defines, for each kind of server, the requests and the meaning of answers; the
+// replica decides when to send them. The package must know neither how pages are fetched or
+// parsed nor replicas. Begin reading at [Endpoint] and [Answers.Reconcile].
 package api

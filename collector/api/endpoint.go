@@ -26,15 +26,15 @@ type Endpoint struct {
 	Target  *target.Target
 	Engine  engine.Engine
 	Location
-	// Alternative is tried when no API of the kind answers here; nil if there is none.
+	// Alternative is tried if no API of the kind answers here; nil if there is none.
 	Alternative *Endpoint
 }
 
-// Location is where an API is.
+// Location is where an API is expected.
 type Location struct {
 	Base string
-	// Certain is true when it is not guessed: the operator configured it, or the kind has
-	// page and API side by side.
+	// Certain is true if it is not guessed: the operator configured it, or the kind serves page
+	// and API side by side.
 	Certain bool
 }
 
@@ -53,9 +53,9 @@ func (b brief) Do(ctx context.Context, method, address string, body []byte, limi
 	return b.DoBrief(ctx, method, address, body, limit)
 }
 
-// KeepAlive reports whether connections to the API are kept. Those to an API with a port of
-// its own are not: a server that is ending might wait for them, and answer over them as if
-// it were not. An API on the page's port shares the page's connections.
+// KeepAlive reports whether connections to the API are kept open. If the API has a port of its
+// own they are not: a server that shuts down might wait for them, and answer over them as if it
+// did not. An API on the page's port shares the page's connections.
 func (p *Endpoint) KeepAlive() bool {
 	page, err := url.Parse(p.Target.MetricsURL)
 	if err != nil {
@@ -72,11 +72,11 @@ func (p *Endpoint) client() engine.Client {
 	return p.briefClient()
 }
 
-// briefClient sends requests that are not made at each interval: connections that are kept for
-// them would be most of the memory of a target.
+// briefClient returns the client for requests that are not sent at each interval: connections
+// kept open for them would take most of the memory of a target.
 func (p *Endpoint) briefClient() engine.Client { return brief{p.Scraper} }
 
-// Base returns the base URL of an API at an address, over gRPC or not; scheme is http or
+// Base returns the base URL of an API at an address, with gRPC if grpc is true; scheme is http or
 // https.
 func Base(grpc bool, scheme, address string) string {
 	if grpc {
@@ -85,9 +85,9 @@ func Base(grpc bool, scheme, address string) string {
 	return scheme + "://" + address
 }
 
-// locationsOf lists where the API of a target's server may be, given its kind; grpc prefers
-// gRPC where the kind supports that. A location next to the page precedes the root of its host.
-// There is none for a kind without an API.
+// locationsOf lists where the API of a target's server may be, given its kind; grpc prefers gRPC
+// if the kind supports it. A location next to the page precedes the root of the host. A kind
+// without an API has no location.
 func locationsOf(t *target.Target, e engine.Engine, grpc bool) []Location {
 	page, err := url.Parse(t.MetricsURL)
 	switch {
@@ -117,50 +117,50 @@ func locationsOf(t *target.Target, e engine.Engine, grpc bool) []Location {
 	return all
 }
 
-// Of returns the API of a target's server of the given kind; grpc prefers gRPC where the
-// kind supports that. It is nil for a kind without an API.
+// Of returns the API of a target's server of the given kind; grpc prefers gRPC if the kind
+// supports it. It returns nil for a kind without an API.
 func Of(s scrape.Scraper, t *target.Target, e engine.Engine, grpc bool) *Endpoint {
-	var first *Endpoint
+	var primary *Endpoint
 	for _, l := range slices.Backward(locationsOf(t, e, grpc)) {
-		first = &Endpoint{Scraper: s, Target: t, Engine: e, Location: l, Alternative: first}
+		primary = &Endpoint{Scraper: s, Target: t, Engine: e, Location: l, Alternative: primary}
 	}
-	return first
+	return primary
 }
 
-// Locator remembers where the API of one server was found, as long as the server is of one
-// kind. The zero value has found nothing.
+// Locator remembers where the API of one server was found, until its kind changes. The zero value
+// is ready to use.
 type Locator struct {
-	// Current is the API, nil where there is none.
+	// Current is the API, nil if there is none.
 	Current *Endpoint
 
-	// first is where to begin searching, for a server of the kind.
-	first *Endpoint
-	kind  engine.Kind
+	// primary is the first location to try for the kind.
+	primary *Endpoint
+	kind    engine.Kind
 }
 
 // Locate returns the API of a target's server of the given kind; see [Of].
 func (l *Locator) Locate(s scrape.Scraper, t *target.Target, e engine.Engine, grpc bool) *Endpoint {
 	if l.kind != e.Kind() {
-		l.kind, l.first = e.Kind(), Of(s, t, e, grpc) // Jobs may still use the one before.
-		l.Current = l.first
+		l.kind, l.primary = e.Kind(), Of(s, t, e, grpc) // Jobs may still use the previous one.
+		l.Current = l.primary
 	}
 	return l.Current
 }
 
-// ForIdentity returns the endpoint of requests for the identity: the API where it was found,
-// without alternatives even if it does not answer; before that, all locations in order.
+// ForIdentity returns the endpoint for identity requests: once the API was found, its location
+// without alternatives, even if it does not answer; before that, all locations in order.
 func (l *Locator) ForIdentity(a *Answers) *Endpoint {
 	if a.FoundURL(l.Current) == "" {
-		return l.first
+		return l.primary
 	}
 	found := *l.Current
 	found.Alternative = nil
 	return &found
 }
 
-// Ready requests whether a server of a kind is ready, at the base that is known to be its
-// API, or else where the operator configured it. An answer that it is ready is known to be
-// the server's; one that it is not, at a configured URL, only in words of its kind.
+// Ready asks a server of the given kind whether it is ready, at base if that is known to be its
+// API, or else at the configured URL. A positive answer counts as the server's, a negative one at
+// a configured URL only in the words of its kind; otherwise known is false.
 func Ready(ctx context.Context, s scrape.Scraper, t *target.Target, kind, base string, grpc bool) (ready, known bool) {
 	e, found := engine.ByName(kind)
 	if !found {
@@ -177,18 +177,17 @@ func Ready(ctx context.Context, s scrape.Scraper, t *target.Target, kind, base s
 	return h.API == engine.APIReady, h.API == engine.APIReady || h.API == engine.APINotReady && (base != "" || h.FromServer)
 }
 
-// Health is an answer about the server's health. It is immutable.
+// Health is an answer about the health of a server. It is immutable.
 type Health struct {
 	engine.Health
 
-	// Found is true when an API that is the server's answered this time or before, WasLive
-	// when it has reported that the server is live.
+	// Found is true once the server's API has answered, WasLive once it has reported that the
+	// server is live.
 	Found, WasLive bool
 	Duration       time.Duration
 }
 
-// Health requests whether the server is there and ready. No answer in time is an answer as
-// well.
+// Health queries whether the server is live and ready. A missing answer is a result too.
 func (p *Endpoint) Health(ctx context.Context) Health {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
@@ -205,8 +204,8 @@ func (p *Endpoint) health(ctx context.Context, client engine.Client, start time.
 	return h
 }
 
-// ReadyURL returns the URL that shows whether a server that was ready still is; empty where
-// a single request cannot show that.
+// ReadyURL returns the URL that shows whether a ready server still is ready, empty if a single
+// request cannot show that.
 func (p *Endpoint) ReadyURL() string {
 	if path := p.Engine.ReadyPath(); path != "" {
 		return p.Base + path
@@ -214,8 +213,8 @@ func (p *Endpoint) ReadyURL() string {
 	return ""
 }
 
-// Recheck requests whether a server that was ready still is. If so it repeats the previous
-// answer, otherwise it requests the whole health.
+// Recheck queries whether a ready server still is ready. If so it repeats the previous answer,
+// otherwise it queries the complete health.
 func (p *Endpoint) Recheck(ctx context.Context, previous *Health) Health {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
@@ -234,17 +233,17 @@ func (h *Health) Repeat(duration time.Duration) Health {
 	return repeated
 }
 
-// Identity is the result of a round of requests for versions and models, and the endpoint
-// that gave it.
+// Identity is the result of a round of requests for versions and models, with the endpoint that
+// answered.
 type Identity struct {
 	engine.Facts
 
 	From *Endpoint
 }
 
-// Identity requests versions and models, and reads which version built the TensorRT engine
-// in a folder, if one is configured. Early is called, from any goroutine, with the facts
-// that are there while other requests are still open.
+// Identity queries versions and models, and reads which version built the TensorRT engine in
+// engineDir, if configured. The function early is called, from any goroutine, with partial facts
+// while requests are still open.
 func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(engine.Facts)) Identity {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
@@ -265,8 +264,8 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 
 func answered(f *engine.Facts) bool { return f.Confirmed || f.Listed }
 
-// pageless requests versions and models unless the API has a page next to it: that would be
-// another server's.
+// pageless queries versions and models unless the API has a page next to it, which would belong
+// to another server.
 func (p *Endpoint) pageless(ctx context.Context) engine.Facts {
 	if engine.HasPage(ctx, p.briefClient(), p.Engine, p.Base) {
 		return engine.Facts{}
@@ -276,10 +275,10 @@ func (p *Endpoint) pageless(ctx context.Context) engine.Facts {
 
 const maxBuildConfig = 4 << 20
 
-// buildVersion returns the version of TensorRT-LLM that built the engine in a folder, from
-// its config.json (NVIDIA/TensorRT-LLM, runtime/gptJsonConfig.cpp, key "version"); empty
-// without a folder, and for what cannot be read. Engines of the old builder have no such
-// key.
+// buildVersion returns the version of TensorRT-LLM that built the engine in a directory, from its
+// config.json (NVIDIA/TensorRT-LLM, runtime/gptJsonConfig.cpp, key "version"). It returns an
+// empty string without a directory or if the file cannot be read. Engines of the old builder lack
+// that key.
 func buildVersion(dir string) string {
 	if dir == "" {
 		return ""

@@ -11,27 +11,26 @@ import (
 )
 
 const (
-	// minIterationTimeout is the shortest timeout of a request; several releases wait two
-	// seconds for more rows before they answer.
+	// minIterationTimeout is the minimum timeout of a request: several releases wait two seconds
+	// for more rows before they answer.
 	minIterationTimeout = 5 * time.Second
-	// maxIterationAnswer limits an answer: 1000 rows are about 1 MB, those with statistics
-	// of requests far more.
+	// maxIterationAnswer limits the size of an answer: 1000 rows are about 1 MB, and far more
+	// with request statistics.
 	maxIterationAnswer = 16 << 20
-	// foreignReaderTime is how long the sign of another reader counts.
+	// foreignReaderTime is how long a sign of another reader counts.
 	foreignReaderTime = 5 * time.Minute
 )
 
-// Iterations are what was read of a server's iterations. They are immutable but for the
-// book, which belongs to the reading that is under way.
+// Iterations holds what was read of a server's iterations. It is immutable except for book, which
+// belongs to the current reading.
 type Iterations struct {
 	engine.IterationSums
 
-	// Read is true when rows were read at least once; Failures counts the readings without
-	// an answer.
+	// Read is true once rows were read. Failures counts the readings without an answer.
 	Read     bool
 	Failures uint64
-	// foreign is when another reader was last noticed; complete is false after a reading
-	// without an answer, whose rows are lost.
+	// foreign is when another reader was last noticed. complete is false after a reading without
+	// an answer, whose rows are lost.
 	foreign  time.Time
 	complete bool
 	book     *engine.Iterations
@@ -48,8 +47,8 @@ type Reading struct {
 	previous Iterations
 }
 
-// BeginReading begins a reading of the iterations since the previous one. Only one may be
-// under way at a time, since two would take rows from each other.
+// BeginReading begins a reading of the iterations since the previous one. Readings must not
+// overlap, since they would take rows from each other.
 func (a *Answers) BeginReading() Reading {
 	if a.Iterations == nil {
 		return Reading{previous: Iterations{complete: true, book: &engine.Iterations{}}}
@@ -72,7 +71,7 @@ func (p *Endpoint) Iterations(ctx context.Context, path string, r Reading) Readi
 	return r
 }
 
-// AddReading takes over the result of a reading.
+// AddReading adds the result of a reading.
 func (a *Answers) AddReading(r Reading, log *slog.Logger) {
 	now := r.previous
 	a.Iterations = &now

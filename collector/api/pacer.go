@@ -7,79 +7,80 @@ import (
 )
 
 const (
-	// HealthRounds is the factor by which health counts longer while nothing shows a change.
+	// HealthRounds is the factor by which health is valid longer while nothing indicates a
+	// change.
 	HealthRounds = 4
-	// IdentityRounds is that factor for the identity.
+	// IdentityRounds is the same factor for the identity.
 	IdentityRounds = 10
-	// earlyRetries is how many rounds without all answers are repeated early, each after
-	// half of the time of the next.
+	// earlyRetries is how many incomplete rounds are repeated early, each after half the delay of
+	// the next.
 	earlyRetries = 3
 )
 
-// Signs are what shows that a server may have changed: another kind of server, a page with
-// other series, counters that restarted.
+// Signs holds signs that a server may have changed: another kind of server, a page with other
+// series, counter resets.
 type Signs struct {
 	Epoch              int
 	Reshaped, Restarts uint64
 }
 
-// Pacer decides how soon a server is called again. While its signs do not change, it is
-// called only for whether it is still ready. The zero value has called nothing.
+// Pacer decides how soon a server is queried again. While its signs do not change, only its
+// readiness is queried. The zero value is ready to use.
 type Pacer struct {
-	// health and identity are the signs at the last requests for them, healthTime the time of
-	// the last for health.
+	// health and identity are the signs at the last query for each, healthTime is when health was
+	// queried.
 	health, identity Signs
 	healthTime       time.Time
-	// unanswered counts the rounds of identity since the last that had all answers, or
-	// since the server changed.
-	unanswered int
+	// incomplete counts the rounds of identity since the last complete one, or since the server
+	// changed.
+	incomplete int
 }
 
-// HealthRequested notes that the whole health is being requested.
+// HealthRequested records that the complete health is being queried.
 func (p *Pacer) HealthRequested(now Signs) { p.health, p.healthTime = now, time.Now() }
 
-// IdentityRequested notes that the identity is being requested.
+// IdentityRequested records that the identity is being queried.
 func (p *Pacer) IdentityRequested(now Signs) {
 	if p.identity != now {
-		p.unanswered = 0
+		p.incomplete = 0
 	}
 	p.identity = now
 }
 
-// IdentityReceived notes the result of a round of requests for the identity.
+// IdentityReceived records the result of a round of identity requests.
 func (p *Pacer) IdentityReceived(facts *engine.Facts) {
 	if len(facts.Problems) == 0 {
-		p.unanswered = 0
+		p.incomplete = 0
 		return
 	}
-	p.unanswered++
+	p.incomplete++
 }
 
-// RetryInterval returns how long to wait for the next round of requests for the identity:
-// the interval, less after the first rounds without all answers, since a server that is
-// starting, or a busy machine, may answer soon.
+// RetryInterval returns how long to wait before the next round of identity requests: interval, or
+// less after the first incomplete rounds, since a starting server or a busy machine may answer
+// soon.
 func (p *Pacer) RetryInterval(interval time.Duration) time.Duration {
-	if p.unanswered == 0 || p.unanswered > earlyRetries {
+	if p.incomplete == 0 || p.incomplete > earlyRetries {
 		return interval
 	}
-	return interval >> (earlyRetries + 1 - p.unanswered)
+	return interval >> (earlyRetries + 1 - p.incomplete)
 }
 
-// HealthValid reports whether the last answer about health counts as long as the server
-// reports that it is ready: none of its models is loading, and its page shows no change.
-// Interval is the one between requests for the identity.
-func (p *Pacer) HealthValid(last *Health, now Signs, interval time.Duration) bool {
-	return last != nil && last.Settled() && p.health == now && time.Since(p.healthTime) < HealthRounds*interval
+// HealthValid reports whether the last answer about health is valid as long as the server reports
+// that it is ready: no model is loading, and the page shows no change. The interval is the one
+// between identity requests.
+func (p *Pacer) HealthValid(previous *Health, now Signs, interval time.Duration) bool {
+	return previous != nil && previous.Settled() && p.health == now && time.Since(p.healthTime) < HealthRounds*interval
 }
 
-// IdentityInterval returns how long the identity of a ready server counts, given the
-// interval of requests for it.
-func (p *Pacer) IdentityInterval(last *engine.Facts, now Signs, interval time.Duration) time.Duration {
-	if last != nil && len(last.Problems) == 0 && p.identity == now {
+// IdentityInterval returns how long the identity of a ready server is valid, given the interval
+// between identity requests.
+func (p *Pacer) IdentityInterval(previous *engine.Facts, now Signs, interval time.Duration) time.Duration {
+	if previous != nil && len(previous.Problems) == 0 && p.identity == now {
 		return IdentityRounds * interval
 	}
 	return p.RetryInterval(interval)
 }
 
-// HealthOutdated reports whether the server changed since its whole health was requested.
+// HealthOutdated reports whether the server changed since its complete health was queried.
 func (p *Pacer) HealthOutdated(now Signs) bool { return !p.healthTime.IsZero() && p.health != now }

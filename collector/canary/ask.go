@@ -16,32 +16,32 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Opener sends one request and returns the answer with its body unread, whatever the
-// status. An error whose method Short returns true, of reading the body too, means that
+// Opener sends one request and returns the response with its body unread, regardless of the
+// status. An error with a method Short that returns true, also from reading the body, means that
 // the exporter has too few connections.
 type Opener interface {
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
 }
 
-// Question is what to request, from which server and in which protocol.
+// Question is what to request from which server in which protocol.
 type Question struct {
 	// Base is the URL of the server's API without a trailing slash, Model the server's
 	// name of the model.
 	Base, Model string
 	// Generate selects Triton's generate_stream instead of OpenAI's API.
 	Generate bool
-	// Usage, Seed and IgnoreEOS are set if a server with OpenAI's API accepts
-	// stream_options, seed and ignore_eos; some servers refuse unknown keys.
+	// Usage, Seed and IgnoreEOS are true if a server with OpenAI's API accepts stream_options,
+	// seed and ignore_eos; some servers reject unknown keys.
 	Usage, Seed, IgnoreEOS bool
 }
 
-// Ask sends one request and reads its answer to the end, within the configured
-// timeouts. If ctx ends first, the report has no result.
+// Ask sends one request and reads the answer to its end, within the configured timeouts. If ctx
+// is done first, the report has no result.
 func (c *Config) Ask(ctx context.Context, open Opener, q Question) Report {
 	return c.ask(ctx, open, q, c.MaxTokens)
 }
 
-// ConfirmEvery is the shortest time between two requests of [Config.ConfirmStall].
+// ConfirmEvery is the minimum time between two requests of [Config.ConfirmStall].
 const ConfirmEvery = time.Minute
 
 // ConfirmStall is Ask for one token, to find out whether a server answers at all.
@@ -60,21 +60,20 @@ func (c *Config) ask(ctx context.Context, open Opener, q Question, tokens int) R
 	return report
 }
 
-// attempt is one request in flight. It belongs to one goroutine.
+// attempt is one request in flight. It is not safe for concurrent use.
 type attempt struct {
 	cfg      *Config
 	open     Opener
 	question Question
-	// tokens is the longest answer; long is true if the answer should be that long.
+	// tokens limits the answer; long is true if the answer should be that long.
 	tokens int
 	long   bool
-	life   context.Context //nolint:containedctx // It tells at the end whether the caller gave up.
-	// cancel ends the request with a cause; timer calls it when the present stage has
-	// taken too long.
+	life   context.Context //nolint:containedctx // It shows at the end whether the caller gave up.
+	// cancel ends the request with a cause; timer calls it when the current stage takes too long.
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 
-	// sent is when the request was written; the trace sets it from another goroutine.
+	// sent is when the request was written. The trace sets it from another goroutine.
 	sent      atomic.Pointer[time.Time]
 	connected atomic.Bool
 	answer    answer
@@ -132,7 +131,7 @@ func (a *attempt) unanswered(ctx context.Context, err error) *failure {
 	return failed
 }
 
-// interrupted returns why the exporter itself ended the request, nil if it did not.
+// interrupted returns the reason why the exporter itself ended the request, nil if it did not.
 func interrupted(ctx context.Context, err error) *failure {
 	short, ok := errors.AsType[interface {
 		error
@@ -172,7 +171,7 @@ func plain(text string) string {
 	return line
 }
 
-// await starts the timer of the next stage, which ends the request with that result.
+// await starts the timer of the next stage, which ends the request with the given result.
 func (a *attempt) await(wait model.Duration, result Result, missing string) {
 	if a.timer != nil {
 		a.timer.Stop()

@@ -9,18 +9,18 @@ import (
 // whose client left. It is the value of a metric label, so the list is closed.
 type CancelResult string
 
-// The results of cancel checks.
+// Results of cancel checks.
 const (
-	Freed   CancelResult = "freed"   // A page showed the request in flight, and a later one, in time, that nothing was.
-	Held    CancelResult = "held"    // The request was still in flight when the time was over.
-	Busy    CancelResult = "busy"    // Others had requests in flight, so the pages do not tell.
-	Unclear CancelResult = "unclear" // The pages do not tell for another reason.
+	Freed   CancelResult = "freed"   // A page showed the request in flight, and a later one, in time, nothing in flight.
+	Held    CancelResult = "held"    // The request was still in flight after the time limit.
+	Busy    CancelResult = "busy"    // Other requests were in flight, so the pages do not show it.
+	Unclear CancelResult = "unclear" // The pages do not show it for another reason.
 )
 
 // CancelResults lists every result once.
 func CancelResults() []CancelResult { return []CancelResult{Freed, Held, Busy, Unclear} }
 
-// Load is the server's load as one page shows it.
+// Load is the load of the server as shown by one page.
 type Load struct {
 	// Requested is when the page was requested, Received when it arrived.
 	Requested, Received time.Time
@@ -32,42 +32,42 @@ type Load struct {
 type phase int
 
 const (
-	// No check runs until a good request starts one. Then a page has to show that
-	// nothing is in flight, then the request is sent, then canceled.
+	// No check runs until a good request starts one. Then a page must show that nothing is in
+	// flight, then the request is sent, then canceled.
 	idle phase = iota
-	wanted
+	pending
 	ready
 	sent
 	hungUp
 )
 
-// cancelCheck is the present check of one replica and the results so far.
+// cancelCheck is the current check of one replica and the results so far.
 type cancelCheck struct {
 	phase        phase
 	within, pace time.Duration
 
-	// since is when the phase began, until when an unfinished check is given up.
-	since, until time.Time
-	// seen is closed, and inFlight set, once a page has shown the request, others once one
-	// has shown more than that.
+	// since is when the phase began, deadline when an unfinished check is given up.
+	since, deadline time.Time
+	// When a page shows the request, seen is closed and inFlight set. When a page shows more
+	// requests, others is set.
 	seen             chan struct{}
 	inFlight, others bool
 	cancellation     Cancellation
 
 	counts map[CancelResult]uint64
-	// last is the last result with its reason, freedAfter the time from the cancellation
-	// to a page without the request.
+	// last is the last result, reason its reason, freedAfter the time from the cancellation to a
+	// page without the request.
 	last       CancelResult
 	reason     string
 	freedAfter time.Duration
-	// conclusive is the last result that is Freed or Held.
+	// conclusive is the last result of Freed or Held.
 	conclusive CancelResult
 }
 
 func (c *cancelCheck) begin(within time.Duration, r *Report) {
 	now := time.Now()
 	*c = cancelCheck{
-		phase: wanted, within: within, pace: r.Pace(), since: now, until: now.Add(4 * within), seen: make(chan struct{}),
+		phase: pending, within: within, pace: r.Pace(), since: now, deadline: now.Add(4 * within), seen: make(chan struct{}),
 		counts: c.counts, last: c.last, reason: c.reason, freedAfter: c.freedAfter, conclusive: c.conclusive,
 	}
 }
@@ -83,19 +83,19 @@ func (c *cancelCheck) conclude(result CancelResult, reason string) {
 	}
 }
 
-// Observe advances the cancel check by the load that a page shows.
+// Observe advances the cancel check with the load on a page.
 func (r *Record) Observe(l Load) {
 	switch c := &r.cancel; {
 	case c.phase == idle || !l.Requested.After(c.since):
-	case !l.Known && c.phase == wanted:
-		c.phase = idle // The capability reports it.
+	case !l.Known && c.phase == pending:
+		c.phase = idle // The capability cancel reports that.
 	case !l.Known:
-	case c.phase == wanted && l.InFlight > 0:
-		// Gauges lag behind, so the good request may still be among them.
+	case c.phase == pending && l.InFlight > 0:
+		// Gauges lag behind, so they may still count the good request.
 		if l.Requested.Sub(c.since) >= c.within {
 			c.conclude(Busy, "other requests were in flight before it")
 		}
-	case c.phase == wanted:
+	case c.phase == pending:
 		c.phase = ready
 	case c.phase == sent && l.InFlight > 0:
 		c.others = c.others || l.InFlight > 1
@@ -122,7 +122,7 @@ func (c *cancelCheck) judge(l Load) {
 	}
 }
 
-// Canceled takes the outcome of the request of NextCancel.
+// Canceled records the outcome of the request of NextCancel.
 func (r *Record) Canceled(outcome Cancellation) {
 	switch c := &r.cancel; {
 	case c.phase != sent:
@@ -135,9 +135,9 @@ func (r *Record) Canceled(outcome Cancellation) {
 	}
 }
 
-// isIdle reports whether no check runs. It gives up one that no page has advanced in time.
+// isIdle reports whether no check runs. It gives up a check that no page has advanced in time.
 func (c *cancelCheck) isIdle() bool {
-	if c.phase != idle && c.phase != sent && time.Now().After(c.until) {
+	if c.phase != idle && c.phase != sent && time.Now().After(c.deadline) {
 		c.conclude(Unclear, "no page showed the requests in flight in time")
 	}
 	return c.phase == idle
@@ -145,13 +145,13 @@ func (c *cancelCheck) isIdle() bool {
 
 // WantCancel starts a cancel check if the last request succeeded.
 func (r *Record) WantCancel(within time.Duration) {
-	if last := r.last; within > 0 && last != nil && last.Last.Result == OK && r.cancel.isIdle() {
-		r.cancel.begin(within, &last.Last)
+	if summary := r.summary; within > 0 && summary != nil && summary.Last.Result == OK && r.cancel.isIdle() {
+		r.cancel.begin(within, &summary.Last)
 	}
 }
 
-// NextCancel returns the order for the request that is to be canceled when seen is
-// closed, with the time per token; nil if there is none. It returns each order once.
+// NextCancel returns the order for a request to be canceled when seen is closed, and the expected
+// time per token. It returns nil if there is none, and each order only once.
 func (r *Record) NextCancel() (o *Order, pace time.Duration, seen <-chan struct{}) {
 	c := &r.cancel
 	if c.isIdle() || c.phase != ready || r.order == nil || r.order.Hold != "" {

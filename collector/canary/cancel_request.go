@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// canceled is the result of a request that the canary ended midway, as intended.
+// canceled is the result of a request that the canary canceled as intended.
 const canceled Result = "canceled"
 
-// Cancellation is the outcome of a request that was to be canceled midway.
+// Cancellation is the outcome of a request that was to be canceled.
 type Cancellation struct {
-	// At is when the connection was closed, zero if it was not for a Reason.
+	// At is when the connection was closed, zero if it was not, for which there is a Reason.
 	At     time.Time
 	Reason string
-	// SelfEnd is when the server may have ended the request by itself.
+	// SelfEnd is when the server might have completed the request anyway.
 	SelfEnd time.Time
 }
 
-// Cancel requests a long answer and closes the connection midway when seen is closed,
-// which has to happen within CancelWithin of the first token. Pace is the time per
-// token of an earlier answer.
+// Cancel requests a long answer and closes the connection when seen is closed, which must happen
+// within CancelWithin of the first token. Pace is the time per token of an earlier answer.
 func (c *Config) Cancel(ctx context.Context, open Opener, q Question, pace time.Duration, seen <-chan struct{}) Cancellation {
 	timeout := time.Duration(c.FirstTokenTimeout + c.CancelWithin)
 	bounded, release := context.WithTimeoutCause(ctx, timeout, &failure{Timeout, fmt.Sprintf("no page showed the request in flight within %s", timeout)})
@@ -53,8 +52,8 @@ func (c *Config) Cancel(ctx context.Context, open Opener, q Question, pace time.
 	}
 }
 
-// selfEnd returns when the server may have ended the request by itself: after half of
-// the time for all tokens, because it may speed up and a frame may hold several tokens.
+// selfEnd returns when the server might have completed the request: after half of the time for
+// all tokens, because it may speed up and a frame may contain several tokens.
 func (a *attempt) selfEnd(pace time.Duration) time.Time {
 	if answer := &a.answer; len(answer.texts) > 1 {
 		pace = min(pace, answer.last.Sub(answer.first)/time.Duration(len(answer.texts)-1))

@@ -9,9 +9,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// family is an entry of the catalogue with its series: either one, whose value is false
-// while it is absent, or one per result that has occurred. They are absent until the
-// record has reached the extent.
+// family is an entry of the catalogue with its series: either a single series, absent while value
+// reports false, or one per result that has occurred. They are absent until the record has
+// reached the extent needs.
 type family struct {
 	derive.Family
 
@@ -23,30 +23,30 @@ type family struct {
 	count   func(r *Record, result string) uint64
 }
 
-// extent is how much a record has; each one includes those before it.
+// extent is how much a record contains; each value includes the previous ones.
 type extent int
 
 const (
 	hasOrder  extent = iota
-	hasReport        // A request to the present server has ended.
+	hasReport        // A request to the current server has ended.
 	isActive         // Requests are sent.
-	isGood           // The last of them succeeded.
+	isGood           // The last request succeeded.
 )
 
 func (r *Record) extent() extent {
 	switch {
-	case r.last == nil, r.lastOrder == nil:
+	case r.summary == nil, r.summaryOrder == nil:
 		return hasOrder
 	case r.order.Hold != "":
 		return hasReport
-	case r.last.Last.Result != OK:
+	case r.summary.Last.Result != OK:
 		return isActive
 	}
 	return isGood
 }
 
-// Series calls add with each series of the canary: the family without the common
-// prefix, the public id of the model and the result, empty if there is none.
+// Series calls add for each series of the canary, with the family without the common prefix, the
+// public id of the model and the result, which may be empty.
 func (r *Record) Series(add func(family, modelID, result string, v float64)) {
 	if r.order == nil {
 		return
@@ -59,7 +59,7 @@ func (r *Record) Series(add func(family, modelID, result string, v float64)) {
 		}
 		model := ""
 		if f.needs > hasOrder {
-			model = r.lastOrder.ModelID
+			model = r.summaryOrder.ModelID
 		}
 		for _, result := range f.results {
 			if n := f.count(r, result); n > 0 {
@@ -75,8 +75,7 @@ func (r *Record) Series(add func(family, modelID, result string, v float64)) {
 	}
 }
 
-// Catalogue returns the families about canary requests, which key canary of a pool
-// turns on.
+// Catalogue returns the families about canary requests, which the key canary of a pool enables.
 func Catalogue() []derive.Family {
 	var all []derive.Family
 	for i := range families() {
@@ -125,15 +124,15 @@ func resultFamilies() []family {
 		entry("canary_success", isActive,
 			"1 if the first token, all others and the end of the stream of the last canary request arrived in time, else 0. Absent while no requests are sent.",
 			"one streamed request to the entry model",
-			func(r *Record) (float64, bool) { return flag(r.last.Last.Result == OK), true }),
+			func(r *Record) (float64, bool) { return flag(r.summary.Last.Result == OK), true }),
 		byResult("canary_requests_total",
 			"Canary requests by result. The server counts them like any other requests in its own metrics.",
 			"ok, connect, http_error, error_frame (status 200 with an error), no_first_token, stalled, never_ended, truncated, empty, timeout, malformed, unsupported",
-			Results(), func(r *Record) map[Result]uint64 { return r.last.Counts }),
+			Results(), func(r *Record) map[Result]uint64 { return r.summary.Counts }),
 		entry("canary_age_seconds", hasReport,
 			"Time since the last canary request ended, at the time of the scrape.",
 			"measured by the exporter",
-			func(r *Record) (float64, bool) { return time.Since(r.last.Last.At).Seconds(), true }),
+			func(r *Record) (float64, bool) { return time.Since(r.summary.Last.At).Seconds(), true }),
 	}
 }
 
@@ -142,7 +141,7 @@ func timeFamilies() []family {
 		entry("canary_time_to_first_token_seconds", isGood,
 			"Time from the canary request written to the first frame with text, network included; for one request of a few tokens, not for the clients' requests. Absent if the request failed.",
 			"first frame with non-empty text - request written",
-			func(r *Record) (float64, bool) { return r.last.Last.FirstToken.Seconds(), true }),
+			func(r *Record) (float64, bool) { return r.summary.Last.FirstToken.Seconds(), true }),
 		entry("canary_engine_time_to_first_token_seconds", isGood,
 			"Time from the arrival of the last canary request in the engine to its first token as measured by the server, without the network and anything in front of the engine. Only Triton's LLM-API model reports it. Absent if the request failed.",
 			"first_token_time_ns - arrival_time_ns of the answer",
@@ -154,25 +153,25 @@ func timeFamilies() []family {
 		entry("canary_duration_seconds", isGood,
 			"Time from the canary request written to the end of the stream. Absent if the request failed.",
 			"[DONE], or the end of the body for Triton - request written",
-			func(r *Record) (float64, bool) { return r.last.Last.Duration.Seconds(), true }),
+			func(r *Record) (float64, bool) { return r.summary.Last.Duration.Seconds(), true }),
 		entry("canary_inter_token_latency_max_seconds", isGood,
 			"Longest time between two frames with text of the last canary answer; a frame may hold several tokens. Absent if the request failed or the answer had one frame.",
 			"max(frame - frame before)",
-			func(r *Record) (float64, bool) { return r.last.Last.LongestGap.Seconds(), r.last.Last.Frames > 1 }).graded(derive.Sampled),
+			func(r *Record) (float64, bool) { return r.summary.Last.LongestGap.Seconds(), r.summary.Last.Frames > 1 }).graded(derive.Sampled),
 		entry("canary_tail_seconds", isGood,
 			"Time from the last frame with text of the last canary answer to the end of the stream. Absent if the request failed.",
 			"end - last frame with text",
-			func(r *Record) (float64, bool) { return r.last.Last.Tail.Seconds(), true }),
+			func(r *Record) (float64, bool) { return r.summary.Last.Tail.Seconds(), true }),
 		entry("canary_tokens", isGood,
 			"Tokens of the last canary answer according to the server's usage; without usage, as with Triton's generate_stream, the frames with text. Absent if the request failed.",
 			"usage.completion_tokens, else frames",
-			func(r *Record) (float64, bool) { return float64(r.last.Last.Tokens), true }).graded(derive.Rough),
+			func(r *Record) (float64, bool) { return float64(r.summary.Last.Tokens), true }).graded(derive.Rough),
 	}
 }
 
 func engineTime(value func(l *Report) time.Duration) func(r *Record) (float64, bool) {
 	return func(r *Record) (float64, bool) {
-		return value(&r.last.Last).Seconds(), r.last.Last.EngineFirstToken > 0
+		return value(&r.summary.Last).Seconds(), r.summary.Last.EngineFirstToken > 0
 	}
 }
 
@@ -181,11 +180,11 @@ func outputFamilies() []family {
 		entry("canary_output_changes_total", hasReport,
 			"Good canary answers that differed from the previous one of the same engine, versions and configs. Other requests in the batch decide which kernels run, so an answer may change under load without a fault: see llm_server_determinism_profile.",
 			"SHA-256 of the whole text",
-			func(r *Record) (float64, bool) { return float64(r.last.Changes), true }),
+			func(r *Record) (float64, bool) { return float64(r.summary.Changes), true }),
 		entry("canary_deterministic", isGood,
 			"1 if the last canary answers, at most ten, of the same engine, versions and configs are identical, else 0. Absent before the second and if the last request failed. It does not cover other prompts or another load.",
 			"SHA-256 of the whole text",
-			func(r *Record) (float64, bool) { return flag(r.last.Alike()), r.last.Answers() > 1 }),
+			func(r *Record) (float64, bool) { return flag(r.summary.Alike()), r.summary.Answers() > 1 }),
 	}
 }
 

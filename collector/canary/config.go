@@ -12,19 +12,19 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// The endpoints of servers with OpenAI's API.
+// Endpoints of servers with OpenAI's API.
 const (
 	EndpointChat        = "chat"
 	EndpointCompletions = "completions"
 )
 
 const (
-	// minInterval keeps the canary's share of the server's metrics small.
+	// minInterval keeps the influence of the canary on the server's metrics small.
 	minInterval = 10 * time.Second
-	// maxTokens and maxPrompt keep canary requests small compared with real ones.
+	// maxTokens and maxPrompt keep canary requests small compared to real ones.
 	maxTokens = 64
 	maxPrompt = 4096
-	// minCancelTokens take longer than canceling the request.
+	// minCancelTokens take longer to generate than it takes to cancel the request.
 	minCancelTokens = 16
 	maxCancelTokens = 16384
 )
@@ -35,44 +35,44 @@ type Config struct {
 	// Confirm sends a request for one token if a stall is suspected, even if the canary
 	// is not enabled, at most once per [ConfirmEvery].
 	Confirm bool `yaml:"confirm"`
-	// Interval is the time between two requests to one replica. Timeout limits a whole
-	// request, FirstTokenTimeout the wait for the first token, GapTimeout the wait for
-	// the next, EndTimeout the wait for the end of the stream after all tokens.
+	// Interval is the time between two requests to a replica. Timeout limits the complete
+	// request, FirstTokenTimeout the wait for the first token, GapTimeout the wait for the next,
+	// EndTimeout the wait for the end of the stream after the last token.
 	Interval          model.Duration `yaml:"interval"`
 	Timeout           model.Duration `yaml:"timeout"`
 	FirstTokenTimeout model.Duration `yaml:"first_token_timeout"`
 	GapTimeout        model.Duration `yaml:"gap_timeout"`
 	EndTimeout        model.Duration `yaml:"end_timeout"`
-	// Model is the server's name of the model to query; the entry model if empty.
+	// Model is the server's name of the model to query; it defaults to the entry model.
 	Model string `yaml:"model,omitempty"`
 	// Prompt is the text of the request, MaxTokens limits its answer, and Endpoint selects
 	// the endpoint of servers with OpenAI's API.
 	Prompt    string `yaml:"prompt"`
 	MaxTokens int    `yaml:"max_tokens"`
 	Endpoint  string `yaml:"endpoint"`
-	// CancelWithin is the time within which a server has to stop a request whose client
-	// left; 0 turns that check off. CancelTokens limits the answer to its request.
+	// CancelWithin is the time within which a server must stop a request whose client
+	// disconnected; 0 disables that check. CancelTokens limits the answer to its request.
 	CancelWithin model.Duration `yaml:"cancel_within"`
 	CancelTokens int            `yaml:"cancel_tokens"`
 }
 
-// DefaultConfig sends nothing.
+// DefaultConfig is the default configuration, in which the canary is disabled.
 var DefaultConfig = Config{
 	Interval:          model.Duration(time.Minute),
 	Timeout:           model.Duration(30 * time.Second),
 	FirstTokenTimeout: model.Duration(10 * time.Second),
 	GapTimeout:        model.Duration(5 * time.Second),
 	EndTimeout:        model.Duration(5 * time.Second),
-	// Every model continues this text, so the answer does not end at once.
+	// Every model continues this text, so the answer does not end immediately.
 	Prompt:    "Count in words from one to fifty: one, two, three,",
 	MaxTokens: 8,
 	Endpoint:  EndpointChat,
-	// Ten seconds at 100 tokens per second; a server that stops generates fewer.
+	// Ten seconds at 100 tokens per second; a server that cancels generates fewer.
 	CancelTokens: 1024,
 }
 
-// UnmarshalYAML reads the configuration over the defaults. The interval caps the
-// default timeout, and the timeout caps those of the stages.
+// UnmarshalYAML implements yaml.Unmarshaler. The interval caps the default timeout, and the
+// timeout caps the timeouts of the stages.
 func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	*c = DefaultConfig
 	c.Timeout, c.FirstTokenTimeout, c.GapTimeout, c.EndTimeout = 0, 0, 0, 0
@@ -101,7 +101,7 @@ func (c *Config) stages() []stage {
 	}
 }
 
-// Validate returns all mistakes; each begins with its key.
+// Validate returns all errors, each beginning with its key.
 func (c *Config) Validate() error {
 	var errs []error
 	check := func(wrong bool, format string, args ...any) {
@@ -123,7 +123,7 @@ func (c *Config) Validate() error {
 	check(!valid, "prompt: is not valid UTF-8; write it in UTF-8")
 	check(!blank && valid && len(c.Prompt) > maxPrompt, "prompt: has %d bytes, more than the canary should cost; use %d or fewer", len(c.Prompt), maxPrompt)
 	check(c.MaxTokens < 1 || c.MaxTokens > maxTokens, "max_tokens: %d is outside 1 to %d; the default is %d", c.MaxTokens, maxTokens, DefaultConfig.MaxTokens)
-	// A check waits twice this long and sends requests before and after.
+	// A check waits twice as long, and sends requests before and after that.
 	maxWithin := c.Interval / 4
 	check(c.CancelWithin < 0 || c.CancelWithin > maxWithin, "cancel_within: %s is outside 0 to %s, a fourth of interval; lower it or raise the interval", c.CancelWithin, maxWithin)
 	check(c.CancelTokens < minCancelTokens || c.CancelTokens > maxCancelTokens, "cancel_tokens: %d is outside %d to %d; the default is %d", c.CancelTokens, minCancelTokens, maxCancelTokens, DefaultConfig.CancelTokens)

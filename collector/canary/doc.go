@@ -1,9 +1,8 @@
-// Package canary sends canary requests, one small streamed request at a time, and owns
-// what their answers show that no metric does: streams that never end, dead model
-// processes behind a ready API, and answers that change. It keeps the record of the
-// results and renders their series.
+// Package canary sends canary requests, one small streamed request at a time, to detect what no
+// metric shows: streams that never end, dead model processes behind a ready API, and answers that
+// change. It records the results and renders their series.
 //
-// The caller decides whom to query and when. The package must not know pages, scrapes or
-// names of servers, only the two protocols in which answers are streamed.
-// Begin reading at Ask in ask.go.
+// The caller decides which server to query and when. The package must know neither pages, scrapes
+// nor kinds of servers, only the two protocols in which answers are streamed. Begin reading at
+// [Config.Ask].
 package canary

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// errorText extracts the message from the JSON of an error, or returns the text
-// unchanged. Triton answers {"error": text}, under an error status also as an event or
-// as a JSON string; OpenAI's servers {"error": {"message": text}} or
-// {"object": "error", "message": text}, Dynamo {"message": text}, FastAPI
-// {"detail": text}.
+// errorText extracts the message from the JSON of an error, or returns text unchanged. Triton
+// sends {"error": text}, with an error status also as an event or as a JSON string; servers with
+// OpenAI's API send {"error": {"message": text}} or {"object": "error", "message": text}, Dynamo
+// {"message": text}, FastAPI {"detail": text}.
 func errorText(text string) string {
 	var quoted string
 	if json.Unmarshal([]byte(text), &quoted) == nil {

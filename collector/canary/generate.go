@@ -16,9 +16,9 @@ import (
 
 const textInput = "text_input"
 
-// generateRequest returns a request to Triton's generate_stream with those known
-// inputs that the model has: required ones differ between models, and keys that name
-// no input become parameters, which models may refuse.
+// generateRequest returns a request to Triton's generate_stream with only the known inputs that
+// the model has: required inputs differ between models, and keys that name no input become
+// parameters, which models may reject.
 func (a *attempt) generateRequest(ctx context.Context) (address string, body []byte, failed *failure) {
 	path := modelPath(a.question.Model)
 	inputs, failed := a.inputs(ctx, a.question.Base+path)
@@ -30,14 +30,14 @@ func (a *attempt) generateRequest(ctx context.Context) (address string, body []b
 	}
 	request := a.knownInputs()
 	maps.DeleteFunc(request, func(name string, _ any) bool { return !slices.Contains(inputs, name) })
-	body, _ = json.Marshal(request) // Text and numbers can always be marshaled.
+	body, _ = json.Marshal(request) // Marshaling strings and numbers cannot fail.
 	return a.question.Base + path + "/generate_stream", body, nil
 }
 
 // knownInputs returns the inputs of the models in TensorRT-LLM's repositories
-// (triton_backend/all_models: inflight_batcher_llm and llmapi, config.pbtxt) and of
-// Triton's vLLM backend. Greedy sampling is set by top_k, because a temperature of 0
-// affected other requests of the batch (tensorrtllm_backend, issue 464).
+// (triton_backend/all_models: inflight_batcher_llm and llmapi, config.pbtxt) and of Triton's vLLM
+// backend. Greedy sampling is requested with top_k, because a temperature of 0 affected other
+// requests in the batch (tensorrtllm_backend, issue 464).
 func (a *attempt) knownInputs() map[string]any {
 	return map[string]any{
 		textInput: a.cfg.Prompt,
@@ -48,13 +48,13 @@ func (a *attempt) knownInputs() map[string]any {
 		"bad_words": "", "stop_words": "",
 		"exclude_input_in_output": true, "sampling_param_exclude_input_from_output": true,
 		"sampling_param_return_perf_metrics": true,
-		// The input of Triton's vLLM backend is JSON as text.
+		// Triton's vLLM backend expects JSON as text.
 		"sampling_parameters": fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d,"ignore_eos":%t}`, a.tokens, seed, a.long),
 	}
 }
 
-// inputs queries the names of the model's inputs. A server that refuses to answer is
-// assumed to have those of Triton's README.
+// inputs queries the names of the model's inputs. If the server refuses to answer, the inputs of
+// Triton's README are assumed.
 func (a *attempt) inputs(ctx context.Context, address string) (names []string, failed *failure) {
 	resp, err := a.open.Open(a.traced(ctx), http.MethodGet, address, nil)
 	if err != nil {
@@ -93,21 +93,21 @@ func (a *attempt) inputs(ctx context.Context, address string) (names []string, f
 type response struct {
 	Error json.RawMessage `json:"error"`
 	Text  json.RawMessage `json:"text_output"`
-	// Times that the LLM-API model measured, in nanoseconds since an arbitrary origin, as
-	// text (tensorrtllm_backend, docs/llmapi.md).
+	// Timestamps of the LLM-API model in nanoseconds since an arbitrary origin, as text
+	// (tensorrtllm_backend, docs/llmapi.md).
 	Arrival   json.RawMessage `json:"arrival_time_ns"`
 	Scheduled json.RawMessage `json:"first_scheduled_time_ns"`
 	First     json.RawMessage `json:"first_token_time_ns"`
 }
 
 func (a *answer) addEngineTimes(r *response) {
-	arrival, scheduled, first := nanoseconds(r.Arrival), nanoseconds(r.Scheduled), nanoseconds(r.First)
-	if arrival > 0 && scheduled >= arrival && first >= scheduled {
-		a.queued, a.engineFirst = scheduled-arrival, first-arrival
+	arrival, scheduled, firstToken := nanoseconds(r.Arrival), nanoseconds(r.Scheduled), nanoseconds(r.First)
+	if arrival > 0 && scheduled >= arrival && firstToken >= scheduled {
+		a.queued, a.engineFirst = scheduled-arrival, firstToken-arrival
 	}
 }
 
-// nanoseconds reads a number or its text; it returns 0 for anything else.
+// nanoseconds parses a number or its text. It returns 0 for anything else.
 func nanoseconds(raw json.RawMessage) time.Duration {
 	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *attempt) addGenerate(text []byte, now time.Time) *failure {
 	a.answer.addEngineTimes(&r)
 	var output string
 	if json.Unmarshal(r.Text, &output) != nil {
-		// A list of texts, or a model whose output has another name.
+		// A list of texts, or an output with another name.
 		output = cmp.Or(string(r.Text), string(text))
 	}
 	a.answer.addText(output, now)

@@ -25,7 +25,7 @@ func (a *attempt) openAIBody() []byte {
 	if a.long && a.question.IgnoreEOS {
 		body["ignore_eos"] = true
 	}
-	text, _ := json.Marshal(body) // Text and numbers can always be marshaled.
+	text, _ := json.Marshal(body) // Marshaling strings and numbers cannot fail.
 	return text
 }
 

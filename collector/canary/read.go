@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The limits of what is read of an answer, of one line of it, and of an error. A frame
-// with its options is below 2 kB.
+// Limits of an answer, a line of it, and an error, in bytes. A frame with all options is below 2
+// kB.
 const (
 	maxAnswer = 1 << 20
 	maxLine   = 64 << 10
@@ -50,8 +50,8 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	}
 }
 
-// statusResult returns the result of a status other than 200. Triton answers generate_stream with
-// 400 if the model's processes died, as it answers wrong requests.
+// statusResult returns the result for a status other than 200. Triton answers generate_stream
+// with 400 if the processes of the model died, as it does for invalid requests.
 func statusResult(status int, generate bool) Result {
 	switch {
 	case status == http.StatusServiceUnavailable:
@@ -62,8 +62,8 @@ func statusResult(status int, generate bool) Result {
 	return Refused
 }
 
-// notStreamed returns the failure for JSON under status 200, which is how Triton
-// answers some errors.
+// notStreamed returns the failure for JSON with status 200, which is how Triton reports some
+// errors.
 func notStreamed(text string) *failure {
 	if strings.Contains(text, `"error"`) {
 		return &failure{ErrorFrame, "status 200 with an error: " + plain(errorText(text))}
@@ -91,8 +91,8 @@ func (a *attempt) awaitNext() {
 	answer.progressed = false
 }
 
-// ended returns what is wrong with the end of the body, which for Triton is the end of
-// the stream.
+// ended returns the failure if the body ended too early. For Triton the end of the body is the
+// end of the stream.
 func (a *attempt) ended(ctx context.Context, err error, now time.Time) *failure {
 	switch failed := interrupted(ctx, err); {
 	case failed != nil:
@@ -115,8 +115,8 @@ func (a *attempt) checkText() *failure {
 	return nil
 }
 
-// drain reads to the end of the body after [DONE]: a server whose client hangs up
-// earlier counts the request as dropped.
+// drain reads to the end of the body after [DONE]: if the client disconnects earlier, the server
+// counts the request as dropped.
 func (a *attempt) drain(events *events) {
 	a.await(a.cfg.EndTimeout, Timeout, "no end of the body")
 	for {
@@ -126,8 +126,8 @@ func (a *attempt) drain(events *events) {
 	}
 }
 
-// events reads server-sent events. A line of spaces ends an event too: trtllm-serve
-// writes one of its frames as "data: {...} \n\n".
+// events reads server-sent events. A line of spaces also ends an event: trtllm-serve writes one
+// of its frames as "data: {...} \n\n".
 type events struct {
 	from    *bufio.Reader
 	limited *io.LimitedReader
@@ -163,7 +163,7 @@ func (e *events) next() ([]byte, error) {
 		case bytes.HasPrefix(line, []byte("event:")):
 			name = strings.TrimSpace(string(line[len("event:"):]))
 		case bytes.HasPrefix(line, []byte(":")) && name == "error":
-			// Dynamo puts the text of an error into a comment.
+			// Dynamo sends the text of an error as a comment.
 			data = append(data, bytes.TrimSpace(line[1:])...)
 		}
 	}

@@ -6,20 +6,20 @@ import "time"
 // is closed.
 type Result string
 
-// The results of a request.
+// Results of requests.
 const (
 	OK           Result = "ok"             // The first token, all others and the end arrived in time.
-	Connect      Result = "connect"        // No connection, or it ended before the server answered.
-	HTTPError    Result = "http_error"     // A status of 500 or more but 503, or 400 of Triton's generate_stream.
-	Overload     Result = "overload"       // Status 503, as of servers whose queue is full.
-	Refused      Result = "refused"        // Another status than 200, which is about the request.
-	ErrorFrame   Result = "error_frame"    // Status 200, and an error in the answer.
+	Connect      Result = "connect"        // The connection failed, or ended before the server answered.
+	HTTPError    Result = "http_error"     // A status of 500 or more except 503, or 400 from Triton's generate_stream.
+	Overload     Result = "overload"       // Status 503, as from servers whose queue is full.
+	Refused      Result = "refused"        // Another status than 200, which concerns the request.
+	ErrorFrame   Result = "error_frame"    // Status 200 with an error in the answer.
 	NoFirstToken Result = "no_first_token" // No text before first_token_timeout.
 	Stalled      Result = "stalled"        // No further text before gap_timeout, with tokens still to come.
-	NeverEnded   Result = "never_ended"    // All tokens arrived, and no end before end_timeout.
+	NeverEnded   Result = "never_ended"    // All tokens arrived, but not the end before end_timeout.
 	Truncated    Result = "truncated"      // The connection ended before the stream did.
-	Empty        Result = "empty"          // The stream ended regularly without any text.
-	Timeout      Result = "timeout"        // Tokens still arrived when timeout was over.
+	Empty        Result = "empty"          // The stream ended normally without any text.
+	Timeout      Result = "timeout"        // Tokens were still arriving at the timeout.
 	Malformed    Result = "malformed"      // The answer is not an event stream, or it is too large.
 	Unsupported  Result = "unsupported"    // The model takes no text, so it cannot be queried.
 )
@@ -27,10 +27,10 @@ const (
 // Hangs reports whether the server accepted the request and then stopped sending.
 func (r Result) Hangs() bool { return r == NoFirstToken || r == Stalled || r == NeverEnded }
 
-// Late reports whether the answer took longer than it may, or had to wait for capacity.
+// Late reports whether the answer took too long, or the server had no capacity.
 func (r Result) Late() bool { return r.Hangs() || r == Timeout || r == Overload }
 
-// Doubtful reports whether a server in order may give such an answer.
+// Doubtful reports whether a healthy server may give such an answer.
 func (r Result) Doubtful() bool {
 	return r == Refused || r == Empty || r == Timeout || r == Malformed || r == Unsupported
 }
@@ -49,25 +49,25 @@ func Results() []Result {
 type Report struct {
 	// Result is empty if the exporter gave up the request.
 	Result Result
-	// Reason describes the failure; empty if there is none.
+	// Reason describes the failure, empty if there is none.
 	Reason string
 	// At is when the request ended.
 	At time.Time
-	// FirstToken is the time from the request written to the first text, Duration to the
-	// end of the stream, LongestGap the longest time between two frames with text, Tail
-	// the time from the last of them to the end. They are set for good answers only.
+	// FirstToken is the time from the written request to the first text, Duration to the end of
+	// the stream, LongestGap the longest time between two frames with text, Tail the time from
+	// the last such frame to the end. They are set only for good answers.
 	FirstToken, Duration, LongestGap, Tail time.Duration
-	// EngineQueue and EngineFirstToken are the times from the request's arrival to its
-	// place in the batch and to its first token, as measured by the server; 0 if there is none.
+	// EngineQueue and EngineFirstToken are the times from the arrival of the request to its
+	// scheduling and to its first token, as measured by the server; 0 if unknown.
 	EngineQueue, EngineFirstToken time.Duration
-	// Frames is the number of frames with text, Tokens the number of tokens that the
-	// server reports, or else of frames.
+	// Frames is the number of frames with text, Tokens the number of tokens according to the
+	// server, or else Frames.
 	Frames, Tokens int
 	// Output is the SHA-256 of the text of a good answer, in hexadecimal.
 	Output string
 }
 
-// failure is why a request ended. It is an error so that it can be the cause of a
+// failure is the reason why a request ended. It is an error so that it can be the cause of a
 // canceled context.
 type failure struct {
 	result Result

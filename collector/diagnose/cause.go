@@ -12,42 +12,42 @@ import (
 type cause struct {
 	reason scrape.Reason
 	class  string
-	// text is what happened, advice what the error suggests to do.
+	// text describes what happened, advice is what the error suggests to do.
 	text, advice string
 }
 
 // causeOf parses the error of a scrape: "tls (expired): text; advice".
 func causeOf(s *target.Status) cause {
 	c := cause{reason: scrape.Reason(s.LastReason)}
-	head, rest, found := strings.Cut(s.LastError, ": ")
+	head, description, found := strings.Cut(s.LastError, ": ")
 	if !found {
-		rest = s.LastError
+		description = s.LastError
 	}
 	if _, class, ok := strings.Cut(head, " ("); ok {
 		c.class = strings.TrimSuffix(class, ")")
 	}
-	c.text = rest
-	if i := strings.LastIndex(rest, "; "); i >= 0 {
-		c.text, c.advice = rest[:i], rest[i+2:]
+	c.text = description
+	if i := strings.LastIndex(description, "; "); i >= 0 {
+		c.text, c.advice = description[:i], description[i+2:]
 	}
 	return c
 }
 
-// mayBeAnotherProtocol reports whether the failure may be due to another protocol.
+// mayBeAnotherProtocol reports whether another protocol may have caused the failure.
 func (c *cause) mayBeAnotherProtocol() bool {
-	switch c.reason { //nolint:exhaustive // The others tell what answers.
+	switch c.reason { //nolint:exhaustive // The other reasons show what answers.
 	case scrape.ReasonProtocol, scrape.ReasonReset, scrape.ReasonTimeout, scrape.ReasonTruncated:
 		return true
 	case scrape.ReasonHTTPStatus:
-		// Servers with TLS answer a request without TLS with 400.
+		// TLS servers answer a plain request with 400.
 		return c.class == "400"
 	}
 	return false
 }
 
-func (c *cause) explain(f *Finding, u *url.URL, here protocol) {
+func (c *cause) explain(f *Finding, u *url.URL, proto protocol) {
 	port := u.Port()
-	switch here {
+	switch proto {
 	case onlyTLS:
 		f.What = port + " speaks TLS, but the request was plain HTTP"
 		f.Try = "https://" + u.Host + u.Path
@@ -81,7 +81,7 @@ func (c *cause) explain(f *Finding, u *url.URL, here protocol) {
 	}
 }
 
-func (c *cause) byReason(u *url.URL) (what, do string) {
+func (c *cause) byReason(u *url.URL) (problem, advice string) {
 	port := u.Port()
 	switch c.reason { //nolint:exhaustive // The error text explains the others.
 	case scrape.ReasonDNS:

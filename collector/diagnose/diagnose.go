@@ -25,8 +25,8 @@ type Finding struct {
 	Unreachable bool `json:"unreachable,omitempty"`
 	// Page is the URL of the page if it was found elsewhere.
 	Page string `json:"page,omitempty"`
-	// Try is another URL to try, Flags are flags to add to the command, with placeholders
-	// in capitals.
+	// Try is another URL to try. Flags lists flags to add to the command, with placeholders in
+	// capitals.
 	Try   string `json:"try,omitempty"`
 	Flags string `json:"flags,omitempty"`
 	// Ports lists the other ports that were tried.
@@ -41,16 +41,17 @@ type Port struct {
 	Page string `json:"page,omitempty"`
 }
 
-// doctor looks at one target with the access of its pool.
+// doctor examines one target with the credentials of its pool.
 type doctor struct {
 	client  *scrape.Client
 	timeout time.Duration
-	// direct is true if connections do not go through a proxy.
+	// direct is true if connections are not proxied.
 	direct bool
 }
 
-// Look returns why a target has no page, based on its scrape and on what answers there, each
-// answer within the timeout. It returns nil if the target has a page of a known kind of server.
+// Look returns why a target has no page, based on its last scrape and on what answers at its
+// address. The timeout limits each request. It returns nil if the target has a page of a known
+// kind of server.
 func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *target.Target, s *target.Status) *Finding {
 	if t.Silent || s.Health == target.HealthUp && s.DetectedEngine != string(engine.Unknown) {
 		return nil
@@ -68,7 +69,7 @@ func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *targ
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	}
-	// Parameters may hold a secret.
+	// Parameters may contain a secret.
 	public := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	f := &Finding{Where: public.String()}
 	if s.Health == target.HealthUp {
@@ -83,16 +84,16 @@ func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *targ
 		return f
 	}
 	c := causeOf(s)
-	here := d.speaks(ctx, u, &c)
-	f.Unreachable = here == unknown && (c.reason.Unanswered() || c.reason == scrape.ReasonDNS)
-	c.explain(f, public, here)
+	proto := d.speaks(ctx, u, &c)
+	f.Unreachable = proto == unknown && (c.reason.Unanswered() || c.reason == scrape.ReasonDNS)
+	c.explain(f, public, proto)
 	if c.class == scrape.ClassDenied || slices.Contains([]scrape.Reason{scrape.ReasonDNS, scrape.ReasonResource, scrape.ReasonSelfScrape}, c.reason) {
 		return f // Other ports of the host would not answer either.
 	}
-	if hint := d.apiAt(ctx, u, here); hint != "" {
+	if hint := d.apiAt(ctx, u, proto); hint != "" {
 		f.What = hint
 	}
-	d.elsewhere(ctx, f, u, here != onlyTLS && c.class != scrape.ClassNotTLS)
+	d.elsewhere(ctx, f, u, proto != onlyTLS && c.class != scrape.ClassNotTLS)
 	if hint := missingPage(s, &c); hint != "" && f.Page == "" {
 		f.What, f.Where, f.Do = "the server runs, but serves no metrics", target.Public(s.PageURL), "change how it is started: "+hint
 	}
@@ -108,8 +109,8 @@ func missingPage(s *target.Status, c *cause) string {
 }
 
 // apiAt describes the API of a known server at the address.
-func (d *doctor) apiAt(ctx context.Context, u *url.URL, here protocol) string {
-	if here != plainHTTP && here != unknown {
+func (d *doctor) apiAt(ctx context.Context, u *url.URL, proto protocol) string {
+	if proto != plainHTTP && proto != unknown {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
@@ -126,7 +127,7 @@ func named(port, hint string) string {
 	return port + " " + strings.TrimPrefix(hint, "this ")
 }
 
-// elsewhere looks for the page at the usual path or the other scheme of the port, then at other ports.
+// elsewhere searches for the page at the usual path, with the other scheme, and at other ports.
 func (d *doctor) elsewhere(ctx context.Context, f *Finding, u *url.URL, sameScheme bool) {
 	base := url.URL{Scheme: u.Scheme, Host: u.Host}
 	if !sameScheme {
@@ -152,7 +153,7 @@ func (f *Finding) setPage(page, where string) {
 	f.What += "; metrics are at " + where + " ✓"
 }
 
-// pageAt returns the URL of the page of a known server; empty if there is none.
+// pageAt returns the URL of the page of a known server, empty if there is none.
 func (d *doctor) pageAt(ctx context.Context, base string) string {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
@@ -160,7 +161,7 @@ func (d *doctor) pageAt(ctx context.Context, base string) string {
 	if found.Kind == engine.Unknown {
 		return ""
 	}
-	// A server detected by its API may have no page.
+	// A server that was detected by its API may have no page.
 	status, _, _, err := d.client.Do(ctx, http.MethodGet, base+found.Path, nil, 0)
 	if err != nil || status != http.StatusOK {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// usualPorts are the default ports of metrics and APIs of LLM servers and their workers.
+// usualPorts lists the default ports of metrics and APIs of LLM servers and their workers.
 var usualPorts = []int{8002, 8000, 8001, 8080, 8081, 9090, 30000} //nolint:gochecknoglobals // constant data.
 
 // Closed describes a port on which nothing listens.
@@ -33,7 +33,7 @@ func (d *doctor) siblings(ctx context.Context, u *url.URL) []Port {
 	return all
 }
 
-// candidates returns the ports to try, without that of the address.
+// candidates returns the ports to try, without the port of the address.
 func candidates(u *url.URL) []int {
 	port, err := strconv.Atoi(u.Port())
 	if err != nil {
@@ -41,7 +41,7 @@ func candidates(u *url.URL) []int {
 	}
 	var near []int
 	for _, e := range engine.All() {
-		// The address may be the API, or the gRPC API, of a server of this kind.
+		// The address may be the HTTP or gRPC API of a server of this kind.
 		near = append(near, 2*port-e.APIPort(port))
 		if grpc, ok := e.GRPCPort(port); ok {
 			near = append(near, 2*port-grpc)

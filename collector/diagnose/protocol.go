@@ -15,56 +15,57 @@ type protocol int
 const (
 	unknown protocol = iota
 	plainHTTP
-	// onlyTLS speaks TLS, while the request was plain HTTP.
+	// onlyTLS speaks TLS but the request was plain HTTP.
 	onlyTLS
 	// http2 is HTTP/2 without TLS, which is gRPC.
 	http2
-	// silent accepts connections and sends nothing.
+	// silent accepts connections but sends nothing.
 	silent
-	// foreign speaks neither HTTP nor TLS.
+	// foreign is neither HTTP nor TLS.
 	foreign
 )
 
-// speaks detects the protocol of a port if the failure of the scrape does not tell.
+// speaks detects the protocol of a port if the failure of the scrape does not show it.
 func (d *doctor) speaks(ctx context.Context, u *url.URL, c *cause) protocol {
 	if !d.direct || u.Scheme != "http" || !c.mayBeAnotherProtocol() {
 		return unknown
 	}
-	first := d.exchange(ctx, u.Host, "GET / HTTP/1.1\r\nHost: "+u.Host+"\r\nConnection: close\r\n\r\n")
+	reply := d.exchange(ctx, u.Host, "GET / HTTP/1.1\r\nHost: "+u.Host+"\r\nConnection: close\r\n\r\n")
 	switch {
-	case first == nil:
+	case reply == nil:
 		return unknown
-	case d.handshakes(ctx, u.Host), bytes.HasPrefix(first, []byte("\x15\x03")): // Or an alert of TLS.
+	case d.handshakes(ctx, u.Host), bytes.HasPrefix(reply, []byte("\x15\x03")): // Or a TLS alert.
 		return onlyTLS
 	case isSettings(d.exchange(ctx, u.Host, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")):
 		return http2
-	case bytes.HasPrefix(first, []byte("HTTP/1.")):
+	case bytes.HasPrefix(reply, []byte("HTTP/1.")):
 		return plainHTTP
-	case len(first) > 0:
+	case len(reply) > 0:
 		return foreign
 	}
 	return silent
 }
 
-// isSettings reports whether bytes begin with the SETTINGS frame of an HTTP/2 server.
+// isSettings reports whether b begins with the SETTINGS frame of an HTTP/2 server.
 func isSettings(b []byte) bool {
 	return len(b) >= 9 && b[0] == 0 && b[1] == 0 && b[3] == 4 && b[5]|b[6]|b[7]|b[8] == 0
 }
 
-// exchange sends a text and returns the beginning of the answer, nil without a connection.
+// exchange sends text and returns the beginning of the answer, nil if it cannot connect.
 func (d *doctor) exchange(ctx context.Context, host, text string) []byte {
 	conn, ok := d.dial(ctx, host)
 	if !ok {
 		return nil
 	}
 	defer func() { _ = conn.Close() }()
-	_, _ = io.WriteString(conn, text) // If it fails, reading does.
+	_, _ = io.WriteString(conn, text) // If it fails, so does reading.
 	buf := make([]byte, 512)
 	n, _ := io.ReadAtLeast(conn, buf, 9)
 	return buf[:n]
 }
 
-// handshakes reports whether a port speaks TLS, with any certificate: it sends no data.
+// handshakes reports whether a port speaks TLS. It accepts any certificate, since it sends no
+// data.
 func (d *doctor) handshakes(ctx context.Context, host string) bool {
 	conn, ok := d.dial(ctx, host)
 	if !ok {
