@@ -9,8 +9,7 @@ import (
 )
 
 // Answers holds the last answers of the API of one server. Health and Facts are nil before the
-// first answer, contain only what counts (see [Answers.Reconcile]), and point to immutable
-// values.
+// first answer, contain only what counts (see [Answers.Reconcile]), and point to immutable values.
 type Answers struct {
 	Health     *Health
 	Facts      *engine.Facts

@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// HealthRounds is the factor by which health is valid longer while nothing indicates a
-	// change.
+	// HealthRounds is the factor by which health is valid longer while nothing indicates a change.
 	HealthRounds = 4
 	// IdentityRounds is the same factor for the identity.
 	IdentityRounds = 10

@@ -30,17 +30,18 @@ func Catalogue() []derive.Family {
 	return append(all, canary.Catalogue()...)
 }
 
-// family is an entry of the catalogue whose series follow from findings.
+// family is an entry of the catalogue whose series depend on findings.
 type family struct {
 	derive.Family
 
 	series func(f *Findings, add adder)
 }
 
-// adder adds a series with further labels, as names and values; empty values add none.
+// adder adds a series with additional labels, given as pairs of name and value; labels with empty
+// values are omitted.
 type adder func(v float64, pairs ...string)
 
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+//nolint:gochecknoglobals // constant data, built on first use.
 var families = sync.OnceValue(func() []family {
 	about := derive.ReplicaFamily
 	return []family{
@@ -60,7 +61,7 @@ var families = sync.OnceValue(func() []family {
 			"1 with the first 12 digits of the SHA-256 of the model's config, without instance names, GPUs, host policies, metric tags and parameters that name devices or processes.",
 			"GET /v2/models/{model}/config as canonical JSON", engine.AnswersConfig), eachConfig(func(m *target.Model, add adder) {
 			if m.ConfigHash != "" {
-				add(1, "sha256", m.ConfigHash[:12]) // /targets has all of it.
+				add(1, "sha256", m.ConfigHash[:12]) // /targets has all digits.
 			}
 		})},
 		{about("engine_build_info", derive.OfReplica, []string{"version"},
@@ -94,7 +95,7 @@ func checksOf(name string) func(*Findings, adder) {
 	}
 }
 
-// modelsReady adds model_ready. The first row of a version counts.
+// modelsReady adds model_ready. Only the first row of a version counts.
 func (f *Findings) modelsReady(add adder) {
 	seen := make(map[[2]string]bool)
 	for _, m := range f.Health.Models[:min(len(f.Health.Models), maxModels)] {
@@ -118,15 +119,15 @@ func eachModel(series func(m *target.Model, add adder)) func(*Findings, adder) {
 	}
 }
 
-// eachConfig returns series of every known model, whose versions have one config.
+// eachConfig returns series of every known model. The versions of a model share a config.
 func eachConfig(series func(m *target.Model, add adder)) func(*Findings, adder) {
 	return func(f *Findings, add adder) {
-		var before string
+		var previous string
 		eachModel(func(m *target.Model, add adder) {
-			if m.Name != before {
+			if m.Name != previous {
 				series(m, add)
 			}
-			before = m.Name
+			previous = m.Name
 		})(f, add)
 	}
 }
@@ -156,14 +157,14 @@ func parameterSeries(m *target.Model, add adder) {
 	}
 }
 
-// moment is an entry whose one series may change with each answer of the API.
+// moment is an entry with one series, which may change with each answer of the API.
 type moment struct {
 	derive.Family
 
 	value func(now *Situation) (float64, bool)
 }
 
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+//nolint:gochecknoglobals // constant data, built on first use.
 var moments = sync.OnceValue(func() []moment {
 	return []moment{
 		replicaMoment("suspected", derive.Sampled,
@@ -244,7 +245,7 @@ func healthMoment(name, help, formula string, answer engine.Signal, value func(*
 	}, answer)
 }
 
-// iterationMoment returns a family of the JSON statistics of a trtllm-serve.
+// iterationMoment returns an entry about the JSON iteration statistics of trtllm-serve.
 func iterationMoment(name string, grade derive.Grade, help, formula string, value func(*api.Iterations) (float64, bool)) moment {
 	m := replicaMoment(name, grade, help, formula, func(now *Situation) (float64, bool) {
 		if now.Answers.Iterations == nil {

@@ -10,39 +10,39 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// Basis is what the checks of a replica rest on. Nothing that it points to changes.
+// Basis is what the checks of a replica are based on. Everything that it points to is immutable.
 type Basis struct {
 	// Engine is the kind of server, Topology holds the models under their public ids.
 	Engine   engine.Engine
 	Topology *engine.Topology
 	engine.Knowledge
-	// EngineVersion and TRTLLMVersion are those of the replica's series.
+	// EngineVersion and TRTLLMVersion are the versions in the labels of the replica's series.
 	EngineVersion, TRTLLMVersion string
-	// Objectives reports which objectives of the pool are measured at the replica.
+	// Objectives lists which objectives of the pool can be measured at the replica.
 	Objectives []target.Check
 	Expect     *Expectations
-	// Declared reports which versions the operator gave for the target.
+	// Declared holds the versions that the operator declared for the target.
 	Declared engine.Pins
 }
 
-// Findings is what follows from a basis. It is immutable.
+// Findings are the conclusions from a basis. They are immutable.
 type Findings struct {
 	Basis
 
 	Generation, GenerationReason string
-	// Unserved explains why a ready server serves none of its models.
+	// Unserved explains why a ready server serves none of its models, empty if it does.
 	Unserved string
 	Models   []target.Model
 	// Checks are in the order of [Lists].
 	Checks []target.CheckList
 }
 
-// Examine returns the findings for a basis.
+// Examine draws the findings from a basis.
 func Examine(b *Basis) *Findings {
 	f := &Findings{Basis: *b}
 	if b.Page != nil {
-		generation, why := b.Engine.Generation(b.Page, b.Facts)
-		f.Generation, f.GenerationReason = string(generation), why
+		generation, reason := b.Engine.Generation(b.Page, b.Facts)
+		f.Generation, f.GenerationReason = string(generation), reason
 	}
 	f.Unserved = f.Engine.Unserved(f.Page, f.Facts, f.Health.Models)
 	f.Models = describe(&f.Basis)
@@ -52,7 +52,7 @@ func Examine(b *Basis) *Findings {
 	return f
 }
 
-// RestsOn reports whether a basis would give the same findings.
+// RestsOn reports whether b would lead to the same findings.
 func (f *Findings) RestsOn(b *Basis) bool {
 	return f != nil && f.Topology == b.Topology && f.EngineVersion == b.EngineVersion && f.TRTLLMVersion == b.TRTLLMVersion &&
 		f.Engine == b.Engine && f.Facts == b.Facts && f.Page == b.Page && f.MissingPage == b.MissingPage &&
@@ -60,7 +60,7 @@ func (f *Findings) RestsOn(b *Basis) bool {
 		slices.Equal(f.Objectives, b.Objectives)
 }
 
-// List returns the checks of one list.
+// List returns the checks of the named list.
 func (f *Findings) List(name string) []target.Check {
 	if f == nil {
 		return nil
@@ -68,7 +68,7 @@ func (f *Findings) List(name string) []target.Check {
 	return target.FindChecks(f.Checks, name)
 }
 
-// Unobservable explains why failing requests would go unnoticed; empty if they would not.
+// Unobservable explains why failing requests would go unnoticed, empty if they would not.
 func (f *Findings) Unobservable() string {
 	if f.Canary {
 		return ""
@@ -81,23 +81,23 @@ func (f *Findings) Unobservable() string {
 	return ""
 }
 
-// BuildVersion returns the version that built the TensorRT engine, or an empty string.
+// BuildVersion returns the version that built the TensorRT engine, empty if unknown.
 func (f *Findings) BuildVersion() string { return cmp.Or(f.Facts, &engine.Facts{}).BuildVersion }
 
-// List is a list of checks and how it is presented.
+// List is a list of checks with its presentation.
 type List struct {
-	// Name is the key in the JSON of /targets. Title and Question head a table of checks,
-	// Clause introduces a list of failed ones, if that means anything.
+	// Name is the key in the JSON of /targets. Title and Question are the headings of a table of
+	// checks. Clause introduces the failed checks, if they mean anything.
 	Name, Title, Question, Clause string
-	// Label holds the check's name in the series of the checks, which are 1 for one that
-	// passes; empty if there are no series. Negated series are 1 for one that fails.
+	// Label is the label with the name of the check in the series of the checks, empty if there
+	// are no series. The series of a check that passes is 1, or 0 if Negated.
 	Label   string
 	Negated bool
 
 	checks func(f *Findings) []target.Check
 }
 
-// The names of the lists.
+// Names of the lists.
 const (
 	Capabilities = "capabilities"
 	Determinism  = "determinism"
@@ -106,7 +106,7 @@ const (
 	Objectives   = "objectives"
 )
 
-// Lists returns the lists in the order in which they are presented.
+// Lists returns the lists in order of presentation.
 func Lists() []List {
 	return []List{
 		{Name: Expected, Title: "EXPECTED", Question: "MET", Clause: "not as expected", Label: "fact", Negated: true, checks: expected},
@@ -119,7 +119,7 @@ func Lists() []List {
 	}
 }
 
-// determinism returns the conditions of equal answers, and none while the page fails.
+// determinism returns the conditions for equal answers, nil while the page fails.
 func determinism(f *Findings) []target.Check {
 	if f.Page == nil {
 		return nil
@@ -129,14 +129,14 @@ func determinism(f *Findings) []target.Check {
 
 const cureVersion = "trtllm_version in the pool, or an image of your own with the metrics module of deploy/triton/llmapi, which reports it; Dynamo and trtllm-serve are NVIDIA's other ways to serve TensorRT-LLM"
 
-// unanswered returns the questions that the server did not answer.
+// unanswered returns the requests that the server did not answer.
 func unanswered(f *Findings) []target.Check {
 	if f.Facts == nil {
 		return nil
 	}
 	var all []target.Check
-	if _, none := f.Engine.StockVersion(f.Facts, f.Page); none != "" && f.TRTLLMVersion == relabel.Unknown {
-		all = append(all, target.Failed("trtllm_version", none, cureVersion))
+	if _, reason := f.Engine.StockVersion(f.Facts, f.Page); reason != "" && f.TRTLLMVersion == relabel.Unknown {
+		all = append(all, target.Failed("trtllm_version", reason, cureVersion))
 	}
 	for _, p := range f.Facts.Problems {
 		all = append(all, target.Check{Name: p.Question, Reason: p.Reason})
@@ -144,20 +144,20 @@ func unanswered(f *Findings) []target.Check {
 	return all
 }
 
-// Expectations is what is expected of replicas of a pool; empty fields are not checked.
+// Expectations is what the operator expects of a pool's replicas. Empty fields are not checked.
 type Expectations struct {
 	EngineVersion string
 	TRTLLMVersion string
-	// Determinism requires that the same request gets the same answer.
+	// Determinism requires identical answers to identical requests.
 	Determinism bool
 }
 
-// expected checks a replica against what its pool expects, as far as that is known.
+// expected compares a replica with the expectations of its pool, as far as known.
 func expected(f *Findings) []target.Check {
 	if f.Topology == nil || f.Expect == nil {
 		return nil
 	}
-	// What the server reports, on its page too, takes precedence over what was declared.
+	// What the server reports in its API or on its page takes precedence over what was declared.
 	facts := cmp.Or(f.Facts, &engine.Facts{})
 	engineVersion, trtllmVersion := cmp.Or(facts.EngineVersion, f.EngineVersion), f.TRTLLMVersion
 	if reported, source := facts.ResolveVersion(f.Engine, f.Page, ""); source != engine.SourceTable && source != engine.SourceUnknown {
@@ -187,7 +187,7 @@ func expected(f *Findings) []target.Check {
 	return all
 }
 
-// Unmet returns a clause that names the expectations which are not met, or nothing.
+// Unmet returns a clause that lists the expectations that are not met, empty if all are.
 func (f *Findings) Unmet() string {
 	names := target.FailedNames(f.List(Expected))
 	if len(names) == 0 {

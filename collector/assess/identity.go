@@ -12,7 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// Labels configures how the series of a pool's replicas are labelled. It is only read.
+// Labels configures the labels of the series of a pool's replicas. It is read-only.
 type Labels struct {
 	Versions relabel.VersionsMode
 	Rules    relabel.Rules
@@ -21,37 +21,37 @@ type Labels struct {
 	ModelIDs map[string][]string
 }
 
-// LabelTier tells whether a replica is the frontend or a worker of a pool with a router.
+// LabelTier is the label that distinguishes the frontend and the workers of a pool with a router.
 const LabelTier = "tier"
 
-// Identity is who a replica is. It is immutable except for Page and Facts.
+// Identity identifies a replica. It is immutable except for Page and Facts.
 type Identity struct {
 	Kind engine.Kind
-	// Identity is what our series about the replica carry.
+	// Identity is the identity in the derived series of the replica.
 	derive.Identity
 
-	// Page and Facts are what it was last made of, or nil.
+	// Page and Facts are what it was last built from, or nil.
 	Page  *engine.Page
 	Facts *engine.Facts
 
 	target *target.Target
-	how    *Labels
+	config *Labels
 }
 
-// NewIdentity combines what is known of a replica; page and facts may be nil.
-func NewIdentity(t *target.Target, how *Labels, e engine.Engine, page *engine.Page, facts *engine.Facts) *Identity {
-	id := &Identity{Kind: e.Kind(), Page: page, Facts: facts, target: t, how: how}
+// NewIdentity combines what is known about a replica; page and facts may be nil.
+func NewIdentity(t *target.Target, cfg *Labels, e engine.Engine, page *engine.Page, facts *engine.Facts) *Identity {
+	id := &Identity{Kind: e.Kind(), Page: page, Facts: facts, target: t, config: cfg}
 	if facts == nil {
 		facts = &engine.Facts{}
 	}
 	id.EngineVersion = cmp.Or(t.EngineVersion, facts.EngineVersion, relabel.Unknown)
 	id.TRTLLMVersion, id.Source = facts.ResolveVersion(e, page, t.TRTLLMVersion)
-	id.Topology = engine.NewTopology(e, page.NamedModels(), facts.Models, how.ModelIDs)
+	id.Topology = engine.NewTopology(e, page.NamedModels(), facts.Models, cfg.ModelIDs)
 	b := labels.NewBuilder(labels.FromMap(t.Labels))
 	b.Set(relabel.LabelEngine, string(id.Kind))
 	b.Set(relabel.LabelPoolID, t.PoolID)
 	b.Set(relabel.LabelReplicaID, t.ReplicaID)
-	if how.Versions != relabel.VersionsInfo {
+	if cfg.Versions != relabel.VersionsInfo {
 		b.Set(relabel.LabelEngineVersion, id.EngineVersion)
 		b.Set(relabel.LabelTRTLLMVersion, id.TRTLLMVersion)
 	}
@@ -60,23 +60,23 @@ func NewIdentity(t *target.Target, how *Labels, e engine.Engine, page *engine.Pa
 			b.Set(LabelTier, string(tier))
 		}
 	}
-	id.Labels, id.Relabel = b.Labels(), ReplicaLabeler(t, how)
+	id.Labels, id.Relabel = b.Labels(), ReplicaLabeler(t, cfg)
 	return id
 }
 
-// Equal reports whether both give every series the same labels.
+// Equal reports whether both identities lead to the same labels for every series.
 func (id *Identity) Equal(o *Identity) bool {
 	return o != nil && id.Kind == o.Kind && id.EngineVersion == o.EngineVersion &&
 		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology) && labels.Equal(id.Labels, o.Labels)
 }
 
-// ReplicaLabeler returns a labeler for our series about a target, which have its
-// identity already, or nil if the pool has no rules. It is not safe for concurrent use.
-func ReplicaLabeler(t *target.Target, how *Labels) exposition.Labeler {
-	if len(how.Rules) == 0 {
+// ReplicaLabeler returns a labeler for our series about a target, which already have its
+// identity. It returns nil if the pool has no rules. The labeler is not safe for concurrent use.
+func ReplicaLabeler(t *target.Target, cfg *Labels) exposition.Labeler {
+	if len(cfg.Rules) == 0 {
 		return nil
 	}
-	rules := relabel.New(how.Rules, relabel.Identity{PoolID: t.PoolID, ReplicaID: t.ReplicaID})
+	rules := relabel.New(cfg.Rules, relabel.Identity{PoolID: t.PoolID, ReplicaID: t.ReplicaID})
 	return func(in labels.Labels) exposition.Labeled { return labelled(rules.ApplyRules(in)) }
 }
 
@@ -86,7 +86,7 @@ func labelled(r relabel.Result) exposition.Labeled {
 
 // Labeler returns a labeler for the series of the replica's page.
 func (id *Identity) Labeler() exposition.Labeler {
-	rules := relabel.New(id.how.Rules, relabel.Identity{
+	rules := relabel.New(id.config.Rules, relabel.Identity{
 		Engine:        string(id.Kind),
 		EngineVersion: id.EngineVersion,
 		TRTLLMVersion: id.TRTLLMVersion,
@@ -94,8 +94,8 @@ func (id *Identity) Labeler() exposition.Labeler {
 		ReplicaID:     id.target.ReplicaID,
 		Labels:        id.target.Labels,
 		ModelID:       id.Topology.ModelID,
-		Versions:      id.how.Versions,
-		HonorLabels:   id.how.Honor,
+		Versions:      id.config.Versions,
+		HonorLabels:   id.config.Honor,
 		ModelLabels:   engine.ModelLabels(),
 	})
 	return func(in labels.Labels) exposition.Labeled { return labelled(rules.Series(in)) }

@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// maxModels limits the models of one replica that have series of their own.
+// maxModels limits the models of a replica that have series of their own.
 const maxModels = 256
 
 func modelStates() []string { return []string{"ready", "loading", "unloading", "unavailable"} }
@@ -29,7 +29,7 @@ func modelState(index string, loaded, known bool) string {
 	return ""
 }
 
-// describe returns what is known of each model. The page has the last word on what is loaded.
+// describe returns what is known about each model. Whether a model is loaded depends on the page.
 func describe(b *Basis) []target.Model {
 	if b.Topology == nil {
 		return nil
@@ -47,7 +47,7 @@ func describe(b *Basis) []target.Model {
 	for _, row := range b.Health.Models {
 		add(row.Name, row.Version, row.State)
 	}
-	if b.Facts != nil && b.Health.Models == nil { // The index of a health check is newer than the facts.
+	if b.Facts != nil && b.Health.Models == nil { // The index from a health check is newer than the facts.
 		for i := range b.Facts.Models {
 			if f := &b.Facts.Models[i]; f.State != "" {
 				add(f.Name, f.Version, f.State)

@@ -16,7 +16,7 @@ import (
 
 // Metadata returns the metadata of the catalogue's families by name.
 //
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+//nolint:gochecknoglobals // constant data, built on first use.
 var Metadata = sync.OnceValue(func() map[string]*exposition.Family {
 	all := make(map[string]*exposition.Family)
 	for _, f := range Catalogue() {
@@ -25,25 +25,25 @@ var Metadata = sync.OnceValue(func() map[string]*exposition.Family {
 	return all
 })
 
-// Situation is what is known of a replica at one moment.
+// Situation is what is currently known about a replica.
 type Situation struct {
-	// Labels are those of all its series.
+	// Labels are the labels that all its series have.
 	Labels labels.Labels
 	State  State
-	// Suspected reports that one sign speaks against the replica, see [Verdict].
+	// Suspected is true if a single sign speaks against the replica, see [Verdict].
 	Suspected bool
 	// Findings is nil for a silent replica.
 	Findings *Findings
 	Answers  *api.Answers
 	Canary   *canary.Record
-	// Processes is how many processes answer in turn, or 0 if only one is known to.
+	// Processes is the number of processes that answer in turn, or 0 if only one is known.
 	Processes int
 }
 
-// ReplicaSeries makes the series that remain when a scrape fails. It is for one goroutine.
+// ReplicaSeries renders series that outlast failed scrapes. It is not safe for concurrent use.
 type ReplicaSeries struct {
 	values exposition.Values
-	// cached is the number of series of these findings with these labels, which come first.
+	// cached is the number of series from findings with labels. They are the first ones.
 	cached   int
 	labels   labels.Labels
 	findings *Findings
@@ -54,8 +54,8 @@ func NewReplicaSeries(label exposition.Labeler) ReplicaSeries {
 	return ReplicaSeries{values: exposition.NewValues(label)}
 }
 
-// Block renders the series. They give way to equal series of the shapes before.
-func (a *ReplicaSeries) Block(now *Situation, before ...*exposition.Shape) *exposition.Block {
+// Block renders the series, except those that equal a series of the existing shapes.
+func (a *ReplicaSeries) Block(now *Situation, existing ...*exposition.Shape) *exposition.Block {
 	metadata := Metadata()
 	if a.findings != now.Findings || !labels.Equal(a.labels, now.Labels) {
 		a.findings, a.labels, a.cached = now.Findings, now.Labels, 0
@@ -80,7 +80,7 @@ func (a *ReplicaSeries) Block(now *Situation, before ...*exposition.Shape) *expo
 	now.Canary.Series(func(family, modelID, result string, v float64) {
 		a.values.Add(metadata[derive.Prefix+family], v, now.Labels, labels.Label{Name: relabel.LabelModelID, Value: modelID}, labels.Label{Name: "result", Value: result})
 	})
-	return a.values.Block(before...)
+	return a.values.Block(existing...)
 }
 
 // series adds the series of the findings, without the labels of the replica.
@@ -100,7 +100,7 @@ func (f *Findings) series(add func(family string, v float64, pairs []labels.Labe
 	}
 }
 
-// text formats a value that may be nil as a label, which is empty then.
+// text formats a value as a label, empty if it is nil.
 func text[T any](v *T) string {
 	if v == nil {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// SkewFacts lists the facts in which replicas of a pool should be alike.
+// SkewFacts lists the facts in which the replicas of a pool should agree.
 func SkewFacts() []string {
 	return []string{"engine_version", "trtllm_version", "config_hash", "kv_block_tokens", "histogram_buckets", "gpu"}
 }
@@ -24,8 +24,8 @@ func (d distinct) add(item, value string) {
 	d[item][value] = true
 }
 
-// Skew returns the replica's values of the skew facts by its kind of server, since kinds
-// differ as they should, or nil while the page fails.
+// Skew returns the values of the skew facts of the replica, nil while the page fails. They are by
+// kind of server, since kinds differ legitimately.
 func (f *Findings) Skew() target.SkewFacts {
 	if f.Page == nil || f.Topology == nil {
 		return nil
@@ -57,30 +57,30 @@ func (f *Findings) Skew() target.SkewFacts {
 	return facts
 }
 
-// SkewOf returns the number of distinct values of a fact among replicas less one, the
-// largest one for a fact with several items, or false if no replica exposes it.
+// SkewOf returns the number of distinct values of a fact among replicas minus one, or the largest
+// such number if the fact has several items. It reports false if no replica exposes it.
 func SkewOf(fact string, replicas []target.SkewFacts) (int, bool) {
-	values, most := make(distinct), 0
+	values, largest := make(distinct), 0
 	for _, facts := range replicas {
 		for item, value := range facts[fact] {
 			values.add(item, value)
-			most = max(most, len(values[item]))
+			largest = max(largest, len(values[item]))
 		}
 	}
-	return most - 1, most > 0
+	return largest - 1, largest > 0
 }
 
-// DistinctOutputs returns the largest number of distinct answers that the canary had
-// from replicas of one group, or false if no two can be compared.
+// DistinctOutputs returns the largest number of distinct canary answers from replicas of one
+// group. It reports false if no two can be compared.
 func DistinctOutputs(answers []*target.Canary) (int, bool) {
 	outputs, replicas := make(distinct), make(map[string]int)
-	most, compared := 0, false
+	largest, compared := 0, false
 	for _, a := range answers {
 		outputs.add(a.Group, a.Output)
 		replicas[a.Group]++
 		if replicas[a.Group] > 1 {
-			most, compared = max(most, len(outputs[a.Group])), true
+			largest, compared = max(largest, len(outputs[a.Group])), true
 		}
 	}
-	return most, compared
+	return largest, compared
 }

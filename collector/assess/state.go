@@ -12,13 +12,13 @@ import (
 // State is what a replica is doing, judged from its page and its API together.
 type State string
 
-// The states of a replica; exactly one holds.
+// States of a replica, of which exactly one applies.
 const (
-	// Silent is a rank that binds no port, or a program that is not an LLM server: it
-	// has no state of its own, and is not one of States.
+	// Silent is a rank that binds no port, or a program that is not an LLM server. It has no
+	// state of its own and is not in States.
 	Silent State = "silent"
-	// Unknown is a replica that this process has never seen and that may still come up:
-	// nobody can tell whether it ever served.
+	// Unknown is a replica that this process has never seen up and that may still start: whether
+	// it ever served is unknown.
 	Unknown  State = "unknown"
 	Starting State = "starting"
 	Ready    State = "ready"
@@ -27,7 +27,7 @@ const (
 	Draining State = "draining"
 	Failing  State = "failing"
 	Stalled  State = "stalled"
-	// CanaryFailing is a replica that only the canary shows to answer no requests.
+	// CanaryFailing is a replica of which only the canary shows that it answers no requests.
 	CanaryFailing State = "canary_failing"
 
 	Blind State = "blind"
@@ -36,7 +36,7 @@ const (
 
 // States returns all states of replicas with a port, the worst first, in a shared slice.
 //
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+//nolint:gochecknoglobals // constant data, built on first use.
 var States = sync.OnceValue(func() (all []State) {
 	for _, c := range consequences {
 		if c.state != Silent {
@@ -46,14 +46,14 @@ var States = sync.OnceValue(func() (all []State) {
 	return all
 })
 
-// consequence is what follows from a state, whatever its reason.
+// consequence is what follows from a state, regardless of its reason.
 type consequence struct {
 	state    State
 	severity Severity
-	// runbook is the entry of the runbook; empty if nothing is wrong.
+	// runbook is the entry of the runbook, empty if nothing is wrong.
 	runbook string
-	// rests reports that the canary leaves a replica in this state alone.
-	rests bool
+	// holdsCanary is true if the canary sends no requests in this state.
+	holdsCanary bool
 }
 
 // consequences lists the consequences of every state, the worst first.
@@ -74,7 +74,7 @@ var consequences = []consequence{
 	{Silent, OK, "", true},
 }
 
-// consequenceOf returns the consequence of a state, which is empty at first.
+// consequenceOf returns the consequence of a state, the zero value for the empty state.
 func consequenceOf(s State) consequence {
 	for _, c := range consequences {
 		if c.state == s {
@@ -84,49 +84,49 @@ func consequenceOf(s State) consequence {
 	return consequence{}
 }
 
-// Evidence is what is known of a replica at one moment.
+// Evidence is what is currently known about a replica.
 type Evidence struct {
-	// Silent marks a rank that is declared to bind no port. Companion is the name of a
+	// Silent is true for a rank that is declared to bind no port. Companion is the name of a
 	// program that is not an LLM server.
 	Silent    bool
 	Companion string
-	// Previous is the state before.
+	// Previous is the previous state.
 	Previous State
 	Scrape   Scrape
 	API      API
 	// Failing is true while all requests fail, Unrouted while requests for none of the
 	// models can be sent anywhere.
 	Failing, Unrouted bool
-	// Stall is the work that stands still by the page from PageTime. Unanswered reports
-	// that a request of the canary got no answer meanwhile, Responsive that the engine itself
-	// answers, or is paused.
+	// Stall is the work that stands still according to the page of PageTime. Unanswered is true
+	// if a canary request got no answer in the meantime, Responsive if the engine itself answers
+	// or is paused.
 	Stall                  derive.Stall
 	PageTime               time.Time
 	Unanswered, Responsive bool
-	// RefusedFailed reports that the page counts rejected requests as failed.
+	// RefusedFailed is true if the page counts rejected requests as failed.
 	RefusedFailed bool
-	// Processes is how many processes answer in turn, or 0 if only one is known to.
+	// Processes is the number of processes that answer in turn, or 0 if only one is known.
 	Processes int
-	// Unserved explains why a ready server serves none of its models, Unobservable why
-	// failing requests would go unnoticed; empty if that is not so.
+	// Unserved explains why a ready server serves none of its models, Unobservable why failing
+	// requests would go unnoticed; empty if it does or they would not.
 	Unserved, Unobservable string
-	// CanaryProven reports that the canary's requests fail as those to a server in order
-	// cannot, CanaryLate that the last took too long, Queued that requests wait while
-	// others make progress: overload is not failure.
+	// CanaryProven is true if canary requests fail as they cannot with a healthy server,
+	// CanaryLate if the last took too long, Queued if requests wait while others make progress:
+	// overload is not failure.
 	CanaryProven, CanaryLate, Queued bool
-	// Mismatch tells how the page differs from the configured kind of server, Canary how
-	// the canary's last request failed, Unmet which expectations are not met, if any.
+	// Mismatch describes how the page contradicts the configured kind of server, Canary how the
+	// last canary request failed, Unmet which expectations are not met; empty if nothing is wrong.
 	Mismatch, Canary, Unmet string
 }
 
-// Scrape is how the last scrape went.
+// Scrape is the result of the last scrape.
 type Scrape struct {
-	// OK is true if it returned a page, Unanswered if nobody answered, Refused if nothing
-	// listens. Error tells how it failed, Hint what the cause may be.
+	// OK is true if it returned a page, Unanswered if nothing answered, Refused if nothing
+	// listens. Error describes the failure, Hint a possible cause.
 	OK, Unanswered, Refused bool
 	Error, Hint             string
-	// Seen is true if a scrape succeeded before, MayStart while a replica that refuses
-	// connections may still be loading, by the pool's start budget.
+	// Seen is true if a scrape ever succeeded, MayStart while a replica that refuses connections
+	// may still be loading according to the pool's start budget.
 	Seen, MayStart bool
 }
 
@@ -134,16 +134,16 @@ type Scrape struct {
 type API struct {
 	engine.Health
 
-	// SamePort is true for servers that have page and API on one port.
+	// SamePort is true for servers with page and API on the same port.
 	SamePort bool
-	// Seen is true if the API answered before: one that never did is on another port,
-	// or off. Lived is true if it once reported that the server is live.
+	// Seen is true if the API ever answered: otherwise it is on another port, or disabled. Lived
+	// is true if it ever reported that the server is live.
 	Seen, Lived bool
 }
 
-// state returns the state and its reason. The table is that of a real Triton: readiness
-// answers 200 while every request fails, metrics go on while the API drains, and both
-// ports refuse while models load.
+// state returns the state and its reason. It follows a real Triton: readiness answers 200 while
+// every request fails, metrics are served while the API drains, and both ports refuse connections
+// while models load.
 func (e *Evidence) state() (State, string) {
 	if e.Silent {
 		return Silent, "this rank binds no port; it is reported through its leader"
@@ -159,8 +159,8 @@ func (e *Evidence) state() (State, string) {
 	case api.API == engine.APIRefused && !api.SamePort && api.Seen:
 		return Draining, api.Detail + " while the page still answers: the server is shutting down"
 	case api.API == engine.APINotReady && !api.SamePort && api.Lived && api.LiveKnown && !api.Live:
-		// Triton reports so only while it shuts down, or if it never came up
-		// (core src/server.cc, InferenceServer::IsLive).
+		// Triton reports this only while it shuts down, or if it never started (core
+		// src/server.cc, InferenceServer::IsLive).
 		return Draining, "the API reports that the server is no longer live while the page still answers: the server is shutting down"
 	case api.Draining:
 		return Draining, api.Detail
@@ -171,13 +171,12 @@ func (e *Evidence) state() (State, string) {
 	case e.Unserved != "":
 		return Unserved, e.Unserved
 	case e.stalled() && (!e.Failing || e.Previous != Failing):
-		// Of failing and stalled the first to hold is the cause: the gauges of a
-		// model whose processes died stand still, and the requests to one that
-		// stands still fail in the end.
+		// If both failing and stalled apply, the first one is the cause: the gauges of a model
+		// whose processes died stand still, and requests to a stalled model fail eventually.
 		return Stalled, "requests arrive and nothing moves: no iteration, no token, no request that ends"
 	case e.Failing && e.Previous == NotReady:
-		// Requests fail for what made it so, as those to a router that lists a worker
-		// which is gone until its lease ends.
+		// Requests fail for the same reason as before, like those to a router that lists a worker
+		// which is gone until its lease expires.
 		return NotReady, "all requests have failed since the server was not ready, although its API reports ready again"
 	case e.Failing && e.RefusedFailed:
 		return Failing, "all requests are failing, or all are rejected for lack of capacity: the page counts both alike, and the server's log tells which"
@@ -193,27 +192,27 @@ func (e *Evidence) state() (State, string) {
 	return Ready, "the page answers; all that is known of its API: " + api.Detail
 }
 
-// stalled reports whether both gauges and unanswered requests show that work stands still.
+// stalled reports whether gauges and unanswered requests both show that work stands still.
 func (e *Evidence) stalled() bool {
 	return !e.Responsive && (e.Stall.Witnessed || e.Stall.Duration > 0 && e.Stall.Answerable && e.Unanswered)
 }
 
-// suspected describes a single sign against a replica, which a healthy server may give too.
+// suspected describes a single sign against a replica, which a healthy server may show too.
 func (e *Evidence) suspected() string {
 	if e.Stall.Duration == 0 || e.stalled() {
 		return ""
 	}
-	why := "they may be gone, or take long"
+	explanation := "they may be gone, or take long"
 	if e.Stall.Deferred {
-		why = "they may wait for another server"
+		explanation = "they may wait for another server"
 	} else if e.Responsive {
-		why = "the engine answers, and may be paused"
+		explanation = "the engine answers, and may be paused"
 	}
 	return fmt.Sprintf("the page shows %g requests in flight, but nothing has moved since %s; %s",
-		e.Stall.InFlight, e.PageTime.Add(-e.Stall.Duration).UTC().Format("15:04 UTC"), why)
+		e.Stall.InFlight, e.PageTime.Add(-e.Stall.Duration).UTC().Format("15:04 UTC"), explanation)
 }
 
-// unread reports whether the page is all that is known to fail.
+// unread reports whether nothing but the page is known to fail.
 func (e *Evidence) unread() bool {
 	return !e.Silent && e.Companion == "" && !e.Scrape.OK && e.API.API != engine.APINotReady &&
 		(e.API.API == engine.APIReady || !e.Scrape.Unanswered)

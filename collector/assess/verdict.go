@@ -8,35 +8,35 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Severity is how much a verdict matters.
+// Severity is the severity of a verdict.
 type Severity string
 
-// The severities of verdicts. A broken replica does not serve.
+// Severities of verdicts. A broken replica does not serve.
 const (
 	OK     Severity = "ok"
 	Look   Severity = "look"
 	Broken Severity = "broken"
 )
 
-// Verdict is what a replica is doing, how much that matters, and why.
+// Verdict is the state of a replica, its severity and its reason.
 type Verdict struct {
 	State State
-	// Reason is one sentence for people.
+	// Reason is a sentence for users.
 	Reason   string
 	Severity Severity
-	// Suspected reports that one sign speaks against the replica.
+	// Suspected is true if a single sign speaks against the replica.
 	Suspected bool
-	// Unread reports that its page cannot be read; its requests may succeed.
+	// Unread is true if its page cannot be read; its requests may succeed.
 	Unread bool
-	// Runbook is the entry of the runbook; empty if nothing is wrong.
+	// Runbook is the entry of the runbook, empty if nothing is wrong.
 	Runbook string
 }
 
-// The entries of the runbook for what is wrong besides the state.
+// Entries of the runbook for problems besides the state.
 const unmetRunbook, canaryRunbook, saturatedRunbook, suspectedRunbook = "LLMExpectationMismatch", "LLMCanaryFailing", "LLMPoolSaturated", "LLMReplicaSuspected"
 
-// Judge returns the verdict on a replica. What is wrong besides its state is added to
-// the reason, and raises the severity of a replica that serves.
+// Judge returns the verdict on a replica. Problems besides its state are added to the reason, and
+// raise the severity of a replica that serves.
 func Judge(e *Evidence) Verdict {
 	state, reason := e.state()
 	if e.CanaryProven && !e.Queued && consequenceOf(state).severity != Broken {
@@ -45,44 +45,44 @@ func Judge(e *Evidence) Verdict {
 	c := consequenceOf(state)
 	v := Verdict{State: state, Reason: reason, Severity: c.severity, Suspected: state == Ready && e.suspected() != "", Unread: e.unread(), Runbook: c.runbook}
 	if state == Ready && e.Unobservable != "" {
-		// "ready" promises more than such a server can keep.
+		// "ready" would promise too much for such a server.
 		v.Reason += "; whether its requests fail is unknown: " + e.Unobservable
 	}
-	inTurn, asked := "", remark{e.Canary, canaryRunbook}
+	processes, canaryRemark := "", remark{e.Canary, canaryRunbook}
 	if e.Canary != "" && e.CanaryLate && e.Queued {
-		asked = remark{"slow: its canary waited too long, or was rejected, behind other requests, which make progress", saturatedRunbook}
+		canaryRemark = remark{"slow: its canary waited too long, or was rejected, behind other requests, which make progress", saturatedRunbook}
 	}
 	if e.Processes > 0 {
-		inTurn = strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: give each its own address"
+		processes = strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: give each its own address"
 	}
-	for _, more := range []remark{
-		{inTurn, ""},
+	for _, r := range []remark{
+		{processes, ""},
 		{e.Mismatch, ""},
 		{e.Unmet, unmetRunbook},
 		{e.suspected(), suspectedRunbook},
-		asked,
+		canaryRemark,
 	} {
-		// A replica that is known to fail is not suspected as well.
-		if more.wrong == "" || more.runbook == suspectedRunbook && state != Ready {
+		// A replica that is known to fail is not also suspected.
+		if r.wrong == "" || r.runbook == suspectedRunbook && state != Ready {
 			continue
 		}
-		v.Reason += "; " + more.wrong
+		v.Reason += "; " + r.wrong
 		if v.Severity == OK {
-			v.Severity, v.Runbook = Look, more.runbook
+			v.Severity, v.Runbook = Look, r.runbook
 		}
 	}
 	return v
 }
 
-// remark is what is wrong with a replica besides its state; an empty text is nothing.
+// remark is a problem of a replica besides its state, or none if the text is empty.
 type remark struct{ wrong, runbook string }
 
-// Announce logs one line for what changed about a replica, if anything did.
-func Announce(log *slog.Logger, before, now *target.Status, page string, kind engine.Kind) {
+// Announce logs one line if the state of a replica or of its target changed.
+func Announce(log *slog.Logger, previous, now *target.Status, page string, kind engine.Kind) {
 	up := now.Health == target.HealthUp
 	switch {
-	case now.State != before.State:
-		attrs := []any{"state", now.State, "was", before.State, "severity", now.Severity, "reason", now.StateReason, "url", page}
+	case now.State != previous.State:
+		attrs := []any{"state", now.State, "was", previous.State, "severity", now.Severity, "reason", now.StateReason, "url", page}
 		if up {
 			attrs = append(attrs, "engine", string(kind), "samples", now.Samples)
 		} else if now.LastReason != "" {
@@ -93,9 +93,9 @@ func Announce(log *slog.Logger, before, now *target.Status, page string, kind en
 			write = log.Info
 		}
 		write("Replica changed state", attrs...)
-	case up && before.Health != target.HealthUp:
+	case up && previous.Health != target.HealthUp:
 		log.Info("Target is up", "url", page, "engine", string(kind), "samples", now.Samples)
-	case now.Health == target.HealthDown && (before.Health != target.HealthDown || before.LastReason != now.LastReason):
+	case now.Health == target.HealthDown && (previous.Health != target.HealthDown || previous.LastReason != now.LastReason):
 		log.Warn("Target is down", "url", page, "failure", now.LastReason, "err", now.LastError)
 	}
 }

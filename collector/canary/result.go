@@ -2,8 +2,7 @@ package canary
 
 import "time"
 
-// Result is the result of a request. It is the value of a metric label, so the list
-// is closed.
+// Result is the result of a request. It is the value of a metric label, so the list is closed.
 type Result string
 
 // Results of requests.

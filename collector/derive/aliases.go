@@ -12,22 +12,22 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Alias is a name of one of our families in another vocabulary.
+// Alias is the name of one of our families in another vocabulary.
 type Alias struct {
 	// Set is one of [exposition.AliasSets], Name the family's name in that vocabulary.
 	Set, Name string
-	From      string // Our family of the same values and type.
-	// Label and Value select series of ours, which lose the label; empty selects all.
-	// Renamed holds names of labels, ours and theirs.
+	From      string // Our family with the same values and type.
+	// Label and Value select series by a label, which is removed; if empty, all are selected.
+	// Renamed holds pairs of label names, ours and theirs.
 	Label, Value string
 	Renamed      [][2]string
 }
 
-// Aliases returns all aliases, by set. Series keep their labels and gain the one that
-// names the model in the vocabulary, see [AliasModelLabel].
+// Aliases returns all aliases, by set. Their series have our labels and also the vocabulary's
+// label for the model, see [AliasModelLabel].
 func Aliases() []Alias {
 	return slices.Concat(
-		// vLLM's names are what inference gateways and autoscalers read by default.
+		// Inference gateways and autoscalers read vLLM's names by default.
 		aliases("vllm", "vllm:", [][4]string{
 			{"num_requests_running", "requests_running"},
 			{"num_requests_waiting", "queue_depth"},
@@ -94,7 +94,7 @@ func AliasModelLabel(set string) string {
 	return "model_name"
 }
 
-// aliases returns the aliases of a set. A row has their name, ours, a label and its value.
+// aliases returns the aliases of a set. A row is their name, our name, a label and its value.
 func aliases(set, prefix string, rows [][4]string) []Alias {
 	renamed := map[string][][2]string{
 		"requests_finished_total": {{"finish_reason", "finished_reason"}},
@@ -107,22 +107,22 @@ func aliases(set, prefix string, rows [][4]string) []Alias {
 	return all
 }
 
-// cacheConfig is vLLM's name for the size of its KV cache, which is in labels:
-// inference gateways read how many tokens a block holds and how many blocks there are.
+// cacheConfig is vLLM's metric with the size of its KV cache in labels, from which inference
+// gateways read the number of blocks and of tokens in a block.
 const cacheConfigSet, cacheConfig = "vllm", "vllm:cache_config_info"
 
-// addAliases repeats series under the names of the requested vocabularies. Names on the
-// server's own page stay the server's if that is exposed.
+// addAliases repeats series under the names of the configured vocabularies, except names on the
+// server's own page if that is exposed.
 func (p *Plan) addAliases() {
 	originals, opts := len(p.program.series), p.opts
 	if len(opts.Aliases) > 0 {
-		taken := opts.takenAliases(p.page.Shape())
+		existing := opts.takenAliases(p.page.Shape())
 		for _, a := range Aliases() {
-			if slices.Contains(opts.Aliases, a.Set) && !taken[a.Name] {
+			if slices.Contains(opts.Aliases, a.Set) && !existing[a.Name] {
 				p.repeat(&a, originals)
 			}
 		}
-		if slices.Contains(opts.Aliases, cacheConfigSet) && !taken[cacheConfig] {
+		if slices.Contains(opts.Aliases, cacheConfigSet) && !existing[cacheConfig] {
 			p.addCacheConfig(opts.caches)
 		}
 	}
@@ -142,7 +142,7 @@ func (p *Plan) repeat(a *Alias, originals int) {
 			b.Set(name[1], s.Labels.Get(name[0])).Del(name[0])
 		}
 		if a.Set == "otel" {
-			// Both are required. No server's histogram tells chats from completions.
+			// Both are required. No server's histogram distinguishes chats from completions.
 			b.Set("gen_ai_operation_name", "unknown").Set("gen_ai_provider_name", s.Labels.Get("engine"))
 		}
 		s.Hidden = false
@@ -153,7 +153,7 @@ func (p *Plan) repeat(a *Alias, originals int) {
 	}
 }
 
-// CacheConfig returns the name of the alias whose labels are numbers, and their families.
+// CacheConfig returns the name of the alias with numbers as labels, and the families of these.
 func CacheConfig() (name string, from map[string]string) {
 	return cacheConfig, map[string]string{"block_size": Prefix + "kv_cache_block_tokens", "num_gpu_blocks": Prefix + "kv_cache_blocks_limit"}
 }
@@ -166,7 +166,7 @@ type sizedCache struct {
 	tokens, blocks Eval
 }
 
-// addCacheConfig adds series for caches with a known size, and what computes the sizes.
+// addCacheConfig adds series for caches of known size, and the Evals that compute the sizes.
 func (p *Plan) addCacheConfig(sizes map[string]cacheSize) {
 	blocks, tokens := cacheLimit(), blockTokens()
 	for _, id := range p.ids(blocks.inputs.and(tokens.inputs)) {
@@ -184,14 +184,14 @@ func (p *Plan) addCacheConfig(sizes map[string]cacheSize) {
 	}
 }
 
-// resizeCaches compiles the program again when a cache has another size than its label,
-// which happens once in the life of most servers.
+// resizeCaches compiles the program again if the size of a cache differs from its label, which
+// happens once for most servers.
 func (d *Deriver) resizeCaches(block *exposition.Block) {
 	sizes := make(map[string]cacheSize)
 	for _, c := range d.program.caches {
 		tokens, ok := c.tokens(d.window)
-		blocks, also := c.blocks(d.window)
-		if ok && also && isSize(tokens) && isSize(blocks) {
+		blocks, blocksOK := c.blocks(d.window)
+		if ok && blocksOK && isSize(tokens) && isSize(blocks) {
 			sizes[c.id] = cacheSize{tokens, blocks}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// The checks of llm_server_source_anomaly.
+// Checks of llm_server_source_anomaly.
 const (
 	checkDurations = "decoupled_durations"
 	checkFrozen    = "frozen_counters"
@@ -21,14 +21,14 @@ const (
 	checkStale     = "stale_gauges"
 )
 
-// check finds an anomaly of what a server exposes for a model id: its value is 1 if
-// that cannot be true, and its Eval nil if the page has too little to tell.
+// check detects an anomaly in what a server exposes for a model id: its value is 1 if that cannot
+// be true. Its Eval is nil if the page shows too little.
 type check struct {
 	name string
 	term
 }
 
-// checks returns the checks by model id; [Plan.impossible] is by model.
+// checks returns the checks per model id; [Plan.impossible] is per model.
 func checks() []check {
 	const loaded, failed = engine.ModelSuccess, engine.ModelFailed
 	return []check{
@@ -80,8 +80,8 @@ func anomalies() Rule {
 	}}
 }
 
-// frozen detects --metrics-config counter_latencies=false, which stops all counters of
-// Triton's core at 0 and leaves the durations out.
+// frozen detects --metrics-config counter_latencies=false, with which all counters of Triton's
+// core stay 0 and the durations are missing.
 func (p *Plan) frozen(id string) Eval {
 	success := p.groupColumns(p.groupsOf(engine.ModelSuccess, id))
 	durationsOff := len(p.groupsOf(engine.ModelRequestSeconds, id)) == 0
@@ -89,7 +89,7 @@ func (p *Plan) frozen(id string) Eval {
 	if len(counts) == 0 && !durationsOff {
 		return nil
 	}
-	const enough = 2
+	const minRequests = 2
 	all := slices.Concat(success, counts)
 	return func(w *Window) (float64, bool) {
 		if v, ok := w.totals(success); !ok || v > 0 {
@@ -99,7 +99,7 @@ func (p *Plan) frozen(id string) Eval {
 			return 1, true
 		}
 		row, _, ok := w.stretch(all)
-		return flag(ok && w.increaseFrom(row, counts) >= enough), true
+		return flag(ok && w.increaseFrom(row, counts) >= minRequests), true
 	}
 }
 
@@ -110,7 +110,7 @@ func (p *Plan) zero(id string) Eval {
 	if len(ended) == 0 {
 		return nil
 	}
-	const enough = 3
+	const minRequests = 3
 	return func(w *Window) (float64, bool) {
 		slots, okM := limit(w)
 		n, okN := iterations(w)
@@ -119,12 +119,12 @@ func (p *Plan) zero(id string) Eval {
 		}
 		return flag(slices.ContainsFunc(ended, func(c int) bool {
 			grown, _, ok := w.Increase(c)
-			return ok && grown >= enough
+			return ok && grown >= minRequests
 		})), true
 	}
 }
 
-// singleColumn returns the one column of a signal of a model id, or -1.
+// singleColumn returns the only column of a signal of a model id, -1 if it is not the only one.
 func (p *Plan) singleColumn(signal engine.Signal, id string) int {
 	if groups := p.groupsOf(signal, id); len(groups) == 1 && len(groups[0].members) == 1 {
 		return p.column(groups[0].members[0])
@@ -132,13 +132,13 @@ func (p *Plan) singleColumn(signal engine.Signal, id string) int {
 	return -1
 }
 
-// blocksDiffer detects that used and free blocks do not add up to all blocks.
+// blocksDiffer detects used and free blocks that do not add up to all blocks.
 func (p *Plan) blocksDiffer(id string) Eval {
 	used, free, limit := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksFree, id), p.singleColumn(engine.KVBlocksLimit, id)
 	return twice(func(v func(int) float64) bool { return math.Abs(v(used)+v(free)-v(limit)) > 0.5 }, used, free, limit)
 }
 
-// fractionDiffers detects that the server's own share of used blocks is wrong.
+// fractionDiffers detects a wrong fraction of used blocks on the server's page.
 func (p *Plan) fractionDiffers(id string) Eval {
 	used, limit, fraction := p.singleColumn(engine.KVBlocksUsed, id), p.singleColumn(engine.KVBlocksLimit, id), p.singleColumn(engine.KVUtilization, id)
 	const tolerated = 0.01
@@ -147,21 +147,20 @@ func (p *Plan) fractionDiffers(id string) Eval {
 	}, used, limit, fraction)
 }
 
-// twice returns 1 if something is wrong on this page and on the one before: a page can be
-// written while its gauges change.
+// twice returns 1 if two pages in a row are wrong: gauges may change while a page is written.
 func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
 	if slices.Min(columns) < 0 {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		_, known := w.totals(columns)
+		_, ok := w.totals(columns)
 		newest := func(c int) float64 { return w.current[c] }
-		return flag(wrong(newest) && wrong(w.Before)), known
+		return flag(wrong(newest) && wrong(w.Before)), ok
 	}
 }
 
-// survived detects failures from before the model was loaded, which Triton keeps since
-// 24.07 (core src/metric_model_reporter.cc).
+// survived detects failures from before the model was loaded, which Triton retains since 24.07
+// (core src/metric_model_reporter.cc).
 func (p *Plan) survived(id string) Eval {
 	if unloaded := p.total(unloadedFailures, id); unloaded != nil {
 		return positive(unloaded)
@@ -187,8 +186,8 @@ func (p *Plan) survived(id string) Eval {
 	}
 }
 
-// flapping detects several instances of a model in one Triton, which write the same
-// gauges in turn, so that even the count of iterations decreases.
+// flapping detects several instances of a model in one Triton that overwrite each other's gauges,
+// so that even the iteration counter decreases.
 func (p *Plan) flapping(id string) Eval {
 	iterations := p.singleColumn(engine.EngineIterations, id)
 	if iterations < 0 {
@@ -200,9 +199,8 @@ func (p *Plan) flapping(id string) Eval {
 	}
 }
 
-// stale detects an executor that shows requests while those that were sent failed and
-// none succeeded since its last iteration: its process has ended, and what it wrote
-// last stays on the page (seen on Triton 2.51).
+// stale detects an executor that shows requests although requests failed and none succeeded since
+// its last iteration: its process ended, and its last values stay (seen on Triton 2.51).
 func (p *Plan) stale(id string) Eval {
 	inFlight := largest(p.groupColumns(slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))))
 	moves := p.groupColumns(slices.Concat(p.groupsOf(engine.EngineIterations, id), p.entryGroups(engine.ModelSuccess, id)))
@@ -221,15 +219,15 @@ func (w *Window) lastChange(columns []int) (last int64) {
 	return last
 }
 
-// impossible detects impossible times of a model's requests: a first response later
-// than the mean request took, or an LLM done within a millisecond under an ensemble
-// that is not. Both compare all that was counted since the load.
+// impossible detects impossible times of a model's requests: a mean first response later than the
+// mean duration, or an LLM that takes under a millisecond within an ensemble that takes longer.
+// Both compare everything counted since the model was loaded.
 func (p *Plan) impossible(g *group) Eval {
 	if p.handsOver(g.model) {
-		return positive(p.sum(p.sameModel(engine.ModelSuccess, g))) // Any request is enough.
+		return positive(p.sum(p.sameModel(engine.ModelSuccess, g))) // One request is enough.
 	}
-	mean, first, ensemble := p.meanOf(g), p.firstResponse(g), p.ensembleOver(g)
-	if mean == nil || first == nil && ensemble == nil {
+	mean, firstResponse, ensemble := p.meanOf(g), p.firstResponse(g), p.ensembleOver(g)
+	if mean == nil || firstResponse == nil && ensemble == nil {
 		return nil
 	}
 	const instant, slow, later = 1e-3, 1e-2, 2
@@ -238,7 +236,7 @@ func (p *Plan) impossible(g *group) Eval {
 		if !ok {
 			return 0, false
 		}
-		if v, ok := valueOf(first, w); ok && v > later*duration && v > instant {
+		if v, ok := valueOf(firstResponse, w); ok && v > later*duration && v > instant {
 			return 1, true
 		}
 		v, ok := valueOf(ensemble, w)
@@ -246,7 +244,7 @@ func (p *Plan) impossible(g *group) Eval {
 	}
 }
 
-// firstResponse returns the mean time to a model's first response since its load.
+// firstResponse returns the mean time to a model's first response since it was loaded.
 func (p *Plan) firstResponse(g *group) Eval {
 	sums, counts := p.observations(p.sameModel(engine.ModelFirstResponse, g))
 	if len(sums) != 1 || len(counts) != 1 {
@@ -255,7 +253,7 @@ func (p *Plan) firstResponse(g *group) Eval {
 	return ratio(combine(sums, engine.Sum), combine(counts, engine.Sum))
 }
 
-// ensembleOver returns the mean time of the ensemble over an LLM since its load.
+// ensembleOver returns the mean time of the ensemble around an LLM since it was loaded.
 func (p *Plan) ensembleOver(g *group) Eval {
 	if !p.executor(g.model) {
 		return nil
@@ -268,7 +266,7 @@ func (p *Plan) ensembleOver(g *group) Eval {
 	return nil
 }
 
-// meanOf returns the mean time of a model's requests since its load.
+// meanOf returns the mean time of a model's requests since it was loaded.
 func (p *Plan) meanOf(seconds *group) Eval {
 	return ratio(p.value(seconds), p.sum(p.sameModel(engine.ModelSuccess, seconds)))
 }

@@ -18,21 +18,21 @@ type Budget struct {
 	Models int
 }
 
-// Dropped counts models that exceed a budget, and series of other models that do.
+// Dropped counts models that exceed a budget, and series of the other models that do.
 type Dropped struct{ Models, Series int }
 
-// Dropped returns what the budget dropped from the last page.
+// Dropped returns how much the budget dropped from the last page.
 func (d *Deriver) Dropped() Dropped { return d.dropped }
 
-// priority is how much a budget prefers a model id: entry is that clients call it or that
-// it is not a model, served that the server lists it as ready. Traffic comes last.
+// priority orders model ids within a budget: entry is true for a model that clients call and for
+// series without a model, served if the server lists the model as ready. Traffic comes last.
 type priority struct {
 	entry, served bool
 	traffic       float64
 }
 
-// byPriority returns model ids in the order in which a budget admits them: names that
-// clients make up appear on some pages, and are served by nobody.
+// byPriority returns model ids in the order in which a budget admits them. Some pages have model
+// names that clients made up and that are not served.
 func byPriority(ids map[string]priority) []string {
 	return slices.SortedFunc(maps.Keys(ids), func(a, b string) int {
 		x, y := ids[a], ids[b]
@@ -40,8 +40,8 @@ func byPriority(ids map[string]priority) []string {
 	})
 }
 
-// dropModels drops the sources of models that exceed the limit and returns how many
-// models those are. The block may be nil.
+// dropModels drops the sources of models that exceed the limit, and returns the number of these
+// models. The block may be nil.
 func (p *Plan) dropModels(limit int, block *exposition.Block) int {
 	if limit == 0 {
 		return 0
@@ -68,7 +68,7 @@ func (p *Plan) dropModels(limit int, block *exposition.Block) int {
 	return len(ids) - limit
 }
 
-// dropSeries drops all series of the models that do not fit, and returns how many.
+// dropSeries drops all series of the models that do not fit, and returns the number of series.
 func dropSeries(all []exposition.ComputedSeries, served map[string]bool, limit exposition.Budget) int {
 	if limit == (exposition.Budget{}) {
 		return 0

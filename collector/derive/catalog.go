@@ -16,23 +16,23 @@ import (
 // Prefix is the prefix of every derived family.
 const Prefix = "llm_server_"
 
-// Grade is how accurate a family is.
+// Grade is the accuracy of a family.
 type Grade string
 
-// The grades of accuracy.
+// Grades of accuracy.
 const (
-	// Exact values are what the server counted.
+	// Exact values were counted by the server.
 	Exact Grade = "A"
-	// Sampled values were right when the server sampled them.
+	// Sampled values were correct when the server sampled them.
 	Sampled Grade = "B"
-	// Rough values are estimates; their HELP explains how they are made.
+	// Rough values are estimates; their HELP explains how they are computed.
 	Rough Grade = "C"
 )
 
-// Scope is what the series of a family are about.
+// Scope is the subject of the series of a family.
 type Scope string
 
-// The scopes. OfEntry has label model_id, OfModel has label model as well.
+// Scopes. OfEntry has the label model_id, OfModel the label model as well.
 const (
 	OfReplica Scope = "replica"
 	OfPool    Scope = "pool"
@@ -40,27 +40,27 @@ const (
 	OfModel   Scope = "model"
 )
 
-// Family is an entry of the catalogue, from which HELP and the metric reference are made.
+// Family is an entry of the catalogue, from which HELP and the metric reference are generated.
 type Family struct {
-	// Family has name, type and help; the unit is the last word of the name if it is one.
+	// Family holds name, type and help; the unit is the last word of the name if that is a unit.
 	exposition.Family
 
 	Grade Grade
-	// Formula is how the value is computed, in the names of the servers.
+	// Formula describes how the value is computed, with the metric names of the servers.
 	Formula string
-	// Scope is what its series are about, Labels those besides the identity, sorted.
+	// Scope is the subject of its series, Labels are their labels without the identity, sorted.
 	Scope  Scope
 	Labels []string
-	// Engines lists the kinds of servers that can feed it.
+	// Engines lists the kinds of servers that can have it.
 	Engines  []engine.Kind
-	Section  string // Its part of the metric reference.
+	Section  string // The section of the metric reference.
 	InPromQL InPromQL
 
 	rule Rule
 }
 
-// family returns an entry of the catalogue. The name goes without prefix, and ends in
-// _total for a counter. The formula replaces that of the rule.
+// family returns an entry of the catalogue. The name has no prefix, and ends in _total for a
+// counter. The formula replaces the formula of the rule.
 func family(name string, grade Grade, rule Rule, help string, formula ...string) Family {
 	f := Family{Family: exposition.Family{Name: name, Type: model.MetricTypeGauge, Help: help}, Grade: grade, rule: rule}
 	switch {
@@ -82,7 +82,7 @@ func family(name string, grade Grade, rule Rule, help string, formula ...string)
 	return f
 }
 
-// counted passes on a signal that the server counts, or that is exact otherwise.
+// counted returns a family that copies a signal which the server counts or which is exact anyway.
 func counted(name string, signal engine.Signal, help string, formula ...string) Family {
 	return family(name, Exact, copyOf(signal), help, formula...)
 }
@@ -98,7 +98,7 @@ func histogram(name string, signal engine.Signal, help string, formula ...string
 // Catalogue returns the derived families of this package in the order of the metric
 // reference. The slice is shared and must not be modified.
 //
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+//nolint:gochecknoglobals // constant data, built on first use.
 var Catalogue = sync.OnceValue(func() (all []Family) {
 	for _, part := range []struct {
 		section  string
@@ -125,7 +125,7 @@ var Catalogue = sync.OnceValue(func() (all []Family) {
 
 const replicaSection = "Replica"
 
-// complete adds what follows from the rule and the name.
+// complete sets the fields that follow from the rule and the name.
 func (f Family) complete(section string) Family {
 	f.Name, f.Section, f.Unit = Prefix+f.Name, section, unitOf(f.Name)
 	f.Scope, f.Labels = f.rule.scopeAndLabels()
@@ -134,8 +134,8 @@ func (f Family) complete(section string) Family {
 	return f
 }
 
-// ReplicaFamily returns an exact entry for what is known of a replica from more than its
-// page, for servers whose API answers one of the signals, or for all without signals.
+// ReplicaFamily returns an exact entry that needs more than the page, for servers whose API
+// answers one of the signals, or for all servers if there are no signals.
 func ReplicaFamily(name string, scope Scope, names []string, help, formula string, answers ...engine.Signal) Family {
 	return family(name, Exact, beyondPage(scope, anyOf(answers...), names...), help, formula).complete(replicaSection)
 }

@@ -122,7 +122,7 @@ func executorFamilies() []Family {
 	}
 }
 
-// configFamilies returns how a trtllm-serve was started.
+// configFamilies returns the families about the startup settings of a trtllm-serve.
 func configFamilies() []Family {
 	return []Family{
 		counted("model_config_info", engine.ModelConfig, "1 with the startup settings of the model (source model_config_info)."),
@@ -138,7 +138,7 @@ func latencyFamilies() []Family {
 		return family(name+"_above_bound_ratio", Exact, aboveBound(h),
 			"Share of the observations of the window above the largest bound of the histogram, 0 to 1: how long they took is unknown.")
 	}
-	// spread returns what is computed from a histogram over the window.
+	// spread returns the families that are computed from a histogram over the window.
 	spread := func(name string, h histograms, average, percentile string) []Family {
 		return []Family{
 			family(name+"_average_seconds", Exact, mean(h), average),

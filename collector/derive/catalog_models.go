@@ -6,7 +6,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// modelFamilies returns Triton's values of entry models and their parts: never add them.
+// modelFamilies returns families about Triton's models; entry models and parts never add up.
 func modelFamilies() []Family {
 	const handsOver = " Absent for decoupled Python models, whose times end when they hand the request over."
 	return []Family{

@@ -98,7 +98,7 @@ func objectiveFamilies() []Family {
 	}
 }
 
-// versionFamilies returns comparisons of versions of one model that serve side by side.
+// versionFamilies returns the families that compare versions of a model that serve side by side.
 func versionFamilies() []Family {
 	const compared = " Label version less label than, which is the version before it; 95 % confidence. Both above 0: version is worse; both below 0: better; else the window does not tell."
 	tokens := func(name string, signal engine.Signal, what, source string) Family {

@@ -12,8 +12,8 @@ func (r *program) addColumn(place exposition.ValueIndex, key columnKey, counter 
 	return len(r.places) - 1
 }
 
-// columnKey identifies a column in any program by its signal and the labels of its
-// series. GPUs are numbered from 1, so that replicas of one kind have equal keys.
+// columnKey identifies a column in any program by the signal and labels of its series. GPUs are
+// numbered from 1, so that replicas of one kind have equal keys.
 type columnKey struct {
 	series unique.Handle[string]
 	gpu    uint8
@@ -24,7 +24,7 @@ type column struct {
 	gpu    string
 }
 
-// resolve returns the column of a target with these GPUs.
+// resolve returns the column of a target with the given GPUs.
 func (k columnKey) resolve(gpus []string) column {
 	if k.gpu == 0 {
 		return column{series: k.series}
@@ -32,14 +32,14 @@ func (k columnKey) resolve(gpus []string) column {
 	return column{k.series, gpus[k.gpu-1]}
 }
 
-// scaledColumn is a column with another unit than the page.
+// scaledColumn is a column in another unit than the page.
 type scaledColumn struct {
 	column  int32
 	divisor float64
 }
 
-// checkedSample is a sample whose invalid values are counted: NaN, except in quantiles,
-// and negative counters.
+// checkedSample is a sample whose invalid values count: NaN except in quantiles, negative
+// counters.
 type checkedSample struct {
 	place             exposition.ValueIndex
 	quantile, counter bool
@@ -53,7 +53,7 @@ func (p *Plan) checkSample(in *source) {
 	}
 }
 
-// readRow reads the columns, with NaN for invalid values, which it counts.
+// readRow reads the columns. Invalid values become NaN and are counted.
 func (r *program) readRow(page *exposition.Block, row []float64, stats *Stats) {
 	page.Numbers(r.places, row)
 	if !page.NonNegative() {
@@ -93,7 +93,7 @@ func (r *program) countInvalid(page *exposition.Block, row []float64, stats *Sta
 	}
 }
 
-// mapColumns maps each column to that of an older program, or to -1 if it is new.
+// mapColumns maps each column to the column of an older program, or to -1 if it is new.
 func (r *program) mapColumns(old *program, gpus, gpusBefore []string) []int {
 	numbers := make(map[column]int, len(old.keys))
 	for i, key := range old.keys {

@@ -6,54 +6,54 @@ import (
 	"time"
 )
 
-// DefaultStallAfter leaves time for one long prefill in one iteration.
+// DefaultStallAfter is longer than a long prefill in one iteration.
 const DefaultStallAfter = 30 * time.Second
 
 // DefaultFailingMin is how many requests must fail in a row, on failingPages pages or more,
-// for a replica to count as failing: two failures a day on a quiet one are not an outage.
+// before a replica counts as failing: two failures a day on a quiet replica are not an outage.
 const DefaultFailingMin, failingPages = 5, 2
 
-// Conditions is what the numbers of a page show about a replica as a whole.
+// Conditions describes what the numbers on the pages show about a replica as a whole.
 type Conditions struct {
-	// Failing reports that [Options.FailingMin] requests to entry models failed by the
-	// server's fault and none succeeded. Other failures count neither way.
+	// Failing is true if at least [Options.FailingMin] requests to entry models failed by the
+	// server's fault and none succeeded. Other failures are ignored.
 	Failing bool
-	// Stall is work that stands still; its duration is 0 while none does.
+	// Stall is the work that stands still; its duration is 0 if none does.
 	Stall Stall
-	// Queued reports that requests wait while others make progress.
+	// Queued is true if requests wait while others make progress.
 	Queued bool
-	// InFlight is how many requests the server has, if the page shows them while they run.
+	// InFlight is the number of requests in flight, if the page shows them while they run.
 	InFlight      float64
 	InFlightKnown bool
 }
 
-// Stall is work in flight while nothing that it would move has moved for
-// [Options.StallAfter], or longer if requests are known to take longer.
+// Stall is work in flight without progress for [Options.StallAfter], or longer if requests are
+// known to take longer.
 type Stall struct {
-	// Duration is how long nothing has moved, InFlight the requests that gauges show.
+	// Duration is how long nothing has moved, InFlight the number of requests that gauges show.
 	Duration time.Duration
 	InFlight float64
-	// Deferred reports that all of them may wait for another server.
+	// Deferred is true if all of them may wait for another server.
 	Deferred bool
-	// Witnessed reports that requests arrived meanwhile; else the gauge may be stale.
+	// Witnessed is true if requests arrived in the meantime; otherwise the gauge may be stale.
 	Witnessed bool
-	// Answerable reports that a request sent now would otherwise be answered at once.
+	// Answerable is true if a healthy server would answer a request sent now without delay.
 	Answerable bool
 }
 
-// watch lists what conditions are judged by.
+// watch lists what the conditions are based on.
 type watch struct {
 	succeeded, failed []int
-	// refused counts requests that failed counts as well.
+	// refused counts requests that are also in failed.
 	refused []int
 	works   []work
-	// waits holds how many requests wait, by engine and queue.
+	// waits holds the numbers of waiting requests, by engine and queue.
 	waits []Eval
 	// inFlight is nil if no page shows it.
 	inFlight Eval
 }
 
-// Conditions judges the page that was observed last.
+// Conditions returns the conditions as of the page that was observed last.
 func (d *Deriver) Conditions() (c Conditions) {
 	c.Failing = d.failedPages >= failingPages && d.failedRequests >= float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
 	c.Stall, c.Queued = d.stall(), d.queued()
@@ -61,12 +61,12 @@ func (d *Deriver) Conditions() (c Conditions) {
 	return c
 }
 
-// watchFailures counts failures from page to page until a request succeeds or the
-// process restarts. Missed pages and times without requests do not matter.
+// watchFailures counts failures from page to page until a request succeeds or the process
+// restarts, across missed pages and idle times.
 func (d *Deriver) watchFailures() {
 	w, by := d.window, &d.program.watch
 	failed, refused := w.newIncrease(by.failed), w.newIncrease(by.refused)
-	// A success counts even if it is unknown what happened since the page before.
+	// A success counts even if it is unknown what happened since the previous page.
 	succeeded := slices.ContainsFunc(by.succeeded, func(c int) bool { return w.changed[c] == w.now && w.current[c] > 0 })
 	switch {
 	case succeeded, w.restarted == w.now && w.stats.Restarts > 0:
@@ -77,7 +77,7 @@ func (d *Deriver) watchFailures() {
 	}
 }
 
-// newIncrease returns how much uninterrupted counters grew since the page before.
+// newIncrease returns the increase of uninterrupted counters since the previous page.
 func (w *Window) newIncrease(columns []int) (increase float64) {
 	for _, c := range columns {
 		if w.since[c] < w.changed[c] && w.changed[c] == w.now {
@@ -87,14 +87,14 @@ func (w *Window) newIncrease(columns []int) (increase float64) {
 	return increase
 }
 
-// exceedsAll reports whether some counters are further above others than on every
-// earlier page of the window: they may count a request one page later than the others.
-func (w *Window) exceedsAll(some, others []int) bool {
-	row, _, ok := w.stretch(slices.Concat(some, others))
-	if !ok || len(others) == 0 {
+// exceedsAll reports whether the excess of counters over subtrahends is larger than on every
+// earlier page of the window: they may count a request one page later.
+func (w *Window) exceedsAll(counters, subtrahends []int) bool {
+	row, _, ok := w.stretch(slices.Concat(counters, subtrahends))
+	if !ok || len(subtrahends) == 0 {
 		return true
 	}
-	above := func(row []float64) float64 { return sumOf(row, some) - sumOf(row, others) }
+	above := func(row []float64) float64 { return sumOf(row, counters) - sumOf(row, subtrahends) }
 	newest := above(w.current)
 	return !slices.ContainsFunc(w.earlier(row), func(row []float64) bool { return above(row) >= newest })
 }
@@ -120,26 +120,26 @@ func (d *Deriver) watchWork() {
 	}
 }
 
-// stall returns the work that stands still, a witnessed one first, else the longest.
+// stall returns the worst work that stands still: a witnessed one, else the longest.
 func (d *Deriver) stall() (worst Stall) {
 	minimum := cmp.Or(d.opts.StallAfter, DefaultStallAfter)
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]
 		s := d.works[k.key]
-		patience, known := k.patience(d.window, minimum)
-		last, moves := k.lastProgress(d.window, s.began)
-		duration := time.Duration(d.window.now - last)
-		if !s.active || !known || !moves || duration < patience {
+		patience, ok := k.patience(d.window, minimum)
+		lastProgress, moves := k.lastProgress(d.window, s.began)
+		duration := time.Duration(d.window.now - lastProgress)
+		if !s.active || !ok || !moves || duration < patience {
 			continue
 		}
 		free, _ := valueOf(k.free, d.window)
-		one := Stall{Duration: duration, InFlight: s.inFlight, Deferred: isPositive(k.deferred, d.window)}
-		if !one.Deferred {
-			one.Witnessed = time.Duration(s.lastArrival-last) >= patience/2
-			one.Answerable = !k.bypassable && (k.maxDuration == nil || free > 0)
+		candidate := Stall{Duration: duration, InFlight: s.inFlight, Deferred: isPositive(k.deferred, d.window)}
+		if !candidate.Deferred {
+			candidate.Witnessed = time.Duration(s.lastArrival-lastProgress) >= patience/2
+			candidate.Answerable = !k.bypassable && (k.maxDuration == nil || free > 0)
 		}
-		if worst.Duration == 0 || one.Witnessed && !worst.Witnessed || one.Witnessed == worst.Witnessed && one.Duration > worst.Duration {
-			worst = one
+		if worst.Duration == 0 || candidate.Witnessed && !worst.Witnessed || candidate.Witnessed == worst.Witnessed && candidate.Duration > worst.Duration {
+			worst = candidate
 		}
 	}
 	return worst
@@ -149,12 +149,12 @@ func (d *Deriver) queued() bool {
 	w, by := d.window, &d.program.watch
 	waits := slices.ContainsFunc(by.waits, func(e Eval) bool { return isPositive(e, w) })
 	return waits && slices.ContainsFunc(by.works, func(k work) bool {
-		last, ok := k.lastProgress(w, w.now-w.length-1)
-		return ok && w.now-last <= w.length
+		lastProgress, ok := k.lastProgress(w, w.now-w.length-1)
+		return ok && w.now-lastProgress <= w.length
 	})
 }
 
-// NoteAnswer notes that a request sent during a stall was answered: the gauges are stale.
+// NoteAnswer records that a request sent during a stall was answered: the gauges are stale.
 func (d *Deriver) NoteAnswer() {
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]

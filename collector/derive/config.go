@@ -14,10 +14,10 @@ const DefaultWindow = time.Minute
 // ObjectiveName is the name of an objective in the configuration and in the label slo.
 type ObjectiveName string
 
-// The objectives of a pool.
+// Names of objectives.
 const (
-	// TTFT is the time to the first token, TPOT the mean time per output token of a
-	// request, ITL the gap between two tokens, E2E the time of a whole request.
+	// TTFT is the time to the first token, TPOT the mean time per output token of a request, ITL
+	// the gap between two tokens, E2E the duration of a request.
 	TTFT ObjectiveName = "ttft"
 	TPOT ObjectiveName = "tpot"
 	ITL  ObjectiveName = "itl"
@@ -26,7 +26,7 @@ const (
 	Availability ObjectiveName = "availability"
 )
 
-// SLO holds the objectives of a pool; nil ones are not set.
+// SLO holds the objectives of a pool. Unset objectives are nil.
 type SLO struct {
 	TTFT         *LatencyObjective `yaml:"ttft,omitempty"`
 	TPOT         *LatencyObjective `yaml:"tpot,omitempty"`
@@ -51,7 +51,7 @@ type ShareObjective struct {
 // Objective is one objective of a pool.
 type Objective struct {
 	Name ObjectiveName
-	// Within is the time that good requests take at most, 0 for availability.
+	// Within is the maximum time of good requests, 0 for availability.
 	Within time.Duration
 	// Share is the promised share of good requests, above 0 and below 1.
 	Share float64
@@ -74,7 +74,7 @@ func (c *SLO) Objectives() []Objective {
 	return all
 }
 
-// Validate returns all that is wrong with the objectives, with their keys.
+// Validate returns all errors of the objectives, each beginning with its key.
 func (c *SLO) Validate() error {
 	var errs []error
 	for _, o := range c.Objectives() {

@@ -12,34 +12,34 @@ import (
 
 // Options configures the [Deriver] of one target.
 type Options struct {
-	// Window is how far back rules look, Interval the time between scrapes.
+	// Window is how far rules look back, Interval the time between scrapes.
 	Window, Interval time.Duration
-	// StallAfter is how long work may stand still; 0 means [DefaultStallAfter].
+	// StallAfter is how long work may make no progress; it defaults to [DefaultStallAfter].
 	StallAfter time.Duration
-	// FailingMin is how many requests must fail in a row; 0 means [DefaultFailingMin].
+	// FailingMin is how many requests must fail in a row; it defaults to [DefaultFailingMin].
 	FailingMin int
 	Engine     engine.Engine
 	Identity   Identity
 	Objectives []Objective
-	// Aliases lists vocabularies of [exposition.AliasSets]; AliasesOnly hides llm_server_*.
+	// Aliases lists vocabularies of [exposition.AliasSets]. AliasesOnly hides llm_server_*.
 	Aliases     []string
 	AliasesOnly bool
 	// NoWindowGauges hides the families that PromQL can compute, see [InPromQL].
 	NoWindowGauges bool
-	// RawHidden reports that the server's own series are not exposed.
+	// RawHidden is true if the server's own series are not exposed.
 	RawHidden bool
-	// Stats counts what interrupts the target's windows; nil starts at 0.
+	// Stats continues the counts of an earlier deriver; if nil, they start at 0.
 	Stats *Stats
-	// caches holds the known sizes of KV caches by model id.
+	// caches holds the known sizes of KV caches, by model id.
 	caches map[string]cacheSize
-	// Budget limits the derived series together with those of the page.
+	// Budget limits the series of the page and the derived series together.
 	Budget Budget
 }
 
 // Deriver computes the derived series of one target. It is not safe for concurrent use.
 type Deriver struct {
 	opts Options
-	// page and ranks are what the program was compiled for, gpus the GPUs of the page.
+	// The program was compiled for page and ranks; gpus are the GPUs of the page.
 	page    *engine.Page
 	ranks   engine.Ranks
 	gpus    []string
@@ -50,16 +50,16 @@ type Deriver struct {
 	row       []float64
 	dropped   Dropped
 	processes processTracker
-	// failedPages and failedRequests count what failed since a request succeeded.
+	// failedPages and failedRequests count failures since the last request succeeded.
 	failedPages    int
 	failedRequests float64
-	// works holds what was observed of each work, by its key.
+	// works holds the state of each work, by key.
 	works map[string]*workState
-	// appeared holds the counters that appeared on a page.
+	// appeared holds the counters that have appeared on a page.
 	appeared map[column]struct{}
 }
 
-// NewDeriver returns a deriver that has observed no page.
+// NewDeriver returns a deriver without pages.
 func NewDeriver(opts Options) *Deriver {
 	opts.Stats = cmp.Or(opts.Stats, &Stats{})
 	return &Deriver{
@@ -68,20 +68,20 @@ func NewDeriver(opts Options) *Deriver {
 	}
 }
 
-// Identify changes what the series carry and keeps the window.
+// Identify changes the identity of the series. The window stays.
 func (d *Deriver) Identify(identity Identity) {
 	d.opts.Identity = identity
 	d.page, d.ranks = nil, 0
 }
 
-// Stats returns what has interrupted the target's windows.
+// Stats returns the counts of what interrupted the target's windows.
 func (d *Deriver) Stats() Stats { return *d.opts.Stats }
 
-// Objectives reports which objectives the newest page measures, in a shared slice.
+// Objectives returns which objectives the newest page measures. The slice must not be modified.
 func (d *Deriver) Objectives() []target.Check { return d.program.objectives }
 
-// Observe adds the values of one page to the window. The time is relative to a moment
-// of the monotonic clock; page is what package engine read from pages of the block's shape.
+// Observe adds the values of one page to the window. The time now is monotonic, from any origin;
+// page is the result of package engine for pages of the block's shape.
 func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engine.Page) {
 	if page != d.page || page.Ranks() != d.ranks {
 		d.compile(page, block)
@@ -97,22 +97,22 @@ func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engi
 	}
 }
 
-// Render returns the derived series of the page that was observed last.
+// Render returns the derived series as of the page that was observed last.
 func (d *Deriver) Render(block *exposition.Block) *exposition.Block {
 	out := d.out.Block()
 	d.program.render(d.window, block, out)
 	return out
 }
 
-// Restarted reports whether a page not yet observed is the first of a restarted process.
+// Restarted reports whether a page, which is not observed, is the first of a restarted process.
 func (d *Deriver) Restarted(now time.Duration, block *exposition.Block, page *engine.Page) bool {
 	return d.processes.identify(int64(now), block, page).transition == restarts
 }
 
-// Processes returns how many processes answer in turn, or 0 if only one is known to.
+// Processes returns the number of processes that answer in turn, or 0 if only one is known.
 func (d *Deriver) Processes() int { return d.processes.count(d.window.now) }
 
-// compile switches to the program for pages of another shape and keeps known columns.
+// compile switches to the program for pages of another shape and keeps common columns.
 func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	old, oldGPUs, window := d.program, d.gpus, d.window
 	d.page, d.ranks, d.gpus = page, page.Ranks(), page.Shape().GPUs()
@@ -154,7 +154,7 @@ func (d *Deriver) newCounters() []int {
 		}
 	}
 	for _, key := range d.program.counters {
-		if len(d.appeared) < maxAppeared/2 { // The other half is for counters that rules read.
+		if len(d.appeared) < maxAppeared/2 { // The other half is reserved for counters that rules read.
 			d.appeared[key.resolve(d.gpus)] = struct{}{}
 		}
 	}

@@ -1,12 +1,12 @@
-// Package derive computes the llm_server_* families. It owns their catalogue, the window
-// of values that rates and ratios look back over, and the rules that make series of it.
+// Package derive computes the llm_server_* families. It owns their catalogue, the window of
+// values over which rates and ratios are computed, and the rules that compute series from it.
 //
-// Rules are pure functions of the window, and declare the signals that they read; which
-// kinds of servers can feed a family follows from that. The package reads no clock, does
-// no I/O and knows neither kinds of servers nor the names of their metrics.
+// Rules are pure functions of the window and declare the signals that they read, from which
+// follows which kinds of servers can have a family. The package reads no clock, does no I/O and
+// knows neither kinds of servers nor the names of their metrics.
 //
-// A series is absent if an input of its rule is absent, not finite, interrupted by a
-// reset, a restart or a gap, or not known for long enough.
+// A series is absent if an input of its rule is absent, not finite, interrupted by a reset, a
+// restart or a gap, or has too little history.
 //
 // Begin reading at [Deriver.Observe].
 package derive

@@ -17,21 +17,21 @@ func valueOf(e Eval, w *Window) (float64, bool) {
 	return e(w)
 }
 
-// combine returns one value for the newest values of columns.
-func combine(columns []int, how engine.Combine) Eval {
+// combine combines the newest values of columns into one.
+func combine(columns []int, method engine.Combine) Eval {
 	if len(columns) == 1 {
 		column := columns[0]
 		return func(w *Window) (float64, bool) { return w.Last(column) }
 	}
-	switch how {
+	switch method {
 	case engine.Newest:
 		return newest(columns)
 	case engine.Max:
 		return largest(columns)
-	case engine.ZeroOnly: // It is 0 if all are, and unknown else.
-		most := largest(columns)
+	case engine.ZeroOnly: // 0 if all values are 0, otherwise unknown.
+		largestValue := largest(columns)
 		return func(w *Window) (float64, bool) {
-			v, ok := most(w)
+			v, ok := largestValue(w)
 			return 0, ok && v == 0
 		}
 	case engine.Sum:
@@ -39,7 +39,7 @@ func combine(columns []int, how engine.Combine) Eval {
 	return func(w *Window) (float64, bool) { return w.totals(columns) }
 }
 
-// newest returns the value that changed last, the later column on a tie.
+// newest returns the value that changed last; on a tie, the later column wins.
 func newest(columns []int) Eval {
 	return func(w *Window) (float64, bool) {
 		value, found, changed := 0.0, false, int64(-1)
@@ -52,7 +52,7 @@ func newest(columns []int) Eval {
 	}
 }
 
-// largest returns the largest value that is present.
+// largest returns the largest of the present values of columns.
 func largest(columns []int) Eval {
 	all := make([]Eval, len(columns))
 	for i, c := range columns {
@@ -61,20 +61,20 @@ func largest(columns []int) Eval {
 	return maximum(all)
 }
 
-// maximum returns the largest of the values that there are.
+// maximum returns the largest of the present values.
 func maximum(evals []Eval) Eval {
 	return func(w *Window) (float64, bool) {
-		value, some := math.Inf(-1), false
+		value, found := math.Inf(-1), false
 		for _, e := range evals {
 			if v, ok := e(w); ok {
-				value, some = max(value, v), true
+				value, found = max(value, v), true
 			}
 		}
-		return value, some
+		return value, found
 	}
 }
 
-// growthRate returns the growth per second of counters together; it is nil without any.
+// growthRate returns the total increase of counters per second. It returns nil without counters.
 func growthRate(columns []int) Eval {
 	if len(columns) == 0 {
 		return nil
@@ -85,7 +85,8 @@ func growthRate(columns []int) Eval {
 	}
 }
 
-// growthRatio divides the growth of counters by that of others; nil unless there are both.
+// growthRatio divides the increase of dividend by that of divisor. It returns nil if either is
+// empty.
 func growthRatio(dividend, divisor []int) Eval {
 	if len(dividend) == 0 || len(divisor) == 0 {
 		return nil
@@ -123,7 +124,7 @@ func add(evals ...Eval) Eval {
 	}
 }
 
-// ratio divides two values, and has none unless the divisor is positive.
+// ratio divides two values. There is no result unless the divisor is positive.
 func ratio(a, b Eval) Eval {
 	if a == nil || b == nil {
 		return nil
@@ -146,7 +147,7 @@ func excess(a, b Eval) Eval {
 	return pairwise(a, b, func(x, y float64) float64 { return max(x-y, 0) })
 }
 
-// pairwise returns a function of two values; it is nil if either is.
+// pairwise applies f to two values. It returns nil if either is nil.
 func pairwise(a, b Eval, f func(x, y float64) float64) Eval {
 	if a == nil || b == nil {
 		return nil
@@ -158,7 +159,7 @@ func pairwise(a, b Eval, f func(x, y float64) float64) Eval {
 	}
 }
 
-// transform returns a function of a value; it is nil if that is.
+// transform applies f to a value. It returns nil if e is nil.
 func transform(e Eval, f func(float64) float64) Eval {
 	if e == nil {
 		return nil
@@ -175,14 +176,14 @@ func positive(e Eval) Eval {
 
 func constant(v float64) Eval { return func(*Window) (float64, bool) { return v, true } }
 
-// result is what was computed for the page of a time.
+// result caches what was computed for the page at a time.
 type result[T any] struct {
 	time  int64
 	value T
 	ok    bool
 }
 
-// oncePerPage caches what several rules need in the window of each target.
+// oncePerPage returns compute with its result cached per page, for values that several rules need.
 func oncePerPage[T any](p *Plan, compute func(*Window) (T, bool)) func(*Window) (T, bool) {
 	number := p.program.results
 	p.program.results++

@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// term is a number for a model id: the signals that it needs, and an Eval that may be nil.
+// term computes a number for a model id from the signals in inputs. Its Eval may be nil.
 type term struct {
 	inputs inputs
 	eval   func(p *Plan, id string) Eval
@@ -26,7 +26,7 @@ func combineTerms(a, b term, op func(a, b Eval) Eval) term {
 	return term{a.inputs.and(b.inputs), func(p *Plan, id string) Eval { return op(a.eval(p, id), b.eval(p, id)) }}
 }
 
-// orElse returns the first of the terms that the page has.
+// orElse returns the first term that the page has.
 func orElse(terms ...term) term {
 	var in inputs
 	for _, t := range terms {
@@ -42,7 +42,7 @@ func orElse(terms ...term) term {
 	}}
 }
 
-// orValue returns the first of two terms that has a value.
+// orValue returns a, or b while a has no value.
 func orValue(a, b term) term {
 	return term{a.inputs.or(b.inputs), func(p *Plan, id string) Eval {
 		first, second := a.eval(p, id), b.eval(p, id)
@@ -62,14 +62,14 @@ func transformTerm(f func(float64) float64, t term) term {
 	return term{t.inputs, func(p *Plan, id string) Eval { return transform(t.eval(p, id), f) }}
 }
 
-// admitted returns the active requests, or running ones if the server exposes no more.
+// admitted returns the active requests, or the running ones if active ones are not exposed.
 func admitted() term {
 	t := orElse(total(engine.RequestsActive), total(engine.RequestsRunning))
 	return term{t.inputs, func(p *Plan, id string) Eval { return p.orIdle(id, t.eval(p, id)) }}
 }
 
-// waiting returns what waits in the engine: as exposed, or active less scheduled
-// (TensorRT-LLM before 0.18), or what is known to wait in front of a router.
+// waiting returns the requests that wait in the engine: as exposed, or active minus scheduled
+// (TensorRT-LLM before 0.18), or those known to wait at a router.
 func waiting() term {
 	exposed := term{allOf(engine.RequestsWaiting), func(p *Plan, id string) Eval {
 		return p.sum(slices.Concat(p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsTransfer, id)))
@@ -77,17 +77,17 @@ func waiting() term {
 	return orElse(exposed, combineTerms(total(engine.RequestsActive), total(engine.RequestsRunning), excess), unplaced())
 }
 
-// unplaced returns how many of a router's requests in flight are known to wait: those that
-// exceed the limit of its workers and have no token yet, and at least what the router
-// holds back itself. Others without a token may be in their prefill.
+// unplaced returns how many of a router's requests in flight are known to wait: those beyond the
+// limit of its workers that have no token yet, and at least those that the router holds back.
+// Other requests without a token may be in their prefill.
 func unplaced() term {
 	limit := requestsLimit()
 	in := allOf(engine.RequestsActive, engine.RequestsUnanswered).and(limit.inputs)
 	return term{in, func(p *Plan, id string) Eval {
 		beyond := excess(p.total(engine.RequestsActive, id), limit.eval(p, id))
 		minimum := pairwise(beyond, p.total(engine.RequestsUnanswered, id), math.Min)
-		if held := p.total(engine.RequestsRouting, id); minimum != nil && held != nil {
-			return pairwise(minimum, held, math.Max)
+		if queued := p.total(engine.RequestsRouting, id); minimum != nil && queued != nil {
+			return pairwise(minimum, queued, math.Max)
 		}
 		return minimum
 	}}
@@ -98,9 +98,8 @@ func cacheUse() term {
 	return orValue(computed, total(engine.KVUtilization))
 }
 
-// cacheLimit returns how many KV cache blocks there are: those of the engine, of all
-// workers of a router, or as labels state for all ranks, each of which reserves one
-// block (vLLM, block_pool.py: the null block).
+// cacheLimit returns the number of KV cache blocks: of the engine, of all workers of a router, or,
+// from labels, of all ranks, each of which reserves a block (vLLM, block_pool.py: the null block).
 func cacheLimit() term {
 	stated := cacheConfigValue("blocks", func(blocks float64, _ string, ranks int) float64 { return blocks - float64(ranks) })
 	return orElse(total(engine.KVBlocksLimit), combineTerms(total(engine.WorkerKVBlocks), workers(), product), stated)
@@ -123,21 +122,21 @@ func transferBytes() term {
 	return orElse(total(engine.KVTransferBytes), transformTerm(func(v float64) float64 { return v * mebibyte }, total(engine.KVTransferMebibytes)))
 }
 
-// configuredTokens returns how many tokens fit into the blocks that are not reserved, if the
-// labels state how many fit into all blocks of a rank: layers of several kinds share
-// blocks, and one holds more tokens than they state.
+// configuredTokens returns how many tokens fit into the blocks that are not reserved, if a label
+// says how many fit into all blocks of a rank: if layers of several kinds share blocks, a block
+// holds more tokens than its label says.
 func configuredTokens() term {
 	return cacheConfigValue("blocks", func(blocks float64, tokens string, ranks int) float64 {
-		each, err := strconv.ParseFloat(tokens, 64)
+		perRank, err := strconv.ParseFloat(tokens, 64)
 		if err != nil {
 			return math.NaN()
 		}
-		return each * float64(ranks) * (1 - float64(ranks)/blocks)
+		return perRank * float64(ranks) * (1 - float64(ranks)/blocks)
 	})
 }
 
-// cacheConfigValue converts a label of a cache config, given how many tokens fit into
-// one rank and the number of ranks, all of which state the same.
+// cacheConfigValue converts a label of a cache config, given how many tokens fit into one rank
+// and the number of ranks. All ranks must have the same labels.
 func cacheConfigValue(label string, convert func(v float64, tokens string, ranks int) float64) term {
 	return term{allOf(engine.CacheStated), func(p *Plan, id string) Eval {
 		groups := p.groupsOf(engine.CacheStated, id)
@@ -152,12 +151,12 @@ func cacheConfigValue(label string, convert func(v float64, tokens string, ranks
 	}}
 }
 
-// requestsLimit returns how many requests the engine, or all workers of a router, admit.
+// requestsLimit returns how many requests the engine, or all workers of a router, can admit.
 func requestsLimit() term {
 	return orElse(total(engine.RequestsLimit), combineTerms(total(engine.WorkerRequestsLimit), workers(), product))
 }
 
-// workers returns how many workers a router knows, or how many ranks an engine has.
+// workers returns the number of workers that a router knows, or of ranks of an engine.
 func workers() term {
 	return term{anyOf(engine.WorkerKVBlocksUsed, engine.EngineRanks), func(p *Plan, id string) Eval {
 		n := 0

@@ -12,10 +12,10 @@ type Gate func(w *Window) bool
 
 func (g Gate) open(w *Window) bool { return g == nil || g(w) }
 
-// executorRuns has [Plan.gate] include [Plan.executorGate].
+// executorRuns makes [Plan.gate] include [Plan.executorGate].
 const executorRuns = "executor_runs"
 
-// gate returns a gate that is closed while one of the checks finds its anomaly.
+// gate returns a gate that is closed while any of the checks detects its anomaly.
 func (p *Plan) gate(id string, checks ...string) Gate {
 	var gates []Gate
 	for _, name := range checks {
@@ -30,13 +30,13 @@ func (p *Plan) gate(id string, checks ...string) Gate {
 
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// gateOf returns the gate of a group's value. While durations are off, Triton does not
-// count what it counts together with them either.
+// gateOf returns the gate of a group's value. If durations are disabled, Triton does not count
+// the other counters that it updates with them.
 func (p *Plan) gateOf(g *group) Gate {
 	switch g.signal {
 	case engine.SpecDraft, engine.SpecAccepted:
 		if ranks := p.page.Ranks(); ranks == engine.RanksUnsure || ranks == engine.RanksApart {
-			// Each rank's row repeats the same, so that only the ratio is right.
+			// The rows of all ranks repeat the same values, so that only the ratio is right.
 			return func(*Window) bool { return false }
 		}
 		return nil
@@ -60,9 +60,8 @@ func (p *Plan) gateOf(g *group) Gate {
 	}
 }
 
-// executorGate holds back an engine's gauges until its first iteration, before which
-// TensorRT-LLM shows all of them as 0, the limit of requests too, and while they stand
-// still or belong to a process that has ended.
+// executorGate is closed before an engine's first iteration, when TensorRT-LLM shows all gauges as
+// 0, even the limit of requests, and while its gauges stand still or belong to an ended process.
 func (p *Plan) executorGate(id string) Gate {
 	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
 	limit, heartbeats := p.total(engine.RequestsLimit, id), p.groupColumns(p.groupsOf(engine.EngineHeartbeat, id))
@@ -74,14 +73,14 @@ func (p *Plan) executorGate(id string) Gate {
 	}
 }
 
-// tokenGate holds back token times while requests ended and none generated a token:
-// those of vLLM's embedding and ranking models are times of whole requests.
+// tokenGate is closed while requests ended but none generated a token: the token times of vLLM's
+// embedding and ranking models are the durations of requests.
 func (p *Plan) tokenGate(id string) Gate {
 	tokens, ended := p.total(engine.GenerationTokens, id), p.total(engine.RequestsFinished, id)
 	return func(w *Window) bool {
-		n, known := valueOf(tokens, w)
+		n, ok := valueOf(tokens, w)
 		requests, _ := valueOf(ended, w)
-		return !known || n > 0 || requests <= 0
+		return !ok || n > 0 || requests <= 0
 	}
 }
 
@@ -93,7 +92,7 @@ func (p *Plan) gatesOf(groups []*group) Gate {
 	return every(gates...)
 }
 
-// every returns a gate that is open when all are.
+// every returns a gate that is open if all gates are.
 func every(gates ...Gate) Gate {
 	gates = slices.DeleteFunc(gates, func(g Gate) bool { return g == nil })
 	if len(gates) < 2 {
@@ -102,16 +101,16 @@ func every(gates ...Gate) Gate {
 	return func(w *Window) bool { return !slices.ContainsFunc(gates, func(g Gate) bool { return !g(w) }) }
 }
 
-// isPositive reports whether a value, if there is one, is above 0.
+// isPositive reports whether there is a value and it is above 0.
 func isPositive(e Eval, w *Window) bool {
 	v, ok := valueOf(e, w)
 	return ok && v > 0
 }
 
-// endsEarly reports whether times may end when a model hands the request over.
+// endsEarly reports whether the times of a group may end when a model hands its requests over.
 func (p *Plan) endsEarly(g *group) bool { return durationSignal(g.signal) && !p.trusted(g.model) }
 
-// durationSignal reports whether a signal is a time that ends when requests are handed over.
+// durationSignal reports whether a signal is a time that ends early if requests are handed over.
 func durationSignal(s engine.Signal) bool {
 	switch s {
 	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration, engine.ModelRequestTimes,

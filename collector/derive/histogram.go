@@ -53,15 +53,15 @@ func (g *group) complete() bool {
 	return n > 0 && math.IsInf(g.buckets[n-1].bound, 1)
 }
 
-// copiedHistogram copies all series of a histogram or none. Sum and count are the last.
+// copiedHistogram copies either all series of a histogram or none. Sum and count are the last two.
 type copiedHistogram struct {
 	first, shift int
 	gate         Gate
-	// parts holds the places of each series, whose value is their sum.
+	// parts holds the places whose sum is the value, for each series.
 	parts [][]exposition.ValueIndex
 }
 
-// number returns the number of a part on a page, or NaN if any is negative.
+// number returns the value of a part on a page, or NaN if any number is negative.
 func (h *copiedHistogram) number(page *exposition.Block, part int) (sum float64) {
 	for _, place := range h.parts[part] {
 		v := page.Number(place)
@@ -75,20 +75,20 @@ func (h *copiedHistogram) number(page *exposition.Block, part int) (sum float64)
 
 // valid reports whether all numbers are finite and the buckets cumulative up to the count.
 func (h *copiedHistogram) valid(page *exposition.Block) bool {
-	before, sum := 0.0, len(h.parts)-2
+	previous, sum := 0.0, len(h.parts)-2
 	for i := range h.parts {
 		v := h.number(page, i)
-		if !finite(v) || i != sum && v < before {
+		if !finite(v) || i != sum && v < previous {
 			return false
 		}
 		if i != sum {
-			before = v
+			previous = v
 		}
 	}
 	return true
 }
 
-// copy copies the texts of a histogram, or what they add up to.
+// copy copies the values of a histogram as text, or their sums.
 func (h *copiedHistogram) copy(page, out *exposition.Block) {
 	for i, places := range h.parts {
 		n, divisor := h.first+i, 1.0

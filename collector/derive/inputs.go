@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// inputs lists sets of signals, each of which is enough for a value. No set: no signal is needed.
+// inputs lists sets of signals, any of which is sufficient. Without sets, no signal is needed.
 type inputs [][]engine.Signal
 
 func allOf(signals ...engine.Signal) inputs { return inputs{signals} }
@@ -22,20 +22,20 @@ func anyOf(signals ...engine.Signal) (in inputs) {
 
 func (in inputs) or(o inputs) inputs { return slices.Concat(in, o) }
 
-func (in inputs) and(o inputs) (both inputs) {
+func (in inputs) and(o inputs) (combined inputs) {
 	for _, a := range in {
 		for _, b := range o {
-			both = append(both, slices.Concat(a, b))
+			combined = append(combined, slices.Concat(a, b))
 		}
 	}
-	return both
+	return combined
 }
 
-// met reports whether the inputs are met, given which signals there are.
+// met reports whether a set of signals is complete; has reports which signals there are.
 func (in inputs) met(has func(engine.Signal) bool) bool {
 	lacks := func(s engine.Signal) bool { return !has(s) }
-	enough := func(set []engine.Signal) bool { return !slices.ContainsFunc(set, lacks) }
-	return len(in) == 0 || slices.ContainsFunc(in, enough)
+	complete := func(set []engine.Signal) bool { return !slices.ContainsFunc(set, lacks) }
+	return len(in) == 0 || slices.ContainsFunc(in, complete)
 }
 
 func (in inputs) kinds() []engine.Kind {
@@ -48,15 +48,15 @@ func (in inputs) kinds() []engine.Kind {
 	return slices.Compact(kinds)
 }
 
-// server describes a kind of server with one of the engines that may be inside: its
-// signals and their meanings on its page, without meanings if its API answers them.
+// server describes a kind of server with one of its possible engines: its signals and their
+// meanings on its page. Signals that are answered by its API have no meanings.
 type server struct {
 	kind    engine.Kind
 	inside  engine.Kind
 	signals map[engine.Signal][]engine.Meaning
 }
 
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+//nolint:gochecknoglobals // constant data, built on first use.
 var servers = sync.OnceValue(func() []server {
 	var all []server
 	for _, e := range engine.All() {
@@ -76,7 +76,7 @@ var servers = sync.OnceValue(func() []server {
 	return all
 })
 
-// insides returns the engines whose metrics a server may pass on, or the empty kind.
+// insides returns the engines whose metrics a server may pass on, or only the empty kind.
 func insides(e engine.Engine) []engine.Kind {
 	kinds := []engine.Kind{""}
 	for _, m := range e.Meanings() {
@@ -90,7 +90,7 @@ func insides(e engine.Engine) []engine.Kind {
 	return kinds
 }
 
-// labelsOf returns the scope and labels of the series of a signal of any server.
+// labelsOf returns the scope and labels of the series of a signal, over all kinds of servers.
 func labelsOf(signal engine.Signal) (Scope, []string) {
 	scope, labels := OfReplica, []string(nil)
 	for _, s := range servers() {
@@ -99,7 +99,7 @@ func labelsOf(signal engine.Signal) (Scope, []string) {
 			case engine.OfModel:
 				scope, labels = OfModel, append(labels, "role", "version")
 			case engine.OfEngine:
-				if scope != OfModel { // Some servers count by model what others count as a whole.
+				if scope != OfModel { // Some servers count per model what others count in total.
 					scope = OfEntry
 				}
 			case engine.OfServer:
@@ -119,7 +119,7 @@ func labelsOf(signal engine.Signal) (Scope, []string) {
 	return scope, labels
 }
 
-// dimension returns the server's name and ours of a label that is preserved.
+// dimension returns the server's name and our name of a label that is preserved.
 func dimension(dim string) (theirs, ours string) {
 	theirs, ours, ok := strings.Cut(dim, "=")
 	if !ok {

@@ -10,20 +10,20 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Identity is what every derived series of a target carries.
+// Identity identifies a target in its derived series.
 type Identity struct {
 	// Labels holds engine, pool_id, replica_id and, if series carry them, the versions.
 	Labels labels.Labels
-	// EngineVersion, TRTLLMVersion and Source go into llm_server_info.
+	// EngineVersion, TRTLLMVersion and Source are labels of llm_server_info.
 	EngineVersion, TRTLLMVersion string
 	Source                       engine.VersionSource
-	// Topology gives model ids and roles, and how models treat requests.
+	// Topology knows model ids and roles, and how models treat requests.
 	Topology *engine.Topology
-	// Relabel gives the series their final labels; nil leaves them.
+	// Relabel relabels the series, unless it is nil.
 	Relabel exposition.Labeler
 }
 
-// Plan compiles the rules for one shape of a page, and is discarded then.
+// Plan compiles the rules for one shape of a page and is then discarded.
 type Plan struct {
 	opts   *Options
 	page   *engine.Page
@@ -39,12 +39,12 @@ type Plan struct {
 	outcomes          map[[3]string]*outcome
 	counted           []engine.Class
 	program           *program
-	lackFirstResponse bool // Loaded models have no time to the first response.
+	lackFirstResponse bool // Some loaded models have no time to the first response.
 
 	checkedPlaces map[exposition.ValueIndex]bool
 }
 
-// newPlan returns a plan for a page, given its values, if there are any.
+// newPlan returns a plan for a page. The block holds its values and may be nil.
 func newPlan(opts *Options, page *engine.Page, block *exposition.Block) *Plan {
 	p := &Plan{
 		opts: opts, page: page, quirks: opts.Engine.Quirks(page), identity: opts.Identity,
@@ -85,7 +85,7 @@ func (p *Plan) compile() *program {
 	}
 	p.program.objectives, p.program.countersAppear = p.measurable(), p.quirks.CountersAppear
 	for i := range p.sources {
-		// A counter that no rule reads yet is not new when one does.
+		// A counter that no rule reads yet must not count as new when one does.
 		if in := &p.sources[i]; p.quirks.CountersAppear && in.meaning.Counter {
 			p.program.counters = append(p.program.counters, in.key(p.program.gpus))
 		}
@@ -95,12 +95,12 @@ func (p *Plan) compile() *program {
 	return p.program
 }
 
-// groupsOf returns a slice that is shared and must not be modified.
+// groupsOf returns the groups of a signal of a model id. The slice must not be modified.
 func (p *Plan) groupsOf(signal engine.Signal, id string) []*group {
 	return p.byID[[2]string{string(signal), id}]
 }
 
-// countsFailures reports whether failed requests would be on the page.
+// countsFailures reports whether the page shows failed requests.
 func (p *Plan) countsFailures() bool { return p.opts.Engine.CountsFailures(p.page) }
 
 func (p *Plan) has(signal engine.Signal) bool { return p.shows(signal, p.groups[signal]) }
@@ -109,7 +109,7 @@ func (p *Plan) shows(signal engine.Signal, groups []*group) bool {
 	return len(groups) > 0 || signal == engine.FailuresCounted && p.countsFailures()
 }
 
-// ids returns the model ids that have the inputs, sorted.
+// ids returns the sorted ids of the models that have the inputs.
 func (p *Plan) ids(in inputs) []string {
 	set := make(map[string]bool)
 	for _, signals := range in {
@@ -122,12 +122,12 @@ func (p *Plan) ids(in inputs) []string {
 	})
 }
 
-// sameModel returns the groups of a signal for the model and version of another group.
-func (p *Plan) sameModel(signal engine.Signal, as *group) []*group {
-	return filter(p.groupsOf(signal, as.id), func(g *group) bool { return g.model == as.model && g.version == as.version })
+// sameModel returns the groups of a signal with the model and version of another group.
+func (p *Plan) sameModel(signal engine.Signal, other *group) []*group {
+	return filter(p.groupsOf(signal, other.id), func(g *group) bool { return g.model == other.model && g.version == other.version })
 }
 
-// entryGroups returns the groups of models that clients call, whose parts count again.
+// entryGroups returns the groups of models that clients call. Parts count their requests again.
 func (p *Plan) entryGroups(signal engine.Signal, id string) []*group {
 	return filter(p.groupsOf(signal, id), func(g *group) bool { return g.role.Front() })
 }
@@ -136,22 +136,22 @@ func filter[T any](all []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !keep(one) })
 }
 
-// forModel returns the identity labels with a model id and further pairs.
+// forModel returns the identity labels with a model id and additional pairs.
 func (p *Plan) forModel(id string, pairs ...string) labels.Labels {
 	return withLabels(p.identity.Labels, append(slices.Clone(pairs), "model_id", id)...)
 }
 
-// handsOver reports whether requests count as done when they are handed over.
+// handsOver reports whether requests count as completed when they are handed over.
 func (p *Plan) handsOver(model string) bool {
 	return p.identity.Topology.HandsOver(model) == engine.TrustYes
 }
 
-// trusted reports whether counts of a model are known to be about whole requests.
+// trusted reports whether the counts of a model are known to cover complete requests.
 func (p *Plan) trusted(model string) bool {
 	return p.identity.Topology.HandsOver(model) == engine.TrustNo
 }
 
-// executor reports whether a model batches in flight: one that shows iterations does.
+// executor reports whether a model batches in flight, which it does if it shows iterations.
 func (p *Plan) executor(model string) bool {
 	return p.identity.Topology.InFlight(model) ||
 		slices.ContainsFunc(p.groups[engine.EngineIterations], func(g *group) bool { return g.model == model })

@@ -11,17 +11,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// processTracker tells which process a page belongs to. Several may answer in turn: the
-// workers of one server, or servers behind a load balancer.
+// processTracker determines which process a page belongs to. Several processes may answer in
+// turn: the workers of one server, or servers behind a load balancer.
 type processTracker struct {
-	// window is how long observations count.
+	// window is for how long observations count.
 	window    int64
 	processes []*process
 	current   *process
-	// run counts the pages since another process answered for certain, jitters those of
-	// them whose start time differs a little from the page before.
+	// run counts the pages since another process certainly answered, jitters how many of them had
+	// a slightly different start time than the previous page.
 	run, jitters int
-	// votes is how much evidence there is for several processes, votedAt its time.
+	// votes is the evidence for several processes, votedAt when it was last found.
 	votes   int
 	votedAt int64
 }
@@ -38,40 +38,40 @@ const (
 	maxProcesses = 16
 	// proof is how many votes prove that there are several processes.
 	proof = 2
-	// maxJitters is on how many pages the start time may vary, while no counter
-	// decreases, before it is taken for that of one process.
+	// maxJitters is for how many pages the start time may vary, without a decreasing counter,
+	// until it counts as the start time of a single process.
 	maxJitters = 10
 )
 
-// transition is how a page follows the one before.
+// transition is how a page follows the previous one.
 type transition uint8
 
 const (
-	// continues is a page of the same process, restarts one of a process that started
-	// since, breaks one of any other process: nothing is known of what lies between.
+	// continues means the same process, restarts a process that started since, and breaks any
+	// other process, in which case nothing is known about the time between the pages.
 	continues transition = iota
 	restarts
 	breaks
 )
 
-// sighting is what a page shows about its process.
+// sighting describes what a page shows about its process.
 type sighting struct {
 	transition transition
 	id         engine.Process
-	// process is nil for a new one. overtaken is one that ended and whose counters the
-	// current one has reached.
+	// process is nil if it is new. overtaken is an ended process whose counters the page has
+	// reached.
 	process, overtaken *process
-	// grown is the share of the counts of the process that is new on the page.
+	// grown is the share of the process's counts that is new on the page.
 	grown float64
-	// now is how the page differs from the current process. It fits if the page may
-	// belong to that, and is replaced if the page names another one.
+	// now is how the page differs from the current process. fits is true if the page may belong
+	// to it, replaced if the page names another process.
 	now            changes
 	fits, replaced bool
-	// votes is how much the page speaks for several processes.
+	// votes is the evidence of the page for several processes.
 	votes int
 }
 
-// identify returns which process a page belongs to, and changes nothing.
+// identify determines which process a page belongs to. It does not change the tracker.
 func (t *processTracker) identify(now int64, block *exposition.Block, page *engine.Page) sighting {
 	s := sighting{id: page.Process(block)}
 	if t.current == nil {
@@ -85,7 +85,7 @@ func (t *processTracker) identify(now int64, block *exposition.Block, page *engi
 	return s
 }
 
-// classify judges how a page follows the one before.
+// classify determines how a page follows the previous one.
 func (t *processTracker) classify(s *sighting, now int64) {
 	switch {
 	case s.process == t.current:
@@ -108,7 +108,7 @@ func (t *processTracker) classify(s *sighting, now int64) {
 	}
 }
 
-// match assigns a page to the process with the nearest counters of those since a time.
+// match assigns a page to the process with the nearest counters that answered since a time.
 func (t *processTracker) match(s *sighting, since int64, block *exposition.Block, page *engine.Page) {
 	places := sync.OnceValue(func() map[uint64]exposition.ValueIndex {
 		all := make(map[uint64]exposition.ValueIndex)
@@ -118,13 +118,13 @@ func (t *processTracker) match(s *sighting, since int64, block *exposition.Block
 		return all
 	})
 	for _, p := range t.processes {
-		same, named := p.id.SameAs(s.id)
+		same, distinguishable := p.id.SameAs(s.id)
 		switch {
-		case named && !same:
+		case distinguishable && !same:
 			s.replaced = s.replaced || p == t.current
 			continue
 		case !same && p != t.current && p.last < since && (p.id != s.id || s.id == engine.Process{}):
-			continue // It has not answered for long, and the page does not name it.
+			continue // It has not answered for long and is not named by the page.
 		}
 		c := p.marks.compare(block, page, places)
 		fits := same || c.continues()
@@ -138,15 +138,15 @@ func (t *processTracker) match(s *sighting, since int64, block *exposition.Block
 	}
 }
 
-// startDiffers reports whether the start time differs from that of the page before: the
-// clock is being set, or the workers of a server started together.
+// startDiffers reports whether the start time differs from the previous page's: the clock is
+// being adjusted, or the workers of a server started together.
 func (t *processTracker) startDiffers(id engine.Process) bool {
 	return t.current.id.Started > 0 && t.current.id.Started != id.Started
 }
 
-// classifyReturn judges a page of a process that another one had replaced. A page that
-// names its process is proof. By counters alone it may be a young process that has reached
-// what an earlier one had counted: that takes as many pages, and does not hit it closely.
+// classifyReturn classifies a page of a process that another process had replaced. A page that
+// names its process is proof. By counters alone it may be a young process that has reached the
+// counts of an earlier one, but that takes as many pages and does not match closely.
 func (t *processTracker) classifyReturn(s *sighting) {
 	switch {
 	case s.replaced, 4*s.grown <= s.now.grown && s.process.pages >= 8*t.run:
@@ -158,8 +158,8 @@ func (t *processTracker) classifyReturn(s *sighting) {
 	}
 }
 
-// outlives reports whether a process cannot have ended for a new one, which started before
-// it, or longer after its only page than the time between the pages allows.
+// outlives reports whether a process cannot have been replaced by next, because next started
+// before it, or too long after its only page.
 func (p *process) outlives(next engine.Process, now int64) bool {
 	if p.id.Started <= 0 || next.Started <= 0 {
 		return false
@@ -176,7 +176,7 @@ func (t *processTracker) recentVotes(now int64) int {
 	return t.votes
 }
 
-// record stores what was seen of a page that is part of the window.
+// record stores the sighting of a page that is part of the window.
 func (t *processTracker) record(now int64, s *sighting, block *exposition.Block, page *engine.Page) {
 	p := s.process
 	switch {
@@ -202,7 +202,7 @@ func (t *processTracker) record(now int64, s *sighting, block *exposition.Block,
 	p.pages++
 }
 
-// prune drops what has not answered since a time, and the oldest process of too many.
+// prune drops processes that have not answered since a time, and the oldest of too many.
 func (t *processTracker) prune(since int64) {
 	t.processes = slices.DeleteFunc(t.processes, func(p *process) bool {
 		if p != t.current && p.last < since {
@@ -220,7 +220,7 @@ func (t *processTracker) remove(p *process) {
 	t.processes = slices.DeleteFunc(t.processes, func(o *process) bool { return o == p })
 }
 
-// count returns how many processes are known to answer, or 0 if no more than one is.
+// count returns how many processes are known to answer, or 0 if only one is.
 func (t *processTracker) count(now int64) int {
 	if t.recentVotes(now) < proof {
 		return 0
@@ -256,7 +256,7 @@ func (m *marks) update(block *exposition.Block, page *engine.Page) {
 	block.Numbers(m.places, m.values)
 }
 
-// markedCounters returns the numbers of up to maxMarks counters from all over a page.
+// markedCounters returns the indexes of up to maxMarks counters, spread over the page.
 func markedCounters(page *engine.Page) []int {
 	all := page.Counters()
 	if len(all) <= maxMarks {
@@ -268,41 +268,41 @@ func markedCounters(page *engine.Page) []int {
 	return all[:maxMarks]
 }
 
-// changes describes what became of the counters of a process on another page.
+// changes describes how the counters of a process differ on another page.
 type changes struct {
-	// present counts the counters that the page has, positive those that were above 0;
-	// missing and decreased count the positive ones that it lacks or that are now smaller.
+	// present counts the counters that the page has, positive the counters that were above 0,
+	// missing and decreased how many of the positive ones it lacks or has with a smaller value.
 	present, positive, missing, decreased int
-	// grown is the mean share of the present values that is new, retained the mean
-	// share that is left of those that decreased.
+	// grown is the mean share of the present values that is new, retained the mean share of their
+	// values that decreased counters still have.
 	grown, retained float64
 }
 
-// compare returns how a page differs from the marks, given its places by hash of labels.
+// compare returns how a page differs from the marks; places returns its places by label hash.
 func (m *marks) compare(block *exposition.Block, page *engine.Page, places func() map[uint64]exposition.ValueIndex) (c changes) {
-	here := m.places
+	indexes := m.places
 	if page != m.page && m.page != nil {
-		here = nil
+		indexes = nil
 		for _, i := range markedCounters(m.page) {
 			place, ok := places()[m.page.Shape().WatchedLabels(i).Hash()]
 			if !ok {
 				place = nowhere
 			}
-			here = append(here, place)
+			indexes = append(indexes, place)
 		}
 	}
-	for i, before := range m.values {
+	for i, previous := range m.values {
 		v := math.NaN()
-		if here[i] != nowhere {
-			v = block.Number(here[i])
+		if indexes[i] != nowhere {
+			v = block.Number(indexes[i])
 		}
 		if finite(v) {
 			c.present++
 		}
 		switch {
-		case !(before > 0):
+		case !(previous > 0):
 			if c.positive == 0 && v > 0 {
-				c.grown = 1 // All is new for a process that had counted nothing yet.
+				c.grown = 1 // Everything is new for a process that had counted nothing yet.
 			}
 			continue
 		case c.positive == 0:
@@ -312,12 +312,12 @@ func (m *marks) compare(block *exposition.Block, page *engine.Page, places func(
 		switch {
 		case !finite(v):
 			c.missing++
-		case v < before:
+		case v < previous:
 			c.decreased++
 			c.grown++
-			c.retained += v / before
+			c.retained += v / previous
 		default:
-			c.grown += (v - before) / v
+			c.grown += (v - previous) / v
 		}
 	}
 	c.grown /= float64(max(c.positive-c.missing, 1))
@@ -326,11 +326,11 @@ func (m *marks) compare(block *exposition.Block, page *engine.Page, places func(
 }
 
 const (
-	// minDecreased is how many counters must decrease, or all if there are fewer, for
-	// a page to belong to another process: resets of single counters come one by one.
+	// minDecreased is how many counters must decrease, or all if there are fewer, before a page
+	// belongs to another process: single counters are reset one by one.
 	minDecreased = 3
-	// leap is the share of new counts from which on a page hardly belongs to the same
-	// process: its counters are five times what they were.
+	// leap is the share of new counts above which a page hardly belongs to the same process: its
+	// counters are five times their previous values.
 	leap = 0.8
 )
 
@@ -339,8 +339,8 @@ func (c *changes) otherProcess() bool {
 	return c.decreased > 0 && c.decreased+c.missing >= min(minDecreased, c.positive) || c.missing > 0 && c.present == 0
 }
 
-// restarted reports whether nearly all counters decreased, and far, or vanished: a server
-// that ends unloads its models. A young process may have counted as much again already.
+// restarted reports whether nearly all counters decreased by far or vanished: a server that shuts
+// down unloads its models. A young process may already have counted as much again.
 func (c *changes) restarted() bool {
 	return (c.decreased > 0 || c.present == 0) && 3*(c.decreased+c.missing) >= 2*c.positive && !c.barelyDecreased()
 }
@@ -349,7 +349,7 @@ func (c *changes) restarted() bool {
 // between its start and its first page: they belong to another running process.
 func (c *changes) barelyDecreased() bool { return c.positive >= minDecreased && c.retained > 0.5 }
 
-// leaps reports whether nearly all counts are new.
+// leaps reports whether most counts are new.
 func (c *changes) leaps() bool { return c.positive >= minDecreased && c.grown >= leap }
 
 // continues reports whether counters alone show the same process.
@@ -357,5 +357,5 @@ func (c *changes) continues() bool {
 	return 10*(c.decreased+c.missing) <= c.positive && c.grown < leap
 }
 
-// nowhere is the place of a counter that a page lacks.
+// nowhere is the place of a counter that is not on a page.
 const nowhere = exposition.ValueIndex(math.MaxUint32)

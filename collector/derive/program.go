@@ -10,24 +10,24 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// program computes the derived series of all targets' pages of one shape. It is immutable.
+// program computes the derived series for pages of one shape, of any target. It is immutable.
 type program struct {
-	// places holds where the columns of the window are on a page, keys what they are
-	// across programs. Only scaled and notZero columns differ from the numbers there.
+	// places holds the value indexes of the window's columns, keys identifies the columns across
+	// programs. Only scaled and notZero columns differ from the numbers on the page.
 	places  []exposition.ValueIndex
 	keys    []columnKey
 	scaled  []scaledColumn
 	notZero []int32
-	// counter reports which columns only grow, countersAppear that those appear with their
-	// first event; counters holds all such series of the page then.
+	// counter is true for columns that are counters. If countersAppear, counters appear with
+	// their first event, and counters holds all of the page.
 	counter        []bool
 	countersAppear bool
 	counters       []columnKey
-	// samples are checked for invalid values. net holds columns computed from others.
+	// samples are checked for invalid values. net holds columns that are computed from others.
 	samples []checkedSample
 	net     []*netCounter
 
-	// series has the labels that rules made, for a page with these GPUs.
+	// series holds the series with the labels set by rules, for a page with gpus.
 	series []exposition.ComputedSeries
 	gpus   []string
 
@@ -35,27 +35,27 @@ type program struct {
 	histograms []copiedHistogram
 	evals      []computedSeries
 	repeats    []aliasSeries
-	// hidden is how many series, the first ones, are computed only for their aliases.
+	// The first hidden series are computed only for their aliases.
 	hidden int
 	watch  watch
-	// caches holds the KV caches whose sizes are in labels.
+	// caches holds the KV caches that have their size in labels.
 	caches []sizedCache
-	// objectives reports which objectives of the pool pages of the shape measure.
+	// objectives lists which objectives of the pool are measured by pages of the shape.
 	objectives []target.Check
-	// broken counts incomplete histograms, droppedModels models that exceed the budget.
+	// broken counts incomplete histograms, droppedModels the models beyond the budget.
 	broken        uint64
 	droppedModels int
-	// results counts the values that it computes once per page, see [oncePerPage].
+	// results counts the values that are computed once per page, see [oncePerPage].
 	results int
 }
 
 // seriesOf returns the series of the program with the labels and GPUs of a target.
 func (r *program) seriesOf(id *Identity, gpus []string) []exposition.ComputedSeries {
 	all := slices.Clone(r.series)
-	others := id.Labels.MatchLabels(false, ruleLabelNames()...)
-	b := labels.NewBuilder(others)
+	base := id.Labels.MatchLabels(false, ruleLabelNames()...)
+	b := labels.NewBuilder(base)
 	for i := range all {
-		b.Reset(others)
+		b.Reset(base)
 		all[i].Labels.Range(func(l labels.Label) {
 			if pos := slices.Index(r.gpus, l.Value); pos >= 0 && l.Name == exposition.LabelGPU {
 				l.Value = gpus[pos]
@@ -67,13 +67,13 @@ func (r *program) seriesOf(id *Identity, gpus []string) []exposition.ComputedSer
 	return all
 }
 
-// copiedSeries is a series with a source's text, its decimal point moved.
+// copiedSeries is a series with the text of a source, with a shifted decimal point.
 type copiedSeries struct {
 	series int32
 	place  exposition.ValueIndex
 	gate   Gate
 	shift  uint8
-	// counter values may not be negative; notZero values are absent when 0.
+	// counter values must not be negative; notZero values are absent if 0.
 	counter, notZero bool
 }
 
@@ -95,7 +95,7 @@ type computedSeries struct {
 	eval   Eval
 }
 
-// aliasSeries is a series with the value of another one.
+// aliasSeries is a series with the value of another series.
 type aliasSeries struct{ series, original int }
 
 func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
@@ -105,14 +105,14 @@ func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
 	return len(p.program.series) - 1
 }
 
-// emit adds a series that is computed, unless eval is nil.
+// emit adds a computed series, unless eval is nil.
 func (p *Plan) emit(f *Family, lset labels.Labels, gate Gate, eval Eval) {
 	if eval != nil {
 		p.program.evals = append(p.program.evals, computedSeries{p.series(f, "", lset), gate, eval})
 	}
 }
 
-// pass adds the text of a single source, or what several combine to.
+// pass adds a series with the text of a single source, or the combined value of several.
 func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, g *group, members []int, shift int) {
 	n, gate := p.series(f, suffix, lset), p.gateOf(g)
 	if len(members) > 1 {

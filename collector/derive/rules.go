@@ -8,21 +8,21 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Rule makes the series of one family for a target.
+// Rule computes the series of one family for a target.
 type Rule struct {
-	// inputs lists the signals that it reads, and thereby the servers that can feed it.
+	// inputs lists the signals that it reads, and so which servers can have the family.
 	inputs inputs
-	// scope and labels are those of its series, together with those of a signal, like.
+	// scope and labels are about its series, in addition to those of the signal like.
 	scope  Scope
 	labels []string
 	like   engine.Signal
-	// query is a PromQL query with the same result; why explains why there is none.
+	// query is a PromQL query with the same result, why the reason if there is none.
 	query, why string
-	// formula is how it computes a value if the catalogue does not tell.
+	// formula describes the computation if the catalogue does not.
 	formula string
-	// typ is the type of the family if its name does not tell.
+	// typ is the type of the family if it does not follow from its name.
 	typ model.MetricType
-	// compile adds the series for a shape of pages; nil if they need more than the page.
+	// compile adds the series for a shape of pages. It is nil if they need more than the page.
 	compile func(p *Plan, f *Family)
 }
 
@@ -36,8 +36,8 @@ func (r Rule) queried(query, formula string) Rule {
 	return r
 }
 
-func (r Rule) because(why string) Rule {
-	r.query, r.why = "", why
+func (r Rule) because(reason string) Rule {
+	r.query, r.why = "", reason
 	return r
 }
 
@@ -63,12 +63,12 @@ func (r Rule) scopeAndLabels() (Scope, []string) {
 	return scope, slices.Compact(names)
 }
 
-// beyondPage returns a rule for what servers' APIs answer, or the collector knows.
+// beyondPage returns a rule for values from the API of a server or from the collector.
 func beyondPage(scope Scope, answers inputs, names ...string) Rule {
 	return Rule{inputs: answers, scope: scope, labels: names, why: whyBeyond}
 }
 
-// copyOf passes on a signal, in base units and with our labels.
+// copyOf copies a signal, in base units and with our labels.
 func copyOf(signal engine.Signal) Rule {
 	return Rule{inputs: allOf(signal), like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, g := range p.groups[signal] {
@@ -79,7 +79,7 @@ func copyOf(signal engine.Signal) Rule {
 	}}
 }
 
-// inFlight passes on requests in flight, with 0 for an idle server.
+// inFlight copies a signal of requests in flight, with 0 for an idle server.
 func inFlight(signal engine.Signal) Rule {
 	exposed := copyOf(signal)
 	return Rule{inputs: exposed.inputs, like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
@@ -93,7 +93,7 @@ func inFlight(signal engine.Signal) Rule {
 	}}
 }
 
-// copyOr passes on a signal, or computes it if the server exposes only its parts.
+// copyOr copies a signal, or computes it if the server exposes only its parts.
 func copyOr(signal engine.Signal, t term) Rule {
 	exposed := copyOf(signal)
 	return Rule{inputs: t.inputs, like: signal, why: whyByKind, compile: func(p *Plan, f *Family) {
@@ -106,7 +106,7 @@ func copyOr(signal engine.Signal, t term) Rule {
 	}}
 }
 
-// byState passes on two signals as one family with label state.
+// byState copies two signals into one family with the label state.
 func byState(one string, first engine.Signal, other string, second engine.Signal) Rule {
 	pass := func(p *Plan, f *Family, state string, signal engine.Signal) {
 		for _, g := range p.groups[signal] {
@@ -129,7 +129,7 @@ func distribution(signal engine.Signal) Rule {
 	}}
 }
 
-// eachEntry returns a rule that calls add for each entry model that has the inputs.
+// eachEntry returns a rule that calls add for each entry model with the inputs.
 func eachEntry(in inputs, add func(p *Plan, f *Family, id string)) Rule {
 	return Rule{inputs: in, scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
@@ -138,7 +138,7 @@ func eachEntry(in inputs, add func(p *Plan, f *Family, id string)) Rule {
 	}}
 }
 
-// perEntry exposes one number for each entry model, absent while a check finds its anomaly.
+// perEntry exposes one number per entry model, absent while a check detects its anomaly.
 func perEntry(t term, checks ...string) Rule {
 	return eachEntry(t.inputs, func(p *Plan, f *Family, id string) {
 		p.emit(f, p.forModel(id), p.gate(id, checks...), t.eval(p, id))
@@ -149,17 +149,17 @@ func rateOf(signal engine.Signal) Rule {
 	return perEntry(rate(signal)).queried(rateQuery(signal), "rate("+string(signal)+")")
 }
 
-// share divides the growth of a counter by that of others. It is at most 1: vLLM counts
-// tokens that it finds in its cache before all tokens.
-func share(part engine.Signal, whole ...engine.Signal) Rule {
-	return perEntry(term{allOf(part).and(allOf(whole...)), func(p *Plan, id string) Eval {
+// share divides the increase of a counter by the increase of others. It is at most 1: vLLM counts
+// cached tokens before it counts all tokens.
+func share(part engine.Signal, wholes ...engine.Signal) Rule {
+	return perEntry(term{allOf(part).and(allOf(wholes...)), func(p *Plan, id string) Eval {
 		var all []*group
-		for _, s := range whole {
+		for _, s := range wholes {
 			all = append(all, p.groupsOf(s, id)...)
 		}
 		return transform(growthRatio(p.groupColumns(p.groupsOf(part, id)), p.groupColumns(all)), func(v float64) float64 { return min(v, 1) })
-	}}).queried("clamp_max("+rateQuery(part)+" / "+rateQuery(whole[0])+", 1)",
-		"rate("+string(part)+") / rate("+string(whole[0])+"), at most 1")
+	}}).queried("clamp_max("+rateQuery(part)+" / "+rateQuery(wholes[0])+", 1)",
+		"rate("+string(part)+") / rate("+string(wholes[0])+"), at most 1")
 }
 
 func info() Rule {
@@ -170,7 +170,7 @@ func info() Rule {
 	}}
 }
 
-// adapters exposes 1 with the label set that was written last.
+// adapters exposes 1 with the most recent label set.
 func adapters() Rule {
 	return Rule{inputs: allOf(engine.AdaptersWritten), like: engine.AdaptersWritten, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, g := range p.groups[engine.AdaptersWritten] {
@@ -184,12 +184,12 @@ func adapters() Rule {
 	}}
 }
 
-// InPromQL has a query with the values of a family, or tells why there is none.
+// InPromQL holds a query with the values of a family, or the reason why there is none.
 type InPromQL struct {
-	// Query has the same result over a window of one minute, for percentiles the 95th.
-	// For a quantile beyond the last bound it returns that, and the family has no value.
+	// Query has the same result over a window of one minute; of percentiles, it is the 95th. For
+	// a quantile above the last bound it returns that bound, while the family has no value.
 	Query string
-	// Why explains why there is no such query for every server.
+	// Why is the reason why no query has the same result for every server.
 	Why string
 }
 

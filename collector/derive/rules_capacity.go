@@ -6,19 +6,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// hiddenQueue estimates how many requests wait where no metric shows them. By Little's
-// law, the total time of the requests that ended, divided by time, is how many were in
-// the server; those that the executor and the core show are not hidden. Entry models
-// whose times are not those of whole requests must have had none over the window.
+// hiddenQueue estimates how many requests wait without being shown by any metric. By Little's
+// law, the total duration of the requests that ended, divided by time, is the number in the
+// server; requests that the executor and the core show are not hidden. Entry models whose times
+// do not cover complete requests must have had no requests over the window.
 func hiddenQueue() Rule {
 	in := allOf(engine.ModelRequestSeconds, engine.RequestsActive)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		active := p.singleColumn(engine.RequestsActive, id)
-		var durations, others []int
+		var durations, otherEnds []int
 		gates := []Gate{p.executorGate(id), p.gate(id, checkFrozen)}
 		for _, mv := range p.modelVersions(id) {
 			if !p.trusted(mv.model) {
-				others = append(others, p.groupColumns(p.versionGroups(engine.ModelSuccess, id, mv))...)
+				otherEnds = append(otherEnds, p.groupColumns(p.versionGroups(engine.ModelSuccess, id, mv))...)
 				continue
 			}
 			durations = append(durations, p.groupColumns(p.versionGroups(engine.ModelRequestSeconds, id, mv))...)
@@ -27,20 +27,20 @@ func hiddenQueue() Rule {
 		if len(durations) == 0 || active < 0 {
 			return
 		}
-		shown := append(p.groupColumns(p.queues(id)), active)
-		all := slices.Concat(durations, shown)
+		visible := append(p.groupColumns(p.queues(id)), active)
+		all := slices.Concat(durations, visible)
 		p.emit(f, p.forModel(id), every(gates...), func(w *Window) (float64, bool) {
 			row, seconds, ok := w.stretch(all)
 			if !ok {
 				return 0, false
 			}
-			hidden := max(w.increaseFrom(row, durations)/seconds-w.meanFrom(row, shown), 0)
-			if len(others) == 0 {
+			hidden := max(w.increaseFrom(row, durations)/seconds-w.meanFrom(row, visible), 0)
+			if len(otherEnds) == 0 {
 				return hidden, true
 			}
-			_, whole, _ := w.Increase(durations...)
-			ended, over, known := w.Increase(others...)
-			return hidden, known && ended == 0 && over >= whole
+			_, period, _ := w.Increase(durations...)
+			ended, otherPeriod, ok := w.Increase(otherEnds...)
+			return hidden, ok && ended == 0 && otherPeriod >= period
 		})
 	}).because(whyPages)
 }
@@ -55,21 +55,21 @@ func headroom() Rule {
 			now, okNow := busy(w)
 			all, okAll := limit(w)
 			v := max(all-now, 0)
-			left, okLeft := valueOf(tokens, w)
+			freeTokens, okTokens := valueOf(tokens, w)
 			in, okIn := valueOf(prompt, w)
 			out, okOut := valueOf(output, w)
-			if okLeft && okIn && okOut && in+out > 0 {
-				v = min(v, left/(in+out))
+			if okTokens && okIn && okOut && in+out > 0 {
+				v = min(v, freeTokens/(in+out))
 			}
 			return v, okNow && okAll && all > 0
 		})
 	})
 }
 
-// limitedBy exposes the resource that requests wait for. A KV cache that is full, or for
-// which requests were paused, comes before the batch that it keeps from filling; then
-// prefills, which make others wait although both have capacity left; then the server's
-// own queue in front of an engine with free slots.
+// limitedBy exposes the resource that requests wait for. A KV cache that is full, or for which
+// requests were paused, takes precedence over the batch, which it keeps from filling; then come
+// prefills, for which others wait although both have capacity left; then the server's own queue
+// in front of an engine with free slots.
 func limitedBy() Rule {
 	waits, cache := waiting(), cacheUse()
 	return eachEntry(admitted().inputs.and(waits.inputs), func(p *Plan, f *Family, id string) {
@@ -85,20 +85,20 @@ func limitedBy() Rule {
 			used, _ := valueOf(cache, w)
 			pauses, _ := valueOf(paused, w)
 			prefills, _ := valueOf(prefill, w)
-			known := okWaits && okNow
+			ok := okWaits && okNow
 			switch {
 			case pauses > 0 || used >= full && wait > 0:
-				return "kv_cache", known
+				return "kv_cache", ok
 			case limited && slots > 0 && now >= slots:
-				return "slots", known
+				return "slots", ok
 			case wait > 0 && prefills > 0:
-				return "prefill", known
+				return "prefill", ok
 			case wait > 0:
-				return "unknown", known
+				return "unknown", ok
 			case queue > 0:
-				return "core_queue", known && okQueue
+				return "core_queue", ok && okQueue
 			}
-			return "none", known && (okQueue || core == nil)
+			return "none", ok && (okQueue || core == nil)
 		})
 		for _, resource := range []string{"slots", "kv_cache", "prefill", "core_queue", "none", "unknown"} {
 			p.emit(f, p.forModel(id, "resource", resource), p.gate(id, executorRuns, checkBlocks, checkFraction), func(w *Window) (float64, bool) {
@@ -117,7 +117,7 @@ func measured() map[string]histograms {
 	}
 }
 
-// coverage exposes the share of the ended requests which a latency has measured.
+// coverage exposes the share of the ended requests that a latency metric measured.
 func coverage() Rule {
 	in := inputs{}
 	for _, name := range sorted(measured()) {
@@ -133,7 +133,7 @@ func coverage() Rule {
 	}).by("signal").because(whyOnce)
 }
 
-// covered returns the share of ended requests, if all are known, which histograms measured.
+// covered returns the share of the ended requests that histograms measured, if all are known.
 func (p *Plan) covered(groups []*group, id string, mv modelVersion) Eval {
 	_, counts := p.observations(groups)
 	all, outcomes := slices.Clone(counts), p.outcomesOf(groups, id, mv)
@@ -156,7 +156,7 @@ func (p *Plan) covered(groups []*group, id string, mv modelVersion) Eval {
 	}
 }
 
-// outcomesOf returns the outcomes of measured requests, or none if any is incomplete.
+// outcomesOf returns the outcomes of the measured requests, or nil if any is incomplete.
 func (p *Plan) outcomesOf(groups []*group, id string, mv modelVersion) (all []*outcome) {
 	versions := []modelVersion{mv}
 	if len(groups) > 0 && groups[0].meaning.Scope != engine.OfModel {

@@ -10,12 +10,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// histograms are those that a formula reads for one model version, usually one.
+// histograms selects the histograms, usually one, that a formula reads for a model version.
 type histograms struct {
-	// signal is what they measure, under which a family passes them on.
+	// signal is what they measure; a family that copies them has its name.
 	signal engine.Signal
 	inputs inputs
-	// labels are model and version if they may belong to single models.
+	// labels lists model and version if the histograms may belong to single models.
 	labels []string
 	groups func(p *Plan, id string, mv modelVersion) []*group
 }
@@ -25,8 +25,8 @@ func observed(signal engine.Signal) histograms {
 }
 
 // rule returns a rule that calls add for each model version.
-func (h histograms) rule(more inputs, add func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels)) Rule {
-	rule := eachModelVersion(h.inputs.or(more), func(p *Plan, f *Family, id string, mv modelVersion) {
+func (h histograms) rule(additional inputs, add func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels)) Rule {
+	rule := eachModelVersion(h.inputs.or(additional), func(p *Plan, f *Family, id string, mv modelVersion) {
 		groups := h.groups(p, id, mv)
 		add(p, f, id, mv, groups, p.forGroups(groups, id, mv))
 	})
@@ -34,8 +34,8 @@ func (h histograms) rule(more inputs, add func(p *Plan, f *Family, id string, mv
 	return rule
 }
 
-// exposed returns the groups of a signal of an engine, which cover all model versions:
-// the first one stands for all, and so does the zero value.
+// exposed returns the groups of a signal of an engine. They cover all model versions, so only the
+// first version has them, and the zero value.
 func (p *Plan) exposed(signal engine.Signal, id string, mv modelVersion) []*group {
 	if mv != (modelVersion{}) && mv != p.modelVersions(id)[0] {
 		return nil
@@ -43,7 +43,7 @@ func (p *Plan) exposed(signal engine.Signal, id string, mv modelVersion) []*grou
 	return p.groupsOf(signal, id)
 }
 
-// forGroups returns the labels of the model version, or of the engine if it has the groups.
+// forGroups returns the labels of the model version, or of the engine if the groups belong to it.
 func (p *Plan) forGroups(groups []*group, id string, mv modelVersion, pairs ...string) labels.Labels {
 	if len(groups) == 0 || groups[0].meaning.Scope != engine.OfModel {
 		mv = modelVersion{}
@@ -51,12 +51,12 @@ func (p *Plan) forGroups(groups []*group, id string, mv modelVersion, pairs ...s
 	return p.forModelVersion(id, mv, pairs...)
 }
 
-// firstTokens returns the times to the first token: as exposed, or the times to the
-// first response of entry models that stream.
+// firstTokens returns the times to the first token: as exposed, or the times to the first
+// response of streaming entry models.
 func firstTokens() histograms { return orFirstResponse(engine.FirstToken, true) }
 
-// wholeRequests returns the times of requests: as exposed, or the times to the first
-// response of entry models that do not stream, which is their last.
+// wholeRequests returns the durations of requests: as exposed, or the times to the first response
+// of entry models that do not stream, which is also the last.
 func wholeRequests() histograms {
 	h := orFirstResponse(engine.RequestDuration, false)
 	orFirst := h.groups
@@ -91,9 +91,9 @@ func passedOn(h histograms) Rule {
 	}).because(whyShown).typed(model.MetricTypeHistogram)
 }
 
-// streams reports whether a model's first response is its first token. If the server
-// does not tell, a model that has the histogram while others lack it is decoupled: up
-// to 25.12 only those had it. Else it is unknown.
+// streams reports whether a model's first response is its first token. If the server does not say
+// so, a model with the histogram is decoupled if others lack it, since up to 25.12 only decoupled
+// models had it. Otherwise it is unknown.
 func (p *Plan) streams(name string) (streams, known bool) {
 	if streams, known = p.identity.Topology.Streams(name); known {
 		return streams, true
@@ -122,7 +122,7 @@ func durations() inputs {
 	return anyOf(engine.RequestDuration).or(allOf(engine.ModelRequestSeconds, engine.ModelSuccess))
 }
 
-// duration returns the mean time of requests over the window, its groups and its gate.
+// duration returns the mean duration of requests over the window, with its groups and its gate.
 func (p *Plan) duration(id string, mv modelVersion) (Eval, []*group, Gate) {
 	if len(p.groupsOf(engine.RequestDuration, id)) > 0 {
 		groups := p.exposed(engine.RequestDuration, id, mv)
@@ -143,7 +143,7 @@ func meanDuration() Rule {
 	}).because(whyModels)
 }
 
-// tokenTimeEstimate exposes the time between tokens, from means, if there is one version.
+// tokenTimeEstimate exposes the time between tokens, estimated from means, for a single version.
 func tokenTimeEstimate() Rule {
 	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens))
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
@@ -151,14 +151,14 @@ func tokenTimeEstimate() Rule {
 		if len(versions) != 1 {
 			return
 		}
-		whole, _, gate := p.duration(id, versions[0])
-		first, tokens := p.meanOver(firstTokens().groups(p, id, versions[0])), p.meanOver(p.groupsOf(engine.RequestOutputTokens, id))
-		if whole == nil || first == nil || tokens == nil {
+		duration, _, gate := p.duration(id, versions[0])
+		firstToken, tokens := p.meanOver(firstTokens().groups(p, id, versions[0])), p.meanOver(p.groupsOf(engine.RequestOutputTokens, id))
+		if duration == nil || firstToken == nil || tokens == nil {
 			return
 		}
 		p.emit(f, p.forModel(id), gate, func(w *Window) (float64, bool) {
-			e2e, okE := whole(w)
-			ttft, okT := first(w)
+			e2e, okE := duration(w)
+			ttft, okT := firstToken(w)
 			n, okN := tokens(w)
 			if !okE || !okT || !okN || n <= 1 || e2e < ttft {
 				return 0, false
@@ -168,12 +168,12 @@ func tokenTimeEstimate() Rule {
 	}).because(whyModels)
 }
 
-// percentages returns the percentiles that are shown, in rising order.
+// percentages returns the percentiles that are exposed, in ascending order.
 func percentages() []float64 { return []float64{50, 95, 99} }
 
-// percentiles exposes percentiles of a histogram over the window, or of a summary. There
-// is none in the last bucket, which has no upper bound, and no highest percentile below
-// the mean: a few requests that took far longer may have moved the mean there.
+// percentiles exposes percentiles of a histogram over the window, or of a summary. A percentile
+// in the last bucket is absent, since that has no upper bound, and the highest percentile is
+// absent if it is below the mean, which a few very long requests may cause.
 func percentiles(h histograms, summaries ...engine.Signal) Rule {
 	rule := h.rule(anyOf(summaries...), func(p *Plan, f *Family, id string, mv modelVersion, groups []*group, lset labels.Labels) {
 		if window := p.windowHistogram(groups); window != nil {
@@ -181,8 +181,8 @@ func percentiles(h histograms, summaries ...engine.Signal) Rule {
 			for _, percentage := range percentages() {
 				p.emit(f, withLabels(lset, "percentile", fmt.Sprint(percentage)), p.gatesOf(groups), func(w *Window) (float64, bool) {
 					v, ok := window.quantile(w, percentage/100)
-					average, known := mean(w)
-					tail := known && percentage == slices.Max(percentages()) && v < average
+					meanValue, hasMean := mean(w)
+					tail := hasMean && percentage == slices.Max(percentages()) && v < meanValue
 					return v, ok && !tail
 				})
 			}
@@ -231,13 +231,13 @@ func (p *Plan) passQuantiles(f *Family, id string, mv modelVersion, groups []*gr
 	}
 }
 
-// windowHistogram is a histogram of the observations of the window.
+// windowHistogram is a histogram of the observations in the window.
 type windowHistogram struct {
 	bounds []float64
 	growth func(w *Window) ([]float64, bool)
 }
 
-// windowHistogram returns the one complete histogram of groups, or nil.
+// windowHistogram returns the only complete histogram of the groups, or nil.
 func (p *Plan) windowHistogram(groups []*group) *windowHistogram {
 	if len(groups) != 1 || len(groups[0].buckets) < 2 || !groups[0].complete() || p.meanOver(groups) == nil {
 		return nil
@@ -263,8 +263,7 @@ func (p *Plan) windowHistogram(groups []*group) *windowHistogram {
 	return h
 }
 
-// quantile interpolates within a bucket as Prometheus' histogram_quantile does, but has
-// no value in the last one.
+// quantile is like Prometheus' histogram_quantile, but has no value in the last bucket.
 func (h *windowHistogram) quantile(w *Window, q float64) (float64, bool) {
 	grown, ok := h.growth(w)
 	if !ok {

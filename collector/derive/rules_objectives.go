@@ -13,13 +13,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// objective counts the requests of one model version by an objective. Its counters only
-// grow as long as the server's do: they depend on nothing else, so that a restart of
-// the exporter loses only the maximum of a [netCounter].
+// objective counts the requests of one model version for an objective. Its counters depend only
+// on the server's counters and grow as these do, so that a restart of the exporter loses only the
+// maximum of a [netCounter].
 type objective struct {
 	labels labels.Labels
 	gate   Gate
-	// all counts the requests, lower and upper are bounds of how many were bad.
+	// all counts the requests; lower and upper are bounds of the number of bad ones.
 	all, lower, upper Eval
 	reason            string
 }
@@ -37,7 +37,7 @@ func objectiveRequests() Rule {
 	})
 }
 
-// objectiveBad counts the requests that were not good, as two bounds.
+// objectiveBad counts the requests that missed the objective, with two bounds.
 func objectiveBad() Rule {
 	return eachObjective(func(p *Plan, f *Family, o *objective) {
 		p.emit(f, withLabels(o.labels, "bound", "lower"), o.gate, o.lower)
@@ -60,7 +60,7 @@ func eachObjective(add func(p *Plan, f *Family, o *objective)) Rule {
 	}}.by("model", "slo", "version")
 }
 
-// measurable reports which objectives are measured, and omits those not known yet.
+// measurable returns which objectives can be measured, without those that are not known yet.
 func (p *Plan) measurable() []target.Check {
 	var all []target.Check
 	for _, want := range p.opts.Objectives {
@@ -75,8 +75,8 @@ func (p *Plan) measurable() []target.Check {
 	return all
 }
 
-// measure counts the requests of each model version by an objective. If it cannot, the
-// reason tells why, and is empty while no request has ended.
+// measure counts the requests of each model version for an objective. If it cannot, it returns
+// the reason, which is empty while no request has ended.
 func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
 	in, one := ended(), p.available
 	if want.Name != Availability {
@@ -87,12 +87,12 @@ func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
 	}
 	for _, id := range p.ids(in) {
 		for _, mv := range p.modelVersions(id) {
-			o, why := one(id, mv)
+			o, missing := one(id, mv)
 			if o != nil {
 				o.labels = withLabels(o.labels, "slo", string(want.Name))
 				measured = append(measured, o)
 			} else if reason == "" {
-				reason = why
+				reason = missing
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
 	return nil, "the page shows neither how long requests took nor how they ended"
 }
 
-// within counts the requests of a model version that took at most some seconds.
+// within counts the requests of a model version that took at most the given seconds.
 func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64) (*objective, string) {
 	groups := h.groups(p, id, mv)
 	if len(groups) == 0 {
@@ -120,43 +120,43 @@ func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64)
 		return nil, name + " may end when a request is handed over, long before its last token"
 	}
 	last := len(g.buckets) - 1
-	up := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.bound, seconds) })
-	if up == last {
+	target := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.bound, seconds) })
+	if target == last {
 		return nil, fmt.Sprintf("the largest bucket of %s ends at %s: slower requests cannot be told apart", name, secondsOf(g, last-1))
 	}
 	count := func(i int) Eval { return combine(p.columnsOf(g.buckets[i].members), engine.Sum) }
 	all := count(last)
-	o := &objective{labels: p.forGroups(groups, id, mv), gate: p.gateOf(g), lower: beyond(all, count(up))}
+	o := &objective{labels: p.forGroups(groups, id, mv), gate: p.gateOf(g), lower: beyond(all, count(target))}
 	o.all = pairwise(all, o.lower, func(n, _ float64) float64 { return n })
 	o.upper, o.reason = o.lower, fmt.Sprintf("a bucket of %s ends at the target", name)
-	if between := !atLeast(seconds, g.buckets[up].bound); between {
+	if between := !atLeast(seconds, g.buckets[target].bound); between {
 		below := "0 s"
 		o.upper = o.all
-		if up > 0 {
-			below, o.upper = secondsOf(g, up-1), beyond(all, count(up-1))
+		if target > 0 {
+			below, o.upper = secondsOf(g, target-1), beyond(all, count(target-1))
 		}
-		o.reason = fmt.Sprintf("the target lies between the buckets of %s that end at %s and %s: bad requests are counted as two bounds", name, below, secondsOf(g, up))
+		o.reason = fmt.Sprintf("the target lies between the buckets of %s that end at %s and %s: bad requests are counted as two bounds", name, below, secondsOf(g, target))
 	}
 	return o, ""
 }
 
-// atLeast reports whether a bound is not below a time, but for rounding.
+// atLeast reports whether a bound is not below a time, up to rounding.
 func atLeast(bound, seconds float64) bool { return bound >= seconds*(1-1e-9) }
 
 func secondsOf(g *group, i int) string {
 	return strconv.FormatFloat(g.buckets[i].bound, 'g', 6, 64) + " s"
 }
 
-// beyond returns how many of all are not in a bucket, without a value if that is negative.
+// beyond returns how many of all are not in a bucket. It has no value if that is negative.
 func beyond(all, in Eval) Eval {
 	return func(w *Window) (float64, bool) {
-		n, known := all(w)
-		m, also := in(w)
-		return n - m, known && also && n >= m
+		n, ok := all(w)
+		m, inOK := in(w)
+		return n - m, ok && inOK && n >= m
 	}
 }
 
-// available counts the requests, and those that failed by the server's fault.
+// available counts the requests, and the requests that failed by the server's fault.
 func (p *Plan) available(id string, mv modelVersion) (*objective, string) {
 	o := p.outcome(id, mv)
 	if o == nil {
@@ -180,8 +180,8 @@ func (p *Plan) available(id string, mv modelVersion) (*objective, string) {
 	}, ""
 }
 
-// soFar returns how many requests ended since the server started, with half of those that
-// an ensemble counts twice, which is the minimum.
+// soFar returns how many requests ended since the server started. Failures that an ensemble
+// counts twice are halved, which is the minimum.
 func (o *outcome) soFar(w *Window, classes ...engine.Class) (float64, bool) {
 	sum := 0.0
 	for _, class := range classes {

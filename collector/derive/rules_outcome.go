@@ -12,15 +12,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// modelVersion is what clients call under a model id: a version of a model if the
-// server counts by model, else the zero value, which stands for the id itself.
+// modelVersion is what clients call under a model id: a version of a model if the server counts
+// per model, else the zero value, which means the id itself.
 type modelVersion struct{ model, version string }
 
 func (p *Plan) versionOf(source int) modelVersion {
 	return modelVersion{p.sources[source].Model, p.sources[source].Version}
 }
 
-// modelVersions returns those of a model id in order.
+// modelVersions returns the model versions of a model id in order.
 func (p *Plan) modelVersions(id string) []modelVersion {
 	seen := make(map[modelVersion]bool)
 	for _, signal := range []engine.Signal{
@@ -43,8 +43,8 @@ func (p *Plan) countsOwnRequests(id string, mv modelVersion) bool {
 	})
 }
 
-// countsAcceptance reports whether a group counts requests that a model accepted, which
-// counts itself how they ended. The server's failures are those that it was never given.
+// countsAcceptance reports whether a group counts requests that a model accepted and whose end it
+// counts itself. Failures in such a group never reached the model.
 func (p *Plan) countsAcceptance(g *group) bool {
 	return g.signal == engine.ModelSuccess && p.countsOwnRequests(g.id, modelVersion{g.model, g.version})
 }
@@ -79,27 +79,27 @@ func ended() inputs {
 // outcome holds the counters of the ended requests of one model version, by class.
 type outcome struct {
 	classes map[engine.Class]*tally
-	// steps holds the failures of an ensemble's parts, others those of other entry models.
-	steps, others, all []int
-	// complete reports that all failures and their classes are known, own that the model
+	// steps holds the failures of an ensemble's parts, otherEntries the failures of other entry models.
+	steps, otherEntries, all []int
+	// complete is true if all failures and their classes are known, ownFailures if the model
 	// itself counts them.
-	complete, own bool
+	complete, ownFailures bool
 	// ended returns the requests that ended over the longest stretch.
 	ended func(w *Window) (endedRequests, bool)
 }
 
-// endedRequests is how many requests ended since a row, seconds ago.
+// endedRequests is the number of requests that ended since a row, which is seconds old.
 type endedRequests struct {
 	row            int
 	seconds, total float64
 }
 
-// tally holds the counters of one class: those that count each request once, those of
-// ensembles that count each failure twice, and net ones by reason.
+// tally holds the counters of one class: single ones count each request once, double ones of
+// ensembles count each failure twice, and net ones are by reason.
 type tally struct {
 	single, double []int
 	net            []*netCounter
-	// partial reports that the server counts only some requests of the class.
+	// partial is true if the server counts only some requests of the class.
 	partial bool
 }
 
@@ -115,7 +115,7 @@ func (t *tally) netOf(reason string) *netCounter {
 //nolint:gochecknoglobals // constant data.
 var classOrder = append(engine.Classes(), engine.ClassUnknown)
 
-// outcome returns the outcome of a model version, or nil if it has no counters.
+// outcome returns the outcome of a model version, nil if it has no counters.
 func (p *Plan) outcome(id string, mv modelVersion) *outcome {
 	key := [3]string{id, mv.model, mv.version}
 	if _, ok := p.outcomes[key]; !ok {
@@ -125,10 +125,10 @@ func (p *Plan) outcome(id string, mv modelVersion) *outcome {
 }
 
 func (p *Plan) newOutcome(id string, mv modelVersion) *outcome {
-	o := &outcome{classes: make(map[engine.Class]*tally), complete: p.countsFailures(), own: p.countsFailures()}
+	o := &outcome{classes: make(map[engine.Class]*tally), complete: p.countsFailures(), ownFailures: p.countsFailures()}
 	if mv.model != "" {
-		o.own = p.countsOwnRequests(id, mv)
-		o.complete = o.own || p.trusted(mv.model)
+		o.ownFailures = p.countsOwnRequests(id, mv)
+		o.complete = o.ownFailures || p.trusted(mv.model)
 	}
 	recounted := p.recounted(id, mv)
 	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
@@ -157,7 +157,7 @@ func (p *Plan) newOutcome(id string, mv modelVersion) *outcome {
 	return o
 }
 
-// repeatedBy returns the counters of models whose requests a group counts once more.
+// repeatedBy returns the counters of models whose requests are counted again by a group.
 func (p *Plan) repeatedBy(g *group) (columns []int) {
 	for _, other := range p.groups[g.signal] {
 		if other.class == g.class && slices.Contains(g.meaning.Outcome.Repeats, other.labels.Get("reason")) {
@@ -167,7 +167,7 @@ func (p *Plan) repeatedBy(g *group) (columns []int) {
 	return columns
 }
 
-// columns returns those that count requests of the class, and of no other.
+// columns returns the columns that count requests of this class only.
 func (t *tally) columns() []int {
 	columns := slices.Concat(t.single, t.double)
 	for _, n := range t.net {
@@ -176,54 +176,54 @@ func (t *tally) columns() []int {
 	return columns
 }
 
-// addSteps adds the counters that limit how many failures were counted only once.
+// addSteps adds the counters that bound how many failures were counted only once.
 func (o *outcome) addSteps(p *Plan, failures []*group, mv modelVersion) {
 	for _, g := range failures {
 		switch columns := p.columnsOf(g.members); {
 		case g.role == engine.RolePart:
 			o.steps = append(o.steps, columns...)
 		case g.role.Front() && (modelVersion{g.model, g.version}) != mv:
-			o.others = append(o.others, columns...)
+			o.otherEntries = append(o.otherEntries, columns...)
 		}
 	}
-	o.all = slices.Concat(o.all, o.steps, o.others)
+	o.all = slices.Concat(o.all, o.steps, o.otherEntries)
 }
 
-// addAborted subtracts aborted requests, most of which the server counts as finished as
-// well, from those that succeeded: at least those that it measured whole did.
+// addAborted subtracts aborted requests, most of which the server also counts as finished, from
+// the successful ones. At least the requests that were measured completely succeeded.
 func (o *outcome) addAborted(p *Plan, id string) {
 	aborted := p.groupColumns(p.groupsOf(engine.RequestsAborted, id))
 	if len(aborted) == 0 || p.quirks.AbortsRepeated {
 		return
 	}
-	whole := p.groupColumns(p.groupsOf(engine.RequestsUnaborted, id))
+	complete := p.groupColumns(p.groupsOf(engine.RequestsUnaborted, id))
 	if t := o.classes[engine.ClassOK]; t != nil {
-		t.net = []*netCounter{{plus: t.single, minus: aborted, atLeast: whole}}
+		t.net = []*netCounter{{plus: t.single, minus: aborted, atLeast: complete}}
 		t.single = nil
 	}
 	o.classes[engine.ClassCanceled] = &tally{single: aborted}
-	o.all = slices.Concat(o.all, aborted, whole)
+	o.all = slices.Concat(o.all, aborted, complete)
 	o.addStreamed(p, id)
 }
 
-// addStreamed excludes streams that did not end by themselves from the aborted requests
-// that are counted twice: those had been answered 200 when they were aborted.
+// addStreamed excludes aborted streams from the aborted requests that are counted twice, since
+// they had already been answered with 200.
 func (o *outcome) addStreamed(p *Plan, id string) {
-	streamed, whole := p.groupColumns(p.groupsOf(engine.RequestsStreamed, id)), p.groupColumns(p.groupsOf(engine.StreamsUnaborted, id))
-	if len(streamed) == 0 || len(whole) == 0 {
+	streamed, complete := p.groupColumns(p.groupsOf(engine.RequestsStreamed, id)), p.groupColumns(p.groupsOf(engine.StreamsUnaborted, id))
+	if len(streamed) == 0 || len(complete) == 0 {
 		return
 	}
 	for _, g := range p.groupsOf(engine.RequestsAborted, id) {
 		for _, t := range o.classes {
 			if n := t.netOf(g.meaning.Outcome.Again); n != nil && g.meaning.Outcome.Again != "" {
-				n.atMost, n.plus, n.minus = n.plus, slices.Concat(n.plus, streamed), slices.Concat(n.minus, whole)
+				n.atMost, n.plus, n.minus = n.plus, slices.Concat(n.plus, streamed), slices.Concat(n.minus, complete)
 			}
 		}
 	}
-	o.all = slices.Concat(o.all, streamed, whole)
+	o.all = slices.Concat(o.all, streamed, complete)
 }
 
-// recounted returns the counters of requests that others count once more, by reason.
+// recounted returns the counters of requests that other counters count again, by reason.
 func (p *Plan) recounted(id string, mv modelVersion) map[string][]int {
 	columns := make(map[string][]int)
 	for _, signal := range []engine.Signal{engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted} {
@@ -238,13 +238,13 @@ func (p *Plan) recounted(id string, mv modelVersion) map[string][]int {
 
 func (o *outcome) tally(class engine.Class) *tally { return cmp.Or(o.classes[class], &tally{}) }
 
-// add adds the counters of a group, less those of requests that are counted twice.
+// add adds the counters of a group, minus the counters of requests that are counted twice.
 func (o *outcome) add(p *Plan, g *group, minus []int) {
 	columns, reason := p.columnsOf(g.members), g.labels.Get("reason")
 	t := o.tally(g.class)
 	o.classes[g.class] = t
-	// A model that counts its own requests has what the server misses.
-	t.partial = t.partial || g.meaning.Outcome.Misses(g.class) && (!o.own || g.signal != engine.ModelFailed)
+	// A model that counts its own requests includes what the server misses.
+	t.partial = t.partial || g.meaning.Outcome.Misses(g.class) && (!o.ownFailures || g.signal != engine.ModelFailed)
 	switch {
 	case reason == "other" && p.identity.Topology.Ensemble(g.model): // All its failures since 24.07.
 		t.double = append(t.double, columns...)
@@ -261,11 +261,10 @@ func (o *outcome) add(p *Plan, g *group, minus []int) {
 	o.all = slices.Concat(o.all, columns, minus)
 }
 
-// since returns how many requests of a class ended since a row. Since 24.07 an ensemble
-// counts each of its failures when it answers and again when it releases the request (core
-// ensemble_scheduler.cc, FinishEnsemble). One that fails while other steps still run may
-// be counted once, so that the steps' failures, less those they may have counted for other
-// entry models, are the minimum.
+// since returns how many requests of a class ended since a row. Since 24.07 an ensemble counts
+// each of its failures when it answers and again when it releases the request (core
+// ensemble_scheduler.cc, FinishEnsemble). A failure while other steps still run may count once, so
+// the failures of the steps, minus those of other entry models, are the minimum.
 func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	t := o.classes[class]
 	if t == nil {
@@ -277,7 +276,7 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	}
 	if len(t.double) > 0 {
 		double := w.increaseFrom(row, t.double)
-		n += min(max(double/2, w.increaseFrom(row, o.steps)-w.increaseFrom(row, o.others)), double)
+		n += min(max(double/2, w.increaseFrom(row, o.steps)-w.increaseFrom(row, o.otherEntries)), double)
 	}
 	return n
 }
@@ -315,9 +314,9 @@ func failuresCounted() inputs {
 		or(allOf(engine.RequestsFinished, engine.FailuresCounted))
 }
 
-// errorRatio exposes the share of requests that did not succeed, by class, for model
-// versions all of whose failures are counted. A class of which the server counts only some
-// requests has a share once one was counted.
+// errorRatio exposes the share of requests that did not succeed, by class, for model versions
+// whose failures are all counted. A class that is counted only partly appears with its first
+// request.
 func errorRatio() Rule {
 	return eachModelVersion(failuresCounted(), func(p *Plan, f *Family, id string, mv modelVersion) {
 		o := p.outcome(id, mv)
@@ -340,18 +339,18 @@ func errorRatio() Rule {
 	}).by(labelClass).because(whyOnce)
 }
 
-// classes returns the classes that the page has, and 0 for others if the server counts
+// classes returns the classes on the page, and also the others, which are 0, if the server counts
 // all failures with counters that appear with their first event.
 func (p *Plan) classes(o *outcome) []engine.Class {
 	return filter(classOrder, func(class engine.Class) bool {
-		return o.classes[class] != nil || p.quirks.CountersAppear && o.own && slices.Contains(p.counted, class)
+		return o.classes[class] != nil || p.quirks.CountersAppear && o.ownFailures && slices.Contains(p.counted, class)
 	})
 }
 
-// requestsTotal counts the requests of entry and single models by class, so that a
-// request to an ensemble counts once. Each of Triton's models has a series of its own:
-// in the sum of two, one that is unloaded would look like a reset of both. For models
-// that hand their requests over, or may do so, the class of accepted ones is unknown.
+// requestsTotal counts the requests of entry and single models by class, so that a request to an
+// ensemble counts once. Each of Triton's models has a series of its own: in a sum of two models,
+// an unload of one would look like a reset of both. For models that hand their requests over, or
+// may do so, the class of accepted requests is unknown.
 func requestsTotal() Rule {
 	return eachModelVersion(ended(), func(p *Plan, f *Family, id string, mv modelVersion) {
 		o := p.outcome(id, mv)
@@ -395,22 +394,22 @@ func requestsFailed() Rule {
 	}).by(labelClass, "reason").because(whyShown)
 }
 
-// netCounter is a column that no page has: what some counters count, less what others
-// count of the same requests. The others may count a request earlier, or one that the
-// first never count, as a vLLM does that refuses a stream within an answer of 200. As a
-// decrease would look like a reset, the column keeps its highest value.
+// netCounter is a column that is not on any page: the sum of some counters minus what others
+// count of the same requests. The others may count a request earlier, or one that the first never
+// count, like vLLM when it rejects a stream within an answer of 200. Since a decrease would look
+// like a reset, the column keeps its highest value.
 type netCounter struct {
 	reason      string
 	column      int
 	plus, minus []int
-	// The column includes all requests of atLeast; atMost includes all of the column.
+	// atLeast is a lower bound of the column, atMost an upper bound.
 	atLeast, atMost []int
 }
 
-// addNet adds a column, whose key is the same on pages of all shapes.
+// addNet adds a column. Its key is the same for pages of all shapes.
 func (p *Plan) addNet(id string, mv modelVersion, class string, n *netCounter) {
 	key := columnKey{series: unique.Make("net\x00" + id + "\x00" + mv.model + "\x00" + mv.version + "\x00" + class + "\x00" + n.reason)}
-	// The number at the place is replaced.
+	// The number at that place is replaced.
 	n.column = p.program.addColumn(p.program.places[n.plus[0]], key, false)
 	p.program.net = append(p.program.net, n)
 }
@@ -418,12 +417,12 @@ func (p *Plan) addNet(id string, mv modelVersion, class string, n *netCounter) {
 // setNet sets the net counters in the row of the next page.
 func (w *Window) setNet(all []*netCounter, row []float64) {
 	for _, n := range all {
-		v, before := n.value(row), w.current[n.column]
-		if before != before {
-			before = n.value(w.current)
+		v, previous := n.value(row), w.current[n.column]
+		if previous != previous {
+			previous = n.value(w.current)
 		}
-		if before > v && !w.resets(row) {
-			v = before
+		if previous > v && !w.resets(row) {
+			v = previous
 		}
 		row[n.column] = v
 	}
@@ -442,8 +441,8 @@ func (n *netCounter) compute(sum func(columns []int) float64) float64 {
 	return v
 }
 
-// resets reports whether any counter of the next row is lower than on the page before:
-// its process restarted, and may show requests of a path that nobody used until then.
+// resets reports whether any counter of the next row is lower than on the previous page: its
+// process restarted, and may show requests of a path that was not used before.
 func (w *Window) resets(row []float64) bool {
 	for c, v := range row {
 		if w.counter[c] && v < w.current[c] {

@@ -6,17 +6,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// pending returns what waits in Triton's own queues for a model id.
+// pending returns the number of requests that wait in Triton's own queues for a model id.
 func (p *Plan) pending(id string) Eval { return p.sum(p.queues(id)) }
 
 // queues returns Triton's own queues for a model id. Ensembles have none (core
-// ensemble_scheduler.cc); what waits behind the LLM is tokens of running requests.
+// ensemble_scheduler.cc); behind the LLM only tokens of running requests wait.
 func (p *Plan) queues(id string) []*group {
 	return filter(p.groupsOf(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.FollowsLLM(g.model) })
 }
 
-// queueDepth exposes all that is known to wait. Without the engine's part it has a value
-// only for models that Triton itself queues: the queues of others are always empty.
+// queueDepth exposes the number of requests known to wait. Without the engine's queue it has a
+// value only for models that Triton itself queues: the queues of others are always empty.
 func queueDepth() Rule {
 	inEngine := waiting()
 	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
@@ -38,7 +38,7 @@ func queueSplit() Rule {
 	}).by("queue")
 }
 
-// saturated reports whether the executor is full, or requests wait if its limit is unknown.
+// saturated exposes whether the executor is full, or requests wait if its limit is unknown.
 func saturated() Rule {
 	full := func(filled float64) float64 { return flag(filled >= 1) }
 	waits := term{unlimited(), func(p *Plan, id string) Eval {
@@ -65,8 +65,8 @@ func batchSize() Rule {
 	}}, executorRuns).because(whyPages)
 }
 
-// saturation exposes demand divided by capacity, 0 without requests. An engine that does
-// not expose its limit is as full as its KV cache until requests wait in it.
+// saturation exposes demand divided by capacity, 0 without requests. An engine that does not
+// expose its limit counts as full as its KV cache until requests wait in it.
 func saturation() Rule {
 	cacheUse, limits := cacheUse(), requestsLimit()
 	return eachEntry(admitted().inputs.and(limits.inputs).or(unlimited()), func(p *Plan, f *Family, id string) {
@@ -79,14 +79,14 @@ func saturation() Rule {
 			return
 		}
 		p.emit(f, p.forModel(id), p.gate(id, checkZero, checkFlapping, checkStale, checkBlocks, checkFraction), func(w *Window) (float64, bool) {
-			asked, ok := demand(w)
-			if !ok || asked <= 0 {
+			requests, ok := demand(w)
+			if !ok || requests <= 0 {
 				return 0, ok
 			}
 			capacity, limited := limit(w)
 			used, cached := valueOf(cache, w)
 			if limited = limited && capacity > 0; limited {
-				return max(asked/capacity, used), true
+				return max(requests/capacity, used), true
 			}
 			return used, cached && !stated
 		})
@@ -96,17 +96,17 @@ func saturation() Rule {
 // unlimited returns the signals of an engine that does not expose its limit.
 func unlimited() inputs { return allOf(engine.RequestsRunning, engine.RequestsWaiting) }
 
-// runsFull returns the limit of an engine that does not expose it: as many requests as
-// run while others wait. It is nil if the engine exposes admitted requests alone.
+// runsFull returns the limit of an engine that does not expose it: the number of running requests
+// while others wait. It returns nil if the engine exposes only admitted requests.
 func (p *Plan) runsFull(id string) Eval {
 	running, waits := p.total(engine.RequestsRunning, id), p.total(engine.RequestsWaiting, id)
 	if running == nil || waits == nil || p.total(engine.RequestsActive, id) != nil {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		n, known := waits(w)
+		n, okWaits := waits(w)
 		v, ok := running(w)
-		return max(v, 1), ok && known && n > 0
+		return max(v, 1), ok && okWaits && n > 0
 	}
 }
 
@@ -119,12 +119,12 @@ func (p *Plan) demand(id string) Eval {
 	return p.orIdle(id, add(admitted, p.total(engine.RequestsWaiting, id)))
 }
 
-// orIdle returns 0 if no request ended over the window and the gauges show at most one:
-// they are updated only when requests end, and still count the request that ended. A batch
-// gauge that moves while requests run tells by itself whether there are any.
-func (p *Plan) orIdle(id string, asked Eval) Eval {
-	if asked == nil || !p.quirks.GaugesWhenRequestsEnd {
-		return asked
+// orIdle returns 0 if no request ended over the window and the gauges show at most one: they are
+// updated only when requests end, and still count the ended request. A batch gauge that moves
+// while requests run shows by itself whether there are any.
+func (p *Plan) orIdle(id string, demand Eval) Eval {
+	if demand == nil || !p.quirks.GaugesWhenRequestsEnd {
+		return demand
 	}
 	ended := p.groupColumns(p.groupsOf(engine.RequestsFinished, id))
 	batch := p.total(engine.RequestsRunning, id)
@@ -132,7 +132,7 @@ func (p *Plan) orIdle(id string, asked Eval) Eval {
 		batch = nil
 	}
 	return func(w *Window) (float64, bool) {
-		v, ok := asked(w)
+		v, ok := demand(w)
 		running, moves := valueOf(batch, w)
 		switch {
 		case !ok || moves && running > 0 || !moves && v > 1:

@@ -6,14 +6,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// estimate exposes the rate of a gauge of the last iteration, integrated over iterations.
+// estimate exposes the rate of a gauge about the last iteration, integrated over iterations.
 func estimate(gauges ...engine.Signal) Rule {
 	return perEntry(term{allOf(engine.EngineIterations).and(anyOf(gauges...)), func(p *Plan, id string) Eval {
 		iterations := p.singleColumn(engine.EngineIterations, id)
 		for _, s := range gauges {
-			if each := p.singleColumn(s, id); each >= 0 && iterations >= 0 {
+			if column := p.singleColumn(s, id); column >= 0 && iterations >= 0 {
 				return func(w *Window) (float64, bool) {
-					total, seconds, ok := w.Product(each, iterations)
+					total, seconds, ok := w.Product(column, iterations)
 					return total / seconds, ok
 				}
 			}
@@ -22,7 +22,7 @@ func estimate(gauges ...engine.Signal) Rule {
 	}}, executorRuns).because(whyPages)
 }
 
-// tokensOfAll returns the token counters of the replica, or none if an engine has none.
+// tokensOfAll returns the token counters of the replica, or nil if any engine has none.
 func (p *Plan) tokensOfAll() []int {
 	for _, g := range p.groups[engine.EngineIterations] {
 		if len(p.groupsOf(engine.GenerationTokens, g.id)) == 0 {
@@ -32,7 +32,7 @@ func (p *Plan) tokensOfAll() []int {
 	return p.groupColumns(p.groups[engine.GenerationTokens])
 }
 
-// byTokens exposes a value of the replica, computed with the tokens of all its models.
+// byTokens exposes a value of the replica, computed from the tokens of all its models.
 func byTokens(in inputs, eval func(p *Plan, tokens []int) Eval) Rule {
 	in = in.and(allOf(engine.GenerationTokens))
 	const why = "it is absent if an engine of the replica does not count its tokens, and a query would add up the others"
@@ -54,7 +54,7 @@ func energyPerToken() Rule {
 	})
 }
 
-// reuseEstimate exposes the share of prompt tokens in reused blocks, unless it is counted.
+// reuseEstimate exposes the share of prompt tokens in reused blocks, unless the server counts it.
 func reuseEstimate() Rule {
 	reused := combineTerms(rate(engine.KVBlocksReused), total(engine.KVBlockTokens), product)
 	share := transformTerm(func(v float64) float64 { return min(v, 1) }, combineTerms(reused, rate(engine.PromptTokens), ratio))

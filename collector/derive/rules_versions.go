@@ -16,7 +16,7 @@ import (
 // pair is two versions of one model that clients can call side by side.
 type pair struct{ newer, older modelVersion }
 
-// compare orders versions, the names of Triton's folders: numbers first, by value.
+// compare orders versions, which are directory names in Triton: numbers first, by value.
 func (mv modelVersion) compare(other modelVersion) int {
 	number := func(version string) uint64 {
 		if n, err := strconv.ParseUint(version, 10, 64); err == nil {
@@ -30,11 +30,11 @@ func (mv modelVersion) compare(other modelVersion) int {
 // intervalEval computes by how much one version exceeds another.
 type intervalEval func(w *Window) (interval, bool)
 
-// comparison compares versions in something of which less is better.
+// comparison compares versions by a measure of which less is better.
 type comparison struct {
 	by     string
 	inputs inputs
-	// compare returns the difference of a pair and its gate, or nil if it is unknown.
+	// compare returns the difference of a pair with its gate, nil if unknown.
 	compare func(p *Plan, id string, both pair) (intervalEval, Gate)
 }
 
@@ -80,10 +80,10 @@ func compareFirstTokens() comparison {
 	}}
 }
 
-// means returns the difference of two means, given the columns of their sums and counts.
-func means(both pair, columns func(mv modelVersion) (sums, counts []int)) intervalEval {
-	sumA, countA := columns(both.newer)
-	sumB, countB := columns(both.older)
+// means returns the difference of two means; columns returns the columns of their sums and counts.
+func means(versions pair, columns func(mv modelVersion) (sums, counts []int)) intervalEval {
+	sumA, countA := columns(versions.newer)
+	sumB, countB := columns(versions.older)
 	if len(sumA) == 0 || len(countA) == 0 || len(sumB) == 0 || len(countB) == 0 {
 		return nil
 	}
@@ -94,7 +94,7 @@ func means(both pair, columns func(mv modelVersion) (sums, counts []int)) interv
 	}
 }
 
-// compared returns a rule that calls add for each two versions of an entry model.
+// compared returns a rule that calls add for each pair of consecutive versions of an entry model.
 func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, lset labels.Labels)) Rule {
 	return Rule{inputs: in, scope: OfModel, labels: []string{"version", "than"}, why: whyPages, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
@@ -108,7 +108,7 @@ func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, lset
 	}}
 }
 
-// bounds exposes the interval of the difference of each two versions.
+// bounds exposes the interval of the difference for each pair of versions.
 func bounds(c comparison) Rule {
 	return compared(c.inputs, func(p *Plan, f *Family, id string, both pair, lset labels.Labels) {
 		d, gate := c.compare(p, id, both)
@@ -128,7 +128,7 @@ func bounds(c comparison) Rule {
 	}).by("bound")
 }
 
-// worse reports in what the newer of two versions is certainly worse.
+// worse exposes by which measures the newer of two versions is certainly worse.
 func worse() Rule {
 	var in inputs
 	for _, c := range comparisons() {
@@ -146,7 +146,7 @@ func worse() Rule {
 	}).by("by")
 }
 
-// tokensByVersion counts tokens by model and version, if the server tells them apart.
+// tokensByVersion counts tokens by model and version, if the server distinguishes them.
 func tokensByVersion(signal engine.Signal) Rule {
 	return Rule{inputs: allOf(signal, engine.ModelSuccess), scope: OfModel, labels: []string{"version"}, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, g := range p.groups[signal] {
@@ -163,21 +163,21 @@ func tokensByVersion(signal engine.Signal) Rule {
 	}}
 }
 
-// interval is a confidence interval of 95 %.
+// interval is a 95 % confidence interval.
 type interval struct{ lower, upper float64 }
 
 // confidence is the quantile of the normal distribution for the middle 95 %.
 const confidence = 1.959964
 
-// wilson returns Wilson's score interval for x out of n cases, few or none too.
+// wilson returns Wilson's score interval for x of n cases, which is valid for few cases too.
 func wilson(x, n float64) interval {
 	const z2 = confidence * confidence
 	middle, half := (x+z2/2)/(n+z2), confidence/(n+z2)*math.Sqrt(x*(n-x)/n+z2/4)
 	return interval{max(middle-half, 0), min(middle+half, 1)}
 }
 
-// sharesDiffer returns the interval of the first share less the second (Newcombe,
-// Statistics in Medicine 17, 1998, method 10).
+// sharesDiffer returns the interval of the first share minus the second (Newcombe, Statistics in
+// Medicine 17, 1998, method 10).
 func sharesDiffer(x1, n1, x2, n2 float64) interval {
 	a, b, p1, p2 := wilson(x1, n1), wilson(x2, n2), x1/n1, x2/n2
 	return interval{
@@ -192,17 +192,17 @@ type sample struct {
 	batches        int
 }
 
-// minBatches is how many batches it takes to estimate a variance.
+// minBatches is how many batches are needed to estimate a variance.
 const minBatches = 5
 
-// meansDiffer returns Welch's interval of the first mean less the second. It assumes
-// that the batches are independent of each other.
+// meansDiffer returns Welch's interval of the first mean minus the second. It assumes that the
+// batches are independent of each other.
 func meansDiffer(a, b sample) interval {
-	both := a.variance + b.variance
+	variance := a.variance + b.variance
 	half := 0.0
-	if both > 0 {
-		freedom := both * both / (a.variance*a.variance/float64(a.batches-1) + b.variance*b.variance/float64(b.batches-1))
-		half = student(freedom) * math.Sqrt(both)
+	if variance > 0 {
+		freedom := variance * variance / (a.variance*a.variance/float64(a.batches-1) + b.variance*b.variance/float64(b.batches-1))
+		half = student(freedom) * math.Sqrt(variance)
 	}
 	return interval{a.mean - b.mean - half, a.mean - b.mean + half}
 }
@@ -216,8 +216,8 @@ func student(freedom float64) float64 {
 	return z + (z3+z)/4*f + (5*z5+16*z3+3*z)/96*f*f + (3*z7+19*z5+17*z3-15*z)/384*f*f*f
 }
 
-// sampled returns the mean of some counters per count of others, or false if there are too
-// few pages. Its error is estimated from the means between pages, weighted by their counts.
+// sampled returns the increase of sums per increase of counts, false if there are too few pages.
+// The error is estimated from the means between pages, weighted by their counts.
 func (w *Window) sampled(sumColumns, countColumns []int) (sample, bool) {
 	row, _, ok := w.stretch(slices.Concat(sumColumns, countColumns))
 	if !ok {

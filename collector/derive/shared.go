@@ -11,25 +11,24 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// programKey is all that a program depends on: targets with equal keys share one.
+// programKey is everything that a program depends on: targets with equal keys share a program.
 type programKey struct {
 	page exposition.WatchedKey
-	// rest holds the options, and what of the page is not in its series.
-	rest string
+	// options holds the options, and what the page shows besides its series.
+	options string
 }
 
 // programs holds the programs of all targets.
 //
-//nolint:gochecknoglobals // memory only; it says nothing of any target's numbers.
+//nolint:gochecknoglobals // memory only; it holds no values of any target.
 var programs exposition.Interner[programKey, program]
 
-// programKey returns the key of the program for a page, or false if it cannot be
-// shared: the traffic of models and a GPU that is a label differ by target.
+// programKey returns the key of the program for a page. It reports false if the program cannot be
+// shared, since the traffic of models and GPUs in labels differ between targets.
 func (o *Options) programKey(page *engine.Page) (programKey, bool) {
 	alike, ok := page.Shape().WatchedKey()
 	ok = ok && (o.Budget.Models == 0 || len(page.NamedModels().Names) <= o.Budget.Models) && !o.Identity.Labels.Has(exposition.LabelGPU)
-	// Relabeling may number GPUs in another order than that of their names, by which
-	// series are sorted.
+	// Series are sorted by the names of GPUs after relabeling, which may be in another order.
 	return programKey{alike, fmt.Sprintf(
 		"%s %+v %+v %+v %q %v %v %d %t %t %t %s %q %q %q %s",
 		o.Engine.Kind(), page.Ranks(), o.Identity.Topology, o.Objectives, o.Aliases, o.takenAliases(page.Shape()), o.caches,
@@ -47,7 +46,7 @@ func sortOrder(names []string) string {
 	return fmt.Sprint(positions)
 }
 
-// takenAliases reports which names of aliases the server's own exposed page has.
+// takenAliases returns the names of aliases that are already on the server's exposed page.
 func (o *Options) takenAliases(page *exposition.Shape) map[string]bool {
 	if o.RawHidden || len(o.Aliases) == 0 {
 		return nil
@@ -56,18 +55,18 @@ func (o *Options) takenAliases(page *exposition.Shape) map[string]bool {
 	for _, a := range Aliases() {
 		names = append(names, a.Name)
 	}
-	taken := make(map[string]bool)
+	existing := make(map[string]bool)
 	for _, f := range page.Families() {
 		if slices.Contains(names, f.Name) {
-			taken[f.Name] = true
+			existing[f.Name] = true
 		}
 	}
-	return taken
+	return existing
 }
 
-// ruleLabelNames returns the names of all labels that rules set or read.
+// ruleLabelNames returns the names of all labels that any rule sets or reads.
 //
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+//nolint:gochecknoglobals // constant data, built on first use.
 var ruleLabelNames = sync.OnceValue(func() []string {
 	names := []string{"engine"}
 	add := func(_ Scope, all []string) { names = append(names, all...) }
@@ -83,7 +82,7 @@ var ruleLabelNames = sync.OnceValue(func() []string {
 	return slices.Compact(names)
 })
 
-// ruleLabels returns the labels of the target whose names rules use or read.
+// ruleLabels returns the labels of the target that rules set or read.
 func (id *Identity) ruleLabels() labels.Labels {
 	return id.Labels.MatchLabels(true, ruleLabelNames()...)
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// source is one series of the page in one meaning, under a public model id.
+// source is one series of the page with one meaning, under a public model id.
 type source struct {
 	engine.Source
 
-	// meaning has another signal than the Source if its model is not loaded.
+	// meaning has another signal than the Source if the model is not loaded.
 	meaning *engine.Meaning
 	id      string
-	// class is what became of the requests that it counts, if they ended.
+	// class is the outcome of the requests that it counts, if they ended.
 	class engine.Class
 }
 
@@ -40,7 +40,7 @@ func classOf(s *engine.Source) engine.Class {
 	return s.Meaning.Outcome.Class(strings.ToLower(reason))
 }
 
-// key returns the key of the source's column, given the GPUs of the page.
+// key returns the key of the source's column; gpus are the GPUs of the page.
 func (s *source) key(gpus []string) columnKey {
 	gpu, lset := slices.Index(gpus, s.Labels.Get(exposition.LabelGPU))+1, s.Labels
 	if gpu > 0 {
@@ -49,8 +49,8 @@ func (s *source) key(gpus []string) columnKey {
 	return columnKey{unique.Make(string(s.Meaning.Signal) + "\x00" + lset.String()), uint8(gpu)}
 }
 
-// addSources adds the sources of a page, without models that are not loaded, except
-// their failures, and without the executor of a draft model.
+// addSources adds the sources of a page, except the executor of a draft model and models that are
+// not loaded, of which only failures are added.
 func (p *Plan) addSources() {
 	for _, s := range p.page.Sources() {
 		meaning := s.Meaning
@@ -77,20 +77,20 @@ type group struct {
 	role               engine.Role
 	class              engine.Class
 	meaning            *engine.Meaning
-	// members are the sources of a value, the others those of a distribution.
+	// members holds the sources of a value, the other fields the sources of a distribution.
 	members            []int
 	buckets, quantiles []point
 	sum, count         []int
 }
 
-// point is a bucket of a histogram, its bound in base units, or a quantile of a summary.
+// point is a bucket of a histogram, with its bound in base units, or a quantile of a summary.
 type point struct {
 	bound   float64
 	text    string
 	members []int
 }
 
-// groupSources groups the sources by the series that they become, in a fixed order.
+// groupSources groups the sources by derived series, in a fixed order.
 func (p *Plan) groupSources() {
 	byKey := make(map[string]*group)
 	for i := range p.sources {
@@ -136,7 +136,7 @@ func (g *group) add(i int, part engine.Part, lset labels.Labels) {
 	}
 }
 
-// addPoint adds a source to the point with its bound, unless that is not a number.
+// addPoint adds a source to the point with its bound, if that is a number.
 func addPoint(points []point, text string, shift, i int) []point {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v != v {
@@ -155,7 +155,7 @@ func addPoint(points []point, text string, shift, i int) []point {
 	return append(points, point{bound: v, text: text, members: []int{i}})
 }
 
-// labelsOf returns the labels of the series that a source is part of.
+// labelsOf returns the labels of the derived series of a source.
 func (p *Plan) labelsOf(in *source) labels.Labels {
 	b := labels.NewBuilder(p.identity.Labels)
 	switch in.meaning.Scope {
@@ -194,7 +194,7 @@ func withLabels(lset labels.Labels, pairs ...string) labels.Labels {
 	return b.Labels()
 }
 
-// column returns the column of a source, which it adds when a rule first reads it.
+// column returns the column of a source, which is added when a rule first reads it.
 func (p *Plan) column(i int) int {
 	if c, ok := p.columnOf[i]; ok {
 		return c
@@ -205,7 +205,7 @@ func (p *Plan) column(i int) int {
 	switch shift := in.meaning.Shift; {
 	case in.meaning.NotZero:
 		out.notZero = append(out.notZero, int32(c))
-	case shift != 0 && in.Part != engine.PartBucket && in.Part != engine.PartCount: // These count observations.
+	case shift != 0 && in.Part != engine.PartBucket && in.Part != engine.PartCount: // Buckets and counts have no unit.
 		out.scaled = append(out.scaled, scaledColumn{int32(c), math.Pow10(shift)})
 	}
 	p.checkSample(in)
@@ -228,10 +228,10 @@ func (p *Plan) groupColumns(groups []*group) []int {
 	return columns
 }
 
-// value combines the newest values of a group.
+// value returns the combined newest values of a group.
 func (p *Plan) value(g *group) Eval { return combine(p.columnsOf(g.members), g.meaning.Combine) }
 
-// sum adds the newest values of groups; it is nil without groups.
+// sum adds up the newest values of groups. It returns nil without groups.
 func (p *Plan) sum(groups []*group) Eval {
 	evals := make([]Eval, len(groups))
 	for i, g := range groups {
@@ -240,5 +240,5 @@ func (p *Plan) sum(groups []*group) Eval {
 	return add(evals...)
 }
 
-// total adds the newest values of a signal of a model id; it is nil if the page has none.
+// total adds up the newest values of a signal of a model id. It returns nil if the page has none.
 func (p *Plan) total(signal engine.Signal, id string) Eval { return p.sum(p.groupsOf(signal, id)) }

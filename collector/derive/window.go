@@ -9,26 +9,28 @@ import (
 // maxRows limits the stored rows: pages that arrive faster are thinned out.
 const maxRows = 120
 
-// Window stores the values of a target's inputs. A column is one input; NaN means no value.
+// Window stores the values of a target's inputs, one column per input. NaN means no value.
 type Window struct {
 	length, gap int64
 	counter     []bool
 
-	// times and rows are those of the stored pages, the oldest first.
+	// times and rows hold the stored pages, the oldest first.
 	times []int64
 	rows  [][]float64
 
 	now     int64
 	current []float64
-	// unbroken is when the first page after a restart or gap came, restarted the last restart.
+	// unbroken is the time of the first page after a restart or gap, restarted of the last
+	// restart.
 	unbroken, restarted int64
-	// since is when a column was last reset, restarted or absent; never without a value.
+	// since is the time of a column's last reset, restart or absence; never without a value.
 	since []int64
-	// changed is when a column changed, reset and resetBefore when it decreased, restarts apart.
+	// changed is when a column last changed, reset and resetBefore when it decreased without a
+	// restart.
 	changed, reset, resetBefore []int64
 
 	stats *Stats
-	// results holds what rules computed for the newest page, see [oncePerPage].
+	// results caches what rules computed for the newest page, see [oncePerPage].
 	results []any
 }
 
@@ -36,22 +38,22 @@ type Window struct {
 type Stats struct {
 	// Resets counts counters that decreased, Restarts processes that restarted.
 	Resets, Restarts uint64
-	// Gaps counts pages that came too late after the page before.
+	// Gaps counts pages that arrived too long after the previous one.
 	Gaps uint64
-	// ClockJumps counts pages that were not younger than the page before.
+	// ClockJumps counts pages that were not newer than the previous one.
 	ClockJumps uint64
 	// NonFinite counts values that were NaN or infinite.
 	NonFinite uint64
-	// Negative counts counters below 0, BrokenHistograms incomplete or decreasing ones.
+	// Negative counts negative counters, BrokenHistograms incomplete or non-cumulative histograms.
 	Negative, BrokenHistograms uint64
 }
 
-// lateAfter is how many intervals may pass between two pages: one missed scrape is tolerated.
+// lateAfter is how many intervals may pass between two pages: one scrape may be missed.
 const lateAfter = 2.5
 
 const never = math.MaxInt64
 
-// newWindow returns an empty window; counter reports which of its columns are counters.
+// newWindow returns an empty window; counter is true for columns that are counters.
 func newWindow(length, interval time.Duration, counter []bool) *Window {
 	n := len(counter)
 	return &Window{
@@ -61,7 +63,7 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 	}
 }
 
-// adopt takes over the columns of an older window; from is -1 for a new one.
+// adopt copies the columns of an older window; from holds the old columns, -1 for new ones.
 func (w *Window) adopt(old *Window, from []int) {
 	w.times, w.now, w.unbroken = old.times, old.now, old.unbroken
 	for range old.rows {
@@ -79,7 +81,7 @@ func (w *Window) adopt(old *Window, from []int) {
 	}
 }
 
-// startAtZero sets counters that just appeared to 0 on all pages so far.
+// startAtZero sets counters that have just appeared to 0 on all earlier pages.
 func (w *Window) startAtZero(columns []int) {
 	if len(w.rows) == 0 {
 		return
@@ -92,7 +94,7 @@ func (w *Window) startAtZero(columns []int) {
 	}
 }
 
-// push adds a copy of a page's values, or returns false if it is not younger than the last.
+// push adds a copy of a page's values. It returns false if the page is not newer than the last.
 func (w *Window) push(now int64, row []float64, t transition) bool {
 	first := len(w.rows) == 0
 	if !first && now <= w.now {
@@ -122,10 +124,10 @@ func (w *Window) push(now int64, row []float64, t transition) bool {
 	return true
 }
 
-// step moves one column to the next page, and reports whether a counter decreased.
+// step advances one column to the next page, and reports whether a counter decreased.
 func (w *Window) step(i int, v float64, now int64, contiguous bool) (decreased bool) {
-	before := w.current[i]
-	decreased = w.counter[i] && v < before
+	previous := w.current[i]
+	decreased = w.counter[i] && v < previous
 	switch {
 	case math.IsNaN(v):
 		w.since[i] = never
@@ -135,14 +137,14 @@ func (w *Window) step(i int, v float64, now int64, contiguous bool) (decreased b
 	if decreased && contiguous {
 		w.resetBefore[i], w.reset[i] = w.reset[i], now
 	}
-	if v != before {
+	if v != previous {
 		w.changed[i] = now
 	}
 	w.current[i] = v
 	return decreased
 }
 
-// store stores the current row, unless the last one is too recent, and drops expired ones.
+// store stores the current row, unless the last stored row is too recent, and drops expired rows.
 func (w *Window) store() {
 	if n := len(w.times); n > 0 && w.now-w.times[n-1] < w.length/maxRows {
 		return
@@ -162,7 +164,7 @@ func (w *Window) Last(column int) (float64, bool) {
 	return v, !math.IsNaN(v)
 }
 
-// Before returns the value of a column on the page before, or the last stored one.
+// Before returns the value of a column on the previous page, or the last stored one.
 func (w *Window) Before(column int) float64 {
 	rows := w.earlier(0)
 	if len(rows) == 0 {
@@ -171,7 +173,7 @@ func (w *Window) Before(column int) float64 {
 	return rows[len(rows)-1][column]
 }
 
-// earlier returns the stored rows from one on that are older than the newest page.
+// earlier returns the stored rows from row on that are older than the newest page.
 func (w *Window) earlier(row int) [][]float64 {
 	last := len(w.rows) - 1
 	if last >= 0 && w.times[last] < w.now {
@@ -180,8 +182,8 @@ func (w *Window) earlier(row int) [][]float64 {
 	return w.rows[row:max(last, 0)]
 }
 
-// Increase returns how much counters grew together since any was interrupted, and in how
-// many seconds.
+// Increase returns the sum of the increases of counters since any of them was interrupted, and
+// the time in seconds.
 func (w *Window) Increase(columns ...int) (increase, seconds float64, ok bool) {
 	row, seconds, ok := w.stretch(columns)
 	if !ok {
@@ -190,7 +192,7 @@ func (w *Window) Increase(columns ...int) (increase, seconds float64, ok bool) {
 	return w.increaseFrom(row, columns), seconds, true
 }
 
-// stretch returns the first row since which no column is interrupted, and its age.
+// stretch returns the first row since which no column was interrupted, and its age.
 func (w *Window) stretch(columns []int) (row int, seconds float64, ok bool) {
 	since := int64(math.MinInt64)
 	for _, c := range columns {
@@ -200,7 +202,7 @@ func (w *Window) stretch(columns []int) (row int, seconds float64, ok bool) {
 	return row, float64(w.now-start) / float64(time.Second), start < w.now
 }
 
-// increaseFrom returns how much counters grew together since a row.
+// increaseFrom returns the sum of the increases of counters since a row.
 func (w *Window) increaseFrom(row int, columns []int) float64 {
 	first, sum := w.rows[row], 0.0
 	for _, c := range columns {
@@ -209,7 +211,7 @@ func (w *Window) increaseFrom(row int, columns []int) float64 {
 	return max(sum, 0)
 }
 
-// Mean returns the mean of a gauge over the pages of the window.
+// Mean returns the mean of a gauge over the pages in the window.
 func (w *Window) Mean(column int) (float64, bool) {
 	row, start := w.firstRow(w.since[column])
 	if start > w.now || math.IsNaN(w.current[column]) {
@@ -218,7 +220,7 @@ func (w *Window) Mean(column int) (float64, bool) {
 	return w.meanFrom(row, []int{column}), true
 }
 
-// meanFrom returns the mean of the sum of gauges over the pages of a stretch.
+// meanFrom returns the mean of the sum of gauges over the pages since a row.
 func (w *Window) meanFrom(row int, columns []int) float64 {
 	sum, n := sumOf(w.current, columns), 1
 	for _, earlier := range w.earlier(row) {
@@ -228,19 +230,19 @@ func (w *Window) meanFrom(row int, columns []int) float64 {
 	return sum / float64(n)
 }
 
-// Product integrates a gauge over a counter, with its mean between two pages.
+// Product integrates a gauge over a counter, using the mean of the gauge between two pages.
 func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	row, start := w.firstRow(max(w.since[gauge], w.since[counter]))
 	if start >= w.now || math.IsNaN(w.current[gauge]) {
 		return 0, 0, false
 	}
 	rows := w.earlier(row)
-	for i, before := range rows {
+	for i, earlier := range rows {
 		next := w.current
 		if i+1 < len(rows) {
 			next = rows[i+1]
 		}
-		total += (before[gauge] + next[gauge]) / 2 * (next[counter] - before[counter])
+		total += (earlier[gauge] + next[gauge]) / 2 * (next[counter] - earlier[counter])
 	}
 	if math.IsNaN(total) || total < 0 {
 		return 0, 0, false
@@ -248,7 +250,7 @@ func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	return total, float64(w.now-start) / float64(time.Second), true
 }
 
-// firstRow returns the first row since a time, and its time, which is never if there is none.
+// firstRow returns the first row since a time, and its own time, which is never if there is none.
 func (w *Window) firstRow(since int64) (row int, start int64) {
 	row, _ = slices.BinarySearch(w.times, max(since, w.now-w.length))
 	if row == len(w.times) {
@@ -257,7 +259,7 @@ func (w *Window) firstRow(since int64) (row int, start int64) {
 	return row, w.times[row]
 }
 
-// totals returns the sum of the newest values of columns, or false if any is absent.
+// totals returns the sum of the newest values of columns. It reports false if any is absent.
 func (w *Window) totals(columns []int) (float64, bool) {
 	sum := sumOf(w.current, columns)
 	return sum, !math.IsNaN(sum)

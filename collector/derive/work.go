@@ -14,38 +14,38 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// work is a part of a server that has requests in flight, and what they move.
+// work is a part of a server that has requests in flight, and what shows their progress.
 type work struct {
-	// key identifies it on pages of other shapes.
+	// key identifies the work on pages of all shapes.
 	key string
-	// inFlight is how many requests it has, minInFlight the fewest that mean anything.
+	// inFlight is the number of its requests, minInFlight the smallest number that is significant.
 	inFlight    Eval
 	minInFlight float64
-	// counted reports that inFlight may never be 0 again, as a difference of counters.
+	// counted is true if inFlight is a difference of counters, which may never return to 0.
 	counted bool
-	// progress holds counters any of which moves with the work.
+	// progress holds counters. If any of them moves, the work makes progress.
 	progress []int
-	// arrivals rise when a request arrives although the work stands still: requests
-	// that wait, and those that arrived and were not answered.
+	// arrivals rise when a request arrives even while the work stands still: waiting requests,
+	// and requests that arrived and were not answered.
 	arrivals []Eval
-	// maxDuration is how many seconds a request may take before it moves anything. It
-	// is nil if something moves all the time, and has no value while it is unknown.
+	// maxDuration is how many seconds a request may take before it shows progress. It is nil if
+	// progress shows all the time, and has no value while unknown.
 	maxDuration Eval
-	// deferred is above 0 while all requests may wait for another server; nil if none does.
+	// deferred is above 0 while all requests may wait for another server; nil if they never do.
 	deferred Eval
-	// bypassable reports that a request need not reach this work, as one of several ranks.
+	// bypassable is true if requests may not reach this work, since it is one of several ranks.
 	bypassable bool
-	// free is above 0 while one more request would run at once, or nil if that is unknown.
+	// free is above 0 while another request would run at once; nil if unknown.
 	free Eval
 }
 
-// patience returns how long nothing may move, or false if that is unknown.
+// patience returns how long the work may make no progress. It reports false if that is unknown.
 func (k *work) patience(w *Window, minimum time.Duration) (time.Duration, bool) {
 	v, ok := valueOf(k.maxDuration, w)
 	return max(minimum, time.Duration(v*float64(time.Second))), k.maxDuration == nil || ok && !math.IsInf(v, 0)
 }
 
-// lastProgress returns when the work moved last, or false if the page shows no progress.
+// lastProgress returns when the work last made progress, false if the page does not show it.
 func (k *work) lastProgress(w *Window, began int64) (last int64, ok bool) {
 	last = began
 	for _, c := range k.progress {
@@ -57,18 +57,18 @@ func (k *work) lastProgress(w *Window, began int64) (last int64, ok bool) {
 }
 
 type workState struct {
-	// stale is how many requests are not in flight, whatever the gauges show.
+	// stale is how many requests the gauges show although they are not in flight.
 	stale float64
-	// active reports that requests are in flight; the rest is since that began.
+	// active is true while requests are in flight, since began. The fields below begin then too.
 	active   bool
 	began    int64
 	inFlight float64
-	// arrivals holds the newest counts of arrivals, lastArrival when one of them rose.
+	// arrivals holds the newest counts of arrivals, lastArrival is when one of them last rose.
 	arrivals    []float64
 	lastArrival int64
 }
 
-// countArrivals takes the counts of a page. One that was absent before has not risen.
+// countArrivals updates the counts of arrivals. A count that was absent before has not risen.
 func (s *workState) countArrivals(k *work, w *Window) {
 	if len(s.arrivals) != len(k.arrivals) {
 		s.arrivals = slices.Repeat([]float64{math.Inf(1)}, len(k.arrivals))
@@ -119,12 +119,13 @@ func (p *Plan) works(id string) []work {
 		if works := p.steadyWorks("tokens of ", id, p.progressCounters(id)); len(works) > 0 {
 			return works
 		}
-		// The gauge is of something in front of the engine, which moves when a request ends.
+		// The gauge belongs to something in front of the engine, which moves when a request ends.
 	}
 	return p.requestWorks(id)
 }
 
-// requestsInFlight is nil if the gauges are not updated while requests run.
+// requestsInFlight returns the number of requests in flight. It returns nil if the gauges are not
+// updated while requests run.
 func (p *Plan) requestsInFlight() Eval {
 	if p.quirks.GaugesWhenRequestsEnd {
 		return nil
@@ -143,8 +144,8 @@ func (p *Plan) requestsInFlight() Eval {
 	return add(all...)
 }
 
-// unanswered returns counts of requests that arrived and were not answered: started ones,
-// and those of models in front of the engine, less those that ended.
+// unanswered returns counts of requests that arrived and were not answered: started requests and
+// requests of models in front of the engine, minus ended ones.
 func (p *Plan) unanswered(id string) (all []Eval) {
 	ended := slices.Concat(p.groupsOf(engine.RequestsFinished, id), p.groupsOf(engine.RequestsFailed, id), p.groupsOf(engine.RequestsAborted, id))
 	if started := p.groupColumns(p.groupsOf(engine.RequestsStarted, id)); len(started) > 0 {
@@ -159,8 +160,8 @@ func (p *Plan) unanswered(id string) (all []Eval) {
 	return all
 }
 
-// difference returns what some counters count more than others; absent ones are 0.
-func difference(some, others []int) Eval {
+// difference returns the sum of minuends minus the sum of subtrahends; absent counters are 0.
+func difference(minuends, subtrahends []int) Eval {
 	sum := func(w *Window, columns []int) (sum float64) {
 		for _, c := range columns {
 			if v, ok := w.Last(c); ok {
@@ -169,10 +170,10 @@ func difference(some, others []int) Eval {
 		}
 		return sum
 	}
-	return func(w *Window) (float64, bool) { return sum(w, some) - sum(w, others), true }
+	return func(w *Window) (float64, bool) { return sum(w, minuends) - sum(w, subtrahends), true }
 }
 
-// tokenCounters returns an engine's tokens: its iterations may stop being read.
+// tokenCounters returns the token counters of an engine, whose iterations may stop being read.
 func (p *Plan) tokenCounters(id string) []*group {
 	return slices.Concat(
 		p.groupsOf(engine.GenerationTokensLive, id), p.groupsOf(engine.PromptTokensLive, id),
@@ -191,32 +192,32 @@ func (p *Plan) progressCounters(id string) []*group {
 	return all
 }
 
-// steadyWorks returns the work of each rank of an engine that counts steps or tokens while it
-// has requests, even if all wait: a rank that stands still is hidden by those of the others.
-// Only its own gauges show that requests arrive at it, since others get requests too.
-func (p *Plan) steadyWorks(what, id string, progress []*group) (works []work) {
+// steadyWorks returns the work of each rank of an engine that counts steps or tokens while it has
+// requests, even if all of them wait. In the sum of all ranks, the others would hide a rank that
+// stands still. Only its own gauges show that requests arrive at it.
+func (p *Plan) steadyWorks(prefix, id string, progress []*group) (works []work) {
 	running := slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id))
 	waiting, deferred := p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsDeferred, id)
 	gauges := slices.Concat(running, waiting, deferred)
 	ranks, longest := p.ranks(gauges), Eval(nil)
-	if p.quirks.TokensWhenRequestsEnd { // Otherwise something moves all the time.
+	if p.quirks.TokensWhenRequestsEnd { // Otherwise progress shows all the time.
 		longest = p.twiceLongestRequest(id)
 	}
 	for _, r := range ranks {
-		most := func(groups []*group) Eval {
+		ofRank := func(groups []*group) Eval {
 			return largestOf(groups, func(g *group) []int { return p.rankColumns([]*group{g}, r) })
 		}
-		inFlight := p.whileAwake(id, r, most(gauges))
+		inFlight := p.whileAwake(id, r, ofRank(gauges))
 		moves, shared := p.columnsOfRank(progress, r)
 		if len(moves) == 0 || r.number == "" {
-			moves = append(moves, shared...) // What ranks count together goes on while one stands still.
+			moves = append(moves, shared...) // Shared counters keep moving while one rank stands still.
 		}
 		if len(moves) > 0 {
 			works = append(works, work{
-				key: fmt.Sprint(what, id, r), minInFlight: 1, inFlight: inFlight, progress: moves, bypassable: len(ranks) > 1,
+				key: fmt.Sprint(prefix, id, r), minInFlight: 1, inFlight: inFlight, progress: moves, bypassable: len(ranks) > 1,
 				arrivals:    []Eval{combine(p.rankColumns(waiting, r), engine.Sum), inFlight},
 				maxDuration: longest, free: transform(p.total(engine.RequestsWaiting, id), func(v float64) float64 { return flag(v <= 0) }),
-				deferred: pairwise(most(deferred), most(running), func(waits, runs float64) float64 { return flag(waits > 0 && runs <= 0) }),
+				deferred: pairwise(ofRank(deferred), ofRank(running), func(waits, runs float64) float64 { return flag(waits > 0 && runs <= 0) }),
 			})
 		}
 	}
@@ -226,8 +227,8 @@ func (p *Plan) steadyWorks(what, id string, progress []*group) (works []work) {
 	return works
 }
 
-// largestOf returns the largest value of columns of groups. Among processes the newest
-// counts, as in the exposed gauge: the others may have ended.
+// largestOf returns the largest value of the columns of groups. Of several processes the newest
+// counts, as in the exposed gauge, since the others may have ended.
 func largestOf(groups []*group, columns func(g *group) []int) Eval {
 	var all []Eval
 	for _, g := range groups {
@@ -240,10 +241,10 @@ func largestOf(groups []*group, columns func(g *group) []int) Eval {
 	return maximum(all)
 }
 
-// requestWorks returns the work of an engine that shows something only when a request
-// ends. Nothing may move for twice as long as nearly all requests took. Gauges updated then
-// too still count the request that ended; without gauges, what arrived since and was not
-// answered counts. New requests mean nothing unless they wait: two long ones may run.
+// requestWorks returns the work of an engine that shows progress only when a request ends. It may
+// stand still for twice as long as nearly all requests took. Gauges that are updated only then
+// still count the ended request; without gauges, requests that arrived since and were not
+// answered count. New requests are significant only if they wait, since two long ones may run.
 func (p *Plan) requestWorks(id string) []work {
 	longest, ended := p.twiceLongestRequest(id), p.progressCounters(id)
 	if longest == nil || len(ended) == 0 {
@@ -296,7 +297,7 @@ func (p *Plan) twiceLongestRequest(id string) Eval {
 	return func(w *Window) (float64, bool) {
 		all, ok := columns[len(columns)-1](w)
 		for i := range columns {
-			if v, there := columns[i](w); ok && there && v >= nearly*all {
+			if v, present := columns[i](w); ok && present && v >= nearly*all {
 				return 2 * buckets[i].bound, all > 0
 			}
 		}
@@ -304,8 +305,8 @@ func (p *Plan) twiceLongestRequest(id string) Eval {
 	}
 }
 
-// queueWorks returns the works of models that a server queues for itself: requests
-// wait, and none ends for three times as long as they take.
+// queueWorks returns the works of models with a queue of their own: requests wait, and none ends
+// for three times as long as they take.
 func (p *Plan) queueWorks() []work {
 	var works []work
 	for _, g := range p.groups[engine.ModelPending] {
@@ -320,7 +321,7 @@ func (p *Plan) queueWorks() []work {
 		if seconds := p.sameModel(engine.ModelRequestSeconds, g); len(seconds) == 1 {
 			mean := p.meanOf(seconds[0])
 			k.maxDuration = func(w *Window) (float64, bool) {
-				v, _ := mean(w) // 0 while none has ended.
+				v, _ := mean(w) // It is 0 before any has ended.
 				return 3 * v, true
 			}
 		}
@@ -329,10 +330,10 @@ func (p *Plan) queueWorks() []work {
 	return works
 }
 
-// rank is a data-parallel rank of a model; its fields are empty if unknown.
+// rank is a data-parallel rank of a model. Its fields are empty if unknown.
 type rank struct{ model, number string }
 
-// whileAwake returns a value that is absent while a rank's engine sleeps.
+// whileAwake returns e, without a value while the rank's engine sleeps.
 func (p *Plan) whileAwake(id string, r rank, e Eval) Eval {
 	awake := largest(p.rankColumns(p.groupsOf(engine.EngineAwake, id), r))
 	return func(w *Window) (float64, bool) {
@@ -360,23 +361,23 @@ func (p *Plan) rankOf(source int) rank {
 	return rank{in.Model, in.Labels.Get(in.meaning.Rank)}
 }
 
-// rankColumns returns the columns that belong to a rank, or to several together.
-func (p *Plan) rankColumns(groups []*group, wanted rank) []int {
-	own, shared := p.columnsOfRank(groups, wanted)
-	return slices.Concat(own, shared)
+// rankColumns returns the columns of a rank, including columns that several ranks share.
+func (p *Plan) rankColumns(groups []*group, r rank) []int {
+	ofRank, shared := p.columnsOfRank(groups, r)
+	return slices.Concat(ofRank, shared)
 }
 
-func (p *Plan) columnsOfRank(groups []*group, wanted rank) (own, shared []int) {
+func (p *Plan) columnsOfRank(groups []*group, wanted rank) (ofRank, shared []int) {
 	for _, g := range groups {
 		for _, m := range g.members {
 			switch r := p.rankOf(m); {
 			case r.model != wanted.model && r.model != "":
 			case r.number == wanted.number:
-				own = append(own, p.column(m))
+				ofRank = append(ofRank, p.column(m))
 			case r.number == "":
 				shared = append(shared, p.column(m))
 			}
 		}
 	}
-	return own, shared
+	return ofRank, shared
 }
