@@ -120,22 +120,22 @@ func (p *Plan) within(h histograms, id string, mv modelVersion, seconds float64)
 		return nil, name + " may end when a request is handed over, long before its last token"
 	}
 	last := len(g.buckets) - 1
-	target := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.bound, seconds) })
-	if target == last {
+	bucket := slices.IndexFunc(g.buckets, func(b point) bool { return atLeast(b.bound, seconds) })
+	if bucket == last {
 		return nil, fmt.Sprintf("the largest bucket of %s ends at %s: slower requests cannot be told apart", name, secondsOf(g, last-1))
 	}
 	count := func(i int) Eval { return combine(p.columnsOf(g.buckets[i].members), engine.Sum) }
 	all := count(last)
-	o := &objective{labels: p.forGroups(groups, id, mv), gate: p.gateOf(g), lower: beyond(all, count(target))}
+	o := &objective{labels: p.forGroups(groups, id, mv), gate: p.gateOf(g), lower: beyond(all, count(bucket))}
 	o.all = pairwise(all, o.lower, func(n, _ float64) float64 { return n })
 	o.upper, o.reason = o.lower, fmt.Sprintf("a bucket of %s ends at the target", name)
-	if between := !atLeast(seconds, g.buckets[target].bound); between {
+	if between := !atLeast(seconds, g.buckets[bucket].bound); between {
 		below := "0 s"
 		o.upper = o.all
-		if target > 0 {
-			below, o.upper = secondsOf(g, target-1), beyond(all, count(target-1))
+		if bucket > 0 {
+			below, o.upper = secondsOf(g, bucket-1), beyond(all, count(bucket-1))
 		}
-		o.reason = fmt.Sprintf("the target lies between the buckets of %s that end at %s and %s: bad requests are counted as two bounds", name, below, secondsOf(g, target))
+		o.reason = fmt.Sprintf("the target lies between the buckets of %s that end at %s and %s: bad requests are counted as two bounds", name, below, secondsOf(g, bucket))
 	}
 	return o, ""
 }
