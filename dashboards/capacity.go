@@ -3,9 +3,9 @@ package dashboards
 import "fmt"
 
 func capacity() Dashboard {
-	rejected := total("pool_id, model_id", "avg by (pool_id, replica_id, model_id) ("+fromClients(func(tier string) string {
+	rejected := sumBy("pool_id, model_id", ofEngine, fromClients(func(tier string) string {
 		return rate("llm_server_requests_rejected_total", tier)
-	})+")")
+	}))
 	return Dashboard{
 		UID: "trtllm-capacity", Title: "LLM servers / Capacity",
 		Description: "How full the pools are, what limits them, and how many replicas the load needs.",
@@ -34,7 +34,7 @@ func capacity() Dashboard {
 					graph("Batch fill by replica", "Running requests relative to the limit. One full and others idle: see LLMPoolImbalanced in the runbook.",
 						ratio, extremes(each("llm_server_requests_fill_ratio")), thresholds("green", 0.8, "orange", 0.95, "red"), thresholdLines, atMost(1)),
 					graph("Tokens per running request", "Generated tokens per second and running request. Drops as batches fill; far below earlier values at the same fill: see LLMReplicaSlow.",
-						tokens, []query{{pool("generation_tokens:rate") + " / (" + total("pool_id, model_id", "avg by (pool_id, replica_id, model_id) ("+fromEngines(modelFamily("llm_server_batch_size_average"))+")") + " > 0)", "{{pool_id}} {{model_id}}"}}))),
+						tokens, []query{{pool("generation_tokens:rate") + " / (" + sumBy("pool_id, model_id", ofEngine, fromEngines(modelFamily("llm_server_batch_size_average"))) + " > 0)", "{{pool_id}} {{model_id}}"}}))),
 			section("Queue",
 				sideBySide(9, graph("Queue by kind", "Known waiting requests: core in Triton's queues, engine in the executor's. Core grows: too few instances of a part. Engine grows: add replicas.",
 					"short", []query{{"sum by (pool_id, queue) (max by (pool_id, replica_id, model_id, queue) (" + fromClients(modelFamily("llm_server_queue_requests")) + "))", "{{pool_id}} {{queue}}"}}, stacked),
@@ -73,15 +73,15 @@ func capacity() Dashboard {
 }
 
 func headroom() row {
-	const series, by = "pool_id, replica_id, model_id", "pool_id, model_id"
+	const by = "pool_id, model_id"
 	sum := func(name string) string {
-		return total(by, "avg by ("+series+") ("+fromEngines(modelFamily("llm_server_"+name))+")")
+		return sumBy(by, ofEngine, fromEngines(modelFamily("llm_server_"+name)))
 	}
 	return section("Headroom",
 		sideBySide(9, graph("Request headroom", "How many more requests the engines of a pool can run at once, by free slots and free KV cache tokens. Zero: further requests wait; add replicas.",
 			"short", []query{{sum("headroom_requests"), "{{pool_id}} {{model_id}}"}}),
 			graph("Limiting resource", "Replicas by what their requests wait for. slots: add replicas, or a larger batch; kv_cache: shorter contexts, a smaller KV type or more replicas; prefill: reuse prefixes, chunk prompts; core_queue: more instances of a part.",
-				"none", []query{{"sum by (pool_id, resource) (max by (" + series + ", resource) (" + fromEngines(modelFamily("llm_server_limited_by")) + "))", "{{pool_id}} {{resource}}"}}, stacked, stepLines),
+				"none", []query{{"sum by (pool_id, resource) (max by (" + ofEngine + ", resource) (" + fromEngines(modelFamily("llm_server_limited_by")) + "))", "{{pool_id}} {{resource}}"}}, stacked, stepLines),
 			graph("Hidden queue of Triton's executor (estimate)", "Requests waiting beyond what TensorRT-LLM admits, which Triton does not expose; estimated from request durations. Rough while the load changes; above zero for minutes: add replicas.",
 				"short", []query{{sum("queue_hidden_requests_estimate"), "{{pool_id}} {{model_id}}"}})))
 }

@@ -107,10 +107,10 @@ func phases() row {
 		sideBySide(9, graph("Mean time by phase", "Queue, prefill and decode per request. Queue grows: capacity. Prefill grows: prompts or cache. Decode grows: answers or batch size.",
 			seconds, []query{phase("queue", "queue"), phase("prefill", "prefill"), phase("decode", "decode")}, stacked),
 			graph("Mean duration of entry models", "Also for servers without histograms. Above your objective: see the parts below. Absent for streaming Triton models, whose durations end when a request is handed over.",
-				seconds, []query{{weighted("pool_id, model_id", "pool_id, replica_id, model_id, model, version", models("request_duration_average_seconds"), models("requests_per_second")) +
+				seconds, []query{{weighted("pool_id, model_id", ofEntry, models("request_duration_average_seconds"), models("requests_per_second")) +
 					" or " + poolMean("request_duration_seconds"), "{{pool_id}} {{model_id}}"}}),
 			graph("Time per output token (estimate)", "For Triton, which does not expose it: mean duration minus mean time to first token, divided by mean length. Rough; look at the trend.",
-				seconds, []query{{weighted("pool_id, model_id", "pool_id, replica_id, model_id", models("time_per_output_token_average_seconds_estimate"), models("requests_per_second")), "{{pool_id}} {{model_id}} estimate"}})),
+				seconds, []query{{weighted("pool_id, model_id", ofEngine, models("time_per_output_token_average_seconds_estimate"), models("requests_per_second")), "{{pool_id}} {{model_id}} estimate"}})),
 		sideBySide(9, graph("Queue time by Triton model", "Mean time in Triton's own queue. Above zero for preprocessing or postprocessing: give them more instances.",
 			seconds, []query{part("queue", "{{pool_id}} {{model}}")}),
 			graph("Request time by Triton model", "Mean time of each part; look at the one that grew. Parts overlap: do not add them up.",

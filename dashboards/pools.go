@@ -38,10 +38,9 @@ func poolMean(name string) string {
 // weighted returns the mean of averages of replicas, weighted by their requests, so that
 // an idle replica does not count as much as a busy one. series are the labels of both.
 func weighted(by, series, average, requests string) string {
-	value := fmt.Sprintf("avg by (%s) (%s)", series, average)
-	weight := fmt.Sprintf("avg by (%s) (%s)", series, requests)
+	value, weight := avgBy(series, average), avgBy(series, requests)
 	if all := union(series, "model, version"); all != series {
-		weight = fmt.Sprintf("sum by (%s) (avg by (%s) (%s))", series, all, requests)
+		weight = sumBy(series, all, requests)
 	}
 	return fmt.Sprintf("sum by (%s) (%s * %s) / (sum by (%s) (%s and %s) > 0)", by, value, weight, by, weight, value)
 }

@@ -9,15 +9,21 @@ import (
 // Queries aggregate first, numbers by avg and states by max: series from several exporters count
 // once, and an upgrade, which changes version labels, does not interrupt lines.
 
+// Labels of a series about the engine of a replica, and about one of its entry models.
+const (
+	ofEngine = "pool_id, replica_id, model_id"
+	ofEntry  = ofEngine + ", model, version"
+)
+
 // maxBy returns the maximum of a family by labels.
 func maxBy(by, name, selector string, matchers ...string) string {
 	return fmt.Sprintf("max by (%s) (%s{%s})", by, name, with(selector, matchers))
 }
 
 // each returns a family about models, by replica.
-func each(name string) string {
-	return fmt.Sprintf("avg by (pool_id, replica_id, model_id) (%s{%s})", name, modelMatchers)
-}
+func each(name string) string { return avgBy(ofEngine, name+"{"+modelMatchers+"}") }
+
+func avgBy(by, expr string) string { return fmt.Sprintf("avg by (%s) (%s)", by, expr) }
 
 // eachReplica returns a family about replicas.
 func eachReplica(name string, matchers ...string) string {
@@ -32,19 +38,16 @@ func modelFamily(name string) func(matcher string) string {
 }
 
 // eachRate returns the rate of a counter about models, by replica.
-func eachRate(name string) string {
-	return fmt.Sprintf("avg by (pool_id, replica_id, model_id) (%s)", rate(name))
-}
+func eachRate(name string) string { return avgBy(ofEngine, rate(name)) }
 
 // rateBy sums the rate of a counter over replicas.
-func rateBy(by, name string) string {
-	return fmt.Sprintf("sum by (%s) (avg by (%s) (%s))", by, union("pool_id, replica_id, model_id", by), rate(name))
-}
+func rateBy(by, name string) string { return sumBy(by, ofEngine, rate(name)) }
 
 // rateOfEntries is [rateBy] for a counter about entry models.
-func rateOfEntries(by, name string) string {
-	return fmt.Sprintf("sum by (%s) (avg by (%s) (%s))", by, union("pool_id, replica_id, model_id, model, version", by), rate(name))
-}
+func rateOfEntries(by, name string) string { return sumBy(by, ofEntry, rate(name)) }
+
+// sumBy sums an expression with the labels of series.
+func sumBy(by, series, expr string) string { return total(by, avgBy(union(series, by), expr)) }
 
 func rate(name string, matchers ...string) string {
 	return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, with(modelMatchers, matchers))

@@ -53,7 +53,7 @@ func modelStates() []MappedValue {
 // 99th percentile.
 func percentiles(series, name string) []query {
 	h := newHistogram("pool_id, replica_id", "{{pool_id}} / {{replica_id}}", func(by, suffix string, matchers ...string) string {
-		return fmt.Sprintf("sum by (%s) (avg by (%s) (%s))", by, union(series, by), rate("llm_server_"+name+"_seconds"+suffix, matchers...))
+		return sumBy(by, series, rate("llm_server_"+name+"_seconds"+suffix, matchers...))
 	})
 	gauge := func(suffix, matchers string) string {
 		return fmt.Sprintf("max by (pool_id, replica_id) (llm_server_%s_%s_seconds{%s%s})", name, suffix, modelMatchers, matchers)
@@ -72,8 +72,6 @@ func percentiles(series, name string) []query {
 }
 
 func replicaRequests() row {
-	const engine = "pool_id, replica_id, model_id"
-	const entry = engine + ", model, version"
 	count := func(name, legend string) query {
 		return query{each("llm_server_requests_" + name), named(legend)}
 	}
@@ -91,13 +89,13 @@ func replicaRequests() row {
 			graph("In-flight while draining", "Requests in flight while the replica drains or is not ready, otherwise 0. Does not drop: it is stuck, or a request does not end; see LLMReplicaNotUp.",
 				"short", []query{{"sum by (pool_id, replica_id) (" + inFlight() + ") * on (pool_id, replica_id) " + eachReplica("llm_server_state", `state=~"draining|not_ready"`), "{{pool_id}} / {{replica_id}}"}})),
 		sideBySide(9, graph("Mean duration", "Mean request duration. Far above the rest of its pool: LLMReplicaSlow.",
-			seconds, []query{{maxBy("pool_id, replica_id, model_id, model, version", "llm_server_request_duration_average_seconds", modelMatchers), "{{pool_id}} / {{replica_id}}"}}),
+			seconds, []query{{maxBy(ofEntry, "llm_server_request_duration_average_seconds", modelMatchers), "{{pool_id}} / {{replica_id}}"}}),
 			graph("Time to first token", "Percentiles and mean over the exporter's window. Slow: a full batch or long prompts. p50 ≤ is the lowest histogram bound, p99 > the highest one; there are no values beyond them.",
-				seconds, percentiles(entry, "time_to_first_token")),
+				seconds, percentiles(ofEntry, "time_to_first_token")),
 			graph("Time between tokens", "One observation per token (NIM, Dynamo, vLLM, SGLang). A tail far above the mean: long prefills of other requests interrupt decoding.",
-				seconds, percentiles(engine, "inter_token_latency")),
+				seconds, percentiles(ofEngine, "inter_token_latency")),
 			graph("Time per output token", "One observation per request (trtllm-serve, vLLM, SGLang). Grows with the batch; on a single replica: power or thermal limits.",
-				seconds, percentiles(engine, "time_per_output_token"))))
+				seconds, percentiles(ofEngine, "time_per_output_token"))))
 }
 
 // named returns the legend of a replica's line. The quantity comes first, because long
