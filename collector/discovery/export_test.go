@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	promdiscovery "github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // Exported for tests.
@@ -19,8 +21,9 @@ const (
 func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...promdiscovery.Discoverer) *Manager {
 	m := &Manager{logger: logger, reg: prometheus.NewRegistry(), internal: prometheus.NewRegistry(), static: staticGroups(static)}
 	for i, d := range discoverers {
-		m.reports.add(fmt.Sprintf("fake_sd_configs[%d]", i))
-		m.sources = append(m.sources, source{fmt.Sprintf("fake_sd_configs[%d]", i), d})
+		key := fmt.Sprintf("fake_sd_configs[%d]", i)
+		m.reports.all = append(m.reports.all, target.Source{Key: key})
+		m.sources = append(m.sources, source{key, d})
 	}
 	return m
 }

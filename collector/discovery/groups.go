@@ -1,11 +1,11 @@
 package discovery
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
@@ -50,10 +50,7 @@ func (s *groupSet) apply(c change) (changed bool) {
 func sorted(g *targetgroup.Group) *targetgroup.Group {
 	targets := slices.Clone(g.Targets)
 	slices.SortStableFunc(targets, func(a, b model.LabelSet) int {
-		if by := strings.Compare(string(a[model.AddressLabel]), string(b[model.AddressLabel])); by != 0 {
-			return by
-		}
-		return strings.Compare(a.String(), b.String())
+		return cmp.Or(cmp.Compare(a[model.AddressLabel], b[model.AddressLabel]), cmp.Compare(a.String(), b.String()))
 	})
 	return &targetgroup.Group{Targets: targets, Labels: g.Labels, Source: g.Source}
 }

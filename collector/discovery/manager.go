@@ -16,6 +16,8 @@ import (
 	promdiscovery "github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/http"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 const (
@@ -81,14 +83,14 @@ func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted fu
 				return nil, fmt.Errorf("%s: registering metrics: %w", b.key, err)
 			}
 		}
-		i := m.reports.add(b.key)
+		m.reports.all = append(m.reports.all, target.Source{Key: b.key})
 		// Connections are rare, and none must outlive the discovery.
 		options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
 		if _, asks := b.config.(*http.SDConfig); asks {
 			options = append(options, promconfig.WithDialContextFunc(limitedDial()))
 		}
 		d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
-			Logger:            m.sourceLogger(i, b.key),
+			Logger:            m.sourceLogger(len(m.reports.all)-1, b.key),
 			Metrics:           mechanisms[name],
 			HTTPClientOptions: options,
 			SetName:           b.key,

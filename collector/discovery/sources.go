@@ -18,14 +18,6 @@ type reports struct {
 	all []target.Source
 }
 
-// add adds the report of a source and returns its index.
-func (r *reports) add(key string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = append(r.all, target.Source{Key: key})
-	return len(r.all) - 1
-}
-
 // answered records an answer of a source with the number of targets, and reports whether the
 // source had failed before.
 func (r *reports) answered(i, targets int) (recovered bool) {

@@ -53,15 +53,10 @@ func isRedirect(code int) bool {
 	return false
 }
 
-// location returns the URL that a response redirects to, nil if it is not valid.
-func location(resp *http.Response) *url.URL {
-	next, _ := resp.Location() // It is nil with an error.
-	return next
-}
-
 func (s *scope) nextURL(resp *http.Response) (*url.URL, *Error) {
-	class, from, next := strconv.Itoa(resp.StatusCode), resp.Request.URL, location(resp)
-	if next == nil {
+	class, from := strconv.Itoa(resp.StatusCode), resp.Request.URL
+	next, err := resp.Location()
+	if err != nil {
 		return nil, failf(ReasonRedirect, class, "the server redirects without a valid Location; set the address of the page itself")
 	}
 	if next.Scheme != from.Scheme || !strings.EqualFold(hostPort(next), hostPort(from)) {
@@ -88,7 +83,7 @@ func (s *sent) redactURL(u *url.URL) string {
 
 func (s *scope) redirectFailure(resp *http.Response) *Error {
 	destination := "elsewhere"
-	if next := location(resp); next != nil {
+	if next, err := resp.Location(); err == nil {
 		destination = s.sent.redactURL(next)
 	}
 	return failf(ReasonRedirect, strconv.Itoa(resp.StatusCode), "the server redirects to %s; set the target to that address, or follow_redirects: true for the same host", destination)
