@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// The capabilities.
+// Names of capabilities.
 const (
 	CanTokens     = "tokens"
 	CanLiveTokens = "live_tokens"
@@ -20,7 +20,7 @@ const (
 	CanTPOT       = "tpot"
 	CanE2E        = "e2e"
 	CanQuantiles  = "quantiles"
-	// These are whether requests succeed, stall in flight, and end after their client has left.
+	// These are about whether requests succeed, stall, and end after their client disconnected.
 	CanOutcomes = "outcomes"
 	CanStall    = "stall"
 	CanCancel   = "cancel"
@@ -46,7 +46,8 @@ type Knowledge struct {
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
-	// Canary: requests are sent. Confirms: one is, if the replica seems to hang. Iterations are read.
+	// Canary is true if canary requests are sent, Confirms if one is sent when the replica seems
+	// to hang, Iterations if iteration statistics are read.
 	Canary, Confirms, Iterations bool
 }
 
@@ -62,7 +63,7 @@ const (
 func yes(reason string) target.Check      { return target.Passed("", reason) }
 func no(reason, cure string) target.Check { return target.Failed("", reason, cure) }
 
-// Capabilities judges what can be known about a replica; nil while it is down.
+// Capabilities judges what can be known about a replica. It returns nil while the replica is down.
 func Capabilities(e Engine, k *Knowledge) []target.Check {
 	if e.Kind() == Unknown || k.Page == nil && !k.MissingPage {
 		return nil
@@ -74,7 +75,7 @@ func Capabilities(e Engine, k *Knowledge) []target.Check {
 	return all
 }
 
-// capability judges one capability, by the kind unless it is alike for all kinds.
+// capability judges one capability. Most depend on the kind, some are the same for all kinds.
 func (k *Knowledge) capability(e Engine, name string) target.Check {
 	var c target.Check
 	_, noStream := e.Stream(k.Facts.get().EngineVersion, k.Page)
@@ -112,17 +113,17 @@ func (k *Knowledge) cancel(e Engine, noStream string) target.Check {
 
 // stall judges whether the page shows a server that hangs. Without a count of arriving requests the
 // only sign is the gauge of requests in flight, which a healthy server may leave stale.
-func (k *Knowledge) stall(shown target.Check, noStream string) target.Check {
+func (k *Knowledge) stall(visible target.Check, noStream string) target.Check {
 	const stale = ", which is only one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"
 	switch {
-	case !shown.OK || k.Page.Has(RequestsStarted) || k.Page.Has(ModelSuccess):
-		return shown
+	case !visible.OK || k.Page.Has(RequestsStarted) || k.Page.Has(ModelSuccess):
+		return visible
 	case noStream != "":
-		return no(shown.Reason+stale, "")
+		return no(visible.Reason+stale, "")
 	case k.Confirms:
-		return yes(shown.Reason + "; a request of the canary confirms it")
+		return yes(visible.Reason + "; a request of the canary confirms it")
 	}
-	return no(shown.Reason+stale, cureConfirm)
+	return no(visible.Reason+stale, cureConfirm)
 }
 
 // health judges whether the API answers about health; note qualifies a good answer.
@@ -142,7 +143,7 @@ func (k *Knowledge) health(note string) target.Check {
 	return no(cmp.Or(k.Health.Detail, "the API was not asked yet, or its address is not known"), cureElsewhere)
 }
 
-// config judges whether the server shows its configuration. otherwise is the answer if it does not.
+// config judges whether the server shows its configuration, and returns otherwise if it does not.
 func (k *Knowledge) config(otherwise target.Check) target.Check {
 	if slices.ContainsFunc(k.Facts.get().Models, func(m ModelFacts) bool { return m.Configured }) {
 		return yes("the configs of its models")
@@ -156,7 +157,7 @@ func (k *Knowledge) config(otherwise target.Check) target.Check {
 // notYet explains the gaps of a page when nothing else is known.
 const notYet = "not on the page yet; families appear with the first request"
 
-// source is one way to provide a capability: all the signals it needs, and the displayed reason.
+// source is one way to provide a capability: the signals that it needs, and the displayed reason.
 type source struct {
 	name, reason string
 	signals      []Signal
@@ -164,7 +165,7 @@ type source struct {
 
 func from(name, reason string, signals ...Signal) source { return source{name, reason, signals} }
 
-// gap explains why a page does not provide capabilities, and the cure. Without names it is for all.
+// gap explains why a page lacks capabilities, and the cure. Without names it applies to all.
 type gap struct {
 	reason, cure string
 	names        []string
@@ -172,8 +173,7 @@ type gap struct {
 
 func lacks(reason, cure string, names ...string) gap { return gap{reason, cure, names} }
 
-// firstOf returns the first source of a capability that the page has. A stall shows only beside
-// requests in flight.
+// firstOf returns the first source of a capability on the page. A stall needs requests in flight.
 func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 	if name == CanStall && !p.showsInFlight() {
 		return target.Check{}, false
@@ -186,7 +186,7 @@ func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 	return target.Check{}, false
 }
 
-// judge returns the first source of a capability, or else the first gap; the last is for all.
+// judge returns the first source of a capability, or else the first gap. The last applies to all.
 func (p *Page) judge(name string, sources []source, gaps ...gap) target.Check {
 	if (name == CanTTFT || name == CanTPOT) && p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended() {
 		return no("requests end but no token was ever generated: the model returns none, as embedding and ranking models do", "")
@@ -204,7 +204,7 @@ func (p *Page) judge(name string, sources []source, gaps ...gap) target.Check {
 // showsInFlight reports whether the page shows requests in flight.
 func (p *Page) showsInFlight() bool { return p.Has(RequestsActive) || p.Has(RequestsRunning) }
 
-// The checks of determinism: batches and GPUs change the order of sums, versions the kernels.
+// Checks of determinism. Batches and GPUs change the order of sums, versions change the kernels.
 const (
 	CheckOneInstance   = "one_instance"
 	CheckPinnedGPUs    = "gpus_pinned"
@@ -213,10 +213,10 @@ const (
 	CheckVersions      = "versions_pinned"
 )
 
-// Pins are the versions of a replica that the operator declared or expects.
+// Pins are true for the versions of a replica that the operator declared or expects.
 type Pins struct{ EngineVersion, TRTLLMVersion bool }
 
-// Determinism checks whether equal requests get equal answers. What is not known is left out.
+// Determinism checks whether identical requests get identical answers, as far as known.
 func Determinism(e Engine, f *Facts, p *Page, pins Pins) []target.Check {
 	var open []string
 	if !pins.EngineVersion {
@@ -232,7 +232,7 @@ func Determinism(e Engine, f *Facts, p *Page, pins Pins) []target.Check {
 	return append(e.Determinism(f, p), versions)
 }
 
-// admitsOne checks that one request is batched at a time; known is false without a limit.
+// admitsOne checks that only one request is batched at a time; known is false without a limit.
 func admitsOne(p *Page) (check target.Check, known bool) {
 	limit, known := p.Value(RequestsLimit)
 	if !known {

@@ -15,7 +15,7 @@ type Detection struct {
 	Kind Kind
 	// Path is the path of the kind's page.
 	Path string
-	// Evidence explains to users what showed the kind; empty if nothing did.
+	// Evidence explains to users how the kind was detected, empty if it was not.
 	Evidence string
 	// Companion names a program that is not an LLM server; Kind is then Unknown.
 	Companion string
@@ -28,7 +28,7 @@ type mark struct {
 	// text is the prefix of a sample or family name, or any part of the page.
 	text     string
 	anywhere bool
-	// weight decides between kinds; what passes on the series of others has a heavier one.
+	// weight decides between kinds. Programs that pass on the series of others weigh more.
 	weight int
 }
 
@@ -70,7 +70,7 @@ func FromPage(body []byte) Detection {
 	return found
 }
 
-// Recognize detects the kind by the page, and by the API where several kinds show that page.
+// Recognize detects the kind by the page, and by the API if several kinds show that page.
 func Recognize(ctx context.Context, client Client, address string, body []byte) Detection {
 	q := &questions{client: Memoize(client), base: address}
 	found := FromPage(body)
@@ -98,13 +98,13 @@ func SharePage(a, b Kind) bool {
 	return slices.ContainsFunc(pages(a), func(k Kind) bool { return slices.Contains(pages(b), k) })
 }
 
-// pageLimit bounds a page that is read only to be recognized.
+// pageLimit limits a page that is read only for detection, in bytes.
 const pageLimit = 16 << 20
 
-// Detect finds out what a server is and where its page is, given scheme, host and port of the page:
-// by its pages, if they are to be requested, or else by answers that only one kind gives. A status
-// of 200 proves nothing, since some servers answer every path with it. A kind without marks can be
-// identified only together with the page that it shows.
+// Detect detects the kind of a server and the path of its page, given scheme, host and port: by
+// its pages, if pages is true, or else by answers that only one kind gives. A status of 200 proves
+// nothing, since some servers answer every path with it. A kind without marks can be identified
+// only together with its page.
 func Detect(ctx context.Context, client Client, address string, pages bool) Detection {
 	q := &questions{client: Memoize(client), base: address}
 	seen := make(map[string]bool)
@@ -130,7 +130,7 @@ func Detect(ctx context.Context, client Client, address string, pages bool) Dete
 	return Detection{Kind: Unknown}
 }
 
-// pageAt returns the body at a URL; false unless the status is 200.
+// pageAt returns the body at a URL. It reports false unless the status is 200.
 func pageAt(ctx context.Context, client Client, url string) ([]byte, bool) {
 	status, _, body, err := client.Do(ctx, http.MethodGet, url, nil, pageLimit)
 	if err != nil || status != http.StatusOK {
@@ -145,7 +145,7 @@ func HasPage(ctx context.Context, client Client, e Engine, address string) bool 
 	return ok && SharePage(FromPage(body).Kind, e.Kind())
 }
 
-// Hint explains to users what an address without a known page may be; empty if unknown.
+// Hint explains to users what an address without a known page may be. It is empty if unknown.
 func Hint(ctx context.Context, client Client, address string) string {
 	for _, e := range registry {
 		if hint := e.hint(ctx, &questions{client: client, base: address}); hint != "" {
@@ -155,7 +155,8 @@ func Hint(ctx context.Context, client Client, address string) string {
 	return ""
 }
 
-// FromEmptyPage detects the only kind with an empty page at the path, unless all paths are so.
+// FromEmptyPage detects the only kind that may have an empty page at the path, unless the server
+// answers all paths alike.
 func FromEmptyPage(ctx context.Context, client Client, address, page string) Detection {
 	found := Detection{Kind: Unknown}
 	q := &questions{client: client, base: address}
@@ -170,7 +171,7 @@ func FromEmptyPage(ctx context.Context, client Client, address, page string) Det
 }
 
 // BasePath returns the path below which a server has page and API, given the path of the page:
-// empty at the root. For an unknown kind, page may be that of any kind.
+// empty at the root. For an unknown kind, page may be the page of any kind.
 func BasePath(e Engine, page string) string {
 	page = strings.TrimSuffix(page, "/")
 	paths := []string{strings.TrimSuffix(e.MetricsPath(), "/")}
@@ -198,7 +199,7 @@ type memo struct {
 	answers map[string]func() (int, http.Header, []byte, error)
 }
 
-// Memoize returns a client that sends each request once, whatever its body.
+// Memoize returns a client that sends each request once, regardless of its body.
 func Memoize(client Client) Client {
 	return &memo{client, make(map[string]func() (int, http.Header, []byte, error))}
 }
@@ -212,16 +213,16 @@ func (m *memo) Do(ctx context.Context, method, url string, body []byte, limit in
 	return m.answers[key]()
 }
 
-// companion is a program next to LLM servers that is taken for one. Nothing is derived of it.
+// companion is a program that may be mistaken for an LLM server. Nothing is derived from it.
 type companion struct {
 	name  string
 	marks []mark
 }
 
-// companions returns the known companions. Where a page also has marks of a server, those of the
-// companion are heavier (production-stack, services/metrics_service; smg,
-// docs/reference/metrics.md; llm-d-router and the gateway API inference extension, pkg/epp/metrics;
-// ai-dynamo, planner, router and kvbm; nixl, src/core/telemetry).
+// companions returns the known companions. If a page also has marks of a server, the companion's
+// marks weigh more (production-stack, services/metrics_service; smg, docs/reference/metrics.md;
+// llm-d-router and the gateway API inference extension, pkg/epp/metrics; ai-dynamo, planner,
+// router and kvbm; nixl, src/core/telemetry).
 func companions() []companion {
 	const router, alone = 10, 1
 	prefixes := func(weight int, names ...string) (marks []mark) {

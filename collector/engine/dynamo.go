@@ -14,16 +14,16 @@ import (
 // Dynamo is NVIDIA Dynamo: its frontend, or the system port of a worker.
 const Dynamo Kind = "dynamo"
 
-// dynamoFronts returns the prefixes of a frontend: that of today, and that of early releases, which
-// DYN_METRICS_PREFIX also sets for NIM (lib/llm/src/http/service/metrics.rs).
+// dynamoFronts returns the prefixes of a frontend: the current one, and that of early releases,
+// which DYN_METRICS_PREFIX also sets for NIM (lib/llm/src/http/service/metrics.rs).
 func dynamoFronts() []string { return []string{"dynamo_frontend_", "nv_llm_http_service_"} }
 
 // dynamoComponent begins the names that all parts of Dynamo share.
 const dynamoComponent = "dynamo_component_"
 
-// A worker also shows the series of the engine inside. It labels TensorRT-LLM engine_type trtllm,
-// where trtllm-serve writes pytorch or undefined (Triton writes an operator's tag of that name with
-// an underscore before it). Nobody else writes the prefix trtllm with a colon.
+// A worker also shows the series of the engine inside. It labels TensorRT-LLM with engine_type
+// trtllm, while trtllm-serve writes pytorch or undefined (Triton prefixes an operator's tag of
+// that name with an underscore). Nothing else writes the prefix trtllm with a colon.
 var _ = register(&dynamo{shell{base{
 	kind: Dynamo, path: "/metrics", engines: []Kind{Triton, SGLang, VLLM, TRTLLMServe},
 	marks: []mark{
@@ -42,10 +42,10 @@ var _ = register(&dynamo{shell{base{
 	owner:    "nvidia", healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may report notready while it serves",
 }}})
 
-// dynamo is a frontend, or a worker around an engine. Neither answers a version.
+// dynamo is a frontend, or a worker around an engine. Neither reports a version.
 type dynamo struct{ shell }
 
-// dynamoFront returns the prefix of a frontend's page; empty for a worker's.
+// dynamoFront returns the prefix of a frontend's page, empty for a worker's page.
 func dynamoFront(p *Page) string {
 	fronts := dynamoFronts()
 	if i := slices.IndexFunc(fronts, p.HasPrefix); i >= 0 {
@@ -62,11 +62,11 @@ func (*dynamo) Generation(p *Page, f *Facts) (Generation, string) {
 	case in == nil:
 		return "worker", "the page has no names of a frontend and none of an engine inside"
 	}
-	generation, why := in.Generation(p, f)
-	return Generation(strings.TrimSuffix("worker like "+string(in.Kind())+": "+string(generation), ": ")), cmp.Or(why, "the page has no names of a frontend")
+	generation, reason := in.Generation(p, f)
+	return Generation(strings.TrimSuffix("worker like "+string(in.Kind())+": "+string(generation), ": ")), cmp.Or(reason, "the page has no names of a frontend")
 }
 
-func (d *dynamo) Stream(_ string, p *Page) (s Stream, why string) {
+func (d *dynamo) Stream(_ string, p *Page) (s Stream, reason string) {
 	if p != nil && dynamoFront(p) == "" {
 		return s, "a worker of Dynamo has no API for clients; enable the canary for its frontend"
 	}
@@ -160,10 +160,10 @@ func frontendHealth(ctx context.Context, client Client, address string, instance
 	return APIReady, detail
 }
 
-// dynamoServing is the endpoint of workers that takes requests.
+// dynamoServing is the endpoint of a worker that accepts requests.
 const dynamoServing = "generate"
 
-// workerHealth returns whether a worker takes requests.
+// workerHealth returns whether a worker accepts requests.
 func workerHealth(endpoints map[string]string) (APIState, string) {
 	const ready = "ready"
 	switch state, ok := endpoints[dynamoServing]; {
@@ -207,7 +207,7 @@ func (d *dynamo) judge(name string, k *Knowledge) target.Check {
 	return d.judgeWorker(name, k)
 }
 
-// judgeWorker judges a worker by the engine inside, but for what Dynamo hides.
+// judgeWorker judges a worker by the engine inside, except for what Dynamo hides.
 func (*dynamo) judgeWorker(name string, k *Knowledge) target.Check {
 	p, in := k.Page, k.Page.Inside()
 	switch {
@@ -332,9 +332,8 @@ func frontendMeanings() []Meaning {
 	for _, worker := range []string{"", "decode"} {
 		all = append(all, Meaning{Name: "worker_active_decode_blocks", Where: only("worker_type", worker), Signal: WorkerKVBlocksUsed})
 	}
-	// failures_total counts what the frontend could not read or route, beside the errors of
-	// requests_total (seen in 1.6.1). NotFound is left out: it includes wrong paths, which are no
-	// requests to a model.
+	// failures_total counts what the frontend could not read or route, in addition to the errors
+	// in requests_total (seen in 1.6.1). NotFound is left out, since it includes wrong paths.
 	for _, terminal := range []struct {
 		class Class
 		names []string
@@ -354,12 +353,12 @@ func frontendMeanings() []Meaning {
 	return all
 }
 
-// dynamoType is the label with the type of an error, since dynamo pull request 6252.
+// dynamoType is the label with the type of an error (since dynamo pull request 6252).
 const dynamoType = "error_type"
 
 // dynamoFailures returns the outcomes of a frontend's errors by type (seen in 1.6.1): unavailable
 // is a lost worker, overload a rejection by the router, which counts as model_rejection_total too.
-// Other types are of unknown class.
+// The class of other types is unknown.
 func dynamoFailures() *Outcome {
 	return &Outcome{Usual: ClassUnknown, Of: map[string]Class{
 		"validation": ClassClient, "not_found": ClassClient, "not_implemented": ClassClient,
@@ -404,7 +403,7 @@ func workerMeanings() []Meaning {
 	}
 }
 
-// ofEngines marks names of an engine inside, which may name the model differently.
+// ofEngines marks names as the names of an engine inside, which may name the model differently.
 func ofEngines(names ...string) []string {
 	for i := range names {
 		names[i] = ofAny + names[i]
@@ -412,7 +411,7 @@ func ofEngines(names ...string) []string {
 	return names
 }
 
-// mockMeanings returns the meanings of names without the prefix of the mock engine: those of vLLM
+// mockMeanings returns the meanings of names without the prefix of the mock engine: vLLM's names
 // (seen in 1.6.1), and the five families of TensorRT-LLM 1.1 in Dynamo 0.7.
 func mockMeanings() []Meaning {
 	return []Meaning{

@@ -12,19 +12,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Kind names a kind of server; it is the value of label engine.
+// Kind is the name of a kind of server, and the value of the label engine.
 type Kind string
 
 // Unknown is the kind of a target that was not recognized yet.
 const Unknown Kind = "unknown"
 
-// Engine describes one kind of server. Values are constant and safe for concurrent use. Arguments
-// of type *Page and *Facts may be nil unless stated otherwise. Reasons and hints are sentences for
-// users.
+// Engine describes one kind of server. Values are constant and safe for concurrent use. *Page and
+// *Facts may be nil unless stated otherwise. Reasons and hints are sentences for users.
 type Engine interface {
 	Kind() Kind
 
-	// MetricsPath returns the path of the page of a target that sets none.
+	// MetricsPath returns the default path of the page.
 	MetricsPath() string
 	// APIPort returns the port of the HTTP API, given the port of the page.
 	APIPort(metrics int) int
@@ -34,56 +33,56 @@ type Engine interface {
 	SamePort() bool
 	// EmptyPage reports whether a page without samples is valid.
 	EmptyPage() bool
-	// MissingPageHint explains why a server of the kind may have no page; may be empty.
+	// MissingPageHint explains why a server of the kind may have no page. It may be empty.
 	MissingPageHint() string
 
-	// Ask asks the API about version and models. A request that fails costs only its own fact. If
-	// early is not nil, it may be called once with the facts received so far while another request
-	// is pending.
+	// Ask queries the API for version and models. If a request fails, only its own facts are
+	// missing. If early is not nil, it may be called once with the facts received so far while
+	// another request is pending.
 	Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts
-	// Health asks the API whether the server is live and ready.
+	// Health queries the API for whether the server is live and ready.
 	Health(ctx context.Context, client Client, address string) Health
 	// ReadyPath returns a path that answers 200 only while the result of Health holds, or "".
 	ReadyPath() string
-	// Unserved explains why a ready server serves none of its models; empty if it may serve one.
+	// Unserved explains why a ready server serves none of its models, empty if it may serve one.
 	Unserved(p *Page, f *Facts, models []ModelState) string
 	// IterationsPath returns the API path of iteration statistics, which have one reader, or "".
 	IterationsPath() string
-	// StockVersion returns the TensorRT-LLM version of the server's stock image, if it is listed and
-	// in use. none explains that the release has no such image.
-	StockVersion(f *Facts, p *Page) (version, none string)
+	// StockVersion returns the TensorRT-LLM version of the server's stock image, if that is listed
+	// and in use. The reason explains that the release has no such image.
+	StockVersion(f *Facts, p *Page) (version, reason string)
 
 	// Meanings returns the meanings of the kind's series.
 	Meanings() []Meaning
-	// Answers returns the signals that come from the API.
+	// Answers returns the signals that the API provides.
 	Answers() []Signal
-	// Quirks returns the quirks of a page, or the usual ones of the kind for nil.
+	// Quirks returns the quirks of a page, or the default quirks of the kind if the page is nil.
 	Quirks(p *Page) Quirks
-	// CountsFailures reports whether the page counts failed requests other than by model.
+	// CountsFailures reports whether the page counts failed requests other than per model.
 	CountsFailures(p *Page) bool
 	// Tier returns the server's position in a pool with a router. The page is not nil.
 	Tier(p *Page) Tier
 
 	// Generation names the set of series that the page shows, with the reason. The page is not nil.
 	Generation(p *Page, f *Facts) (Generation, string)
-	// Determinism returns the checks of whether equal requests get equal answers.
+	// Determinism checks whether identical requests get identical answers.
 	Determinism(f *Facts, p *Page) []target.Check
-	// Stream returns how to request a streamed answer, or why not. The server's version may be empty.
-	Stream(version string, p *Page) (s Stream, why string)
+	// Stream returns how to request a streamed answer, or why that fails. The version may be
+	// empty.
+	Stream(version string, p *Page) (s Stream, reason string)
 
 	// data returns the constants of the kind.
 	data() *base
-	// judge judges one of [CapabilityNames] but those that are judged alike for all kinds.
+	// judge judges one of [CapabilityNames], except those that do not depend on the kind.
 	judge(name string, k *Knowledge) target.Check
-	// identify sends requests that only this kind answers, and returns what shows the kind; empty
-	// when the server is of another. A kind without marks is compared only with the kinds whose
-	// page it shows.
+	// identify sends requests that only this kind answers, and returns the evidence, empty for
+	// another kind. A kind without marks is compared only with the kinds whose page it shows.
 	identify(ctx context.Context, q *questions) string
-	// agree reports whether an API with these facts belongs to the page.
+	// agree reports whether an API with the given facts belongs to the page.
 	agree(p *Page, f *Facts) Trust
 	// hint explains what an address without a known page may be.
 	hint(ctx context.Context, q *questions) string
-	// arrange sets roles, ids and treatments of the models of a topology.
+	// arrange sets the roles, ids and treatments of the models in a topology.
 	arrange(t *Topology, named NamedModels, facts []ModelFacts)
 }
 
@@ -104,7 +103,7 @@ type Client interface {
 	Do(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
 }
 
-// answerLimit bounds the body of one answer; a repository index of thousands of models is smaller.
+// answerLimit limits the body of one answer. A repository index of thousands of models is smaller.
 const answerLimit = 4 << 20
 
 // registry holds the kinds, sorted by name. It does not change after init.
@@ -112,7 +111,7 @@ const answerLimit = 4 << 20
 //nolint:gochecknoglobals // constant once the program has started.
 var registry []Engine
 
-// register adds a kind to the registry, and returns it to the variable that calls it.
+// register adds a kind to the registry. It returns the kind so that it can initialize a variable.
 func register(e Engine) Engine { //nolint:unparam // Without a result it could not be called there.
 	registry = append(registry, e)
 	slices.SortFunc(registry, func(a, b Engine) int { return strings.Compare(string(a.Kind()), string(b.Kind())) })
@@ -122,7 +121,7 @@ func register(e Engine) Engine { //nolint:unparam // Without a result it could n
 // All returns all kinds, sorted by name.
 func All() []Engine { return slices.Clone(registry) }
 
-// ByName returns the kind of that name; ok is false for "auto", "unknown" and misspelled names.
+// ByName returns the named kind; ok is false for "auto", "unknown" and misspelled names.
 func ByName(kind string) (e Engine, ok bool) {
 	i := slices.IndexFunc(registry, func(e Engine) bool { return string(e.Kind()) == kind })
 	if i < 0 {
@@ -131,29 +130,29 @@ func ByName(kind string) (e Engine, ok bool) {
 	return registry[i], true
 }
 
-// base holds the constants of a kind and has defaults for Engine. Kinds embed it.
+// base holds the constants of a kind and implements defaults of Engine. Kinds embed it.
 type base struct {
 	kind Kind
 	path string
-	// api and grpc are offsets from the port of the page; grpc is 0 without gRPC.
+	// api and grpc are offsets from the port of the page. Without gRPC, grpc is 0.
 	api, grpc int
-	// ready is the API path that answers 200 while the server is ready, live the one for liveness:
-	// equal to ready if any answer shows that it is live, empty if there is none.
+	// ready is the API path that answers 200 while the server is ready, live the path for
+	// liveness: equal to ready if any answer means live, empty if there is none.
 	ready, live string
 	// versionPath and versionKey locate the version in the API.
 	versionPath, versionKey string
 	// iterations is the API path of iteration statistics.
 	iterations string
-	// owner is the owned_by of listed models that identifies the kind; may be empty.
+	// owner is the owned_by of listed models that identifies the kind. It may be empty.
 	owner string
-	// These explain why it cannot stream, why it may have no page, and how to read its readiness.
+	// These explain why it cannot stream, why it may have no page, and what its readiness means.
 	noStream, noPage, healthNote string
 	emptyPage                    bool
 
-	// marks identify the kind on a page; one with the page of pagesOf is identified by its API.
+	// marks identify the kind on a page. A kind with the page of pagesOf is identified by its API.
 	marks   []mark
 	pagesOf []Kind
-	// priority orders detection: kinds with a higher one are looked for first.
+	// priority is the order of detection: the highest first.
 	priority int
 
 	answers []Signal
@@ -161,10 +160,10 @@ type base struct {
 	stream  Stream
 	// noTRTLLM is true for kinds that never contain TensorRT-LLM.
 	noTRTLLM bool
-	// prefixes lists prefixes of names that are watched although no rule reads them.
+	// prefixes lists prefixes of names that are watched although no rule reads their series.
 	prefixes []string
 	// wrapper is the prefix of series measured around a model, which do not show how it treats
-	// requests; inner that of an engine inside, to which models hand over requests.
+	// requests; inner is that of an engine inside, to which models hand over requests.
 	wrapper, inner string
 	// engines lists the kinds whose page the server may pass on, in order of preference.
 	engines []Kind
@@ -187,16 +186,16 @@ func (b *base) Answers() []Signal                        { return b.answers }
 func (b *base) Quirks(*Page) Quirks                      { return b.quirks }
 func (b *base) Stream(string, *Page) (Stream, string)    { return b.stream, b.noStream }
 
-func (*base) StockVersion(*Facts, *Page) (version, none string) { return "", "" }
-func (*base) Unserved(*Page, *Facts, []ModelState) string       { return "" }
-func (*base) CountsFailures(p *Page) bool                       { return p.Has(RequestsFailed) }
-func (*base) Tier(*Page) Tier                                   { return "" }
-func (*base) Meanings() []Meaning                               { return nil }
-func (*base) Generation(*Page, *Facts) (Generation, string)     { return "", "" }
-func (*base) Determinism(*Facts, *Page) []target.Check          { return nil }
-func (*base) hint(context.Context, *questions) string           { return "" }
+func (*base) StockVersion(*Facts, *Page) (version, reason string) { return "", "" }
+func (*base) Unserved(*Page, *Facts, []ModelState) string         { return "" }
+func (*base) CountsFailures(p *Page) bool                         { return p.Has(RequestsFailed) }
+func (*base) Tier(*Page) Tier                                     { return "" }
+func (*base) Meanings() []Meaning                                 { return nil }
+func (*base) Generation(*Page, *Facts) (Generation, string)       { return "", "" }
+func (*base) Determinism(*Facts, *Page) []target.Check            { return nil }
+func (*base) hint(context.Context, *questions) string             { return "" }
 
-// identify implements Engine for servers with a version whose list of models names them as owner.
+// identify implements Engine for servers with a version and a list of models that they own.
 func (b *base) identify(ctx context.Context, q *questions) string {
 	if b.owner == "" || b.versionPath == "" {
 		return ""
@@ -244,8 +243,8 @@ func (*base) judge(_ string, k *Knowledge) target.Check {
 	return k.config(no("this kind of server does not expose its config", ""))
 }
 
-// arrange implements Engine: series without a model belong to the only one. Clients call the first
-// model that is listed, since adapters follow their model.
+// arrange implements Engine: series without a model belong to the only model. Clients call the
+// first listed model, since adapters follow their model.
 func (*base) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
 	if len(named.Names) == 1 {
 		t.fallback = named.Names[0]
@@ -264,15 +263,15 @@ func None() Engine {
 // page delegate to it; kinds that embed shell handle pages without one.
 type shell struct{ base }
 
-// engineInside returns the first of base.engines whose mark begins a name that is not the server's
-// own, or nil. A Triton inside may itself show names of vLLM.
+// engineInside returns the first of base.engines whose mark is a prefix of a name that is not the
+// server's own, or nil. A Triton inside may itself show names of vLLM.
 func engineInside(e Engine, series []labels.Labels) Engine {
 	for _, kind := range e.data().engines {
 		in, ok := ByName(string(kind))
 		if ok && slices.ContainsFunc(series, func(lset labels.Labels) bool {
 			name := lset.Get(model.MetricNameLabel)
-			own := func(m mark) bool { return strings.HasPrefix(name, m.text) }
-			return strings.HasPrefix(name, in.data().marks[0].text) && !slices.ContainsFunc(e.data().marks, own)
+			isOwn := func(m mark) bool { return strings.HasPrefix(name, m.text) }
+			return strings.HasPrefix(name, in.data().marks[0].text) && !slices.ContainsFunc(e.data().marks, isOwn)
 		}) {
 			return in
 		}
@@ -280,8 +279,8 @@ func engineInside(e Engine, series []labels.Labels) Engine {
 	return nil
 }
 
-// meaningsWith returns the meanings that apply with that engine inside; all of them if no name
-// identifies it, as when its statistics are off.
+// meaningsWith returns the meanings that apply with the given engine inside, or all if it is nil,
+// for example because its statistics are off.
 func meaningsWith(meanings []Indexed, in Engine) []Indexed {
 	other := func(m Indexed) bool { return m.Inside != "" && in.Kind() != m.Inside }
 	if in == nil || !slices.ContainsFunc(meanings, other) {
@@ -290,16 +289,16 @@ func meaningsWith(meanings []Indexed, in Engine) []Indexed {
 	return slices.DeleteFunc(slices.Clone(meanings), other)
 }
 
-// withEngines appends the meanings of every engine that may be inside.
-func (s *shell) withEngines(own []Meaning) []Meaning {
+// withEngines appends the meanings of all engines that may be inside.
+func (s *shell) withEngines(meanings []Meaning) []Meaning {
 	for _, kind := range s.engines {
 		e, _ := ByName(string(kind))
 		for _, m := range e.Meanings() {
 			m.Inside = kind
-			own = append(own, m)
+			meanings = append(meanings, m)
 		}
 	}
-	return own
+	return meanings
 }
 
 // inside returns the engine inside, or the defaults for pages without one.

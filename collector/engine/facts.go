@@ -8,30 +8,31 @@ import (
 	"strings"
 )
 
-// Facts are what a server answered about itself. They do not change once they are shared.
+// Facts are what a server answered about itself. They are immutable once shared.
 type Facts struct {
 	// EngineVersion is the server's own version.
 	EngineVersion string
-	// TRTLLMVersion is the version of TensorRT-LLM inside, TRTLLMSource where it is from.
+	// TRTLLMVersion is the version of TensorRT-LLM inside, TRTLLMSource where it comes from.
 	TRTLLMVersion string
 	TRTLLMSource  VersionSource
 	// BuildVersion is the version that built the TensorRT engine; no server returns it over HTTP.
 	BuildVersion string
-	// Confirmed is true if the answers are such as only this kind of server gives.
+	// Confirmed is true if only this kind of server gives such answers.
 	Confirmed bool
 	// Listed is true if the server listed its models; Models are in its order.
 	Listed bool
 	Models []ModelFacts
-	// Responsive: in the last round the engine itself answered, or was paused. It does not hang.
+	// Responsive is true if the engine itself answered or was paused in the last round: it does
+	// not hang.
 	Responsive bool
-	// Problems are the failed requests of the last round.
+	// Problems lists the failed requests of the last round.
 	Problems []Problem
 }
 
 // VersionSource is where a TensorRT-LLM version comes from.
 type VersionSource string
 
-// The sources, the most trusted first.
+// Sources of versions, the most trusted first.
 const (
 	SourceConfig    VersionSource = "config"
 	SourceServer    VersionSource = "version_endpoint"
@@ -41,7 +42,7 @@ const (
 	SourceUnknown   VersionSource = "unknown"
 )
 
-// The states of models in Triton's repository index.
+// States of models in Triton's repository index.
 const (
 	ModelReady       = "READY"
 	ModelLoading     = "LOADING"
@@ -52,9 +53,9 @@ const (
 // ModelFacts are what a server answered about one model.
 type ModelFacts struct {
 	Name string
-	// Version and State are those of the index; State is empty if it was never loaded.
+	// Version and State are from the index. State is empty if the model was never loaded.
 	Version, State string
-	// Configured is true if the model's config was answered. All fields below are from it.
+	// Configured is true if the model's config is known. All fields below are from it.
 	Configured bool
 	// Backend is empty for an ensemble, whose Platform is "ensemble".
 	Backend, Platform string
@@ -65,11 +66,11 @@ type ModelFacts struct {
 	Instances []InstanceGroup
 	// Batching is nil while dynamic batching is off.
 	Batching *DynamicBatching
-	// Parameters has those of [ModelParameters] that are set.
+	// Parameters holds the [ModelParameters] that are set.
 	Parameters map[string]string
 	// Steps lists the models that an ensemble consists of.
 	Steps []string
-	// Calls lists the models that a BLS model names, Draft is that of them which proposes tokens.
+	// Calls lists the models that a BLS model names. Draft is the one that proposes tokens.
 	Calls []string
 	Draft string
 	// ConfigHash is the SHA-256 of the config in hexadecimal.
@@ -83,14 +84,14 @@ type InstanceGroup struct {
 	GPUs  []int  `json:"gpus"`
 }
 
-// DynamicBatching is how Triton gathers requests of a model.
+// DynamicBatching is how Triton batches requests of a model.
 type DynamicBatching struct {
 	DelayMicroseconds int64
 	// Preferred is true if some batch sizes are preferred.
 	Preferred bool
 }
 
-// InstanceCount returns the number of instances of the model; 0 if the config has none.
+// InstanceCount returns the number of instances of the model, 0 if the config has none.
 func (m *ModelFacts) InstanceCount() int {
 	n := 0
 	for _, g := range m.Instances {
@@ -111,7 +112,7 @@ func (f *Facts) Model(name string) *ModelFacts {
 	return nil
 }
 
-// get returns the facts; nil facts are empty.
+// get returns the facts. Nil facts are empty.
 func (f *Facts) get() *Facts {
 	if f == nil {
 		return &Facts{}
@@ -119,25 +120,25 @@ func (f *Facts) get() *Facts {
 	return f
 }
 
-// WithEarlier returns the facts, completed by earlier ones about what was not answered. The
-// TensorRT-LLM version of the server is kept only while its own version is the same.
-func (f Facts) WithEarlier(before *Facts) *Facts {
-	if before == nil {
+// WithEarlier returns the facts, with unanswered ones replaced by earlier ones. The TensorRT-LLM
+// version of the server is kept only while its own version is the same.
+func (f Facts) WithEarlier(earlier *Facts) *Facts {
+	if earlier == nil {
 		return &f
 	}
-	f.EngineVersion = cmp.Or(f.EngineVersion, before.EngineVersion)
-	f.BuildVersion = cmp.Or(f.BuildVersion, before.BuildVersion)
-	if f.TRTLLMVersion == "" && f.EngineVersion == before.EngineVersion && !f.answeredAgain(before) {
-		f.TRTLLMVersion, f.TRTLLMSource = before.TRTLLMVersion, before.TRTLLMSource
+	f.EngineVersion = cmp.Or(f.EngineVersion, earlier.EngineVersion)
+	f.BuildVersion = cmp.Or(f.BuildVersion, earlier.BuildVersion)
+	if f.TRTLLMVersion == "" && f.EngineVersion == earlier.EngineVersion && !f.answeredAgain(earlier) {
+		f.TRTLLMVersion, f.TRTLLMSource = earlier.TRTLLMVersion, earlier.TRTLLMSource
 	}
-	f.Confirmed = f.Confirmed || before.Confirmed
+	f.Confirmed = f.Confirmed || earlier.Confirmed
 	if !f.Listed {
-		f.Listed, f.Models = before.Listed, before.Models
+		f.Listed, f.Models = earlier.Listed, earlier.Models
 		return &f
 	}
 	f.Models = slices.Clone(f.Models)
 	for i := range f.Models {
-		old := before.Model(f.Models[i].Name)
+		old := earlier.Model(f.Models[i].Name)
 		if old == nil || f.Models[i].Configured || !old.Configured {
 			continue
 		}
@@ -148,20 +149,20 @@ func (f Facts) WithEarlier(before *Facts) *Facts {
 	return &f
 }
 
-// answeredAgain reports whether every model whose config was answered before has answered again, so
+// answeredAgain reports whether every config that is in the earlier facts was answered again, so
 // that a missing parameter was removed.
-func (f *Facts) answeredAgain(before *Facts) bool {
-	return f.Listed && !slices.ContainsFunc(before.Models, func(m ModelFacts) bool {
+func (f *Facts) answeredAgain(earlier *Facts) bool {
+	return f.Listed && !slices.ContainsFunc(earlier.Models, func(m ModelFacts) bool {
 		now := f.Model(m.Name)
 		return m.Configured && (now == nil || !now.Configured)
 	})
 }
 
-// Equal reports whether both are the same.
+// Equal reports whether both facts are the same.
 func (f *Facts) Equal(o *Facts) bool { return reflect.DeepEqual(f, o) }
 
-// ResolveVersion returns the TensorRT-LLM version of a replica: the operator's, or else the
-// server's, or else that of its stock image, or else "unknown".
+// ResolveVersion returns the TensorRT-LLM version of a replica: as declared, or as reported by the
+// server, or the version of its stock image, or "unknown".
 func (f *Facts) ResolveVersion(e Engine, p *Page, declared string) (version string, source VersionSource) {
 	switch {
 	case declared != "":
@@ -177,9 +178,9 @@ func (f *Facts) ResolveVersion(e Engine, p *Page, declared string) (version stri
 	return "unknown", SourceUnknown
 }
 
-// Agree reports whether an API with these facts belongs to the server that shows a page: it is of
-// that kind and has the models of the page. A server that answers 200 to any path, as Triton's
-// metrics port does, is of no kind. Without a page, answers that only this kind gives are trusted.
+// Agree reports whether an API with the given facts belongs to the server with the page: it is of
+// that kind and has the models of the page. A server that answers 200 to any path, like Triton's
+// metrics port, is of no kind. Without a page, answers that only this kind gives are trusted.
 func Agree(e Engine, p *Page, f *Facts) Trust {
 	switch {
 	case f == nil:
@@ -195,18 +196,18 @@ func Agree(e Engine, p *Page, f *Facts) Trust {
 }
 
 // agree implements Engine: an API that lists none of the page's models belongs to another server.
-// One common model is enough, since clients can make up names that come to some pages.
+// One common model is enough, since some pages have model names that clients made up.
 func (b *base) agree(p *Page, f *Facts) Trust {
-	named, shared := false, false
+	hasNames, shared := false, false
 	for _, name := range p.modelNames {
 		if name == UnnamedModel || name == b.noModel {
 			continue
 		}
-		named = true
+		hasNames = true
 		shared = shared || slices.ContainsFunc(f.Models, func(m ModelFacts) bool { return sameModel(m.Name, name) })
 	}
 	switch {
-	case !named || len(f.Models) == 0:
+	case !hasNames || len(f.Models) == 0:
 		return TrustUnknown
 	case !shared:
 		return TrustNo
@@ -216,7 +217,7 @@ func (b *base) agree(p *Page, f *Facts) Trust {
 	return TrustUnknown
 }
 
-// sameModel reports whether two names are one model: a path or its base, in any case.
+// sameModel reports whether two names mean the same model: a path or its base, ignoring case.
 func sameModel(a, b string) bool {
 	return strings.EqualFold(a, b) || strings.EqualFold(path.Base(a), path.Base(b)) && (path.IsAbs(a) || path.IsAbs(b))
 }

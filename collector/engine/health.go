@@ -14,34 +14,35 @@ import (
 	"syscall"
 )
 
-// APIState is how an API answered the question whether its server is ready.
+// APIState is the answer of an API to whether its server is ready.
 type APIState uint8
 
 const (
-	// APIUnknown means that there is no API, or that it was not asked yet.
+	// APIUnknown means that there is no API, or that it was not queried yet.
 	APIUnknown APIState = iota
-	// APIReady is the server's own answer.
+	// APIReady means that the server answered that it is ready.
 	APIReady
-	// APINotReady is the server's own answer.
+	// APINotReady means that the server answered that it is not ready.
 	APINotReady
-	// APIRefused means that nothing listens, or that connections are closed at once.
+	// APIRefused means that nothing listens, or that connections are closed immediately.
 	APIRefused
-	// APIFailed means any other answer: restricted, timed out or broken.
+	// APIFailed means any other result: restricted, timed out or broken.
 	APIFailed
 )
 
 // Health is what the API answered about the server's health.
 type Health struct {
 	API APIState
-	// Live is the server's liveness; LiveKnown is false if it did not answer.
+	// Live is the server's liveness. LiveKnown is false if it did not answer.
 	Live, LiveKnown bool
 	// FromServer is true if the answer that it is not ready cannot be a proxy's.
 	FromServer bool
-	// Status is the HTTP status of the answer about readiness; 0 without an answer.
+	// Status is the HTTP status of the answer about readiness, 0 without an answer.
 	Status int
-	// Models are the rows of the repository index; nil for servers without one.
+	// Models holds the rows of the repository index, nil for servers without one.
 	Models []ModelState
-	// Starting: it answers that it loads its engine. Draining: that it finishes requests and exits.
+	// Starting is true if the server answers that it loads its engine, Draining if it answers that
+	// it finishes requests and exits.
 	Starting bool
 	Draining bool
 	// Detail describes the answer to users.
@@ -51,19 +52,19 @@ type Health struct {
 // ModelState is a row of the repository index. A model that was never loaded has only a name.
 type ModelState struct{ Name, Version, State, Reason string }
 
-// Settled reports whether the answer holds for as long as the server answers ready.
+// Settled reports whether the answer is valid as long as the server answers ready.
 func (h *Health) Settled() bool {
 	changing := slices.ContainsFunc(h.Models, func(m ModelState) bool { return m.State != ModelReady && m.State != ModelUnavailable })
 	return h.API == APIReady && h.Status == http.StatusOK && !changing
 }
 
-// Readiness requests a URL that answers 200 for ready, and 400, 500 or 503 for not.
+// Readiness queries a URL that answers 200 for ready, and 400, 500 or 503 for not ready.
 func Readiness(ctx context.Context, client Client, url string) (Health, http.Header) {
 	status, header, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
 	return healthOf(url, status, body, err), header
 }
 
-// healthOf returns the health that an answer of url shows.
+// healthOf returns the health according to an answer of url.
 func healthOf(url string, status int, body []byte, err error) Health {
 	h := Health{Status: status}
 	switch {
@@ -89,7 +90,7 @@ func healthOf(url string, status int, body []byte, err error) Health {
 	return h
 }
 
-// liveIfAnswered sets liveness for kinds that are live if they answer either way.
+// liveIfAnswered sets liveness for kinds that are live if they answer at all.
 func (h *Health) liveIfAnswered() {
 	h.Live = h.API == APIReady || h.API == APINotReady
 	h.LiveKnown = h.Live
@@ -101,15 +102,15 @@ func statusText(status int) string { return cmp.Or(http.StatusText(status), strc
 // refused reports whether nothing listens at the address.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// hungUp reports whether the server closed the connection instead of answering, as some do from
-// SIGTERM on until their streams end. net/http has no error value for a connection that was closed
-// before the request.
+// hungUp reports whether the server closed the connection instead of answering, as some servers do
+// after SIGTERM until their streams end. net/http has no error value for a connection that was
+// closed before the request.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		strings.Contains(err.Error(), "server closed idle connection")
 }
 
-// short returns the message of an error body as one short line.
+// short returns the message in an error body as one short line.
 func short(body []byte) string {
 	const limit = 120
 	var e struct {
@@ -124,7 +125,7 @@ func short(body []byte) string {
 	return text
 }
 
-// OneLine makes a text one line of at most limit bytes; cut reports whether there was more.
+// OneLine returns text as one line of at most limit bytes; cut is true if it was truncated.
 func OneLine(text string, limit int) (line string, cut bool) {
 	line = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	if len(line) <= limit {

@@ -12,28 +12,28 @@ import (
 // Scope is what a signal measures.
 type Scope uint8
 
-// Signals measure the engine behind an entry model, a model, or the server and its machine.
+// Scopes: the engine behind an entry model, a single model, or the server and its machine.
 const (
 	OfEngine Scope = iota
 	OfModel
 	OfServer
 )
 
-// Combine is how series of equal meaning and model become one value.
+// Combine is how series with the same meaning and model are combined into one value.
 type Combine uint8
 
 const (
-	// Sum adds them: requests, tokens, blocks.
+	// Sum adds them up: requests, tokens, blocks.
 	Sum Combine = iota
 	// Max takes the largest: sizes, timestamps.
 	Max
 	// Newest takes what changed last: multiprocess pages keep the gauges of dead processes.
 	Newest
-	// ZeroOnly gives 0 if all are 0, and no value otherwise.
+	// ZeroOnly is 0 if all are 0; otherwise there is no value.
 	ZeroOnly
 )
 
-// Form is how many series make one value of a signal.
+// Form is how many series make up one value of a signal.
 type Form uint8
 
 const (
@@ -48,7 +48,7 @@ const (
 // Part is the role of a sample within its signal.
 type Part uint8
 
-// The parts of signals. A signal of form Single has only a value.
+// Parts of signals. A signal of form Single has only a value.
 const (
 	PartValue Part = iota
 	PartBucket
@@ -63,36 +63,37 @@ type Meaning struct {
 	Name string
 	// Where selects series by labels: "label=value", "label=prefix*" or "label!=value".
 	Where []string
-	// Unless lists names that replace this one where the page shows them for the same model, as
-	// newer releases do beside the old name. After [ofAny] it is a name for any model, after
-	// [inVersion] the prefix of a server version that counts wrongly.
+	// Unless lists names that replace this one if the page shows them for the same model, as newer
+	// releases do next to the old name. Prefixed by [ofAny], a name replaces it for any model;
+	// prefixed by [inVersion], it is the prefix of a server version that counts wrongly.
 	Unless []string
-	// Copies lists labels that only tell repetitions of one number apart, as by rank. One counts.
+	// Copies lists labels, such as the rank, in which repetitions of one number differ. One
+	// counts.
 	Copies []string
-	// Inside is the kind of the engine inside that shows the series; empty for the server's own.
+	// Inside is the kind of the engine inside that shows the series, empty for the server's own.
 	Inside Kind
-	// Rank is the label of data-parallel ranks, which have requests of their own.
+	// Rank is the label of data-parallel ranks, each of which has its own requests.
 	Rank string
-	// Signal is the signal. Values move by Shift decimal places to base units: 6 for microseconds.
+	// Signal is the signal. Shift is in decimal places to base units: 6 for microseconds.
 	Signal Signal
 	Shift  int
 
 	Scope   Scope
 	Combine Combine
-	// Counter is true if the value only grows while the server lives, whatever TYPE says.
+	// Counter is true if the value only grows while the server runs, regardless of its TYPE.
 	Counter bool
 	// NotZero is true if the server shows 0 for an unknown value.
 	NotZero bool
-	// Dims lists the labels that are kept, as "theirs=ours" or one word. Reasons become lower case.
+	// Dims lists the labels that are kept, as "theirs=ours" or one word. Reasons are lower-cased.
 	Dims []string
 	// Const is a label that is added, as "ours=value".
 	Const string
-	// Outcome classifies the requests that a counter of ended requests counts; nil for all others.
+	// Outcome classifies the requests of a counter of ended requests, nil for other series.
 	Outcome *Outcome
 	Form    Form
 }
 
-// Indexed is the meaning of the samples of one name, its Name, and their part in the signal.
+// Indexed is the meaning of the samples named Name, and their part in the signal.
 type Indexed struct {
 	Meaning
 
@@ -102,7 +103,7 @@ type Indexed struct {
 // Index holds meanings by sample name. It is read-only.
 type Index map[string][]Indexed
 
-// indexes holds an index for each kind, shared by all targets.
+// indexes holds the index of each kind, shared by all targets.
 //
 //nolint:gochecknoglobals // constant data, built on first use.
 var indexes = sync.OnceValue(func() map[Kind]Index {
@@ -113,7 +114,7 @@ var indexes = sync.OnceValue(func() map[Kind]Index {
 	return all
 })
 
-// The prefixes of [Meaning.Unless].
+// Prefixes in [Meaning.Unless].
 const (
 	ofAny     = "any "
 	inVersion = "version "
@@ -149,10 +150,10 @@ func newIndex(e Engine) Index {
 	return index
 }
 
-// only returns a [Meaning.Where] for one value of a label.
+// only returns a [Meaning.Where] that selects one value of a label.
 func only(label, value string) []string { return []string{label + "=" + value} }
 
-// withPrefix prepends a prefix to the names of meanings, and to those in Unless.
+// withPrefix prepends a prefix to the names of meanings and to the names in Unless.
 func withPrefix(prefix string, all []Meaning) []Meaning {
 	for i := range all {
 		all[i].Name = prefix + all[i].Name
@@ -163,7 +164,7 @@ func withPrefix(prefix string, all []Meaning) []Meaning {
 	return all
 }
 
-// Holds reports whether the meaning is right in a version of the server; true if that is unknown.
+// Holds reports whether the meaning is right for a version of the server. It is true if unknown.
 func (m *Meaning) Holds(version string) bool {
 	return !slices.ContainsFunc(m.Unless, func(unless string) bool {
 		prefix, ok := strings.CutPrefix(unless, inVersion)
@@ -171,10 +172,10 @@ func (m *Meaning) Holds(version string) bool {
 	})
 }
 
-// selects reports whether a series of the name matches Where.
+// selects reports whether a series with that name matches Where.
 func (m *Meaning) selects(lset labels.Labels) bool {
-	return !slices.ContainsFunc(m.Where, func(where string) bool {
-		label, value, _ := strings.Cut(where, "=")
+	return !slices.ContainsFunc(m.Where, func(condition string) bool {
+		label, value, _ := strings.Cut(condition, "=")
 		if label, not := strings.CutSuffix(label, "!"); not {
 			return lset.Get(label) == value
 		}
@@ -188,9 +189,8 @@ func (m *Meaning) selects(lset labels.Labels) bool {
 // Class classifies a request that ended.
 type Class string
 
-// The classes are: answered, rejected for a mistake of the client, canceled by the client, rejected
-// for lack of capacity, and failed by the server. It is unknown if the server counts a request when
-// it accepts it.
+// Classes: answered, rejected because of a client error, canceled by the client, rejected for lack
+// of capacity, failed by the server, and unknown if the server counts accepted requests.
 const (
 	ClassOK       Class = "ok"
 	ClassClient   Class = "client"
@@ -210,9 +210,9 @@ type Outcome struct {
 	// Usual is the class of reasons that Of does not list. Reasons are in lower case.
 	Usual Class
 	Of    map[string]Class
-	// Codes is true if reasons are HTTP status codes, or classes of them like 4xx.
+	// Codes is true if reasons are HTTP status codes or classes of them like 4xx.
 	Codes bool
-	// Missed lists classes that the server counts only in part.
+	// Missed lists classes that the server counts only partly.
 	Missed []Class
 	// Repeats lists reasons of other counters, with a model, for requests of this one.
 	Repeats []string
@@ -220,7 +220,7 @@ type Outcome struct {
 	Again string
 }
 
-// Misses reports whether the server counts a class only in part.
+// Misses reports whether the server counts a class only partly.
 func (o *Outcome) Misses(class Class) bool { return slices.Contains(o.Missed, class) }
 
 // Class returns the class of a reason in lower case.
@@ -234,7 +234,7 @@ func (o *Outcome) Class(reason string) Class {
 	return o.Usual
 }
 
-// ReasonPrefix returns the prefix for displayed reasons: a status code alone is unclear.
+// ReasonPrefix returns the prefix for displayed reasons, since a status code alone is unclear.
 func (o *Outcome) ReasonPrefix() string {
 	if o != nil && o.Codes {
 		return "http_"
@@ -265,7 +265,8 @@ func classOfCode(code string) Class {
 	return ClassServer
 }
 
-// finished returns the outcome by finish reason: not every client that left, nothing rejected.
+// finished returns the outcome by finish reason. It misses some canceled and all rejected
+// requests.
 func finished() *Outcome {
 	return &Outcome{
 		Usual: ClassOK, Of: map[string]Class{
@@ -276,20 +277,20 @@ func finished() *Outcome {
 	}
 }
 
-// Trust is whether something is right. Only what is known to be right is exposed.
+// Trust is whether something is known to be right. Only then it is exposed.
 type Trust uint8
 
-// The levels of trust.
+// Levels of trust.
 const (
 	TrustUnknown Trust = iota
 	TrustYes
 	TrustNo
 )
 
-// Tier is the position in a pool with a router, of which one tier counts; empty without one.
+// Tier is the position in a pool with a router, where only one tier counts; empty without one.
 type Tier string
 
-// The tiers.
+// Tiers.
 const (
 	TierFrontend Tier = "frontend"
 	TierWorker   Tier = "worker"

@@ -8,7 +8,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// NIM is NIM for LLMs: 1.x has its own names, 2.x vLLM's or SGLang's (docs of 2.0.0 to 2.1.4).
+// NIM is NIM for LLMs: 1.x has its own names, 2.x those of vLLM or SGLang (docs of 2.0.0 to
+// 2.1.4).
 const NIM Kind = "nim"
 
 // The version is NIM's own, not TensorRT-LLM's.
@@ -26,7 +27,7 @@ func nimEngines() []Kind { return []Kind{VLLM, SGLang} }
 
 type nim struct{ shell }
 
-// nimFirst is the generation with names of NIM's own.
+// nimFirst is the generation with NIM's own names.
 const nimFirst Generation = "1.x"
 
 // identify implements Engine: NIM extends the API of the engine inside.
@@ -34,7 +35,7 @@ func (n *nim) identify(ctx context.Context, q *questions) string {
 	if release := q.text(ctx, n.versionPath, n.versionKey); release != "" {
 		return "/v1/version names a release of NIM"
 	}
-	// The keys are those of 1.x; 2.x was not seen. Without any of them nothing is shown.
+	// The keys are from 1.x; 2.x was not seen. Without any of them it is not NIM.
 	var about map[string]json.RawMessage
 	if _, ok := q.get(ctx, "/v1/metadata", &about); ok && len(about["modelInfo"])+len(about["assetInfo"])+len(about["licenseInfo"]) > 0 {
 		return "/v1/metadata describes the container"
@@ -59,7 +60,7 @@ func (*nim) Generation(p *Page, _ *Facts) (Generation, string) {
 
 func (n *nim) Meanings() []Meaning { return n.withEngines(nimMeanings()) }
 
-// nimMeanings returns the meanings of 1.x. Unlike trtllm-serve's, tokens and the time per output
+// nimMeanings returns the meanings of 1.x. Unlike in trtllm-serve, tokens and the time per output
 // token change with each token.
 func nimMeanings() []Meaning {
 	return []Meaning{
@@ -90,8 +91,8 @@ func (n *nim) judge(name string, k *Knowledge) target.Check {
 	if e := p.Inside(); e != nil {
 		return e.judge(name, k)
 	}
-	if generation, why := n.Generation(p, nil); generation != nimFirst {
-		return no(why, "")
+	if generation, reason := n.Generation(p, nil); generation != nimFirst {
+		return no(reason, "")
 	}
 	return p.judge(name, []source{
 		from(CanTokens, "generation_tokens_total, with each iteration", GenerationTokens),

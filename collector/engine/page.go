@@ -11,45 +11,45 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Generation names a set of series, as of a release or a setting.
+// Generation is the name of a set of series, which depends on release or settings.
 type Generation string
 
-// Page describes one shape of a server's page and what it reveals. Only [Page.Refresh] changes it.
-// It is not safe for concurrent use.
+// Page describes what one shape of a server's page reveals. Only [Page.Refresh] changes it. It is
+// not safe for concurrent use.
 type Page struct {
 	*content
 
 	engine Engine
 	shape  *exposition.Shape
-	// comparison is the evidence so far on whether ranks share their requests.
+	// comparison is the evidence so far about whether ranks share their requests.
 	comparison rankComparison
 	// values holds the latest values of the signals in content.valued.
 	values map[Signal]float64
 }
 
-// content holds what labels reveal. It is immutable, and shared by all pages of one shape.
+// content holds what labels reveal. It is immutable and shared by all pages of one shape.
 type content struct {
 	readings []reading
 	rankSet
-	// All models that series name, those that count iterations, those with an engine inside.
+	// Models: all, those that count iterations, those with an engine inside.
 	modelNames, executors, inner []string
 	// inside is the engine whose page the server passes on, or nil.
 	inside Engine
-	// loaded has each counted model: false for one of which only failures remain.
+	// loaded holds the counted models, with false if only failures remain.
 	loaded map[string]bool
 	// names and signals exclude series of unloaded models.
 	names   map[string]bool
 	signals map[Signal]bool
-	// version is the version of TensorRT-LLM that the page states.
+	// version is the version of TensorRT-LLM on the page.
 	version string
-	// gpuType and gpus are the model and the number of GPUs that the page states.
+	// gpuType and gpus are the model and the number of GPUs on the page.
 	gpuType string
 	gpus    int
 	// buckets holds the bounds of histograms by family, sorted.
 	buckets map[string]string
-	// valued holds the series whose values matter here, by signal.
+	// valued holds the series whose values are read here, by signal.
 	valued map[Signal][]int
-	// starts are the series with the start of the process, processIDs its names in labels.
+	// starts holds the series with the start time of the process, processIDs its names in labels.
 	starts     []int
 	processIDs []string
 }
@@ -57,9 +57,9 @@ type content struct {
 // reading is one watched series in one of its meanings.
 type reading struct {
 	meaning *Indexed
-	// series is its index among the watched series.
+	// series is the index of the watched series.
 	series int32
-	// unloaded is true if its model is not loaded, noModel if the model is base.noModel.
+	// unloaded is true if the model is not loaded, noModel if it is base.noModel.
 	unloaded, noModel bool
 }
 
@@ -67,17 +67,17 @@ type reading struct {
 type Source struct {
 	// Place locates the value in blocks of the page's shape.
 	Place exposition.ValueIndex
-	// Labels are the server's own.
+	// Labels are the server's own labels.
 	Labels  labels.Labels
 	Meaning *Meaning
 	Part    Part
-	// Model and Version are the server's own labels; empty if the series names no model.
+	// Model and Version are from the labels, empty if the series names no model.
 	Model, Version string
-	// Unloaded is true if the model is not loaded: the series stays on the page, frozen.
+	// Unloaded is true if the model is not loaded: the series stays on the page, unchanged.
 	Unloaded bool
 }
 
-// Watch returns a filter for the sample names that are read, for the cache that parses a page.
+// Watch returns a filter for the sample names that are read, for [exposition.Options].
 func Watch(e Engine) func(name string) bool {
 	index, prefixes := IndexOf(e), e.data().prefixes
 	if e.Kind() == Unknown {
@@ -94,21 +94,21 @@ func Watch(e Engine) func(name string) bool {
 	}
 }
 
-// ReadPage reads a page, given a block of its shape.
+// ReadPage reads a page; b is a block of its shape.
 func ReadPage(e Engine, b *exposition.Block) *Page { return ReadNext(e, b, nil) }
 
-// ReadNext reads a page of another shape than before, keeping what values revealed of ranks.
-func ReadNext(e Engine, b *exposition.Block, before *Page) *Page {
+// ReadNext reads a page of a new shape. It keeps what the previous page revealed about ranks.
+func ReadNext(e Engine, b *exposition.Block, previous *Page) *Page {
 	p := &Page{engine: e, shape: b.Shape(), comparison: newRankComparison(), values: make(map[Signal]float64)}
-	if before != nil {
-		p.comparison = before.comparison
+	if previous != nil {
+		p.comparison = previous.comparison
 	}
 	p.readContent()
 	p.Refresh(b)
 	return p
 }
 
-// readContent reads the labels again; what series mean may depend on p.comparison.
+// readContent reads the labels again, since the meaning of series may depend on p.comparison.
 func (p *Page) readContent() {
 	ranks := p.comparison.result
 	read := func() *content { return readContent(p.engine, p.shape, ranks) }
@@ -132,7 +132,7 @@ type contentKey struct {
 //nolint:gochecknoglobals // a cache without state of any replica.
 var contents exposition.Interner[contentKey, content]
 
-// Ranks returns whose requests the batches of the ranks are.
+// Ranks returns whether the batches of the ranks are the same requests.
 func (p *Page) Ranks() Ranks { return p.ranks }
 
 // Shape returns the shape that was read.
@@ -168,7 +168,7 @@ func (p *Page) Counters() []int {
 	return all
 }
 
-// get returns the content of the page; a nil page is empty.
+// get returns the content of the page. A nil page is empty.
 func (p *Page) get() *content {
 	if p == nil {
 		return &content{}
@@ -186,7 +186,7 @@ func (p *Page) NamedModels() NamedModels {
 	return named
 }
 
-// Inside returns the engine whose page the server passes on; nil if the page is its own.
+// Inside returns the engine whose page the server passes on, nil if the page is its own.
 func (p *Page) Inside() Engine { return p.get().inside }
 
 // Has reports whether the page has a signal.
@@ -228,7 +228,7 @@ func (p *Page) Loaded(name string) (loaded, known bool) {
 // Models returns the models whose requests are counted, sorted.
 func (p *Page) Models() []string { return sorted(p.get().loaded) }
 
-// Refresh reads another page of the same shape, and reports whether it revealed anything.
+// Refresh reads another page of the same shape, and reports whether it revealed anything new.
 func (p *Page) Refresh(b *exposition.Block) bool {
 	changed := p.compareRanks(b)
 	for signal, series := range p.valued {
@@ -242,16 +242,16 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		case EngineLastIter:
 			value = unitOf(value)
 		case GenerationTokens, RequestsFinished, RequestDuration:
-			value = min(value, 1) // Whether there ever was any.
+			value = min(value, 1) // Only whether there ever was one.
 		}
-		if before, ok := p.values[signal]; !ok || before != value {
+		if previous, ok := p.values[signal]; !ok || previous != value {
 			changed, p.values[signal] = true, value
 		}
 	}
 	return changed
 }
 
-// compareRanks compares the batches of ranks, and reports whether this revealed anything.
+// compareRanks compares the batches of ranks, and reports whether this revealed anything new.
 func (p *Page) compareRanks(b *exposition.Block) bool {
 	if p.stated != 0 {
 		return false
@@ -264,16 +264,16 @@ func (p *Page) compareRanks(b *exposition.Block) bool {
 		}
 		batches[i] = v
 	}
-	before := p.comparison.result
+	previous := p.comparison.result
 	p.comparison.add(batches)
-	if p.comparison.result == before {
+	if p.comparison.result == previous {
 		return false
 	}
 	p.readContent()
 	return true
 }
 
-// The units of timestamps, whose values change with each page; 0 without one.
+// Units of timestamps, which are kept instead of the values.
 const seconds, microseconds = 1, 2
 
 func unitOf(timestamp float64) float64 {
@@ -287,13 +287,13 @@ func unitOf(timestamp float64) float64 {
 	return microseconds
 }
 
-// Unrouted reports whether the page lists models and none of them can be routed to.
+// Unrouted reports whether the page lists models but requests for none of them can be routed.
 func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
 
-// ended reports whether requests ended.
+// ended reports whether any request has ended.
 func (p *Page) ended() bool { return p.values[RequestsFinished] > 0 || p.values[RequestDuration] > 0 }
 
-// Value returns the latest value of a signal that the page keeps; false if not positive.
+// Value returns the latest value of a signal in content.valued, false if it is not positive.
 func (p *Page) Value(s Signal) (float64, bool) {
 	if p == nil {
 		return 0, false
@@ -305,7 +305,7 @@ func (p *Page) Value(s Signal) (float64, bool) {
 // Buckets returns the bounds of the page's histograms by family.
 func (p *Page) Buckets() map[string]string { return p.get().buckets }
 
-// GPU describes the GPUs: number and model, or else number and memory of the largest.
+// GPU describes the GPUs: number and model, or else number and largest memory.
 func (p *Page) GPU() (string, bool) {
 	c := p.get()
 	if c.gpuType != "" {
@@ -317,17 +317,17 @@ func (p *Page) GPU() (string, bool) {
 	return "", false
 }
 
-// Process identifies the process behind a page; it is zero if the page does not.
+// Process identifies the process behind a page. It is zero if the page does not.
 type Process struct {
-	// ID is its own name, Started its start as a Unix time.
+	// ID is the name that it gives itself, Started its start as a Unix time.
 	ID      string
 	Started float64
 }
 
-// startJitter is how far readings of a start may differ, in seconds: clocks are adjusted.
+// startJitter is how many seconds readings of a start time may differ, since clocks are adjusted.
 const startJitter = 2
 
-// SameAs reports whether both are one process. Equal starts tell nothing: workers start together.
+// SameAs reports whether both are one process. Equal starts prove nothing: workers start together.
 func (p Process) SameAs(other Process) (same, known bool) {
 	switch {
 	case p.ID != "" && other.ID != "":
@@ -345,7 +345,7 @@ func processMeanings() []Meaning {
 	return []Meaning{{Name: "process_start_time_seconds", Signal: ProcessStarted, Scope: OfServer, Combine: Max}}
 }
 
-// Process returns the process behind a block of the page's shape; zero if the page shows several.
+// Process returns the process behind a block of the page's shape, zero if the page shows several.
 func (p *Page) Process(b *exposition.Block) Process {
 	var process Process
 	if len(p.processIDs) == 1 {

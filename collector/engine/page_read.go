@@ -54,29 +54,29 @@ func readContent(e Engine, shape *exposition.Shape, ranks Ranks) *content {
 
 // readModels finds the models that the page names, and which of them are loaded.
 func (c *content) readModels(index Index, all []labels.Labels, noModel string) {
-	named := make(map[string]bool)
+	byName := make(map[string]bool)
 	for _, lset := range all {
 		name := modelOf(lset)
 		if name == "" || name == noModel {
 			continue
 		}
-		named[name] = true
+		byName[name] = true
 		for _, m := range index[lset.Get(model.MetricNameLabel)] {
 			if m.Signal == ModelSuccess || m.Signal == ModelFailed {
 				c.loaded[name] = c.loaded[name] || m.Signal == ModelSuccess
 			}
 		}
 	}
-	c.modelNames = sorted(named)
+	c.modelNames = sorted(byName)
 }
 
-// unloadedModel reports whether only a model's failures still count: its other series are frozen.
+// unloadedModel reports whether only a model's failures count, since its other series are stale.
 func (c *content) unloadedModel(name string) bool {
 	loaded, counted := c.loaded[name]
 	return counted && !loaded
 }
 
-// readSeries adds a series in each meaning; requests for models that do not exist only as failures.
+// readSeries adds a series with each meaning. Requests for unknown models are only failures.
 func (c *content) readSeries(e Engine, meanings []Indexed, series int, name, noModel string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]
@@ -97,7 +97,7 @@ func (c *content) readSeries(e Engine, meanings []Indexed, series int, name, noM
 	}
 }
 
-// readMeaning adds a series of a loaded model in one of its meanings.
+// readMeaning adds a series of a loaded model with one of its meanings.
 func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lset labels.Labels) {
 	if m.Part != PartSum && m.Part != PartCount {
 		// A distribution needs its buckets or quantiles.
@@ -121,7 +121,7 @@ func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lse
 	}
 }
 
-// readInfo reads labels. An empty one keeps what another series stated.
+// readInfo reads labels. Empty labels do not override other series.
 func (c *content) readInfo(s Signal, name string, lset labels.Labels) {
 	switch s { //nolint:exhaustive // Labels of the others are for rules alone.
 	case EngineIterations:
@@ -139,8 +139,8 @@ func (c *content) readInfo(s Signal, name string, lset labels.Labels) {
 	}
 }
 
-// ModelLabels returns the labels that name a model; the first counts. To model, trtllm-serve sets
-// the path from which it was loaded (collector.py, trtllm_model_config_info).
+// ModelLabels returns the labels that name a model, of which the first counts. In model,
+// trtllm-serve has the path from which it was loaded (collector.py, trtllm_model_config_info).
 func ModelLabels() []string { return []string{"model_name", "model"} }
 
 // modelOf returns the server's name of the model that a series belongs to.
@@ -165,17 +165,17 @@ func bound(le string) string {
 // sorted returns the keys of a map in order.
 func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
 
-// duplicates finds series that repeat another, under an older name or of another rank.
+// duplicates finds series that repeat another one, with an older name or another rank.
 type duplicates struct {
 	series []labels.Labels
-	// models holds the models of the series of each name; "" for none.
+	// models holds the models of the series of each name, "" for none.
 	models map[string]map[string]bool
-	// first holds the one that counts of series that are equal but for [Meaning.Copies].
-	first map[string]int
+	// original holds the series that counts among those that differ only in [Meaning.Copies].
+	original map[string]int
 }
 
 func newDuplicates(index Index, series []labels.Labels) *duplicates {
-	d := &duplicates{series: series, models: make(map[string]map[string]bool), first: make(map[string]int)}
+	d := &duplicates{series: series, models: make(map[string]map[string]bool), original: make(map[string]int)}
 	for i := range series {
 		name := series[i].Get(model.MetricNameLabel)
 		if d.models[name] == nil {
@@ -186,26 +186,26 @@ func newDuplicates(index Index, series []labels.Labels) *duplicates {
 			if len(m.Copies) == 0 {
 				continue
 			}
-			// Comparing labels picks the same series on each page, whatever their order.
+			// Comparing labels picks the same series on each page, in whatever order they are.
 			key := d.without(i, m.Copies)
-			if first, ok := d.first[key]; !ok || labels.Compare(series[i], series[first]) < 0 {
-				d.first[key] = i
+			if original, ok := d.original[key]; !ok || labels.Compare(series[i], series[original]) < 0 {
+				d.original[key] = i
 			}
 		}
 	}
 	return d
 }
 
-// without returns the labels of a series but for some, as a key.
+// without returns the labels of a series except some, as a key.
 func (d *duplicates) without(i int, names []string) string {
 	return labels.NewBuilder(d.series[i]).Del(names...).Labels().String()
 }
 
-// remove returns the meanings of a series that no other series has already.
+// remove removes the meanings of a series that another series already has.
 func (d *duplicates) remove(meanings []Indexed, i int) []Indexed {
 	repeated := func(m Indexed) bool {
 		return slices.ContainsFunc(m.Unless, func(name string) bool { return d.shown(name, modelOf(d.series[i])) }) ||
-			len(m.Copies) > 0 && d.first[d.without(i, m.Copies)] != i
+			len(m.Copies) > 0 && d.original[d.without(i, m.Copies)] != i
 	}
 	if !slices.ContainsFunc(meanings, repeated) {
 		return meanings
@@ -213,7 +213,7 @@ func (d *duplicates) remove(meanings []Indexed, i int) []Indexed {
 	return slices.DeleteFunc(slices.Clone(meanings), repeated)
 }
 
-// shown reports whether a name is on the page for a model; series without one match any.
+// shown reports whether a name is on the page for a model. Series without a model match any.
 func (d *duplicates) shown(name, modelName string) bool {
 	name, anyModel := strings.CutPrefix(name, ofAny)
 	models := d.models[name]

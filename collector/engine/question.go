@@ -16,13 +16,13 @@ type Problem struct {
 	Question, Reason string
 	// Restricted is true if the server requires a header that the request lacked.
 	Restricted bool
-	// Unexpected: an answer 200 that no server of the kind gives. Unanswered: no answer.
+	// Unexpected is true for a 200 that no server of the kind gives, Unanswered without an answer.
 	Unexpected, Unanswered bool
-	// Status is the HTTP status if that is the problem.
+	// Status is the HTTP status if it is the problem.
 	Status int
 }
 
-// questions sends requests for JSON to one server. A failure costs only its own fact.
+// questions sends requests for JSON to one server, and collects the failed ones.
 type questions struct {
 	client   Client
 	base     string
@@ -34,8 +34,9 @@ func (q *questions) get(ctx context.Context, path string, into any) ([]byte, boo
 	return q.put(ctx, http.MethodGet, path, into)
 }
 
-// put sends a request, decodes the answer and returns its text; false unless it is 200 and JSON of
-// the type, in which fields of a wrong type are ignored. It may take half of the time that is left.
+// put sends a request, decodes the answer and returns its text. It reports false unless that is a
+// 200 with JSON of the type; fields of a wrong type are ignored. It may take half the remaining
+// time.
 func (q *questions) put(ctx context.Context, method, path string, into any) ([]byte, bool) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -73,7 +74,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 // restrictedHint is the remedy if an API requires a header, as with --http-restricted-api.
 const restrictedHint = "set the header that the server expects in http_headers"
 
-// unreadable explains why an answer cannot be used; empty if it can.
+// unreadable explains why an answer cannot be used. It is empty if it can.
 func unreadable(err error) string {
 	if err == nil {
 		return ""
@@ -87,14 +88,14 @@ func unreadable(err error) string {
 	return "answers text that is not JSON"
 }
 
-// The bounds on versions, on names and parameters, and on the models of a server.
+// Limits of versions, of names and parameters, and of the models of a server.
 const (
 	versionLimit = 64
 	textLimit    = 256
 	modelsLimit  = 1024
 )
 
-// plainVersion returns a version fit for a label, or "". 0.17.0.post1 and 2.73.0dev are.
+// plainVersion returns a version that is fit for a label, like 0.17.0.post1 or 2.73.0dev, or "".
 func plainVersion(v string) string {
 	v = strings.TrimSpace(v)
 	if len(v) > versionLimit || strings.ContainsFunc(v, func(r rune) bool {
@@ -121,7 +122,7 @@ type modelList struct {
 	} `json:"data"`
 }
 
-// models requests the list of models. A 200 without a list, as of a proxy, is a failure.
+// models requests the list of models. A 200 without a list, as from a proxy, is a failure.
 func (q *questions) models(ctx context.Context) (list modelList, ok bool) {
 	const path = "/v1/models"
 	if _, ok = q.get(ctx, path, &list); ok && list.Data == nil {
@@ -139,7 +140,7 @@ func (l *modelList) owner() string {
 	return l.Data[0].OwnedBy
 }
 
-// text requests an object and returns the string under one of its keys, or "".
+// text requests an object and returns the string of one key, or "".
 func (q *questions) text(ctx context.Context, path, key string) (text string) {
 	var answer map[string]json.RawMessage
 	q.get(ctx, path, &answer)
@@ -147,15 +148,15 @@ func (q *questions) text(ctx context.Context, path, key string) (text string) {
 	return text
 }
 
-// The path and key of the version in the API of several kinds; it identifies none of them.
+// Path and key of the version in the API of several kinds. It identifies none of them.
 const versionPath, versionKey = "/version", "version"
 
-// version returns the answer of GET /version, or "".
+// version returns the version from GET /version, or "".
 func (q *questions) version(ctx context.Context) string {
 	return plainVersion(q.text(ctx, versionPath, versionKey))
 }
 
-// askModels adds the list of models, which confirms the kind by its owner if there is one.
+// askModels adds the list of models. If they have the owner, that confirms the kind.
 func (q *questions) askModels(ctx context.Context, owner string, f *Facts) {
 	list, listed := q.models(ctx)
 	f.Confirmed = f.Confirmed || owner != "" && strings.HasPrefix(list.owner(), owner)

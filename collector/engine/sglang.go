@@ -62,7 +62,7 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string, early f
 		States  []json.RawMessage `json:"internal_states"`
 	}
 	if _, ok := q.get(ctx, "/server_info", &info); !ok && ctx.Err() == nil {
-		q.get(ctx, "/get_server_info", &info) // Of older releases.
+		q.get(ctx, "/get_server_info", &info) // For older releases.
 	}
 	f.EngineVersion, f.Problems = plainVersion(info.Version), q.problems
 	f.Responsive = len(info.States) > 0 || ready.API == APINotReady && healthy.API == APIReady
@@ -70,8 +70,8 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string, early f
 }
 
 // Health implements Engine. It does not request /health and /health_generate: each sends a request
-// of one token through the queue of the engine and answers after a second. The list of models is
-// answered whatever the engine does; the page shows whether it hangs.
+// for one token through the queue of the engine and answers after a second. The list of models is
+// answered regardless of the engine; the page shows whether that hangs.
 func (*sglang) Health(ctx context.Context, client Client, address string) Health {
 	h, _ := Readiness(ctx, client, address+"/v1/models")
 	if h.API == APIReady {
@@ -81,11 +81,13 @@ func (*sglang) Health(ctx context.Context, client Client, address string) Health
 	return h
 }
 
-// CountsFailures implements Engine: answers count by status, that with this page too.
+// CountsFailures implements Engine: answers are counted by status, including the one with this
+// page.
 func (*sglang) CountsFailures(p *Page) bool { return p.HasName(sglangPrefix + sglangAnswers) }
 
-// Quirks implements Engine. Several tokenizer workers count no answers, and count streams as aborted
-// a moment after they ended (sgl-project/sglang#28868). Older releases have no live tokens.
+// Quirks implements Engine. With several tokenizer workers no answers are counted, and streams
+// count as aborted shortly after they ended (sgl-project/sglang#28868). Older releases have no
+// live tokens.
 func (s *sglang) Quirks(p *Page) Quirks {
 	q := s.quirks
 	q.TokensWhenRequestsEnd = p != nil && !p.Has(GenerationTokensLive) && !p.Has(KVTokensLimit)
@@ -95,11 +97,11 @@ func (s *sglang) Quirks(p *Page) Quirks {
 
 // sglangOutcomes describes what is known about the outcomes of requests.
 func sglangOutcomes(p *Page) string {
-	least := "those aborted while they wait are not among the finished, so that class ok is at least what is shown"
+	bound := "those aborted while they wait are not among the finished, so that class ok is at least what is shown"
 	if p.Has(RequestsUnaborted) {
-		least = "of more than one token those that were not aborted are known, of one token at least what is shown"
+		bound = "of more than one token those that were not aborted are known, of one token at least what is shown"
 	}
-	return "num_requests_total, aborted ones, and failures by HTTP status; " + least + "; a client that leaves before its answer begins " +
+	return "num_requests_total, aborted ones, and failures by HTTP status; " + bound + "; a client that leaves before its answer begins " +
 		"is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 }
 
@@ -148,9 +150,9 @@ func (*sglang) Meanings() []Meaning {
 }
 
 // sglangScheduler returns the meanings of the scheduler's series. Each data-parallel rank counts
-// its own requests; ranks that share a batch repeat each other, if
-// --enable-metrics-for-all-schedulers makes all of them report. With priorities, the series without
-// one is the sum of the others.
+// its own requests; ranks that share a batch repeat each other if
+// --enable-metrics-for-all-schedulers makes all of them report. With priorities, the series
+// without a priority is the sum of the others.
 func sglangScheduler() []Meaning {
 	all := []Meaning{
 		{Name: "num_running_reqs", Signal: RequestsRunning},
@@ -166,8 +168,8 @@ func sglangScheduler() []Meaning {
 		{Name: "num_decode_transfer_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_bootstrap_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_prealloc_queue_reqs", Signal: RequestsTransfer},
-		// KV caches on their way from prefill to decode. The MB are mebibytes, and time begins with
-		// the last part of a prompt (req_time_stats.py). Earlier releases show only the last
+		// Transfers of KV caches from prefill to decode. The MB are mebibytes, and the time begins
+		// with the last part of a prompt (req_time_stats.py). Earlier releases show only the last
 		// transfer, in gauges without these suffixes.
 		{Name: "kv_transfer_latency_ms_sum", Signal: KVTransferSeconds, Shift: milli, Counter: true},
 		{Name: "kv_transfer_total_mb_sum", Signal: KVTransferMebibytes, Counter: true},
@@ -203,7 +205,8 @@ func sglangScheduler() []Meaning {
 	return all
 }
 
-// sglangRequests returns what changes when requests end; it has is_streaming and no rank.
+// sglangRequests returns the meanings of series that change when requests end. They have
+// is_streaming and no rank.
 func sglangRequests() []Meaning {
 	return []Meaning{
 		// Aborted requests count as ended, unless they were still waiting (scheduler.py,
@@ -222,8 +225,9 @@ func sglangRequests() []Meaning {
 		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_source=cache_tier"}},
 		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens, Form: Histogram},
 		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens, Form: Histogram},
-		// Requests that are not streamed are left out: their first token counts when the whole
-		// answer, or its first 50 tokens, are there. Releases up to 0.5.15 do not tell them apart.
+		// Requests that are not streamed are left out: their first token counts when the complete
+		// answer, or its first 50 tokens, are there. Releases up to 0.5.15 do not distinguish
+		// them.
 		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken, Form: Histogram},
 		{Name: "time_to_first_token_seconds", Where: only("is_streaming", ""), Signal: FirstToken, Form: Histogram},
 		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
@@ -232,12 +236,12 @@ func sglangRequests() []Meaning {
 	}
 }
 
-// sglangAnswers counts the API's answers by status, sglangUnaborted requests that ended by themselves.
+// sglangAnswers counts the API's answers by status, sglangUnaborted requests that completed.
 const sglangAnswers, sglangUnaborted = "http_responses_total", "request_time_per_output_token_seconds_count"
 
 // sglangHTTP returns the meanings of requests that arrived for the engine, counted before they are
-// answered (seen in 0.5.23), and of those answered with an error status. The API itself answers
-// /v1/tokenize and wrong paths, with 404, which is left out: any model name is served.
+// answered (seen in 0.5.23), and of requests answered with an error status. The API itself answers
+// /v1/tokenize and, with 404, wrong paths; 404 is left out, since any model name is served.
 func sglangHTTP() []Meaning {
 	var all []Meaning
 	for _, endpoint := range []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/messages", "/v1/responses", "/generate"} {

@@ -1,9 +1,9 @@
 package engine
 
-// Signal is one quantity of a server. Rules read signals, not the names that servers use.
+// Signal is a quantity of a server. Rules read signals instead of the metric names of servers.
 type Signal string
 
-// The signals of engines that serve an entry model.
+// Signals of engines that serve an entry model.
 const (
 	RequestsActive   Signal = "requests_active"
 	RequestsRunning  Signal = "requests_running"
@@ -17,7 +17,7 @@ const (
 	RequestsFailed   Signal = "requests_failed_total"
 	RequestsRejected Signal = "requests_rejected_total"
 	RequestsMigrated Signal = "requests_migrated_total"
-	// These count what a router sent to servers of a stage, what ended, failed, and was sent again.
+	// These count requests that a router sent to a stage, that ended, failed, and were retried.
 	StageRequests     Signal = "stage_requests_total"
 	StageEnded        Signal = "stage_ended_total"
 	StageErrors       Signal = "stage_errors_total"
@@ -27,22 +27,22 @@ const (
 	RequestsCompleted Signal = "engine_requests_completed_total"
 
 	RequestsWaitingReason Signal = "requests_waiting_by_reason"
-	// RequestsUnanswered are in flight without a token yet: they wait, or are in prefill.
+	// RequestsUnanswered are in flight without a token so far: they wait or are in prefill.
 	RequestsUnanswered Signal = "requests_unanswered"
-	// Preemptions are requests that were taken out of the batch for lack of KV cache.
+	// Preemptions counts requests that were removed from the batch for lack of KV cache.
 	Preemptions Signal = "preemptions_total"
-	// RequestsPreempted are those of the latest step that the server reports.
+	// RequestsPreempted are the preemptions in the latest step that the server reports.
 	RequestsPreempted Signal = "requests_preempted"
-	// RequestsAborted are the aborted ones among RequestsFinished.
+	// RequestsAborted counts the aborted requests among RequestsFinished.
 	RequestsAborted Signal = "requests_aborted_total"
-	// RequestsUnaborted are those that are known to have ended by themselves, a lower bound.
+	// RequestsUnaborted counts requests that are known to have completed, a lower bound.
 	RequestsUnaborted Signal = "requests_whole_total"
-	// RequestsStreamed are the streamed ones, StreamsUnaborted those that ended by themselves.
+	// RequestsStreamed counts streamed requests, StreamsUnaborted the ones that completed.
 	RequestsStreamed Signal = "requests_streamed_total"
 	StreamsUnaborted Signal = "streams_whole_total"
-	// RequestsTransfer wait for another server: for its capacity, or for their KV cache from it.
+	// RequestsTransfer wait for the capacity of another server, or for their KV cache from it.
 	RequestsTransfer Signal = "requests_transfer"
-	// RequestsDeferred may wait for another server, wherever else they are counted.
+	// RequestsDeferred may wait for another server. Other signals may count them too.
 	RequestsDeferred Signal = "requests_deferred"
 
 	PromptTokens       Signal = "prompt_tokens_total"
@@ -50,12 +50,12 @@ const (
 	CachedTokens       Signal = "prompt_tokens_cached_total"
 	CachedTokensByTier Signal = "prompt_tokens_cached_by_tier_total"
 
-	// These grow while requests run, where PromptTokens and GenerationTokens grow when they end.
-	// The first generated token of each request is missing.
+	// These grow while requests run, for servers whose PromptTokens and GenerationTokens grow when
+	// they end. The first generated token of each request is missing.
 	PromptTokensLive     Signal = "prompt_tokens_live_total"
 	GenerationTokensLive Signal = "generation_tokens_live_total"
 
-	// CacheStated has the number of blocks of the KV cache and the tokens per block in its labels.
+	// CacheStated has the number of KV cache blocks and of tokens per block in its labels.
 	CacheStated        Signal = "kv_cache_stated_info"
 	KVTokensLimit      Signal = "kv_cache_tokens_limit"
 	KVTokensUsed       Signal = "kv_cache_tokens_used"
@@ -85,7 +85,7 @@ const (
 	EngineMemory     Signal = "engine_memory_bytes"
 	EngineIterations Signal = "engine_iterations_total"
 	EngineLastIter   Signal = "engine_last_iteration_timestamp_seconds"
-	// EngineHeartbeat is when the engine was last measured; StatedVersion has a version as label.
+	// EngineHeartbeat is when the engine was last read. StatedVersion has a version in a label.
 	EngineHeartbeat   Signal = "engine_heartbeat_timestamp_seconds"
 	StatedVersion     Signal = "stated_version_info"
 	IterationDuration Signal = "engine_iteration_duration_seconds"
@@ -105,16 +105,16 @@ const (
 	SpecLength           Signal = "spec_decode_acceptance_length"
 	SpecOverhead         Signal = "spec_decode_draft_overhead_ratio"
 
-	// These show the limits of one of a router's workers, and the blocks in use of each.
+	// These show the limits of a router's workers, and the blocks in use of each.
 	WorkerRequestsLimit Signal = "worker_requests_limit"
 	WorkerKVBlocks      Signal = "worker_kv_cache_blocks"
 	WorkerKVBlocksUsed  Signal = "worker_kv_cache_blocks_used"
-	// EngineRanks counts the data-parallel ranks of an engine, which are as workers to a router.
+	// EngineRanks counts the data-parallel ranks of an engine, which are like workers of a router.
 	EngineRanks Signal = "engine_ranks"
 
 	// EngineAwake is 0 while an engine sleeps: it has released its memory.
 	EngineAwake Signal = "engine_awake"
-	// AdaptersWritten is the Unix time at which the labels were written; the latest counts.
+	// AdaptersWritten is the Unix time at which the labels were written. The latest one counts.
 	AdaptersWritten Signal = "adapters_written_timestamp_seconds"
 
 	// ModelRoutable is 1 while requests for a model can be routed.
@@ -126,7 +126,7 @@ const (
 	CacheConfig       Signal = "kv_cache_config_info"
 )
 
-// The signals of engines that are histograms, usually with an observation per request.
+// Signals of engines that are histograms, usually with one observation per request.
 const (
 	RequestDuration     Signal = "request_duration_seconds"
 	FirstToken          Signal = "time_to_first_token_seconds"
@@ -144,7 +144,7 @@ const (
 	OutputPerplexity    Signal = "generation_perplexity"
 )
 
-// The signals of single models of a server.
+// Signals of single models of a server.
 const (
 	ModelSuccess          Signal = "model_requests_success_total"
 	ModelFailed           Signal = "model_requests_failed_total"
@@ -170,7 +170,7 @@ const (
 	ModelCacheMissTimes   Signal = "model_response_cache_miss_duration_seconds"
 )
 
-// The signals of a server's machine.
+// Signals of a server's machine.
 const (
 	PinnedMemoryUsed  Signal = "pinned_memory_used_bytes"
 	PinnedMemoryLimit Signal = "pinned_memory_limit_bytes"
@@ -185,18 +185,18 @@ const (
 	HostMemoryTotal   Signal = "host_memory_total_bytes"
 )
 
-// The signals of the process behind a page: its start, and its uptime with labels that name it.
+// Signals of the process behind a page: its start, and its uptime with labels that name it.
 const (
 	ProcessStarted Signal = "process_started_timestamp_seconds"
 	ProcessUptime  Signal = "process_uptime_seconds"
 )
 
-// The signals that come from the API.
+// Signals from the API.
 const (
 	// AnswersHealth and AnswersLive are readiness and liveness.
 	AnswersHealth Signal = "answers_health"
 	AnswersLive   Signal = "answers_live"
-	// AnswersIndex is a list of models with states, AnswersModels of any sort.
+	// AnswersIndex is a list of models with states, AnswersModels any list of models.
 	AnswersIndex  Signal = "answers_index"
 	AnswersConfig Signal = "answers_config"
 	AnswersModels Signal = "answers_models"
@@ -208,20 +208,20 @@ const (
 	FailuresCounted Signal = "failures_counted"
 )
 
-// Quirks are peculiarities of a server's numbers that rules have to know.
+// Quirks are peculiarities of a server's numbers that rules must know.
 type Quirks struct {
-	// ActiveHoldsWaiting: [RequestsActive] includes [RequestsWaiting].
+	// ActiveHoldsWaiting is true if [RequestsActive] includes [RequestsWaiting].
 	ActiveHoldsWaiting bool
-	// GaugesWhenRequestsEnd: an idle server shows the gauges of its last request.
+	// GaugesWhenRequestsEnd is true if an idle server shows the gauges of its last request.
 	GaugesWhenRequestsEnd bool
-	// TokensWhenRequestsEnd: [GenerationTokens] and [PromptTokens] grow only then.
+	// TokensWhenRequestsEnd is true if [GenerationTokens] and [PromptTokens] grow only then.
 	TokensWhenRequestsEnd bool
-	// SeriesOutliveModels: after an unload all series but [ModelSuccess] stay, frozen.
+	// SeriesOutliveModels is true if all series except [ModelSuccess] stay after an unload, stale.
 	SeriesOutliveModels bool
-	// CountersAppear: a counter appears with its first event, so that an absent one is 0.
+	// CountersAppear is true if counters appear with their first event: an absent one is 0.
 	CountersAppear bool
-	// RefusedFailed: rejections for lack of capacity cannot be told from failures.
+	// RefusedFailed is true if rejections for lack of capacity cannot be told from failures.
 	RefusedFailed bool
-	// AbortsRepeated: [RequestsAborted] counts most requests that ended by themselves.
+	// AbortsRepeated is true if [RequestsAborted] counts most requests that completed.
 	AbortsRepeated bool
 }

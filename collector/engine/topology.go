@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Role is the role of a model towards the clients of its server.
+// Role is the role of a model for the clients of its server.
 type Role string
 
-// The roles of models. Only requests to entry and single models count: a request to an ensemble
-// counts at each of its parts again, and a draft model proposes tokens to another. Models are of
-// unknown role if they may be parts of each other.
+// Roles of models. Only requests to entry and single models count: a request to an ensemble is
+// counted again by each of its parts, and a draft model proposes tokens to another model. The role
+// of models that may be parts of each other is unknown.
 const (
 	RoleEntry   Role = "entry"
 	RolePart    Role = "part"
@@ -25,24 +25,24 @@ const (
 // Front reports whether clients call models of the role.
 func (r Role) Front() bool { return r == RoleEntry || r == RoleSingle }
 
-// Topology groups the models of a server and tells how each treats requests. It is immutable.
+// Topology groups the models of a server and knows how each treats requests. It is immutable.
 type Topology struct {
-	// known has the models that the server lists or counts, served those that it lists as ready.
+	// known holds the models that the server lists or counts, served those that it lists as ready.
 	known, served map[string]bool
 	ids           map[string]string
 	roles         map[string]Role
 	models        map[string]treatment
-	// fallback is the id of series without a model, first the model that is listed first.
+	// fallback is the id of series without a model, first the first listed model.
 	fallback, first string
 }
 
 // treatment is how a model treats its requests; see the methods of [Topology].
 type treatment struct {
-	// configured is true if the model's config was answered; streams is from it.
+	// configured is true if the model's config is known. streams is from it.
 	configured, streams            bool
 	handsOver                      Trust
 	ensemble, inFlight, followsLLM bool
-	// unloaded is true if the server lists the model and has not loaded it.
+	// unloaded is true if the server lists the model but has not loaded it.
 	unloaded bool
 }
 
@@ -53,10 +53,10 @@ type NamedModels struct {
 	Inside                  Kind
 }
 
-// UnnamedModel names the only model of a trtllm-serve up to 1.2 (openai_server.py, _init_llm).
+// UnnamedModel is the only model of trtllm-serve up to 1.2 (openai_server.py, _init_llm).
 const UnnamedModel = "undefined"
 
-// NewTopology groups the models of page and API, and those configured under a public id.
+// NewTopology groups the models of page and API. The map configured holds names by public id.
 func NewTopology(e Engine, named NamedModels, facts []ModelFacts, configured map[string][]string) *Topology {
 	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment), served: make(map[string]bool)}
 	var names []string
@@ -83,14 +83,14 @@ func NewTopology(e Engine, named NamedModels, facts []ModelFacts, configured map
 	return t
 }
 
-// treat changes the treatment of a model.
+// treat changes how a model treats requests.
 func (t *Topology) treat(name string, change func(m *treatment)) {
 	m := t.models[name]
 	change(&m)
 	t.models[name] = m
 }
 
-// join makes a model the entry of its parts, or puts them into the entry that it is part of.
+// join makes a model the entry of its parts, or adds them to the entry that it is part of.
 func (t *Topology) join(entry string, parts []string) {
 	id := entry
 	if t.roles[entry] == RolePart {
@@ -117,7 +117,7 @@ func (t *Topology) rename(configured map[string][]string) {
 	chosen := make(map[string]string)
 	for _, id := range sorted(configured) {
 		for _, name := range configured[id] {
-			if group, known := t.ids[name]; known {
+			if group, ok := t.ids[name]; ok {
 				chosen[group] = id
 			}
 		}
@@ -144,7 +144,7 @@ func (t *Topology) rename(configured map[string][]string) {
 }
 
 // choose decides which of the models under one configured id clients call: an ensemble or BLS
-// model, or else the first that the server has. The others become parts.
+// model, or else the first that the server has. The other models become parts.
 func (t *Topology) choose(names []string) {
 	if len(names) == 0 {
 		return
@@ -154,9 +154,9 @@ func (t *Topology) choose(names []string) {
 		if len(names) == 1 {
 			role = RoleSingle
 		}
-		known := slices.IndexFunc(names, func(n string) bool { return t.known[n] })
-		if first := names[max(0, known)]; role == RoleEntry || t.roles[first] == RoleUnknown {
-			t.roles[first] = role
+		i := slices.IndexFunc(names, func(n string) bool { return t.known[n] })
+		if candidate := names[max(0, i)]; role == RoleEntry || t.roles[candidate] == RoleUnknown {
+			t.roles[candidate] = role
 		}
 	}
 	for _, n := range names {
@@ -166,7 +166,7 @@ func (t *Topology) choose(names []string) {
 	}
 }
 
-// ModelID returns the public id of a model: without one, that of the only model or "unknown".
+// ModelID returns the public id of a model; without one, the id of the only model or "unknown".
 func (t *Topology) ModelID(model string) string {
 	switch id, known := t.ids[model]; {
 	case known:
@@ -186,13 +186,13 @@ func (t *Topology) Served() map[string]bool {
 	return ids
 }
 
-// Role returns the role of a model; single for one that was never seen.
+// Role returns the role of a model, single for an unknown one.
 func (t *Topology) Role(model string) Role { return cmp.Or(t.roles[model], RoleSingle) }
 
-// FollowsLLM reports whether a model processes the LLM's output: what it queues is tokens.
+// FollowsLLM reports whether a model processes the LLM's output, so that it queues tokens.
 func (t *Topology) FollowsLLM(model string) bool { return t.models[model].followsLLM }
 
-// HandsOver reports whether a model's requests count as done long before the last token.
+// HandsOver reports whether a model's requests count as completed long before the last token.
 func (t *Topology) HandsOver(model string) Trust {
 	if m, ok := t.models[model]; ok {
 		return m.handsOver
@@ -200,13 +200,13 @@ func (t *Topology) HandsOver(model string) Trust {
 	return TrustNo
 }
 
-// Ensemble reports whether a model only calls others, so that its times are sums.
+// Ensemble reports whether a model only calls other models, so that its times are sums.
 func (t *Topology) Ensemble(model string) bool { return t.models[model].ensemble }
 
 // InFlight reports whether a model batches in flight, so that executions show no batches.
 func (t *Topology) InFlight(model string) bool { return t.models[model].inFlight }
 
-// Streams reports whether a model may answer many times; known is false without its config.
+// Streams reports whether a model may answer several times; known is false without its config.
 func (t *Topology) Streams(model string) (streams, known bool) {
 	m := t.models[model]
 	return m.streams, m.configured
@@ -218,9 +218,9 @@ func (t *Topology) QueuedByCore(model string) bool {
 	return m.configured && !m.streams && !m.inFlight
 }
 
-// EntryModel returns the model that clients call, or why that is unclear. An ensemble is preferred
-// to a BLS model over the same parts, and a loaded model to one that is not.
-func (t *Topology) EntryModel() (name, why string) {
+// EntryModel returns the model that clients call, or the reason why that is unclear. An ensemble
+// is preferred to a BLS model with the same parts, and a loaded model to an unloaded one.
+func (t *Topology) EntryModel() (name, reason string) {
 	names := t.inRole(RoleEntry)
 	if len(names) == 0 {
 		names = append(t.inRole(RoleSingle), t.inRole(RoleUnknown)...)

@@ -22,7 +22,7 @@ var _ = register(&triton{newTritonPage(base{
 
 type triton struct{ tritonPage }
 
-// tritonPage implements what kinds with Triton's page share, whatever their API.
+// tritonPage implements what kinds with Triton's page have in common, regardless of their API.
 type tritonPage struct{ base }
 
 func newTritonPage(b base) tritonPage {
@@ -38,7 +38,7 @@ func (t *tritonPage) Quirks(p *Page) Quirks {
 	return q
 }
 
-// CountsFailures implements Engine: the metrics module counts, the core only by model.
+// CountsFailures implements Engine: the metrics module counts them, the core only per model.
 func (*tritonPage) CountsFailures(p *Page) bool { return hasModule(p) }
 
 // vllmPrefix begins the names of vLLM, and of Triton's vLLM backend.
@@ -51,12 +51,13 @@ type serverMetadata struct {
 	Extensions []string `json:"extensions"`
 }
 
-// isTriton goes by extensions too, since --id changes the name (server src/command_line_parser.cc).
+// isTriton also checks extensions, since --id changes the name (server
+// src/command_line_parser.cc).
 func (m *serverMetadata) isTriton() bool {
 	return m.Name == string(Triton) || slices.Contains(m.Extensions, "statistics")
 }
 
-// hint implements Engine for the common mistake of configuring Triton's API port.
+// hint implements Engine. It is a common mistake to configure Triton's API port.
 func (*triton) hint(ctx context.Context, q *questions) string {
 	var meta serverMetadata
 	if _, ok := q.get(ctx, "/v2", &meta); ok && meta.isTriton() {
@@ -65,15 +66,15 @@ func (*triton) hint(ctx context.Context, q *questions) string {
 	return ""
 }
 
-// minorHangUp is the first minor version of Triton, of 23.12, that survives a client which
-// disconnects in the middle of a stream; before, it could crash (server commit b876a90f;
-// tensorrtllm_backend, issues 146, 176 and 214).
+// minorHangUp is the first minor version of Triton, 23.12, that does not crash if a client
+// disconnects in the middle of a stream (server commit b876a90f; tensorrtllm_backend, issues 146,
+// 176 and 214).
 const minorHangUp = 41
 
-func (*triton) Stream(version string, _ *Page) (s Stream, why string) {
-	minor, known := tritonMinor(version)
+func (*triton) Stream(version string, _ *Page) (s Stream, reason string) {
+	minor, ok := tritonMinor(version)
 	switch {
-	case !known:
+	case !ok:
 		return s, "the version of Triton is not known, and before 23.12 (2.41) an aborted stream may crash it; set engine_version"
 	case minor < minorHangUp:
 		return s, "before 23.12 (2.41) an aborted stream may crash Triton"
@@ -91,7 +92,7 @@ func (t *triton) Health(ctx context.Context, client Client, address string) Heal
 		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || status == http.StatusBadRequest
 	}
 	if h.LiveKnown && !h.Live {
-		return h // It exits; the index of 2.36 no longer answers then.
+		return h // It is shutting down, when the index of 2.36 no longer answers.
 	}
 	q := &questions{client: client, base: address}
 	var index []ModelState
@@ -104,7 +105,7 @@ func (t *triton) Health(ctx context.Context, client Client, address string) Heal
 	return h
 }
 
-// notLoaded lists the models without a ready version: an unload leaves a server ready.
+// notLoaded lists the models without a ready version, since a server stays ready after an unload.
 func notLoaded(models []ModelState) string {
 	const limit = 4
 	listed := make(map[string]bool)
@@ -117,11 +118,11 @@ func notLoaded(models []ModelState) string {
 			continue
 		}
 		listed[m.Name] = true
-		why := strings.ToLower(m.State)
+		reason := strings.ToLower(m.State)
 		if m.State == ModelUnavailable && m.Reason != "" {
-			why = short([]byte(m.Reason))
+			reason = short([]byte(m.Reason))
 		}
-		names = append(names, fmt.Sprintf("%s (%s)", m.Name, why))
+		names = append(names, fmt.Sprintf("%s (%s)", m.Name, reason))
 	}
 	switch {
 	case len(names) == 0:
@@ -132,17 +133,17 @@ func notLoaded(models []ModelState) string {
 	return "; not loaded: " + strings.Join(names, ", ")
 }
 
-// Unserved implements Engine: without its LLM, a Triton is ready and shows the models around it.
+// Unserved implements Engine: without its LLM, a Triton is ready with the models around it.
 func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 	llms := tritonLLMs(p, f)
 	serving := slices.Clone(llms)
 	for i := range f.get().Models {
 		if m := &f.Models[i]; m.Backend == backendPython && m.Decoupled && len(m.Calls) == 0 && !strings.HasSuffix(m.Name, "_bls") {
-			serving = append(serving, m.Name) // It may be an LLM of another name.
+			serving = append(serving, m.Name) // It may be an LLM with another name.
 		}
 	}
 	if len(llms) == 0 {
-		// It is one that failed to load, unless there are others than those around it.
+		// The LLM failed to load, unless there are models other than those around it.
 		for _, m := range models {
 			if m.State == ModelUnavailable && m.Reason != "" && m.Reason != "unloaded" {
 				llms = append(llms, m.Name)
@@ -158,7 +159,7 @@ func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 	return "the server is ready but its LLM is not loaded: " + strings.Join(llms, ", ")
 }
 
-// tritonLLMs returns the LLMs by config, by series of an executor, or by name if loading failed.
+// tritonLLMs finds the LLMs by config, by series of an executor, or by name if loading failed.
 func tritonLLMs(p *Page, f *Facts) []string {
 	all, drafts := make(map[string]bool), make(map[string]bool)
 	for i := range f.get().Models {
@@ -179,7 +180,7 @@ func tritonLLMs(p *Page, f *Facts) []string {
 	return sorted(all)
 }
 
-// tritonLoaded reports whether a model is loaded, by the page, or else by the index.
+// tritonLoaded reports whether a model is loaded according to the page, or else the index.
 func tritonLoaded(name string, p *Page, models []ModelState) bool {
 	if loaded, known := p.Loaded(name); known {
 		return loaded

@@ -45,23 +45,22 @@ func (t *tritonPage) judge(name string, k *Knowledge) target.Check {
 	return v.missing(name)
 }
 
-// tritonView is what Triton's capabilities are judged by.
+// tritonView is what Triton's capabilities depend on.
 type tritonView struct {
 	*Page
 
 	set      Generation
 	llm      *ModelFacts
 	executor string
-	// minor is the release, released whether it is known.
+	// minor is the release; released is false if it is unknown.
 	minor    int
 	released bool
-	// whole, early and unknown are the loaded models that clients call, by whether a request counts
-	// when it has ended.
+	// Loaded models that clients call: requests count when they end, earlier, or it is unknown.
 	whole, early, unknown []string
-	// pending is true if the release counts pending requests right, queues if Triton itself queues
-	// those of a model that clients call.
+	// pending is true if the release counts pending requests correctly, queues if Triton itself
+	// queues requests for a model that clients call.
 	pending, queues bool
-	// cureEarly is the remedy for early models, cureConfig that for unknown ones.
+	// cureEarly is the remedy for early models, cureConfig for unknown ones.
 	cureEarly, cureConfig string
 }
 
@@ -78,7 +77,7 @@ func (t *tritonPage) view(name string, k *Knowledge) *tritonView {
 		v.cureConfig = cureKServe
 	}
 	if !slices.Contains([]string{CanE2E, CanOutcomes, CanQueue, CanStall}, name) {
-		return v // Which models clients call does not matter, and pages have thousands.
+		return v // It does not depend on models, of which a page may have thousands.
 	}
 	topology := NewTopology(t, p.NamedModels(), f.get().Models, nil)
 	lists := map[Trust]*[]string{TrustNo: &v.whole, TrustYes: &v.early, TrustUnknown: &v.unknown}
@@ -97,16 +96,16 @@ func (t *tritonPage) view(name string, k *Knowledge) *tritonView {
 	return v
 }
 
-// noModel names the LLM that is not loaded, if it is known.
+// noModel names the LLM that is not loaded, if known.
 func (v *tritonView) noModel() target.Check {
-	which := "no model is loaded"
+	reason := "no model is loaded"
 	if v.llm != nil {
-		which = "model " + v.llm.Name + " is not loaded"
+		reason = "model " + v.llm.Name + " is not loaded"
 	}
-	return no(which, "load the model")
+	return no(reason, "load the model")
 }
 
-// sources returns the sources that need no further judgment.
+// sources returns the sources that depend on nothing else.
 func (v *tritonView) sources() []source {
 	const (
 		blocks = "used and all blocks of the KV cache"
@@ -185,7 +184,7 @@ func (v *tritonView) missing(name string) target.Check {
 	)
 }
 
-// noFirstToken explains why there is no first response of a decoupled model.
+// noFirstToken explains why there is no time to the first response of a decoupled model.
 func (v *tritonView) noFirstToken() target.Check {
 	const (
 		flag    = "--metrics-config histogram_latencies=true"
@@ -204,7 +203,7 @@ func (v *tritonView) noFirstToken() target.Check {
 	return no("the first response histogram is off", flag)
 }
 
-// noQuantiles explains why there is no distribution of anything.
+// noQuantiles explains why there are no distributions.
 func (v *tritonView) noQuantiles() target.Check {
 	const summaries = "--metrics-config summary_latencies=true"
 	if v.released && v.minor < minorFirstResponse {
@@ -213,7 +212,7 @@ func (v *tritonView) noQuantiles() target.Check {
 	return no("histograms and summaries are off", "--metrics-config histogram_latencies=true "+summaries)
 }
 
-// noTritonConfig explains why no config of a model is known.
+// noTritonConfig explains why no model config is known.
 func noTritonConfig(k *Knowledge) target.Check {
 	if k.Facts == nil || len(k.Facts.Problems) == 0 {
 		return no("the API answered with no config of a model", "set api_port")
@@ -227,7 +226,7 @@ func noTritonConfig(k *Knowledge) target.Check {
 	return no(p.Question+": "+p.Reason, "set api_port if the API is elsewhere")
 }
 
-// outcomes judges which of the models that clients call count whole requests.
+// outcomes judges which of the models that clients call count ended requests.
 func (v *tritonView) outcomes() target.Check {
 	switch {
 	case !v.Has(ModelRequestSeconds):
@@ -242,7 +241,7 @@ func (v *tritonView) outcomes() target.Check {
 	return v.unconfigured()
 }
 
-// unconfigured explains that the first of the unknown models may hand over its requests.
+// unconfigured explains that the first unknown model may hand over its requests.
 func (v *tritonView) unconfigured() target.Check {
 	if len(v.unknown) == 0 {
 		return no("no model that clients call is loaded, or it is not known which that is", v.cureConfig)
@@ -250,7 +249,7 @@ func (v *tritonView) unconfigured() target.Check {
 	return no("the config of model "+v.unknown[0]+" is not known, and requests of decoupled models count as done once they are accepted", v.cureConfig)
 }
 
-// duration judges the duration of whole requests.
+// duration judges the duration of requests.
 func (v *tritonView) duration() target.Check {
 	switch {
 	case v.Has(RequestDuration):
@@ -273,7 +272,7 @@ func (v *tritonView) countersOff() target.Check {
 	return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
 }
 
-// ownQueues judges whether Triton's own queues hold all requests that wait.
+// ownQueues judges whether Triton's own queues contain all waiting requests.
 func (v *tritonView) ownQueues() target.Check {
 	const handedOver = "Triton's own queues are empty for models that hand their requests over, and what they queue is not on the page"
 	switch {
@@ -309,8 +308,8 @@ func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
 	if slices.ContainsFunc(models, func(m *ModelFacts) bool { return m.Batching != nil }) {
 		batching = "dynamic batching is minimal: no delay and no preferred sizes"
 	}
-	single, known := admitsOne(p)
-	if !known {
+	single, ok := admitsOne(p)
+	if !ok {
 		single = every(CheckSingleRequest, models, "no model takes more than one request into a batch", singleRequest)
 	}
 	return []target.Check{
@@ -320,7 +319,8 @@ func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
 	}
 }
 
-// tritonWorkers returns the models with a known config that run the LLM, not tokenizers and such.
+// tritonWorkers returns the models with a known config that run the LLM, without tokenizers and
+// such.
 func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
 	llm := tritonLLM(f, p)
 	if llm != nil && !llm.Configured {
@@ -342,7 +342,7 @@ func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
 	return models
 }
 
-// every checks all models. problem describes why a model fails the check; empty if it passes.
+// every checks all models. The function problem describes why a model fails, empty if it passes.
 func every(check string, models []*ModelFacts, passed string, problem func(m *ModelFacts) string) target.Check {
 	for _, m := range models {
 		if reason := problem(m); reason != "" {

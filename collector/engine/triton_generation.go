@@ -9,21 +9,21 @@ import (
 // Generation implements Engine: Triton's generations are its metric sets.
 func (*tritonPage) Generation(p *Page, f *Facts) (Generation, string) { return tritonSet(p, f) }
 
-// The sets of series that a Triton may show, by the backend of its LLM.
+// Sets of series that a Triton may show, by the backend of its LLM.
 const (
-	// setCPP: the C++ backend "tensorrtllm", with all series.
+	// setCPP is for the C++ backend "tensorrtllm", with all series.
 	setCPP Generation = "metric set A"
-	// setPython: the Python executor, without reused blocks and disaggregated serving.
+	// setPython is for the Python executor, without reused blocks and disaggregated serving.
 	setPython Generation = "metric set B"
-	// setLLMAPI: the LLM-API model, with Triton's core series only.
+	// setLLMAPI is for the LLM-API model, with only Triton's core series.
 	setLLMAPI Generation = "metric set C"
-	// setCore: no TensorRT-LLM, or the vLLM backend.
+	// setCore is without TensorRT-LLM, or for the vLLM backend.
 	setCore Generation = "metric set D"
-	// setModule: the LLM-API model with the metrics module.
+	// setModule is for the LLM-API model with the metrics module.
 	setModule Generation = "metric set E"
 )
 
-// The releases of Triton whose new series tell the sets apart.
+// Releases of Triton with new series that distinguish the sets.
 const (
 	minorPythonSeries  = 48 // 24.07: set B has series.
 	minorMicroseconds  = 49 // 24.08: set A writes its timestamp in microseconds.
@@ -33,7 +33,7 @@ const (
 	minorAllResponses  = 65 // 26.01: first response of models that are not decoupled.
 )
 
-// The names of backends in Triton; backendCPP is TensorRT-LLM's.
+// Names of backends in Triton; backendCPP is TensorRT-LLM's.
 const (
 	backendCPP    = "tensorrtllm"
 	backendPython = "python"
@@ -88,7 +88,7 @@ func tritonLLM(f *Facts, p *Page) *ModelFacts {
 // executorSet returns A or B by the page of an executor.
 func executorSet(p *Page, f *Facts) (Generation, string) {
 	unit := p.values[EngineLastIter]
-	minor, known := tritonMinor(f.get().EngineVersion)
+	minor, ok := tritonMinor(f.get().EngineVersion)
 	switch {
 	case p.hasNameLike(func(name string) bool {
 		return strings.HasPrefix(name, executorPrefix) && strings.HasSuffix(name, "_statistics")
@@ -100,9 +100,9 @@ func executorSet(p *Page, f *Facts) (Generation, string) {
 		return setCPP, "the executor's timestamp is in microseconds"
 	case p.Has(KVUtilization) || p.HasPrefix("nv_llm_output_token_len"):
 		return setPython, "the page is of a release that counts reused blocks, and does not show them"
-	case unit == seconds && known && minor >= minorMicroseconds:
+	case unit == seconds && ok && minor >= minorMicroseconds:
 		return setPython, "the executor's timestamp is in seconds in a release where the C++ backend writes microseconds"
-	case unit == seconds && known && minor < minorPythonSeries:
+	case unit == seconds && ok && minor < minorPythonSeries:
 		return setCPP, "the Python backend of this release has no series"
 	}
 	return setCPP, "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"
@@ -111,7 +111,7 @@ func executorSet(p *Page, f *Facts) (Generation, string) {
 // executorPrefix begins the names of what the executor of the LLM publishes.
 const executorPrefix = "nv_trt_llm_"
 
-// tritonExecutor returns the model whose executor publishes series; empty if none does.
+// tritonExecutor returns the model whose executor publishes series, empty if there is none.
 func tritonExecutor(p *Page) (name string) {
 	for _, r := range p.get().readings {
 		if strings.HasPrefix(r.meaning.Name, executorPrefix) && !p.unloadedModel(modelOf(p.labels(r))) {
@@ -124,11 +124,11 @@ func tritonExecutor(p *Page) (name string) {
 // tritonMinor returns the minor number of a Triton version, which grew by one a month: 2.41 is
 // 23.12, 2.53 is 24.12. It accepts versions like 2.73.0dev.
 func tritonMinor(version string) (int, bool) {
-	rest, ok := strings.CutPrefix(version, "2.")
+	numbers, ok := strings.CutPrefix(version, "2.")
 	if !ok {
 		return 0, false
 	}
-	minor, _, _ := strings.Cut(rest, ".")
+	minor, _, _ := strings.Cut(numbers, ".")
 	n, err := strconv.Atoi(minor)
 	return n, err == nil
 }
@@ -136,8 +136,8 @@ func tritonMinor(version string) (int, bool) {
 //go:embed compatibility.tsv
 var compatibility string
 
-// StockVersion implements Engine by NVIDIA's table, whatever was upgraded or built.
-func (*tritonPage) StockVersion(f *Facts, p *Page) (trtllm, none string) {
+// StockVersion implements Engine with NVIDIA's table, regardless of what was upgraded or built.
+func (*tritonPage) StockVersion(f *Facts, p *Page) (trtllm, reason string) {
 	if set, _ := tritonSet(p, f); f.EngineVersion == "" || set == setCore {
 		return "", ""
 	}

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// These bound the configs that one round requests, all of them and concurrently.
+	// Limits of the configs that one round requests, in total and concurrently.
 	maxConfigs    = 64
 	configsAtOnce = 4
-	// patience bounds how long a round waits before it hands on the answers that are there.
+	// patience is how long a round waits before it passes on partial answers.
 	patience = 500 * time.Millisecond
 )
 
-// Ask implements Engine. It requests version, models and several configs concurrently, so that a
-// request that hangs delays no other.
+// Ask implements Engine. It requests version, models and configs concurrently, so that a hanging
+// request does not delay others.
 func (*triton) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
 	r := &tritonRound{client: client, base: address, answers: make([]func(*Facts), 2)}
 	if early != nil {
 		wait := patience
 		if deadline, ok := ctx.Deadline(); ok {
-			wait = min(wait, time.Until(deadline)/8) // So that a first page still waits for the facts.
+			wait = min(wait, time.Until(deadline)/8) // So that the first page still waits for the facts.
 		}
 		defer time.AfterFunc(wait, func() { r.handOn(early) }).Stop()
 	}
@@ -51,25 +51,25 @@ type tritonRound struct {
 	base   string
 
 	mu sync.Mutex
-	// answers add to the facts, in order of version, models and configs of models.
+	// answers add to the facts, in the order of version, models, configs.
 	answers  []func(*Facts)
 	ended    bool
 	panicked any
 }
 
-// handOn hands on the facts received so far, unless the round has ended.
+// handOn passes on the facts received so far, unless the round has ended.
 func (r *tritonRound) handOn(early func(Facts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer func() { r.keep(recover()) }()
 	if !r.ended {
 		facts := r.facts()
-		facts.Problems = nil // Requests that failed may be repeated.
+		facts.Problems = nil // Failed requests may be repeated.
 		early(facts)
 	}
 }
 
-// keep keeps a panic for Ask's caller, while the round is locked.
+// keep stores a panic for the caller of Ask. The round must be locked.
 func (r *tritonRound) keep(panicked any) {
 	if panicked != nil {
 		r.panicked = fmt.Sprintf("%v\n%s", panicked, debug.Stack())
@@ -93,7 +93,7 @@ func (r *tritonRound) run(tasks ...func()) {
 	running.Wait()
 }
 
-// ask sends a request and keeps its answer and problems as the i-th.
+// ask sends a request and stores its answer and problems at index i.
 func (r *tritonRound) ask(i int, request func(q *questions) func(*Facts)) {
 	q := &questions{client: r.client, base: r.base}
 	answer := request(q)
@@ -145,7 +145,7 @@ func (r *tritonRound) askModels(ctx context.Context) {
 	}}, min(configsAtOnce, len(ready)))...)
 }
 
-// askConfig requests the config of the i-th model.
+// askConfig requests the config of model i.
 func askConfig(ctx context.Context, q *questions, i int, name string) func(*Facts) {
 	var c modelConfig
 	text, ok := q.get(ctx, "/v2/models/"+url.PathEscape(name)+"/config", &c)
@@ -168,9 +168,9 @@ func (r *tritonRound) facts() (f Facts) {
 	return f
 }
 
-// listed returns the models of a repository index, one per name: the ready version of several.
-// Models that were never loaded, of which a large repository has thousands, come last and are
-// dropped first.
+// listed returns the models of a repository index, one per name, preferably a ready version.
+// Models that were never loaded come last and are dropped first, since a repository may have
+// thousands.
 func listed(index []ModelState) []ModelFacts {
 	position := make(map[string]int)
 	var models, never []ModelFacts
@@ -195,15 +195,15 @@ func listed(index []ModelState) []ModelFacts {
 	return models[:min(len(models), modelsLimit)]
 }
 
-// agree implements Engine: page and index name the same models, from the load of each on.
+// agree implements Engine: page and index name the same models once these are loaded.
 func (t *triton) agree(p *Page, f *Facts) Trust {
 	if !f.Confirmed || !f.Listed {
 		return TrustUnknown
 	}
-	same, differ := 0, 0
+	common, differ := 0, 0
 	for name, loaded := range p.loaded {
 		if listed := f.Model(name) != nil; loaded && listed {
-			same++
+			common++
 		} else if loaded {
 			differ++
 		}
@@ -218,13 +218,13 @@ func (t *triton) agree(p *Page, f *Facts) Trust {
 		return TrustYes
 	case len(p.loaded) == 0:
 		return t.base.agree(p, f)
-	case same == 0:
+	case common == 0:
 		return TrustNo
 	}
 	return TrustUnknown
 }
 
-// modelConfig is what is read of GET /v2/models/M/config.
+// modelConfig is the part of GET /v2/models/M/config that is used.
 type modelConfig struct {
 	Name        string `json:"name"`
 	Platform    string `json:"platform"`
@@ -268,7 +268,7 @@ func (c *modelConfig) read(f *Facts, m *ModelFacts) {
 	c.readParameters(f, m)
 }
 
-// readParameters adds the parameters that are known.
+// readParameters adds the known parameters.
 func (c *modelConfig) readParameters(f *Facts, m *ModelFacts) {
 	for key, p := range c.Parameters {
 		value := plainText(p.String)
@@ -313,10 +313,10 @@ func ModelParameters() []string {
 }
 
 // configHash returns the SHA-256 of a model config as canonical JSON: keys sorted, no spaces,
-// numbers as the server wrote them. It is empty if the text is not a JSON object. Left out is what
-// describes where a model runs and how it is watched, which may differ between replicas that answer
-// alike: names that Triton generates, GPUs and host policies of instance groups, tags of metrics,
-// and parameters with devices, processes or the version, which is compared by itself.
+// numbers as the server wrote them. It is empty if the text is not a JSON object. It excludes
+// where a model runs and how it is monitored, which may differ between equal replicas: names that
+// Triton generates, GPUs and host policies of instance groups, tags of metrics, and parameters
+// with devices, processes or the version, which is compared separately.
 func configHash(text []byte) string {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

@@ -29,8 +29,8 @@ func tritonFailures() *Outcome {
 	}
 }
 
-// pendingLeaks returns the versions whose count of pending requests never loses those that could
-// not be queued: 23.09, which introduced it, and 23.10 (core, pull request 286, in branch r23.11).
+// pendingLeaks returns the versions that count requests as pending forever if they could not be
+// queued: 23.09, which introduced the count, and 23.10 (core, pull request 286, in branch r23.11).
 func pendingLeaks() []string { return []string{inVersion + "2.38.", inVersion + "2.39."} }
 
 // coreMeanings returns the meanings of Triton's own series.
@@ -80,8 +80,8 @@ func coreMeanings() []Meaning {
 }
 
 // vllmMeanings returns the meanings of Triton's vLLM backend (vllm_backend, README). Tokens grow
-// with each iteration, and the time per output token is observed token by token, under its name of
-// newer vLLM releases too. A worker of Dynamo shows the same (seen in 1.6.1).
+// with each iteration, and the time per output token is observed token by token, also under its
+// name in newer vLLM releases. A worker of Dynamo shows the same (seen in 1.6.1).
 func vllmMeanings() []Meaning {
 	return []Meaning{
 		{Name: "vllm:prompt_tokens_total", Signal: PromptTokens, Counter: true},
@@ -100,7 +100,8 @@ func vllmMeanings() []Meaning {
 	}
 }
 
-// backendMeanings returns the meanings of TensorRT-LLM's; in 23.11 names ended in _statistics.
+// backendMeanings returns the meanings of TensorRT-LLM's series. In 23.11 names ended in
+// _statistics.
 func backendMeanings() []Meaning {
 	var all []Meaning
 	for _, m := range append(batcherMeanings(), cacheMeanings()...) {
@@ -119,8 +120,8 @@ func backendMeanings() []Meaning {
 	)
 }
 
-// batcherMeanings returns the meanings of requests and iterations of the executor. Values are those
-// of its last iteration, sampled every 100 ms, and stay while it is idle.
+// batcherMeanings returns the meanings of requests and iterations of the executor. Values are from
+// its last iteration, sampled every 100 ms, and stay while it is idle.
 func batcherMeanings() []Meaning {
 	const (
 		requests, kind     = "nv_trt_llm_request_metrics", "request_type"
@@ -164,19 +165,19 @@ func cacheMeanings() []Meaning {
 }
 
 const (
-	// modulePrefix begins the names of the metrics module for the LLM-API backend
-	// (deploy/triton/llmapi/trtllm_metrics.py). The module runs inside the model, which publishes
-	// nothing itself.
+	// modulePrefix begins the names of the metrics module for the LLM-API backend, which publishes
+	// nothing itself (deploy/triton/llmapi/trtllm_metrics.py).
 	modulePrefix = "nv_llmapi_"
-	// moduleRank is the label of the instances of a model, which have an engine each.
+	// moduleRank is the label of the instances of a model, each of which has an engine.
 	moduleRank = "model_instance"
-	// moduleBeat is the time at which the module last read the engine.
+	// moduleBeat is when the module last read the engine.
 	moduleBeat = modulePrefix + "heartbeat_timestamp_seconds"
 )
 
-// moduleMeanings returns the module's own names. They replace those of the former C++ backend,
-// since it counts requests at the server and tokens as they come. Latencies are counters of
-// buckets, since Triton's own histograms cost a message per token.
+// moduleMeanings returns the meanings of the module's own names. They replace the names of the
+// former C++ backend, since the module counts requests at the server and tokens as they are
+// generated. Latencies are counters of buckets, since Triton's own histograms cost a message per
+// token.
 func moduleMeanings() []Meaning {
 	all := []Meaning{
 		{Name: "requests_in_flight", Signal: RequestsActive, Rank: moduleRank},

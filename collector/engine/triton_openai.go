@@ -17,7 +17,7 @@ var _ = register(&tritonOpenAI{newTritonPage(base{
 	stream:  Stream{Usage: true},
 })})
 
-// tritonOpenAI does not answer a version of Triton: that in /openapi.json is of the document.
+// tritonOpenAI reports no version of Triton: the version in /openapi.json is that of the document.
 type tritonOpenAI struct{ tritonPage }
 
 // identify implements Engine: Triton's metrics port has no list of models.
@@ -28,7 +28,8 @@ func (*tritonOpenAI) identify(ctx context.Context, q *questions) string {
 	return ""
 }
 
-// judge implements Engine. The page is Triton's, without what takes options or Triton's own API.
+// judge implements Engine. The page is Triton's, except for what needs options or Triton's own
+// API.
 func (o *tritonOpenAI) judge(name string, k *Knowledge) target.Check {
 	const noOptions = "the OpenAI frontend takes no metric options"
 	c := o.tritonPage.judge(name, k)

@@ -8,7 +8,7 @@ import (
 const (
 	// platformEnsemble is the platform in the config of an ensemble.
 	platformEnsemble = "ensemble"
-	// The others are names in TensorRT-LLM's own model repositories.
+	// The other names are from TensorRT-LLM's model repositories.
 	llmName, blsName, ensembleName = "tensorrt_llm", "tensorrt_llm_bls", "ensemble"
 	preprocessing, postprocessing  = "preprocessing", "postprocessing"
 )
@@ -37,8 +37,8 @@ func (*tritonPage) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
 	tritonFollowers(t, configs)
 }
 
-// tritonEntries marks the models that are not loaded, and returns those that clients may call. If
-// some are loaded, those that are not are left out, unless their config was answered earlier.
+// tritonEntries marks unloaded models, and returns the models that clients may call. If any is
+// loaded, unloaded models are left out, unless their config is known from earlier.
 func tritonEntries(t *Topology, names []string, facts []ModelFacts, configs map[string]*ModelFacts) []string {
 	loaded := slices.ContainsFunc(facts, func(f ModelFacts) bool { return f.State == ModelReady })
 	for i := range facts {
@@ -49,11 +49,11 @@ func tritonEntries(t *Topology, names []string, facts []ModelFacts, configs map[
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return loaded && t.models[n].unloaded && configs[n] == nil })
 }
 
-// tritonTreatment returns how a model treats its requests, by its config, or else by its name or by
-// series of an executor. Decoupled models of the Python backend report when execute() returns
-// (python_backend src/pb_metric_reporter.cc), which is when they hand over. Those of the vLLM
-// backend are always decoupled (vllm_backend src/model.py, _init_engine_args), and Python models
-// that run TensorRT-LLM hand over even if they are not (seen on 2.51).
+// tritonTreatment returns how a model treats its requests, by its config, or else by its name or
+// by series of an executor. Decoupled models of the Python backend report when execute() returns
+// (python_backend src/pb_metric_reporter.cc), which is when they hand over. Models of the vLLM
+// backend are always decoupled (vllm_backend src/model.py, _init_engine_args). Python models that
+// run TensorRT-LLM hand over even if they are not decoupled (seen on 2.51).
 func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment {
 	m := treatment{ensemble: name == ensembleName, inFlight: name == llmName || vllm}
 	if f == nil {
@@ -67,18 +67,18 @@ func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment 
 	}
 	m.configured, m.streams, m.handsOver = true, f.Decoupled, TrustNo
 	m.ensemble = f.Platform == platformEnsemble
-	own := f.Backend == backendPython || f.Backend == backendVLLM
-	if own && (f.Decoupled || executor || name == llmName) {
+	pythonBased := f.Backend == backendPython || f.Backend == backendVLLM
+	if pythonBased && (f.Decoupled || executor || name == llmName) {
 		m.handsOver = TrustYes
 	}
-	m.inFlight = m.inFlight || f.Decoupled && own || f.Backend == backendCPP || f.Backend == backendVLLM
+	m.inFlight = m.inFlight || f.Decoupled && pythonBased || f.Backend == backendCPP || f.Backend == backendVLLM
 	return m
 }
 
 // tritonGroups finds entries and their parts. Ensembles come before BLS models, since a repository
-// that has both over the same parts is one deployment.
+// with both over the same parts is one deployment.
 func tritonGroups(t *Topology, entries, names []string, configs map[string]*ModelFacts) {
-	within := make(map[string]bool) // The steps of ensembles, which may be ensembles.
+	within := make(map[string]bool) // The steps of ensembles, which may be ensembles themselves.
 	for _, n := range entries {
 		for _, step := range ensembleParts(n, configs[n], names) {
 			within[step] = true
@@ -95,8 +95,8 @@ func tritonGroups(t *Topology, entries, names []string, configs map[string]*Mode
 	tritonCallers(t, entries, names, configs)
 }
 
-// tritonCallers finds BLS models and their parts. Those that another calls come last, when they are
-// its parts already, so that the order of names does not matter.
+// tritonCallers finds BLS models and their parts. BLS models that are called by another come last,
+// when they are already its parts, so that the order of names does not matter.
 func tritonCallers(t *Topology, entries, names []string, configs map[string]*ModelFacts) {
 	called := make(map[string]bool)
 	for _, n := range entries {
@@ -104,16 +104,17 @@ func tritonCallers(t *Topology, entries, names []string, configs map[string]*Mod
 			called[part] = true
 		}
 	}
-	for _, last := range []bool{false, true} {
+	for _, isCalled := range []bool{false, true} {
 		for _, n := range entries {
-			if parts := blsParts(n, configs[n], names); len(parts) > 0 && called[n] == last {
+			if parts := blsParts(n, configs[n], names); len(parts) > 0 && called[n] == isCalled {
 				t.join(n, parts)
 			}
 		}
 	}
 }
 
-// nestedSteps returns the steps, with those of ensembles among them, which get a request each.
+// nestedSteps returns the steps and, of ensembles among them, their steps, each of which gets a
+// request.
 func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 	all := slices.Clone(steps)
 	for i := 0; i < len(all); i++ {
@@ -124,7 +125,7 @@ func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 	return all
 }
 
-// tritonUnresolved finds models that may be parts of each other: several that are loaded, one of
+// tritonUnresolved finds models that may be parts of each other: several loaded models, one of
 // them an executor, whose role neither a config nor a name reveals.
 func tritonUnresolved(t *Topology, named NamedModels, configs map[string]*ModelFacts) {
 	var open []string
@@ -142,9 +143,9 @@ func tritonUnresolved(t *Topology, named NamedModels, configs map[string]*ModelF
 	}
 }
 
-// templateParts returns the parts in TensorRT-LLM's model repositories that are among the names
-// (tensorrtllm_backend, all_models/inflight_batcher_llm). The names of a second deployment on one
-// server have a prefix or a suffix.
+// templateParts returns the parts in TensorRT-LLM's model repositories that are in names
+// (tensorrtllm_backend, all_models/inflight_batcher_llm). The names of a second deployment on the
+// same server have a prefix or a suffix.
 func templateParts(prefix, suffix string, names []string) (parts []string) {
 	for _, word := range []string{preprocessing, llmName, postprocessing} {
 		if n := prefix + word + suffix; slices.Contains(names, n) {
@@ -154,7 +155,7 @@ func templateParts(prefix, suffix string, names []string) (parts []string) {
 	return parts
 }
 
-// ensembleParts returns the steps of an ensemble; none for other models.
+// ensembleParts returns the steps of an ensemble, nil for other models.
 func ensembleParts(name string, f *ModelFacts, names []string) []string {
 	if f != nil && f.Platform == platformEnsemble {
 		return f.Steps
@@ -165,7 +166,7 @@ func ensembleParts(name string, f *ModelFacts, names []string) []string {
 	return nil
 }
 
-// blsParts returns the models that a BLS model calls; none for other models.
+// blsParts returns the models that a BLS model calls, nil for other models.
 func blsParts(name string, f *ModelFacts, names []string) []string {
 	var parts []string
 	if f != nil {
@@ -177,7 +178,7 @@ func blsParts(name string, f *ModelFacts, names []string) []string {
 	if !ok || f == nil && len(parts) > 1 || f != nil && f.Platform == platformEnsemble {
 		return parts
 	}
-	// The parameters of the template name only the LLM; its other parts have fixed names.
+	// The template's parameters name only the LLM; its other parts have fixed names.
 	for _, n := range append(templateParts("", "", names), base) {
 		if !slices.Contains(parts, n) && slices.Contains(names, n) {
 			parts = append(parts, n)
@@ -191,13 +192,13 @@ func blsParts(name string, f *ModelFacts, names []string) []string {
 func tritonFollowers(t *Topology, configs map[string]*ModelFacts) {
 	follows := func(m *treatment) { m.followsLLM = true }
 	for _, f := range configs {
-		after := false
+		afterDecoupled := false
 		for _, step := range f.Steps {
-			if after {
+			if afterDecoupled {
 				t.treat(step, follows)
 			}
 			part := configs[step]
-			after = after || part != nil && part.Decoupled
+			afterDecoupled = afterDecoupled || part != nil && part.Decoupled
 		}
 	}
 	if t.roles[postprocessing] == RolePart {

@@ -11,7 +11,7 @@ import (
 // TRTLLMServe is TensorRT-LLM's own OpenAI server. Page and API share a port.
 const TRTLLMServe Kind = "trtllm-serve"
 
-// The generations with few series: five families without prefix in 1.1 and 1.2, and names with the
+// Generations with few series: five families without prefix in 1.1 and 1.2, and names with the
 // prefix trtllm_ without iteration gauges (PR #11243).
 const (
 	servePlain    Generation = "unprefixed"
@@ -21,9 +21,9 @@ const (
 // servePrefix begins the names of its series from 1.3.0rc5 on.
 const servePrefix = "trtllm_"
 
-// GET /metrics of this server is JSON, the statistics of its iterations, and reading it takes rows
-// away from other readers. Its priority makes detection ask for what only trtllm-serve answers
-// before it asks for the pages of others at that path; its models have an owner of their own
+// GET /metrics of this server returns its iteration statistics as JSON, and reading it takes rows
+// away from other readers. Its priority makes detection request what only trtllm-serve answers
+// before it requests the pages of others at that path; its models have an owner of their own
 // (openai_protocol.py, ModelCard). Families appear with their first sample, so that a fresh server
 // answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
@@ -33,7 +33,7 @@ var _ = register(&trtllmServe{base{
 	noPage:    "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none for embeddings",
 	priority:  1, marks: []mark{
 		{text: servePrefix, weight: 5},
-		// Others share the names without prefix, as MindIE does, but not the labels.
+		// Other servers, such as MindIE, share the names without prefix, but not the labels.
 		{text: `request_success_total{engine_type=`, weight: 3},
 		{text: `e2e_request_latency_seconds_sum{engine_type=`, weight: 3},
 	},
@@ -44,7 +44,7 @@ var _ = register(&trtllmServe{base{
 
 type trtllmServe struct{ base }
 
-// Ask implements Engine without GET /health, over which newer servers may exit (openai_server.py).
+// Ask implements Engine without GET /health, on which newer servers may exit (openai_server.py).
 func (t *trtllmServe) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
 	f := t.base.Ask(ctx, client, address, early)
 	if f.EngineVersion != "" {
@@ -53,11 +53,12 @@ func (t *trtllmServe) Ask(ctx context.Context, client Client, address string, ea
 	return f
 }
 
-// Recent servers answer this with 503 to everything while they load (serve/lifecycle.py).
+// Recent servers answer every request with 503 and this header while they load
+// (serve/lifecycle.py).
 const serveState, serveStarting = "X-Trtllm-Server-State", "starting"
 
-// Health implements Engine. Servers up to 1.1 always answer 200 to /health. A newer one whose
-// executor is broken exits over it (openai_server.py), as it would at the next request.
+// Health implements Engine. Servers up to 1.1 always answer 200 to /health. A newer server with a
+// broken executor exits on it (openai_server.py), as it would on the next request.
 func (t *trtllmServe) Health(ctx context.Context, client Client, address string) Health {
 	h, header := Readiness(ctx, client, address+t.ready)
 	if h.API != APIReady && header.Get(serveState) == serveStarting {
@@ -70,7 +71,7 @@ func (t *trtllmServe) Health(ctx context.Context, client Client, address string)
 func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
 	switch {
 	case p.HasName("trtllm_model_config_info") || p.HasName("trtllm_prompt_tokens_total") || p.HasName("trtllm_num_requests_running"):
-		// As from PR #12545 on.
+		// Since PR #12545.
 		return "prefixed with iteration statistics", "the page has config info, token counters or iteration gauges"
 	case p.HasPrefix(servePrefix):
 		return servePrefixed, "the names have the prefix trtllm_ and there is no config info"
@@ -82,13 +83,14 @@ func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
 	return "not known before the first request", "the page is empty: families appear with their first sample"
 }
 
-// CountsFailures implements Engine. The counter of errors appears with the first error; it came
-// with that of cached tokens (NVIDIA/TensorRT-LLM PR 12636), which is there from the start.
+// CountsFailures implements Engine. The error counter appears with the first error; it was added
+// together with the counter of cached tokens (NVIDIA/TensorRT-LLM PR 12636), which is always
+// there.
 func (*trtllmServe) CountsFailures(p *Page) bool { return p.Has(RequestsFailed) || p.Has(CachedTokens) }
 
 func (*trtllmServe) Determinism(_ *Facts, p *Page) []target.Check {
 	checks := []target.Check{target.Passed(CheckOneInstance, "the server is one instance of its engine")}
-	if c, known := admitsOne(p); known {
+	if c, ok := admitsOne(p); ok {
 		checks = append(checks, c)
 	}
 	return checks
@@ -100,13 +102,14 @@ func (*trtllmServe) Meanings() []Meaning {
 	return append(serveMeanings(), withPrefix(servePrefix, serveMeanings())...)
 }
 
-// serveMeanings returns the meanings of names without prefix. The time per output token is the mean
-// of a request, observed once per request. Gauges of iterations show the last one that was read:
-// they do not move during long requests and keep their values when idle; the PyTorch path shows 0
-// for unknown values. With data-parallel attention the row of each rank sets the same gauges: they
-// keep that of the last rank or copies of rank 0's, and counters of copies count them once per rank
-// (executor/iteration_stats.py, _materialize_frame; serve/openai_server.py passes on every row).
-// Only the batch that each rank shows itself is complete, and moves while requests run.
+// serveMeanings returns the meanings of names without prefix. The time per output token is the
+// mean of a request, observed once per request. Gauges of iterations show the last iteration that
+// was read: they do not move during long requests and keep their values when idle; the PyTorch
+// path shows 0 for unknown values. With data-parallel attention the row of each rank sets the same
+// gauges: they have the values of the last rank or copies of rank 0's, and counters count copies
+// once per rank (executor/iteration_stats.py, _materialize_frame; serve/openai_server.py passes on
+// every row). Only the batch that each rank shows itself is complete, and moves while requests
+// run.
 func serveMeanings() []Meaning {
 	position := []string{"token_position=position"}
 	return []Meaning{
@@ -216,10 +219,10 @@ func (t *trtllmServe) judge(name string, k *Knowledge) target.Check {
 	return p.judge(name, serveSources(p), t.gaps(k)...)
 }
 
-// serveStands tells what shows a stall if nothing changes while requests run.
+// serveStands describes what shows a stall if nothing changes while requests run.
 const serveStands = "requests that end while others run for more than twice as long as the longest seen"
 
-// serveSources returns the sources: requests when they end, and gauges of iterations.
+// serveSources returns the sources: requests that ended, and gauges of iterations.
 func serveSources(p *Page) []source {
 	stale := "gauges of the last iteration, updated when a request ends"
 	if n := serveProcesses(p); n > 1 {
@@ -275,7 +278,7 @@ func (t *trtllmServe) gaps(k *Knowledge) []gap {
 }
 
 // serveProcesses returns how many processes have gauges on a multiprocess page, without the ranks
-// of an engine, each of which is a process that shows its batch.
+// of an engine, each of which is a process with its own batch.
 func serveProcesses(p *Page) int {
 	pids := make(map[string]bool)
 	for _, r := range p.readings {

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 
-// TRTLLMDisaggregated is the router of a disaggregated trtllm-serve, with one port.
+// TRTLLMDisaggregated is the router of a disaggregated trtllm-serve. It has one port.
 const TRTLLMDisaggregated Kind = "trtllm-serve-disaggregated"
 
 // The names have neither prefix nor labels, and are there from the start (TensorRT-LLM,
@@ -24,11 +24,11 @@ type trtllmDisaggregated struct{ base }
 func (*trtllmDisaggregated) Tier(*Page) Tier { return TierFrontend }
 
 // Meanings implements Engine. Each request ends as one answer or one exception, whichever role
-// failed; total_requests_total lacks those that are invalid. Answers are counted when they begin,
-// even if the stream fails later. HTTP exceptions are whatever a server behind answered, mistakes of
-// clients and failures alike. The latencies of a role begin when the request is sent to it
-// (openai_client.py): those of prefill are whole answers, and first_token_latency of decode begins
-// after prefill, so that no client sees it. The HELP texts are wrong about them.
+// failed; total_requests_total lacks invalid requests. Answers are counted when they begin, even
+// if the stream fails later. HTTP exceptions are all errors of the servers behind, client errors
+// and failures alike. The latencies of a role begin when the request is sent to it
+// (openai_client.py): for prefill they cover the complete answer, and first_token_latency of
+// decode begins after prefill, so it is not what clients see. The HELP texts are wrong about that.
 func (*trtllmDisaggregated) Meanings() []Meaning {
 	failed := func(name string, class Class, reason string) Meaning {
 		return Meaning{Name: name, Signal: RequestsFailed, Counter: true, Const: "reason=" + reason, Outcome: &Outcome{Usual: class}}

@@ -10,34 +10,34 @@ import (
 	"math"
 )
 
-// IterationSums are the sums over the rows of iteration statistics read so far.
+// IterationSums holds the sums over the rows of iteration statistics that were read.
 type IterationSums struct {
 	// Iterations counts the rows read, Missing the gaps between them.
 	Iterations, Missing uint64
 	// GeneratedTokens is an estimate; ContextTokens were computed in prefill.
 	GeneratedTokens, ContextTokens float64
 	Completed                      float64
-	// Queued and Active are from the newest row of the last answer; nil if it had none.
+	// Queued and Active are from the newest row of the last answer, nil if it had no rows.
 	Queued, Active *float64
-	// Foreign is true if another reader took the rows missing from the last answer.
+	// Foreign is true if another reader took the rows that are missing in the last answer.
 	Foreign bool
 }
 
-// Iterations adds up the rows of one trtllm-serve, over restarts. It is not safe for concurrent
+// Iterations adds up the rows of a trtllm-serve, across restarts. It is not safe for concurrent
 // use.
 type Iterations struct {
 	sums    IterationSums
 	started bool
 	newest  uint64
-	// first is the newest iteration of rank 0, which has a row in each.
-	first uint64
-	// dropped is the server's own count of lost rows, lost what the last answer added to it.
+	// newestOfFirst is the newest iteration of rank 0, which has a row in each iteration.
+	newestOfFirst uint64
+	// dropped is the server's own count of lost rows, lost the increase with the last answer.
 	dropped, lost uint64
 	// hashes identify the latest rows.
 	hashes map[rowKey]uint64
 }
 
-// rowKey identifies a row within one life of the server.
+// rowKey identifies a row between two restarts of the server.
 type rowKey struct {
 	iteration uint64
 	rank      int64
@@ -46,15 +46,15 @@ type rowKey struct {
 const (
 	// serverRows is how many rows a server keeps (iter_stats_max_iterations).
 	serverRows = 1000
-	// rowMemory is for how many iterations rows are recognized as repeated.
+	// rowMemory is the number of iterations for which repeated rows are recognized.
 	rowMemory = 4096
-	// maxLate is how far a row may lag behind newer ones, since ranks and pipeline stages report
-	// separately. An older row shows that the server restarted.
+	// maxLate is how far a row may lag behind newer rows, since ranks and pipeline stages report
+	// separately. An older row means that the server restarted.
 	maxLate = 64
 )
 
-// Add reads one answer and returns the sums so far. complete is false if an answer was lost since
-// the last Add, which leaves a gap that is no other reader's.
+// Add adds one answer and returns the sums. If an answer was lost since the last Add, complete
+// must be false, so that the gap is not attributed to another reader.
 func (b *Iterations) Add(text []byte, complete bool) (IterationSums, error) {
 	rows, err := readIterations(text)
 	if err != nil {
@@ -80,16 +80,16 @@ func (b *Iterations) Add(text []byte, complete bool) (IterationSums, error) {
 		b.sums.Queued, b.sums.Active = notNegative(newest.Queued), notNegative(newest.Active)
 	}
 	if ranked {
-		b.sums.Active = nil // Rank 0 knows only its own.
+		b.sums.Active = nil // Rank 0 knows only its own requests.
 	}
-	// Rows that the server dropped itself were not taken by anybody.
+	// Rows that the server itself dropped were not taken by another reader.
 	if b.lost >= b.sums.Missing-missing {
 		b.sums.Foreign = false
 	}
 	return b.sums, nil
 }
 
-// isNew reports whether a row was not read before, and counts the rows missing before it.
+// isNew reports whether a row was not read before, and counts the rows that are missing before it.
 func (b *Iterations) isNew(r *iterationRow, excused bool) bool {
 	number := *r.Iteration
 	key := rowKey{number, r.Rank}
@@ -108,14 +108,14 @@ func (b *Iterations) isNew(r *iterationRow, excused bool) bool {
 	}
 	switch {
 	case !b.started:
-		b.started, b.newest, b.first = true, number, number
+		b.started, b.newest, b.newestOfFirst = true, number, number
 		b.hashes = make(map[rowKey]uint64)
-	case r.Rank == 0 && number > b.first:
-		if skipped := number - b.first - 1; skipped > 0 {
+	case r.Rank == 0 && number > b.newestOfFirst:
+		if skipped := number - b.newestOfFirst - 1; skipped > 0 {
 			b.sums.Missing += skipped
 			b.sums.Foreign = b.sums.Foreign || !excused
 		}
-		b.first = number
+		b.newestOfFirst = number
 	}
 	b.newest = max(b.newest, number)
 	b.hashes[key] = r.hash
@@ -125,7 +125,7 @@ func (b *Iterations) isNew(r *iterationRow, excused bool) bool {
 	return true
 }
 
-// count adds a row. Each rank has tokens of its own; of all else, only rank 0 counts.
+// count adds a row. Each rank has its own tokens; everything else counts only for rank 0.
 func (b *Iterations) count(r *iterationRow) {
 	add := func(sum *float64, v float64) {
 		if v > 0 && !math.IsInf(v, 1) {
@@ -148,15 +148,14 @@ func notNegative(v *float64) *float64 {
 }
 
 // iterationRow is one iteration of the executor, or of one rank if attention is data parallel
-// (tensorrt_llm, executor/base_worker.py and json_utils.h). The PyTorch backend leaves some fields
-// 0.
+// (tensorrt_llm, executor/base_worker.py and json_utils.h). On PyTorch some fields are 0.
 type iterationRow struct {
 	Iteration *uint64 `json:"iter"`
 	// Rank is the rank of attention data parallelism. With TLLM_METRICS_ALL_RANKS it is in AnyRank,
 	// and this key is missing or 0 (NVIDIA/TensorRT-LLM PR 13221, executor/base_worker.py).
 	Rank    int64 `json:"attentionDpRank"`
 	AnyRank int64 `json:"rank"`
-	// Dropped counts the rows that the server itself lost so far.
+	// Dropped counts the rows that the server itself lost.
 	Dropped *uint64 `json:"statsDroppedFrames"`
 
 	Queued    *float64 `json:"numQueuedRequests"`
@@ -173,14 +172,14 @@ type iterationRow struct {
 		Accepted float64 `json:"numAcceptedTokens"`
 	} `json:"specDecodingStats"`
 
-	// hash distinguishes rows of equal iteration and rank, of two lives of the server.
+	// hash distinguishes rows with equal iteration and rank from before and after a restart.
 	hash uint64
 }
 
-// errNoIteration is returned for rows of something else.
+// errNoIteration is the error for rows of something else.
 var errNoIteration = errors.New("the answer has rows without iter: enable_iter_perf_stats is off, or this is not trtllm-serve")
 
-// readIterations decodes an answer: a list of rows, empty if there is nothing new.
+// readIterations decodes an answer, which is a list of rows, empty if there is nothing new.
 func readIterations(text []byte) ([]iterationRow, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
@@ -202,10 +201,10 @@ func readIterations(text []byte) ([]iterationRow, error) {
 	return rows, nil
 }
 
-// generated estimates the tokens that a row generated: one per decoding request, or the average
-// that the TensorRT backend shows; the accepted drafts on PyTorch; and the first token of each
-// request that became active. Each rank has decoding requests of its own; of the rest, ranks but 0
-// show copies or zeros. Paused and truncated requests make it wrong by a few.
+// generated estimates the tokens that were generated in a row: one per decoding request, or the
+// average that the TensorRT backend shows; the accepted drafts on PyTorch; and the first token of
+// each request that became active. Each rank has its own decoding requests; otherwise ranks other
+// than 0 show copies or zeros. Paused and truncated requests make it slightly wrong.
 func (r *iterationRow) generated() float64 {
 	accepted, admitted := r.Speculative.Accepted, r.Admitted
 	if r.Rank != 0 {

@@ -12,13 +12,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Ranks is whose requests the batches are that the ranks of an engine show.
+// Ranks says whether the ranks of an engine show batches of the same requests.
 type Ranks uint8
 
 const (
-	// RanksUnseen means that no rank shows its batch, or that stages show their microbatches.
+	// RanksUnseen means that no rank shows its batch, or that pipeline stages show microbatches.
 	RanksUnseen Ranks = iota + 1
-	// RanksOne means that one rank shows it, or that tensor-parallel ranks show the same.
+	// RanksOne means that one rank shows its batch, or that tensor-parallel ranks show the same
+	// batch.
 	RanksOne
 	// RanksUnsure means that several ranks show batches that may be the same.
 	RanksUnsure
@@ -26,15 +27,15 @@ const (
 	RanksApart
 )
 
-// serveBatch is the suffix of the gauge with the batch of a rank, labelRank its label.
+// serveBatch is the suffix of the gauge with the batch size of a rank, labelRank its label.
 const serveBatch, labelRank = "scheduled_batch_size", "rank"
 
-// rankSet is the ranks that show batches on a page.
+// rankSet holds the ranks that show batches on a page.
 type rankSet struct {
-	// batches are the indexes of their series, first the label of the first rank.
-	batches []int
-	first   string
-	// stated is what the labels alone prove; 0 if nothing.
+	// batches holds the indexes of their series, firstRank the label of the first one.
+	batches   []int
+	firstRank string
+	// stated is what the labels alone prove, 0 if nothing.
 	stated Ranks
 	// complete is false if ranks of other machines are missing.
 	complete bool
@@ -42,9 +43,9 @@ type rankSet struct {
 }
 
 // readRanks finds the ranks that show a batch. Several ranks alone prove nothing: tensor-parallel
-// ranks show the same requests, and those of a pipeline a microbatch each (TensorRT-LLM,
+// ranks show the same requests, and pipeline ranks a microbatch each (TensorRT-LLM,
 // examples/serve/README.md and metrics/batch_metrics.py). If a rank has several processes, it is
-// unknown which of them lives.
+// unknown which of them is alive.
 func readRanks(index Index, all []labels.Labels) rankSet {
 	var r rankSet
 	tensor, pipeline := 0, 0
@@ -58,8 +59,8 @@ func readRanks(index Index, all []labels.Labels) rankSet {
 			case IterationBatch:
 				rank := lset.Get(labelRank)
 				repeated = repeated || seen[rank]
-				if seen[rank] = true; r.first == "" || rank < r.first {
-					r.first = rank
+				if seen[rank] = true; r.firstRank == "" || rank < r.firstRank {
+					r.firstRank = rank
 				}
 				r.batches = append(r.batches, i)
 			}
@@ -77,7 +78,7 @@ func readRanks(index Index, all []labels.Labels) rankSet {
 	return r
 }
 
-// resolve sets ranks to what the labels prove, or else to the result of the comparison.
+// resolve sets ranks to what the labels prove, or else to the result of comparing batches.
 func (r *rankSet) resolve(compared Ranks) {
 	switch {
 	case r.stated != 0:
@@ -90,8 +91,8 @@ func (r *rankSet) resolve(compared Ranks) {
 }
 
 // allows reports whether a meaning applies to a series with such ranks. Running requests are read
-// from the batches if ranks show them: the newest of the first rank if all show the same, the sum
-// if each has its own, and otherwise only that there are none.
+// from the batches if ranks show them: the newest of the first rank if all are the same, the sum
+// if each rank has its own, and otherwise only whether there are any.
 func (r *rankSet) allows(m *Meaning, lset labels.Labels) bool {
 	batch := strings.HasSuffix(m.Name, serveBatch)
 	switch {
@@ -102,24 +103,25 @@ func (r *rankSet) allows(m *Meaning, lset labels.Labels) bool {
 	case m.Signal == RequestsRunning && !batch:
 		return false
 	case m.Signal == RequestsRunning && m.Combine == Newest:
-		return r.ranks == RanksOne && lset.Get(labelRank) == r.first
+		return r.ranks == RanksOne && lset.Get(labelRank) == r.firstRank
 	case m.Signal == RequestsRunning:
 		return r.ranks == map[Combine]Ranks{ZeroOnly: RanksUnsure, Sum: RanksApart}[m.Combine]
 	}
-	// These show one rank only if attention is data parallel.
+	// These show only one rank if attention is data parallel.
 	return r.ranks == RanksOne || !slices.Contains([]Signal{
 		RequestsActive, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused, RequestsLimit, ContextTokens, PrefillOccupancy,
 		BatchLimit, BatchTokensLimit, KVBlocksLimit, KVBlocksUsed, KVBlocksFree,
 	}, m.Signal)
 }
 
-// judgeRanks judges the capabilities that depend on whether ranks share requests; false for others.
+// judgeRanks judges the capabilities that depend on whether ranks share requests, false for
+// others.
 func (p *Page) judgeRanks(name string) (target.Check, bool) {
 	several := strconv.Itoa(len(p.batches)) + " ranks"
 	queued, running, cache := name == CanQueue, name == CanRunning, name == CanKVCache && p.Has(KVUtilization)
 	switch {
 	case p.ranks == RanksUnsure && (queued || running || name == CanStall):
-		return no(p.whyUnsure(several), ""), true
+		return no(p.unsureReason(several), ""), true
 	case p.ranks == RanksApart && queued:
 		return no("attention is data parallel over "+several+": num_requests_waiting is the last one's, and requests wait at the first",
 			"iteration_stats: true in the pool, then llm_server_iteration_stats_queued_requests"), true
@@ -133,8 +135,8 @@ func (p *Page) judgeRanks(name string) (target.Check, bool) {
 	return target.Check{}, false
 }
 
-// whyUnsure explains why it is unknown whether ranks share their requests.
-func (p *Page) whyUnsure(several string) string {
+// unsureReason explains why it is unknown whether ranks share their requests.
+func (p *Page) unsureReason(several string) string {
 	switch {
 	case p.stated == RanksUnsure:
 		return "some of its ranks show the batches of several processes, and the page does not show which of them are alive"
@@ -144,7 +146,7 @@ func (p *Page) whyUnsure(several string) string {
 	return "its " + several + " show batches, and it is not clear yet whether they share requests, as tensor-parallel ranks do, or have their own: this takes some requests"
 }
 
-// rankComparison compares batches of ranks; score is the evidence that each has its own.
+// rankComparison compares batches of ranks. The score is the evidence that each has its own.
 type rankComparison struct {
 	score    int
 	previous float64
@@ -153,9 +155,9 @@ type rankComparison struct {
 
 func newRankComparison() rankComparison { return rankComparison{previous: -1, result: RanksUnsure} }
 
-// The weights of the evidence. Tensor-parallel ranks take the same batch within one iteration, so
-// that pages seldom show a difference; ranks with requests of their own seldom change from one
-// batch to another alike.
+// Weights of the evidence. Tensor-parallel ranks process the same batch within one iteration, so
+// that pages rarely show a difference; ranks with their own requests rarely change from one batch
+// to another in the same way.
 const (
 	scoreDifferent, scoreSame = 4, 1
 	scoreApart, scoreOne      = 12, -5
@@ -163,20 +165,20 @@ const (
 
 // add adds the batches of one page.
 func (c *rankComparison) add(batches []float64) {
-	first, same := batches[0], true
+	batch, equal := batches[0], true
 	for _, v := range batches {
 		if math.IsNaN(v) {
 			return
 		}
-		same = same && v == first
+		equal = equal && v == batch
 	}
 	switch {
-	case !same:
-		c.score, first = min(c.score+scoreDifferent, scoreApart), -1
-	case first > 0 && first != c.previous:
+	case !equal:
+		c.score, batch = min(c.score+scoreDifferent, scoreApart), -1
+	case batch > 0 && batch != c.previous:
 		c.score = max(c.score-scoreSame, scoreOne)
 	}
-	c.previous = first
+	c.previous = batch
 	switch {
 	case c.score >= scoreApart:
 		c.result = RanksApart

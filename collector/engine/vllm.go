@@ -5,11 +5,11 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 // VLLM is vLLM's own OpenAI server. Page and API share a port.
 const VLLM Kind = "vllm"
 
-// Servers with vLLM inside show its names too, next to names of their own, which weigh more. Models
-// are owned by vllm (vllm/entrypoints/openai, ModelCard); the Rust frontend extends the owner
-// (rust/src/server/src/openai/models.rs).
-// /health answers 503 once the engine's process has died, a moment before the server exits. While
-// that process hangs, sleeps or drains it answers 200 (seen in 0.32.0: for up to 301 s).
+// Servers with vLLM inside also show its names, next to names of their own, which weigh more.
+// Models are owned by vllm (vllm/entrypoints/openai, ModelCard); the Rust frontend extends the
+// owner (rust/src/server/src/openai/models.rs). /health answers 503 once the engine's process has
+// died, a moment before the server exits. While that process hangs, sleeps or drains it answers
+// 200 (seen in 0.32.0: for up to 301 s).
 var _ = register(&vllm{base{
 	kind: VLLM, path: "/metrics",
 	owner: "vllm", ready: "/health", live: "/health", versionPath: versionPath, versionKey: versionKey,
@@ -23,20 +23,20 @@ var _ = register(&vllm{base{
 
 type vllm struct{ base }
 
-// vllmConfig is the info on the KV cache, which the Python frontend shows from its start on.
+// vllmConfig is the info metric about the KV cache, which the Python frontend always shows.
 const vllmConfig = "cache_config_info"
 
-// vllmRust reports whether the page is of the Rust frontend. It counts requests of clients that
-// left, and shows neither the config of the KV cache nor, before the first request, any family
-// about requests (rust/src/metrics/src/request.rs; seen in 0.32.0).
+// vllmRust reports whether the page belongs to the Rust frontend. It counts requests of
+// disconnected clients, and shows neither the config of the KV cache nor, before the first
+// request, any family about requests (rust/src/metrics/src/request.rs; seen in 0.32.0).
 func vllmRust(p *Page) bool { return p.HasPrefix(vllmPrefix) && !p.HasName(vllmPrefix+vllmConfig) }
 
-// CountsFailures implements Engine. The API counts its answers by status, beginning with the first,
-// as to the request for its models; requests for the page and about health do not count
-// (entrypoints/serve/instrumentator/metrics.py).
+// CountsFailures implements Engine. The API counts its answers by status, beginning with the
+// first, for example to the request for its models. Requests for the page and about health do not
+// count (entrypoints/serve/instrumentator/metrics.py).
 func (*vllm) CountsFailures(p *Page) bool { return p.HasName(vllmAnswers) }
 
-// Quirks implements Engine. A rejection, 503, is among the 5xx unless the engine counts it.
+// Quirks implements Engine. A rejection (503) is among the 5xx unless the engine counts it.
 func (v *vllm) Quirks(p *Page) Quirks {
 	q := v.quirks
 	q.RefusedFailed = p != nil && p.HasName(vllmAnswers) && !p.HasPrefix(vllmPrefix)
@@ -59,8 +59,8 @@ func (v *vllm) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
 	}
 }
 
-// vllmOutcomes describes what is known about the outcomes of requests. Rejections are answered 503,
-// or inside a stream with 200 (seen in 0.32.0), and nothing counts how many of each.
+// vllmOutcomes describes what is known about the outcomes of requests. Rejections are answered
+// with 503, or inside a stream with 200 (seen in 0.32.0), and are not counted separately.
 func vllmOutcomes(p *Page) string {
 	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and clients that left are not counted"
 	switch {
@@ -93,9 +93,9 @@ func (*vllm) judge(name string, k *Knowledge) target.Check {
 	if name == CanKVReuse && p.Has(GenerationTokens) && !p.Has(CachedTokens) {
 		return no("the hits of the prefix cache on its page count requests that wait more than once", "vLLM 0.16 or later")
 	}
-	left, silent := "without requests of clients that left", lacks("no engine has reported yet: with several API processes gauges appear with the first request", "")
+	disconnected, silent := "without requests of clients that left", lacks("no engine has reported yet: with several API processes gauges appear with the first request", "")
 	if vllmRust(p) {
-		left, silent = "with requests of clients that left", lacks("the server was started with --disable-log-stats: the page has no gauges of its scheduler", cureLogStats)
+		disconnected, silent = "with requests of clients that left", lacks("the server was started with --disable-log-stats: the page has no gauges of its scheduler", cureLogStats)
 	}
 	silent.names = []string{CanQueue, CanRunning, CanStall, CanKVCache}
 	return p.judge(name, []source{
@@ -106,7 +106,7 @@ func (*vllm) judge(name string, k *Knowledge) target.Check {
 		from(CanTTFT, "time_to_first_token_seconds", FirstToken),
 		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request; one of a single token counts as 0", OutputToken),
 		from(CanTPOT, "the time between tokens, token by token", InterToken),
-		from(CanE2E, "e2e_request_latency_seconds, "+left, RequestDuration),
+		from(CanE2E, "e2e_request_latency_seconds, "+disconnected, RequestDuration),
 		from(CanQuantiles, "histograms", RequestDuration),
 		from(CanStall, "iterations of each rank, while it has requests", RequestsRunning),
 		from(CanKVCache, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 despite their names", KVUtilization),
@@ -131,14 +131,15 @@ const vllmRank = "engine"
 // vllmEngine returns the meanings of the engine's series.
 func vllmEngine() []Meaning {
 	return []Meaning{
-		// Requests. Those of clients that left count nowhere as ended; each of several answers or
-		// prompts of a request counts. A rejected request, streamed or not, is answered 503 and
-		// counts by status too (exceptions.py, QueueOverflowError); if its stream has begun, as in
-		// a burst, the error is inside a 200 (seen in 0.32.0).
+		// Requests. Those of disconnected clients never count as ended; each of several answers or
+		// prompts of a request counts. A rejected request, streamed or not, is answered with 503
+		// and also counts by status (exceptions.py, QueueOverflowError); if its stream has begun,
+		// as in a burst, the error is inside a 200 (seen in 0.32.0).
 		{Name: "num_requests_running", Signal: RequestsRunning, Rank: vllmRank},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
-		// Those deferred wait for a KV cache from elsewhere. Older releases do not tell them apart.
+		// Deferred ones wait for a KV cache from another server. Older releases do not distinguish
+		// them.
 		{Name: "num_requests_waiting_by_reason", Where: only("reason", "deferred"), Signal: RequestsDeferred, Rank: vllmRank},
 		{Name: "num_requests_waiting", Unless: []string{"num_requests_waiting_by_reason"}, Signal: RequestsDeferred, Rank: vllmRank},
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
@@ -173,27 +174,27 @@ func vllmEngine() []Meaning {
 		{Name: "request_decode_time_seconds", Signal: RequestDecode, Form: Histogram},
 		{Name: "request_inference_time_seconds", Signal: RequestInference, Form: Histogram},
 
-		// The engine and its cache. Each rank has a cache of its own, and the fullest counts; it
-		// was named after the GPU until 0.11. With several API processes of 0.11, each shows what it
-		// saw last, by pid, and nothing tells which is current. iteration_tokens_total is a
-		// histogram despite its name, and its count is that of iterations. The value of
-		// lora_requests_info is when it was written; past label sets stay, and the largest value is current.
+		// The engine and its cache. Each rank has its own cache, and the fullest counts; it was
+		// named after the GPU until 0.11. With several API processes of 0.11, each shows what it
+		// saw last, by pid, and nothing shows which is current. iteration_tokens_total is a
+		// histogram despite its name, and its count is the number of iterations. The value of
+		// lora_requests_info is when it was written; past label sets stay, and the largest value
+		// is current.
 		{Name: "kv_cache_usage_perc", Where: []string{"pid="}, Signal: KVUtilization, Combine: Max, Rank: vllmRank},
 		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: []string{"kv_cache_usage_perc"}},
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Counter: true, Rank: vllmRank},
 		{Name: "engine_sleep_state", Where: only("sleep_state", "awake"), Signal: EngineAwake, Combine: Max, Rank: vllmRank},
 		// num_gpu_blocks of each rank is the sum over the ranks that report to one API
-		// (core_client.py of 0.9 to 0.32); kv_cache_size_tokens of newer releases is the rank's
-		// own.
+		// (core_client.py of 0.9 to 0.32); kv_cache_size_tokens of newer releases is per rank.
 		{Name: vllmConfig, Signal: CacheStated, Combine: Max, Rank: vllmRank, Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens", "kv_cache_size_tokens=tokens"}},
 		{Name: vllmConfig, Signal: CacheConfig, Combine: Max, Dims: []string{"block_size=page_size", "cache_dtype", "enable_prefix_caching=enable_block_reuse", "num_gpu_blocks"}},
 		{Name: "lora_requests_info", Signal: AdaptersWritten, Combine: Max, Dims: []string{"max_lora", "running_lora_adapters=running", "waiting_lora_adapters=waiting"}},
 	}
 }
 
-// vllmTransfers returns the meanings of transfers of KV caches by the connectors of disaggregated
+// vllmTransfers returns the meanings of KV cache transfers by the connectors of disaggregated
 // servers: NIXL (seen in the Rust frontend of 0.32.0), and Mooncake since 0.33. The prefill server
-// counts caches that nobody fetched in time.
+// counts caches that were not fetched in time.
 func vllmTransfers() []Meaning {
 	var all []Meaning
 	for _, connector := range []string{"nixl_", "mooncake_"} {
@@ -213,9 +214,9 @@ func vllmTransfers() []Meaning {
 // vllmAnswers counts the API's answers by the first digit of their status.
 const vllmAnswers = "http_requests_total"
 
-// vllmHTTP returns the meanings of requests answered with an error status and, where the engine
-// counts none because of --disable-log-stats, of those that ended well. Errors inside a stream
-// follow a 200 and count nowhere else; neither do clients that left.
+// vllmHTTP returns the meanings of requests answered with an error status and, if the engine
+// counts none because of --disable-log-stats, of successful requests. Errors inside a stream
+// follow a 200 and do not count elsewhere; neither do disconnected clients.
 func vllmHTTP() []Meaning {
 	var all []Meaning
 	for _, handler := range []string{"/v1/*", "/invocations*"} {
