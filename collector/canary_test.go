@@ -101,7 +101,7 @@ func (c *canaryFleet) waitForSeries(what string, i int, holds func(s map[string]
 	return s
 }
 
-// waitForOK waits until so many more requests succeeded.
+// waitForOK waits until this number of further requests succeeded.
 func (c *canaryFleet) waitForOK(i, times int) map[string]float64 {
 	c.t.Helper()
 	n := c.series(i)["requests_total ok"] + float64(times)
@@ -131,5 +131,5 @@ func TestReloadKeepsCanaryResultsUnlessCanaryChanges(t *testing.T) {
 	c.config.Canary.MaxTokens = 4
 	c.apply(c.config)
 	s := c.waitForSeries("a canary that begins again", 0, func(s map[string]float64) bool { return s["tokens"] == 4 })
-	require.LessOrEqual(t, s["requests_total ok"]+before, float64(c.server(0).Truth().Arrived), "what was counted before")
+	require.LessOrEqual(t, s["requests_total ok"]+before, float64(c.server(0).Truth().Arrived), "earlier counts")
 }

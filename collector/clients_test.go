@@ -88,7 +88,7 @@ func TestClientIsClosedAfterLastUse(t *testing.T) {
 				synctest.Wait()
 				require.Equal(t, c.want, made.closed())
 				require.NoError(t, tc.stop())
-				require.NotContains(t, made.closed(), false, "nothing is left at the end")
+				require.NotContains(t, made.closed(), false, "open clients at the end")
 			})
 		})
 	}

@@ -124,7 +124,7 @@ func startWithScraper(t *testing.T, p *fakeScraper, pools ...config.Pool) *testC
 	return tc
 }
 
-// everySeconds returns a pool that is scraped every so many seconds.
+// everySeconds returns a pool that is scraped every n seconds.
 func everySeconds(id string, seconds int, targets ...string) config.Pool {
 	p := metricsPool(id, targets...)
 	p.ScrapeInterval = model.Duration(time.Duration(seconds) * time.Second)

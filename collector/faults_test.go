@@ -146,7 +146,7 @@ func (c *faultCase) id() string {
 	return id
 }
 
-// missing returns what the page lacks while the target is faulty.
+// missing returns what is missing on the page while the target is faulty.
 func (c *faultCase) missing(page string) string {
 	id, up := c.id(), 1.0
 	if c.reason != "" {

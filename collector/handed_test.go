@@ -85,7 +85,7 @@ func TestEveryPoolKeyHasAnEffect(t *testing.T) {
 		return c.AffectedByPool(&f, &f.Pools[0], model.LabelSet{model.AddressLabel: "a:1", "zone": "a"})
 	}
 	usual := handed(func(*config.Pool) {})
-	require.Equal(t, usual, handed(func(*config.Pool) {}), "what is handed over is the same twice")
+	require.Equal(t, usual, handed(func(*config.Pool) {}), "the settings are equal twice")
 	found := 0
 	keys(reflect.ValueOf(&config.Pool{}).Elem(), "", func(path string, _ reflect.Value) {
 		if strings.HasSuffix(path, ".StallAfter") || strings.HasSuffix(path, ".FailingMin") {

@@ -31,7 +31,7 @@ func TestSampleLimitWithManyModels(t *testing.T) {
 	})
 	bystander := rawLines(page, "q")
 	require.NotEmpty(t, bystander)
-	require.LessOrEqual(t, len(page), int(config.DefaultLimits.Output.Bytes)*11/10, "and what is known of the replicas")
+	require.LessOrEqual(t, len(page), int(config.DefaultLimits.Output.Bytes)*11/10, "series about the replicas")
 	status := func(pool string) []string {
 		for _, slot := range tc.store.Slots() {
 			if slot.Target().PoolID == pool {

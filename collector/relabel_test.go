@@ -105,7 +105,7 @@ func requireAsInPrometheus(t *testing.T, r relabel.Rules, without, with string) 
 	}
 }
 
-// worker returns a Triton that completes a request a second; more adds lines to its page.
+// worker returns a Triton that completes a request per second; more adds lines to its page.
 func worker(more func(second int) string) *fakeScraper {
 	start := time.Now()
 	return &fakeScraper{api: tritonAPI, page: func(string) (string, error) {

@@ -79,8 +79,8 @@ func TestSecondTargetWithSameNameIsRefused(t *testing.T) {
 	require.Positive(t, first.scrapes.Load())
 }
 
-// waitForRefused waits until so many targets of a pool are counted as refused; no series
-// counts as 0.
+// waitForRefused waits until a number of targets of a pool is refused. An absent series counts as
+// 0.
 func (tc *testCollector) waitForRefused(id string, n int) {
 	tc.t.Helper()
 	tc.waitFor("The count of refused targets", pollInterval, func() (page, missing string) {
@@ -146,7 +146,7 @@ func TestReloadKeepsUnchangedTargets(t *testing.T) {
 		tc.apply(pools...)
 		n = tc.waitForScrapes(check, "p", "a", n)
 	}
-	// Another target of the pool does not affect the first one's loop, neither when it is
+	// Another target of the pool does not affect the loop of the first one, neither when it is
 	// added nor when it is removed.
 	tc.apply(metricsPool("p", "a="+a.pageAndAPI(), "b="+b.pageAndAPI()))
 	tc.waitForPools(2, "p")
@@ -157,7 +157,7 @@ func TestReloadKeepsUnchangedTargets(t *testing.T) {
 	require.EqualValues(t, 1, a.maxInFlight.Load(), "one scrape at a time")
 }
 
-// A reload keeps what the exporter knows: a replica that ended is down, not loading.
+// A reload keeps the exporter's knowledge: a replica that ended is down, not loading.
 func TestReplicaStaysDownAcrossReloads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -484,7 +484,7 @@ func TestReloadWithAnotherShardMovesTargets(t *testing.T) {
 	become(of0, second)
 }
 
-// The same file read again is an equal configuration, whatever it contains.
+// The same file is an equal configuration, whatever it contains.
 func TestReloadOfSameFileChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t)

@@ -139,6 +139,6 @@ func TestMissedIntervalsAreCounted(t *testing.T) {
 		look(100 * time.Second) // The machine slept.
 		look(10 * time.Second)
 		require.Equal(t, []uint64{0, 0, 9, 0}, b.missed)
-		require.Len(t, b.times, 4, "what was missed is not made up for")
+		require.Len(t, b.times, 4, "missed intervals are not repeated")
 	})
 }

@@ -27,8 +27,8 @@ import (
 // waitTimeout is how long a test waits for a condition on a busy machine.
 const waitTimeout = time.Minute
 
-// pollInterval is the time between two reads of the page, which is costly to write; most
-// targets are scraped every tenth of a second.
+// pollInterval is the time between two reads of the page, which is costly to write. Most targets
+// are scraped every tenth of a second.
 const pollInterval = 40 * time.Millisecond
 
 // testCollector is a running collector with its store.
@@ -142,9 +142,8 @@ func (tc *testCollector) page() string {
 	return b.String()
 }
 
-// waitFor calls look until nothing is missing, and returns its page. A failure says what
-// is missing, with the nearest lines of that page, or of the current page if look returns
-// none.
+// waitFor calls look until nothing is missing, and returns its page. A failure names what is
+// missing, with the nearest lines of that page, or of the current page if look returns none.
 func (tc *testCollector) waitFor(what string, every time.Duration, look func() (page, missing string)) string {
 	tc.t.Helper()
 	for deadline := time.Now().Add(waitTimeout); ; tc.wait(every) {

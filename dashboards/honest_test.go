@@ -74,7 +74,7 @@ func TestUnknownIsNeverGreen(t *testing.T) {
 				require.Equal(t, strings.Contains(string(text), "color-background"), colored, "%s / %s", where, o.Matcher.Options)
 			}
 			for _, q := range p.Targets {
-				require.NotContains(t, q.Expr, "vector(", "%s: 0 for what is not known", where)
+				require.NotContains(t, q.Expr, "vector(", "%s: 0 for an unknown value", where)
 			}
 		}
 	}

@@ -167,7 +167,7 @@ func seconds(v float64) time.Time { return time.UnixMilli(int64(v * 1000)) }
 func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
 	t.Helper()
 	expr := p.queries[v.panel]
-	require.NotEmpty(t, expr, "there is no %s", v.panel)
+	require.NotEmpty(t, expr, "no query %s", v.panel)
 	points := make(map[time.Time]float64)
 	found := 0
 	for _, r := range p.queryRange(t, expr, p.end.Add(-watchedFor), p.end, step) {

@@ -24,7 +24,7 @@ func TestFlagsAreDocumented(t *testing.T) {
 func flagsDocument(app *kingpin.ApplicationModel) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by `go test ./cmd/trtllm_exporter -run Flags -update`. -->\n# Flags\n\n")
-	b.WriteString("As `trtllm_exporter --help-long` prints them: with the default, or in capitals what the value is. The default command is `serve`.\n\n## Every command\n")
+	b.WriteString("As `trtllm_exporter --help-long` prints them, with defaults, or placeholders in capitals. The default command is `serve`.\n\n## Every command\n")
 	seen := map[string]bool{"help": true, "help-long": true, "help-man": true}
 	writeFlags(&b, app.Flags, seen)
 	for _, c := range app.Commands {
@@ -56,7 +56,7 @@ func writeFlags(b *strings.Builder, flags []*kingpin.FlagModel, seen map[string]
 	}
 	if len(again) > 0 {
 		slices.Sort(again)
-		b.WriteString("\nAnd, as above: " + strings.Join(again, ", ") + ".\n")
+		b.WriteString("\nAlso: " + strings.Join(again, ", ") + ".\n")
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// manyServers are servers behind one port, each at its own loopback address, whose third number
-// selects the behavior.
+// manyServers are servers behind one port, each at a loopback address whose third number selects
+// its behavior.
 type manyServers struct {
 	mu sync.Mutex
 	// asked holds the times of requests to the healthy ones.

@@ -65,7 +65,7 @@ func (g *memoryGroup) remove(t *testing.T) {
 // enter returns the shell command that joins the group.
 func (g *memoryGroup) enter() string { return fmt.Sprintf("echo $$ > %s/cgroup.procs; ", g.dir) }
 
-// most returns the peak memory of the group in bytes, including that of the kernel.
+// most returns the peak memory of the group in bytes, including the kernel's.
 func (g *memoryGroup) most(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(g.dir, g.peak))

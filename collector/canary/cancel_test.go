@@ -156,12 +156,12 @@ func TestCancelCheckSeries(t *testing.T) {
 		require.Equal(t, held, rowsOf())
 		require.Equal(t, "held", r.Status().Cancel)
 		require.Equal(t, "the request was in flight 4s after its client left", r.Status().CancelReason)
-		require.Empty(t, failing(r), "a server that goes on serves")
+		require.Empty(t, failing(r), "a server that continues serves")
 
 		r.Take(answered("a"), time.Minute)
 		r.WantCancel(cancelWithin)
 		observe(r, time.Second, 3)
-		require.Equal(t, "held", r.Status().Cancel, "its own request may still be counted")
+		require.Equal(t, "held", r.Status().Cancel, "the canary's request may still be counted")
 		observe(r, cancelWithin, 3)
 		require.Equal(t, append(held, "canary_cancel_checks_total{llama,busy} 1"), rowsOf(),
 			"what the last check that could tell showed stays")

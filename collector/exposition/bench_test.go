@@ -202,7 +202,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// benchmarkPage writes pages of which every value differs from the one before.
+// benchmarkPage writes pages whose values all differ from the previous page.
 func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfmt.Format) {
 	b.Helper()
 	var (

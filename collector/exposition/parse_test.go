@@ -195,7 +195,7 @@ func TestParseInvalidPages(t *testing.T) {
 				require.Equal(t, c.line, parseErr.Line, err.Error())
 				require.Contains(t, err.Error(), "line ")
 			}
-			require.Equal(t, "# TYPE kept untyped\nkept 1\n", render(t, &exposition.Merger{}, next), "the page before is kept")
+			require.Equal(t, "# TYPE kept untyped\nkept 1\n", render(t, &exposition.Merger{}, next), "the previous page is kept")
 			_, err = parseWith(t, cache, "kept 2\n# EOF\n", c.contentType)
 			require.NoError(t, err)
 			fast, slow := cache.Paths()

@@ -27,7 +27,7 @@ func TestOldPageIsNotShown(t *testing.T) {
 		status := s.after(15 * time.Second)
 		require.Equal(t, target.HealthDown, status.Health)
 		require.Equal(t, "timeout", status.LastReason)
-		require.Empty(t, s.page(), "neither its series nor that it is up")
+		require.Empty(t, s.page(), "no series, and not up")
 		require.Nil(t, s.slot.Derived())
 
 		s.due()
@@ -36,8 +36,8 @@ func TestOldPageIsNotShown(t *testing.T) {
 	})
 }
 
-// While the machine sleeps, the clock of the process stands still and the server
-// goes on: no page of before is shown, and no rate has the whole growth in it.
+// While the machine sleeps, the process clock stands still and the server continues: no old page
+// is shown, and no rate includes the whole growth.
 func TestC04NothingOldAfterSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		count := 0

@@ -57,7 +57,7 @@ func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 		s := withCanary(t)
 		s.change(func(now *answering) { *now = serveAnswers("1.1.0", "two") })
 		s.send()
-		require.Equal(t, 2, s.count("/version"), "asked at once")
+		require.Equal(t, 2, s.count("/version"), "requested at once")
 		require.False(t, s.waits())
 		require.EqualValues(t, 1, s.canary.Last().Changes)
 		require.Equal(t, 3, s.canary.Last().Answers())

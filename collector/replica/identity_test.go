@@ -88,13 +88,13 @@ func TestNewProcessNeverHasOldVersion(t *testing.T) {
 				require.Equal(t, 1, s.count("/v2"))
 				return
 			}
-			require.EqualValues(t, 1, status.Scrapes, "the page waits for whose it is")
+			require.EqualValues(t, 1, status.Scrapes, "the page waits for the identity")
 			status = s.after(time.Second)
 			require.EqualValues(t, 2, status.Scrapes)
 			require.Equal(t, target.HealthUp, status.Health)
 			require.Equal(t, "2.60.0", status.EngineVersion)
 			require.NotContains(t, s.page(), "2.51.0")
-			require.Equal(t, 2, s.count("/v2"), "asked once for it")
+			require.Equal(t, 2, s.count("/v2"), "requested once")
 		}))
 	}
 }

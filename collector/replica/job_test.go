@@ -47,7 +47,7 @@ func TestAnswersOfFormerKindAreDropped(t *testing.T) {
 		})
 		s.after(5 * time.Second)
 		s.update(func() {
-			require.Equal(t, "1.1.0", s.answers.Facts.EngineVersion, "and the old ones came to nothing")
+			require.Equal(t, "1.1.0", s.answers.Facts.EngineVersion, "the old answers were dropped")
 			require.Equal(t, "llama", s.answers.Facts.Models[0].Name)
 			require.Len(t, s.answers.Facts.Models, 1)
 		})

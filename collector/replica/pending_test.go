@@ -116,7 +116,7 @@ func TestRefusedPageWaitsForAPI(t *testing.T) {
 		})
 		s.after(5 * time.Second)
 		s.due()
-		require.Equal(t, "ready", s.after(200*time.Millisecond).State, "whether the API is there is not known yet")
+		require.Equal(t, "ready", s.after(200*time.Millisecond).State, "unknown whether there is an API")
 		require.Equal(t, "down", s.after(100*time.Millisecond).State)
 		s.after(5 * time.Second)
 		s.due()

@@ -17,8 +17,7 @@ func complete() answering {
 	return now
 }
 
-// counts returns how often a server was asked for its readiness, its index, its version
-// and its page.
+// counts returns the numbers of requests for readiness, index, version and page.
 func (s *stepped) counts() [4]int {
 	return [4]int{s.count("/v2/health/ready"), s.count("/v2/repository/index"), s.count("/v2"), s.count("/metrics")}
 }

@@ -28,7 +28,7 @@ const (
 
 // server answers without a network: path to body, and 404 to all other paths.
 type server struct {
-	Scraper // It is asked for nothing else.
+	Scraper // It needs no other methods.
 
 	answers map[string]string
 	// silent is a path of the API that does not answer.
@@ -37,7 +37,7 @@ type server struct {
 	failed error
 	// takes is the duration of each response.
 	takes time.Duration
-	// scraped are the paths whose page was requested, asked all others.
+	// scraped holds the paths whose page was requested, asked all others.
 	scraped, requested []string
 }
 

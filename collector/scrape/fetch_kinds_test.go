@@ -50,8 +50,7 @@ func TestDetectServers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		answers map[string]string
-		// page is the path of its page, kind what is detected for every form of the
-		// address.
+		// page is the path of its page, kind the detected kind for every form of the address.
 		page string
 		kind engine.Kind
 	}{

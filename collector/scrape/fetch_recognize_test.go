@@ -20,8 +20,8 @@ func TestDetectAgainAfterFailure(t *testing.T) {
 		page    string
 		failed  error
 		change  func(f *Fetcher)
-		// asks is true when its kind is requested, moved when it is another one, certain
-		// when it is known after that.
+		// asks is set if its kind is requested, moved if it is another one, certain if it is
+		// known afterwards.
 		asks, moved, certain bool
 	}{
 		{name: "a page of its kind", page: tritonPage, certain: true},
@@ -67,7 +67,7 @@ func TestDetectAgainAfterFailure(t *testing.T) {
 				defer func() {
 					s.requested, f.Server.Uncertain = nil, true
 					f.moved(t.Context(), nil, failed(ReasonHTTPStatus))
-					require.Empty(t, s.requested, "nobody is asked twice within a short time")
+					require.Empty(t, s.requested, "no second request within a short time")
 				}()
 			}
 			if c.moved {
@@ -134,15 +134,15 @@ func TestDetectByPage(t *testing.T) {
 			if c.mismatch != "" {
 				require.Equal(t, engine.NIM, f.Server.PageKind())
 				f.recognize(t.Context(), []byte(servePage), nil)
-				require.Empty(t, f.Server.Mismatch(), "the right page came")
+				require.Empty(t, f.Server.Mismatch(), "the right page")
 			}
 			require.Equal(t, c.kind, f.Server.PageKind())
 		})
 	}
 }
 
-// TestKindIsProvisionalUntilAPIAnswers has two kinds with the same page, of which the
-// API alone shows which one it is.
+// TestKindIsProvisionalUntilAPIAnswers uses two kinds with the same page, which only the API
+// distinguishes.
 func TestKindIsProvisionalUntilAPIAnswers(t *testing.T) {
 	for name, address := range map[string]string{"the path of the page is configured": "http://a:1/metrics", "the page is located": "http://a:1"} {
 		t.Run(name, bubble(func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestKindIsProvisionalUntilAPIAnswers(t *testing.T) {
 			fetch(engine.Triton, false)
 			s.requested = nil
 			fetch(engine.Triton, false)
-			require.Empty(t, s.requested, "it is not asked with every page")
+			require.Empty(t, s.requested, "it is not requested with every page")
 			time.Sleep(f.Patience)
 			fetch(engine.Triton, false)
 			s.silent = ""

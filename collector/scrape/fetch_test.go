@@ -19,7 +19,7 @@ func TestPageAddress(t *testing.T) {
 		kind    string
 		address string
 		answers map[string]string
-		// asks is true if detection requests the server's kind.
+		// asks is set if detection requests the server's kind.
 		asks  bool
 		found engine.Kind
 		url   string
@@ -192,7 +192,7 @@ func TestFetchAfterRecovery(t *testing.T) {
 			fetch(true, false) // As after a failure.
 			now := f.Server
 			f = next(f, &now, true)
-			require.True(t, f.Settled(), "it is asked over its lane")
+			require.True(t, f.Settled(), "it is requested over its lane")
 		})
 	}
 }

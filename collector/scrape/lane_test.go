@@ -227,7 +227,7 @@ func TestSlowTargetDelaysNoOther(t *testing.T) {
 		require.Less(t, time.Since(start), ample)
 		require.Equal(t, []string{"quick", "slow", "mute"}, order)
 	}
-	require.EqualValues(t, 1, shared.Connections().Used, "what took long is not kept")
+	require.EqualValues(t, 1, shared.Connections().Used, "a slow connection is not kept")
 }
 
 func TestRequestsWithoutLane(t *testing.T) {

@@ -41,7 +41,7 @@ func sharing(t *testing.T, r *scrape.Resources) *scrape.Client {
 	return client
 }
 
-// overdue is a context whose deadline expires when a test wants it to.
+// overdue is a context whose deadline a test can let expire.
 type overdue struct {
 	context.Context //nolint:containedctx // It is one.
 
@@ -61,8 +61,8 @@ func (o overdue) Err() error {
 	}
 }
 
-// overWhen returns a context whose deadline expires when a condition holds, and not
-// before, however busy the machine is.
+// overWhen returns a context whose deadline expires when a condition holds, and not before,
+// however busy the machine is.
 func overWhen(t *testing.T, so func() bool) context.Context {
 	t.Helper()
 	o := overdue{t.Context(), make(chan struct{})}

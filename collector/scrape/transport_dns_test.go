@@ -36,8 +36,8 @@ func resolving(t *testing.T, ask dial) *scrape.Client {
 	})
 }
 
-// nameServer answers each query for an IPv4 address with the one that it holds, and that
-// the name does not exist while it holds none.
+// nameServer answers each query for an IPv4 address with its current address, or without one that
+// the name does not exist.
 func nameServer(t *testing.T, held *atomic.Pointer[string]) dial {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -83,7 +83,7 @@ func TestTransportFaultReasons(t *testing.T) {
 	}
 }
 
-// trickle sends one byte at a time, for ever.
+// trickle sends one byte at a time forever.
 func trickle(p *peer) {
 	p.request()
 	p.say("HTTP/1.1 200 OK\r\n\r\n")

@@ -117,7 +117,7 @@ func TestTRTLLMServeRecordsFinishedRequestsOnly(t *testing.T) {
 	booked := s[`trtllm_request_success_total{engine_type="pytorch",finished_reason="stop",model_name="m"}`] +
 		s[`trtllm_request_success_total{engine_type="pytorch",finished_reason="length",model_name="m"}`]
 	require.Positive(t, truth.Abandoned)
-	require.Equal(t, float64(truth.Finished-truth.Abandoned), booked, "a client that left is never booked")
+	require.Equal(t, float64(truth.Finished-truth.Abandoned), booked, "a disconnected client is never counted")
 	require.Equal(t, booked, s[`trtllm_e2e_request_latency_seconds_count{engine_type="pytorch",model_name="m"}`])
 	require.Less(t, s[`trtllm_generation_tokens_total{engine_type="pytorch",model_name="m"}`], float64(truth.GenerationTokens))
 	require.Len(t, r.Latencies(), int(truth.Finished))

@@ -135,7 +135,7 @@ func TestBlocksHaveFixedOrder(t *testing.T) {
 		About: newSource("about", "a").block(2), Health: newSource("health", "a").block(2),
 		Status: target.Status{Scraping: target.Scraping{Health: target.HealthDown, Scrapes: 2}},
 	})
-	require.Equal(t, []string{"about", "health"}, families(pageOf(s, nil)), "a failure takes the replica's series away at once")
+	require.Equal(t, []string{"about", "health"}, families(pageOf(s, nil)), "a failure removes the replica's series at once")
 	require.Equal(t, target.HealthDown, slot.Status().Health)
 	require.EqualValues(t, 2, slot.Status().Scrapes)
 	require.Nil(t, slot.Derived())
@@ -231,7 +231,7 @@ func TestChangesOtherThanNumbersAreReported(t *testing.T) {
 	before := store.Changes()
 	slot, err := store.Add(&target.Target{PoolID: "p", ReplicaID: "r"})
 	require.NoError(t, err)
-	require.NotEqual(t, before, store.Changes(), "a replica came")
+	require.NotEqual(t, before, store.Changes(), "a replica was added")
 
 	ready := target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Verdict: target.Verdict{State: "ready"}, Canary: &target.Canary{Result: "ok"}}
 	with := func(change func(*target.Status)) target.Status {

@@ -38,7 +38,7 @@ func TestPagesInBrowser(t *testing.T) {
 	if os.Getenv("BROWSER_TESTS") == "" {
 		t.Skip("BROWSER_TESTS is not set; make e2e-browser sets it")
 	}
-	pages := append(sizesOfFleets(t), troublesOfFleets(t)...)
+	pages := append(sizesOfFleets(t), problemFleets(t)...)
 	pages = append(pages, hostileFleet(t)...)
 	pages = append(pages, changingFleet(t)...)
 	text, err := json.Marshal(pages)
@@ -97,9 +97,9 @@ func sizesOfFleets(t *testing.T) []opened {
 	return pages
 }
 
-// troublesOfFleets returns fleets of three replicas, one of which has a problem: it is listed
-// first, and counts as serving only if requests still complete.
-func troublesOfFleets(t *testing.T) []opened {
+// problemFleets returns fleets of three replicas, one of which has a problem: it is listed first,
+// and counts as serving only if requests still complete.
+func problemFleets(t *testing.T) []opened {
 	t.Helper()
 	var pages []opened
 	for name, status := range map[string]target.Status{

@@ -149,7 +149,7 @@ func TestUnknownNumbersAreNeitherZeroNorGreen(t *testing.T) {
 	f.publish("a", "r1", serving(), busy(0))
 	page = get(handler(t, f.options()), "/").Body.String()
 	require.Contains(t, page, "· – tokens/s", "at least nothing is not worth a number")
-	require.NotContains(t, page, "<td><small>", "of one kind of server nobody needs the name")
+	require.NotContains(t, page, "<td><small>", "a single kind of server is not named")
 }
 
 func TestEqualProblemsAreListedOnce(t *testing.T) {
@@ -362,7 +362,7 @@ func TestHealthyReplicasOfLargeFleetAreCollapsed(t *testing.T) {
 	require.Regexp(t, `href="\?pool=pool-with-a-usual-name-\d">2\d\d more replicas`, page)
 
 	page = get(handler(t, crowd(t, 100, mixed).options()), "/").Body.String()
-	require.NotContains(t, page, `"pill ok"`, "of many pools only what is wrong has rows")
+	require.NotContains(t, page, `"pill ok"`, "with many pools only problems have rows")
 	require.Equal(t, 101, strings.Count(page, "<h2>")+strings.Count(part(t, page, `<table class="pools">`, "</table>"), `<th scope="row">`))
 
 	var all []string

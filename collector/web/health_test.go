@@ -141,7 +141,7 @@ func TestProbesMayIgnoreCanary(t *testing.T) {
 	h := handler(t, opts)
 	require.Equal(t, http.StatusOK, get(h, "/-/replica/ready").Code)
 	f.publish("a", "r0", stalled(), nil)
-	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/replica/ready").Code, "what else is wrong is not ignored")
+	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/replica/ready").Code, "other problems are not ignored")
 }
 
 func TestProbesOfUnjudgedReplicaShareOneRequest(t *testing.T) {
@@ -197,7 +197,7 @@ func TestUnjudgedReplicaHasReadinessOfServer(t *testing.T) {
 			w := get(h, "/-/replica/ready")
 			require.Equal(t, c.code, w.Code)
 			require.Equal(t, c.text, w.Body.String())
-			require.Equal(t, http.StatusOK, get(h, "/-/replica/live").Code, "nothing restarts what is not judged")
+			require.Equal(t, http.StatusOK, get(h, "/-/replica/live").Code, "a replica that is not judged is live")
 		})
 	}
 }

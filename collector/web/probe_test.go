@@ -162,6 +162,6 @@ func TestProbesOfUnknownReplicas(t *testing.T) {
 		require.Equal(t, http.StatusMethodNotAllowed, ask(h, http.MethodPost, "/-/replicas/a/r0/ready").Code)
 		count, err := testutil.GatherAndCount(opts.Registry, "trtllm_exporter_http_requests_total")
 		require.NoError(t, err)
-		require.LessOrEqual(t, count, 7, "paths of replicas make no series of their own")
+		require.LessOrEqual(t, count, 7, "paths of replicas have no separate series")
 	}
 }

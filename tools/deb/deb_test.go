@@ -55,8 +55,8 @@ func TestDebOnCleanDebian(t *testing.T) {
 		{"a second installation keeps the configuration", h.returned},
 		{"purging leaves nothing", h.purged},
 		{"install and remove in an image that is not booted", h.unbooted},
-		{"the deb comes up by what docs/install.md says, word for word", func(t *testing.T) { t.Helper(); h.documented(t, "**deb or rpm**"); h.run(t, "dpkg -P trtllm-exporter") }},
-		{"and so does the archive", func(t *testing.T) { t.Helper(); h.documented(t, "**Archive**") }},
+		{"the deb starts with the commands of docs/install.md", func(t *testing.T) { t.Helper(); h.documented(t, "**deb or rpm**"); h.run(t, "dpkg -P trtllm-exporter") }},
+		{"the archive starts with the commands of docs/install.md", func(t *testing.T) { t.Helper(); h.documented(t, "**Archive**") }},
 	} {
 		if !t.Run(chapter.name, chapter.part) {
 			return // The next steps would fail too.
@@ -197,7 +197,7 @@ func (h *host) refused(t *testing.T) {
 	pid := h.pid(t)
 	h.write(t, configFile, h.config+"    scrape_intervall: 5s\n")
 	output, err := h.try("systemctl reload trtllm_exporter")
-	require.Error(t, err, "systemctl says that a bad file was taken over")
+	require.Error(t, err, "systemctl reports success for a bad file")
 	require.Contains(t, output, "journalctl")
 	journal := "journalctl -u trtllm_exporter -o cat --no-pager"
 	h.becomes(t, journal, "Reload failed, the old configuration stays in force")
@@ -265,7 +265,7 @@ func (h *host) rebooted(t *testing.T) {
 	t.Helper()
 	boot := h.run(t, "cat /etc/machine-id; stat -c %Z /proc/1")
 	_, _ = h.try("systemctl reboot") // The machine may stop before it answers.
-	within(t, "the machine has booted again", func() bool {
+	within(t, "the machine has rebooted", func() bool {
 		now, err := h.try("cat /etc/machine-id; stat -c %Z /proc/1")
 		return err == nil && now != boot
 	})
@@ -337,7 +337,7 @@ func (h *host) documented(t *testing.T, way string) {
 sudo() { "$@"; }
 sudoedit() { cp /root/edited.yml "$1"; }
 curl() { command curl -sSf --retry 10 --retry-delay 1 --retry-connrefused "$@"; }
-` + commands(t, way) + commands(t, "**Then**")
+` + commands(t, way) + commands(t, "**Then:**")
 	out, err := h.input("", script)
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, out, "trtllm_exporter_build_info{")

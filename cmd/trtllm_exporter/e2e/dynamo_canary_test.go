@@ -28,7 +28,7 @@ pools:
 	})
 	p := e.page(t)
 	require.Equal(t, 1.0, p.only(t, "llm_server_canary_success", "replica_id", "f0", "model_id", dynamoModel))
-	require.Equal(t, float64(tokens), p.only(t, "llm_server_canary_tokens"), "as the frontend's usage says")
+	require.Equal(t, float64(tokens), p.only(t, "llm_server_canary_tokens"), "as in the frontend's usage")
 	require.Positive(t, p.only(t, "llm_server_canary_time_to_first_token_seconds"))
 	require.Equal(t, 0.0, p.only(t, "llm_server_canary_active", "replica_id", "w0"))
 	require.Equal(t, 1.0, p.only(t, "llm_server_canary_active", "replica_id", "f0"))

@@ -151,5 +151,5 @@ func (s *scene) ends(t *testing.T) {
 	s.frontend.signal(t, syscall.SIGTERM)
 	s.becomes(t, "f0", "draining")
 	s.becomes(t, "f0", "down")
-	require.Equal(t, []string{"ready", "draining"}, stop()[:2], "nothing comes in between")
+	require.Equal(t, []string{"ready", "draining"}, stop()[:2], "no other state in between")
 }

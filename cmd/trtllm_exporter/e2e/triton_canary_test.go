@@ -38,7 +38,7 @@ func TestTritonCanary(t *testing.T) {
 	require.Contains(t, canary.Reason, "is not healthy")
 	status, _, err := get(t.Context(), s.url("/v2/health/ready"))
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status, "the server says it is ready")
+	require.Equal(t, http.StatusOK, status, "the server reports ready")
 	within(t, 10*time.Second, "the page shows it", func() bool {
 		p := e.page(t)
 		return p.only(t, "llm_server_canary_success") == 0 && p.only(t, "llm_server_ready") == 1

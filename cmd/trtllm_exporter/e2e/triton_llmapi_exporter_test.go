@@ -52,7 +52,7 @@ func TestMetricsModuleIsRead(t *testing.T) {
 	require.Equal(t, 13.0, p.only(t, "llm_server_request_duration_seconds_count"))
 	require.Equal(t, 7.0, p.only(t, "llm_server_time_to_first_token_seconds_count"), "of streamed ones")
 	require.Empty(t, p.named("llm_server_requests_total", "class", "unknown"), "the module counts them")
-	require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 1.0, "the server's own times say milliseconds")
+	require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 1.0, "the server's own times are milliseconds")
 
 	began := time.Now()
 	stop := repeat(t, 300*time.Millisecond, func(context.Context) { s.begin(t, ask(5, 5, true, "!boom")).wait() }) //nolint:contextcheck // A disconnect may crash Triton.
@@ -117,7 +117,7 @@ func TestModelVersionsAreCountedSeparately(t *testing.T) {
 			p := e.page(t)
 			require.Equal(t, 40.0, p.sum("llm_server_requests_total"), "none is counted twice")
 			require.Equal(t, 40.0, p.only(t, "llm_server_request_duration_seconds_count"))
-			require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 0.1, "the server's own times say milliseconds")
+			require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 0.1, "the server's own times are milliseconds")
 
 			s.killStubs(t, 2)
 			require.Equal(t, 25, s.sendVersion(t, "2", 25), "clients are answered that the process is not there")

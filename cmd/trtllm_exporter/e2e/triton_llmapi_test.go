@@ -161,9 +161,9 @@ func (s *llmapiServer) requireCancelled(t *testing.T) {
 	defer leave()
 	_, err := s.streamOf(ctx, "tensorrt_llm", ask(5, 400, true, "!freeze:2000"))
 	require.Error(t, err)
-	within(t, 5*time.Second, "the engine goes on", func() bool { return s.tokensMade(t) > made })
+	within(t, 5*time.Second, "the engine continues", func() bool { return s.tokensMade(t) > made })
 	s.settled(t, want.more(1, map[string]float64{"canceled": 1}))
-	require.Equal(t, made+1, s.tokensMade(t), "the engine learned that the client left")
+	require.Equal(t, made+1, s.tokensMade(t), "the engine noticed the disconnect")
 }
 
 func (s *llmapiServer) tokensMade(t *testing.T) float64 {

@@ -88,7 +88,7 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	p := w.see(t)
 	require.Equal(t, 1.0, p.only(t, "llm_server_ready"))
 	require.Positive(t, p.only(t, "llm_server_requests_failed_total", "model", "ensemble", "reason", "other"))
-	require.Equal(t, 80.0, p.only(t, "llm_server_generation_tokens_total"), "what was generated before")
+	require.Equal(t, 80.0, p.only(t, "llm_server_generation_tokens_total"), "tokens generated before")
 	require.Equal(t, 1.0, s.page(t).only(t, "nv_trt_llm_request_metrics", "request_type", "scheduled"), "the server's gauge is frozen")
 	within(t, longest, "nothing is made of it", func() bool { return len(executorGauges(w.see(t))) == 0 })
 	require.Equal(t, 1.0, w.see(t).only(t, "llm_server_source_anomaly", "check", "stale_gauges"))
@@ -190,10 +190,10 @@ func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int)
 	require.Equal(t, 3.0, p.only(t, "llm_server_requests_total", "model", "tensorrt_llm_bls", "class", "unknown"), "the other entry, which hands requests over, was never unloaded")
 	require.NotEmpty(t, executors(p))
 	for _, name := range []string{"llm_server_generation_tokens_per_second", "llm_server_queue_depth", "llm_server_requests_running", "llm_server_kv_cache_utilization_ratio"} {
-		require.Len(t, p.named(name), 1, "%s comes back", name)
+		require.Len(t, p.named(name), 1, "%s returns", name)
 	}
 	// The last request before the unload may have ended between two pages.
-	require.InDelta(t, 2*streams+1, increase(w.requests), 1, "what Prometheus makes of the reset: %v", w.requests)
+	require.InDelta(t, 2*streams+1, increase(w.requests), 1, "increase across the reset: %v", w.requests)
 }
 
 // testDrain requires that a server drains after SIGTERM until its streams have ended.
@@ -226,7 +226,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 		p := w.see(t)
 		if p.only(t, "trtllm_exporter_target_up") == 1 {
 			sizes = append(sizes, len(p.raw()))
-			require.Zero(t, p.only(t, "trtllm_exporter_target_counter_resets_total"), "a counter that left the page was not reset")
+			require.Zero(t, p.only(t, "trtllm_exporter_target_counter_resets_total"), "a counter missing on the page was not reset")
 		}
 		pause(t.Context(), scrapeInterval/5)
 	}
@@ -243,7 +243,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	require.Empty(t, w.page(t).raw())
 	require.NotEmpty(t, sizes)
 	if streams > 0 {
-		require.Equal(t, full, sizes[0], "nothing goes while streams are in flight")
+		require.Equal(t, full, sizes[0], "nothing is unloaded while streams are in flight")
 	}
 	for i := range sizes[1:] {
 		require.LessOrEqual(t, sizes[i+1], sizes[i], "the page only shrinks: %v", sizes)

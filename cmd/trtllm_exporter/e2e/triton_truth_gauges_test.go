@@ -59,8 +59,8 @@ func (c *compare) estimated(lowest, whole *tallied) {
 	n := float64(whole.n)
 	shown, estimated, truth := lowest.exporter/n, whole.exporter/n, whole.client/n
 	require.Greater(c.t, estimated, shown, "%s: the hidden part of the queue", c.level)
-	require.LessOrEqual(c.t, estimated, 1.15*truth, "%s: time average of the whole queue", c.level)
-	row := whole.row(c.level, "queue depth, with what is hidden", "C", "requests", "15 too many", "%")
+	require.LessOrEqual(c.t, estimated, 1.15*truth, "%s: mean of the whole queue", c.level)
+	row := whole.row(c.level, "queue depth, with the hidden part", "C", "requests", "15 too many", "%")
 	row.error = digits(100 * math.Abs(truth-estimated) / truth)
 	c.rows = append(c.rows, row)
 }
@@ -76,11 +76,11 @@ func (c *compare) generated() {
 		arrived := c.ledger.received.around(first, last, c.edge)
 		client := c.ledger.received.between(first.scraped, last.scraped)
 		got := last.value(c.t, "generation_tokens_per_second") * seconds
-		require.True(c.t, span{arrived.least - batch, arrived.most + batch}.holds(got), "%s: %g tokens by the exporter, %g came", c.level, got, client)
+		require.True(c.t, span{arrived.least - batch, arrived.most + batch}.holds(got), "%s: %g tokens by the exporter, %g arrived", c.level, got, client)
 		sum.add(client/seconds, got/seconds, percent(client, got))
 		widest = max(widest, 100*(arrived.most+batch-client)/client)
 	})
-	c.rows = append(c.rows, sum.row(c.level, "tokens/s, of all that came", "A", "tokens/s", digits(widest), "%"))
+	c.rows = append(c.rows, sum.row(c.level, "tokens/s, including running requests", "A", "tokens/s", digits(widest), "%"))
 }
 
 // unknown requires that everything that this release does not expose is absent.

@@ -40,7 +40,7 @@ func TestFullQueueRejectsRequests(t *testing.T) {
 	require.Positive(t, lost)
 	pause(t.Context(), 4*scrapeInterval)
 	p = e.page(t)
-	require.Equal(t, served+alone, p.only(t, "llm_server_model_requests_total", "model", "preprocessing"), "what was refused is in no count")
+	require.Equal(t, served+alone, p.only(t, "llm_server_model_requests_total", "model", "preprocessing"), "rejected requests are not counted")
 	for _, series := range p.named("llm_server_model_requests_failed_total", "model", "preprocessing") {
 		require.Zero(t, series.value, series.labels)
 	}

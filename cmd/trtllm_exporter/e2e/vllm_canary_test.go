@@ -51,7 +51,7 @@ func TestVLLMCanary(t *testing.T) {
 	l.shows(t, 1, "llm_server_canary_success")
 	last := l.page(t)
 	require.Equal(t, rejected+refusals(last), last.sum("llm_server_requests_total", "class", "overload"), "the crowd's and the canary's")
-	require.Zero(t, last.sum("llm_server_request_error_ratio", "class", "server"), "what was refused is not a failure")
+	require.Zero(t, last.sum("llm_server_request_error_ratio", "class", "server"), "rejected requests are not failures")
 	require.NotContains(t, l.history(t), "failing")
 }
 

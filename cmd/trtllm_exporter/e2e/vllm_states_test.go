@@ -69,7 +69,7 @@ func (l *life) vllmDrains(t *testing.T) {
 		return err == nil && seen.status == http.StatusInternalServerError
 	})
 	refused := time.Now()
-	require.Equal(t, http.StatusOK, l.server.status(t, "/health"), "it says that it is ready")
+	require.Equal(t, http.StatusOK, l.server.status(t, "/health"), "it reports ready")
 	repeat(t, engineInterval/2, func(ctx context.Context) {
 		_, _ = l.server.complete(ctx, 1, arrival{words: 5, tokens: 5})
 	})

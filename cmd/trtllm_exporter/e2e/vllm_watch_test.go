@@ -151,7 +151,7 @@ func (l *life) killed(t *testing.T, part string, tokens int) {
 	l.shows(t, slots, "llm_server_requests_running")
 	l.waitFor(t, "down", signalPart(t, l.server.part(t, part), syscall.SIGKILL), engineLongest)
 	for _, a := range c.wait() {
-		require.False(t, a.done && !a.failed, "a stream of a dead engine came to a good end")
+		require.False(t, a.done && !a.failed, "a stream of a dead engine completed")
 	}
 	l.absent(t, "llm_server_requests_running")
 }

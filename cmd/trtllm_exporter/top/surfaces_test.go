@@ -50,7 +50,7 @@ func TestAllSurfacesAgree(t *testing.T) {
 				code, _ := plainText(t, base+"/-/replicas/"+url.PathEscape(r.PoolID)+"/"+url.PathEscape(r.ReplicaID)+"/ready")
 				require.Equal(t, serves, code == http.StatusOK, "%s: %s, and its probe says %d", r.ReplicaID, r.Word, code)
 				_, page := plainText(t, base+"/replica?target="+url.QueryEscape(key(r)))
-				require.Contains(t, page, r.ReplicaID+" "+r.Word, "its own page has the same word")
+				require.Contains(t, page, r.ReplicaID+" "+r.Word, "its page has the same state")
 				require.Contains(t, targets, " "+r.ReplicaID+" http://gpu:8002/metrics "+r.Word+" ")
 			}
 			require.Equal(t, serving, fleet.Pools[0].Serving)

@@ -152,11 +152,11 @@ func TestCursorFollowsItsReplica(t *testing.T) {
 	fleet := incident()
 	fleet.Replicas = append(fleet.Replicas[:2:2], fleet.Replicas[3:]...)
 	m.Update(fleetAnswer{fleet: fleet})
-	require.NotEmpty(t, m.selected, "when it has gone, the cursor is near its place")
+	require.NotEmpty(t, m.selected, "after it was removed, the cursor is near its position")
 	unmoved := seated(80, 24)
 	fleet.Replicas = fleet.Replicas[1:]
 	unmoved.Update(fleetAnswer{fleet: fleet})
-	require.Equal(t, "llama-70b-prod/llama-70b-1", unmoved.selected, "a cursor that nobody moved is at what is worst")
+	require.Equal(t, "llama-70b-prod/llama-70b-1", unmoved.selected, "an unmoved cursor is at the worst replica")
 }
 
 func TestUnknownValuesSortLast(t *testing.T) {

@@ -64,9 +64,9 @@ func waitReadable(fd int) {
 	}
 }
 
-// FuzzLane compares the lane with net/http: what the lane accepts, net/http reads in the
-// same way, to the last byte; an answer with anything after it, truncated or framed in
-// another way is never accepted. Cut is where the answer is split in two parts.
+// FuzzLane compares the lane with net/http: both read a response that the lane accepts in the
+// same way, to the last byte, and the lane never accepts a response that is truncated, framed
+// differently or followed by other data. Cut is where the response is split.
 func FuzzLane(f *testing.F) {
 	for _, text := range []string{
 		answer("200 OK", "Content-Type: text/plain\r\n", page), answer("200 OK", "Connection: close\r\n", page),

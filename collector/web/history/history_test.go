@@ -35,7 +35,7 @@ func followed(t *testing.T, first snapshot.Snapshot, test func(r *replica)) {
 	})
 }
 
-// wait lets time pass, and the history read what is published.
+// wait lets time pass, so that the history reads the published snapshots.
 func wait(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
