@@ -1,39 +1,19 @@
 package collector_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	promconfig "github.com/prometheus/common/config"
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
-
-// lockedBuffer is a log that is safe for concurrent use.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-// String returns what was written.
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
 
 // Credentials that a target repeats are not shown.
 func TestRepeatedCredentialsAreHidden(t *testing.T) {
@@ -72,7 +52,7 @@ func TestRepeatedCredentialsAreHidden(t *testing.T) {
 	for _, g := range p.Discovery.StaticConfigs {
 		g.Labels["__param_key"] = param
 	}
-	var log lockedBuffer
+	var log fixture.Log
 	tc := newLoggingCollector(t, slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	tc.apply(p)
 	tc.start()

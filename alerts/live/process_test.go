@@ -3,22 +3,20 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // program returns the path of a program built by `make e2e`.
@@ -32,25 +30,12 @@ func program(t *testing.T, variable string) string {
 	return path
 }
 
-// output is the output of a process. It can be read while the process runs.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
 // process is a program that can be restarted.
 type process struct {
 	path string
 	args []string
 	cmd  *exec.Cmd
-	out  output
+	out  fixture.Log
 }
 
 // start runs a program until the test ends. Its output is logged if the test fails.
@@ -61,7 +46,7 @@ func start(t *testing.T, path string, args ...string) *process {
 	t.Cleanup(func() {
 		p.end(t)
 		if t.Failed() {
-			t.Logf("%s:\n%s", path, p.out.text.String())
+			t.Logf("%s:\n%s", path, &p.out)
 		}
 	})
 	return p
@@ -92,15 +77,6 @@ func (p *process) end(t *testing.T) {
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Signal(s))
-}
-
-// address returns an unused loopback address.
-func address(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // It is TCP.
 }
 
 // fetch returns the body at an address. Any status but 200 is an error.

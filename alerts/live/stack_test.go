@@ -21,6 +21,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // alert is an alert as sent by Alertmanager to a webhook.
@@ -123,7 +124,7 @@ func startStack(t *testing.T, set setting) *stack {
 	fleet, err := simulate.StartFleet(t.Context(), set.fleet)
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
-	s := &stack{fleet: fleet, prometheus: address(t), alertmanager: address(t), hook: &webhook{}}
+	s := &stack{fleet: fleet, prometheus: fixture.FreeAddress(t, "127.0.0.1"), alertmanager: fixture.FreeAddress(t, "127.0.0.1"), hook: &webhook{}}
 	hook := httptest.NewServer(http.Handler(s.hook))
 	t.Cleanup(hook.Close)
 
@@ -135,7 +136,7 @@ func startStack(t *testing.T, set setting) *stack {
 	}
 	var scraped []string
 	for i, e := range set.exporters {
-		scraped = append(scraped, address(t))
+		scraped = append(scraped, fixture.FreeAddress(t, "127.0.0.1"))
 		command := append(slices.Clone(e.command), "--web.listen-address="+scraped[i])
 		if e.config != nil {
 			command = append(command, "--config.file="+write(fmt.Sprintf("exporter%d.yml", i), e.config(fleet)))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // The wall clock of the program is set three times while a counter grows: an hour forward,
@@ -21,7 +23,7 @@ func TestC04WallClockJumps(t *testing.T) {
 	}
 	const from, last = 12 * time.Second, 40 * time.Second
 	address, now := counting(t, 0)
-	p := started(t, freeAddress(t, "127.0.0.1"), `export TIME_JUMPS=15:3600,24:-7200,33:30; exec "$0" "$@"`, tritonPool("scrape_interval: 1s, window: 10s", address))
+	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), `export TIME_JUMPS=15:3600,24:-7200,33:30; exec "$0" "$@"`, tritonPool("scrape_interval: 1s, window: 10s", address))
 	start := time.Now()
 	p.healthy()
 	time.Sleep(time.Until(start.Add(from)))

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 func TestP06FileShortageRecovers(t *testing.T) {
@@ -53,7 +55,7 @@ func TestP06JustEnoughFiles(t *testing.T) {
 func shortOfFiles(t *testing.T, targets, files int, interval string) *process {
 	t.Helper()
 	address, _ := counting(t, 100*time.Millisecond)
-	p := started(t, freeAddress(t, "127.0.0.1"), fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files),
+	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files),
 		tritonPool(fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s", interval), slices.Repeat([]string{address}, targets)...))
 	p.healthy()
 	return p
@@ -65,7 +67,7 @@ func TestP08ReadOnlyFileSystem(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "unshare", "-m", "mount", "-o", "remount,bind,ro", "/").CombinedOutput(); err != nil {
 		t.Skipf("a read-only mount is not possible: %s", out)
 	}
-	p := started(t, freeAddress(t, "127.0.0.1"), readOnly, tritonPool("scrape_interval: 1s", address))
+	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), readOnly, tritonPool("scrape_interval: 1s", address))
 	p.healthy()
 	p.shows("the target is scraped", func(page string) bool { return strings.Contains(page, "\nnv_inference_request_success{") })
 }
@@ -77,7 +79,7 @@ func TestC04StoppedProcessShowsNoOldValues(t *testing.T) {
 		t.Skip("run by make faults, takes a minute")
 	}
 	address, now := counting(t, 0)
-	p := started(t, freeAddress(t, "127.0.0.1"), "", tritonPool("scrape_interval: 1s, window: 10s", address))
+	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), "", tritonPool("scrape_interval: 1s, window: 10s", address))
 	p.client.Timeout = time.Minute
 	p.healthy()
 	rates := 0
@@ -168,7 +170,7 @@ func TestListenerRequiresTLSAndCredentials(t *testing.T) {
 		{"TLS and a password", "127.0.0.1", secure + " }\n" + users, anonymous, "secret", http.StatusOK},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := started(t, freeAddress(t, c.host), "", "pools: [ { pool_id: p, static_configs: [ { targets: ['127.0.0.1:1'] } ] } ]\n", "--web.config.file", fileOf(t, c.web))
+			p := started(t, fixture.FreeAddress(t, c.host), "", "pools: [ { pool_id: p, static_configs: [ { targets: ['127.0.0.1:1'] } ] } ]\n", "--web.config.file", fileOf(t, c.web))
 			p.client = &http.Client{Transport: &http.Transport{TLSClientConfig: c.client, DisableKeepAlives: true}, Timeout: 10 * time.Second}
 			if c.client != nil {
 				p.scheme = "https"

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // manyServers are servers behind one port, each at a loopback address whose third number selects
@@ -35,7 +36,7 @@ func TestManyTargets(t *testing.T) {
 	const many, interval, rounds = 5000, 15 * time.Second, 4
 	servers := &manyServers{asked: make(map[string][]time.Time, many), page: simulate.BenchPage(simulate.BenchTRTLLM, 0, 0)}
 	port := servers.listen(t, interval-2*time.Second)
-	_, closed, err := net.SplitHostPort(freeAddress(t, "127.0.0.1"))
+	_, closed, err := net.SplitHostPort(fixture.FreeAddress(t, "127.0.0.1"))
 	require.NoError(t, err)
 	var document strings.Builder
 	fmt.Fprintf(&document, "global: { scrape_interval: %s, scrape_timeout: %s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    api_port: %s\n    static_configs:\n", interval, interval-time.Second, closed)
@@ -46,7 +47,7 @@ func TestManyTargets(t *testing.T) {
 		}
 		fmt.Fprintf(&document, "      - { targets: [\"127.%d.%d.%d:%s\"], labels: { replica_id: r%d } }\n", 1+i%10, i/2500, i/10%250, free, i)
 	}
-	p := started(t, freeAddress(t, "127.0.0.1"), "", document.String())
+	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), "", document.String())
 	p.client.Timeout = time.Minute
 	p.healthy()
 	time.Sleep(2 * interval)

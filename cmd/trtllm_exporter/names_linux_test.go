@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // TestT09T11HostNameMovesAndDisappears runs the program with its own hosts file and an unreachable
@@ -31,7 +33,7 @@ func TestT09T11HostNameMovesAndDisappears(t *testing.T) {
 	moveTo("127.0.0.1 engine.test\n")
 	port, end := serverAt(t, "127.0.0.1:0", 1)
 	before := fmt.Sprintf(`exec unshare -m sh -c 'mount --bind %s /etc/hosts && mount --bind %s /etc/resolv.conf && exec "$0" "$@"' "$0" "$@"`, hosts, resolv)
-	p := started(t, freeAddress(t, "127.0.0.1"), before, tritonPool("scrape_interval: 1s", "engine.test:"+port))
+	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), before, tritonPool("scrape_interval: 1s", "engine.test:"+port))
 	p.healthy()
 	shows := func(what, line string) {
 		t.Helper()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -117,18 +116,6 @@ func number(t *testing.T, page, name string) float64 {
 	v, err := strconv.ParseFloat(m[0][1], 64)
 	require.NoError(t, err)
 	return v
-}
-
-// freeAddress returns an address that nothing listens on.
-func freeAddress(t *testing.T, host string) string {
-	t.Helper()
-	var listen net.ListenConfig
-	l, err := listen.Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Skipf("this machine has no %s: %v", host, err)
-	}
-	require.NoError(t, l.Close())
-	return l.Addr().String()
 }
 
 // perSecond is the rate of the counter of [counting]; rateWithin is the allowed error while

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // The fleet of a soak: healthy replicas, replicas that are replaced repeatedly, and
@@ -70,7 +71,7 @@ func newSoakFleet(t *testing.T) *soakFleet {
 			})
 		}},
 		{"hanging", soakHanging, served(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })},
-		{"dead", soakDead, func() string { return freeAddress(t, "127.0.0.1") }},
+		{"dead", soakDead, func() string { return fixture.FreeAddress(t, "127.0.0.1") }},
 	} {
 		for range kind.n {
 			f.pools[kind.pool] = append(f.pools[kind.pool], kind.at())

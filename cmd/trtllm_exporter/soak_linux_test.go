@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 const (
@@ -55,7 +57,7 @@ func TestSoak(t *testing.T) {
 		t.Log("no control group: GOMEMLIMIT is set as in one of 256 MiB, and resident memory is checked")
 		limits = fmt.Sprintf("export GOMEMLIMIT=%d; ", memoryLimit(strconv.Itoa(soakMemory))) + limits
 	}
-	s.process = started(t, freeAddress(t, "127.0.0.1"), limits, s.fleet.document(0))
+	s.process = started(t, fixture.FreeAddress(t, "127.0.0.1"), limits, s.fleet.document(0))
 	s.client.Timeout = 20 * time.Second
 	s.healthy()
 	time.Sleep(soakRest)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // TestSoakReaders has 300 clients that request a page of some megabytes in one format after
@@ -28,7 +29,7 @@ func TestSoakReaders(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write(simulate.BenchPage(simulate.BenchSummaries, 0, int(tick.Add(1))))
 	})
-	p := started(t, freeAddress(t, "127.0.0.1"), "", tritonPool("scrape_interval: 1s", slices.Repeat([]string{address}, 32)...))
+	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), "", tritonPool("scrape_interval: 1s", slices.Repeat([]string{address}, 32)...))
 	p.healthy()
 	p.until(32)
 	for range reads {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // TestSoakShrinkingFleet removes most replicas by a reload: memory, goroutines and open files
@@ -40,8 +41,8 @@ func TestSoakShrinkingFleet(t *testing.T) {
 		}
 		return listed.String()
 	}
-	always := started(t, freeAddress(t, "127.0.0.1"), "", config(few))
-	shrinks := started(t, freeAddress(t, "127.0.0.1"), "", config(many))
+	always := started(t, fixture.FreeAddress(t, "127.0.0.1"), "", config(few))
+	shrinks := started(t, fixture.FreeAddress(t, "127.0.0.1"), "", config(many))
 	for p, targets := range map[*process]int{always: few, shrinks: many} {
 		p.healthy()
 		p.until(targets)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // sidecarMemory is the memory limit in the sidecar manifests.
@@ -38,7 +39,7 @@ func TestSoakSidecar(t *testing.T) {
 	})
 	answer.Store(&well)
 	address := pageAt(t, func(w http.ResponseWriter, r *http.Request) { (*answer.Load())(w, r) })
-	p := started(t, freeAddress(t, "127.0.0.1"), before, tritonPool("scrape_interval: 5s, scrape_timeout: 4s", address))
+	p := started(t, fixture.FreeAddress(t, "127.0.0.1"), before, tritonPool("scrape_interval: 5s, scrape_timeout: 4s", address))
 	p.healthy()
 	s := &soak{process: p}
 	size := regexp.MustCompile(`(?m)^trtllm_exporter_target_body_bytes\{.*\} (.*)$`)

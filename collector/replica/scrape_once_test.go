@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,18 +85,5 @@ func TestScrapeOnceWaitsForHealth(t *testing.T) {
 		require.EqualValues(t, 1, status.Scrapes)
 		require.Equal(t, "the API answers 200; whether its requests fail is unknown: this release counts no errors", status.StateReason)
 		s.shows(`llm_server_ready{`)
-	})
-}
-
-func TestScrapeOnceEndsWithContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		now := tritonAnswers()
-		now.pageTakes = never
-		s := step(t, now, nil)
-		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
-		defer cancel()
-		start := time.Now()
-		require.Zero(t, s.ScrapeOnce(ctx).Scrapes)
-		require.Equal(t, time.Second, time.Since(start))
 	})
 }

@@ -1,7 +1,6 @@
 package scrape_test
 
 import (
-	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 func TestDeniedAddressesInEverySpelling(t *testing.T) {
@@ -75,11 +75,8 @@ func TestProxyGetsNoDeniedAddress(t *testing.T) {
 }
 
 func TestProxyDownIsConnectError(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	client := newClient(t, proxied(t, "http://user:hunter2@"+listener.Addr().String()))
-	_, err = scrapeWithin(t, client, "http://triton.invalid:8002/metrics", ample)
+	client := newClient(t, proxied(t, "http://user:hunter2@"+fixture.FreeAddress(t, "127.0.0.1")))
+	_, err := scrapeWithin(t, client, "http://triton.invalid:8002/metrics", ample)
 	requireFailure(t, err, scrape.ReasonConnect, "", "connection refused")
 	require.NotContains(t, err.Error(), "hunter2")
 }

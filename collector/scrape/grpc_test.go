@@ -22,6 +22,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // bytesCodec passes messages unchanged.
@@ -250,10 +251,7 @@ func TestRepeatedSecretOverGRPCIsHiddenAfterRotation(t *testing.T) {
 func TestGRPCFailureReasons(t *testing.T) {
 	plain, cut := startGRPC(t), startGRPC(t)
 	cut.answer(readyReply()[:1])
-	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	nobody := closed.Addr().String()
-	require.NoError(t, closed.Close())
+	nobody := fixture.FreeAddress(t, "127.0.0.1")
 
 	denied := scrape.DefaultConfig
 	denied.Dial.Deny = []string{"127.0.0.0/8"}
@@ -280,7 +278,7 @@ func TestGRPCFailureReasons(t *testing.T) {
 			require.Equal(t, c.reason, scrape.ReasonOf(err), "%v", err)
 		})
 	}
-	_, err = askReady(t, scrape.DefaultConfig, "grpc://"+nobody)
+	_, err := askReady(t, scrape.DefaultConfig, "grpc://"+nobody)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 

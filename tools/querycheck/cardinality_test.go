@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
 // setting is a fleet and the configuration of an exporter.
@@ -78,10 +79,7 @@ func (s *setting) begin(t *testing.T) *running {
 	}
 	path := filepath.Join(t.TempDir(), "exporter.yml")
 	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	require.NoError(t, l.Close())
+	address := fixture.FreeAddress(t, "127.0.0.1")
 	cmd := exec.CommandContext(t.Context(), binary, "serve", "--config.file="+path, "--web.listen-address="+address, "--log.level=error")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	require.NoError(t, cmd.Start())
