@@ -1,9 +1,14 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/http"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +17,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -95,6 +102,37 @@ func TestIdleConnectionsDoNotBlockProbes(t *testing.T) {
 	got, err := client.Check(ctx, &healthpb.HealthCheckRequest{Service: "replica/ready"})
 	require.NoError(t, err)
 	require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus())
+}
+
+// Calls that never send their message hold little memory: a sidecar has 40 MiB for them.
+func TestUnfinishedHealthCallsHoldLittleMemory(t *testing.T) {
+	const connections, allowed = 60, 60 * 40 << 20 / 480
+	address, _ := healthClient(t, newFleet(t).options())
+	used := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	before := used()
+	var headers bytes.Buffer
+	for _, field := range []string{":method POST", ":scheme http", ":path /grpc.health.v1.Health/Check", ":authority x", "content-type application/grpc", "te trailers", "x " + strings.Repeat("x", 1500)} {
+		name, value, _ := strings.Cut(field, " ")
+		require.NoError(t, hpack.NewEncoder(&headers).WriteField(hpack.HeaderField{Name: name, Value: value, Sensitive: true}))
+	}
+	for range connections {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		framer := http2.NewFramer(conn, nil)
+		_, err = io.WriteString(conn, http2.ClientPreface)
+		require.NoError(t, errors.Join(err, framer.WriteSettings()))
+		for call := range uint32(16) { // The server may close the connection.
+			_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*call + 1, BlockFragment: headers.Bytes(), EndHeaders: true})
+		}
+	}
+	time.Sleep(time.Second)
+	require.Less(t, used(), before+allowed)
 }
 
 func TestWatchSendsHealthChanges(t *testing.T) {

@@ -183,11 +183,11 @@ func (r *replica) unready(ignoreCanary bool) bool {
 	return r.Severity == broken || state == assess.Unknown || state == assess.Starting || state == assess.Draining
 }
 
-// Limits of the gRPC health service.
+// Limits of the gRPC health service; all connections together fit a sidecar of 64 MiB.
 const (
-	healthStreams = 16
+	healthStreams = 4
 	healthWatches = 200
-	healthMessage = 4 << 10
+	healthMessage = 2 << 10
 	healthIdle    = 2 * time.Minute
 	watchInterval = time.Second
 )
@@ -207,7 +207,8 @@ type healthServer struct {
 func newHealthServer(s *Server, l net.Listener) *healthServer {
 	h := &healthServer{web: s, listener: listener{l, s.connections}}
 	h.grpc = grpc.NewServer(
-		grpc.MaxRecvMsgSize(healthMessage), grpc.MaxHeaderListSize(maxHeaderBytes), grpc.MaxConcurrentStreams(healthStreams),
+		grpc.MaxRecvMsgSize(healthMessage), grpc.MaxHeaderListSize(healthMessage), grpc.MaxConcurrentStreams(healthStreams),
+		grpc.ReadBufferSize(healthMessage), grpc.WriteBufferSize(healthMessage),
 		grpc.ConnectionTimeout(readHeaderTimeout), grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: healthIdle}),
 	)
 	healthpb.RegisterHealthServer(h.grpc, h)

@@ -35,8 +35,9 @@ const (
 	idleTimeout       = 120 * time.Second
 	maxHeaderBytes    = 16 << 10
 	drainTimeout      = 9 * time.Second
-	// maxStreams limits the concurrent requests of an HTTP/2 connection.
-	maxStreams = 16
+	// maxStreams limits the concurrent requests of an HTTP/2 connection. With more, clients that
+	// read nothing would exceed the 64 MiB of a sidecar.
+	maxStreams = 4
 )
 
 // DefaultMaxInFlight is the default of Options.MaxInFlight.
