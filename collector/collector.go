@@ -152,8 +152,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// Ready reports whether discovery has answered for every pool and every target has been scraped
-// at least once.
+// Ready reports whether discovery has answered for every pool.
 func (c *Collector) Ready() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,11 +161,6 @@ func (c *Collector) Ready() bool {
 	}
 	for _, p := range c.running {
 		if !p.synced {
-			return false
-		}
-	}
-	for _, r := range c.replicas {
-		if r.slot.Status().Health == target.HealthUnknown && !r.Target().Silent {
 			return false
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -93,18 +92,10 @@ func (c *Collector) startPool(run context.Context, p *pool) {
 	c.running[p.cfg.PoolID] = p
 	c.poolChanges.Add(1)
 	c.mu.Unlock()
-	var grace sync.WaitGroup
-	grace.Go(func() {
-		timer := time.NewTimer(c.grace)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-			c.endGrace(run, p)
-		}
-	})
+	grace := time.AfterFunc(c.grace, func() { c.endGrace(ctx, run, p) })
 	go func() {
 		defer close(p.done)
+		defer grace.Stop()
 		p.sources.Run(ctx, func(groups []*targetgroup.Group) {
 			if ctx.Err() == nil {
 				// Replicas outlive the discovery that found them, so that a reload leaves no gap
@@ -112,18 +103,17 @@ func (c *Collector) startPool(run context.Context, p *pool) {
 				c.sync(run, p, groups)
 			}
 		})
-		grace.Wait()
 	}()
 }
 
 // endGrace stops waiting for sources that have not answered. If none has, it waits for the first
-// answer.
-func (c *Collector) endGrace(ctx context.Context, p *pool) {
+// answer. It does nothing once the discovery of the pool is canceled: another may run.
+func (c *Collector) endGrace(discovery, run context.Context, p *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.graceOver = true
-	if p.synced {
-		c.removeReplicas(ctx, p)
+	if p.synced && discovery.Err() == nil {
+		c.removeReplicas(run, p)
 		c.countRefused()
 	}
 }
