@@ -1,7 +1,7 @@
 package alerts_test
 
-// signal is one series of a fault: what it is while all is well, and while it is
-// not. The values of a counter are what it grows by in a second.
+// signal is a series of a fault, with its values before and during it. Values of a counter are
+// its increase per second.
 type signal struct {
 	name      string
 	labels    map[string]string
@@ -11,14 +11,14 @@ type signal struct {
 
 // fault makes one alert fire, and no other.
 type fault struct {
-	// what happens, and the alert.
+	// The fault, and its alert.
 	what, alert string
 	// signals belong to a replica of a pool, unless their labels differ.
 	signals []signal
 }
 
-// of returns labels of pairs.
-func of(pairs ...string) map[string]string {
+// labelSet returns labels from pairs.
+func labelSet(pairs ...string) map[string]string {
 	l := make(map[string]string)
 	for i := 0; i < len(pairs); i += 2 {
 		l[pairs[i]] = pairs[i+1]
@@ -28,45 +28,45 @@ func of(pairs ...string) map[string]string {
 
 // ofModel returns a gauge of a model of a replica.
 func ofModel(replica, name string, good, bad float64) signal {
-	return signal{name: "llm_server_" + name, labels: of("pool_id", "p", "replica_id", replica, "model_id", "m"), good: good, bad: bad}
+	return signal{name: "llm_server_" + name, labels: labelSet("pool_id", "p", "replica_id", replica, "model_id", "m"), good: good, bad: bad}
 }
 
 // ofReplica returns a gauge of the first replica.
 func ofReplica(name string, good, bad float64, labels ...string) signal {
-	return signal{name: name, labels: of(append([]string{"pool_id", "p", "replica_id", "p-0"}, labels...)...), good: good, bad: bad}
+	return signal{name: name, labels: labelSet(append([]string{"pool_id", "p", "replica_id", "p-0"}, labels...)...), good: good, bad: bad}
 }
 
 // ofPool returns a gauge of the pool.
 func ofPool(name string, good, bad float64, labels ...string) signal {
-	return signal{name: name, labels: of(append([]string{"pool_id", "p"}, labels...)...), good: good, bad: bad}
+	return signal{name: name, labels: labelSet(append([]string{"pool_id", "p"}, labels...)...), good: good, bad: bad}
 }
 
-// counts returns a counter of a signal.
+// counts returns the signal as a counter.
 func (s signal) counts() signal {
 	s.counter = true
 	return s
 }
 
-// faults returns a fault for each warning and info that no scenario covers.
+// faults returns a fault for each warning and info alert that no scenario covers.
 func faults() []fault {
 	const own = "trtllm_exporter_"
 	up := ofReplica(own+"target_up", 1, 1)
 	objective := ofPool("llm_server_slo_objective", 0.995, 0.995, "slo", "ttft")
 	measured := func(replica string, bad float64) signal {
-		return signal{name: "llm_server_slo_measured", labels: of("pool_id", "p", "replica_id", replica, "slo", "ttft"), good: 1, bad: bad}
+		return signal{name: "llm_server_slo_measured", labels: labelSet("pool_id", "p", "replica_id", replica, "slo", "ttft"), good: 1, bad: bad}
 	}
 	return []fault{
 		{"the canary of a replica fails", "LLMCanaryFailing", []signal{ofModel("p-0", "canary_success", 1, 0)}},
 		{"a replica gets no canary requests", "LLMCanaryFailing", []signal{ofReplica("llm_server_canary_active", 1, 0)}},
 		{"replicas answer the same request differently", "LLMCanaryOutputsDiffer", []signal{ofPool("llm_server_pool_canary_outputs", 1, 2)}},
 		{"replicas have different GPUs", "LLMPoolSkew", []signal{ofPool("llm_server_pool_skew", 0, 1, "fact", "gpu")}},
-		{"a replica has another version than the configuration expects", "LLMExpectationMismatch", []signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "engine_version")}},
-		{"a replica of a deterministic pool is not", "LLMDeterminismBroken", []signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "determinism")}},
-		{"a replica does not show its KV cache any more", "LLMCapabilityLost", []signal{ofReplica("llm_server_capability", 1, 0, "capability", "kv_cache")}},
+		{"a replica has an unexpected version", "LLMExpectationMismatch", []signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "engine_version")}},
+		{"a replica of a deterministic pool is not deterministic", "LLMDeterminismBroken", []signal{ofReplica("llm_server_expectation_mismatch", 0, 1, "fact", "determinism")}},
+		{"a replica no longer exposes its KV cache", "LLMCapabilityLost", []signal{ofReplica("llm_server_capability", 1, 0, "capability", "kv_cache")}},
 		{"a model of one replica is unloaded", "LLMModelUnavailable", []signal{
 			ofReplica("llm_server_model_state", 1, 0, "model_id", "m", "model", "m", "state", "ready"),
 			ofReplica("llm_server_model_state", 0, 1, "model_id", "m", "model", "m", "state", "unavailable"),
-			{name: "llm_server_model_state", labels: of("pool_id", "p", "replica_id", "p-1", "model_id", "m", "model", "m", "state", "ready"), good: 1, bad: 1},
+			{name: "llm_server_model_state", labels: labelSet("pool_id", "p", "replica_id", "p-1", "model_id", "m", "model", "m", "state", "ready"), good: 1, bad: 1},
 		}},
 		{"replicas are saturated", "LLMPoolSaturated", []signal{ofModel("p-0", "saturated", 0, 1), ofModel("p-1", "saturated", 0, 1)}},
 		{"requests wait", "LLMPoolSaturated", []signal{ofModel("p-0", "queue_depth", 0, 100), ofModel("p-0", "requests_limit", 64, 64)}},
@@ -90,22 +90,22 @@ func faults() []fault {
 			ofReplica("llm_server_slo_requests_total", 5, 0, "model_id", "m", "slo", "ttft").counts(),
 			ofReplica("llm_server_requests_total", 5, 5, "model_id", "m", "class", "ok").counts(),
 		}},
-		{"a replica restarts again and again", "LLMReplicaRestarts", []signal{ofReplica(own+"target_restarts_total", 0, 0.003).counts(), up}},
-		{"a replica's scrapes fail now and then", "LLMReplicaUnreadable", []signal{
+		{"a replica restarts repeatedly", "LLMReplicaRestarts", []signal{ofReplica(own+"target_restarts_total", 0, 0.003).counts(), up}},
+		{"some scrapes of a replica fail", "LLMReplicaUnreadable", []signal{
 			ofReplica(own+"target_scrape_failures_total", 0, 0.05, "reason", "timeout").counts(), ofReplica(own+"target_scrapes_total", 0.2, 0.2).counts(),
 			ofReplica(own+"target_up", 1, 0.5),
 		}},
 		{"a replica's page is old though it counts as up", "LLMReplicaUnreadable", []signal{ofReplica(own+"target_last_success_timestamp_seconds", 1, 0).counts(), up}},
 		{"series are dropped", "LLMSeriesDropped", []signal{ofReplica(own+"target_series_dropped_total", 0, 5, "reason", "limit").counts(), up}},
-		{"two targets have one name", "LLMDiscovery", []signal{ofPool(own+"targets_refused", 0, 1)}},
+		{"two targets have the same name", "LLMDiscovery", []signal{ofPool(own+"targets_refused", 0, 1)}},
 		{"discovery fails", "LLMDiscovery", []signal{ofPool(own+"discovery_failures_total", 0, 0.1, "mechanism", "dns").counts()}},
 		{"a reload fails", "LLMExporterReloadFailed", []signal{{name: own + "config_last_reload_successful", good: 1}}},
 		{"a page is large", "LLMExporterPageLarge", []signal{{name: own + "page_bytes", good: 1e6, bad: 1.3e7}}},
-		{"the exporter meets a bug", "LLMExporterPanics", []signal{{name: own + "panics_total", bad: 0.1, counter: true}, {name: own + "http_panics_total", counter: true}}},
+		{"the exporter panics", "LLMExporterPanics", []signal{{name: own + "panics_total", bad: 0.1, counter: true}, {name: own + "http_panics_total", counter: true}}},
 	}
 }
 
-// scenario returns the life of a fault, which ends after forty minutes.
+// scenario returns the fault as a scenario, in which it ends after forty minutes.
 func (f *fault) scenario() scenario {
 	return scenario{name: f.what, only: f.alert, build: func(fl *fleet) {
 		e := fl.exporter("e", always(1))

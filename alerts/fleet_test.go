@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// minute is the number of steps of a scenario in a minute.
+// minute is the number of steps per minute.
 const minute = 4
 
-// absent is the value of a series that is not there.
+// absent is the value of a missing series.
 var absent = math.NaN()
 
 // timeline is the value of a series at a step.
@@ -21,7 +21,7 @@ type timeline func(step int) float64
 // always returns a constant timeline.
 func always(v float64) timeline { return func(int) float64 { return v } }
 
-// from changes a value some minutes after the event, before which it is another.
+// from returns a timeline that changes some minutes after the event.
 func from(minutes int, v float64, earlier timeline) timeline {
 	return func(step int) float64 {
 		if step >= minutes*minute {
@@ -31,7 +31,8 @@ func from(minutes int, v float64, earlier timeline) timeline {
 	}
 }
 
-// between returns a timeline with one value between two minutes after the event, and another otherwise.
+// between returns a timeline with one value between two minutes after the event, and another one
+// otherwise.
 func between(start, end int, v float64, otherwise timeline) timeline {
 	return func(step int) float64 {
 		if step >= start*minute && step < end*minute {
@@ -41,7 +42,7 @@ func between(start, end int, v float64, otherwise timeline) timeline {
 	}
 }
 
-// life is the state of a replica at a step; empty where nobody has heard of it.
+// life is the state of a replica at a step, empty while the replica is unknown.
 type life func(step int) string
 
 // stays returns a life in a single state.
@@ -57,11 +58,11 @@ func (l life) becomes(minutes int, state string) life {
 	}
 }
 
-// fleet is what a Prometheus scrapes in one scenario, which is a cluster of its own.
+// fleet holds what Prometheus scrapes in a scenario, which has its own cluster.
 type fleet struct {
 	cluster string
-	// every is how many steps are between two scrapes, first the step at which
-	// Prometheus begins and last the one at which it ends; at step 0 something happens.
+	// every is the number of steps between scrapes, first the first step and last the last one;
+	// the event is at step 0.
 	every, first, last int
 	out                strings.Builder
 }
@@ -95,21 +96,21 @@ func (f *fleet) write(name string, labels map[string]string, at timeline) {
 	fmt.Fprintf(&f.out, "      - { series: '%s{%s}', values: '%s' }\n", name, strings.Join(pairs, ","), strings.Join(values, " "))
 }
 
-// exporter is one that Prometheus scrapes.
+// exporter is an exporter that Prometheus scrapes.
 type exporter struct {
 	fleet    *fleet
 	instance string
 	up       timeline
 }
 
-// exporter adds one: up is 1, 0 while it cannot be scraped, and absent where it is
-// no target.
+// exporter adds an exporter: up is 1, 0 if it cannot be scraped, and absent if it is not a
+// target.
 func (f *fleet) exporter(instance string, up timeline) *exporter {
 	f.write("up", map[string]string{"instance": instance}, up)
 	return &exporter{f, instance, up}
 }
 
-// write adds a series of an exporter, which is there while the exporter answers.
+// write adds a series of an exporter, which is present while the exporter answers.
 func (e *exporter) write(name string, labels map[string]string, at timeline) {
 	with := map[string]string{"instance": e.instance}
 	maps.Copy(with, labels)
@@ -121,7 +122,7 @@ func (e *exporter) write(name string, labels map[string]string, at timeline) {
 	})
 }
 
-// counter adds a series that grows by so much in a second.
+// counter adds a series with an increase per second.
 func (e *exporter) counter(name string, labels map[string]string, rate timeline) {
 	sums := make(map[int]float64)
 	var sum float64
@@ -139,8 +140,7 @@ func (e *exporter) counter(name string, labels map[string]string, rate timeline)
 	e.write(name, labels, func(step int) float64 { return sums[step] })
 }
 
-// has returns the number of targets of a pool; absent if the
-// configuration has no such pool.
+// has adds the number of targets of a pool, absent if the configuration does not have the pool.
 func (e *exporter) has(pool string, targets timeline) {
 	e.write("trtllm_exporter_targets", map[string]string{"pool_id": pool}, targets)
 	e.write("llm_server_pool_start_budget_seconds", map[string]string{"pool_id": pool}, func(step int) float64 {
@@ -162,7 +162,7 @@ func (s *server) labels(more ...string) map[string]string {
 	return l
 }
 
-// sees adds the states of a server, as an exporter sees them.
+// sees adds the states of a server as an exporter sees them.
 func (e *exporter) sees(s *server, l life) {
 	states := []string{"ready", "blind", "down", "unknown", "starting", "not_ready", "canary_failing", "draining", "failing", "stalled", "unserved"}
 	for _, state := range states {
@@ -179,16 +179,15 @@ func (e *exporter) sees(s *server, l life) {
 	}
 }
 
-// traffic is what is asked of a server, in requests a second by what becomes of
-// them, and how long their first token takes.
+// traffic is the rate of requests to a server by outcome, and their time to first token.
 type traffic struct {
 	ok, failed, refused, late timeline
 	seconds                   timeline
 	objective                 float64
 }
 
-// asked adds the series of the requests of a server; late ones miss the objective
-// for the first token, if there is one.
+// asked adds the series of the requests of a server. Late ones miss the objective for the first
+// token, if there is one.
 func (e *exporter) asked(s *server, t *traffic) {
 	of := func(at timeline) timeline {
 		if at == nil {
@@ -222,7 +221,7 @@ func (e *exporter) asked(s *server, t *traffic) {
 	}
 }
 
-// pool adds a pool of some servers that one exporter sees, all of one life.
+// pool adds a pool of servers with the same life, seen by one exporter.
 func (e *exporter) pool(name string, n int, l life) []*server {
 	e.has(name, func(step int) float64 {
 		if l(step) == "" {
@@ -239,8 +238,8 @@ func (e *exporter) pool(name string, n int, l life) []*server {
 	return all
 }
 
-// successors adds a pool of three replicas of one life, and of their successors, which have other
-// names.
+// successors adds a pool of three replicas with one life, and their replacements, which have
+// other names.
 func (e *exporter) successors(pool string, earlier, later life) {
 	e.has(pool, always(3))
 	for i := range 3 {

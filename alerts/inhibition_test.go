@@ -14,7 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// inhibition is a rule of alertmanager.yml.
+// inhibition is an inhibition rule of alertmanager.yml.
 type inhibition struct {
 	Source []string `yaml:"source_matchers"`
 	Target []string `yaml:"target_matchers"`
@@ -29,8 +29,8 @@ func matches(t *testing.T, matchers []string, labels map[string]string) bool {
 	return !slices.ContainsFunc(all, func(m *promlabels.Matcher) bool { return m.Name != model.MetricNameLabel && !m.Matches(labels[m.Name]) })
 }
 
-// sent returns the alerts that no other mutes. Each is a name and labels, as
-// "LLMReplicaDown replica_id=r0".
+// sent returns the alerts that are not inhibited. Each is a name and labels, like "LLMReplicaDown
+// replica_id=r0".
 func sent(t *testing.T, firing []string) []string {
 	t.Helper()
 	text, err := os.ReadFile("alertmanager.yml")
@@ -53,10 +53,11 @@ func sent(t *testing.T, firing []string) []string {
 			labels[i][name] = value
 		}
 	}
-	muted := func(target int) bool {
+	inhibited := func(target int) bool {
 		return slices.ContainsFunc(file.Rules, func(r inhibition) bool {
 			for source := range firing {
-				// Alertmanager: what matches both sides of a rule mutes nothing that does so too.
+				// As in Alertmanager, alerts that match both sides of a rule do not inhibit each
+				// other.
 				if source == target || !matches(t, r.Source, labels[source]) || !matches(t, r.Target, labels[target]) ||
 					matches(t, r.Target, labels[source]) && matches(t, r.Source, labels[target]) {
 					continue
@@ -68,13 +69,13 @@ func sent(t *testing.T, firing []string) []string {
 			return false
 		})
 	}
-	var left []string
+	var remaining []string
 	for i, f := range firing {
-		if !muted(i) {
-			left = append(left, f)
+		if !inhibited(i) {
+			remaining = append(remaining, f)
 		}
 	}
-	return left
+	return remaining
 }
 
 func TestGroupingAndInhibitionAreByCluster(t *testing.T) {
@@ -96,7 +97,7 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 		firing, want []string
 	}{
 		{
-			"an unload of the LLM is one message",
+			"an unloaded LLM is one notification",
 			[]string{
 				"LLMReplicaBroken state=unserved" + r0, "LLMModelUnavailable model=ensemble" + r0, "LLMModelUnavailable model=tensorrt_llm" + r0,
 				"LLMCapabilityLost capability=tokens" + r0, "LLMCanaryFailing" + r0, "LLMExpectationMismatch" + r0,
@@ -104,17 +105,17 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 			[]string{"LLMReplicaBroken state=unserved" + r0},
 		},
 		{
-			"an unload of one replica mutes nothing of another, nor of a replica of the same name in another cluster",
+			"an unloaded LLM inhibits neither another replica nor its namesake in another cluster",
 			[]string{"LLMReplicaBroken" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
 			[]string{"LLMReplicaBroken" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
 		},
 		{
-			"a part that is not loaded, where the replica serves",
+			"an unloaded part of a serving replica",
 			[]string{"LLMModelUnavailable model=bls" + r0, "LLMCapabilityLost" + r0, "LLMCanaryFailing" + r0},
 			[]string{"LLMModelUnavailable model=bls" + r0},
 		},
 		{
-			"a model that no replica has",
+			"a model without replicas",
 			[]string{"LLMModelDown model_id=b", "LLMModelUnavailable model_id=b replica_id=r0", "LLMModelUnavailable model_id=b replica_id=r1"},
 			[]string{"LLMModelDown model_id=b"},
 		},
@@ -124,17 +125,17 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 			[]string{"LLMPoolDegraded"},
 		},
 		{
-			"a pool that is down",
+			"a down pool",
 			[]string{"LLMPoolDown", "LLMPoolGone", "LLMDiscovery", "LLMReplicaDown" + r0, "LLMReplicaBroken replica_id=r1", "LLMSLOBurnFast slo=availability"},
 			[]string{"LLMPoolDown"},
 		},
 		{
-			"a pool that is gone",
+			"a gone pool",
 			[]string{"LLMPoolGone", "LLMDiscovery", "LLMSLOBlind slo=availability"},
 			[]string{"LLMPoolGone"},
 		},
 		{
-			"a replica that hangs while its pool burns its budget",
+			"a hung replica in a pool that burns its budget",
 			[]string{"LLMReplicaBroken state=stalled" + r0, "LLMReplicaSuspected" + r0, "LLMGPUIdle" + r0, "LLMKVCacheFull" + r0, "LLMSLOBurnFast slo=ttft", "LLMSLOBurnSlow slo=ttft"},
 			[]string{"LLMReplicaBroken state=stalled" + r0},
 		},

@@ -47,11 +47,11 @@ func TestAlertmanagerRouting(t *testing.T) {
 		labels   []string
 		receiver string
 	}{
-		{"critical alerts wake somebody", []string{"severity=critical", "pool_id=llama-70b-prod"}, "on-call"},
-		{"pools for trying things out wake nobody", []string{"severity=critical", "pool_id=llama-70b-dev"}, "working-day"},
-		{"warnings wait", []string{"severity=warning", "pool_id=llama-70b-prod"}, "working-day"},
-		{"info goes nowhere", []string{"severity=info", "pool_id=llama-70b-prod"}, "nobody"},
-		{"the exporter is in no pool", []string{"severity=critical"}, "on-call"},
+		{"critical alerts page", []string{"severity=critical", "pool_id=llama-70b-prod"}, "on-call"},
+		{"alerts of development pools do not page", []string{"severity=critical", "pool_id=llama-70b-dev"}, "working-day"},
+		{"warnings are for working hours", []string{"severity=warning", "pool_id=llama-70b-prod"}, "working-day"},
+		{"info is not sent", []string{"severity=info", "pool_id=llama-70b-prod"}, "nobody"},
+		{"alerts without a pool page", []string{"severity=critical"}, "on-call"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

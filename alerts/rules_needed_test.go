@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// ruleFile is a file of rules whose rules stay as they are written.
+// ruleFile is a file of rules, which are kept as written.
 type ruleFile struct {
 	Groups []ruleGroup `yaml:"groups"`
 }
@@ -20,13 +20,11 @@ type ruleGroup struct {
 	Rules    []map[string]any `yaml:"rules"`
 }
 
-// name is one in a query; more than names of metrics look so, which only keeps
-// rules that nothing reads.
+// name matches names in a query. Other words match too, which only keeps unused rules.
 var name = regexp.MustCompile(`[a-zA-Z_:][\w:]*`)
 
-// needed returns the rules that a test reads, and those that they read: promtool
-// evaluates all that it is given, for each step of each test. Without a test
-// all alerts are wanted.
+// needed returns the rules that a test reads, directly or through others, because promtool
+// evaluates all given rules at each step of each test. Without a test it keeps all alerts.
 func needed(t *testing.T, rules, test []byte) []byte {
 	t.Helper()
 	var file ruleFile
@@ -66,8 +64,8 @@ func needed(t *testing.T, rules, test []byte) []byte {
 	return text
 }
 
-// groupNames returns the names of all groups in their order, in which promtool must
-// evaluate them for exact times.
+// groupNames returns the names of all groups in order, which promtool must evaluate in that order
+// for exact times.
 func groupNames(t *testing.T, rules []byte) []string {
 	t.Helper()
 	var file ruleFile

@@ -15,29 +15,28 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// scenario is one life of a fleet, and who is called for it.
+// scenario is a history of a fleet with its expected notifications.
 type scenario struct {
 	// name describes what happens, in the words of an on-call engineer.
 	name  string
 	build func(f *fleet)
-	// pages are the pages that come, each with the minutes within which it does;
-	// no other may.
+	// pages are the only allowed pages, each with its allowed minutes.
 	pages map[string]int
-	// tickets are the tickets that come.
+	// tickets are the expected tickets.
 	tickets []string
-	// requests says that it is about requests, for which windows of an hour are full
-	// before something happens.
+	// requests is set if it is about requests, for which windows of an hour are filled before the
+	// event.
 	requests bool
-	// only is the one alert that fires, of any severity, and is over at the end; empty
-	// where pages and tickets say it.
+	// only is the only alert that fires, of any severity, and ends with the fault; empty if pages
+	// and tickets are given.
 	only string
 }
 
-// ready is a server that is well.
+// ready returns a healthy server.
 var ready = stays("ready")
 
-// scenarios are lives (rollouts, outages, changes, load) of topologies (one exporter,
-// a pair, shards, sidecars, clusters, tiers).
+// scenarios returns histories (rollouts, outages, changes, load) of topologies (one exporter, a
+// pair, shards, sidecars, clusters, tiers).
 func scenarios() []scenario {
 	up := always(1)
 	one := func(l life, n int) func(*fleet) {
@@ -99,7 +98,7 @@ func scenarios() []scenario {
 			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(0))
 			e.pool("p", 3, ready.becomes(0, "draining").becomes(3, ""))
 		}},
-		{name: "scaled to zero without a word, drained", build: func(f *fleet) {
+		{name: "scaled to zero unexpectedly, drained", build: func(f *fleet) {
 			f.exporter("e", up).pool("p", 3, ready.becomes(0, "draining").becomes(3, ""))
 		}, tickets: []string{"LLMDiscovery", "LLMPoolGone"}},
 		{name: "a pool vanishes without draining", build: func(f *fleet) {
@@ -110,7 +109,7 @@ func scenarios() []scenario {
 			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(0))
 			e.pool("p", 3, stays("").becomes(0, "unknown").becomes(9, "ready"))
 		}},
-		{name: "the configuration takes a pool away", build: func(f *fleet) {
+		{name: "the configuration removes a pool", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("other", 2, ready)
 			e.has("p", from(0, absent, always(2)))
@@ -126,12 +125,12 @@ func scenarios() []scenario {
 				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, stays("").becomes(0, "starting").becomes(50, "ready"))
 			}
 		}},
-		{name: "a new replica does not come up in its budget", build: func(f *fleet) {
+		{name: "a new replica exceeds its start budget", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 3, ready)
 			e.sees(&server{pool: "p", replica: "new"}, stays("").becomes(0, "starting"))
 		}, tickets: []string{"LLMReplicaNotUp"}},
-		{name: "a new pool says for ever that it starts", build: one(stays("").becomes(0, "starting"), 2), pages: map[string]int{"LLMPoolDown": 25}, tickets: []string{"LLMDiscovery", "LLMReplicaNotUp"}},
+		{name: "a new pool never becomes ready", build: one(stays("").becomes(0, "starting"), 2), pages: map[string]int{"LLMPoolDown": 25}, tickets: []string{"LLMDiscovery", "LLMReplicaNotUp"}},
 		{name: "a pool grows to double, and the new replicas load", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 4, ready)
@@ -139,7 +138,7 @@ func scenarios() []scenario {
 				e.sees(&server{pool: "p", replica: fmt.Sprint("new", i)}, stays("").becomes(0, "unknown").becomes(15, "ready"))
 			}
 		}},
-		{name: "one of three that are expected leaves discovery", build: func(f *fleet) {
+		{name: "one of three expected replicas leaves discovery", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(3))
 			e.pool("p", 2, ready)
@@ -152,10 +151,10 @@ func scenarios() []scenario {
 				e.sees(&server{pool: "p", replica: fmt.Sprint("old", i)}, ready.becomes(0, "draining").becomes(1, ""))
 			}
 		}},
-		{name: "all pods are evicted, and their successors load for sixteen minutes", build: func(f *fleet) {
+		{name: "all pods are evicted, and their replacements load for sixteen minutes", build: func(f *fleet) {
 			f.exporter("e", up).successors("p", ready.becomes(0, "draining").becomes(1, ""), stays("").becomes(1, "unknown").becomes(18, "ready"))
 		}, pages: map[string]int{"LLMPoolDown": 18}},
-		{name: "all pods crash, and their successors load for nineteen minutes", build: func(f *fleet) {
+		{name: "all pods crash, and their replacements load for nineteen minutes", build: func(f *fleet) {
 			f.exporter("e", up).successors("p", ready.becomes(0, "down").becomes(2, ""), stays("").becomes(2, "unknown").becomes(21, "ready"))
 		}, pages: map[string]int{"LLMPoolDown": 2}},
 		{name: "replicas drain for twenty-five minutes", build: func(f *fleet) {
@@ -217,7 +216,7 @@ func scenarios() []scenario {
 				e.write("llm_server_saturated", s.labels("model_id", "m"), up)
 			}
 		}},
-		// What restarts.
+		// Restarts.
 		{name: "a pool is down, and its exporter restarts", build: func(f *fleet) {
 			f.exporter("e", between(20, 21, 0, up)).pool("p", 3, ready.becomes(0, "down").becomes(20, "unknown").becomes(40, "down"))
 		}, pages: map[string]int{"LLMPoolDown": 2}},
@@ -240,7 +239,7 @@ func scenarios() []scenario {
 		}, tickets: []string{"LLMPoolSkew"}},
 		// Exporters.
 		{name: "the only exporter is down", build: func(f *fleet) { f.exporter("e", from(0, 0, up)).pool("p", 3, ready) }, pages: map[string]int{"LLMExporterDown": 3}, tickets: []string{"LLMExporterUnhealthy"}},
-		{name: "the only exporter is deleted, other clusters go on", build: func(f *fleet) { f.exporter("e", from(0, absent, up)).pool("p", 3, ready) }, pages: map[string]int{"LLMExporterAbsent": 15}},
+		{name: "the only exporter of a cluster is deleted", build: func(f *fleet) { f.exporter("e", from(0, absent, up)).pool("p", 3, ready) }, pages: map[string]int{"LLMExporterAbsent": 15}},
 		{name: "one exporter of a pair is down", build: func(f *fleet) {
 			f.exporter("a", up).pool("p", 3, ready)
 			f.exporter("b", from(0, 0, up)).pool("p", 3, ready)
@@ -323,7 +322,7 @@ func scenarios() []scenario {
 				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready)
 			}
 		}, tickets: []string{"LLMExporterUnhealthy", "LLMPoolDegraded"}},
-		{name: "one of two exporters goes with its pools", build: func(f *fleet) {
+		{name: "one of two exporters is removed with its pools", build: func(f *fleet) {
 			f.exporter("a", up).pool("p", 3, ready)
 			b := f.exporter("b", from(0, absent, up))
 			for i := range 5 {
@@ -338,7 +337,7 @@ func scenarios() []scenario {
 		{name: "objective 0.9, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.9}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
 		{name: "objective 0.95, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.95}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
 		{name: "objective 0.99, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.99}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
-		{name: "objective 0.99, all are late, and counters start again", requests: true, build: loaded(&traffic{ok: between(10, 11, absent, up), late: between(10, 11, absent, from(0, 1, always(0))), objective: 0.99}), pages: map[string]int{"LLMSLOBurnFast": 20}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "objective 0.99, all are late, and counters are reset", requests: true, build: loaded(&traffic{ok: between(10, 11, absent, up), late: between(10, 11, absent, from(0, 1, always(0))), objective: 0.99}), pages: map[string]int{"LLMSLOBurnFast": 20}, tickets: []string{"LLMSLOBurnSlow"}},
 		{name: "objective 0.9, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.9}), pages: map[string]int{"LLMSLOBurnFast": 30}},
 		{name: "objective 0.95, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.95}), pages: map[string]int{"LLMSLOBurnFast": 30}, tickets: []string{"LLMSLOBurnSlow"}},
 		{name: "a quiet morning: 12 of 40 are late, objective 0.95", requests: true, build: loaded(&traffic{ok: always(0.01), late: between(0, 33, 0.003, always(0)), objective: 0.95})},
@@ -360,7 +359,7 @@ func (s *scenario) lasts() (first, last int) {
 	return -10 * minute, 65 * minute
 }
 
-// ofFaults returns the lives of single faults, which are played once.
+// ofFaults returns the scenarios of single faults, which are played once.
 func ofFaults(every int) []scenario {
 	var all []scenario
 	for _, f := range faults() {
@@ -387,7 +386,7 @@ func TestEveryAlertHasAScenario(t *testing.T) {
 	}
 }
 
-// ofCluster returns the cluster that a scenario is alone in.
+// ofCluster returns the name of the scenario's cluster.
 func ofCluster(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" ,:'", r) {
@@ -397,7 +396,7 @@ func ofCluster(name string) string {
 	}, name)
 }
 
-// called writes what is wanted of a scenario as queries, and of its absence.
+// called writes queries for the expected notifications, and for their absence.
 func (s *scenario) called(all []string) string {
 	var b strings.Builder
 	first, last := s.lasts()
@@ -475,12 +474,12 @@ func TestRareScrapesAreReported(t *testing.T) {
 	}})
 }
 
-// play has promtool evaluate all rules over scenarios, each in a cluster of its own.
+// play evaluates all rules over scenarios with promtool, each in its own cluster.
 func play(t *testing.T, scrape string, every int, all []scenario) {
 	t.Helper()
 	values, err := alerts.DefaultValues()
 	require.NoError(t, err)
-	// promtool evaluates slow groups as often as all others.
+	// promtool evaluates slow groups as often as the others.
 	values["scrape_interval"], values["slo_slow_interval"], values["slo_budget_interval"] = scrape, "15s", "15s"
 	rules, err := alerts.Render(values)
 	require.NoError(t, err)
@@ -496,7 +495,7 @@ func play(t *testing.T, scrape string, every int, all []scenario) {
 	check(t, needed(t, rules, nil), "  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String())
 }
 
-// check lets promtool evaluate one test.
+// check runs a test with promtool.
 func check(t *testing.T, rules []byte, test string) {
 	t.Helper()
 	dir := t.TempDir()

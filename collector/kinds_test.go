@@ -60,7 +60,7 @@ func kinds() map[string]simulate.Spec {
 	}
 }
 
-func TestWhatIsKnownOfEveryServer(t *testing.T) {
+func TestServerProperties(t *testing.T) {
 	t.Parallel()
 	for name, spec := range kinds() {
 		t.Run(name, func(t *testing.T) {

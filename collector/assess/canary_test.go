@@ -46,9 +46,9 @@ func TestCanaryHeld(t *testing.T) {
 		hold              string
 	}{
 		{"the API is nowhere", "", "llm", same, "the API of the server was not found; set api_port or api_path"},
-		{"the API is asked over gRPC", "grpc://10.0.0.1:8001", "llm", same, ""},
+		{"an API over gRPC", "grpc://10.0.0.1:8001", "llm", same, ""},
 		{"a stream may crash it", base, "llm", func(b *assess.Basis) { b.Facts.EngineVersion = "2.40.0" }, "before 23.12 (2.41) an aborted stream may crash Triton"},
-		{"several models could be asked", base, "", func(b *assess.Basis) {
+		{"several candidate models", base, "", func(b *assess.Basis) {
 			b.Facts.Models = append(b.Facts.Models, engine.ModelFacts{Name: "other", Version: "1", State: "READY"})
 		}, "set canary.model"},
 	} {

@@ -85,8 +85,8 @@ func TestSeriesAreRecomputedOnlyAfterChange(t *testing.T) {
 		"another TensorRT-LLM":     func(b *assess.Basis) { b.TRTLLMVersion = "1.2.0" },
 		"other facts":              func(b *assess.Basis) { b.Facts = &engine.Facts{} },
 		"no page":                  func(b *assess.Basis) { b.Page = nil },
-		"a page that is missing":   func(b *assess.Basis) { b.MissingPage = true },
-		"an API that fails":        func(b *assess.Basis) { b.Health.API = engine.APIFailed },
+		"a missing page":           func(b *assess.Basis) { b.MissingPage = true },
+		"a failing API":            func(b *assess.Basis) { b.Health.API = engine.APIFailed },
 		"another answer of it":     func(b *assess.Basis) { b.Health.Detail = "the API is restricted" },
 		"a model in another state": func(b *assess.Basis) { b.Health.Models = b.Health.Models[:1] },
 	} {
@@ -144,25 +144,25 @@ func TestExpectations(t *testing.T) {
 		want   []string
 		unmet  string
 	}{
-		{"the version that is expected", func(b *assess.Basis) { b.Expect.EngineVersion = "2.64.0" }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
+		{"the expected version", func(b *assess.Basis) { b.Expect.EngineVersion = "2.64.0" }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
 		{"another version", func(b *assess.Basis) { b.Expect.EngineVersion = "2.65.0" }, []string{"engine_version false 2.64.0, pool expects 2.65.0"}, "unexpected engine_version"},
-		{"what the server says counts more than what was declared", func(b *assess.Basis) { b.Expect.EngineVersion, b.EngineVersion = "2.64.0", "2.60.0" }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
-		{"what was declared counts where the server says nothing", func(b *assess.Basis) { b.Expect.EngineVersion, b.Facts = "2.64.0", nil }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
-		{"a version of TensorRT-LLM that the server says", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.Facts.TRTLLMVersion = "1.1.0", "1.2.0" }, []string{"trtllm_version false 1.2.0, pool expects 1.1.0"}, "unexpected trtllm_version"},
-		{"a version of TensorRT-LLM that the page says", func(b *assess.Basis) {
+		{"a reported version takes precedence over a declared one", func(b *assess.Basis) { b.Expect.EngineVersion, b.EngineVersion = "2.64.0", "2.60.0" }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
+		{"a declared version without a reported one", func(b *assess.Basis) { b.Expect.EngineVersion, b.Facts = "2.64.0", nil }, []string{"engine_version true 2.64.0, as the pool expects"}, ""},
+		{"a reported version of TensorRT-LLM", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.Facts.TRTLLMVersion = "1.1.0", "1.2.0" }, []string{"trtllm_version false 1.2.0, pool expects 1.1.0"}, "unexpected trtllm_version"},
+		{"a version of TensorRT-LLM on the page", func(b *assess.Basis) {
 			b.Page = pageOf(t, b.Engine, tritonText+"nv_llmapi_info{model=\"llm\",tensorrt_llm_version=\"1.2.0\"} 1\n")
 			b.Expect.TRTLLMVersion = "1.1.0"
 		}, []string{"trtllm_version false 1.2.0, pool expects 1.1.0"}, "unexpected trtllm_version"},
 		{"an unknown version is not a mismatch", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "unknown" }, nil, ""},
 		{"nor is none", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "" }, nil, ""},
-		{"versions that differ are both named", func(b *assess.Basis) { b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "1", "2" }, []string{"engine_version false 2.64.0, pool expects 1", "trtllm_version false 1.1.0, pool expects 2"}, "unexpected engine_version, trtllm_version"},
+		{"two different versions", func(b *assess.Basis) { b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "1", "2" }, []string{"engine_version false 2.64.0, pool expects 1", "trtllm_version false 1.1.0, pool expects 2"}, "unexpected engine_version, trtllm_version"},
 		{
-			"determinism that does not hold", func(b *assess.Basis) { b.Expect.Determinism = true },
+			"unmet determinism", func(b *assess.Basis) { b.Expect.Determinism = true },
 			[]string{"determinism false failed checks of the determinism profile: single_request, versions_pinned"},
 			"unexpected determinism",
 		},
-		{"determinism of a server that is down", func(b *assess.Basis) { b.Expect.Determinism, b.Page = true, nil }, nil, ""},
-		{"a replica that was not recognised", func(b *assess.Basis) { b.Expect.EngineVersion, b.Topology = "2.65.0", nil }, nil, ""},
+		{"determinism of a down server", func(b *assess.Basis) { b.Expect.Determinism, b.Page = true, nil }, nil, ""},
+		{"an unrecognized replica", func(b *assess.Basis) { b.Expect.EngineVersion, b.Topology = "2.65.0", nil }, nil, ""},
 		{"no expectations", func(b *assess.Basis) { b.Expect = nil }, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -359,12 +359,12 @@ func TestSkewCountsDistinctValues(t *testing.T) {
 		replicas   []target.SkewFacts
 		want       int // -1 if it is unknown.
 	}{
-		{"replicas that are alike", "gpu", []target.SkewFacts{a, b}, 0},
-		{"one that does not expose it counts for nothing", "gpu", []target.SkewFacts{a, c, nil}, 0},
-		{"of several items the one that differs most counts", "config_hash", []target.SkewFacts{a, b, c}, 2},
-		{"another kind of server has versions of its own", "engine_version", []target.SkewFacts{version("vllm", "0.32.0"), version("sglang", "0.5.23"), version("vllm", "0.32.0")}, 0},
+		{"equal replicas", "gpu", []target.SkewFacts{a, b}, 0},
+		{"a replica without the fact does not count", "gpu", []target.SkewFacts{a, c, nil}, 0},
+		{"the item with the most values counts", "config_hash", []target.SkewFacts{a, b, c}, 2},
+		{"another kind of server has its own versions", "engine_version", []target.SkewFacts{version("vllm", "0.32.0"), version("sglang", "0.5.23"), version("vllm", "0.32.0")}, 0},
 		{"and replicas of one kind differ in a pool of several", "engine_version", []target.SkewFacts{version("vllm", "0.32.0"), version("sglang", "0.5.23"), version("vllm", "0.31.0")}, 1},
-		{"nobody exposes it", "kv_block_tokens", []target.SkewFacts{a, b}, -1},
+		{"no replica exposes it", "kv_block_tokens", []target.SkewFacts{a, b}, -1},
 		{"no replicas", "gpu", nil, -1},
 	} {
 		got, known := assess.SkewOf(one.fact, one.replicas)

@@ -34,11 +34,11 @@ func TestReplicaIdentity(t *testing.T) {
 		change func(*target.Target, *assess.Labels, *engine.Facts)
 		rules  string
 	}{
-		{"what its server says", nil, `{` + versions + `pool_id="p", rack="r1", replica_id="r", trtllm_version="1.1.0"}`},
-		{"what the operator declares counts more", func(t *target.Target, _ *assess.Labels, _ *engine.Facts) {
+		{"reported by its server", nil, `{` + versions + `pool_id="p", rack="r1", replica_id="r", trtllm_version="1.1.0"}`},
+		{"declared by the operator", func(t *target.Target, _ *assess.Labels, _ *engine.Facts) {
 			t.EngineVersion, t.TRTLLMVersion = "2", "3"
 		}, `{engine="trtllm-serve", engine_version="2", pool_id="p", rack="r1", replica_id="r", trtllm_version="3"}`},
-		{"what is not known says so", func(_ *target.Target, _ *assess.Labels, f *engine.Facts) {
+		{"unknown values", func(_ *target.Target, _ *assess.Labels, f *engine.Facts) {
 			*f = engine.Facts{}
 		}, `{engine="trtllm-serve", engine_version="unknown", pool_id="p", rack="r1", replica_id="r", trtllm_version="unknown"}`},
 		{"versions in the info metric only", func(_ *target.Target, how *assess.Labels, _ *engine.Facts) {

@@ -17,9 +17,9 @@ func TestModelStateFromIndexAndPage(t *testing.T) {
 		{"the page lost its core series", "READY", false, true, "unavailable"},
 		{"it loads, so the page has none yet", "LOADING", false, true, "loading"},
 		{"it unloads, with all its series", "UNLOADING", true, true, "unloading"},
-		{"it is gone, and a page of before shows it", "UNAVAILABLE", true, true, "unavailable"},
+		{"removed, with an older page", "UNAVAILABLE", true, true, "unavailable"},
 		{"only the page speaks", "", true, true, "ready"},
-		{"only the page speaks, of what is left", "", false, true, "unavailable"},
+		{"only on the page", "", false, true, "unavailable"},
 		{"nothing is known", "", false, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

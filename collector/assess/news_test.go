@@ -26,11 +26,11 @@ func TestStateChangeLog(t *testing.T) {
 		want        string
 	}{
 		{"nothing changed", up, up, ""},
-		{"nothing changed of one that is down", down, down, ""},
-		{"a state that somebody should look at", up, loading, `level=WARN msg="Replica changed state" state=loading was=ready severity=look reason=why url=http://a/m engine=triton samples=7`},
-		{"a state that is broken", up, down, `level=ERROR msg="Replica changed state" state=down was=ready severity=broken reason="" url=http://a/m failure=connect`},
+		{"no change of a down replica", down, down, ""},
+		{"a state of severity look", up, loading, `level=WARN msg="Replica changed state" state=loading was=ready severity=look reason=why url=http://a/m engine=triton samples=7`},
+		{"a broken state", up, down, `level=ERROR msg="Replica changed state" state=down was=ready severity=broken reason="" url=http://a/m failure=connect`},
 		{"a good state", unknown, up, `level=INFO msg="Replica changed state" state=ready was=down severity=ok reason="" url=http://a/m engine=triton samples=7`},
-		{"another state of one that was never scraped", target.Status{Verdict: target.Verdict{State: "a"}}, target.Status{Verdict: target.Verdict{State: "b"}}, `level=INFO msg="Replica changed state" state=b was=a severity="" reason="" url=http://a/m`},
+		{"another state before the first scrape", target.Status{Verdict: target.Verdict{State: "a"}}, target.Status{Verdict: target.Verdict{State: "b"}}, `level=INFO msg="Replica changed state" state=b was=a severity="" reason="" url=http://a/m`},
 		{"up in the same state", readyAgain, up, `level=INFO msg="Target is up" url=http://a/m engine=triton samples=7`},
 		{"down in the same state", unknown, down, `level=WARN msg="Target is down" url=http://a/m failure=connect err="connect: refused"`},
 		{"down for another reason", down, timeout, `level=WARN msg="Target is down" url=http://a/m failure=timeout err="timeout: 10s"`},

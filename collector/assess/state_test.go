@@ -28,40 +28,40 @@ func TestReplicaState(t *testing.T) {
 		{"both refuse, never answered", changed(refuses, func(e *assess.Evidence) { e.Scrape.MayStart = true }), assess.Unknown, "models are loaded"},
 		{"both refuse, never answered, for long", refuses, assess.Down, "connect: refused"},
 		{"both refuse, was up", changed(refuses, func(e *assess.Evidence) { e.Scrape.Seen, e.Scrape.MayStart = true, true }), assess.Down, "nothing listens any more"},
-		{"a server says that it loads", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, Starting: true, Detail: "the server loads its engine"}}}, assess.Starting, "loads its engine"},
+		{"a server reports that it is loading", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, Starting: true, Detail: "the server loads its engine"}}}, assess.Starting, "loads its engine"},
 		{"ready and a page", page(engine.APIReady), assess.Ready, "the API said so"},
-		{"a page and no API that is known", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
-		{"a page and an API that is restricted", page(engine.APIFailed), assess.Ready, "all that is known of its API"},
-		{"ready, and its page says that nobody works for it", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unrouted: true, Unserved: "its LLM is gone"}, assess.NotReady, "the page shows no worker for any of its models"},
+		{"a page and an unknown API", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
+		{"a page and a restricted API", page(engine.APIFailed), assess.Ready, "all that is known of its API"},
+		{"ready, without workers according to the page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unrouted: true, Unserved: "its LLM is gone"}, assess.NotReady, "the page shows no worker for any of its models"},
 		{"ready, and the LLM is not loaded", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unserved: "its LLM is gone"}, assess.Unserved, "its LLM is gone"},
 		{"not ready and a page", page(engine.APINotReady), assess.NotReady, "the API said so"},
-		{"it says that it drains", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{SamePort: true, Health: engine.Health{API: engine.APINotReady, Draining: true, Detail: "it drains"}}, Unrouted: true}, assess.Draining, "it drains"},
+		{"it reports that it is draining", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{SamePort: true, Health: engine.Health{API: engine.APINotReady, Draining: true, Detail: "it drains"}}, Unrouted: true}, assess.Draining, "it drains"},
 		{"requests fail since it was not ready", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, Previous: assess.NotReady}, assess.NotReady, "since the server was not ready"},
-		{"the API refuses, the page goes on", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}}, assess.Draining, "the API said so while the page still answers: the server is shutting down"},
+		{"the API refuses, the page continues", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}}, assess.Draining, "the API said so while the page still answers: the server is shutting down"},
 		{"the API never answered", page(engine.APIRefused), assess.Ready, "all that is known of its API"},
 		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true, SamePort: true}}, assess.Ready, "all that is known of its API"},
 		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, RefusedFailed: true}, assess.Failing, "or all are rejected for lack of capacity"},
 		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "all requests are failing, although its API reports ready"},
 		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung()}, assess.Stalled, "nothing moves"},
-		{"one sign that no iteration happens", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; they may be gone, or take long"},
-		{"what may wait for another server", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Deferred = time.Minute, true }), assess.Ready, "nothing has moved since 13:59 UTC; they may wait for another server"},
+		{"a single sign that iterations stopped", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; they may be gone, or take long"},
+		{"requests that may wait for another server", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Deferred = time.Minute, true }), assess.Ready, "nothing has moved since 13:59 UTC; they may wait for another server"},
 		{"ready, and no iteration happens, but its engine answers", changed(serving(), func(e *assess.Evidence) { e.Stall, e.Responsive = hung(), true }), assess.Ready, "nothing has moved since 13:59 UTC; the engine answers, and may be paused"},
 		{"and the canary got nothing", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Answerable, e.Unanswered = time.Minute, true, true }), assess.Stalled, "nothing moves"},
 		{"the canary got nothing, but may wait behind others", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Unanswered = time.Minute, true }), assess.Ready, "may be gone"},
-		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true, Previous: assess.Failing}, assess.Failing, "all requests are failing"},
+		{"frozen gauges of a model with dead processes", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true, Previous: assess.Failing}, assess.Failing, "all requests are failing"},
 		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true}, assess.Stalled, "nothing moves"},
 		{"alive before, and no longer, as Triton 2.36 while it ends", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}}, assess.Draining, "no longer live"},
 		{"never alive, as after a failed start with --exit-on-error=false", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "the API answers Bad Request"}, Seen: true}}, assess.NotReady, "Bad Request"},
 		{"no longer alive on one port", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, Seen: true, Lived: true, SamePort: true}}, assess.NotReady, "no"},
-		{"draining says more than failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is shutting down"},
+		{"draining takes precedence over failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is shutting down"},
 		{"the API answers, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "empty", Hint: "check the path"}, API: assess.API{Health: api(engine.APIReady)}}, assess.Blind, "empty; check the path"},
 		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: api(engine.APINotReady)}}, assess.NotReady, "the API said so, and the page fails too: http_status (503)"},
-		{"nor did it ever serve", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Starting, "the API said so"},
+		{"never ready before", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Starting, "the API said so"},
 		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},
-		{"an API that hangs is not an answer", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
+		{"a hanging API", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
 		{"something answers, and not with a page", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (403)", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Blind, "says little about its requests: http_status (403)"},
-		{"nor did it ever", assess.Evidence{Scrape: assess.Scrape{Error: "tls (expired)"}}, assess.Unknown, "never read its page: tls (expired)"},
-		{"a rank that binds no port", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},
+		{"never before", assess.Evidence{Scrape: assess.Scrape{Error: "tls (expired)"}}, assess.Unknown, "never read its page: tls (expired)"},
+		{"a silent rank", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := assess.Judge(&c.e)
@@ -93,36 +93,36 @@ func TestSeverity(t *testing.T) {
 		runbook  string
 		reason   string
 	}{
-		{"a replica that serves", serving(), assess.OK, "", "the API answers 200"},
+		{"a serving replica", serving(), assess.OK, "", "the API answers 200"},
 		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; it is reported through its leader"},
-		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
-		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, MayStart: true}}, assess.Look, "LLMReplicaNotUp", "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"},
-		{"one whose canary fails", changed(serving(), func(e *assess.Evidence) {
+		{"down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
+		{"starting", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, MayStart: true}}, assess.Look, "LLMReplicaNotUp", "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"},
+		{"canary failing", changed(serving(), func(e *assess.Evidence) {
 			e.Canary, e.CanaryProven = "the canary request failed (stalled): no text", true
 		}), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (stalled): no text"},
-		{"one whose canary waits behind others", changed(serving(), func(e *assess.Evidence) {
+		{"canary waiting in a queue", changed(serving(), func(e *assess.Evidence) {
 			e.Canary, e.CanaryProven, e.CanaryLate, e.Queued = "the canary request failed (no_first_token)", true, true, true
 		}), assess.Look, "LLMPoolSaturated", "the API answers 200; slow: its canary waited too long, or was rejected, behind other requests, which make progress"},
-		{"one that is full and rejects its canary", changed(serving(), func(e *assess.Evidence) {
+		{"full, canary rejected", changed(serving(), func(e *assess.Evidence) {
 			e.Canary, e.CanaryProven, e.Queued = "the canary request failed (error_frame)", true, true
 		}), assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (error_frame)"},
-		{"one that refuses its canary", changed(serving(), func(e *assess.Evidence) { e.Canary = "the canary request failed (refused)" }), assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (refused)"},
-		{"one whose canary is late and nobody waits", changed(serving(), func(e *assess.Evidence) {
+		{"canary refused", changed(serving(), func(e *assess.Evidence) { e.Canary = "the canary request failed (refused)" }), assess.Look, "LLMCanaryFailing", "the API answers 200; the canary request failed (refused)"},
+		{"canary late without a queue", changed(serving(), func(e *assess.Evidence) {
 			e.Canary, e.CanaryProven, e.CanaryLate = "the canary request failed (no_first_token)", true, true
 		}), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (no_first_token)"},
-		{"one that does not tell what fails", changed(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
-		{"one that does not tell, and is known to fail", changed(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
-		{"one that one sign speaks against", changed(serving(), func(e *assess.Evidence) { e.Stall = derive.Stall{Duration: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; the page shows 42 requests in flight, but nothing has moved since 13:59 UTC; they may be gone, or take long"},
-		{"one that is known not to be ready as well", changed(serving(), func(e *assess.Evidence) {
+		{"failures not exposed", changed(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
+		{"failures not exposed, known to fail", changed(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
+		{"suspected", changed(serving(), func(e *assess.Evidence) { e.Stall = derive.Stall{Duration: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; the page shows 42 requests in flight, but nothing has moved since 13:59 UTC; they may be gone, or take long"},
+		{"also known not to be ready", changed(serving(), func(e *assess.Evidence) {
 			e.API.API, e.API.Detail, e.Stall = engine.APINotReady, "it is not ready", derive.Stall{Duration: time.Minute, InFlight: 42}
 		}), assess.Broken, "LLMReplicaNotUp", "it is not ready"},
 		{"one of another version", changed(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; unexpected engine_version"},
 		{"one of several behind its address", changed(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "", "the API answers 200; 3 processes answer at this address in turn, so that rates are unknown: give each its own address"},
 		{"one with another's page", changed(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
 		{"of two things the worse counts", changed(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary, e.CanaryProven = "a", "b", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
-		{"of two that matter alike the first counts", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "the API answers 200; a; b"},
+		{"the first of two equal severities", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "the API answers 200; a; b"},
 		{"and so its state", changed(failed, func(e *assess.Evidence) { e.Canary = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
-		{"what is broken stays the reason of its state", changed(failed, func(e *assess.Evidence) { e.Unmet = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
+		{"the reason of a broken state is kept", changed(failed, func(e *assess.Evidence) { e.Unmet = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := assess.Judge(&c.e)

@@ -20,7 +20,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// The file of the measured errors, and the marks between which they are.
+// The document with the measured errors, and the marks around them.
 const (
 	accuracyDoc   = "../../docs/dev/accuracy.md"
 	accuracyBegin = "<!-- simulated: begin -->\n"
@@ -30,7 +30,7 @@ const (
 // quantity is a derived value with the maximum error allowed.
 type quantity struct {
 	name string
-	// bound is the most error allowed, unit what errors are in.
+	// bound is the maximum error, unit the unit of errors.
 	bound float64
 	unit  string
 }
@@ -99,8 +99,8 @@ type load struct {
 	name     string
 	workload simulate.Workload
 	steady   bool
-	// streams is how many clients send one request after the other, 0 for requests
-	// that come whatever the server does.
+	// streams is the number of clients that send one request after the other, 0 for open-loop
+	// arrivals.
 	streams int
 }
 
@@ -135,7 +135,7 @@ func (l *ledger) note(q quantity, err float64) {
 	}
 }
 
-// relative enters an error in per cent of the truth, where that is not 0.
+// relative records an error in per cent of the truth, unless that is 0.
 func (l *ledger) relative(q quantity, got, want float64) {
 	if want > 0 {
 		l.note(q, 100*math.Abs(got-want)/want)
@@ -148,8 +148,8 @@ const (
 	windowPages = 12
 	warmUp      = 20
 	pagesRun    = 50
-	// lookBack is how long before a page its gauges may have been sampled:
-	// the period of the statistics and one iteration.
+	// lookBack is how long before a page its gauges may have been sampled: the period of the
+	// statistics and one iteration.
 	lookBack = 300 * time.Millisecond
 	lookStep = 8 * time.Millisecond
 )
@@ -175,7 +175,7 @@ func (l *ledger) run(seed uint64) {
 			}
 		}
 		if n < warmUp-windowPages {
-			past = append(past, r.replica.Truth()) // A page of now is in no window that is looked at.
+			past = append(past, r.replica.Truth()) // The newest page is in no compared window.
 			continue
 		}
 		values, truth := r.scrape()
@@ -197,8 +197,8 @@ func (l *ledger) run(seed uint64) {
 	}
 }
 
-// advance lets time go by. Of streams there are as many requests in flight all
-// the time, nearly: the next comes when one of a step is missing.
+// advance advances the time. With streams there are nearly always as many requests in flight,
+// because the next request arrives in the step after one has ended.
 func (l *ledger) advance(r *rig, d time.Duration) {
 	const step, soon = 20 * time.Millisecond, 1000
 	for ; l.load.streams > 0 && d > 0; d -= step {
@@ -248,7 +248,7 @@ type largest struct {
 	load string
 }
 
-// measure holds the errors of one server against their bounds, and returns the largest of each
+// measure compares the errors of a server with their bounds, and returns the largest of each
 // quantity.
 func (s subject) measure(t *testing.T) map[[2]string]largest {
 	t.Helper()
@@ -263,14 +263,13 @@ func (s subject) measure(t *testing.T) map[[2]string]largest {
 			if e > worst[key].err {
 				worst[key] = largest{e, ld.name}
 			}
-			require.LessOrEqual(t, e, q.bound+1e-9, "%s, %s", key[1], ld.name) // Rates are written in fifteen digits.
+			require.LessOrEqual(t, e, q.bound+1e-9, "%s, %s", key[1], ld.name) // Rates have fifteen digits.
 		}
 	}
 	return worst
 }
 
-// recorded requires that the document has all servers, and writes it where it is
-// asked to.
+// recorded requires that the document has all servers, or writes it with -update.
 func recorded(t *testing.T, worst map[[2]string]largest) {
 	t.Helper()
 	if fixture.Updating() {
@@ -363,7 +362,7 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 			l.relative(prompt, got, over(truth.ContextTokensSoFar, before.ContextTokensSoFar))
 		case simulate.KindServe, simulate.KindSGLang:
 			l.relative(prompt, got, over(truth.PromptTokens, before.PromptTokens))
-		case simulate.KindTritonLLMAPIModule, simulate.KindVLLM: // Counted with the first token, which the truth does not book.
+		case simulate.KindTritonLLMAPIModule, simulate.KindVLLM: // Counted with the first token, which the truth does not count.
 		default:
 			l.relative(prompt, got, over(truth.PromptTokens+truth.FailedPromptTokens, before.PromptTokens+before.FailedPromptTokens))
 		}
@@ -410,8 +409,7 @@ func (l *ledger) ended(r *rig, values map[string]float64, before, truth simulate
 	}
 }
 
-// gauges compares what was sampled with everything that was true within the
-// time in which it was.
+// gauges compares gauges with all values that were true while they may have been sampled.
 func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Truth) {
 	nearest := func(got float64, value func(simulate.Truth) float64) float64 { return nearest(got, around, value) }
 	last := around[len(around)-1]
@@ -538,15 +536,14 @@ func nearest(got float64, around []simulate.Truth, value func(simulate.Truth) fl
 	return best
 }
 
-// The simulated executors admit so many requests, and a block of their KV caches
-// holds so many tokens.
+// The request limit of the simulated executors, and the tokens per block of their KV caches.
 const (
 	maxActive   = 16
 	blockTokens = 64
 )
 
-// estimates compares what no server says with what was true: over is the window,
-// page by page, around everything that was true when gauges were sampled.
+// estimates compares estimates with the truth: over is the window, page by page, around the
+// values that were true while gauges were sampled.
 func (l *ledger) estimates(r *rig, values map[string]float64, over, around []simulate.Truth) {
 	first, last := over[0], over[len(over)-1]
 	if got, ok := r.entryValue(values, "queue_hidden_requests_estimate"); ok {
@@ -580,8 +577,7 @@ func (l *ledger) estimates(r *rig, values map[string]float64, over, around []sim
 	l.named(r, values, around)
 }
 
-// named compares the resource that is named, where one is, with what requests
-// waited for.
+// named compares the named resource, if any, with what requests waited for.
 func (l *ledger) named(r *rig, values map[string]float64, around []simulate.Truth) {
 	name := func(resource string) bool {
 		return values[r.series(values, "limited_by", `, resource="`+resource+`"`)] == 1

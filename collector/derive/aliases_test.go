@@ -58,8 +58,8 @@ func selects(t *testing.T, query string, all []labels.Labels) int {
 	return least
 }
 
-// TestQueriesOfOtherVocabulariesFindSeries covers each alias, and what inference gateways
-// are configured with.
+// TestQueriesOfOtherVocabulariesFindSeries covers each alias, and the names in configurations of
+// inference gateways.
 func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
 	t.Parallel()
 	every := func(o *derive.Options) { o.Aliases = exposition.AliasSets() }
@@ -96,7 +96,7 @@ func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
 	}
 }
 
-// cacheConfigs returns the sizes of KV caches that are in labels.
+// cacheConfigs returns the sizes of KV caches in labels.
 func (b *bench) cacheConfigs() (found []string) {
 	name, from := derive.CacheConfig()
 	require.Equal(b.tb, map[string]string{"block_size": derive.Prefix + "kv_cache_block_tokens", "num_gpu_blocks": derive.Prefix + "kv_cache_blocks_limit"}, from)
@@ -142,8 +142,8 @@ func TestCacheSizeIsInLabels(t *testing.T) {
 	require.Equal(t, []string{"64 x 799 of llama"}, hidden.cacheConfigs(), "its own page is not shown")
 }
 
-// TestHistogramsNextToCacheSize uses a server whose cache size is known
-// from its first page on, and changes later.
+// TestHistogramsNextToCacheSize uses a server whose cache size is known on its first page, and
+// changes later.
 func TestHistogramsNextToCacheSize(t *testing.T) {
 	b := newBench(t, engine.TRTLLMServe, "m").with(func(o *derive.Options) { o.Aliases = []string{"vllm"} })
 	for _, c := range []struct{ name, blocks string }{{"the first page", "100"}, {"the next", "100"}, {"another size", "80"}, {"the next", "80"}} {

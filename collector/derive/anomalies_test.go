@@ -81,11 +81,11 @@ func TestAnomaliesSuppressFamilies(t *testing.T) {
 		absent, stays string
 	}{
 		{"a first response later than requests took", "decoupled_durations", [][]string{page(0, `nv_inference_request_duration_us{`+l+`} 2790`), page(1, `nv_inference_request_duration_us{`+l+`} 3069`)}, "request_duration_average_seconds model_request_seconds_total", "requests_per_second requests_total"},
-		{"counters that stay 0 while tokens of requests come", "frozen_counters", [][]string{page(0, stopped...), page(5, stopped...)}, "requests_total requests_per_second request_error_ratio request_duration_average", "generation_tokens_per_second"},
+		{"counters that stay 0 while tokens of requests grow", "frozen_counters", [][]string{page(0, stopped...), page(5, stopped...)}, "requests_total requests_per_second request_error_ratio request_duration_average", "generation_tokens_per_second"},
 		{"an executor whose rows stay 0", "engine_zero", [][]string{page(0, zeroRows()...), page(9, zeroRows()...)}, "saturation_ratio requests_running queue_depth kv_cache_utilization", "requests_per_second"},
-		{"blocks that do not make up all", "kv_blocks_mismatch", [][]string{page(0, kind+`"free"} 10`), page(1, kind+`"free"} 10`)}, "kv_cache_utilization_ratio", "kv_cache_blocks{ requests_running"},
-		{"a share of blocks that is another's", "kv_fraction_mismatch", [][]string{page(0, kind+`"fraction"} 64`), page(1, kind+`"fraction"} 64`)}, "kv_cache_utilization_ratio", "kv_cache_blocks{"},
-		{"failures that count on over a load", "failures_survived_unload", [][]string{page(0), page(1), page(2, stopped[0])}, "requests_total model_requests_total", "requests_failed_total"},
+		{"blocks that do not add up", "kv_blocks_mismatch", [][]string{page(0, kind+`"free"} 10`), page(1, kind+`"free"} 10`)}, "kv_cache_utilization_ratio", "kv_cache_blocks{ requests_running"},
+		{"a ratio that does not match the blocks", "kv_fraction_mismatch", [][]string{page(0, kind+`"fraction"} 64`), page(1, kind+`"fraction"} 64`)}, "kv_cache_utilization_ratio", "kv_cache_blocks{"},
+		{"failures that continue across a load", "failures_survived_unload", [][]string{page(0), page(1), page(2, stopped[0])}, "requests_total model_requests_total", "requests_failed_total"},
 		{"an iteration counter of two instances", "flapping_gauges", [][]string{page(3), page(4, iterationsAt(20)), page(5), page(6, iterationsAt(40))}, "requests_running saturation_ratio generation_tokens_per_second_estimate engine_iterations_total", "requests_per_second"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestTornPageIsNoMismatch(t *testing.T) {
 	got.get(t, `kv_cache_utilization_ratio{model_id="m"}`)
 }
 
-// TestInstantLLMUnderSlowEnsemble uses an ensemble whose LLM is done within a millisecond
-// and whose requests take longer than ten or not.
+// TestInstantLLMUnderSlowEnsemble uses an ensemble whose LLM takes less than a millisecond, and
+// whose requests take more than ten or less.
 func TestInstantLLMUnderSlowEnsemble(t *testing.T) {
 	line := func(model string, requests, micros int) []string {
 		return []string{
@@ -196,9 +196,8 @@ func TestImpossibleBlocksAreIgnored(t *testing.T) {
 	}
 }
 
-// TestGaugesOfGoneExecutor uses an executor with requests whose iterations
-// stand still: if it hangs it still has them, if its process was killed it has none and
-// requests to it fail.
+// TestGaugesOfGoneExecutor uses an executor whose iterations stand still: while it hangs it keeps
+// its requests, after its process was killed it has none and requests to it fail.
 func TestGaugesOfGoneExecutor(t *testing.T) {
 	const running, limit = `requests_running{model_id="m"}`, `requests_limit{model_id="m"}`
 	for _, c := range []struct {
@@ -209,7 +208,7 @@ func TestGaugesOfGoneExecutor(t *testing.T) {
 		absent   bool
 	}{
 		{"nothing is sent to it", func(int) int { return 3 }, func(int) int { return 20 }, false, false},
-		{"all that is sent to it fails", func(n int) int { return 3 + n }, func(int) int { return 20 }, false, true},
+		{"all requests to it fail", func(n int) int { return 3 + n }, func(int) int { return 20 }, false, true},
 		{"others end well", func(n int) int { return 3 + n }, func(n int) int { return 20 + n }, false, false},
 		{"it had none", func(n int) int { return 3 + n }, func(int) int { return 20 }, true, false},
 	} {

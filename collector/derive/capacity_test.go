@@ -24,7 +24,7 @@ func TestLimitingResource(t *testing.T) {
 		{"nothing waits", gauges{active: 3, used: 30}, "none"},
 		{"the batch is full", gauges{active: 8, used: 30}, "slots"},
 		{"the cache is full", gauges{active: 4, waiting: 2, used: 97}, "kv_cache"},
-		{"a full cache for which nobody waits", gauges{active: 4, used: 97}, "none"},
+		{"a full cache without a queue", gauges{active: 4, used: 97}, "none"},
 		{"requests were paused for the cache", gauges{active: 8, paused: 1, used: 60}, "kv_cache"},
 		{"prefills let others wait", gauges{active: 5, waiting: 2, context: 1, used: 30}, "prefill"},
 		{"prefills let one wait", gauges{active: 5, waiting: 1, context: 1, used: 30}, "prefill"},
@@ -77,7 +77,7 @@ func TestHiddenRequests(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		pending []int
-		// active are what the executor shows, below zero where it is not on the page.
+		// active is the number shown by the executor, negative if it is not on the page.
 		active []int
 		want   float64
 	}{
@@ -115,15 +115,15 @@ func TestNoHiddenRequestsWithSeveralEntries(t *testing.T) {
 	const series = `queue_hidden_requests_estimate{model_id="ensemble"}`
 	for _, c := range []struct {
 		name string
-		// other is the counter of the other entry, below zero where it is not on the page.
+		// other is the counter of the other entry, negative if it is not on the page.
 		other []int
 		known bool
 	}{
 		{"none", []int{7, 7, 7, 7}, true},
 		{"one, before", []int{6, 7, 7, 7}, false},
-		{"a counter that has just begun again", []int{7, 7, 7, 0}, false},
-		{"a counter that began again in the window", []int{7, 7, 0, 0}, false},
-		{"a counter that was not on a page", []int{7, -1, 7, 7}, false},
+		{"a counter reset on the last page", []int{7, 7, 7, 0}, false},
+		{"a counter reset within the window", []int{7, 7, 0, 0}, false},
+		{"a counter missing on a page", []int{7, -1, 7, 7}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton).facts(
@@ -151,8 +151,8 @@ func TestNoHiddenRequestsWithSeveralEntries(t *testing.T) {
 	}
 }
 
-// TestLatencyIsComparedOverItsOwnSpan uses a vLLM all of whose
-// requests are measured, by a histogram that was NaN on one page.
+// TestLatencyIsComparedOverItsOwnSpan uses a vLLM whose histogram measures all requests and was
+// NaN on one page.
 func TestLatencyIsComparedOverItsOwnSpan(t *testing.T) {
 	const series = `signal_coverage_ratio{model_id="m", signal="time_to_first_token"}`
 	b := newBench(t, engine.VLLM, "m")
@@ -170,8 +170,7 @@ func TestLatencyIsComparedOverItsOwnSpan(t *testing.T) {
 	require.InDelta(t, 1, page(310, "310").get(t, series), 1e-9, "the ten since then")
 }
 
-// TestCacheOfAllRanks uses data-parallel ranks each of which states all of its
-// blocks.
+// TestCacheOfAllRanks uses data-parallel ranks that each report all blocks of their own.
 func TestCacheOfAllRanks(t *testing.T) {
 	for _, c := range []struct {
 		name, states string
@@ -184,7 +183,7 @@ func TestCacheOfAllRanks(t *testing.T) {
 		{"two ranks of an older release", `block_size="128",num_gpu_blocks="682"`, 2, 680, 87040},
 		{"two ranks", `block_size="128",kv_cache_size_tokens="43648",num_gpu_blocks="682"`, 2, 680, 87040},
 		{"layers of several kinds", `block_size="8",kv_cache_size_tokens="463360",num_gpu_blocks="320"`, 1, 319, 461912},
-		{"the number of tokens is not said", `block_size="128",kv_cache_size_tokens="None",num_gpu_blocks="341"`, 1, 340, 43520},
+		{"an unknown number of tokens", `block_size="128",kv_cache_size_tokens="None",num_gpu_blocks="341"`, 1, 340, 43520},
 	} {
 		var page []string
 		for rank := range c.ranks {
@@ -216,8 +215,7 @@ func TestRequestsWaitingElsewhereDoNotSaturate(t *testing.T) {
 	require.Equal(t, 1.0, got.get(t, `saturated{model_id="m"}`))
 }
 
-// What an engine is limited by is not said where it is not known how much it has
-// or how much waits, whatever else is.
+// The limiting resource is absent if either its size or its demand is unknown.
 func TestUnknownLimitsAreAbsent(t *testing.T) {
 	rows := map[string]string{
 		"requests":  `nv_inference_request_success{model="llm",version="1"} 5`,
@@ -278,8 +276,7 @@ func TestSlotsOfAllWorkersAreFull(t *testing.T) {
 	}
 }
 
-// What a latency measures of all requests is known while both are counted, and
-// requests end.
+// A latency covers all requests only while both are counted and requests end.
 func TestMeasuredRatioNeedsBothCounts(t *testing.T) {
 	requests := func(n int) []string {
 		return []string{
@@ -298,14 +295,14 @@ func TestMeasuredRatioNeedsBothCounts(t *testing.T) {
 		want          float64
 	}{
 		{"both from the first page on", slices.Concat(requests(1), latency(1)), slices.Concat(requests(2), latency(2)), 0.25},
-		{"a latency that is new and counts from 0", requests(1), slices.Concat(requests(2), latency(1)), 0.25},
+		{"a new latency that counts from 0", requests(1), slices.Concat(requests(2), latency(1)), 0.25},
 		{"more measured than requests", slices.Concat(requests(1), latency(1)), slices.Concat(requests(2), latency(9)), 1},
 		{"none measured", slices.Concat(requests(1), latency(1)), slices.Concat(requests(2), latency(1)), 0},
 		{"no request", slices.Concat(requests(1), latency(1)), slices.Concat(requests(1), latency(1)), -1},
 		{"no request, and more measured", slices.Concat(requests(1), latency(1)), slices.Concat(requests(1), latency(2)), -1},
-		{"requests that were counted no more", slices.Concat(requests(1), latency(1)), latency(2), -1},
-		{"a latency that was measured no more", slices.Concat(requests(1), latency(1)), requests(2), -1},
-		{"a latency that counts from 0 again", slices.Concat(requests(1), latency(3)), replaceLines(slices.Concat(requests(2), latency(3)), latency(2)[2]), -1},
+		{"requests no longer counted", slices.Concat(requests(1), latency(1)), latency(2), -1},
+		{"a latency no longer measured", slices.Concat(requests(1), latency(1)), requests(2), -1},
+		{"a latency that was reset", slices.Concat(requests(1), latency(3)), replaceLines(slices.Concat(requests(2), latency(3)), latency(2)[2]), -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.SGLang, "m")
@@ -320,8 +317,8 @@ func TestMeasuredRatioNeedsBothCounts(t *testing.T) {
 	}
 }
 
-// The module's gauges are of an engine that it reads: its heartbeat has to move
-// within three times after which a page is late, which is two intervals and a half.
+// The module's gauges are valid only while its heartbeat moves within three times the limit for
+// late pages, which is two and a half intervals.
 func TestGaugesNeedMovingHeartbeat(t *testing.T) {
 	page := func(n, beat int) []string {
 		return []string{
@@ -347,8 +344,8 @@ func TestGaugesNeedMovingHeartbeat(t *testing.T) {
 	}
 }
 
-// TestIterationCounterWithTwoResets has a counter of two instances,
-// with and without the row of the limit, by which an executor is judged too.
+// TestIterationCounterWithTwoResets uses a counter of two instances, with and without the row of
+// the limit that also identifies an executor.
 func TestIterationCounterWithTwoResets(t *testing.T) {
 	const first, second = 2, 5
 	for _, row := range []string{"nothing", `request_type="max"`} {

@@ -21,8 +21,8 @@ import (
 // The models of the pages: an LLM that streams, and one that Triton batches itself.
 const llm, resnet = "llm", "resnet"
 
-// everything is a target of a kind with all its meanings. If several names have one
-// meaning, as in several releases, a page has the n-th of them.
+// everything is a target of a kind with all its meanings. If several names have one meaning, as
+// in several releases, page n has the nth of them.
 type everything struct {
 	e        engine.Engine
 	nth      int
@@ -95,7 +95,8 @@ func (v everything) page(n int) []byte {
 		case m.Scope == engine.OfModel:
 			writeMeaning(&b, &m, resnet, "1", n)
 			writeMeaning(&b, &m, resnet, "2", n)
-			// What reads the tokens of requests takes a sole version: they are of all.
+			// Rules for tokens of requests require a single version, because these cover all
+			// versions.
 			if !slices.Contains(v.only, engine.RequestOutputTokens) {
 				writeMeaning(&b, &m, llm, "2", n)
 			}
@@ -248,9 +249,8 @@ func TestCatalogMatchesServers(t *testing.T) {
 	}
 }
 
-// alone returns targets whose pages have just the signals that are enough for a family,
-// of a kind that has them. ModelSuccess stays, because a model without it is not
-// loaded.
+// alone returns targets whose pages have only the signals that a family needs, of a kind that has
+// them. ModelSuccess is kept, because a model without it is not loaded.
 func alone(v everything, f *Family) []everything {
 	var all []everything
 	for _, set := range f.rule.inputs {
@@ -259,10 +259,10 @@ func alone(v everything, f *Family) []everything {
 		}
 		v.only = append([]engine.Signal{engine.ModelSuccess}, set...)
 		if slices.Contains(set, engine.EngineRanks) {
-			continue // It takes several pages to see that ranks share nothing.
+			continue // Only several pages show that ranks share nothing.
 		}
 		if slices.Contains(set, engine.FailuresCounted) {
-			v.only = nil // Which series show that differs from kind to kind.
+			v.only = nil // The series that show it differ between kinds.
 		}
 		if allOf(set...).met(func(s engine.Signal) bool { return v.has.signals[s] != nil }) {
 			all = append(all, v)

@@ -39,15 +39,15 @@ func TestExecutorStall(t *testing.T) {
 			b.now += time.Minute
 			b.frozen(1)
 		}, true},
-		{"work that has just come to an idle executor", func(b *bench) {
+		{"new work for an idle executor", func(b *bench) {
 			b.repeat(2*pages, busy(0, 100))
 			b.frozen(1)
 		}, false},
-		{"a new process that has just begun", func(b *bench) {
+		{"a new process", func(b *bench) {
 			b.frozen(pages - 1)
 			b.page(busy(3, 1)...)
 		}, false},
-		{"work that has ended", func(b *bench) {
+		{"completed work", func(b *bench) {
 			b.frozen(pages)
 			b.page(busy(0, 101)...)
 		}, false},
@@ -92,7 +92,7 @@ func TestFailing(t *testing.T) {
 		{"four", [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 4, 0}}, false},
 		{"one bad page", [][3]int{{7, 0, 0}, {7, 5, 0}, {7, 5, 0}}, false},
 		{"one success among failures", [][3]int{{7, 0, 0}, {7, 3, 0}, {8, 6, 0}}, false},
-		{"clients that went away", [][3]int{{7, 0, 0}, {7, 0, 3}, {7, 0, 6}}, false},
+		{"disconnected clients", [][3]int{{7, 0, 0}, {7, 0, 3}, {7, 0, 6}}, false},
 		{"a success afterwards", [][3]int{{7, 0, 0}, {7, 3, 0}, {7, 6, 0}, {8, 6, 0}}, false},
 		{"failures of before the first page", [][3]int{{7, 9, 0}, {7, 9, 0}, {7, 9, 0}}, false},
 	} {
@@ -179,7 +179,7 @@ func TestStaleGaugeIsIgnored(t *testing.T) {
 	require.Positive(t, pages(3), "these are others")
 }
 
-// TestWhatShowsOnlyEndsOfRequestsStallsAfterTwiceTheLongest has a server whose
+// TestStallWithEndsOfRequestsOnly has a server whose
 // gauges are read when a request ends: of those that are shown then one has ended.
 func TestStallFromEndsOfRequests(t *testing.T) {
 	for _, c := range []struct {
@@ -187,12 +187,12 @@ func TestStallFromEndsOfRequests(t *testing.T) {
 		running, within10, within40, ever int
 		want                              time.Duration
 	}{
-		{"requests that are short", 2, 8, 8, 8, derive.DefaultStallAfter},
-		{"one that was longer", 2, 7, 8, 8, 80 * time.Second},
-		{"one of a hundred that was longer", 2, 990, 1000, 1000, derive.DefaultStallAfter},
-		{"one that was longer than any bound", 2, 7, 7, 8, 0},
-		{"none that ended", 2, 0, 0, 0, 0},
-		{"one in flight, which has ended", 1, 8, 8, 8, 0},
+		{"short requests", 2, 8, 8, 8, derive.DefaultStallAfter},
+		{"a longer request", 2, 7, 8, 8, 80 * time.Second},
+		{"a longer one among a hundred", 2, 990, 1000, 1000, derive.DefaultStallAfter},
+		{"one above the largest bucket", 2, 7, 7, 8, 0},
+		{"no completed request", 2, 0, 0, 0, 0},
+		{"one in flight, which then completed", 1, 8, 8, 8, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.TRTLLMServe, "m")
@@ -205,10 +205,10 @@ func TestStallFromEndsOfRequests(t *testing.T) {
 	}
 }
 
-// TestArrivedRequestsThatNobodyAnswersAreSuspected covers a router without gauges, of
+// TestUnansweredArrivalsAreSuspected covers a router without gauges, of
 // requests that take 10 s or less. It counts those that are invalid apart from the others, and
 // streams as answered when they begin. A process of it that died left some which never end.
-func TestArrivedRequestsThatNobodyAnswersAreSuspected(t *testing.T) {
+func TestUnansweredArrivalsAreSuspected(t *testing.T) {
 	page := func(arrived, sent int) []string {
 		return append(histogram("gen_complete_latency_seconds", `x="y"`, 50, "10.0 +Inf", 10, 10), fmt.Sprintf("total_requests_total %d", arrived),
 			fmt.Sprintf("gen_total_requests_total %d", sent), "gen_completed_requests_total 10", "total_responses_total 10", "http_exceptions_total 3", "internal_errors_total 2", "validation_exceptions_total 7")
@@ -232,7 +232,7 @@ func TestStallOfOldSGLang(t *testing.T) {
 	}
 }
 
-// TestAQueueStallsAfterThriceTheMeanRequest has a model that a server queues for
+// TestStallOfQueueAfterThreeMeanRequests has a model that a server queues for
 // itself, with requests of 20 s or of 1 s.
 func TestStallOfQueue(t *testing.T) {
 	for seconds, want := range map[int]time.Duration{20: time.Minute, 1: derive.DefaultStallAfter} {
@@ -276,10 +276,10 @@ func TestRequestsInFlight(t *testing.T) {
 		page []string
 		want derive.Conditions
 	}{
-		"an executor":                             {engine.Triton, busy(3, 100), derive.Conditions{InFlight: 3, InFlightKnown: true}},
-		"a server that runs and queues":           {engine.VLLM, []string{`vllm:num_requests_running{model_name="m"} 2`, `vllm:num_requests_waiting{model_name="m"} 5`}, derive.Conditions{InFlight: 7, InFlightKnown: true}},
-		"a server that reads them at the end":     {engine.TRTLLMServe, []string{`trtllm_num_requests_running{model_name="m"} 2`}, derive.Conditions{}},
-		"a server of which nothing says how many": {engine.Triton, []string{`nv_inference_request_success{model="m",version="1"} 2`}, derive.Conditions{}},
+		"an executor":                          {engine.Triton, busy(3, 100), derive.Conditions{InFlight: 3, InFlightKnown: true}},
+		"a server that runs and queues":        {engine.VLLM, []string{`vllm:num_requests_running{model_name="m"} 2`, `vllm:num_requests_waiting{model_name="m"} 5`}, derive.Conditions{InFlight: 7, InFlightKnown: true}},
+		"a server that counts them at the end": {engine.TRTLLMServe, []string{`trtllm_num_requests_running{model_name="m"} 2`}, derive.Conditions{}},
+		"a server without a count":             {engine.Triton, []string{`nv_inference_request_success{model="m",version="1"} 2`}, derive.Conditions{}},
 	} {
 		b := newBench(t, c.kind, models()...)
 		b.page(c.page...)

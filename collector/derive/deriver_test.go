@@ -53,7 +53,7 @@ func TestDeriveQueueRequestsAndCacheOfTriton(t *testing.T) {
 	require.InDelta(t, 1, got.get(t, `info{engine_version="2.64.0", trtllm_version="1.1.0", trtllm_version_source="compatibility_table"}`), 0)
 }
 
-func TestDeriveDoesNotCountTokensOfRunningRequestsAsWaiting(t *testing.T) {
+func TestDeriveTokensOfRunningRequestsAreNotWaiting(t *testing.T) {
 	page := append(trtllm(64, 60, 4, 64, 30, 120, 1000),
 		`nv_inference_request_success{model="postprocessing",version="1"} 900`,
 		`nv_inference_pending_request_count{model="postprocessing",version="1"} 17`)

@@ -66,7 +66,7 @@ func TestObjectivesNotMeasurable(t *testing.T) {
 		want   string
 	}{
 		{"a Triton without histograms", engine.Triton, time.Second, []string{`nv_inference_request_success{model="m",version="1"} 5`}, nothing},
-		{"a trtllm-serve whose series come with the first request", engine.TRTLLMServe, time.Second, []string{`trtllm_prompt_cached_tokens_total{model_name="m"} 0`}, ""},
+		{"a trtllm-serve whose series appear with the first request", engine.TRTLLMServe, time.Second, []string{`trtllm_prompt_cached_tokens_total{model_name="m"} 0`}, ""},
 		{"a trtllm-serve that served requests without histogram", engine.TRTLLMServe, time.Second, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, nothing},
 		{"a histogram without its last bucket", engine.VLLM, time.Second, firstTokens(1, 2, 3, 4)[:3], "vllm:time_to_first_token_seconds has no buckets"},
 		{"a target above all buckets", engine.VLLM, 6 * time.Second, firstTokens(40, 70, 90, 100), "the largest bucket of vllm:time_to_first_token_seconds ends at 5 s: slower requests cannot be told apart"},
@@ -129,9 +129,9 @@ func TestAvailabilityReasons(t *testing.T) {
 		{"successes alone", engine.Triton, trusted, []string{success}, uncounted},
 		{"failures of clients alone", engine.Triton, trusted, []string{success, canceled}, uncounted},
 		{"refusals alone", engine.Triton, trusted, []string{success, canceled, rejected}, uncounted},
-		{"a model that hands its requests over", engine.Triton, configured("m", "python", true), []string{success, canceled}, unknown},
-		{"a model that may hand its requests over", engine.Triton, engine.ModelFacts{Name: "m"}, []string{success, canceled}, unknown},
-		{"a release that counts no errors", engine.TRTLLMServe, engine.ModelFacts{Name: "m"}, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, unknown},
+		{"a decoupled model", engine.Triton, configured("m", "python", true), []string{success, canceled}, unknown},
+		{"a possibly decoupled model", engine.Triton, engine.ModelFacts{Name: "m"}, []string{success, canceled}, unknown},
+		{"a release without error counts", engine.TRTLLMServe, engine.ModelFacts{Name: "m"}, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995}).facts(c.m).requireNoObjective(c.page, "availability", c.want)

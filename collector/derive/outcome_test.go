@@ -32,13 +32,13 @@ func TestFirstFailureIsCounted(t *testing.T) {
 		b.page(idle, fmt.Sprintf(bad, 8))
 		require.True(t, b.deriver.Conditions().Failing)
 	})
-	t.Run("not of a page that is the first", func(t *testing.T) {
+	t.Run("not on the first page", func(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle, fmt.Sprintf(bad, 400)).lacks(t, ratio)
 		b.page(idle, fmt.Sprintf(bad, 400)).lacks(t, ratio, "when they failed nobody knows")
 		require.False(t, b.deriver.Conditions().Failing)
 	})
-	t.Run("not of a counter that was away", func(t *testing.T) {
+	t.Run("not for a counter missing on a page", func(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle, fmt.Sprintf(good, 6), fmt.Sprintf(bad, 400))
 		b.page(idle, fmt.Sprintf(good, 7))
@@ -126,10 +126,10 @@ func TestOutcomesFromMetricsModule(t *testing.T) {
 		lacks   string
 	}{
 		{"the module's counts, and not the core's successes", map[string][4]int{"1": {10, 0, 8, 2}}, true, map[string]float64{"ok 1": 8, "server 1": 2, "rate": 2}, "unknown 1"},
-		{"so too of a model that is not decoupled", map[string][4]int{"1": {10, 0, 8, 2}}, false, map[string]float64{"ok 1": 8, "server 1": 2, "rate": 2}, "unknown 1"},
-		{"a dead process: what it was never given", map[string][4]int{"1": {10, 25, 8, 2}}, true, map[string]float64{"ok 1": 8, "server 1": 27, "failed backend": 25, "failed error": 2, "rate": 7}, "unknown 1"},
+		{"also for a model that is not decoupled", map[string][4]int{"1": {10, 0, 8, 2}}, false, map[string]float64{"ok 1": 8, "server 1": 2, "rate": 2}, "unknown 1"},
+		{"a dead process: requests that it was never given", map[string][4]int{"1": {10, 25, 8, 2}}, true, map[string]float64{"ok 1": 8, "server 1": 27, "failed backend": 25, "failed error": 2, "rate": 7}, "unknown 1"},
 		{"two versions are apart", map[string][4]int{"1": {10, 0, 10, 0}, "2": {30, 0, 29, 1}}, true, map[string]float64{"ok 1": 10, "ok 2": 29, "server 2": 1, "server 1": 0, "rate": 2}, "unknown 1"},
-		{"without the module, requests that were taken on", map[string][4]int{"1": {10, 0, -1, 0}}, true, map[string]float64{"unknown 1": 10, "rate": 2}, "ok 1"},
+		{"accepted requests without the module", map[string][4]int{"1": {10, 0, -1, 0}}, true, map[string]float64{"unknown 1": 10, "rate": 2}, "ok 1"},
 		{"without the module, whole requests", map[string][4]int{"1": {10, 5, -1, 0}}, false, map[string]float64{"ok 1": 10, "server 1": 5, "rate": 3}, "unknown 1"},
 		{"one version has the module, the other not", map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}}, true, map[string]float64{"ok 1": 8, "unknown 2": 30, "server 2": 4}, "client 2"},
 	} {
@@ -184,10 +184,10 @@ func TestSGLangAborts(t *testing.T) {
 		ok, client, canceled                                     float64
 	}{
 		{"nobody left", 8, 4, 0, 8, 4, 2, 12, 2, 0},
-		{"4 ended, 4 streams and 4 others were left, 3 of which waited", 8, 4, 11, 4, 0, 7, 4, 0, 11},
-		{"the same, and 2 requests that were wrong", 8, 4, 11, 4, 0, 9, 4, 2, 11},
-		{"streams that were left take no mistake back", 30, 0, 20, 10, 0, 5, 10, 5, 20},
-		{"an answer of one token is not a stream that was left", 11, 0, 0, 10, 0, 3, 11, 3, 0},
+		{"4 completed, 4 streams and 4 others aborted, 3 of which waited", 8, 4, 11, 4, 0, 7, 4, 0, 11},
+		{"the same, and 2 invalid requests", 8, 4, 11, 4, 0, 9, 4, 2, 11},
+		{"aborted streams do not reduce client errors", 30, 0, 20, 10, 0, 5, 10, 5, 20},
+		{"an answer of one token is not an aborted stream", 11, 0, 0, 10, 0, 3, 11, 3, 0},
 	} {
 		b := newBench(t, engine.SGLang, "tiny")
 		page := []string{
@@ -335,11 +335,11 @@ func TestEnsembleFailuresCountOnce(t *testing.T) {
 		ensemble, backend, other int
 		failed                   float64
 	}{
-		{"a step that answered with an error is a success, the ensemble counts it twice", `,reason="OTHER"`, 6, 0, 0, 3},
+		{"a step that returned an error is a success, the ensemble counts it twice", `,reason="OTHER"`, 6, 0, 0, 3},
 		{"a step that raised counts once, the ensemble twice", `,reason="OTHER"`, 6, 3, 0, 3},
 		{"an overflow of a step's queue counts twice at the ensemble alone", `,reason="OTHER"`, 12, 0, 0, 6},
 		{"one of each", `,reason="OTHER"`, 8, 1, 0, 4},
-		{"what a step counted happened, even if the ensemble counted it once", `,reason="OTHER"`, 3, 3, 0, 3},
+		{"failures of a step count, even if the ensemble counted them once", `,reason="OTHER"`, 3, 3, 0, 3},
 		{"before there were reasons each counted once", ``, 3, 0, 3, 3},
 		{"before there were reasons a failure without a step counted once", ``, 3, 0, 1, 3},
 	} {
@@ -403,7 +403,7 @@ func TestRefusalInStreamCancelsNoFailure(t *testing.T) {
 		{"two more failed", 3, 102, 100, 1103},
 		{"seven more", 3, 109, 106, 1109},
 		{"one was refused and answered 503", 4, 110, 106, 1110},
-		{"a process that began again", 0, 2, 2, 1002},
+		{"a restarted process", 0, 2, 2, 1002},
 		{"and refused a stream", 1, 2, 2, 1003},
 	} {
 		got := b.page(vllmCounts(1000, c.refused, c.failed)...)
@@ -440,7 +440,7 @@ func TestAbortCancelsNoAnswer(t *testing.T) {
 		{"it has", 101, 1, 100},
 		{"two more are", 101, 3, 100},
 		{"they have ended, and one well", 104, 3, 101},
-		{"a process that began again", 5, 1, 4},
+		{"a restarted process", 5, 1, 4},
 	} {
 		require.Equal(t, c.want, b.page(sglangCounts(c.ended, c.aborted)...).get(t, `requests_total{class="ok", model_id="m"}`), c.name)
 	}

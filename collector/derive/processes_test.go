@@ -21,8 +21,8 @@ type address struct {
 	*bench
 
 	read *engine.Page
-	// fastest is the highest rate of tokens that was shown, rates on how many pages
-	// there was one, began how many seemed to be of a process that began again.
+	// fastest is the highest shown rate of tokens, rates the number of pages with a rate, began
+	// the number of apparent restarts.
 	fastest      float64
 	rates, began int
 }
@@ -33,7 +33,7 @@ func newAddress(t *testing.T, kind engine.Kind) *address {
 	return &address{bench: newBench(t, kind, "m").with(func(o *derive.Options) { o.Interval = time.Second })}
 }
 
-// page takes one page a second after the one before.
+// page reads a page a second after the previous one.
 func (a *address) page(text string) {
 	a.tb.Helper()
 	raw, err := a.cache.Parse([]byte(text), "")
@@ -53,8 +53,8 @@ func (a *address) page(text string) {
 	}
 }
 
-// worker is a process: when it started, what it had counted when the test began; it
-// serves ten requests of ten tokens per second.
+// worker is a process with its start time and its counts at the start of the test; it serves ten
+// requests of ten tokens per second.
 type worker struct {
 	born    float64
 	counted int
@@ -85,7 +85,7 @@ func (w worker) page(second int) string {
 	return b.String()
 }
 
-// inTurn returns workers that answer one after the other.
+// inTurn returns workers that answer in turn.
 func inTurn(second, n int) int { return second % n }
 
 func TestAlternatingProcessesAreDetected(t *testing.T) {
@@ -114,23 +114,23 @@ func TestAlternatingProcessesAreDetected(t *testing.T) {
 		restarts uint64
 		exactly  bool
 	}{
-		{"two that say when they began", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}}, inTurn, 1, true},
-		{"two of which the older answers second", engine.VLLM, []worker{{born: 1.70001e9, counted: 90000}, {born: 1.7e9, counted: 100}}, inTurn, 1, true},
-		{"ten in the order in which they began", engine.VLLM, oldest(10, worker{born: 1.7e9, counted: 100}), inTurn, 2, true},
+		{"two with start times", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}}, inTurn, 1, true},
+		{"two, the older one second", engine.VLLM, []worker{{born: 1.70001e9, counted: 90000}, {born: 1.7e9, counted: 100}}, inTurn, 1, true},
+		{"ten in the order of their start", engine.VLLM, oldest(10, worker{born: 1.7e9, counted: 100}), inTurn, 2, true},
 		{"ten at random", engine.VLLM, oldest(10, worker{born: 1.7e9, counted: 100}), random, 3, true},
 		{"one of a hundred pages is of another", engine.VLLM, oldest(2, worker{born: 1.7e9, counted: 100}), seldom, 1, true},
-		{"idle twins that began apart", engine.VLLM, []worker{{born: 1.7e9, idle: true}, {born: 1.70001e9, idle: true}}, inTurn, 1, true},
-		{"two that name themselves", engine.Dynamo, oldest(2, worker{id: "a", counted: 100}), inTurn, 1, true},
-		{"workers that began together", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.7e9 + 0.05, counted: 90000}}, inTurn, 1, true},
-		{"two that do not say, the lower first", engine.VLLM, []worker{{counted: 100}, {counted: 90000}}, inTurn, 1, true},
-		{"two that do not say, the higher first", engine.VLLM, []worker{{counted: 90000}, {counted: 100}}, inTurn, 1, true},
-		{"two that do not say and are nearly alike", engine.VLLM, []worker{{counted: 9000}, {counted: 8000}}, inTurn, 0, true},
-		{"one that counted, one idle", engine.VLLM, []worker{{counted: 9000}, {idle: true}}, inTurn, 2, true},
-		{"three that do not say", engine.VLLM, oldest(3, worker{counted: 1000}), inTurn, 2, false},
-		{"ten that do not say", engine.VLLM, oldest(10, worker{counted: 1000}), inTurn, 2, false},
-		{"ten that do not say, at random", engine.VLLM, oldest(10, worker{counted: 1000}), random, 4, false},
-		{"four of one server that began together", engine.VLLM, []worker{{born: 1.7e9, counted: 1000}, {born: 1.7e9 + 0.03, counted: 1070}, {born: 1.7e9 + 0.06, counted: 1140}, {born: 1.7e9 + 0.09, counted: 1210}}, inTurn, 0, false},
-		{"two that are nearly alike, at random", engine.VLLM, []worker{{counted: 1000}, {counted: 1050}}, random, 0, false},
+		{"idle ones with different start times", engine.VLLM, []worker{{born: 1.7e9, idle: true}, {born: 1.70001e9, idle: true}}, inTurn, 1, true},
+		{"two with names", engine.Dynamo, oldest(2, worker{id: "a", counted: 100}), inTurn, 1, true},
+		{"workers that started together", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.7e9 + 0.05, counted: 90000}}, inTurn, 1, true},
+		{"two without start times, the lower first", engine.VLLM, []worker{{counted: 100}, {counted: 90000}}, inTurn, 1, true},
+		{"two without start times, the higher first", engine.VLLM, []worker{{counted: 90000}, {counted: 100}}, inTurn, 1, true},
+		{"two without start times, nearly equal", engine.VLLM, []worker{{counted: 9000}, {counted: 8000}}, inTurn, 0, true},
+		{"one with counts, one idle", engine.VLLM, []worker{{counted: 9000}, {idle: true}}, inTurn, 2, true},
+		{"three without start times", engine.VLLM, oldest(3, worker{counted: 1000}), inTurn, 2, false},
+		{"ten without start times", engine.VLLM, oldest(10, worker{counted: 1000}), inTurn, 2, false},
+		{"ten without start times, at random", engine.VLLM, oldest(10, worker{counted: 1000}), random, 4, false},
+		{"four of one server that started together", engine.VLLM, []worker{{born: 1.7e9, counted: 1000}, {born: 1.7e9 + 0.03, counted: 1070}, {born: 1.7e9 + 0.06, counted: 1140}, {born: 1.7e9 + 0.09, counted: 1210}}, inTurn, 0, false},
+		{"two nearly equal ones, at random", engine.VLLM, []worker{{counted: 1000}, {counted: 1050}}, random, 0, false},
 		{"one of a hundred pages is of another, higher", engine.VLLM, []worker{{counted: 1000}, {counted: 90000}}, seldom, 0, true},
 		{"one of a hundred pages is of another, lower", engine.VLLM, []worker{{counted: 90000}, {counted: 1000}}, seldom, 2, true},
 	} {
@@ -178,11 +178,11 @@ func TestReplacedProcessIsRestart(t *testing.T) {
 		{"it begins at 0 and does not say when", alive(2, 60, 0, 0), 1},
 		{"it has counted more already", []life{{worker{born: 1.7e9, counted: 100}, 60}, {worker{born: 1.75e9, counted: 90000}, 60}}, 1},
 		{"a rollout twice within a minute", alive(3, 20, 1.7e9, 20), 2},
-		{"a rollout twice within a minute, of those that began long before", alive(3, 20, 1.7e9, 1e6), 2},
+		{"two rollouts within a minute, of old processes", alive(3, 20, 1.7e9, 1e6), 2},
 		{"a loop of crashes", alive(30, 4, 1.7e9, 4), 29},
 		{"a loop of crashes, each of one page", alive(30, 1, 1.7e9, 3), 29},
-		{"a loop of crashes of one that does not say when it began", alive(30, 4, 0, 0), 29},
-		{"and one that lives longer each time", []life{{worker{}, 3}, {worker{}, 6}, {worker{}, 12}, {worker{}, 24}, {worker{}, 48}}, 4},
+		{"a crash loop without start times", alive(30, 4, 0, 0), 29},
+		{"a crash loop with growing lifetimes", []life{{worker{}, 3}, {worker{}, 6}, {worker{}, 12}, {worker{}, 24}, {worker{}, 48}}, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAddress(t, engine.VLLM)
@@ -202,7 +202,7 @@ func TestSingleProcessHasRates(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		born func(second int) float64
-		// rates is on how many of a hundred pages there is a rate.
+		// rates is the number of pages with a rate in a hundred.
 		rates int
 	}{
 		{"its start is always the same", func(int) float64 { return 1.7e9 }, 99},
@@ -254,14 +254,14 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 		{"all begin at 0", before, lines(prompt+"0", tokens+"0", failed+"0", running+"0"), true},
 		{"all begin, and counted since", before, lines(prompt+"20", tokens+"40", failed+"1", running+"1"), true},
 		{"one alone fell", before, lines(prompt+"510", tokens+"2", failed+"3", running+"4"), false},
-		{"two fell and one is gone", before, lines(prompt+"5", tokens+"2", running+"4"), true},
-		{"all are gone", before, lines(running + "0"), true},
-		{"some are gone", before, lines(prompt+"510", running+"4"), false},
-		{"of what counted nothing nobody knows", lines(prompt+"0", tokens+"0", failed+"0", running+"4"), lines(running + "0"), false},
-		{"of two that counted both fell", lines(prompt+"5", tokens+"7", failed+"0", running+"4"), lines(prompt+"0", tokens+"0", failed+"0", running+"4"), true},
-		{"the only one that counted fell", lines(prompt+"5", tokens+"0", failed+"0", running+"4"), lines(prompt+"2", tokens+"0", failed+"0", running+"4"), true},
-		{"one fell and two are gone", before, lines(prompt+"5", running+"4"), true},
-		{"a server that ends unloads its models", lines(prompt+"500", tokens+"900", failed+"3", other+"7"), lines(other + "8"), false},
+		{"two decreased and one is missing", before, lines(prompt+"5", tokens+"2", running+"4"), true},
+		{"all are missing", before, lines(running + "0"), true},
+		{"some are missing", before, lines(prompt+"510", running+"4"), false},
+		{"none above 0", lines(prompt+"0", tokens+"0", failed+"0", running+"4"), lines(running + "0"), false},
+		{"both that were above 0 decreased", lines(prompt+"5", tokens+"7", failed+"0", running+"4"), lines(prompt+"0", tokens+"0", failed+"0", running+"4"), true},
+		{"the only one above 0 decreased", lines(prompt+"5", tokens+"0", failed+"0", running+"4"), lines(prompt+"2", tokens+"0", failed+"0", running+"4"), true},
+		{"one decreased and two are missing", before, lines(prompt+"5", running+"4"), true},
+		{"a stopping server unloads its models", lines(prompt+"500", tokens+"900", failed+"3", other+"7"), lines(other + "8"), false},
 		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -28,15 +28,13 @@ const (
 type history struct {
 	times  []time.Duration
 	values [][counters]float64
-	// spanStart is the first page of the present stretch of each counter: no reset
-	// and no gap after it.
+	// spanStart is the page from which each counter has had no reset and no gap.
 	spanStart [counters]int
 }
 
-// legal reports whether a rate is that of several counters together over some
-// stretch of whole pages within the window, and so neither negative nor more
-// than the counters can have grown.
-func (h *history) legal(rate float64, indexes ...int) bool {
+// possible reports whether a rate is the joint rate of some counters between two pages of the
+// window: it is neither negative nor more than the counters can have grown.
+func (h *history) possible(rate float64, indexes ...int) bool {
 	first, last := 0, len(h.times)-1
 	for _, c := range indexes {
 		first = max(first, h.spanStart[c])
@@ -84,7 +82,7 @@ func checkHistory(t *testing.T, moves []byte) {
 			v[c] += math.Floor(grow * float64(1+c*c) * (0.5 + float64((int(after)+c)%7)/7))
 		}
 		reset := [counters]bool{}
-		// A reset can be seen when the counter is below where it was.
+		// A reset is visible only if the counter is lower than before.
 		again := func(c int, divisor float64) {
 			if len(h.times) > 0 && h.values[len(h.times)-1][c] > 1 {
 				reset[c], v[c] = true, math.Floor(h.values[len(h.times)-1][c]/divisor)
@@ -95,13 +93,13 @@ func checkHistory(t *testing.T, moves []byte) {
 			for c := range v {
 				again(c, float64(after)+2)
 			}
-		case 1, 2: // One counter starts again, as some do at a reload.
+		case 1, 2: // One counter resets, as at a reload.
 			again(int(after)%counters, 3)
 		case 3: // Pages are missed.
 			step += 40 * time.Second
-		case 4: // A page comes late, after one that is younger.
+		case 4: // A page arrives late, after a newer one.
 			if now == 0 {
-				continue // There is none before the first.
+				continue // The first page has no predecessor.
 			}
 			b.now = now - time.Duration(after)*time.Second
 			before := v
@@ -111,7 +109,7 @@ func checkHistory(t *testing.T, moves []byte) {
 			got := b.page(pageOf(before))
 			checkRates(t, h, got)
 			continue
-		case 5: // The page cannot be read: the counters are gone.
+		case 5: // The page cannot be read: the counters are missing.
 			now += step
 			b.now = now
 			got := b.page("nv_cpu_utilization 0.5")
@@ -156,7 +154,7 @@ func checkRates(t *testing.T, h *history, got map[string]float64) {
 	} {
 		if rate, ok := got[series]; ok {
 			require.GreaterOrEqual(t, rate, 0.0, series)
-			require.True(t, h.legal(rate, indexes...), "%s is %v over no whole stretch of the counter", series, rate)
+			require.True(t, h.possible(rate, indexes...), "%s is %v, which is no rate between two pages", series, rate)
 		}
 	}
 	for _, series := range ratesOf(got) {
@@ -180,7 +178,7 @@ func TestRatesUseWholeSpans(t *testing.T) {
 	}
 }
 
-func FuzzRatesAreOfWholeStretches(f *testing.F) {
+func FuzzRatesUseWholeSpans(f *testing.F) {
 	for interruption := range byte(6) {
 		f.Add([]byte{9, 5, 10, 9, 5, 10, interruption, 5, 10, 9, 5, 10, 9, 5, 10})
 	}

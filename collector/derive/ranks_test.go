@@ -10,8 +10,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestStalledRankIsStall uses real pages of servers with two engines: one of
-// them stands still, and the sums go on.
+// TestStalledRankIsStall uses real pages of servers with two engines: one hangs, and the sums
+// continue.
 func TestStalledRankIsStall(t *testing.T) {
 	vllm := func(steps [2]int) (lines []string) {
 		for rank, n := range steps {
@@ -32,7 +32,7 @@ func TestStalledRankIsStall(t *testing.T) {
 				fmt.Sprintf(`sglang:num_running_reqs{%s} 4`, l), fmt.Sprintf(`sglang:num_queue_reqs{%s} 1`, l),
 				fmt.Sprintf(`sglang:realtime_tokens_total{mode="decode",%s} %d`, l, 4*n), fmt.Sprintf(`sglang:cuda_graph_passes_total{mode="decode_none",%s} %d`, l, n))
 		}
-		// What requests are booked with has no rank.
+		// Series of requests have no rank.
 		const l = `engine_type="unified",is_streaming="true",model_name="m"`
 		all := steps[0] + steps[1]
 		return append(lines, fmt.Sprintf(`sglang:generation_tokens_total{%s} %d`, l, all), fmt.Sprintf(`sglang:prompt_tokens_total{%s} %d`, l, all), fmt.Sprintf(`sglang:num_requests_total{%s} %d`, l, all))
@@ -108,13 +108,13 @@ func TestRanksOfTRTLLMServe(t *testing.T) {
 		want   map[string]float64
 		lacks  string
 	}{
-		{"each has requests of its own: they are added up, and so are the limits", 1, [][]int{{5, 7, 6, 4}, {5, 6, 6, 4}, {5, 7, 6, 4}, {5, 7, 6, 3}}, apart, "queue_depth requests_active requests_decode requests_waiting kv_cache_free_tokens spec_decode_draft_tokens_total"},
-		{"that stays known while all are full", 1, [][]int{{5, 7}, {5, 6}, {5, 7}, {8, 8}, {8, 8}, {8, 8}}, map[string]float64{"requests_running": 16, "requests_limit": 16, "saturated": 1}, "queue_depth"},
-		{"seldom do all change alike, if each has its own", 1, [][]int{{8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}}, map[string]float64{"requests_running": 15}, ""},
+		{"each with its own requests: sums of requests and limits", 1, [][]int{{5, 7, 6, 4}, {5, 6, 6, 4}, {5, 7, 6, 4}, {5, 7, 6, 3}}, apart, "queue_depth requests_active requests_decode requests_waiting kv_cache_free_tokens spec_decode_draft_tokens_total"},
+		{"still known while all are full", 1, [][]int{{5, 7}, {5, 6}, {5, 7}, {8, 8}, {8, 8}, {8, 8}}, map[string]float64{"requests_running": 16, "requests_limit": 16, "saturated": 1}, "queue_depth"},
+		{"equal changes by chance, each with its own requests", 1, [][]int{{8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}}, map[string]float64{"requests_running": 15}, ""},
 		{"the mean batch is of all of them", 1, [][]int{{6, 4}, {4, 6}, {7, 3}, {6, 4}, {4, 6}, {7, 3}}, map[string]float64{"requests_running": 10, "batch_size_average": 10}, ""},
 		{"tensor-parallel ranks show the same over and over", 1, [][]int{{1, 1}, {2, 2}, {1, 1}, {4, 4}, {3, 3}}, shared, ""},
 		{"and are seldom seen on both sides of a change", 1, [][]int{{1, 1}, {2, 1}, {2, 2}, {1, 1}, {2, 2}, {4, 4}, {3, 3}, {2, 2}, {4, 4}, {5, 5}, {3, 3}}, shared, ""},
-		{"what was seen once may be either", 1, [][]int{{8, 8}, {8, 8}, {8, 8}}, map[string]float64{"kv_cache_utilization_ratio": 0.25}, "requests_running queue_depth requests_limit headroom_requests saturated spec_decode_draft_tokens_total"},
+		{"a single difference may be either", 1, [][]int{{8, 8}, {8, 8}, {8, 8}}, map[string]float64{"kv_cache_utilization_ratio": 0.25}, "requests_running queue_depth requests_limit headroom_requests saturated spec_decode_draft_tokens_total"},
 		{"nothing runs on any", 1, [][]int{{0, 0}, {0, 0}}, map[string]float64{"requests_running": 0}, "queue_depth requests_limit"},
 		{"stages of a pipeline show microbatches", 2, [][]int{{3, 2}, {1, 4}, {3, 2}, {1, 4}, {3, 3}}, shared, ""},
 		{"there is one rank", 1, [][]int{{3}}, shared, ""},
@@ -163,12 +163,12 @@ func TestIdleTRTLLMServeRunsNothing(t *testing.T) {
 		pages   int
 		want    [3]float64 // Running, active, headroom.
 	}{
-		{"the last request that ended is still on its gauges", nil, 1, 15, [3]float64{0, 0, 8}},
-		{"one that ended lately is not known to be the last", nil, 1, 2, [3]float64{1, 1, 7}},
-		{"the batch says at once that nothing runs", []string{live(0)}, 1, 2, [3]float64{0, 0, 8}},
+		{"the last completed request is still on its gauges", nil, 1, 15, [3]float64{0, 0, 8}},
+		{"one that ended recently may not be the last", nil, 1, 2, [3]float64{1, 1, 7}},
+		{"the batch shows at once that nothing runs", []string{live(0)}, 1, 2, [3]float64{0, 0, 8}},
 		{"several that ended together count until none has ended for a while", []string{live(0)}, batch, 2, [3]float64{0, batch, 0}},
 		{"and then no more", []string{live(0)}, batch, 15, [3]float64{0, 0, 8}},
-		{"one long request runs as long as the batch says so", []string{live(1)}, 1, 15, [3]float64{1, 1, 7}},
+		{"one long request runs as long as the batch shows it", []string{live(1)}, 1, 15, [3]float64{1, 1, 7}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.TRTLLMServe, "m")

@@ -21,10 +21,10 @@ func TestRouterQueue(t *testing.T) {
 		{"all places are taken", 40, 8, 16, 2, 0, 8},
 		{"prompts are worked on and places are free", 4, 4, 256, 1, 0, 0},
 		{"some prompts of those in places are worked on", 40, 20, 16, 2, 0, 8},
-		{"what is beyond the places has its first token, and waits no more", 40, 5, 16, 2, 0, 5},
+		{"requests beyond the limit with a first token do not wait", 40, 5, 16, 2, 0, 5},
 		{"the router holds some back though places are free", 20, 20, 16, 2, 9, 9},
 		{"nothing is in flight", 0, 0, 16, 2, 0, 0},
-		{"nobody says how many workers there are", 40, 8, 16, 0, 0, -1},
+		{"an unknown number of workers", 40, 8, 16, 0, 0, -1},
 		{"a limit of 0 is none", 40, 8, 0, 2, 0, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestRouterQueue(t *testing.T) {
 				fmt.Sprintf(`dynamo_frontend_queued_requests{model="m"} %d`, c.unanswered),
 				fmt.Sprintf(`dynamo_frontend_model_max_num_seqs{model="m"} %d`, c.slots),
 				fmt.Sprintf(`dynamo_frontend_router_queue_pending_requests{model="m"} %d`, c.held),
-				// What only prefills takes no requests of its own.
+				// A prefill server has no requests of its own.
 				`dynamo_frontend_worker_active_decode_blocks{worker_id="9",worker_type="prefill"} 1`,
 			}
 			for i := range c.workers {
@@ -75,8 +75,7 @@ func failures(unavailable, validation, failed, invalid int) []string {
 	}
 }
 
-// TestUnroutedRequestCountsOnce has failures that two counters have, and some that
-// only one has.
+// TestUnroutedRequestCountsOnce uses failures of which two counters have some and one has others.
 func TestUnroutedRequestCountsOnce(t *testing.T) {
 	for _, models := range [][]string{{"m"}, {"m", "other"}} {
 		b := newBench(t, engine.Dynamo, models...)

@@ -140,8 +140,8 @@ func TestSaturation(t *testing.T) {
 		page []string
 		want float64
 	}{
-		{"nothing asked for is 0", idle, 0},
-		{"nothing asked for is 0 before the first iteration too", replaceLines(idle, `nv_trt_llm_request_metrics{model="tensorrt_llm",version="1",request_type="max"} 0`), 0},
+		{"without demand it is 0", idle, 0},
+		{"without demand it is 0 before the first iteration too", replaceLines(idle, `nv_trt_llm_request_metrics{model="tensorrt_llm",version="1",request_type="max"} 0`), 0},
 		{"requests in flight by the limit", trtllm(13, 13, 0, 64, 0, 120, 0), 16.0 / 64},
 		{"a full KV cache counts", trtllm(13, 13, 0, 64, 90, 120, 0), 0.75},
 		{"more than 1 while requests wait", trtllm(64, 64, 0, 64, 1, 120, 0), 67.0 / 64},
@@ -162,7 +162,7 @@ func TestSaturationWithoutLimit(t *testing.T) {
 		running, waiting       int
 		cache, ratio, saturate float64
 	}{
-		{"nothing asked for is 0, whatever its cache holds", 0, 0, 0.4, 0, 0},
+		{"without demand it is 0, whatever its cache holds", 0, 0, 0.4, 0, 0},
 		{"as full as its cache while none waits", 12, 0, 0.3, 0.3, 0},
 		{"full when requests wait", 12, 6, 0.3, 1.5, 1},
 		{"requests wait, and none runs yet", 0, 3, 0, 3, 1},
@@ -310,12 +310,12 @@ func TestSignsOfWork(t *testing.T) {
 		line    string
 		stalled bool
 	}{
-		"nothing":                         {``, true},
-		"a request that ended well":       {`request_finish_total{finished_reason="stop"} %d`, false},
-		"a request that failed":           {`request_failure_total %d`, false},
-		"a request that its client ended": {`request_finish_total{finished_reason="abort"} %d`, true},
-		"tokens":                          {`generation_tokens_total %d`, false},
-		"prompts":                         {`prompt_tokens_total %d`, false},
+		"nothing":              {``, true},
+		"a successful request": {`request_finish_total{finished_reason="stop"} %d`, false},
+		"a failed request":     {`request_failure_total %d`, false},
+		"a canceled request":   {`request_finish_total{finished_reason="abort"} %d`, true},
+		"tokens":               {`generation_tokens_total %d`, false},
+		"prompts":              {`prompt_tokens_total %d`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, engine.NIM, "m")
@@ -419,12 +419,12 @@ func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 		want  map[string]float64
 	}{
 		{"both are whole", rank("0", "15", "1", "3", "4"), map[string]float64{`bucket{le="1.0", `: 2, `bucket{le="5.0", `: 6, `bucket{le="+Inf", `: 8, "sum{": 1.7e308, "count{": 8}},
-		{"a sum that is not a number", rank("0", "NaN", "1", "3", "4"), nil},
+		{"a sum NaN", rank("0", "NaN", "1", "3", "4"), nil},
 		{"a sum beyond all numbers", rank("0", "1.7e308", "1", "3", "4"), nil},
 		{"a sum below 0", rank("0", "-1", "1", "3", "4"), nil},
-		{"a last bucket that is not a number", rank("0", "15", "1", "3", "NaN"), nil},
-		{"buckets that fall", rank("0", "15", "9", "3", "4"), nil},
-		{"a bound that the other has not", rank("0", "15", "9", "9", "9")[1:], map[string]float64{`bucket{le="1.0", `: 1, `bucket{le="5.0", `: 12, `bucket{le="+Inf", `: 13, "sum{": 1.7e308, "count{": 13}},
+		{"a last bucket NaN", rank("0", "15", "1", "3", "NaN"), nil},
+		{"decreasing buckets", rank("0", "15", "9", "3", "4"), nil},
+		{"a bound that the other lacks", rank("0", "15", "9", "9", "9")[1:], map[string]float64{`bucket{le="1.0", `: 1, `bucket{le="5.0", `: 12, `bucket{le="+Inf", `: 13, "sum{": 1.7e308, "count{": 13}},
 		{"a bound that only the other has", without(rank("0", "15", "9", "9", "9"), `le="5.0"`), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -118,8 +118,8 @@ var ways = []struct {
 	{"aliases only", func(o *Options) { o.Aliases, o.AliasesOnly, o.RawHidden = exposition.AliasSets(), true, true }},
 	{"without window gauges", func(o *Options) { o.NoWindowGauges = true }},
 	{"with a budget of models", func(o *Options) { o.Budget.Models = 2 }},
-	{"with a budget that holds", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 5000, Bytes: 10 << 20} }},
-	{"with one that does not", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 400} }},
+	{"within the budget", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 5000, Bytes: 10 << 20} }},
+	{"above the budget", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 400} }},
 	{"with rules", func(o *Options) {
 		o.Identity.Relabel = func(lset labels.Labels) exposition.Labeled {
 			return exposition.Labeled{Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(), Keep: lset.Get("model") != "preprocessing"}

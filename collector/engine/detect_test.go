@@ -69,12 +69,12 @@ func TestWrongTritonPortIsNamed(t *testing.T) {
 
 func TestForeignServersStayUnknown(t *testing.T) {
 	for name, server := range map[string]answers{
-		"node exporter":      {"/metrics": "# TYPE node_load1 gauge\nnode_load1 0.1\n"},
-		"a page of HTML":     {"*": "<html><body>Sign in</body></html>"},
-		"an empty answer":    {"*": ""},
-		"nothing":            {},
-		"a port that closes": {"*": refuses},
-		"names in comments":  {"/metrics": "# HELP other like nv_inference_count\nother 1\n"},
+		"node exporter":     {"/metrics": "# TYPE node_load1 gauge\nnode_load1 0.1\n"},
+		"a page of HTML":    {"*": "<html><body>Sign in</body></html>"},
+		"an empty answer":   {"*": ""},
+		"nothing":           {},
+		"a closing port":    {"*": refuses},
+		"names in comments": {"/metrics": "# HELP other like nv_inference_count\nother 1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, engine.Detection{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server", true))
@@ -177,13 +177,13 @@ func TestHeaviestMarkDecides(t *testing.T) {
 		want       engine.Kind
 	}{
 		{"a name in a later line", "x 1\nrequest_success_total{engine_type=\"undefined\"} 1\n", engine.TRTLLMServe},
-		{"a name that anybody may have", "x 1\nrequest_success_total{code=\"200\"} 1\n", engine.Unknown},
+		{"a common name", "x 1\nrequest_success_total{code=\"200\"} 1\n", engine.Unknown},
 		{"a family without samples", "# TYPE trtllm_request_queue_time_seconds histogram\n", engine.TRTLLMServe},
 		{"its names without its labels", "e2e_request_latency_seconds_sum 1\nrequest_queue_time_seconds_sum 1\n", engine.Unknown},
-		{"a worker of Dynamo before its own series", "trtllm_request_success_total{engine_type=\"trtllm\"} 1\n", engine.Dynamo},
+		{"a worker of Dynamo without Dynamo's series", "trtllm_request_success_total{engine_type=\"trtllm\"} 1\n", engine.Dynamo},
 		{"its label behind others", "trtllm_request_success_total{model_name=\"m\",engine_type=\"trtllm\"} 1\n", engine.Dynamo},
-		{"a tag of Triton that is called alike", "nv_inference_count{_engine_type=\"trtllm\",model=\"m\"} 1\n", engine.Triton},
-		{"trtllm-serve says another type", "trtllm_request_success_total{engine_type=\"pytorch\"} 1\n", engine.TRTLLMServe},
+		{"a tag of Triton with a similar name", "nv_inference_count{_engine_type=\"trtllm\",model=\"m\"} 1\n", engine.Triton},
+		{"trtllm-serve with another type", "trtllm_request_success_total{engine_type=\"pytorch\"} 1\n", engine.TRTLLMServe},
 		{"vLLM with several API processes before the first request", "# TYPE vllm:num_requests_running gauge\n", engine.VLLM},
 		{"SGLang", "# TYPE sglang:num_running_reqs gauge\n", engine.SGLang},
 		{"a name within a name", "my_nv_inference_count 1\nmy_trtllm_x 1\n", engine.Unknown},
@@ -214,8 +214,8 @@ func TestDetectionOrder(t *testing.T) {
 		{"a version alone", answers{"/version": `{"version":"1.1.0"}`, "/metrics": page}, others, engine.Triton, "/metrics"},
 		{"a version of nothing", answers{"/version": `{}`, "/v1/models": serveModels}, "/prometheus/metrics /v1/models /version /metrics /v1/metrics", engine.Unknown, ""},
 		{"Triton behind OpenAI's API", answers{"/metrics": page, "/v1/models": models}, others, engine.TritonOpenAI, "/metrics"},
-		{"Triton whose port answers anything", answers{"/metrics": page, "*": ""}, others, engine.Triton, "/metrics"},
-		{"an API that lists no models", answers{"/metrics": page, "/v1/models": `{"data":[]}`}, others, engine.Triton, "/metrics"},
+		{"Triton whose port answers everything", answers{"/metrics": page, "*": ""}, others, engine.Triton, "/metrics"},
+		{"an API without models", answers{"/metrics": page, "/v1/models": `{"data":[]}`}, others, engine.Triton, "/metrics"},
 		{"Dynamo", answers{"/metrics": "dynamo_x 1\n", "/v1/models": models}, others, engine.Dynamo, "/metrics"},
 		{"NIM", answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models}, others + " /v1/metrics", engine.NIM, "/v1/metrics"},
 	} {
@@ -296,17 +296,17 @@ func TestProgramsNextToServersAreNotServers(t *testing.T) {
 		{"a router with the gauges of each engine", "vllm:num_requests_running{server=\"http://10.0.0.1:8000\"} 5\n", "the router of vLLM's production stack", engine.Unknown},
 		{"the same before it has an engine", "# TYPE vllm:healthy_pods_total gauge\nrouter_cpu_usage_percent 3\n", "the router of vLLM's production stack", engine.Unknown},
 		{"an engine", "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 5\n", "", engine.VLLM},
-		{"a router that passes names of engines on", "sglang:num_running_reqs 1\nsmg_worker_health{worker=\"a\"} 1\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
+		{"a router with names of engines", "sglang:num_running_reqs 1\nsmg_worker_health{worker=\"a\"} 1\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
 		{"its page of all engines", "sglang:num_running_reqs{model_name=\"m\",worker_addr=\"http://10.0.0.1:8000\"} 3\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
 		{"its older name", "sgl_router_requests_total 1\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
 		{"another router", "vllm_router_running_requests 1\n", "vllm-router", engine.Unknown},
 		{"a picker", "# TYPE llm_d_epp_request_total counter\n", "the endpoint picker of an inference gateway", engine.Unknown},
 		{"a picker of the gateway API", "inference_pool_ready_pods{name=\"p\"} 2\n", "the endpoint picker of an inference gateway", engine.Unknown},
-		{"a router of its own", "dynamo_component_requests_total{dynamo_component=\"router\",dynamo_endpoint=\"generate\"} 5\n", "a router of Dynamo", engine.Unknown},
+		{"a router of Dynamo", "dynamo_component_requests_total{dynamo_component=\"router\",dynamo_endpoint=\"generate\"} 5\n", "a router of Dynamo", engine.Unknown},
 		{"a planner", "dynamo_planner_num_p_workers 1\n", "Dynamo's planner", engine.Unknown},
 		{"a planner of old", "planner:num_p_workers 1\n", "Dynamo's planner", engine.Unknown},
 		{"a manager of blocks", "kvbm_matched_tokens 1\n", "Dynamo's manager of KV blocks, kvbm", engine.Unknown},
-		{"a worker that shows its manager of blocks too", "kvbm_matched_tokens 1\ndynamo_component_uptime_seconds 1\n", "", engine.Dynamo},
+		{"a worker with its block manager", "kvbm_matched_tokens 1\ndynamo_component_uptime_seconds 1\n", "", engine.Dynamo},
 		{"another exporter", "trtllm_exporter_targets{pool_id=\"p\"} 1\nnv_inference_request_success{model=\"m\"} 1\n", "another trtllm_exporter", engine.Unknown},
 		{"transfers alone", "agent_xfer_time{agent_name=\"a\"} 1\n", "the exporter of NIXL", engine.Unknown},
 	} {

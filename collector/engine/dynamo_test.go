@@ -103,16 +103,16 @@ func TestDynamoHealthIsItsList(t *testing.T) {
 		detail string
 	}{
 		{"a frontend with a worker and a model", answers{"/health": some, "/v1/models": `{"data":[{"id":"m"}]}`}, engine.APIReady, "200"},
-		{"a frontend behind a proxy that answers in its place", answers{"/health": some, "/v1/models": `{"error":"try again"}`}, engine.APIReady, "200"},
-		{"a frontend whose worker died a moment ago", answers{"/health": some, "/v1/models": `{"object":"list","data":[]}`}, engine.APINotReady, "no model"},
-		{"a frontend that does not list models", answers{"/health": some}, engine.APIReady, "200"},
+		{"a frontend behind an answering proxy", answers{"/health": some, "/v1/models": `{"error":"try again"}`}, engine.APIReady, "200"},
+		{"a frontend with a dead worker", answers{"/health": some, "/v1/models": `{"object":"list","data":[]}`}, engine.APINotReady, "no model"},
+		{"a frontend without models", answers{"/health": some}, engine.APIReady, "200"},
 		{"an empty frontend", answers{"/health": `{"status":"healthy","endpoints":[],"instances":[]}`}, engine.APINotReady, "no worker"},
-		{"a worker that serves", answers{"/health": worker(`{"generate":"ready","worker_kv_query_source_1":"ready"}`)}, engine.APIReady, "generate is ready"},
-		{"a worker that fails its own checks", answers{"/health": worker(`{"generate":"notready"}`)}, engine.APINotReady, "generate is notready"},
-		{"a worker that is as bad elsewhere", answers{"/health": worker(`{"a":"broken","b":"broken","c":"broken","d":"broken","e":"broken","f":"broken","generate":"notready"}`)}, engine.APINotReady, "generate is notready"},
-		{"a worker that starts", answers{"/health": worker(`{}`)}, engine.APINotReady, "no endpoint"},
+		{"a serving worker", answers{"/health": worker(`{"generate":"ready","worker_kv_query_source_1":"ready"}`)}, engine.APIReady, "generate is ready"},
+		{"a worker with failed checks", answers{"/health": worker(`{"generate":"notready"}`)}, engine.APINotReady, "generate is notready"},
+		{"a worker with failed checks elsewhere", answers{"/health": worker(`{"a":"broken","b":"broken","c":"broken","d":"broken","e":"broken","f":"broken","generate":"notready"}`)}, engine.APINotReady, "generate is notready"},
+		{"a starting worker", answers{"/health": worker(`{}`)}, engine.APINotReady, "no endpoint"},
 		{"a worker of another part", answers{"/health": worker(`{"prefill":"ready"}`)}, engine.APIReady, "endpoints are ready"},
-		{"a worker of another part that is not ready", answers{"/health": worker(`{"prefill":"notready"}`)}, engine.APINotReady, "prefill is notready"},
+		{"a worker of another component, not ready", answers{"/health": worker(`{"prefill":"notready"}`)}, engine.APINotReady, "prefill is notready"},
 		{"a later release", answers{"/health": `{"ok":true}`}, engine.APIReady, "200"},
 		{"text", answers{"/health": "fine"}, engine.APIReady, "200"},
 		{"nothing listens", answers{"*": refuses}, engine.APIRefused, "refuses"},
@@ -137,17 +137,17 @@ func TestForeignAnswerDoesNotMakeDynamoReady(t *testing.T) {
 		live   bool
 		detail string
 	}{
-		{"a worker that serves and says 503", response{status: 503, body: serves}, engine.APIReady, true, "the worker's endpoint generate is ready, whatever its status says"},
-		{"a proxy in front of nobody", response{status: 502, body: "<html>Bad Gateway</html>"}, engine.APIFailed, false, "the API answers Bad Gateway to http://server/health"},
+		{"a serving worker with status 503", response{status: 503, body: serves}, engine.APIReady, true, "the worker's endpoint generate is ready, whatever its status says"},
+		{"a proxy without a server", response{status: 502, body: "<html>Bad Gateway</html>"}, engine.APIFailed, false, "the API answers Bad Gateway to http://server/health"},
 		{"a balancer without a worker", response{status: 503, body: "no healthy upstream"}, engine.APIFailed, false, "the API answers Service Unavailable to http://server/health"},
 		{"a status without a name", response{status: 520}, engine.APIFailed, false, "the API answers 520 to http://server/health"},
-		{"a frontend that ends", response{status: 503, body: `{"status":"not_ready","stage":"draining","message":"Service is not ready"}`}, engine.APINotReady, true, "the frontend is draining: it finishes accepted requests and exits"},
-		{"a later one that ends", response{status: 503, body: `{"status":"shutting_down","message":"Service is shutting down","endpoints":["dyn://n.backend.generate"],"instances":[{}]}`}, engine.APINotReady, true, "the frontend is draining: it finishes accepted requests and exits"},
-		{"a frontend that starts", response{status: 503, body: `{"status":"not_ready","message":"Initial model discovery in progress","endpoints":[],"instances":[]}`}, engine.APINotReady, true, "the frontend answers not_ready: Initial model discovery in progress"},
+		{"a stopping frontend", response{status: 503, body: `{"status":"not_ready","stage":"draining","message":"Service is not ready"}`}, engine.APINotReady, true, "the frontend is draining: it finishes accepted requests and exits"},
+		{"a stopping frontend of a later release", response{status: 503, body: `{"status":"shutting_down","message":"Service is shutting down","endpoints":["dyn://n.backend.generate"],"instances":[{}]}`}, engine.APINotReady, true, "the frontend is draining: it finishes accepted requests and exits"},
+		{"a starting frontend", response{status: 503, body: `{"status":"not_ready","message":"Initial model discovery in progress","endpoints":[],"instances":[]}`}, engine.APINotReady, true, "the frontend answers not_ready: Initial model discovery in progress"},
 		{"an early frontend without workers", response{status: 503, body: `{"message":"No endpoints available","status":"unhealthy"}`}, engine.APINotReady, true, "the frontend answers unhealthy: No endpoints available"},
-		{"a worker that lists nothing", response{status: 503, body: `{"status":"notready","uptime":{"secs":3,"nanos":1}}`}, engine.APIFailed, false, "the API answers Service Unavailable to http://server/health"},
+		{"a worker without a list", response{status: 503, body: `{"status":"notready","uptime":{"secs":3,"nanos":1}}`}, engine.APIFailed, false, "the API answers Service Unavailable to http://server/health"},
 		{"a server without the path", response{status: 404, body: `{"error":"not found"}`}, engine.APIFailed, false, "the API answers Not Found to http://server/health"},
-		{"a server that wants a header", response{status: 401, body: "no"}, engine.APIFailed, false, "the API is restricted: set the header that the server expects in http_headers (no)"},
+		{"a server that requires a header", response{status: 401, body: "no"}, engine.APIFailed, false, "the API is restricted: set the header that the server expects in http_headers (no)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := engineOf(t, engine.Dynamo).Health(t.Context(), c.server, "http://server")

@@ -20,17 +20,17 @@ func TestAPIBelongsToPage(t *testing.T) {
 	}{
 		{"nothing was answered", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{}, engine.TrustUnknown},
 		{"a page without models", engine.VLLM, "python_info 1\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
-		{"one of two models is that of the page", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m", "adapter")}, engine.TrustYes},
-		{"the same model of nobody known", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Listed: true, Models: named("m")}, engine.TrustUnknown},
+		{"one of two models is on the page", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m", "adapter")}, engine.TrustYes},
+		{"the same model of an unknown server", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Listed: true, Models: named("m")}, engine.TrustUnknown},
 		{"other models", engine.VLLM, vllm + "m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("n")}, engine.TrustNo},
 		{"the last part of a path", engine.TRTLLMServe, serve + "/models/Llama-3\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("Llama-3")}, engine.TrustYes},
 		{"the last part of a name of two", engine.VLLM, vllm + "a/llama\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("b/llama")}, engine.TrustNo},
-		{"a page that names no model by its name", engine.TRTLLMServe, serve + "undefined\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
-		{"small letters on the page, and names that clients made up", engine.Dynamo, dynamo + "qwen/qwen3\"} 0\n" + dynamo + "unknown_model\"} 0\n" + dynamo + "x\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("Qwen/Qwen3")}, engine.TrustYes},
-		{"only requests for models that nobody serves", engine.Dynamo, dynamo + "unknown_model\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
+		{"a page without names of models", engine.TRTLLMServe, serve + "undefined\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
+		{"lower case on the page, and invented names", engine.Dynamo, dynamo + "qwen/qwen3\"} 0\n" + dynamo + "unknown_model\"} 0\n" + dynamo + "x\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("Qwen/Qwen3")}, engine.TrustYes},
+		{"only requests for unknown models", engine.Dynamo, dynamo + "unknown_model\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
 		{"a Triton without models", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true}, engine.TrustYes},
-		{"a Triton whose page counts no requests", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
-		{"a Triton that lists a model which is gone from its page", engine.Triton, "nv_inference_request_failure{model=\"m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "m", State: engine.ModelUnavailable}}}, engine.TrustYes},
+		{"a Triton without request counts", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
+		{"a Triton that lists a model missing on its page", engine.Triton, "nv_inference_request_failure{model=\"m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "m", State: engine.ModelUnavailable}}}, engine.TrustYes},
 	} {
 		require.Equal(t, c.want, engine.Agree(engineOf(t, c.kind), readPage(t, c.kind, []byte(c.page)), &c.facts), c.name)
 	}

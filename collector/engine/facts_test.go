@@ -116,24 +116,24 @@ func TestBadAnswersLoseOnlyTheirFact(t *testing.T) {
 	}{
 		{name: "all well", server: tritonServer(), version: true, model: true, config: true},
 		{name: "HTML for the version", server: tritonServer("/v2", "<html>Sign in</html>"), model: true, config: true, problem: "not JSON"},
-		{name: "JSON that ends early", server: tritonServer("/v2", metadata[:20]), model: true, config: true, problem: "not JSON"},
+		{name: "truncated JSON", server: tritonServer("/v2", metadata[:20]), model: true, config: true, problem: "not JSON"},
 		{name: "a list for the version", server: tritonServer("/v2", `[1]`), model: true, config: true, problem: "unexpected type"},
 		{name: "a number for the version", server: tritonServer("/v2", strings.Replace(metadata, `"2.64.0"`, `2.64`, 1)), model: true, config: true},
 		{name: "a version with control characters", server: tritonServer("/v2", strings.Replace(metadata, `2.64.0`, `2.64.0\n\u0000`, 1)), model: true, config: true},
 		{name: "somebody else's metadata", server: tritonServer("/v2", `{"name":"triton","version":"9"}`), model: true, config: true},
 		{name: "a restricted version", server: tritonServer("/v2", restricted), model: true, config: true, problem: "http_headers"},
-		{name: "a version that hangs", server: tritonServer("/v2", hangs), model: true, config: true, problem: "no answer in time"},
-		{name: "a version that is refused", server: tritonServer("/v2", refuses), model: true, config: true, problem: "nothing listens"},
+		{name: "a hanging version", server: tritonServer("/v2", hangs), model: true, config: true, problem: "no answer in time"},
+		{name: "a refused version", server: tritonServer("/v2", refuses), model: true, config: true, problem: "nothing listens"},
 		{name: "an index of HTML", server: tritonServer("/v2/repository/index", "<html>"), version: true, problem: "not JSON"},
-		{name: "an index that is an object", server: tritonServer("/v2/repository/index", `{"name":"x"}`), version: true, problem: "unexpected type"},
+		{name: "an object as index", server: tritonServer("/v2/repository/index", `{"name":"x"}`), version: true, problem: "unexpected type"},
 		{name: "an index of 10 MB", server: tritonServer("/v2/repository/index", tenMegabytes), version: true, problem: "over the limit"},
 		{name: "an index of 10000 models", server: tritonServer("/v2/repository/index", thousands.String()), version: true, model: true, config: true},
 		{name: "a restricted index", server: tritonServer("/v2/repository/index", restricted), version: true, problem: "restricted"},
 		{name: "a config of HTML", server: tritonServer("/v2/models/tensorrt_llm/config", "<html>"), version: true, model: true, problem: "not JSON"},
 		{name: "a config of another model", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"other"}`), version: true, model: true},
-		{name: "a config that hangs", server: tritonServer("/v2/models/tensorrt_llm/config", hangs), version: true, model: true, problem: "no answer in time"},
+		{name: "a hanging config", server: tritonServer("/v2/models/tensorrt_llm/config", hangs), version: true, model: true, problem: "no answer in time"},
 		{name: "a restricted config", server: tritonServer("/v2/models/tensorrt_llm/config", restricted), version: true, model: true, problem: "http_headers"},
-		{name: "a batch size that is text", server: tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, `:8`, `:"8"`, 1)), version: true, model: true, config: true},
+		{name: "a batch size as text", server: tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, `:8`, `:"8"`, 1)), version: true, model: true, config: true},
 		{name: "wrong types everywhere", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","backend":7,"instance_group":"no","parameters":[1],"dynamic_batching":"x"}`), version: true, model: true, config: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -195,10 +195,10 @@ func TestTensorRTLLMVersionPrecedence(t *testing.T) {
 		{"then the parameter of a model", engine.Facts{EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", TRTLLMSource: engine.SourceParameter}, "", "1.0.0", engine.SourceParameter},
 		{"then the table", engine.Facts{EngineVersion: "2.64.0"}, "", "1.1.0", engine.SourceTable},
 		{"25.07 is 2.59.1", engine.Facts{EngineVersion: "2.59.1"}, "", "0.20.0", engine.SourceTable},
-		{"a version that is not semver", engine.Facts{EngineVersion: "2.63.0"}, "", "1.0.3.2510", engine.SourceTable},
-		{"a row that states none", engine.Facts{EngineVersion: "2.44.0"}, "", "unknown", engine.SourceUnknown},
+		{"a version without semver", engine.Facts{EngineVersion: "2.63.0"}, "", "1.0.3.2510", engine.SourceTable},
+		{"a row without version", engine.Facts{EngineVersion: "2.44.0"}, "", "unknown", engine.SourceUnknown},
 		{"a build from main", engine.Facts{EngineVersion: "2.73.0dev"}, "", "unknown", engine.SourceUnknown},
-		{"a version that is in no row", engine.Facts{EngineVersion: "0.0.0"}, "", "unknown", engine.SourceUnknown},
+		{"a version without row", engine.Facts{EngineVersion: "0.0.0"}, "", "unknown", engine.SourceUnknown},
 		{"nothing", engine.Facts{}, "", "unknown", engine.SourceUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -367,7 +367,7 @@ func TestHangingRequestDelaysNoOther(t *testing.T) {
 	}{
 		{"nothing hangs", manyModels(12, 0), "2.64.0", 12, 12, 12},
 		{"one config hangs", manyModels(12, 1), "2.64.0", 12, 11, 11},
-		{"as many configs hang as are asked at once", manyModels(12, 4), "2.64.0", 12, 0, 8},
+		{"all concurrent config requests hang", manyModels(12, 4), "2.64.0", 12, 0, 8},
 		{"the version hangs", manyModels(12, 0, "/v2", hangs), "", 12, 12, 12},
 		{"the index hangs", manyModels(12, 0, "/v2/repository/index", hangs), "2.64.0", 0, 0, 0},
 	} {

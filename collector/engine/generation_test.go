@@ -35,7 +35,7 @@ func TestTritonMetricSets(t *testing.T) {
 		{"no iteration yet", stamp("0"), &engine.Facts{EngineVersion: "2.49.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
 		{"seconds of an unknown release", stamp("1700000000"), nil, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
 		{"an invalid version", stamp("1700000000"), &engine.Facts{EngineVersion: "3.49.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
-		{"the model that publishes is a Python one", executor, python, "B", "model llm has backend python and TensorRT-LLM's engine parameters"},
+		{"a publishing Python model", executor, python, "B", "model llm has backend python and TensorRT-LLM's engine parameters"},
 		{"another Python model", "nv_inference_count{model=\"llm\"} 1\n", python, "D", "the page has Triton's core series only"},
 		{
 			"an engine's parameters", "nv_inference_count{model=\"tensorrt_llm\"} 1\n",
@@ -52,8 +52,8 @@ func TestTritonMetricSets(t *testing.T) {
 			&engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}, {Name: "a", Configured: true, Backend: "tensorrtllm"}}},
 			"A", "model a has backend tensorrtllm",
 		},
-		{"an LLM of which only the core shows", "nv_inference_request_success{model=\"tensorrt_llm\"} 1\n", nil, "C", "model tensorrt_llm publishes nothing but Triton's core series"},
-		{"an LLM that is not loaded", "nv_inference_request_failure{model=\"tensorrt_llm\"} 1\n", nil, "D", "the page has Triton's core series only"},
+		{"an LLM with core series only", "nv_inference_request_success{model=\"tensorrt_llm\"} 1\n", nil, "C", "model tensorrt_llm publishes nothing but Triton's core series"},
+		{"an unloaded LLM", "nv_inference_request_failure{model=\"tensorrt_llm\"} 1\n", nil, "D", "the page has Triton's core series only"},
 		{"vLLM", "vllm:x 1\nnv_inference_request_success{model=\"tensorrt_llm\"} 1\n", nil, "D", "the page has vllm:* and no nv_trt_llm_*"},
 	} {
 		got, why := engineOf(t, engine.Triton).Generation(readPage(t, engine.Triton, []byte(c.page)), c.facts)

@@ -14,9 +14,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
-// TestWhatAKindSaysOfItself compares the constants of a kind with a file, so that a series that is
+// TestKindProperties compares the constants of a kind with a file, so that a series that is
 // lost or changes its meaning shows up in a diff.
-func TestWhatAKindSaysOfItself(t *testing.T) {
+func TestKindProperties(t *testing.T) {
 	for _, e := range engine.All() {
 		t.Run(string(e.Kind()), func(t *testing.T) {
 			fixture.RequireFile(t, filepath.Join("testdata", "kinds", string(e.Kind())+".txt"), described(e))

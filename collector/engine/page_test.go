@@ -157,7 +157,7 @@ func TestPageValues(t *testing.T) {
 		limit, tokens float64
 	}{
 		{"the first iteration", lines("64", "32", "1700000000000000", "0"), true, 64, 32},
-		{"the same but for what does not count", lines("64", "32", "1700000005000000", "9"), false, 64, 32},
+		{"the same except for irrelevant series", lines("64", "32", "1700000005000000", "9"), false, 64, 32},
 		{"another limit", lines("8", "32", "1700000005000000", "9"), true, 8, 32},
 		{"other blocks", lines("8", "64", "1700000005000000", "9"), true, 8, 64},
 		{"another unit of time", lines("8", "64", "1700000005", "9"), true, 8, 64},
@@ -209,13 +209,13 @@ func TestGPUs(t *testing.T) {
 		{"by name", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\n", "1x NVIDIA H100"},
 		{"an invalid number", engine.TRTLLMServe, "trtllm_parallel_config_info{gpu_count=\"some\"} 1\ntrtllm_model_config_info{gpu_type=\"L4\"} 1\n", "1x L4"},
 		{
-			"by the process that says it", engine.TRTLLMServe,
+			"by the process that reports it", engine.TRTLLMServe,
 			"trtllm_model_config_info{gpu_type=\"L4\",pid=\"1\"} 1\ntrtllm_model_config_info{gpu_type=\"\",pid=\"2\"} 1\n" +
 				"trtllm_parallel_config_info{gpu_count=\"2\",pid=\"1\"} 1\ntrtllm_parallel_config_info{pid=\"2\"} 1\n",
 			"2x L4",
 		},
 		{"by the memory of the largest", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} 96\n", "2x 96 bytes"},
-		{"by the memory of those that say it", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} Nan\n", "2x 80 bytes"},
+		{"by the memory of those that report it", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} Nan\n", "2x 80 bytes"},
 		{"not at all", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 1\n", ""},
 	} {
 		got, ok := readPage(t, c.kind, []byte(c.lines)).GPU()

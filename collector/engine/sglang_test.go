@@ -49,7 +49,7 @@ sglang:http_requests_total{endpoint="/v1/completion",method="POST"} 50
 			map[string]float64{"requests_started_total": 11, "requests_failed_total reason=400": 2, "requests_failed_total reason=404": -1, "requests_failed_total reason=503": 4},
 		},
 		{
-			"what waits on a server that only decodes is for room, or for its KV cache",
+			"requests waiting on a decode server wait for room, or for their KV cache",
 			`sglang:num_queue_reqs{engine_type="decode"} 0
 sglang:num_decode_prealloc_queue_reqs{engine_type="decode"} 40
 sglang:num_decode_transfer_queue_reqs{engine_type="decode"} 6
@@ -58,7 +58,7 @@ sglang:num_decode_host_receive_queue_reqs{engine_type="decode"} 2
 			map[string]float64{"requests_waiting": 40, "requests_transfer": 6},
 		},
 		{
-			"what waits on a server that only computes prompts is for the other, under the name of either release",
+			"requests waiting on a prefill server wait for the other, under the name of either release",
 			`sglang:num_queue_reqs{engine_type="prefill"} 2
 sglang:num_prefill_prealloc_queue_reqs{engine_type="prefill"} 3
 sglang:num_prefill_inflight_queue_reqs{engine_type="prefill"} 9
@@ -66,7 +66,7 @@ sglang:num_prefill_inflight_queue_reqs{engine_type="prefill"} 9
 			map[string]float64{"requests_waiting": 2, "requests_transfer": 3},
 		},
 		{
-			"releases that do not tell streamed requests apart have first tokens of all",
+			"releases without streamed requests have first tokens of all",
 			`# TYPE sglang:time_to_first_token_seconds histogram
 sglang:time_to_first_token_seconds_bucket{le="+Inf"} 5
 sglang:time_to_first_token_seconds_sum 1
@@ -129,17 +129,17 @@ func TestSGLangReasons(t *testing.T) {
 	)
 	for _, c := range []struct{ says, page, name, want string }{
 		{"an old one", begins, engine.CanLiveTokens, "false, this release counts tokens when a request ends [a later SGLang]"},
-		{"one that counts them, before any", newer, engine.CanLiveTokens, "false, " + fresh},
+		{"a release that counts them, before the first", newer, engine.CanLiveTokens, "false, " + fresh},
 		{"an old one", begins, engine.CanKVCache, "true, token_usage, rounded to 2 digits"},
 		{"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache, "true, kv_used_tokens of max_total_num_tokens"},
-		{"an old one that counts what comes", begins + comes, engine.CanStall, "true, tokens, and requests that end, while others run"},
+		{"an old release that counts arrivals", begins + comes, engine.CanStall, "true, tokens, and requests that end, while others run"},
 		{"a new one", begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n", engine.CanStall, "true, passes through the model, while requests run"},
 		{
-			"one that does not measure whole requests", begins + answers, engine.CanOutcomes,
+			"a release without whole requests", begins + answers, engine.CanOutcomes,
 			counted + "those aborted while they wait are not among the finished, so that class ok is at least what is shown" + abortReason,
 		},
 		{
-			"one that does", begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n", engine.CanOutcomes,
+			"a release with whole requests", begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n", engine.CanOutcomes,
 			counted + "of more than one token those that were not aborted are known, of one token at least what is shown" + abortReason,
 		},
 	} {

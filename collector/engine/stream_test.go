@@ -23,7 +23,7 @@ func TestStreamFormats(t *testing.T) {
 		{"NIM knows no options", engine.NIM, nil, engine.Stream{}, ""},
 		{"Dynamo's frontend", engine.Dynamo, front, engine.Stream{Usage: true}, ""},
 		{"a worker of Dynamo", engine.Dynamo, worker, engine.Stream{}, "a worker of Dynamo has no API for clients; enable the canary for its frontend"},
-		{"a server that was not recognised", engine.Unknown, nil, engine.Stream{}, "the server was not recognised yet"},
+		{"an unrecognized server", engine.Unknown, nil, engine.Stream{}, "the server was not recognised yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, why := engineOf(t, c.kind).Stream("unknown", c.page)
@@ -61,8 +61,8 @@ func TestEntryModel(t *testing.T) {
 		{"the ensemble by its config", engine.Triton, nil, append(named("pre", "llm"), ensemble), "chat", ""},
 		{"the ensemble of the template, not its twin", engine.Triton, []string{"ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "ensemble", ""},
 		{"the BLS model alone", engine.Triton, []string{"preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "tensorrt_llm_bls", ""},
-		{"the names that an OpenAI frontend lists", engine.TritonOpenAI, nil, named("ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"), "ensemble", ""},
-		{"the model that is listed, not what the page names", engine.NIM, []string{"adapter"}, named("zephyr"), "zephyr", ""},
+		{"the names listed by an OpenAI frontend", engine.TritonOpenAI, nil, named("ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"), "ensemble", ""},
+		{"the listed model, not that of the page", engine.NIM, []string{"adapter"}, named("zephyr"), "zephyr", ""},
 		{"the base model before its adapters", engine.NIM, nil, named("zephyr", "adapter"), "zephyr", ""},
 		{"two models of one Triton", engine.Triton, []string{"bert", "resnet"}, nil, "", "clients may call any of bert, resnet; set canary.model"},
 		{"two deployments in one Triton", engine.Triton, nil, []engine.ModelFacts{

@@ -41,40 +41,40 @@ func TestModelTopology(t *testing.T) {
 		{"the template's names make one deployment", engine.Triton, "ensemble " + parts, nil, nil, "ensemble=entry/ensemble preprocessing=part/ensemble tensorrt_llm=part/ensemble tensorrt_llm_bls=entry/ensemble postprocessing=part>/ensemble", ""},
 		{"a BLS model alone names the deployment", engine.Triton, parts, nil, nil, "tensorrt_llm_bls=entry/tensorrt_llm_bls tensorrt_llm=part/tensorrt_llm_bls postprocessing=part>/tensorrt_llm_bls", ""},
 		{
-			"a BLS model whose config is known calls the models of the template too", engine.Triton, "x preprocessing", nil,
+			"a BLS model with a known config also calls the models of the template", engine.Triton, "x preprocessing", nil,
 			list{model("x_bls", "", "draft"), {Name: "x"}, {Name: "draft"}},
 			"x_bls=entry/x_bls x=part/x_bls draft=part/x_bls preprocessing=part/x_bls", "",
 		},
 		{
-			"an ensemble that is called like a BLS model has its steps alone", engine.Triton, "x preprocessing", nil,
+			"an ensemble named like a BLS model only has its steps", engine.Triton, "x preprocessing", nil,
 			list{ensemble("x_bls", "y"), {Name: "x"}, {Name: "y"}},
 			"x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=single/preprocessing", "",
 		},
 		{"the LLM alone is its own entry", engine.Triton, "tensorrt_llm", nil, nil, "tensorrt_llm=single/tensorrt_llm", ""},
 		{
-			"configs tell what an ensemble is made of, whatever the names", engine.Triton, "llm", nil,
+			"configs define the steps of an ensemble, whatever the names", engine.Triton, "llm", nil,
 			list{ensemble("chat", "tok", "llm", "detok"), model("tok", ""), decoupled, model("detok", ""), model("resnet", "")},
 			"chat=entry/chat tok=part/chat llm=part/chat detok=part>/chat resnet=single/resnet", "",
 		},
-		{"a server of one model gives its name to series that name none", engine.TRTLLMServe, engine.UnnamedModel, nil, list{{Name: "qwen"}}, "undefined=single/qwen =single/qwen qwen=single/qwen", ""},
+		{"series without a name belong to the only model", engine.TRTLLMServe, engine.UnnamedModel, nil, list{{Name: "qwen"}}, "undefined=single/qwen =single/qwen qwen=single/qwen", ""},
 		{"a name in lower case is the listed one's", engine.Dynamo, "Org/Qwen org/qwen QWEN", nil, list{{Name: "Org/Qwen"}}, "Org/Qwen=single/Org/Qwen org/qwen=single/Org/Qwen QWEN=single/QWEN", ""},
-		{"a page with one name in two cases gives it to series that name none", engine.Dynamo, "A a", nil, list{{Name: "A"}}, "a=single/A =single/A", "A"},
-		{"two models whose names differ in case alone", engine.Triton, "a A", nil, list{{Name: "a"}, {Name: "A"}}, "a=single/a A=single/A", ""},
-		{"a server that names nothing is unknown", engine.TRTLLMServe, engine.UnnamedModel, nil, nil, "undefined=single/unknown", ""},
+		{"series without a name belong to the only name, in two cases", engine.Dynamo, "A a", nil, list{{Name: "A"}}, "a=single/A =single/A", "A"},
+		{"two models whose names only differ in case", engine.Triton, "a A", nil, list{{Name: "a"}, {Name: "A"}}, "a=single/a A=single/A", ""},
+		{"a server without names is unknown", engine.TRTLLMServe, engine.UnnamedModel, nil, nil, "undefined=single/unknown", ""},
 		{
-			"two deployments whose names have an affix, of which no config is known", engine.Triton, "ensemble_a preprocessing_a tensorrt_llm_a* postprocessing_a b_tensorrt_llm_bls b_tensorrt_llm* b_preprocessing", nil, nil,
+			"two deployments with an affix, without configs", engine.Triton, "ensemble_a preprocessing_a tensorrt_llm_a* postprocessing_a b_tensorrt_llm_bls b_tensorrt_llm* b_preprocessing", nil, nil,
 			"ensemble_a=entry/ensemble_a preprocessing_a=part/ensemble_a tensorrt_llm_a=part/ensemble_a postprocessing_a=part/ensemble_a b_tensorrt_llm_bls=entry/b_tensorrt_llm_bls b_tensorrt_llm=part/b_tensorrt_llm_bls b_preprocessing=part/b_tensorrt_llm_bls", "",
 		},
 		{
-			"two deployments, one of which has an affix, of which no config is known", engine.Triton,
+			"two deployments, one with an affix, without configs", engine.Triton,
 			"ensemble " + parts + " b_ensemble b_postprocessing b_preprocessing b_tensorrt_llm b_tensorrt_llm_bls", nil, nil,
 			"ensemble=entry/ensemble tensorrt_llm_bls=entry/ensemble tensorrt_llm=part/ensemble preprocessing=part/ensemble postprocessing=part>/ensemble b_ensemble=entry/b_ensemble b_tensorrt_llm_bls=entry/b_ensemble b_tensorrt_llm=part/b_ensemble b_preprocessing=part/b_ensemble b_postprocessing=part/b_ensemble", "",
 		},
-		{"models that may be parts of each other count for none", engine.Triton, "front engine* back", nil, nil, "front=unknown/front engine=unknown/engine back=unknown/back", ""},
-		{"without an executor nothing says that models are parts", engine.Triton, "resnet bert", nil, nil, "resnet=single/resnet bert=single/bert", "-"},
+		{"models that may be parts of each other are no parts", engine.Triton, "front engine* back", nil, nil, "front=unknown/front engine=unknown/engine back=unknown/back", ""},
+		{"without an executor models are no parts", engine.Triton, "resnet bert", nil, nil, "resnet=single/resnet bert=single/bert", "-"},
 		{"an executor alone is called", engine.Triton, "engine*", nil, nil, "engine=single/engine", "engine"},
 		{
-			"the model that drafts is none of those that are called", engine.Triton, "bls target* little*", nil,
+			"a draft model is not an entry model", engine.Triton, "bls target* little*", nil,
 			list{drafting, model("target", "tensorrtllm"), model("little", "tensorrtllm")},
 			"bls=entry/bls target=part/bls little=draft/bls", "bls",
 		},
@@ -84,31 +84,31 @@ func TestModelTopology(t *testing.T) {
 			"outer=entry/outer rerank=part/outer inner=part/outer tok=part/outer z=part/outer llm=part/outer", "outer",
 		},
 		{
-			"steps that call other models, of which one is not here", engine.Triton, "", nil,
+			"steps that call other models, one of them missing", engine.Triton, "", nil,
 			list{ensemble("chat", "pre", "work"), model("pre", "python", "elsewhere"), model("work", "python", "llm"), llm},
 			"chat=entry/chat pre=part/chat work=part/chat llm=part/chat", "chat",
 		},
 		{"a BLS model over the steps of an ensemble", engine.Triton, "", nil, list{ensemble("chat", "llm"), model("bls", "python", "llm"), llm}, "chat=entry/chat bls=entry/chat llm=part/chat", "chat"},
 		{
-			"a BLS model that calls another, which comes before it by name", engine.Triton, "", nil,
+			"a BLS model that calls another, which precedes it by name", engine.Triton, "", nil,
 			list{model("outer", "python", "inner"), model("inner", "python", "llm"), llm},
 			"outer=entry/outer inner=part/outer llm=part/outer", "outer",
 		},
-		{"ensembles that are made of each other, which Triton does not load", engine.Triton, "", nil, list{ensemble("a", "b"), ensemble("b", "a", "b")}, "a=single/a b=single/b", "-"},
+		{"ensembles of each other, which Triton does not load", engine.Triton, "", nil, list{ensemble("a", "b"), ensemble("b", "a", "b")}, "a=single/a b=single/b", "-"},
 
-		{"the operator's id goes to the whole deployment", engine.Triton, "ensemble " + parts, ids{"llama-70b": {"ensemble"}}, nil, "ensemble=entry/llama-70b postprocessing=part>/llama-70b tensorrt_llm_bls=entry/llama-70b", ""},
-		{"the operator says which of them is called", engine.Triton, "front engine* back", ids{"llama": {"front", "engine", "back"}}, nil, "front=entry/llama engine=part/llama back=part/llama", "front"},
+		{"a configured id applies to the whole deployment", engine.Triton, "ensemble " + parts, ids{"llama-70b": {"ensemble"}}, nil, "ensemble=entry/llama-70b postprocessing=part>/llama-70b tensorrt_llm_bls=entry/llama-70b", ""},
+		{"the configuration names the entry model", engine.Triton, "front engine* back", ids{"llama": {"front", "engine", "back"}}, nil, "front=entry/llama engine=part/llama back=part/llama", "front"},
 		{"the only id is also that of series without a model", engine.NIM, "a b", ids{"id": {"a"}}, nil, "a=single/id b=single/b =single/id", ""},
-		{"models that were never seen", engine.NIM, "a b", nil, nil, "other=single/other =single/unknown", ""},
+		{"unknown models", engine.NIM, "a b", nil, nil, "other=single/other =single/unknown", ""},
 		{"two ids", engine.NIM, "a b", ids{"one": {"a"}, "two": {"b"}}, nil, "a=single/one b=single/two =single/unknown", ""},
 		{"the only model has one of two ids", engine.NIM, "a", ids{"one": {"a"}, "two": {"c"}}, nil, "a=single/one c=single/two =single/one", ""},
 		{
-			"a part with an id of its own", engine.Triton, "ensemble preprocessing tensorrt_llm",
+			"a part with its own id", engine.Triton, "ensemble preprocessing tensorrt_llm",
 			ids{"chat": {"ensemble"}, "tokens": {"preprocessing"}},
 			nil,
 			"ensemble=entry/chat preprocessing=part/tokens tensorrt_llm=part/tokens", "",
 		},
-		{"a model that is not there yet", engine.Triton, "", ids{"id": {"later"}}, nil, "later=single/id", ""},
+		{"a model that does not exist yet", engine.Triton, "", ids{"id": {"later"}}, nil, "later=single/id", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var named engine.NamedModels
@@ -225,7 +225,7 @@ func TestConfiguredModelRoles(t *testing.T) {
 			"an empty list":       {map[string][]string{"id": {}}, c.unlisted},
 			"the list of another": {map[string][]string{"id": {"gone"}}, c.unlisted},
 			"alone":               {map[string][]string{"id": {c.model}}, c.alone},
-			"behind one gone":     {map[string][]string{"id": {"gone", c.model}}, c.withGone},
+			"after a removed one": {map[string][]string{"id": {"gone", c.model}}, c.withGone},
 		} {
 			got := engine.NewTopology(engineOf(t, engine.Triton), seen, facts, listed.ids)
 			require.Equal(t, listed.want, got.Role(c.model), "%s: %s", c.model, name)
@@ -242,10 +242,10 @@ func TestUnloadedModelsAreIgnored(t *testing.T) {
 		role          engine.Role
 		more          []engine.ModelFacts
 	}{
-		"one that is loaded, and its config is not known": {engine.ModelReady, "tensorrt_llm", engine.RoleSingle, nil},
-		"one that is about to be":                         {engine.ModelLoading, "tensorrt_llm", engine.RoleSingle, nil},
-		"another that is loaded":                          {engine.ModelReady, "", engine.RoleUnknown, []engine.ModelFacts{{Name: "other", State: engine.ModelReady}}},
-		"none that is loaded":                             {engine.ModelUnavailable, "", engine.RoleSingle, nil},
+		"loaded, without config": {engine.ModelReady, "tensorrt_llm", engine.RoleSingle, nil},
+		"loading":                {engine.ModelLoading, "tensorrt_llm", engine.RoleSingle, nil},
+		"another loaded one":     {engine.ModelReady, "", engine.RoleUnknown, []engine.ModelFacts{{Name: "other", State: engine.ModelReady}}},
+		"none loaded":            {engine.ModelUnavailable, "", engine.RoleSingle, nil},
 	} {
 		facts := append(append(c.more, rest...), engine.ModelFacts{Name: "tensorrt_llm", State: c.state})
 		got := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: []string{"tensorrt_llm"}, Executors: []string{"tensorrt_llm"}}, facts, nil)

@@ -61,23 +61,23 @@ func TestRankReasons(t *testing.T) {
 			"true, num_requests_waiting: gauges of the last iteration, updated when a request ends",
 		},
 		{
-			"two that are equal", times(4, page("", 3, 3)), engine.RanksUnsure, engine.CanQueue,
+			"two equal ones", times(4, page("", 3, 3)), engine.RanksUnsure, engine.CanQueue,
 			"false, its 2 ranks show batches, and it is not clear yet whether they share requests, as tensor-parallel ranks do, or have their own: this takes some requests",
 		},
-		{"two that change alike", times(3, page("", 3, 3), page("", 4, 4)), engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
-		{"two that differ", apart, engine.RanksApart, engine.CanRunning, "true, the batches of 2 ranks together, each of which has requests of its own"},
+		{"two with equal changes", times(3, page("", 3, 3), page("", 4, 4)), engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
+		{"two different ones", apart, engine.RanksApart, engine.CanRunning, "true, the batches of 2 ranks together, each of which has requests of its own"},
 		{
 			"the queue of those", apart, engine.RanksApart, engine.CanQueue,
 			"false, attention is data parallel over 2 ranks: num_requests_waiting is the last one's, and requests wait at the first [iteration_stats: true in the pool, then llm_server_iteration_stats_queued_requests]",
 		},
 		{"their KV cache", apart, engine.RanksApart, engine.CanKVCache, "true, kv_cache_utilization, which is that of one of 2 ranks"},
-		{"what was seen before other series came is known", append(apart, page("trtllm_request_error_total 1\n", 3, 3)), engine.RanksApart, engine.CanRunning, "true, the batches of 2 ranks together, each of which has requests of its own"},
+		{"known from before other series appeared", append(apart, page("trtllm_request_error_total 1\n", 3, 3)), engine.RanksApart, engine.CanRunning, "true, the batches of 2 ranks together, each of which has requests of its own"},
 		{
 			"some ranks are elsewhere", times(4, page("trtllm_parallel_config_info{tensor_parallel_size=\"4\"} 1\n", 3, 5)), engine.RanksUnsure, engine.CanStall,
 			"false, attention is data parallel, and 2 ranks are on the page: the others are on other machines",
 		},
 		{
-			"a process that is gone left its batch", times(4, page("trtllm_scheduled_batch_size{pid=\"7\",rank=\"1\"} 9\n", 3, 5)), engine.RanksUnsure, engine.CanRunning,
+			"the batch of a removed process", times(4, page("trtllm_scheduled_batch_size{pid=\"7\",rank=\"1\"} 9\n", 3, 5)), engine.RanksUnsure, engine.CanRunning,
 			"false, some of its ranks show the batches of several processes, and the page does not show which of them are alive",
 		},
 		{"stages of a pipeline", times(4, page("trtllm_parallel_config_info{pipeline_parallel_size=\"2\"} 1\n", 3, 5)), engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, updated when a request ends"},
