@@ -10,17 +10,22 @@ func requestFamilies() []Family {
 		family("requests_failed_total", Rough, requestsFailed(),
 			"Requests that did not succeed at the entry model, by class and reason (source nv_inference_request_failure, request_error_total{http_code}, request_failure_total, dynamo_frontend_requests_total{status=error}, dynamo_frontend_failures_total for what the former lacks). An ensemble counts each failure twice since 24.07; errors of decoupled Python models after acceptance are never counted.",
 			"failures of each entry model; trtllm-serve: reason is http_ and the code"),
-		counted("requests_finished_total", engine.RequestsFinished, "Requests that finished, by reason and class (source request_success_total{finished_reason}, request_finish_total, dynamo_frontend_requests_total{status=success}). A cancelled request counts with its reason; trtllm-serve does not count requests of clients that disconnected."),
-		sampled("engine_requests_completed_total", engine.RequestsCompleted, "Requests the executor completed, from the iterations that were read (source num_requests_completed_total); fewer if iteration statistics are thinned out."),
+		counted("requests_finished_total", engine.RequestsFinished,
+			"Requests that finished, by reason and class (source request_success_total{finished_reason}, request_finish_total, dynamo_frontend_requests_total{status=success}). A cancelled request counts with its reason; trtllm-serve does not count requests of clients that disconnected."),
+		sampled("engine_requests_completed_total", engine.RequestsCompleted,
+			"Requests the executor completed, from the iterations that were read (source num_requests_completed_total); fewer if iteration statistics are thinned out."),
 		family("requests_per_second", Exact, requestRate(),
 			"Requests per second that ended over the window, at the entry model only; failures of an ensemble, which Triton counts twice since 24.07, count once.",
 			"rate(success) + rate(failure), of ensembles max(failure / 2, failures of steps) with reason OTHER"),
 		family("request_error_ratio", Rough, errorRatio(),
 			"Share of the requests that ended over the window without success, by class: client, canceled, overload, server; 0 to 1. Only server is the server's fault. Absent if not all failures are counted: for decoupled Python models, which never count errors after acceptance, for models that may be such, and for trtllm-serve up to 1.2. A class that the server counts only partly, like Triton overload and canceled, appears once one was counted.",
 			"rate(ended of the class) / rate(ended), failures of an ensemble counted once"),
-		counted("requests_rejected_total", engine.RequestsRejected, "Requests that a router or engine rejected for lack of capacity (source dynamo_frontend_model_rejection_total). They are also in requests_total{class=overload} if the server counts them as ended."),
-		counted("requests_migrated_total", engine.RequestsMigrated, "Requests that a router tried to move to another worker because theirs was lost, by outcome if the release reports it: failure if no worker took it (source dynamo_frontend_model_migration_duration_seconds_count{migration_type,outcome}, else dynamo_frontend_model_migration_total{migration_type})."),
-		counted("stage_requests_total", engine.StageRequests, "Requests that a router sent to the servers of a stage: prefill, decode or encode (source ctx_total_requests_total, gen_total_requests_total, mme_total_requests_total of a disaggregated trtllm-serve)."),
+		counted("requests_rejected_total", engine.RequestsRejected,
+			"Requests that a router or engine rejected for lack of capacity (source dynamo_frontend_model_rejection_total). They are also in requests_total{class=overload} if the server counts them as ended."),
+		counted("requests_migrated_total", engine.RequestsMigrated,
+			"Requests that a router tried to move to another worker because theirs was lost, by outcome if the release reports it: failure if no worker took it (source dynamo_frontend_model_migration_duration_seconds_count{migration_type,outcome}, else dynamo_frontend_model_migration_total{migration_type})."),
+		counted("stage_requests_total", engine.StageRequests,
+			"Requests that a router sent to the servers of a stage: prefill, decode or encode (source ctx_total_requests_total, gen_total_requests_total, mme_total_requests_total of a disaggregated trtllm-serve)."),
 		counted("stage_errors_total", engine.StageErrors, "Requests that failed at a stage, including client errors (source ctx_error_requests_total and similar)."),
 		counted("stage_retries_total", engine.StageRetries, "Times that a router retried a request at a stage (source ctx_retry_requests_total and similar)."),
 		counted("clients_disconnected_total", engine.ClientsGone, "Clients that disconnected before their request ended (source dynamo_frontend_disconnected_clients, a gauge that only grows)."),
@@ -65,7 +70,8 @@ func queueFamilies() []Family {
 			"Waiting requests by queue: core is Triton's (source nv_inference_pending_request_count of all models but ensembles), engine is the executor's (source request_type=waiting, before TensorRT-LLM 0.18 active - scheduled). Core is near 0 for models that hand requests over at once.",
 			"core: sum of pending; engine: waiting, or active - scheduled"),
 		sampled("requests_routing", engine.RequestsRouting, "Requests waiting in a router for a worker with free capacity (source dynamo_frontend_router_queue_pending_requests)."),
-		sampled("requests_waiting_by_reason", engine.RequestsWaitingReason, "Requests waiting in the engine by reason: capacity if there is none, deferred if they wait for something else (source vllm:num_requests_waiting_by_reason)."),
+		sampled("requests_waiting_by_reason", engine.RequestsWaitingReason,
+			"Requests waiting in the engine by reason: capacity if there is none, deferred if they wait for something else (source vllm:num_requests_waiting_by_reason)."),
 		family("queue_hidden_requests_estimate", Rough, hiddenQueue(),
 			"Requests waiting beyond what the executor admits, which Triton does not expose, estimated by Little's law over the window: the total time that ended requests spent in the ensemble, divided by time, less the requests that are exposed. Absent while requests end at a decoupled entry model; too small while the queue grows, because it reflects the queue that ended requests met.",
 			"sum(rate(nv_inference_request_duration_us)) of the entry models - avg(active) - avg(pending), at least 0"),
@@ -100,7 +106,7 @@ func objectiveFamilies() []Family {
 
 // versionFamilies returns the families that compare versions of a model that serve side by side.
 func versionFamilies() []Family {
-	const compared = " Label version less label than, which is the version before it; 95 % confidence. Both above 0: version is worse; both below 0: better; else the window does not tell."
+	const compared = " Label version less label than, which is the version before it; 95 % confidence. Both above 0: version is worse; both below 0: better; otherwise the window is inconclusive."
 	tokens := func(name string, signal engine.Signal, what, source string) Family {
 		return family(name, Exact, tokensByVersion(signal), what+" of each model and version (source "+source+"). Their sum is the family without model_.")
 	}
@@ -117,7 +123,7 @@ func versionFamilies() []Family {
 			"Bounds of the difference in the mean time to the first token over the window, between two versions of an entry model that streams."+compared+" Absent while first tokens came in fewer than five intervals of the window.",
 			"Welch's interval of two means, their errors from the means between pages"),
 		family("version_worse", Rough, worse(),
-			"1 when a version of an entry model is worse than the version before it (label than) with 95 % confidence over the window, by errors, duration or first_token; 0 when it is better or when the window does not tell. One of forty such comparisons of equal versions is 1 by chance: require it for several minutes.",
+			"1 when a version of an entry model is worse than the version before it (label than) with 95 % confidence over the window, by errors, duration or first_token; 0 when it is better or the window is inconclusive. One of forty such comparisons of equal versions is 1 by chance: require it for several minutes.",
 			"lower bound of the difference > 0"),
 	}
 }

@@ -97,12 +97,12 @@ func (s *sglang) Quirks(p *Page) Quirks {
 
 // sglangOutcomes describes what is known about the outcomes of requests.
 func sglangOutcomes(p *Page) string {
-	bound := "those aborted while they wait are not among the finished, so that class ok is at least what is shown"
+	bound := "requests aborted while waiting do not count as finished, so class ok is a lower bound"
 	if p.Has(RequestsUnaborted) {
-		bound = "of more than one token those that were not aborted are known, of one token at least what is shown"
+		bound = "class ok is exact for requests of several tokens and a lower bound for requests of one token"
 	}
-	return "num_requests_total, aborted ones, and failures by HTTP status; " + bound + "; a client that leaves before its answer begins " +
-		"is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
+	return "num_requests_total, aborted ones, and failures by HTTP status; " + bound + "; a client that disconnects before its answer begins " +
+		"is answered 400, which is subtracted from class client as far as known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 }
 
 func (*sglang) judge(name string, k *Knowledge) target.Check {

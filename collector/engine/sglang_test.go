@@ -125,7 +125,7 @@ func TestSGLangReasons(t *testing.T) {
 		answers     = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
 		comes       = `sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 1` + "\n"
 		counted     = "true, num_requests_total, aborted ones, and failures by HTTP status; "
-		abortReason = "; a client that leaves before its answer begins is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
+		abortReason = "; a client that disconnects before its answer begins is answered 400, which is subtracted from class client as far as known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 	)
 	for _, c := range []struct{ says, page, name, want string }{
 		{"an old one", begins, engine.CanLiveTokens, "false, this release counts tokens when a request ends [a later SGLang]"},
@@ -136,11 +136,11 @@ func TestSGLangReasons(t *testing.T) {
 		{"a new one", begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n", engine.CanStall, "true, passes through the model, while requests run"},
 		{
 			"a release without whole requests", begins + answers, engine.CanOutcomes,
-			counted + "those aborted while they wait are not among the finished, so that class ok is at least what is shown" + abortReason,
+			counted + "requests aborted while waiting do not count as finished, so class ok is a lower bound" + abortReason,
 		},
 		{
 			"a release with whole requests", begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n", engine.CanOutcomes,
-			counted + "of more than one token those that were not aborted are known, of one token at least what is shown" + abortReason,
+			counted + "class ok is exact for requests of several tokens and a lower bound for requests of one token" + abortReason,
 		},
 	} {
 		require.Equal(t, c.want, capability(t, engine.SGLang, c.name, &engine.Knowledge{Page: readPage(t, engine.SGLang, []byte(c.page))}), "%s: %s", c.says, c.name)

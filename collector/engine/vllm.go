@@ -52,8 +52,8 @@ func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string {
 }
 
 // arrange implements Engine: series name the base model, listed before its adapters, or none.
-func (v *vllm) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
-	v.base.arrange(t, named, facts)
+func (v *vllm) arrange(t *Topology, models NamedModels, facts []ModelFacts) {
+	v.base.arrange(t, models, facts)
 	if len(facts) > 0 {
 		t.fallback = facts[0].Name
 	}
@@ -62,12 +62,12 @@ func (v *vllm) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
 // vllmOutcomes describes what is known about the outcomes of requests. Rejections are answered
 // with 503, or inside a stream with 200 (seen in 0.32.0), and are not counted separately.
 func vllmOutcomes(p *Page) string {
-	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and clients that left are not counted"
+	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and disconnected clients are not counted"
 	switch {
 	case vllmRust(p):
-		return counted + "; clients that left are among those that finished, by their reason; errors inside a stream are not counted"
+		return counted + "; disconnected clients count as finished, by reason; errors inside a stream are not counted"
 	case p.HasName(vllmPrefix + "admission_rejections_total"):
-		return counted + "; those refused are taken from the answers 5xx, though some have their error inside a stream: failures are then at least what is shown; " + not
+		return counted + "; rejections are subtracted from the 5xx answers, although some have their error inside a stream: failures are then a lower bound; " + not
 	case !p.HasPrefix(vllmPrefix):
 		return counted + ", refused ones among the failed; " + not
 	}

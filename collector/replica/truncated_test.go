@@ -66,7 +66,7 @@ func TestPossiblyTruncatedPageIsRefused(t *testing.T) {
 			status := s.dueWith(func(now *answering) { now.page, now.unframed, now.failed = c.page, !c.framed, nil })
 			require.Equal(t, c.reason, status.LastReason, status.LastError)
 			if c.reason != "" {
-				require.Equal(t, "truncated: the page ends after the first 3 samples of the one before, and has no length that proves its end, so it may be truncated; make the server send Content-Length or chunks", status.LastError)
+				require.Equal(t, "truncated: the page ends after the first 3 samples of the previous page and has no Content-Length, so it may be truncated; make the server send Content-Length or chunks", status.LastError)
 				require.NotContains(t, s.page(), "nv_inference_count{")
 			}
 			status = s.dueWith(func(now *answering) { now.page, now.unframed = wholePage, true })

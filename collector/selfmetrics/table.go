@@ -35,7 +35,7 @@ var all []*Metric
 var (
 	BodyMemory             = gauge("body_memory_bytes", "Memory of the bodies over 256 KiB that are being read or parsed.")
 	BodyMemoryLimit        = gauge("body_memory_limit_bytes", "Limit of the memory of bodies over 256 KiB: a tenth of the memory limit of the process, half of it for bodies over 1 MiB.")
-	BodyMemoryWaits        = counter("body_memory_waits_total", "Bodies over 256 KiB that had to wait for memory or were refused it.")
+	BodyMemoryWaits        = counter("body_memory_waits_total", "Bodies over 256 KiB that had to wait for memory or were refused.")
 	ConfigReloads          = counter("config_reloads_total", "Reloads of the configuration by result; the load at the start does not count.", "result")
 	ConfigReloadSuccessful = gauge("config_last_reload_successful", "1 if the last load of the configuration succeeded, 0 if it failed and the previous configuration is still in use.")
 	ConfigReloadTime       = gauge("config_last_reload_success_timestamp_seconds", "Timestamp of the last successful load of the configuration.")
@@ -74,7 +74,7 @@ var (
 	TargetLastSuccess        = gauge("target_last_success_timestamp_seconds", "Timestamp of the end of the last successful scrape of the target.")
 	TargetLabelCollisions    = counter("target_label_collisions_total", "Labels of the target's series that were renamed to exported_<name> because the exporter sets the same label.")
 	TargetTimestampsStripped = counter("target_timestamps_stripped_total", "Samples of the target whose own timestamps were removed.")
-	TargetTypeConflicts      = counter("target_type_conflicts_total", "Families for which the target's own page gives two types.")
+	TargetTypeConflicts      = counter("target_type_conflicts_total", "Families for which the target's own page declares two types.")
 	TargetShapeChanges       = counter("target_shape_changes_total", "Pages of the target that differed from the previous one in more than values.")
 	TargetCounterResets      = counter("target_counter_resets_total", "Counters of the target that decreased between two scrapes.")
 	TargetRestarts           = counter("target_restarts_total", "Restarts of the target's server: its start time changed, or nearly all of its counters were reset at once. Several processes behind one address do not count.")

@@ -86,15 +86,15 @@ func (s *PoolDiscovery) Problem() string {
 	prefix := fmt.Sprintf("pool %s has no targets: ", s.PoolID)
 	switch {
 	case s.Dropped > 0 && s.LeftOut > 0:
-		return prefix + fmt.Sprintf("%d were found, of which relabeling dropped %d, and none of the others can be used: %s", s.Found, s.Dropped, s.Error)
+		return prefix + fmt.Sprintf("%d targets were found, relabeling dropped %d, and none of the others can be used: %s", s.Found, s.Dropped, s.Error)
 	case s.Dropped > 0 && len(s.Drops) > 0:
 		first := &s.Drops[0]
 		if s.Dropped == 1 {
-			return prefix + fmt.Sprintf("relabeling dropped the one that was found, %s: %s", first.Address, first.Rule)
+			return prefix + fmt.Sprintf("relabeling dropped the only target found, %s: %s", first.Address, first.Rule)
 		}
-		return prefix + fmt.Sprintf("relabeling dropped all %d that were found, the first of them %s: %s", s.Dropped, first.Address, first.Rule)
+		return prefix + fmt.Sprintf("relabeling dropped all %d targets found, the first %s: %s", s.Dropped, first.Address, first.Rule)
 	case s.LeftOut > 0:
-		return prefix + fmt.Sprintf("%d were found and none can be used: %s", s.LeftOut, s.Error)
+		return prefix + fmt.Sprintf("%d targets were found, and none can be used: %s", s.LeftOut, s.Error)
 	}
 	names := make([]string, len(s.Sources))
 	for i := range s.Sources {

@@ -21,7 +21,7 @@ server. [matrix.txt](../tools/matrix/testdata/matrix.txt) has the results while 
 
 `
 
-// shorthand returns words in italics and the phrases that they stand for in the tables of products.
+// shorthand returns words in italics and the phrases that they abbreviate in the tables.
 func shorthand() [][2]string {
 	return [][2]string{
 		{"*outcomes*", "server errors; rejections for lack of capacity; client errors; canceled"},
@@ -29,7 +29,7 @@ func shorthand() [][2]string {
 		{"*limits*", "hidden queue of the executor; request limit; request headroom"},
 		{"*KV cache*", "KV cache utilization; KV cache size; KV cache reuse"},
 		{"*by model*", "success and failures of the models that clients call; invalid requests, full queues and clients that leave a stream are not counted"},
-		{"*by status*", "requests that finished, and answers by HTTP status; those refused are taken from the answers 5xx, though some have their error inside a stream: failures are then at least what is shown; errors inside a stream and clients that left are not counted"},
+		{"*by status*", "requests that finished, and answers by HTTP status; rejections are subtracted from the 5xx answers, although some have their error inside a stream: failures are then a lower bound; errors inside a stream and disconnected clients are not counted"},
 		{"*one sign*", "only one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"},
 		{"*confirm*", "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"},
 		{"*canary*", "canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"},
@@ -104,16 +104,16 @@ func quantities(b *bytes.Buffer) {
 	}
 }
 
-// gaps has what is absent of one server.
+// gaps lists what a server does not expose.
 type gaps struct {
 	server string
 	all    []gap
 }
 
-// gap is a list of quantities that are absent for one reason.
+// gap lists quantities that are absent for the same reason.
 type gap struct{ quantities, reason string }
 
-// gapsOf returns what is absent of a server, by reason.
+// gapsOf returns what a server does not expose, by reason.
 func gapsOf(findings []matrix.Finding) (all []gap) {
 	for _, g := range findings {
 		if g.Shown {
@@ -133,7 +133,7 @@ func gapsOf(findings []matrix.Finding) (all []gap) {
 	return all
 }
 
-// section writes the table of a product: what is absent, why, and of which servers.
+// section writes the table of a product: what is absent, why, and for which servers.
 func section(b *strings.Builder, product string, servers []gaps) {
 	fmt.Fprintf(b, "\n## %s\n\n| absent | why | servers |\n| --- | --- | --- |\n", product)
 	names := make(map[gap][]string)
