@@ -1,6 +1,6 @@
-// Package alerts owns the recording rules and alerts, their thresholds, and the runbook. It
-// must not know who uses them: the command line prints rules, a chart templates them, status
-// pages show the runbook. Begin reading at Groups.
+// Package alerts owns the recording rules and alerts, their thresholds, and the runbook. It must
+// not know who uses them: the command line prints the rules, a chart templates them, the status
+// pages show the runbook. Begin reading at [Groups].
 package alerts
 
 import (
@@ -102,7 +102,7 @@ func Groups(v Values) ([]Group, error) {
 	return slices.Insert(slices.Delete(groups, recording, recording+1), 0, first), nil
 }
 
-// dropLinks removes annotations with links whose address is empty.
+// dropLinks removes annotations that are links with an empty address.
 func (v Values) dropLinks(text string) string {
 	for key, link := range map[string]string{"grafana": "dashboard_url", "exporter": "status_url"} {
 		if address, exists := v[key]; exists && address == "" {

@@ -38,7 +38,7 @@ var check = regexp.MustCompile(`^\d+\. `)
 var runbook = sync.OnceValue(func() []Entry {
 	text, _ := files.ReadFile("runbook.md") // It is embedded.
 	var all []Entry
-	var into *string // The text that a following line continues.
+	var into *string // The text that the next line continues.
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if name, found := strings.CutPrefix(line, "### "); found {

@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// maxScrapeInterval is the longest scrape interval that the rules support: the shortest
-// windows and the staleness of samples are five minutes, which must have four scrapes.
+// maxScrapeInterval is the longest scrape interval that the rules support: the shortest windows
+// and the staleness of samples are five minutes, which must contain four scrapes.
 const maxScrapeInterval = time.Minute
 
-// complete adds derived values: rate_window, the window of rates, evaluation_seconds, and
-// cluster, the cluster label with a comma.
+// complete adds derived values: rate_window, the window of rates; evaluation_seconds; and cluster,
+// the cluster label with a comma.
 func (v Values) complete() (Values, error) {
 	scrape, err := v.duration("scrape_interval")
 	if err != nil {

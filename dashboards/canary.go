@@ -2,7 +2,7 @@ package dashboards
 
 import "fmt"
 
-// canary shows the results of the canary; empty for pools without it.
+// canary shows the results of the canary. It is empty for pools without one.
 func canary() row {
 	slowest := func(name, legend string) query {
 		return query{"topk by (pool_id) (3, " + each("llm_server_canary_"+name) + ")", "{{pool_id}} / {{replica_id}} " + legend}

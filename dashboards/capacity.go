@@ -86,8 +86,7 @@ func headroom() row {
 				"short", []query{{sum("queue_hidden_requests_estimate"), "{{pool_id}} {{model_id}}"}})))
 }
 
-// servingEngines selects replicas that serve, without frontends of pools whose workers are
-// scraped.
+// servingEngines selects serving replicas, except frontends of pools whose workers are scraped.
 func servingEngines() string {
 	state := func(tier string) string {
 		return fmt.Sprintf(`llm_server_state{%s,state=~"ready|blind",%s}`, replicaMatchers, tier)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Pools of different clusters may have the same name. Queries, legends and tables are
-// written without the cluster label; complete adds it to every panel. Nothing changes
-// if series do not have it.
+// Pools of different clusters may have the same name. Queries, legends and tables are written
+// without the cluster label; complete adds it to every panel. That changes nothing if series lack
+// the label.
 
 const clusterMatcher = `cluster=~"$cluster"`
 
@@ -18,8 +18,8 @@ var (
 	selector    = regexp.MustCompile(`([A-Za-z0-9_:])\{`)
 )
 
-// byCluster adds the cluster to selectors and groupings of an expression, except for
-// heatmaps, which group by le alone.
+// byCluster adds the cluster to the selectors and groupings of an expression, except for heatmaps,
+// which group only by le.
 func byCluster(expr string) string {
 	expr = selector.ReplaceAllString(expr, "$1{"+strings.ReplaceAll(clusterMatcher, "$", "$$")+",")
 	return strings.ReplaceAll(grouping.ReplaceAllString(expr, "$1 (cluster, "), "by (cluster, le)", "by (le)")

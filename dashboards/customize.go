@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Choices holds what a deployment may customize; empty fields keep the defaults. The
-// chart and the mixin have the same settings.
+// Choices holds what a deployment may customize. Empty fields keep the defaults. The chart and the
+// mixin have the same settings.
 type Choices struct {
 	// Tags of all dashboards. The first one links them to each other.
 	Tags []string `json:"tags"`
-	// Links are added at the top of each dashboard.
+	// Links are shown at the top of each dashboard.
 	Links []Link `json:"links"`
 	// Refresh is the refresh interval, TimeFrom the start of the time range, like "now-1h".
 	Refresh  string `json:"refresh"`

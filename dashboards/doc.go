@@ -1,9 +1,8 @@
-// Package dashboards owns the Grafana dashboards: their panels, in Go, and the JSON
-// for Grafana 11 and later. The JSON is committed under json; `go generate` writes it.
+// Package dashboards defines the Grafana dashboards in Go and encodes them as JSON for Grafana 11
+// and later. The JSON is committed under json; `go generate` writes it.
 //
-// The package knows the names of the exporter's metrics and must not know how they are
-// computed; tools/querycheck compares the queries with the catalogue. Begin reading at
-// fleet.
+// The package knows the names of the exporter's metrics but must not know how they are computed;
+// tools/querycheck checks the queries against the catalogue. Begin reading at fleet in fleet.go.
 package dashboards
 
 import (
@@ -42,7 +41,7 @@ func Encode(d *Dashboard, clusterLabel string) ([]byte, error) {
 	return []byte(strings.ReplaceAll(withClusterLabel(out.String(), clusterLabel), runbook+"#", cmp.Or(d.runbook, runbook)+"#")), nil
 }
 
-// Write writes all dashboards into a folder, customized by chosen.
+// Write writes all dashboards into a directory, customized by chosen.
 func Write(folder, clusterLabel string, chosen *Choices) error {
 	for _, d := range All() {
 		text, err := Encode(d.With(chosen), clusterLabel)

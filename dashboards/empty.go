@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// noDataTexts holds the texts that panels show in place of "No data": the first whose
-// pattern matches a query applies. Panels with a single number have room only for its
-// beginning.
+// noDataTexts holds the texts that panels show in place of "No data": the first whose pattern
+// matches a query applies. Panels with a single number have room only for its beginning.
 //
 //nolint:gochecknoglobals // constant data.
 var noDataTexts = []struct{ pattern, text string }{

@@ -3,7 +3,7 @@ package dashboards
 import "fmt"
 
 func gpu() Dashboard {
-	each := func(name string) string {
+	byGPU := func(name string) string {
 		return fmt.Sprintf("max by (pool_id, replica_id, gpu_uuid) (%s{%s})", name, replicaMatchers)
 	}
 	energy := "pool:llm_server_gpu_energy_joules:rate{" + poolMatchers + "}"
@@ -24,7 +24,7 @@ func gpu() Dashboard {
 				stat("Energy per token", "Energy per generated token, over all pools that expose both. Rises at low load and with lost optimizations.", "joule",
 					query{"sum(" + energy + " and on (pool_id) " + produced + ") / (sum(" + produced + " and on (pool_id) " + energy + ") > 0)", ""}, decimals(2)),
 				stat("Idle GPUs", "GPUs with a utilization below 5 %. With requests running: see LLMGPUIdle in the runbook. Without: fewer replicas are enough.", "none",
-					query{countMatching(each("llm_server_gpu_utilization_ratio"), "< 0.05"), ""}, thresholds("green", 1.0, "orange")))),
+					query{countMatching(byGPU("llm_server_gpu_utilization_ratio"), "< 0.05"), ""}, thresholds("green", 1.0, "orange")))),
 			section("Utilization",
 				sideBySide(9, graph("GPU utilization", "Share of time with a kernel running, averaged over the GPUs of a replica: highest, median and lowest of each pool. Near 1 is normal for serving.",
 					ratio, extremes(byReplica("utilization_ratio:avg")), atMost(1)),

@@ -19,7 +19,7 @@ type Dashboard struct {
 	Version      int         `json:"version"`
 	// rows holds the panels before complete lays them out.
 	rows []row
-	// runbook is the address of the user's own runbook; empty for ours.
+	// runbook is the URL of the user's own runbook, empty for the built-in one.
 	runbook string
 }
 
@@ -63,7 +63,7 @@ type Variable struct {
 	Hide       int            `json:"hide"`
 }
 
-// Datasource refers to a data source; here always to the variable.
+// Datasource refers to a data source, which is always the variable here.
 type Datasource struct {
 	Type string `json:"type"`
 	UID  string `json:"uid"`
@@ -77,7 +77,7 @@ type Grid struct {
 	Y int `json:"y"`
 }
 
-// Options holds what Grafana defines per type of panel, transformation or color.
+// Options holds options that depend on the type of panel, transformation or color.
 type Options map[string]any
 
 // Panel is a panel or the heading of a row.
@@ -130,13 +130,13 @@ type Field struct {
 	Custom Options `json:"custom,omitempty"`
 }
 
-// Thresholds holds the colors of values; the first one has no value and is below all others.
+// Thresholds holds the colors of values. The first one has no value and is below all others.
 type Thresholds struct {
 	Mode  string      `json:"mode"`
 	Steps []Threshold `json:"steps"`
 }
 
-// Threshold is the color from a value on.
+// Threshold is the color for values from Value on.
 type Threshold struct {
 	Color string   `json:"color"`
 	Value *float64 `json:"value"`

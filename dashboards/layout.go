@@ -85,8 +85,8 @@ func (d *Dashboard) complete() {
 	}
 }
 
-// noteIgnoredVariables adds to the description of a panel which of the variables engine
-// and replica it ignores: series recorded for whole pools have neither label.
+// noteIgnoredVariables adds to the description of a panel which of the variables engine and
+// replica it ignores, since series recorded per pool have neither label.
 func (d *Dashboard) noteIgnoredVariables(p *Panel) {
 	var ignored []string
 	for _, v := range d.Templating.List {
@@ -115,27 +115,27 @@ func linkReplicas(p *Panel) {
 	}
 }
 
-// collapse returns the dashboard with the panels of collapsed rows inside these rows, as
-// Grafana stores them, and moves up what follows.
+// collapse returns the dashboard with the panels of collapsed rows inside these rows, as Grafana
+// stores them, and the rows below moved up.
 func (d *Dashboard) collapse() *Dashboard {
 	out := *d
 	out.Panels = nil
-	row, up, before := -1, 0, 0
+	row, offset, previousOffset := -1, 0, 0
 	for _, p := range d.Panels {
 		if p.Type == "row" {
-			row, before = -1, up
+			row, previousOffset = -1, offset
 			if *p.Collapsed {
 				row = len(out.Panels)
 			}
 		} else if row >= 0 {
 			if p.GridPos.X == 0 {
-				up += p.GridPos.H
+				offset += p.GridPos.H
 			}
-			p.GridPos.Y -= before
+			p.GridPos.Y -= previousOffset
 			out.Panels[row].Panels = append(out.Panels[row].Panels, p)
 			continue
 		}
-		p.GridPos.Y -= up
+		p.GridPos.Y -= offset
 		out.Panels = append(out.Panels, p)
 	}
 	return &out

@@ -118,12 +118,12 @@ func valueMappings(states []MappedValue) style {
 	}
 }
 
-// unknown is the color of unknown values. Grafana shows a missing value in the first
-// color of a panel, which therefore is never green.
+// unknown is the color of unknown values. Grafana shows missing values in the first color of a
+// panel, which is therefore never green.
 const unknown = "gray"
 
-// thresholds colors values: base from 0 on, then pairs of a value and the color from it
-// on. Graphs draw them as lines, without the first color.
+// thresholds colors values: base from 0, then pairs of a value and the color from that value on.
+// Graphs draw them as lines, without the first color.
 func thresholds(base string, pairs ...any) style {
 	return func(p *Panel) {
 		steps := []Threshold{{Color: base}}
@@ -156,11 +156,11 @@ func stepLines(p *Panel) { p.FieldConfig.Defaults.Custom["lineInterpolation"] = 
 
 func atMost(v float64) style { return func(p *Panel) { p.FieldConfig.Defaults.Max = &v } }
 
-// softMaxOnePercent makes the scale of a ratio at least one percent high. Grafana would
-// scale all zeros up to ten thousand percent.
+// softMaxOnePercent makes the scale of a ratio at least one percent high. Otherwise Grafana scales
+// all zeros up to ten thousand percent.
 func softMaxOnePercent(p *Panel) { p.FieldConfig.Defaults.Custom["axisSoftMax"] = 0.01 }
 
-// namesOnTop places names above bars, where long ones fit.
+// namesOnTop places names above bars, where long names fit.
 func namesOnTop(p *Panel) {
 	p.Options["namePlacement"], p.Options["text"] = "top", Options{"titleSize": 11, "valueSize": 14}
 }

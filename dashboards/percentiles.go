@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Panels interpolate percentiles between two bounds of a histogram. Below the first and
-// above the last bound they draw that bound instead, as "p50 ≤" and "p99 >". The mean is
-// always shown too.
+// Panels interpolate percentiles between two bounds of a histogram. Below the first and above the
+// last bound they draw that bound instead, as "p50 ≤" and "p99 >". The mean is always shown as
+// well.
 
 // histogram builds the queries for the percentiles of a panel.
 type histogram struct {
 	// by lists the labels of its percentiles, legend names them.
 	by, legend string
-	// buckets returns its cumulative buckets, by le and the labels, with more matchers.
+	// buckets returns its cumulative buckets, by le and the labels, with additional matchers.
 	buckets func(matchers ...string) string
 	mean    string
 	// highest is the highest finite bucket.
@@ -41,8 +41,8 @@ func poolHistogram(by, name string) histogram {
 	return h
 }
 
-// newHistogram returns a histogram by labels; sum adds up its series of a suffix by other
-// labels, with more matchers.
+// newHistogram returns a histogram by labels; sum adds up the series with a suffix by other
+// labels, with additional matchers.
 func newHistogram(by, legend string, sum func(by, suffix string, matchers ...string) string) histogram {
 	h := histogram{
 		by: by, legend: legend, mean: sum(by, "_sum") + " / (" + sum(by, "_count") + " > 0)",
@@ -68,16 +68,17 @@ func (h *histogram) rank(q string) string {
 	return fmt.Sprintf("%s * (%s > 0)", q, total(h.by, h.buckets(`le="+Inf"`)))
 }
 
-// within holds where a quantile is in a finite bucket.
+// within returns a condition that a quantile is in a finite bucket.
 func (h *histogram) within(q string) string { return "(" + h.highest + " >= " + h.rank(q) + ")" }
 
-// inFirstBucket holds where a quantile is in the first bucket, which has no lower bound.
+// inFirstBucket returns a condition that a quantile is in the first bucket, which has no lower
+// bound.
 func (h *histogram) inFirstBucket(q string) string {
 	return "(" + h.finiteBuckets("min") + " >= " + h.rank(q) + ")"
 }
 
-// aboveMean drops a 99th percentile below the mean: the mean then depends on values above
-// it, and it would mislead.
+// aboveMean drops a 99th percentile below the mean, which then depends on values above the
+// percentile, so that the percentile would mislead.
 func (h *histogram) aboveMean(q, expr string) string {
 	if q == "0.99" {
 		return "(" + expr + ") >= " + h.mean
@@ -90,13 +91,13 @@ func (h *histogram) quantile(q string) string {
 	return h.aboveMean(q, fmt.Sprintf("histogram_quantile(%s, %s) and %s unless %s", q, h.buckets(), h.within(q), h.inFirstBucket(q)))
 }
 
-// atMost returns the first bound where a quantile is below it. The quantile of equal
-// buckets is the first bound.
+// atMost returns the first bound if a quantile is below it. The quantile of equal buckets is the
+// first bound.
 func (h *histogram) atMost(q string) string {
 	return h.aboveMean(q, fmt.Sprintf("histogram_quantile(1, 0 * %s + 1) and %s", h.buckets(), h.inFirstBucket(q)))
 }
 
-// lastBound returns the largest bound where a quantile is above it.
+// lastBound returns the largest bound if a quantile is above it.
 func (h *histogram) lastBound(q string) string {
 	return fmt.Sprintf("histogram_quantile(%s, %s) >= 0 unless %s", q, h.buckets(), h.within(q))
 }

@@ -15,14 +15,14 @@ func byClass(name string, matchers ...string) string {
 	return fmt.Sprintf("pool_model_class:llm_server_%s{%s}", name, with(poolModelMatchers, matchers))
 }
 
-// fromClients returns an expression for what clients see: of frontends and replicas
-// without tier, or of workers for models that no frontend exposes.
+// fromClients returns an expression for what clients see: from frontends and replicas without
+// tier, or from workers for models that no frontend exposes.
 func fromClients(expr func(tier string) string) string {
 	return expr(`tier!="worker"`) + " or " + expr(`tier="worker"`) + " unless on (pool_id, model_id) " + expr(`tier="frontend"`)
 }
 
-// fromEngines returns an expression for what executors do: of workers and replicas
-// without tier, or of frontends for models that no worker exposes.
+// fromEngines returns an expression for what executors do: from workers and replicas without tier,
+// or from frontends for models that no worker exposes.
 func fromEngines(expr func(tier string) string) string {
 	return expr(`tier!="frontend"`) + " or " + expr(`tier="frontend"`) + " unless on (pool_id, model_id) " + expr(`tier="worker"`)
 }

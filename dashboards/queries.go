@@ -30,7 +30,8 @@ func eachReplica(name string, matchers ...string) string {
 	return maxBy("pool_id, replica_id", name, replicaMatchers, matchers...)
 }
 
-// modelFamily returns a selector for a family about models that takes another matcher.
+// modelFamily returns a function that returns a selector for a family about models with another
+// matcher.
 func modelFamily(name string) func(matcher string) string {
 	return func(matcher string) string {
 		return fmt.Sprintf("%s{%s}", name, with(modelMatchers, []string{matcher}))
@@ -53,7 +54,7 @@ func rate(name string, matchers ...string) string {
 	return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, with(modelMatchers, matchers))
 }
 
-// total sums an expression by labels, or all of it without labels.
+// total sums an expression by labels, or in total without labels.
 func total(by, expr string) string {
 	if by == "" {
 		return "sum(" + expr + ")"
@@ -65,8 +66,8 @@ func mean(by, name string) string {
 	return fmt.Sprintf("%s / (%s > 0)", rateBy(by, name+"_sum"), rateBy(by, name+"_count"))
 }
 
-// countMatching counts the series that meet a condition. It is 0 only if there are series:
-// unknown is not zero.
+// countMatching counts the series that meet a condition. It is absent without series: unknown is
+// not zero.
 func countMatching(expr, condition string) string {
 	return "count(" + expr + " " + condition + ") or 0 * count(" + expr + ")"
 }
@@ -75,7 +76,7 @@ func with(selector string, matchers []string) string {
 	return strings.Join(append([]string{selector}, matchers...), ",")
 }
 
-// union adds labels that are missing.
+// union adds missing labels.
 func union(labels, more string) string {
 	have := strings.Split(labels, ", ")
 	for l := range strings.SplitSeq(more, ", ") {
@@ -113,8 +114,8 @@ func states() []MappedValue {
 	}
 }
 
-// stateNumber returns the index of the current state from a family with a 0 or 1 per
-// state. If two exporters see different states, the higher index wins.
+// stateNumber returns the index of the current state, given a family with 0 or 1 per state. If two
+// exporters see different states, the higher index wins.
 func stateNumber(by, name string, states []MappedValue) string {
 	var parts []string
 	for i, s := range states[1:] {

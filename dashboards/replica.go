@@ -48,8 +48,8 @@ func modelStates() []MappedValue {
 	return []MappedValue{{Text: "unknown", Color: "gray"}, {Text: "ready", Color: "green"}, {Text: "loading", Color: "blue"}, {Text: "unloading", Color: "purple"}, {Text: "unavailable", Color: "red"}}
 }
 
-// percentiles returns the percentiles of a latency over the exporter's window, the mean,
-// and the bounds of the histogram that they are beyond. See [histogram.aboveMean] for the
+// percentiles returns the percentiles of a latency over the exporter's window, the mean, and the
+// outermost bounds of the histogram for percentiles beyond them. See [histogram.aboveMean] for the
 // 99th percentile.
 func percentiles(series, name string) []query {
 	h := newHistogram("pool_id, replica_id", "{{pool_id}} / {{replica_id}}", func(by, suffix string, matchers ...string) string {
@@ -163,18 +163,18 @@ func replicaModels() row {
 }
 
 func replicaMemory() row {
-	one := func(name, legend string) query {
+	gauge := func(name, legend string) query {
 		return query{eachReplica(name), named(legend)}
 	}
 	return section("Memory and host",
 		sideBySide(8, graph("Engine memory", "Allocated by the engine's runtime at start, leading process only. Growth is a leak.",
 			"bytes", []query{{fmt.Sprintf("max by (pool_id, replica_id, memory) (llm_server_engine_memory_bytes{%s})", modelMatchers), "{{memory}} {{pool_id}} / {{replica_id}}"}}),
 			graph("Triton pinned memory", "At its limit copies become slow: raise --pinned-memory-pool-byte-size.",
-				"bytes", []query{one("llm_server_pinned_memory_used_bytes", "used"), one("llm_server_pinned_memory_limit_bytes", "limit")}),
+				"bytes", []query{gauge("llm_server_pinned_memory_used_bytes", "used"), gauge("llm_server_pinned_memory_limit_bytes", "limit")}),
 			graph("Host memory", "Whole machine. Near the total: the server will be OOM-killed.",
-				"bytes", []query{one("llm_server_host_memory_used_bytes", "used"), one("llm_server_host_memory_total_bytes", "total")}),
+				"bytes", []query{gauge("llm_server_host_memory_used_bytes", "used"), gauge("llm_server_host_memory_total_bytes", "total")}),
 			graph("Host CPU", "Whole machine. Near 1: tokenizers and detokenizers lack CPU; add cores.",
-				ratio, []query{one("llm_server_host_cpu_utilization_ratio", "")}, atMost(1), thresholds("green", 0.9, "red"), thresholdLines),
+				ratio, []query{gauge("llm_server_host_cpu_utilization_ratio", "")}, atMost(1), thresholds("green", 0.9, "red"), thresholdLines),
 			graph("Health checks", "Duration of readiness checks. Growing: the server's frontend is overloaded.",
-				seconds, []query{one("llm_server_health_check_duration_seconds", "")})))
+				seconds, []query{gauge("llm_server_health_check_duration_seconds", "")})))
 }

@@ -14,7 +14,7 @@ const (
 
 func datasource() *Datasource { return &Datasource{Type: "prometheus", UID: "${datasource}"} }
 
-// variables returns the variables of all dashboards about servers; links between them keep
+// variables returns the variables of all dashboards about servers. Links between dashboards keep
 // their values.
 func variables() Templating {
 	return Templating{List: []Variable{
@@ -40,7 +40,7 @@ func datasourceVariable() Variable {
 	return Variable{Name: "datasource", Label: "Data source", Type: "datasource", Query: "prometheus", Current: map[string]any{}}
 }
 
-// queryVariable returns a variable for the values of the label of that name.
+// queryVariable returns a variable for the values of the label with its name.
 func queryVariable(name, label, selector string) Variable {
 	query := fmt.Sprintf("label_values(%s, %s)", selector, name)
 	return Variable{

@@ -2,7 +2,6 @@
 // server of each kind and generation exposes while it is healthy, fails, rejects requests,
 // hangs or restarts, and collects what is derived from them and the verdicts.
 //
-// The expected results are in testdata. Tests and the generator of documents use them; the
-// program does not. The package must not know servers, ports or clocks. Start reading at
-// Play.
+// The expected results are in testdata. Tests and the generator of documents use them; the program
+// does not. The package must not know servers, ports or clocks. Begin reading at [Play].
 package matrix

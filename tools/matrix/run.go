@@ -25,7 +25,7 @@ type Result struct {
 	Canary *bool
 	// Series holds the derived series.
 	Series []Series
-	// Capabilities and Objectives tell what the server exposes and which objectives of
+	// Capabilities and Objectives describe what the server exposes and which objectives of
 	// [Promised] are measured.
 	Capabilities, Objectives map[string]Answer
 }

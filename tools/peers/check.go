@@ -48,7 +48,7 @@ func labelOf(line, label string) string {
 	return ""
 }
 
-// checkPicked returns an error if a page has not exactly the families that a picker reads.
+// checkPicked returns an error unless a page has exactly the families that a picker reads.
 func checkPicked(page string, targets int) error {
 	for _, family := range picked {
 		replicas := make(map[string]bool)
