@@ -57,8 +57,7 @@ type Collector struct {
 	configured []*pool
 	running    map[string]*pool
 	replicas   map[string]*runningReplica
-	// freeMemory returns memory to the system freeMemoryAfter the last change of the
-	// replicas.
+	// freeMemory returns memory to the system freeMemoryAfter the last change of the replicas.
 	freeMemory *time.Timer
 	// refusalsLogged is the number of targets refused by the last change.
 	refusalsLogged int

@@ -81,8 +81,7 @@ func (c *Collector) skewSeries() []poolSeries {
 	return all
 }
 
-// publishInterval is the time between two updates of the series about pools, which
-// change slowly.
+// publishInterval is the time between two updates of the series about pools, which change slowly.
 const publishInterval = time.Second
 
 // publishPoolSeries publishes the series about pools until ctx is done, then removes them. It

@@ -48,8 +48,7 @@ func (c *Collector) countRefused() {
 	c.metrics.setRefused(refused)
 }
 
-// Searches returns what discovery and relabeling have found for every pool, sorted by
-// pool_id.
+// Searches returns what discovery and relabeling have found for every pool, sorted by pool_id.
 func (c *Collector) Searches() []target.PoolDiscovery {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,11 +55,9 @@ type Identity struct {
 	ModelID func(name string) string
 	// Versions defaults to [VersionsSeries].
 	Versions VersionsMode
-	// HonorLabels gives the target's own labels precedence over Labels, but not over the
-	// identity.
+	// HonorLabels gives the target's own labels precedence over Labels, but not over the identity.
 	HonorLabels bool
-	// ModelLabels are the server's labels that name a model. The first one that a series has
-	// wins.
+	// ModelLabels are the server's labels that name a model. The first one that a series has wins.
 	ModelLabels []string
 }
 

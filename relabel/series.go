@@ -32,8 +32,7 @@ type Result struct {
 	Collisions []string
 }
 
-// Relabeler relabels the series of one target. It is not safe for concurrent use; its results
-// are.
+// Relabeler relabels the series of one target. It is not safe for concurrent use; its results are.
 type Relabeler struct {
 	rules    Rules
 	identity Identity

@@ -18,8 +18,7 @@ type checker struct {
 	problems problems
 	// lines holds the line of every key, by path.
 	lines map[string]int
-	// visits caches the result of each visit, so that a node with several aliases is visited
-	// once.
+	// visits caches the result of each visit, so that a node with several aliases is visited once.
 	visits map[visit]bool
 }
 

@@ -22,8 +22,7 @@ type keySet struct {
 	otherType reflect.Type
 }
 
-// keysOf returns the keys of a struct type from its yaml tags, including those of
-// inlined structs.
+// keysOf returns the keys of a struct type from its yaml tags, including those of inlined structs.
 func keysOf(t reflect.Type) *keySet {
 	set := &keySet{fields: map[string]reflect.Type{}}
 	set.collect(t)

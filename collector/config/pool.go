@@ -111,8 +111,7 @@ var DefaultPool = Pool{
 	Scheme: "http", APIProtocol: ProtocolHTTP, Canary: canary.DefaultConfig, HTTP: scrape.DefaultConfig, Limits: DefaultLimits,
 }
 
-// Expect is what the operator expects of a pool and its replicas; unset keys are not
-// checked.
+// Expect is what the operator expects of a pool and its replicas; unset keys are not checked.
 type Expect struct {
 	EngineVersion string `yaml:"engine_version,omitempty"`
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`

@@ -85,8 +85,7 @@ func mentioned(key, reason string, lines map[string]int) string {
 	return key
 }
 
-// lineOf returns the line of a key, or of the innermost mapping around it that the
-// document has.
+// lineOf returns the line of a key, or of the innermost mapping around it that the document has.
 func lineOf(path string, lines map[string]int) int {
 	for path != "" {
 		if line, ok := lines[path]; ok {

@@ -164,8 +164,8 @@ func (p *process) outlives(next engine.Process, now int64) bool {
 	if p.id.Started <= 0 || next.Started <= 0 {
 		return false
 	}
-	after, seen := next.Started-p.id.Started, time.Duration(now-p.last).Seconds()
-	return after < 0 || p.pages == 1 && after > 2*seen+2
+	delay, elapsed := next.Started-p.id.Started, time.Duration(now-p.last).Seconds()
+	return delay < 0 || p.pages == 1 && delay > 2*elapsed+2
 }
 
 // recentVotes returns the votes of the last window.

@@ -107,15 +107,15 @@ func copyOr(signal engine.Signal, t term) Rule {
 }
 
 // byState copies two signals into one family with the label state.
-func byState(one string, first engine.Signal, other string, second engine.Signal) Rule {
+func byState(state string, signal engine.Signal, otherState string, otherSignal engine.Signal) Rule {
 	pass := func(p *Plan, f *Family, state string, signal engine.Signal) {
 		for _, g := range p.groups[signal] {
 			p.pass(f, "", p.forModel(g.id, "state", state), g, g.members, g.meaning.Shift)
 		}
 	}
-	return Rule{inputs: anyOf(first, second), like: first, labels: []string{"state"}, why: whyShown, compile: func(p *Plan, f *Family) {
-		pass(p, f, one, first)
-		pass(p, f, other, second)
+	return Rule{inputs: anyOf(signal, otherSignal), like: signal, labels: []string{"state"}, why: whyShown, compile: func(p *Plan, f *Family) {
+		pass(p, f, state, signal)
+		pass(p, f, otherState, otherSignal)
 	}}
 }
 

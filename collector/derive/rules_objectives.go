@@ -78,16 +78,16 @@ func (p *Plan) measurable() []target.Check {
 // measure counts the requests of each model version for an objective. If it cannot, it returns
 // the reason, which is empty while no request has ended.
 func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
-	in, one := ended(), p.available
+	in, count := ended(), p.available
 	if want.Name != Availability {
 		h := objectiveHistograms()[want.Name]
-		in, one = h.inputs, func(id string, mv modelVersion) (*objective, string) {
+		in, count = h.inputs, func(id string, mv modelVersion) (*objective, string) {
 			return p.within(h, id, mv, want.Within.Seconds())
 		}
 	}
 	for _, id := range p.ids(in) {
 		for _, mv := range p.modelVersions(id) {
-			o, missing := one(id, mv)
+			o, missing := count(id, mv)
 			if o != nil {
 				o.labels = withLabels(o.labels, "slo", string(want.Name))
 				measured = append(measured, o)

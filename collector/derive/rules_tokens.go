@@ -35,8 +35,8 @@ func (p *Plan) tokensOfAll() []int {
 // byTokens exposes a value of the replica, computed from the tokens of all its models.
 func byTokens(in inputs, eval func(p *Plan, tokens []int) Eval) Rule {
 	in = in.and(allOf(engine.GenerationTokens))
-	const why = "it is absent if an engine of the replica does not count its tokens, and a query would add up the others"
-	return Rule{inputs: in, scope: OfReplica, why: why, compile: func(p *Plan, f *Family) {
+	const reason = "it is absent if an engine of the replica does not count its tokens, and a query would add up the others"
+	return Rule{inputs: in, scope: OfReplica, why: reason, compile: func(p *Plan, f *Family) {
 		p.emit(f, p.identity.Labels, nil, eval(p, p.tokensOfAll()))
 	}}
 }

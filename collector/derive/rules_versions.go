@@ -35,7 +35,7 @@ type comparison struct {
 	by     string
 	inputs inputs
 	// compare returns the difference of a pair with its gate, nil if unknown.
-	compare func(p *Plan, id string, both pair) (intervalEval, Gate)
+	compare func(p *Plan, id string, versions pair) (intervalEval, Gate)
 }
 
 func comparisons() []comparison {
@@ -43,8 +43,8 @@ func comparisons() []comparison {
 }
 
 func compareErrors() comparison {
-	return comparison{"errors", allOf(engine.ModelSuccess, engine.ModelFailed), func(p *Plan, id string, both pair) (intervalEval, Gate) {
-		a, b := p.outcome(id, both.newer), p.outcome(id, both.older)
+	return comparison{"errors", allOf(engine.ModelSuccess, engine.ModelFailed), func(p *Plan, id string, versions pair) (intervalEval, Gate) {
+		a, b := p.outcome(id, versions.newer), p.outcome(id, versions.older)
 		if a == nil || b == nil || !a.complete || !b.complete {
 			return nil, nil
 		}
@@ -61,20 +61,20 @@ func compareErrors() comparison {
 
 // compareDurations compares the mean times of requests that succeeded.
 func compareDurations() comparison {
-	return comparison{"duration", allOf(engine.ModelSuccess, engine.ModelRequestSeconds), func(p *Plan, id string, both pair) (intervalEval, Gate) {
-		if !p.trusted(both.newer.model) {
+	return comparison{"duration", allOf(engine.ModelSuccess, engine.ModelRequestSeconds), func(p *Plan, id string, versions pair) (intervalEval, Gate) {
+		if !p.trusted(versions.newer.model) {
 			return nil, nil
 		}
-		gate := every(p.gate(id, checkFrozen), p.gate(both.newer.model, checkDurations))
-		return means(both, func(mv modelVersion) (sums, counts []int) {
+		gate := every(p.gate(id, checkFrozen), p.gate(versions.newer.model, checkDurations))
+		return means(versions, func(mv modelVersion) (sums, counts []int) {
 			return p.groupColumns(p.versionGroups(engine.ModelRequestSeconds, id, mv)), p.groupColumns(p.versionGroups(engine.ModelSuccess, id, mv))
 		}), gate
 	}}
 }
 
 func compareFirstTokens() comparison {
-	return comparison{"first_token", allOf(engine.ModelFirstResponse), func(p *Plan, id string, both pair) (intervalEval, Gate) {
-		return means(both, func(mv modelVersion) (sums, counts []int) {
+	return comparison{"first_token", allOf(engine.ModelFirstResponse), func(p *Plan, id string, versions pair) (intervalEval, Gate) {
+		return means(versions, func(mv modelVersion) (sums, counts []int) {
 			return p.observations(filter(firstTokens().groups(p, id, mv), func(g *group) bool { return g.meaning.Scope == engine.OfModel }))
 		}), nil
 	}}
@@ -95,7 +95,7 @@ func means(versions pair, columns func(mv modelVersion) (sums, counts []int)) in
 }
 
 // compared returns a rule that calls add for each pair of consecutive versions of an entry model.
-func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, lset labels.Labels)) Rule {
+func compared(in inputs, add func(p *Plan, f *Family, id string, versions pair, lset labels.Labels)) Rule {
 	return Rule{inputs: in, scope: OfModel, labels: []string{"version", "than"}, why: whyPages, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
 			versions := p.modelVersions(id)
@@ -110,8 +110,8 @@ func compared(in inputs, add func(p *Plan, f *Family, id string, both pair, lset
 
 // bounds exposes the interval of the difference for each pair of versions.
 func bounds(c comparison) Rule {
-	return compared(c.inputs, func(p *Plan, f *Family, id string, both pair, lset labels.Labels) {
-		d, gate := c.compare(p, id, both)
+	return compared(c.inputs, func(p *Plan, f *Family, id string, versions pair, lset labels.Labels) {
+		d, gate := c.compare(p, id, versions)
 		if d == nil {
 			return
 		}
@@ -134,9 +134,9 @@ func worse() Rule {
 	for _, c := range comparisons() {
 		in = in.or(c.inputs)
 	}
-	return compared(in, func(p *Plan, f *Family, id string, both pair, lset labels.Labels) {
+	return compared(in, func(p *Plan, f *Family, id string, versions pair, lset labels.Labels) {
 		for _, c := range comparisons() {
-			if d, gate := c.compare(p, id, both); d != nil {
+			if d, gate := c.compare(p, id, versions); d != nil {
 				p.emit(f, withLabels(lset, "by", c.by), gate, func(w *Window) (float64, bool) {
 					v, ok := d(w)
 					return flag(v.lower > 0), ok

@@ -14,8 +14,7 @@ func Check(cfg Config) error {
 	return err
 }
 
-// Unmatched returns the patterns of file_sd_configs that currently match no file, with their
-// keys.
+// Unmatched returns the patterns of file_sd_configs that currently match no file, with their keys.
 func (c *Config) Unmatched() []string {
 	var all []string
 	for i, sd := range c.FileSDConfigs {

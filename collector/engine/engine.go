@@ -245,9 +245,9 @@ func (*base) judge(_ string, k *Knowledge) target.Check {
 
 // arrange implements Engine: series without a model belong to the only model. Clients call the
 // first listed model, since adapters follow their model.
-func (*base) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
-	if len(named.Names) == 1 {
-		t.fallback = named.Names[0]
+func (*base) arrange(t *Topology, models NamedModels, facts []ModelFacts) {
+	if len(models.Names) == 1 {
+		t.fallback = models.Names[0]
 	}
 	if len(facts) > 0 {
 		t.first = facts[0].Name
@@ -320,10 +320,10 @@ func (s *shell) Determinism(f *Facts, p *Page) []target.Check {
 	return s.inside(p).Determinism(f, p)
 }
 
-func (s *shell) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
-	if in, ok := ByName(string(named.Inside)); ok {
-		in.arrange(t, named, facts)
+func (s *shell) arrange(t *Topology, models NamedModels, facts []ModelFacts) {
+	if in, ok := ByName(string(models.Inside)); ok {
+		in.arrange(t, models, facts)
 		return
 	}
-	s.base.arrange(t, named, facts)
+	s.base.arrange(t, models, facts)
 }

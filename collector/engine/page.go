@@ -179,11 +179,11 @@ func (p *Page) get() *content {
 // NamedModels returns the models that the page names.
 func (p *Page) NamedModels() NamedModels {
 	c := p.get()
-	named := NamedModels{Names: c.modelNames, Executors: c.executors, Inner: c.inner}
+	models := NamedModels{Names: c.modelNames, Executors: c.executors, Inner: c.inner}
 	if c.inside != nil {
-		named.Inside = c.inside.Kind()
+		models.Inside = c.inside.Kind()
 	}
-	return named
+	return models
 }
 
 // Inside returns the engine whose page the server passes on, nil if the page is its own.

@@ -57,7 +57,7 @@ type NamedModels struct {
 const UnnamedModel = "undefined"
 
 // NewTopology groups the models of page and API. The map configured holds names by public id.
-func NewTopology(e Engine, named NamedModels, facts []ModelFacts, configured map[string][]string) *Topology {
+func NewTopology(e Engine, models NamedModels, facts []ModelFacts, configured map[string][]string) *Topology {
 	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment), served: make(map[string]bool)}
 	var names []string
 	for i := range facts {
@@ -68,14 +68,14 @@ func NewTopology(e Engine, named NamedModels, facts []ModelFacts, configured map
 		}
 	}
 	// Dynamo before 1.2 has some names in lower case only (pull request 9775).
-	names = append(names, slices.DeleteFunc(slices.Clone(named.Names), func(n string) bool { return cmp.Or(t.ids[n], n) != n })...)
+	names = append(names, slices.DeleteFunc(slices.Clone(models.Names), func(n string) bool { return cmp.Or(t.ids[n], n) != n })...)
 	slices.Sort(names)
 	names = slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" || n == UnnamedModel })
 	for _, n := range names {
 		t.known[n], t.ids[n], t.roles[n] = true, n, RoleSingle
 	}
-	named.Names = names
-	e.arrange(t, named, facts)
+	models.Names = names
+	e.arrange(t, models, facts)
 	t.rename(configured)
 	for _, id := range sorted(configured) {
 		t.choose(configured[id])

@@ -16,19 +16,19 @@ const (
 // arrange implements Engine. Ensembles and BLS models are entries; the models that they call are
 // parts and share the entry's id. Without configs, the names in TensorRT-LLM's own model
 // repositories decide.
-func (*tritonPage) arrange(t *Topology, named NamedModels, facts []ModelFacts) {
+func (*tritonPage) arrange(t *Topology, models NamedModels, facts []ModelFacts) {
 	configs := make(map[string]*ModelFacts, len(facts))
 	for i := range facts {
 		if facts[i].Configured {
 			configs[facts[i].Name] = &facts[i]
 		}
 	}
-	for _, n := range named.Names {
-		t.models[n] = tritonTreatment(n, configs[n], slices.Contains(named.Executors, n), slices.Contains(named.Inner, n))
+	for _, n := range models.Names {
+		t.models[n] = tritonTreatment(n, configs[n], slices.Contains(models.Executors, n), slices.Contains(models.Inner, n))
 	}
-	entries := tritonEntries(t, named.Names, facts, configs)
-	tritonGroups(t, entries, named.Names, configs)
-	tritonUnresolved(t, named, configs)
+	entries := tritonEntries(t, models.Names, facts, configs)
+	tritonGroups(t, entries, models.Names, configs)
+	tritonUnresolved(t, models, configs)
 	for i := range facts {
 		if draft := facts[i].Draft; t.known[draft] {
 			t.roles[draft] = RoleDraft
@@ -127,14 +127,14 @@ func nestedSteps(steps []string, configs map[string]*ModelFacts) []string {
 
 // tritonUnresolved finds models that may be parts of each other: several loaded models, one of
 // them an executor, whose role neither a config nor a name reveals.
-func tritonUnresolved(t *Topology, named NamedModels, configs map[string]*ModelFacts) {
+func tritonUnresolved(t *Topology, models NamedModels, configs map[string]*ModelFacts) {
 	var open []string
-	for _, n := range named.Names {
+	for _, n := range models.Names {
 		if t.roles[n] == RoleSingle && configs[n] == nil && !t.models[n].unloaded {
 			open = append(open, n)
 		}
 	}
-	executor := func(n string) bool { return slices.Contains(named.Executors, n) || n == llmName }
+	executor := func(n string) bool { return slices.Contains(models.Executors, n) || n == llmName }
 	if len(open) < 2 || !slices.ContainsFunc(open, executor) {
 		return
 	}

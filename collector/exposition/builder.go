@@ -156,8 +156,7 @@ func (r *pageReader) assignIndexes(b *shapeBuilder) {
 	}
 }
 
-// addSeries adds the series of sample i to its family unless it is a duplicate or
-// malformed.
+// addSeries adds the series of sample i to its family unless it is a duplicate or malformed.
 func (r *pageReader) addSeries(b *shapeBuilder, seen map[string]struct{}, cached *cachedSeries, i int) {
 	family := r.meta.familyIndex(b, r.format, cached.name)
 	f := &b.families[family]

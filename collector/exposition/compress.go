@@ -62,8 +62,7 @@ type compressor interface {
 	Reset(w io.Writer)
 }
 
-// compressors holds unused compressors. Their options are constants, so creating them cannot
-// fail.
+// compressors holds unused compressors. Their options are constants, so creating them cannot fail.
 //
 //nolint:gochecknoglobals // memory only.
 var compressors = map[Encoding]*sync.Pool{

@@ -44,8 +44,7 @@ type mergedFamily struct {
 	head []byte
 	// renamed is true if some of its lines are selected by another name.
 	renamed bool
-	// bySample returns the lines as one family per sample name; nil if the type allows
-	// all values.
+	// bySample returns the lines as one family per sample name; nil if the type allows all values.
 	bySample func() []mergedFamily
 }
 

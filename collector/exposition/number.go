@@ -82,8 +82,7 @@ func appendShort(dst []byte, v float64) []byte {
 	return AppendFloat(dst, v)
 }
 
-// appendFloat appends a value with at most the given number of digits; -1 means as many as
-// needed.
+// appendFloat appends a value with at most the given number of digits; -1 means as many as needed.
 func appendFloat(dst []byte, v float64, digits int) []byte {
 	const minPlain, maxPlain = 1e-4, 1e15
 	switch abs := math.Abs(v); {

@@ -19,8 +19,7 @@ const (
 	roleSum
 	roleCreated
 
-	// firstOfGroup marks the first line of a group, that is, of one histogram, summary or
-	// counter.
+	// firstOfGroup marks the first line of a group, that is, of one histogram, summary or counter.
 	firstOfGroup role = 1 << 7
 )
 

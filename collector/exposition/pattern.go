@@ -24,8 +24,7 @@ type pattern struct {
 
 // piece is the text before one value.
 type piece struct {
-	// text is interned, so that replicas that list the same series in different orders
-	// share it.
+	// text is interned, so that replicas that list the same series in different orders share it.
 	text unique.Handle[pieceText]
 	// index is the index of the value in blocks.
 	index uint32
@@ -54,9 +53,9 @@ func (r *pageReader) pattern(shape *Shape) pattern {
 	pieces, pos := make([]piece, len(r.samples)), uint32(0)
 	for i := range r.samples {
 		s := &r.samples[i]
-		before := r.body[pos:s.value.start]
-		pc, text := piece{index: s.index, count: s.count}, pieceText{string(before), uint32(len(before))}
-		if gpu, start := cutGPU(before); len(gpu) > 0 {
+		prefix := r.body[pos:s.value.start]
+		pc, text := piece{index: s.index, count: s.count}, pieceText{string(prefix), uint32(len(prefix))}
+		if gpu, start := cutGPU(prefix); len(gpu) > 0 {
 			if pc.gpu = uint16(addLocal(&p.gpus, gpu)); pc.gpu > 0 {
 				text = pieceText{text.text[:start] + text.text[start+len(gpu):], uint32(start)}
 			}
@@ -132,8 +131,8 @@ func (p *pattern) prefixLen(pc *piece, body []byte) int {
 //
 //go:noinline
 func (p *pattern) prefixLenGPU(pc *piece, body []byte) int {
-	gpu, before := p.gpus[pc.gpu-1], pc.text.Value()
-	text, cut := before.text, int(before.cut)
+	gpu, template := p.gpus[pc.gpu-1], pc.text.Value()
+	text, cut := template.text, int(template.cut)
 	n := len(text) + len(gpu)
 	if len(body) < n || string(body[:cut]) != text[:cut] || string(body[cut:cut+len(gpu)]) != gpu || string(body[cut+len(gpu):n]) != text[cut:] {
 		return 0

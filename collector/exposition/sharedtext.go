@@ -125,7 +125,7 @@ func labelValue(prefix, label string) (value string, start int) {
 			return "", 0
 		}
 		from += found + len(label)
-		if before := prefix[from-len(label)-1]; (before == '{' || before == ',') && strings.HasPrefix(prefix[from:], `="`) {
+		if previous := prefix[from-len(label)-1]; (previous == '{' || previous == ',') && strings.HasPrefix(prefix[from:], `="`) {
 			start = from + len(`="`)
 			if value = upToQuote(prefix[start:]); start+len(value) < len(prefix) {
 				return value, start

@@ -47,8 +47,7 @@ func (s *Shape) WatchedIndex(i int) ValueIndex { return ValueIndex((*s.watched)[
 // GPUs returns the GPUs in the order of the watched series. The caller must not change them.
 func (s *Shape) GPUs() []string { return s.gpus }
 
-// WatchedKey identifies the watched series of a shape without their GPUs. It keeps them in
-// memory.
+// WatchedKey identifies the watched series of a shape without their GPUs. It keeps them in memory.
 type WatchedKey struct {
 	watched *[]watchedSeries
 	gpus    int

@@ -12,8 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// counters counts what happened to a target and renders the exporter's own series
-// about it.
+// counters counts what happened to a target and renders the exporter's own series about it.
 type counters struct {
 	// since is when the counting began.
 	since time.Time

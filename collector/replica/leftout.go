@@ -36,8 +36,8 @@ func (c *counters) setLeftOut(shape *exposition.Shape, derived derive.Dropped) [
 // familyNames names some of the families that are left out and counts the others.
 func familyNames(l exposition.LeftOut) string {
 	names := strings.Join(l.Names, ", ")
-	if more := l.Families - len(l.Names); more > 0 {
-		return fmt.Sprintf("%s and %d other families", names, more)
+	if others := l.Families - len(l.Names); others > 0 {
+		return fmt.Sprintf("%s and %d other families", names, others)
 	}
 	return names
 }

@@ -54,9 +54,8 @@ type Pool struct {
 	Canary               canary.Config
 }
 
-// limits returns the limits of the page. If it is published, it may use three
-// quarters of the output, so that a huge page leaves room for the series derived
-// from it.
+// limits returns the limits of the page. If it is published, it may use three quarters of the
+// output, so that a huge page leaves room for the series derived from it.
 func (p *Pool) limits() exposition.Limits {
 	limits := p.Limits
 	if p.Page.Raw {

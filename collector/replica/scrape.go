@@ -112,7 +112,7 @@ func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err e
 
 // derive adds a page to the windows and renders the derived series; suspended is how long the
 // machine was suspended so far. If a rule panics, only the derived series of this page are lost.
-func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, suspended time.Duration) (shown, derived *exposition.Block, err error) {
+func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, suspended time.Duration) (exposed, derived *exposition.Block, err error) {
 	received := p.Received.Sub(r.pool.Origin) + suspended
 	if err = r.guard("derive", func() { r.deriver.Observe(received, raw, r.reader.last) }); err != nil {
 		r.reset()

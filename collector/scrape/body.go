@@ -114,18 +114,18 @@ func appendAll(ctx context.Context, memory *reservation, buf []byte, r io.Reader
 }
 
 func grow(ctx context.Context, memory *reservation, buf []byte) ([]byte, *Error) {
-	more := max(minBuffer, cap(buf))
+	growth := max(minBuffer, cap(buf))
 	if cap(buf) >= largeBody {
 		// Both the old and the new buffer exist while it is copied.
-		more = cap(buf) / 4
+		growth = cap(buf) / 4
 	}
 	if cap(buf) < freeBody {
-		more = min(more, freeBody-cap(buf))
+		growth = min(growth, freeBody-cap(buf))
 	}
-	if failure := memory.cover(ctx, len(buf)+more); failure != nil {
+	if failure := memory.cover(ctx, len(buf)+growth); failure != nil {
 		return buf, failure
 	}
-	return slices.Grow(buf, more), nil
+	return slices.Grow(buf, growth), nil
 }
 
 // inflater decompresses one body. It takes about 40 kB and is reused.
@@ -184,10 +184,9 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, memory *rese
 	return buf, failf(ReasonDecompress, "", "the body is not the gzip that Content-Encoding announces: %w; check the server or a proxy in between", err)
 }
 
-// checkEnd rejects a body that only the end of its connection delimits and that does not end
-// like a page, as it may be truncated. If such a body ends with a newline, package replica
-// compares it with the previous page; that package also knows which servers may have an empty
-// page.
+// checkEnd rejects a body that only the end of its connection delimits and that does not end like
+// a page, as it may be truncated. If such a body ends with a newline, package replica compares it
+// with the previous page; that package also knows which servers may have an empty page.
 func checkEnd(page *Page) *Error {
 	body := page.Body
 	if page.Unframed && len(body) == 0 {

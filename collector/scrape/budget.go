@@ -19,8 +19,7 @@ const reclaimInterval = 100 * time.Millisecond
 // closed and overdue leases reclaimed, the oldest first. It is safe for concurrent use.
 type budget struct {
 	limit int64
-	// closeIdle frees what no request uses. A request that loses its lease fails with
-	// reclaimed.
+	// closeIdle frees what no request uses. A request that loses its lease fails with reclaimed.
 	closeIdle func()
 	reclaimed *Error
 

@@ -85,7 +85,7 @@ func (r *reservation) cover(ctx context.Context, size int) *Error {
 }
 
 // take reserves up to n bytes from a budget, but no more than the body may grow to.
-func (r *reservation) take(ctx context.Context, from *budget, taken *int64, n int64) *Error {
+func (r *reservation) take(ctx context.Context, from *budget, reserved *int64, n int64) *Error {
 	if r.maxSize > 0 {
 		n = min(n, r.maxSize)
 	}
@@ -94,7 +94,7 @@ func (r *reservation) take(ctx context.Context, from *budget, taken *int64, n in
 	if !from.try(n) && !from.wait(ctx, n) {
 		return failf(ReasonMemory, "", "large responses already use the whole %s budget; raise the memory limit of the exporter, or find targets with huge pages by trtllm_exporter_target_body_bytes", Size(from.limit))
 	}
-	*taken = n
+	*reserved = n
 	if s := scopeOf(ctx); s != nil && s.lease != nil {
 		if r.lease == nil {
 			r.lease = &lease{grace: progressTime, cancel: s.lease.cancel}
@@ -151,11 +151,11 @@ func (p *PageMemory) Reserve(bytes int64) error {
 	if bytes <= largeBody {
 		bytes = 0
 	}
-	if more := bytes - p.reserved; more > 0 && !p.budget.try(more) {
+	if growth := bytes - p.reserved; growth > 0 && !p.budget.try(growth) {
 		return fmt.Errorf("%w: it takes about %s, and large pages share %s of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes",
 			ErrNoMemory, wholeMebibytes(bytes), wholeMebibytes(p.budget.limit))
-	} else if more < 0 {
-		p.budget.release(-more)
+	} else if growth < 0 {
+		p.budget.release(-growth)
 	}
 	p.reserved = bytes
 	return nil

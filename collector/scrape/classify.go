@@ -24,9 +24,8 @@ const (
 	stageBody
 )
 
-// classify turns an error of the transport into a failure with a reason. The context is
-// checked first: whatever breaks after the deadline is a timeout, no matter what the
-// connection reports.
+// classify turns an error of the transport into a failure with a reason. The context is checked
+// first: whatever breaks after the deadline is a timeout, no matter what the connection reports.
 func classify(ctx context.Context, s stage, err error) *Error {
 	if reclaimed := reclaimedFrom(ctx); reclaimed != nil {
 		return reclaimed

@@ -60,8 +60,7 @@ type Client struct {
 	brief      http.RoundTripper
 	transports []http.RoundTripper
 	dial       dialFunc
-	// signer adds the credentials to a request and notes them in its scope, without sending
-	// it.
+	// signer adds the credentials to a request and notes them in its scope, without sending it.
 	signer    http.RoundTripper
 	guard     *guard
 	config    Config
@@ -221,11 +220,10 @@ func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit 
 	return c.do(ctx, c.rt, method, url, body, limit)
 }
 
-// DoBrief is Do over a connection that is kept only for the other requests of a round. A
-// Triton that shuts down waits for every open connection of its API, up to
-// --exit-timeout-secs, and still reports over them that it is ready (server
-// src/http_server.cc; seen on 2.51): a connection that stays open would delay and hide the
-// shutdown.
+// DoBrief is Do over a connection that is kept only for the other requests of a round. A Triton
+// that shuts down waits for every open connection of its API, up to --exit-timeout-secs, and still
+// reports over them that it is ready (server src/http_server.cc; seen on 2.51): a connection that
+// stays open would delay and hide the shutdown.
 func (c *Client) DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
 	return c.do(ctx, c.brief, method, url, body, limit)
 }
@@ -268,11 +266,10 @@ func (c *Client) doHTTP(s *scope, rt http.RoundTripper, method, url string, body
 	return resp.StatusCode, resp.Header, answer, failure
 }
 
-// Open is [Client.DoBrief] for streamed responses: it returns the response with its body
-// unread, bounded by ctx alone. Unless the status is 200, the body is replaced by its
-// beginning, quoted, without the secrets of the request. Over gRPC only GET, whose response
-// is not streamed and bounded by limits.body, and POST to a generate_stream of Triton are
-// supported.
+// Open is [Client.DoBrief] for streamed responses: it returns the response with its body unread,
+// bounded by ctx alone. Unless the status is 200, the body is replaced by its beginning, quoted,
+// without the secrets of the request. Over gRPC only GET, whose response is not streamed and
+// bounded by limits.body, and POST to a generate_stream of Triton are supported.
 func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
 	s, end := c.begin(ctx)
 	resp, failure := c.open(s, method, url, body) //nolint:contextcheck // A scope is a context.

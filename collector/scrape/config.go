@@ -19,8 +19,7 @@ type Config struct {
 	// Proxy holds proxy_url, no_proxy, proxy_connect_header and
 	// proxy_from_environment; without it no proxy is used.
 	Proxy promconfig.ProxyConfig `yaml:",inline"`
-	// FollowRedirects follows up to three redirects on the same scheme, host
-	// and port.
+	// FollowRedirects follows up to three redirects on the same scheme, host and port.
 	FollowRedirects bool       `yaml:"follow_redirects"`
 	EnableHTTP2     bool       `yaml:"enable_http2"`
 	Dial            DialConfig `yaml:"dial"`
@@ -30,8 +29,7 @@ type Config struct {
 // DialConfig restricts the addresses that may be dialed. They are checked after names are
 // resolved, so that no name can bypass the check.
 type DialConfig struct {
-	// Deny and Allow are networks such as 10.0.0.0/8, or single addresses. Allow takes
-	// precedence.
+	// Deny and Allow are networks such as 10.0.0.0/8, or single addresses. Allow takes precedence.
 	Deny  []string `yaml:"deny"`
 	Allow []string `yaml:"allow,omitempty"`
 }

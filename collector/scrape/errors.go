@@ -12,8 +12,7 @@ type Error struct {
 	Err error
 	// Reason is one of [Reasons].
 	Reason Reason
-	// Class narrows the reason: one of the Class constants or the HTTP status code. Often
-	// empty.
+	// Class narrows the reason: one of the Class constants or the HTTP status code. Often empty.
 	Class string
 }
 

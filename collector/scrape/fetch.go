@@ -103,8 +103,7 @@ func (f *Fetcher) fetch(ctx context.Context) (Page, error) {
 	return page, err
 }
 
-// scrape requests one page. Requests that follow it count neither in its duration nor in its
-// age.
+// scrape requests one page. Requests that follow it count neither in its duration nor in its age.
 func (f *Fetcher) scrape(ctx context.Context, address string) (Page, error) {
 	start := time.Now()
 	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)

@@ -57,8 +57,7 @@ func (s *Server) setKind(detected engine.Detection) bool {
 	return true
 }
 
-// Mismatch describes how the page contradicts the configured kind of server, empty if it does
-// not.
+// Mismatch describes how the page contradicts the configured kind of server, empty if it does not.
 func (s *Server) Mismatch() string {
 	if s.pageKind == engine.Unknown || !s.Known() || engine.SharePage(s.Engine.Kind(), s.pageKind) {
 		return ""

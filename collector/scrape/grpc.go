@@ -67,8 +67,7 @@ func classifyCall(ctx context.Context, err error) *Error {
 	return classify(ctx, stageHeaders, err)
 }
 
-// grpcServer returns the server of a URL, with current certificates and credentials, and the
-// path.
+// grpcServer returns the server of a URL, with current certificates and credentials, and the path.
 func (c *Client) grpcServer(s *scope, rawURL string) (server *kserve.Server, path string, failure *Error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Port() == "" {

@@ -11,10 +11,9 @@ import (
 
 const (
 	// acceptPage names only the text format: prometheus_client (0.26, as in vLLM and SGLang)
-	// ignores q, sends OpenMetrics to any request that names it, and writes the TYPE of
-	// sglang:x over samples of sglang_x there. In the text format names arrive unchanged,
-	// with UTF-8 characters if a server can write them. A server that supports only
-	// OpenMetrics may send it.
+	// ignores q, sends OpenMetrics to any request that names it, and writes the TYPE of sglang:x
+	// over samples of sglang_x there. In the text format names arrive unchanged, with UTF-8
+	// characters if a server can write them. A server that supports only OpenMetrics may send it.
 	acceptPage   = "text/plain;version=0.0.4;escaping=allow-utf-8,*/*;q=0.1"
 	acceptJSON   = "application/json,*/*;q=0.1"
 	acceptStream = "text/event-stream,application/json;q=0.9,*/*;q=0.1"

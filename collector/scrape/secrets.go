@@ -121,8 +121,7 @@ func (s *sent) redact(text string) string {
 	return text
 }
 
-// redactFailure removes the secrets from a failure: errors of net/http quote what the server
-// sent.
+// redactFailure removes the secrets from a failure: errors of net/http quote what the server sent.
 func (s *sent) redactFailure(failure *Error) *Error {
 	if failure == nil || failure.Err == nil {
 		return failure
@@ -140,7 +139,7 @@ func (s *sent) refuse(body []byte) *Error {
 	if !slices.ContainsFunc(s.secrets(minRefused, s.public), func(secret string) bool { return bytes.Contains(body, []byte(secret)) }) {
 		return nil
 	}
-	return failf(ReasonSecret, "", "the response repeats the credentials of the request, so nothing of it is shown; change them, and check what answers there")
+	return failf(ReasonSecret, "", "the response repeats the credentials of the request, so none of it is shown; change them, and check what answers there")
 }
 
 // Secret returns the failure of a page that repeats a secret of its request, else nil.

@@ -30,8 +30,7 @@ type Store struct {
 // NewStore returns an empty store.
 func NewStore() *Store { return NewStoreWithSuspend(suspended) }
 
-// NewStoreWithSuspend is NewStore with a function that returns how long the machine was
-// suspended.
+// NewStoreWithSuspend is NewStore with a function that returns how long the machine was suspended.
 func NewStoreWithSuspend(suspended func() time.Duration) *Store {
 	return &Store{suspended: suspended}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// Limits that keep the fleet page small for thousands of replicas. The other rows are a link
-// away.
+// Limits that keep the fleet page small for thousands of replicas. The other rows are a link away.
 const (
 	// unfoldedRows is the number of replicas up to which all rows are shown.
 	unfoldedRows = 60
@@ -154,11 +153,11 @@ func (v *fleetView) layOut(past *history.History) {
 	} else if v.Found > unfoldedRows {
 		v.fold()
 	}
-	var shown []*replica
+	var rows []*replica
 	for _, p := range v.Pools {
-		shown = append(shown, p.Rows...)
+		rows = append(rows, p.Rows...)
 	}
-	drawSparks(shown, past)
+	drawSparks(rows, past)
 }
 
 // paginate reduces the rows to one page, from the first row that was requested.
@@ -195,8 +194,7 @@ func (v *fleetView) fold() {
 	})
 }
 
-// drawSparks draws the last minutes of the rows on a common time scale, and returns their
-// history.
+// drawSparks draws the last minutes of the rows on a common time scale, and returns their history.
 func drawSparks(rows []*replica, past *history.History) []history.Recent {
 	recent, longest := make([]history.Recent, len(rows)), 0
 	for i, r := range rows {

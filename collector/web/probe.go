@@ -74,8 +74,7 @@ func (s *Server) probe(ctx context.Context, path, host string) (code int, text s
 	}
 	yes, no, fails := "Ready: ", "Not ready: ", r.unready(s.opts.IgnoreCanary)
 	if question == "live" {
-		// Only a restart helps, since no request completes and the server does not exit by
-		// itself.
+		// Only a restart helps, since no request completes and the server does not exit by itself.
 		state := assess.State(r.State)
 		yes, no, fails = "Live: ", "Not live: ", state == assess.Stalled || state == assess.Failing
 	}

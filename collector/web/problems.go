@@ -28,7 +28,7 @@ type problem struct {
 
 // problems groups equal problems of replicas, which must be sorted, the worst first. It returns
 // replicas with problems beyond the limit as hidden.
-func problems(all []*replica) (shown []*problem, hidden []*replica) {
+func problems(all []*replica) (groups []*problem, hidden []*replica) {
 	byKind := map[string]*problem{}
 	for _, r := range all {
 		if r.Severity != broken && r.Severity != look {
@@ -43,7 +43,7 @@ func problems(all []*replica) (shown []*problem, hidden []*replica) {
 			}
 			continue
 		}
-		if len(shown) == maxProblems {
+		if len(groups) == maxProblems {
 			hidden = append(hidden, r)
 			continue
 		}
@@ -53,9 +53,9 @@ func problems(all []*replica) (shown []*problem, hidden []*replica) {
 		}
 		p := &problem{replica: r, Link: filter{State: state}.link()}
 		byKind[kind] = p
-		shown = append(shown, p)
+		groups = append(groups, p)
 	}
-	return shown, hidden
+	return groups, hidden
 }
 
 // problemText returns the reason of a verdict without what is fine, and with details of

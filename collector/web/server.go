@@ -281,8 +281,7 @@ type Configuration struct {
 
 // Probes configures the probes of replicas.
 type Probes struct {
-	// GRPCHealthAddress is host:port of the gRPC health service, without TLS; empty to disable
-	// it.
+	// GRPCHealthAddress is host:port of the gRPC health service, without TLS; empty to disable it.
 	GRPCHealthAddress string
 	// Unjudged is the answer for replicas that are not judged. It defaults to UnjudgedServer.
 	Unjudged Unjudged

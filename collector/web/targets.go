@@ -154,9 +154,8 @@ func (s *Server) baseURL(r *http.Request) string {
 	return "http://" + s.host(r)
 }
 
-// host returns the address at which the request arrived. The Host header, which clients choose,
-// is used only if it is a listen address or the name of our certificate that the client
-// requested.
+// host returns the address at which the request arrived. The Host header, which clients choose, is
+// used only if it is a listen address or the name of our certificate that the client requested.
 func (s *Server) host(r *http.Request) string {
 	name, _, err := net.SplitHostPort(r.Host)
 	if err != nil {

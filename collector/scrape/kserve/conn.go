@@ -94,8 +94,7 @@ func (c *conn) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// unmarshalFailed begins the error of grpc-go about a message that it cannot read
-// (rpc_util.go).
+// unmarshalFailed begins the error of grpc-go about a message that it cannot read (rpc_util.go).
 const unmarshalFailed = "grpc: failed to unmarshal the received message: "
 
 // explain returns the cause of a failed call, a gRPC status if the server reported it.
@@ -119,9 +118,8 @@ func explain(ctx context.Context, rpc protoreflect.Name, err error) error {
 	return fmt.Errorf("%w: %s", ErrLost, reported.Message())
 }
 
-// isBroken reports whether a call failed because its connection did. Servers use the same
-// code when they refuse a call, so the texts of grpc-go decide (internal/transport,
-// picker_wrapper.go).
+// isBroken reports whether a call failed because its connection did. Servers use the same code
+// when they refuse a call, so the texts of grpc-go decide (internal/transport, picker_wrapper.go).
 func isBroken(reported *status.Status) bool {
 	prefixes := []string{
 		"connection error", "last connection error", "error reading from server", "closing transport", "transport is closing",

@@ -33,8 +33,7 @@ type Answer struct {
 	// Body is valid until the callback that receives it returns.
 	Body        []byte
 	ContentType string
-	// Duration is the time from the request to the last byte, Received when that byte
-	// arrived.
+	// Duration is the time from the request to the last byte, Received when that byte arrived.
 	Duration time.Duration
 	Received time.Time
 }

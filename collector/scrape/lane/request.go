@@ -10,8 +10,7 @@ type request struct {
 	fd    int
 	fresh bool
 	start time.Time
-	// received is the kernel's timestamp of the last bytes, in Unix nanoseconds; 0 if
-	// unknown.
+	// received is the kernel's timestamp of the last bytes, in Unix nanoseconds; 0 if unknown.
 	received int64
 	unsent   []byte
 	buf      []byte

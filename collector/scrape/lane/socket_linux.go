@@ -74,8 +74,7 @@ func result(n uintptr, failed unix.Errno) (size int, blocked bool, err error) {
 	return int(n), false, nil
 }
 
-// timestampOf returns the timestamp in a control message, in Unix nanoseconds; 0 if it has
-// none.
+// timestampOf returns the timestamp in a control message, in Unix nanoseconds; 0 if it has none.
 func timestampOf(control []byte) int64 {
 	for len(control) >= unix.SizeofCmsghdr {
 		head, data, rest, err := unix.ParseOneSocketControlMessage(control)
