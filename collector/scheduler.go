@@ -56,17 +56,12 @@ func (s *scheduler) add(key string, interval, soon time.Duration, due func(misse
 	earlier := t.next < s.next
 	s.mu.Unlock()
 	if earlier {
-		notify(s.wake)
+		select {
+		case s.wake <- struct{}{}:
+		default: // It will wake up already.
+		}
 	}
 	return t
-}
-
-// notify sends to a channel unless its buffer is full.
-func notify(ch chan<- struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
 }
 
 // remove removes a task. A running call is not interrupted.

@@ -220,14 +220,17 @@ const vllmAnswers = "http_requests_total"
 func vllmHTTP() []Meaning {
 	var all []Meaning
 	for _, handler := range []string{"/v1/*", "/invocations*"} {
+		where := func(status string) []string {
+			return []string{"handler=" + handler, "handler!=/v1/load_lora_adapter", "handler!=/v1/unload_lora_adapter", "method=POST", "status=" + status}
+		}
 		all = append(all, Meaning{
-			Name: vllmAnswers, Where: []string{"handler=" + handler, "handler!=/v1/load_lora_adapter", "handler!=/v1/unload_lora_adapter", "method=POST", "status=2xx"},
+			Name: vllmAnswers, Where: where("2xx"),
 			Unless: []string{vllmPrefix + "request_success_total"},
 			Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK},
 		})
 		for _, status := range []string{"4xx", "5xx"} {
 			all = append(all, Meaning{
-				Name: vllmAnswers, Where: []string{"handler=" + handler, "handler!=/v1/load_lora_adapter", "handler!=/v1/unload_lora_adapter", "method=POST", "status=" + status},
+				Name: vllmAnswers, Where: where(status),
 				Signal: RequestsFailed, Counter: true, Dims: []string{"status=reason"},
 				Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled, ClassOverload}},
 			})

@@ -3,6 +3,7 @@
 package target
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -43,10 +44,14 @@ func (t *Target) Auto() bool { return t.Engine == Auto }
 // Key returns the unique name of the target: "pool_id/replica_id".
 func (t *Target) Key() string { return t.PoolID + "/" + t.ReplicaID }
 
-// Public returns the URL of a page without its parameters, which may contain a secret.
-func Public(pageURL string) string {
-	page, _, _ := strings.Cut(pageURL, "?")
-	return page
+// Public returns a URL without the parts that may contain secrets.
+func Public(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return Scrub(raw)
+	}
+	u.User, u.RawQuery, u.Fragment, u.ForceQuery = nil, "", "", false
+	return u.String()
 }
 
 // urlUser matches the user information of a URL, which may contain an @ itself, and

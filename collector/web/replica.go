@@ -153,7 +153,7 @@ func compareWithPool(pool []*replica) {
 	}
 }
 
-func (r *replica) MetricsURL() string { return address(r.Target.MetricsURL) }
+func (r *replica) MetricsURL() string { return target.Public(r.Target.MetricsURL) }
 
 func (r *replica) ScrapeTime() string { return Seconds(new(r.Status.LastDuration.Seconds())) }
 
@@ -202,16 +202,6 @@ func Largest(name string) func(a, b *Replica) int {
 	return func(a, b *Replica) int {
 		return cmp.Compare(*cmp.Or(all[i].value(b), &lowest), *cmp.Or(all[i].value(a), &lowest))
 	}
-}
-
-// address returns a URL without the parts that may contain secrets.
-func address(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return target.Scrub(raw)
-	}
-	u.User, u.RawQuery, u.Fragment, u.ForceQuery = nil, "", "", false
-	return u.String()
 }
 
 // scrubbed returns a status without secrets, which URLs in errors may contain.

@@ -116,7 +116,7 @@ func (s *Server) replicaView(r *replica, base string, now time.Time) *replicaVie
 	v := &replicaView{frame: s.frame(r.Key()+" – trtllm_exporter", now), Row: r, Grafana: s.opts.Grafana, Refresh: int(history.SampleInterval.Seconds())}
 	v.Tone = r.Severity
 	v.Detail = Detail{
-		Replica: r.Replica, Scraped: v.scraped(), Page: address(r.Status.PageURL),
+		Replica: r.Replica, Scraped: v.scraped(), Page: target.Public(r.Status.PageURL),
 		Labels: origins(r), Changes: changes(recent.Changes, now), Failure: v.lastFailure(&recent),
 		Lists: s.unmet(r), Steps: r.steps(base), Commands: s.commands(r),
 	}
@@ -188,7 +188,7 @@ func (r *replica) steps(base string) []string {
 	}
 	names := strings.NewReplacer(mapped([]string{
 		"http://EXPORTER:9802", base, "POOL_ID", r.PoolID, "REPLICA_ID", r.ReplicaID,
-		"REPLICA_PAGE", address(cmp.Or(r.Status.PageURL, r.Target.MetricsURL)), "REPLICA_API", address(cmp.Or(r.Status.APIURL, r.Target.APIURL, "REPLICA_API")),
+		"REPLICA_PAGE", target.Public(cmp.Or(r.Status.PageURL, r.Target.MetricsURL)), "REPLICA_API", target.Public(cmp.Or(r.Status.APIURL, r.Target.APIURL, "REPLICA_API")),
 	}, harmless)...)
 	return mapped(entry.Checks, func(check string) string {
 		if !r.Target.Pod {
@@ -287,7 +287,7 @@ func (s *Server) commands(r *replica) []Command {
 		return nil
 	}
 	raw := cmp.Or(r.Status.PageURL, r.Target.MetricsURL)
-	page := address(raw)
+	page := target.Public(raw)
 	description := "The same page"
 	if page != raw {
 		description += " (without the user or the query that the configuration adds)"

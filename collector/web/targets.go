@@ -32,8 +32,8 @@ type TargetState struct {
 // NewTargetState copies the state of a target.
 func NewTargetState(slot *snapshot.Slot) TargetState {
 	t, status := *slot.Target(), scrubbed(slot.Status())
-	t.MetricsURL, t.APIURL = address(t.MetricsURL), address(t.APIURL)
-	state := TargetState{Target: &t, Status: status, PageURL: address(status.PageURL), Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds()}
+	t.MetricsURL, t.APIURL = target.Public(t.MetricsURL), target.Public(t.APIURL)
+	state := TargetState{Target: &t, Status: status, PageURL: target.Public(status.PageURL), Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds()}
 	if !status.LastScrape.IsZero() {
 		state.LastDuration = new(status.LastDuration.Seconds())
 	}
