@@ -81,7 +81,7 @@ func headroom() row {
 		sideBySide(9, graph("Request headroom", "How many more requests the engines of a pool can run at once, by free slots and free KV cache tokens. Zero: further requests wait; add replicas.",
 			"short", []query{{sum("headroom_requests"), "{{pool_id}} {{model_id}}"}}),
 			graph("Limiting resource", "Replicas by what their requests wait for. slots: add replicas, or a larger batch; kv_cache: shorter contexts, a smaller KV type or more replicas; prefill: reuse prefixes, chunk prompts; core_queue: more instances of a part.",
-				"none", []query{{"sum by (pool_id, resource) (max by (" + ofEngine + ", resource) (" + fromEngines(modelFamily("llm_server_limited_by")) + "))", "{{pool_id}} {{resource}}"}}, stacked, stepLines),
+				"none", []query{{total("pool_id, resource", "pool_model_resource:llm_server_limited_by:sum{"+poolModelMatchers+"}"), "{{pool_id}} {{resource}}"}}, stacked, stepLines),
 			graph("Hidden queue of Triton's executor (estimate)", "Requests waiting beyond what TensorRT-LLM admits, which Triton does not expose; estimated from request durations. Rough while the load changes; above zero for minutes: add replicas.",
 				"short", []query{{sum("queue_hidden_requests_estimate"), "{{pool_id}} {{model_id}}"}})))
 }

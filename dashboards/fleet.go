@@ -82,7 +82,7 @@ func poolTable() Panel {
 			{"p95 ≤", seconds, first.atMost("0.95"), nil},
 			{"p95 >", seconds, first.lastBound("0.95"), nil},
 			{"TTFT mean", seconds, first.mean, nil},
-			{"Duration", seconds, weighted("pool_id", ofEntry, fromClients(modelFamily("llm_server_request_duration_average_seconds")), fromClients(modelFamily("llm_server_requests_per_second"))) + " or " + poolHistogram("pool_id", "request_duration_seconds").mean, nil},
+			{"Duration", seconds, meanDuration("pool_id") + " or " + poolHistogram("pool_id", "request_duration_seconds").mean, nil},
 			{"Failed", ratio, classRatio("pool_id", "server"), nil},
 			{"Of allowed", ratio, classRatio("pool_id", "server") + " / " + allowed, level("green", 1.0, "orange", 5.0, "red")},
 			{"Budget", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + poolModelMatchers + "})", level(unknown, noBudget, "red", 0.1, "orange", 0.5, "green")},

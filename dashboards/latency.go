@@ -35,7 +35,7 @@ func latency() Dashboard {
 					graph("Failed request ratio", "Server errors; client errors, cancellations and rejections do not count. Above what the objective allows: take the failing replica out first.",
 						ratio, []query{{classRatio("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}, allowedErrors()}, softMaxOnePercent),
 					graph("Latency coverage", "Share of completed requests that each latency covers; minimum of the replicas. Far below 1: percentiles leave out the rest, such as requests that failed or do not stream.",
-						ratio, []query{{"min by (pool_id, signal) (max by (pool_id, replica_id, model_id, model, version, signal) (" + fromClients(modelFamily("llm_server_signal_coverage_ratio")) + "))", "{{pool_id}} {{signal}}"}}, atMost(1))),
+						ratio, []query{{"min by (pool_id, signal) (pool_model_signal:llm_server_signal_coverage_ratio:min{" + poolModelMatchers + "})", "{{pool_id}} {{signal}}"}}, atMost(1))),
 			),
 		},
 	}
@@ -95,7 +95,6 @@ func phases() row {
 	phase := func(name, legend string) query {
 		return query{poolMean("request_" + name + "_seconds"), "{{pool_id}} {{model_id}} " + legend}
 	}
-	models := func(name string) string { return "llm_server_" + name + "{" + modelMatchers + "}" }
 	first := newHistogram("pool_id, model", "{{pool_id}} {{model}}", func(by, suffix string, matchers ...string) string {
 		return total(by, fmt.Sprintf("pool_part:llm_server_model_first_response_seconds%s:rate5m{%s}", suffix, with(poolMatchers, matchers)))
 	})
@@ -107,10 +106,9 @@ func phases() row {
 		sideBySide(9, graph("Mean time by phase", "Queue, prefill and decode per request. Queue grows: capacity. Prefill grows: prompts or cache. Decode grows: answers or batch size.",
 			seconds, []query{phase("queue", "queue"), phase("prefill", "prefill"), phase("decode", "decode")}, stacked),
 			graph("Mean duration of entry models", "Also for servers without histograms. Above your objective: see the parts below. Absent for streaming Triton models, whose durations end when a request is handed over.",
-				seconds, []query{{weighted("pool_id, model_id", ofEntry, models("request_duration_average_seconds"), models("requests_per_second")) +
-					" or " + poolMean("request_duration_seconds"), "{{pool_id}} {{model_id}}"}}),
+				seconds, []query{{meanDuration("pool_id, model_id") + " or " + poolMean("request_duration_seconds"), "{{pool_id}} {{model_id}}"}}),
 			graph("Time per output token (estimate)", "For Triton, which does not expose it: mean duration minus mean time to first token, divided by mean length. Rough; look at the trend.",
-				seconds, []query{{weighted("pool_id, model_id", ofEngine, models("time_per_output_token_average_seconds_estimate"), models("requests_per_second")), "{{pool_id}} {{model_id}} estimate"}})),
+				seconds, []query{{weighted("llm_server_time_per_output_token_average_seconds_estimate"), "{{pool_id}} {{model_id}} estimate"}})),
 		sideBySide(9, graph("Queue time by Triton model", "Mean time in Triton's own queue. Above zero for preprocessing or postprocessing: give them more instances.",
 			seconds, []query{part("queue", "{{pool_id}} {{model}}")}),
 			graph("Request time by Triton model", "Mean time of each part; look at the one that grew. Parts overlap: do not add them up.",

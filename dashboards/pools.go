@@ -35,12 +35,18 @@ func poolMean(name string) string {
 	return poolHistogram("pool_id, model_id", name).mean
 }
 
-// weighted returns the mean of averages of replicas, weighted by their requests, so that
-// an idle replica does not count as much as a busy one. series are the labels of both.
-func weighted(by, series, average, requests string) string {
-	value, weight := avgBy(series, average), avgBy(series, requests)
-	if all := union(series, "model, version"); all != series {
-		weight = sumBy(series, all, requests)
+// meanDuration returns the mean duration of requests to entry models, by labels.
+func meanDuration(by string) string {
+	recorded := func(operation string) string {
+		return total(by, "pool_model_version:llm_server_request_duration_average_seconds:"+operation+"{"+poolModelMatchers+"}")
 	}
-	return fmt.Sprintf("sum by (%s) (%s * %s) / (sum by (%s) (%s and %s) > 0)", by, value, weight, by, weight, value)
+	return recorded("weighted") + " / (" + recorded("weight") + " > 0)"
+}
+
+// weighted returns the mean of averages of replicas, weighted by their requests, so that
+// an idle replica does not count as much as a busy one.
+func weighted(average string) string {
+	const by = "pool_id, model_id"
+	weight := sumBy(ofEngine, ofEntry, "llm_server_requests_per_second{"+modelMatchers+"}")
+	return total(by, each(average)+" * "+weight) + " / (" + total(by, weight+" and "+each(average)) + " > 0)"
 }

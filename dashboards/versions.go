@@ -18,7 +18,7 @@ func modelVersions() row {
 		sideBySide(8, graph("Requests by version", "Completed requests per second, by version of the entry model. Two lines for a model: an A/B test or a rollout within the server.",
 			"reqps", []query{{fmt.Sprintf("sum by (%s) (avg by (replica_id, %s) (%s))", by, by, fromClients(modelFamily("llm_server_requests_per_second"))), legend}}),
 			graph("Mean duration by version", "Mean duration of successful requests, weighted by the requests of each replica. The newer version stays above the other: see the difference below.",
-				"s", []query{{weighted(by, "replica_id, "+by, "llm_server_request_duration_average_seconds{"+modelMatchers+"}", "llm_server_requests_per_second{"+modelMatchers+"}"), legend}}),
+				"s", []query{{meanDuration(by), legend}}),
 			graph("Tokens by version", "Generated tokens per second, by version of the model that generates them.",
 				"none", []query{{"sum by (" + by + ") (pool_version:llm_server_model_generation_tokens:rate{" + poolModelMatchers + "})", legend}})),
 		sideBySide(8, graph("Difference in failed requests", "95 % confidence bounds of the difference in the share of server errors between a version and the previous one."+reading,

@@ -206,7 +206,7 @@ func values(t *testing.T) alerts.Values {
 	}
 	for key, value := range map[string]string{
 		"scrape_interval": "2500ms", "saturation_window": "10s", "kv_window": "10s", "gpu_idle_window": "10s",
-		"scrape_failures_window": "15s", "replica_suspected_for": "1m", "energy_rate_window": "15s", "dropped_window": "15s", "skew_window": "5s",
+		"scrape_failures_window": "15s", "replica_suspected_for": "1m", "dropped_window": "15s", "skew_window": "5s",
 		"slo_fast_new": "5s", "slo_new_window": "30s", "slo_slow_new": "10s", "slo_crawl_new": "15s", "errors_window": "10s",
 		"slo_fast_short": "5s", "slo_fast_long": "15s", "slo_medium_short": "10s", "slo_medium_long": "20s",
 		"slo_slow_short": "15s", "slo_slow_long": "30s", "slo_crawl_short": "20s", "slo_crawl_long": "40s",

@@ -81,6 +81,10 @@ func dayOf(expr, dashboard string) string {
 func askFleet(t *testing.T, engine *promql.Engine, block *fleet, expr string, instant bool) (samples int64, took time.Duration) {
 	t.Helper()
 	end := time.Unix(1_700_000_000, 0)
+	// The fleet makes the series of a metric once, which is no cost of the query.
+	for _, name := range regexp.MustCompile(`[a-zA-Z][\w:]*`).FindAllString(expr, -1) {
+		block.seriesOf(name)
+	}
 	begin := processorTime(t)
 	var q promql.Query
 	var err error
@@ -148,10 +152,11 @@ func TestRulesAreCheap(t *testing.T) {
 			costs = append(costs, cost{r.Record + r.Alert, samples, cpu})
 		}
 	}
-	slices.SortFunc(costs, func(a, b cost) int { return cmp.Compare(b.took, a.took) })
+	slices.SortFunc(costs, func(a, b cost) int { return cmp.Compare(b.samples, a.samples) })
 	for _, c := range costs[:8] {
 		t.Logf("%9d samples %7s  %s", c.samples, c.took.Round(time.Millisecond), c.panel)
 	}
 	t.Logf("all rules in a quarter of a minute: %d samples in %s", read, all.Round(time.Millisecond))
+	require.LessOrEqual(t, read, int64(samplesMost))
 	require.Less(t, all, 5*time.Second, "on a machine that has other work")
 }
