@@ -5,7 +5,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
@@ -25,6 +27,7 @@ func rendered(t *testing.T) []byte {
 // rule is a rule as Prometheus reads it.
 type rule struct {
 	Alert       string            `yaml:"alert"`
+	For         string            `yaml:"for"`
 	Labels      map[string]string `yaml:"labels"`
 	Annotations map[string]string `yaml:"annotations"`
 }
@@ -65,6 +68,20 @@ func TestEveryAlertHasRunbookSection(t *testing.T) {
 		delete(sections, r.Alert)
 	}
 	require.Empty(t, sections, "sections of no alert")
+}
+
+// TestPagesSurvivePrometheusRestart checks that a page is sent again before Alertmanager
+// resolves it: after a restart Prometheus forgets a "for" of up to ten minutes.
+func TestPagesSurvivePrometheusRestart(t *testing.T) {
+	t.Parallel()
+	const restart, resolved = 90 * time.Second, 4 * time.Minute
+	for _, r := range rules(t) {
+		if r.Labels["severity"] == "critical" {
+			again, err := model.ParseDuration(r.For)
+			require.NoError(t, err, r.Alert)
+			require.Less(t, restart+time.Duration(again), resolved, r.Alert)
+		}
+	}
 }
 
 func TestThresholdsCanBeOverridden(t *testing.T) {

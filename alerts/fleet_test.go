@@ -162,10 +162,15 @@ func (s *server) labels(more ...string) map[string]string {
 	return l
 }
 
-// sees adds the states of a server as an exporter sees them.
+// sees adds the states of a server as an exporter sees them. To save time it leaves out
+// states other than ready that the server is never in: no rule distinguishes them from 0.
 func (e *exporter) sees(s *server, l life) {
-	states := []string{"ready", "blind", "down", "unknown", "starting", "not_ready", "canary_failing", "draining", "failing", "stalled", "unserved"}
-	for _, state := range states {
+	states := map[string]bool{"ready": true}
+	for step := e.fleet.first; step < e.fleet.last; step += e.fleet.every {
+		states[l(step)] = true
+	}
+	delete(states, "")
+	for state := range states {
 		e.write("llm_server_state", s.labels("state", state), func(step int) float64 {
 			switch l(step) {
 			case "":

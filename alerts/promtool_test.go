@@ -35,7 +35,7 @@ func TestQuantitiesComeFromOneTier(t *testing.T) {
 	text, err := os.ReadFile("testdata/tiers.yaml")
 	require.NoError(t, err)
 	_, tests, _ := strings.Cut(string(text), "tests:\n")
-	check(t, needed(t, rendered(t), []byte(tests)), tests)
+	check(t, needed(t, rendered(t), []byte(tests)), "15s", tests)
 }
 
 func TestAlertmanagerRouting(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
 
@@ -341,6 +342,20 @@ func scenarios() []scenario {
 		{name: "objective 0.9, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.9}), pages: map[string]int{"LLMSLOBurnFast": 30}},
 		{name: "objective 0.95, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.95}), pages: map[string]int{"LLMSLOBurnFast": 30}, tickets: []string{"LLMSLOBurnSlow"}},
 		{name: "a quiet morning: 12 of 40 are late, objective 0.95", requests: true, build: loaded(&traffic{ok: always(0.01), late: between(0, 33, 0.003, always(0)), objective: 0.95})},
+		{name: "a quiet pool: two requests in a row fail", requests: true, build: loaded(&traffic{
+			ok: between(0, 2, 0, always(0.01)), failed: between(0, 2, 1./60, always(0)), late: between(0, 2, 1./60, always(0)), objective: 0.99,
+		})},
+		{name: "a request each ten minutes, and all fail", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			// The exporter counts failures until a request succeeds, however long that takes.
+			s := e.pool("p", 1, ready.becomes(10*(derive.DefaultFailingMin-1), "failing"))[0]
+			e.asked(s, &traffic{failed: func(step int) float64 {
+				if step >= 0 && step%(10*minute) == 0 {
+					return 1. / 15
+				}
+				return 0
+			}})
+		}, pages: map[string]int{"LLMPoolDown": 10*(derive.DefaultFailingMin-1) + 2}},
 		{name: "a new pool: the first minute is late, objective 0.99", requests: true, build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", from(0, 1, always(absent)))
@@ -479,8 +494,13 @@ func play(t *testing.T, scrape string, every int, all []scenario) {
 	t.Helper()
 	values, err := alerts.DefaultValues()
 	require.NoError(t, err)
+	evaluation := "15s"
+	if every > 1 {
+		evaluation = "30s" // Evaluations take most of the time, and samples are not newer in between.
+	}
+	values["scrape_interval"], values["evaluation_interval"] = scrape, evaluation
 	// promtool evaluates slow groups as often as the others.
-	values["scrape_interval"], values["slo_slow_interval"], values["slo_budget_interval"] = scrape, "15s", "15s"
+	values["slo_slow_interval"], values["slo_budget_interval"] = evaluation, evaluation
 	rules, err := alerts.Render(values)
 	require.NoError(t, err)
 	names := alertNames(t)
@@ -492,15 +512,15 @@ func play(t *testing.T, scrape string, every int, all []scenario) {
 		series.WriteString(f.out.String())
 		wanted.WriteString(s.called(names))
 	}
-	check(t, needed(t, rules, nil), "  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String())
+	check(t, needed(t, rules, nil), evaluation, "  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String())
 }
 
-// check runs a test with promtool.
-func check(t *testing.T, rules []byte, test string) {
+// check runs a test with promtool, which evaluates rules at an interval.
+func check(t *testing.T, rules []byte, evaluation, test string) {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
-	text := "rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(groupNames(t, rules), ", ") + "]\ntests:\n" + test
+	text := "rule_files: [rules.yml]\nevaluation_interval: " + evaluation + "\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(groupNames(t, rules), ", ") + "]\ntests:\n" + test
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenarios.yml"), []byte(text), 0o600))
 	fixture.Run(t, dir, fixture.Program(t, "promtool"), "test", "rules", "scenarios.yml")
 }

@@ -47,6 +47,17 @@ func TestPanelValues(t *testing.T) {
 	testRules(t, all.String())
 }
 
+// dynamo returns the requests and their durations of a frontend and of two workers.
+func dynamo() map[string]float64 {
+	series := make(map[string]float64)
+	for i, tier := range []string{"frontend", "worker", "worker"} {
+		labels := fmt.Sprintf("{pool_id=%q,replica_id=%q,tier=%q,engine=%q,model_id=%q}", "dyn", fmt.Sprint("r", i), tier, "dynamo", "m")
+		series["llm_server_requests_per_second"+labels] = []float64{10, 5, 5}[i]
+		series["llm_server_request_duration_average_seconds"+labels] = []float64{2, 1.5, 1.5}[i]
+	}
+	return series
+}
+
 // numbers returns expected results of error-prone panels.
 func numbers() []number {
 	return []number{
@@ -90,6 +101,30 @@ func numbers() []number {
 				`llm_server_requests_per_second{pool_id="a",replica_id="r1",engine="triton",model_id="m",model="llm",version="1"}`:              10,
 			},
 			shows: map[string]float64{`{pool_id="a",model_id="m",model="llm",version="1"}`: 4},
+		},
+		{
+			name: "a large pool that is full counts more than small ones that are idle", panel: "Saturated replicas",
+			series: map[string]float64{
+				`pool_model:llm_server_saturated:avg{pool_id="large",model_id="m"}`: 1,
+				`pool_model:llm_server_saturated:avg{pool_id="small",model_id="m"}`: 0,
+				`pool_model:llm_server_saturated:avg{pool_id="other",model_id="m"}`: 0,
+				`pool:llm_server_replicas_serving:sum{pool_id="large"}`:             100,
+				`pool:llm_server_replicas_serving:sum{pool_id="small"}`:             5,
+				`pool:llm_server_replicas_serving:sum{pool_id="other"}`:             20,
+			},
+			shows: map[string]float64{`{}`: 0.8},
+		},
+		{
+			name: "a frontend and its workers count a request once", panel: "Requests by version",
+			series: dynamo(), shows: map[string]float64{`{pool_id="dyn",model_id="m"}`: 10},
+		},
+		{
+			name: "the duration of a request is what its client sees", panel: "Mean duration of entry models",
+			series: dynamo(), shows: map[string]float64{`{pool_id="dyn",model_id="m"}`: 2},
+		},
+		{
+			name: "the duration of a request by version is what its client sees", panel: "Mean duration by version",
+			series: dynamo(), shows: map[string]float64{`{pool_id="dyn",model_id="m"}`: 2},
 		},
 		{
 			name: "shards sum their targets, a pair counts them once", panel: "Targets",
