@@ -108,7 +108,7 @@ func phases() row {
 			graph("Mean duration of entry models", "Also for servers without histograms. Above your objective: see the parts below. Absent for streaming Triton models, whose durations end when a request is handed over.",
 				seconds, []query{{meanDuration("pool_id, model_id") + " or " + poolMean("request_duration_seconds"), "{{pool_id}} {{model_id}}"}}),
 			graph("Time per output token (estimate)", "For Triton, which does not expose it: mean duration minus mean time to first token, divided by mean length. Rough; look at the trend.",
-				seconds, []query{{weighted("llm_server_time_per_output_token_average_seconds_estimate"), "{{pool_id}} {{model_id}} estimate"}})),
+				seconds, []query{{pool("time_per_output_token_average_seconds_estimate:avg"), "{{pool_id}} {{model_id}} estimate"}})),
 		sideBySide(9, graph("Queue time by Triton model", "Mean time in Triton's own queue. Above zero for preprocessing or postprocessing: give them more instances.",
 			seconds, []query{part("queue", "{{pool_id}} {{model}}")}),
 			graph("Request time by Triton model", "Mean time of each part; look at the one that grew. Parts overlap: do not add them up.",

@@ -42,11 +42,3 @@ func meanDuration(by string) string {
 	}
 	return recorded("weighted") + " / (" + recorded("weight") + " > 0)"
 }
-
-// weighted returns the mean of averages of replicas, weighted by their requests, so that
-// an idle replica does not count as much as a busy one.
-func weighted(average string) string {
-	const by = "pool_id, model_id"
-	weight := sumBy(ofEngine, ofEntry, "llm_server_requests_per_second{"+modelMatchers+"}")
-	return total(by, each(average)+" * "+weight) + " / (" + total(by, weight+" and "+each(average)) + " > 0)"
-}
