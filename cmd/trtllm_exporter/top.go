@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -183,9 +184,9 @@ func (f *topFlags) fleet(ctx context.Context, client *top.Client) (fleet *web.Fl
 
 // adviceFor returns what to do if no exporter answers.
 func adviceFor(err error) string {
-	text := err.Error()
-	switch {
-	case strings.Contains(text, "x509: "):
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	switch text := err.Error(); {
+	case untrusted:
 		return "give --tls.ca-file FILE with the CA of its certificate"
 	case strings.Contains(text, "HTTPS server"):
 		return "write its address with https://"

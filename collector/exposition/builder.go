@@ -137,20 +137,22 @@ func (r *pageReader) assignIndexes(b *shapeBuilder) {
 		ordered = append(ordered, &r.samples[sr.value])
 		sr.value = i
 	}
-	first := make(map[uint64]*sample, min(len(r.samples), maxInitialSamples)) // The first of equal series is watched.
+	seen := make(map[uint64]bool, min(len(r.samples), maxInitialSamples))
 	for i := range r.samples {
 		s := &r.samples[i]
 		if !written[i] {
 			ordered = append(ordered, s)
 		}
-		if hash := s.watched.Hash(); !s.watched.IsEmpty() && first[hash] == nil {
-			first[hash] = s
+		hash := s.watched.Hash()
+		if seen[hash] { // The first of equal series is watched.
+			s.watched = labels.EmptyLabels()
 		}
+		seen[hash] = true
 	}
 	slices.SortStableFunc(ordered[len(b.series):], func(x, y *sample) int { return bytes.Compare(x.series, y.series) })
 	for i, s := range ordered {
 		s.index = uint32(i)
-		if first[s.watched.Hash()] == s {
+		if !s.watched.IsEmpty() {
 			b.watch(s.watched, s.index)
 		}
 	}
