@@ -133,7 +133,7 @@ func (p *Plan) entryGroups(signal engine.Signal, id string) []*group {
 }
 
 func filter[T any](all []T, keep func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !keep(one) })
+	return slices.DeleteFunc(slices.Clone(all), func(item T) bool { return !keep(item) })
 }
 
 // forModel returns the identity labels with a model id and additional pairs.

@@ -26,8 +26,8 @@ type Layout struct {
 	conflicts []Conflict
 
 	mu sync.Mutex
-	// others are the layouts of the same page in other dialects.
-	others map[dialect]*Layout
+	// dialects holds the layouts of the same page in other dialects.
+	dialects map[dialect]*Layout
 }
 
 // MergeStats counts the families for which targets have different HELP, TYPE or UNIT. A missing
@@ -104,15 +104,15 @@ func (l *Layout) WithFormat(format expfmt.Format) *Layout {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	other, ok := l.others[d]
+	layout, ok := l.dialects[d]
 	if !ok {
-		other = newLayout(l.shapes, d)
-		if l.others == nil {
-			l.others = make(map[dialect]*Layout)
+		layout = newLayout(l.shapes, d)
+		if l.dialects == nil {
+			l.dialects = make(map[dialect]*Layout)
 		}
-		l.others[d] = other
+		l.dialects[d] = layout
 	}
-	return other
+	return layout
 }
 
 func newLayout(shapes []*Shape, d dialect) *Layout {

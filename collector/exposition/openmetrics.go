@@ -134,11 +134,11 @@ func (f *rewritten) group(created *rewritten) {
 	}
 }
 
-// haveGroups reports whether every group of the members is one of the others.
-func haveGroups(members, others []member) bool {
-	groups := make(map[string]bool, len(others))
-	for i := range others {
-		groups[others[i].group.String()] = true
+// haveGroups reports whether every group of the members also occurs in the reference.
+func haveGroups(members, reference []member) bool {
+	groups := make(map[string]bool, len(reference))
+	for i := range reference {
+		groups[reference[i].group.String()] = true
 	}
 	return !slices.ContainsFunc(members, func(m member) bool { return !groups[m.group.String()] })
 }

@@ -101,8 +101,8 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		failure, _ := errors.AsType[*scrape.Error](failed)
 		denied := failure != nil && failure.Class == scrape.ClassDenied // No request was sent.
 		// Gateways answer with these statuses instead of their server.
-		gone, late := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
-		e.Scrape.Error, e.Scrape.Unanswered, e.Scrape.Refused = failed.Error(), reason.Unanswered() || gone || late, gone || reason == scrape.ReasonConnect && !denied
+		badGateway, gatewayTimeout := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
+		e.Scrape.Error, e.Scrape.Unanswered, e.Scrape.Refused = failed.Error(), reason.Unanswered() || badGateway || gatewayTimeout, badGateway || reason == scrape.ReasonConnect && !denied
 		if answered(failed, http.StatusNotFound) {
 			e.Scrape.Hint = r.server.Engine.MissingPageHint()
 		}

@@ -14,8 +14,8 @@ import (
 
 // counters counts what happened to a target and renders the exporter's own series about it.
 type counters struct {
-	// since is when the counting began.
-	since time.Time
+	// start is when the counting began.
+	start time.Time
 	// skipped counts skipped scrapes, reshaped pages with other series than the previous page.
 	skipped, reshaped uint64
 
@@ -35,7 +35,7 @@ type counters struct {
 
 func newCounters(t *target.Target, label exposition.Labeler) counters {
 	return counters{
-		since: time.Now(), failures: make(map[scrape.Reason]uint64),
+		start: time.Now(), failures: make(map[scrape.Reason]uint64),
 		labels: labels.FromStrings("pool_id", t.PoolID, "replica_id", t.ReplicaID), values: exposition.NewValues(label),
 	}
 }

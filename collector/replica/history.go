@@ -26,7 +26,7 @@ func (r *Replica) History() History {
 
 func (r *Replica) hadPage() bool { return r.history.hadPage || !r.status.LastSuccess.IsZero() }
 
-func (r *Replica) firstTried() time.Time { return cmp.Or(r.history.firstTried, r.counters.since) }
+func (r *Replica) firstTried() time.Time { return cmp.Or(r.history.firstTried, r.counters.start) }
 
 // Inherit takes over the history of the previous replica at the same address.
 func (r *Replica) Inherit(h History) {

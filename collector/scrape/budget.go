@@ -37,10 +37,10 @@ type budget struct {
 
 // lease is the share that one request holds of one or more budgets.
 type lease struct {
-	// since is when the request got the lease or last made progress, nil while the lease must
-	// not be reclaimed.
-	since atomic.Pointer[time.Time]
-	// grace is how long after since the lease cannot be reclaimed.
+	// lastProgress is when the request got the lease or last made progress, nil while the lease
+	// must not be reclaimed.
+	lastProgress atomic.Pointer[time.Time]
+	// grace is how long after lastProgress the lease cannot be reclaimed.
 	grace  time.Duration
 	cancel context.CancelCauseFunc
 }
@@ -49,14 +49,14 @@ type lease struct {
 func (l *lease) renew() {
 	if l != nil {
 		now := time.Now()
-		l.since.Store(&now)
+		l.lastProgress.Store(&now)
 	}
 }
 
 // suspend exempts the lease until it is renewed; it does nothing on nil.
 func (l *lease) suspend() {
 	if l != nil {
-		l.since.Store(nil)
+		l.lastProgress.Store(nil)
 	}
 }
 
@@ -137,7 +137,7 @@ func (b *budget) reclaim() bool {
 	}
 	overdue := make(map[*lease]time.Time)
 	for l := range b.leases {
-		if since := l.since.Load(); since != nil && time.Since(*since) >= l.grace {
+		if since := l.lastProgress.Load(); since != nil && time.Since(*since) >= l.grace {
 			overdue[l] = *since
 		}
 	}

@@ -274,7 +274,7 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 	s, end := c.begin(ctx)
 	resp, failure := c.open(s, method, url, body) //nolint:contextcheck // A scope is a context.
 	if failure != nil {
-		if s.lease.since.Load() == nil {
+		if s.lease.lastProgress.Load() == nil {
 			failure = c.resources.connections.exhausted() // It was still waiting for a connection.
 		}
 		end()

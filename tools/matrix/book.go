@@ -23,15 +23,15 @@ type Book struct {
 	Now time.Duration
 }
 
-// add returns the sum of both books, with the requests in flight of more.
-func (b Book) add(more Book) Book {
-	sum := more
+// add returns the sum of both books, with the requests in flight of other.
+func (b Book) add(other Book) Book {
+	sum := other
 	sum.Ended = make(map[engine.Class]int)
 	for _, class := range engine.Classes() {
-		sum.Ended[class] = b.Ended[class] + more.Ended[class]
+		sum.Ended[class] = b.Ended[class] + other.Ended[class]
 	}
 	sum.Crashed += b.Crashed
-	if len(more.Ended) == 0 {
+	if len(other.Ended) == 0 {
 		sum.Arrived += b.Arrived
 	}
 	sum.Steps += b.Steps

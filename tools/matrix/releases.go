@@ -19,8 +19,8 @@ func vllmReleases() []Server {
 		all = append(all, Server{Name: "vLLM " + r.String(), Kind: engine.VLLM, Facts: singleModel(r.String()), page: r.page})
 	}
 	ranks := func(b *Book, p *pageWriter) {
-		one, other := b.halves()
-		p.interleave(func(p *pageWriter) { vllmRank(&one, p, "0", vllmNewest) }, func(p *pageWriter) { vllmRank(&other, p, "1", vllmNewest) })
+		first, second := b.halves()
+		p.interleave(func(p *pageWriter) { vllmRank(&first, p, "0", vllmNewest) }, func(p *pageWriter) { vllmRank(&second, p, "1", vllmNewest) })
 		vllmRefused(b, p)
 		vllmHTTP(b, p, true)
 	}
@@ -45,17 +45,17 @@ func vllmReleases() []Server {
 // requests.
 func sglangModes() []Server {
 	many := func(b *Book, p *pageWriter) {
-		one, other := b.halves()
+		first, second := b.halves()
 		var ranks []func(p *pageWriter)
 		// Ranks of one batch report the same.
 		for _, r := range []struct {
 			book *Book
 			rank string
 		}{
-			{&one, `dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
-			{&one, `dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
-			{&other, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
-			{&other, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
+			{&first, `dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
+			{&first, `dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
+			{&second, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
+			{&second, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
 		} {
 			ranks = append(ranks, func(p *pageWriter) { sglangScheduler(r.book, p, r.rank); sglangLive(r.book, p, r.rank) })
 		}
@@ -81,18 +81,18 @@ func sglangModes() []Server {
 }
 
 // halves splits a book between two ranks.
-func (b *Book) halves() (one, other Book) {
-	one, other = *b, *b
-	one.Ended, other.Ended = make(map[engine.Class]int), make(map[engine.Class]int)
+func (b *Book) halves() (first, second Book) {
+	first, second = *b, *b
+	first.Ended, second.Ended = make(map[engine.Class]int), make(map[engine.Class]int)
 	for class, n := range b.Ended {
-		one.Ended[class], other.Ended[class] = n/2, n-n/2
+		first.Ended[class], second.Ended[class] = n/2, n-n/2
 	}
 	split := func(n int) (int, int) { return n / 2, n - n/2 }
-	one.Steps, other.Steps = split(b.Steps)
-	one.Tokens, other.Tokens = split(b.Tokens)
-	one.Running, other.Running = split(b.Running)
-	one.Waiting, other.Waiting = split(b.Waiting)
-	return one, other
+	first.Steps, second.Steps = split(b.Steps)
+	first.Tokens, second.Tokens = split(b.Tokens)
+	first.Running, second.Running = split(b.Running)
+	first.Waiting, second.Waiting = split(b.Waiting)
+	return first, second
 }
 
 // interleave merges pages family by family.
@@ -100,9 +100,9 @@ func (p *pageWriter) interleave(pages ...func(p *pageWriter)) {
 	var order []string
 	by := make(map[string]string)
 	for _, page := range pages {
-		one := &pageWriter{}
-		page(one)
-		for _, family := range strings.Split(one.text.String(), "# TYPE ")[1:] {
+		writer := &pageWriter{}
+		page(writer)
+		for _, family := range strings.Split(writer.text.String(), "# TYPE ")[1:] {
 			head, samples, _ := strings.Cut(family, "\n")
 			if by[head] == "" {
 				order = append(order, head)

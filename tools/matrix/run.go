@@ -103,12 +103,12 @@ type run struct {
 	read    *engine.Page
 	// topology holds the models of the last page.
 	topology *engine.Topology
-	was      assess.State
-	// canary is set if a canary sends requests, served is the result of its last one, before
-	// the book at that time.
+	previous assess.State
+	// canary is set if a canary sends requests, served is the result of its last one,
+	// canaryBook the book at that time.
 	canary, unanswered bool
 	served             *bool
-	before             Book
+	canaryBook         Book
 }
 
 // identity returns the identity of the server by its API and its page.
@@ -143,8 +143,8 @@ func (r *run) page(p *Page) (Result, error) {
 
 // canaryResult returns the result of the last canary request, which is that of the clients.
 func (r *run) canaryResult(b *Book) *bool {
-	ok, failed := b.ok() > r.before.ok(), b.failed() > r.before.failed()
-	if r.before = *b; r.canary && ok != failed {
+	ok, failed := b.ok() > r.canaryBook.ok(), b.failed() > r.canaryBook.failed()
+	if r.canaryBook = *b; r.canary && ok != failed {
 		r.served = &ok
 	}
 	return r.served
@@ -163,18 +163,18 @@ func (r *run) seen(p *Page, out *exposition.Block) Result {
 	}
 	s.Conditions = r.deriver.Conditions()
 	c := &s.Conditions
-	known := assess.Examine(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: engine.Knowledge{Page: r.read, Facts: r.facts, Health: r.health, Canary: r.canary}, Expect: &assess.Expectations{}})
-	for _, c := range known.List(assess.Capabilities) {
+	conclusions := assess.Examine(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: engine.Knowledge{Page: r.read, Facts: r.facts, Health: r.health, Canary: r.canary}, Expect: &assess.Expectations{}})
+	for _, c := range conclusions.List(assess.Capabilities) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
 	e := assess.Evidence{
-		Previous: r.was, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort(), Seen: true, Lived: true},
-		Failing: c.Failing, Stall: c.Stall, PageTime: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: r.read.Unrouted(), Unserved: known.Unserved, Unobservable: known.Unobservable(),
+		Previous: r.previous, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort(), Seen: true, Lived: true},
+		Failing: c.Failing, Stall: c.Stall, PageTime: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: r.read.Unrouted(), Unserved: conclusions.Unserved, Unobservable: conclusions.Unobservable(),
 	}
 	if s.Canary = r.canaryResult(&p.Book); s.Canary != nil && !*s.Canary {
 		e.Canary, e.CanaryProven = "the canary request failed", true
 	}
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
-	r.was = s.State
+	r.previous = s.State
 	return s
 }

@@ -80,26 +80,26 @@ func (p *pageWriter) event(name, labels string, n int) {
 }
 
 // times writes a histogram of n observations of the same value.
-func (p *pageWriter) times(name, labels string, n int, each float64) {
+func (p *pageWriter) times(name, labels string, n int, value float64) {
 	p.typeOf(name, "histogram")
-	var before string
+	var prefix string
 	if labels != "" {
-		before = labels + ","
+		prefix = labels + ","
 	}
 	for _, bound := range []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10} {
 		within := 0
-		if each <= bound {
+		if value <= bound {
 			within = n
 		}
-		fmt.Fprintf(&p.text, "%s_bucket{%sle=\"%g\"} %d\n", name, before, bound, within)
+		fmt.Fprintf(&p.text, "%s_bucket{%sle=\"%g\"} %d\n", name, prefix, bound, within)
 	}
-	fmt.Fprintf(&p.text, "%s_bucket{%sle=\"+Inf\"} %d\n%s_sum{%s} %g\n%s_count{%s} %d\n", name, before, n, name, labels, float64(n)*each, name, labels, n)
+	fmt.Fprintf(&p.text, "%s_bucket{%sle=\"+Inf\"} %d\n%s_sum{%s} %g\n%s_count{%s} %d\n", name, prefix, n, name, labels, float64(n)*value, name, labels, n)
 }
 
 // latencies writes a histogram once it has an observation.
-func (p *pageWriter) latencies(name, labels string, n int, each float64) {
+func (p *pageWriter) latencies(name, labels string, n int, value float64) {
 	if n > 0 {
-		p.times(name, labels, n, each)
+		p.times(name, labels, n, value)
 	}
 }
 

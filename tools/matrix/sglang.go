@@ -58,29 +58,29 @@ func sglangRequests(b *Book, p *pageWriter) {
 // sglangEnded writes the engine's counters of completed requests.
 func sglangEnded(b *Book, p *pageWriter) {
 	const l, v = sglangLabels, "sglang:"
-	left := b.canceled()
+	canceled := b.canceled()
 	p.event(v+"cached_tokens_total", l+`,cache_source="device"`, b.ok())
 	p.latencies(v+"inter_token_latency_seconds", l, b.Tokens, tokenGap)
-	p.event(v+"num_requests_total", l+`,is_streaming="true"`, b.ok()+left)
-	p.event(v+"num_aborted_requests_total", l, left)
-	p.event(v+"prompt_tokens_total", l+`,is_streaming="true"`, 100*(b.ok()+left))
+	p.event(v+"num_requests_total", l+`,is_streaming="true"`, b.ok()+canceled)
+	p.event(v+"num_aborted_requests_total", l, canceled)
+	p.event(v+"prompt_tokens_total", l+`,is_streaming="true"`, 100*(b.ok()+canceled))
 	p.event(v+"generation_tokens_total", l+`,is_streaming="true"`, b.Tokens)
-	p.latencies(v+"e2e_request_latency_seconds", l+`,is_streaming="true"`, b.ok()+left, requestDuration)
-	p.latencies(v+"time_to_first_token_seconds", l+`,is_streaming="true"`, b.ok()+left, firstToken)
+	p.latencies(v+"e2e_request_latency_seconds", l+`,is_streaming="true"`, b.ok()+canceled, requestDuration)
+	p.latencies(v+"time_to_first_token_seconds", l+`,is_streaming="true"`, b.ok()+canceled, firstToken)
 	p.latencies(v+"request_time_per_output_token_seconds", l+`,is_streaming="true"`, b.ok(), tokenGap)
 }
 
 // sglangHTTP writes the requests and responses of the API.
 func sglangHTTP(b *Book, p *pageWriter) {
 	const v = "sglang:"
-	left := b.canceled()
+	canceled := b.canceled()
 	answers := func(endpoint, method, status string, n int) {
 		p.event(v+"http_responses_total", fmt.Sprintf("endpoint=%q,method=%q,status_code=%q", endpoint, method, status), n)
 	}
-	p.event(v+"http_requests_total", `endpoint="/v1/completions",method="POST"`, b.ok()+left+b.client()+b.overload()+b.failed()+b.Running+b.Waiting+b.Arrived)
+	p.event(v+"http_requests_total", `endpoint="/v1/completions",method="POST"`, b.ok()+canceled+b.client()+b.overload()+b.failed()+b.Running+b.Waiting+b.Arrived)
 	answers("/metrics", "GET", "200", 1)
 	answers("/health", "GET", "503", 3)
-	answers("/v1/completions", "POST", "200", b.ok()+left)
+	answers("/v1/completions", "POST", "200", b.ok()+canceled)
 	answers("/v1/completions", "POST", "400", b.client())
 	answers("/v1/completions", "POST", "503", b.overload())
 	answers("/v1/completions", "POST", "500", b.failed())

@@ -43,7 +43,7 @@ func Table(play Player, firing Firing) (string, error) {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, server := range Servers() {
-		rows, why := [][]string{columns()}, Answer{}
+		rows, outcomes := [][]string{columns()}, Answer{}
 		for _, scenario := range Scenarios() {
 			all, err := play(&server, &scenario)
 			if err != nil {
@@ -51,11 +51,11 @@ func Table(play Player, firing Firing) (string, error) {
 			}
 			last := &all[len(all)-1]
 			if scenario.Name == "healthy" {
-				why = last.Capabilities["outcomes"]
+				outcomes = last.Capabilities["outcomes"]
 			}
 			rows = append(rows, row(scenario.Name, last, firing(server.Name, scenario.Name)))
 		}
-		fmt.Fprintf(&b, "\n%s\noutcomes: %s: %s\n", server.Name, word(why.OK), why.Reason)
+		fmt.Fprintf(&b, "\n%s\noutcomes: %s: %s\n", server.Name, word(outcomes.OK), outcomes.Reason)
 		write(&b, rows)
 	}
 	return b.String(), nil

@@ -9,25 +9,25 @@ import (
 
 // tritons returns the servers with Triton's page, by backend.
 func tritons() []Server {
-	okAndFailed, left := []engine.Class{engine.ClassOK, engine.ClassServer}, []engine.Class{engine.ClassCanceled}
+	okAndFailed, canceled := []engine.Class{engine.ClassOK, engine.ClassServer}, []engine.Class{engine.ClassCanceled}
 	cpp := deployment("tensorrtllm", false)
 	return []Server{
 		{
-			Name: "Triton, C++ backend of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
+			Name: "Triton, C++ backend of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", cpp...), Counts: okAndFailed, TakenAsOK: canceled,
 			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 		{
-			Name: "Triton 24.03, failures without reasons", Kind: engine.Triton, Facts: version("2.44.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
+			Name: "Triton 24.03, failures without reasons", Kind: engine.Triton, Facts: version("2.44.0", cpp...), Counts: okAndFailed, TakenAsOK: canceled,
 			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, false); executor(b, p, "") },
 		},
 		{
-			Name: "Triton, Python executor of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", deployment("python", true)...), Counts: okAndFailed, TakenAsOK: left,
+			Name: "Triton, Python executor of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", deployment("python", true)...), Counts: okAndFailed, TakenAsOK: canceled,
 			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens") },
 		},
 		{
 			Name: "Triton, LLM-API model", Kind: engine.Triton,
 			Facts:  version("2.64.0", config("tensorrt_llm", "python", true)),
-			Counts: okAndFailed, TakenAsOK: left, Only: true,
+			Counts: okAndFailed, TakenAsOK: canceled, Only: true,
 			page: func(b *Book, p *pageWriter) { accepting(b, p, "tensorrt_llm") },
 		},
 		{
@@ -47,13 +47,13 @@ func tritons() []Server {
 		},
 		{
 			Name: "Triton, vLLM backend", Kind: engine.Triton, Facts: version("2.64.0", config("vllm_model", "vllm", true)),
-			Counts: okAndFailed, TakenAsOK: left, Only: true,
+			Counts: okAndFailed, TakenAsOK: canceled, Only: true,
 			page: func(b *Book, p *pageWriter) { accepting(b, p, "vllm_model"); vllmBackend(b, p) },
 		},
 		{
 			Name: "Triton behind its OpenAI frontend", Kind: engine.TritonOpenAI,
 			Facts:  engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "ensemble"}, {Name: "preprocessing"}, {Name: "tensorrt_llm"}, {Name: "postprocessing"}}},
-			Counts: okAndFailed, TakenAsOK: left,
+			Counts: okAndFailed, TakenAsOK: canceled,
 			ShowsArrivals: true, page: func(b *Book, p *pageWriter) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 	}
@@ -145,26 +145,26 @@ func accepting(b *Book, p *pageWriter, name string) {
 
 // module writes what the metrics module adds to an LLM-API model.
 func module(b *Book, p *pageWriter) {
-	const own = "nv_llmapi_"
+	const prefix = "nv_llmapi_"
 	l := ofModel("tensorrt_llm")
 	executor(b, p, "tokens")
-	p.gauge(own+"heartbeat_timestamp_seconds", l, 1.8e9+b.Now.Seconds())
-	p.count(own+"iterations_total", l, b.Steps)
-	p.count(own+"generation_tokens_total", l, b.Tokens)
-	p.count(own+"prompt_tokens_total", l, 100*b.ok())
-	p.count(own+"kv_cache_reused_blocks_total", l, b.ok())
-	p.count(own+"kv_cache_missed_blocks_total", l, 3*b.ok())
-	p.gauge(own+"requests_in_flight", l, float64(b.Running+b.Waiting+b.Arrived))
-	p.gauge(own+"requests_waiting", l, float64(b.Waiting))
+	p.gauge(prefix+"heartbeat_timestamp_seconds", l, 1.8e9+b.Now.Seconds())
+	p.count(prefix+"iterations_total", l, b.Steps)
+	p.count(prefix+"generation_tokens_total", l, b.Tokens)
+	p.count(prefix+"prompt_tokens_total", l, 100*b.ok())
+	p.count(prefix+"kv_cache_reused_blocks_total", l, b.ok())
+	p.count(prefix+"kv_cache_missed_blocks_total", l, 3*b.ok())
+	p.gauge(prefix+"requests_in_flight", l, float64(b.Running+b.Waiting+b.Arrived))
+	p.gauge(prefix+"requests_waiting", l, float64(b.Waiting))
 	ended := l + `,class="%s",finish_reason="%s"`
-	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "ok", "stop"), b.ok())
-	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "server", "error"), b.failed()-b.Crashed)
-	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "canceled", "cancelled"), b.canceled())
-	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "client", "error"), b.client())
-	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "overload", "error"), b.overload())
-	p.times(own+"time_to_first_token_seconds", l, b.ok(), firstToken)
-	p.times(own+"inter_token_latency_seconds", l, b.Tokens, tokenGap)
-	p.times(own+"request_duration_seconds", l, b.ok(), requestDuration)
+	p.event(prefix+"requests_ended_total", fmt.Sprintf(ended, "ok", "stop"), b.ok())
+	p.event(prefix+"requests_ended_total", fmt.Sprintf(ended, "server", "error"), b.failed()-b.Crashed)
+	p.event(prefix+"requests_ended_total", fmt.Sprintf(ended, "canceled", "cancelled"), b.canceled())
+	p.event(prefix+"requests_ended_total", fmt.Sprintf(ended, "client", "error"), b.client())
+	p.event(prefix+"requests_ended_total", fmt.Sprintf(ended, "overload", "error"), b.overload())
+	p.times(prefix+"time_to_first_token_seconds", l, b.ok(), firstToken)
+	p.times(prefix+"inter_token_latency_seconds", l, b.Tokens, tokenGap)
+	p.times(prefix+"request_duration_seconds", l, b.ok(), requestDuration)
 }
 
 // vllmBackend writes the metrics of Triton's vLLM backend.

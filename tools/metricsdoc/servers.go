@@ -50,11 +50,11 @@ func serversPage() ([]byte, error) {
 func findingsOf(all []matrix.Server) ([][]matrix.Finding, error) {
 	findings := make([][]matrix.Finding, 0, len(all))
 	for i := range all {
-		one, err := matrix.Findings(&all[i])
+		quantities, err := matrix.Findings(&all[i])
 		if err != nil {
 			return nil, err
 		}
-		findings = append(findings, one)
+		findings = append(findings, quantities)
 	}
 	return findings, nil
 }

@@ -39,8 +39,8 @@ func check(page string, targets int) error {
 
 // labelOf returns the value of a label on a line, empty if there is none.
 func labelOf(line, label string) string {
-	for _, before := range []string{"{", ","} {
-		if _, rest, ok := strings.Cut(line, before+label+`="`); ok {
+	for _, separator := range []string{"{", ","} {
+		if _, rest, ok := strings.Cut(line, separator+label+`="`); ok {
 			value, _, _ := strings.Cut(rest, `"`)
 			return value
 		}

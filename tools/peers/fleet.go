@@ -64,11 +64,11 @@ func (f *fleet) scrapeCounts() []int64 {
 
 // scrapesSince returns the number of scrapes since earlier counts: of all targets, and of
 // the one with the fewest.
-func (f *fleet) scrapesSince(before []int64) (all, fewest int64) {
-	for i, now := range f.scrapeCounts() {
-		all += now - before[i]
-		if i == 0 || now-before[i] < fewest {
-			fewest = now - before[i]
+func (f *fleet) scrapesSince(earlier []int64) (all, fewest int64) {
+	for i, count := range f.scrapeCounts() {
+		all += count - earlier[i]
+		if i == 0 || count-earlier[i] < fewest {
+			fewest = count - earlier[i]
 		}
 	}
 	return all, fewest

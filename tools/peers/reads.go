@@ -150,21 +150,21 @@ func (r *result) together(ctx context.Context, p *process, url, coding string, r
 // eachInterval runs readers concurrently and returns the durations of all reads.
 func eachInterval(readers int, read func(i int) ([]time.Duration, error)) (durations []time.Duration, err error) {
 	var (
-		all sync.WaitGroup
-		mu  sync.Mutex
+		wg sync.WaitGroup
+		mu sync.Mutex
 	)
 	for i := range readers {
-		all.Go(func() {
-			each, readErr := read(i)
+		wg.Go(func() {
+			repeated, readErr := read(i)
 			mu.Lock()
 			defer mu.Unlock()
-			durations = append(durations, each...)
+			durations = append(durations, repeated...)
 			if readErr != nil {
 				err = readErr
 			}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	return durations, err
 }
 

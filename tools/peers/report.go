@@ -47,7 +47,7 @@ func (r *result) line() string {
 
 // table is a table of the report; row returns nil for results without a row.
 type table struct {
-	before  string
+	heading string
 	columns []string
 	row     func(r *result) []string
 }
@@ -78,13 +78,13 @@ func (r *result) readers() []string {
 	}
 	row := []string{r.Peer, strconv.Itoa(r.Targets), "", "", "", "", "", "", "", "", ""}
 	for i, readers := range []int{1, 4, 40} {
-		cost, took, memory := "–", "–", "–"
+		cost, quantiles, memory := "–", "–", "–"
 		for _, m := range append([]reads{r.Gzip}, r.Many...) {
 			if m.Readers == readers && m.Failed == "" {
-				cost, took, memory = number(m.Cost), times(m.P50, m.P99), megabytes(m.Peak)
+				cost, quantiles, memory = number(m.Cost), times(m.P50, m.P99), megabytes(m.Peak)
 			}
 		}
-		row[2+i], row[5+i], row[8+i] = cost, took, memory
+		row[2+i], row[5+i], row[8+i] = cost, quantiles, memory
 	}
 	return row
 }
@@ -122,7 +122,7 @@ func (t *table) render(all []result) string {
 	if rows.Len() == 0 {
 		return ""
 	}
-	return t.before + "| " + strings.Join(t.columns, " | ") + " |\n" + strings.Repeat("|---", len(t.columns)) + "|\n" + rows.String() + "\n"
+	return t.heading + "| " + strings.Join(t.columns, " | ") + " |\n" + strings.Repeat("|---", len(t.columns)) + "|\n" + rows.String() + "\n"
 }
 
 // report returns the tables, comparisons with the first peer, failures and versions in Markdown.
@@ -140,30 +140,30 @@ func report(all []result) string {
 func ratios(all []result) string {
 	var b strings.Builder
 	for i := range all {
-		one := &all[i]
-		if one.Peer != all[0].Peer {
+		first := &all[i]
+		if first.Peer != all[0].Peer {
 			continue
 		}
 		var parts []string
 		for j := range all {
-			if other := &all[j]; other.Targets == one.Targets && other.Peer != one.Peer && other.Failed == "" {
-				parts = append(parts, ratio(one, other))
+			if other := &all[j]; other.Targets == first.Targets && other.Peer != first.Peer && other.Failed == "" {
+				parts = append(parts, ratio(first, other))
 			}
 		}
 		if len(parts) > 0 {
-			fmt.Fprintf(&b, "- %s every %g s: the %s took %s.\n", targetCount(one.Targets), one.Interval.Seconds(), one.Peer, strings.Join(parts, "; "))
+			fmt.Fprintf(&b, "- %s every %g s: the %s took %s.\n", targetCount(first.Targets), first.Interval.Seconds(), first.Peer, strings.Join(parts, "; "))
 		}
 	}
 	return b.String()
 }
 
 // ratio compares the costs of two peers.
-func ratio(one, other *result) string {
-	switch by := fmt.Sprintf("%.1f", other.cost()/one.cost()); {
+func ratio(first, other *result) string {
+	switch by := fmt.Sprintf("%.1f", other.cost()/first.cost()); {
 	case by == "1.0":
 		return "as much as " + other.Peer
-	case one.cost() > other.cost():
-		return fmt.Sprintf("%.1f times as much as %s", one.cost()/other.cost(), other.Peer)
+	case first.cost() > other.cost():
+		return fmt.Sprintf("%.1f times as much as %s", first.cost()/other.cost(), other.Peer)
 	default:
 		return by + " times less than " + other.Peer
 	}
