@@ -10,10 +10,9 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
-)
 
-// poolLabel is the label with the pool of a target.
-const poolLabel model.LabelName = "pool_id"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
 
 // validateTargets checks that every pool has a source of targets, and that static targets are
 // host:port and have unique names.
@@ -62,7 +61,7 @@ func ownerOf(path string, g *targetgroup.Group, t model.LabelSet, pool *Pool) (o
 			return fmt.Sprintf("%s has the labels of %s, and no rule can tell them apart; list it once", address, first)
 		}
 	}
-	owner = [2]string{cmp.Or(string(g.Labels[poolLabel]), pool.PoolID), cmp.Or(string(g.Labels[replicaLabel]), address)}
+	owner = [2]string{cmp.Or(string(g.Labels[relabel.LabelPoolID]), pool.PoolID), cmp.Or(string(g.Labels[relabel.LabelReplicaID]), address)}
 	return owner, func(first string) string {
 		return fmt.Sprintf("pool_id %q and replica_id %q are already used by %s; give each target its own replica_id", owner[0], owner[1], first)
 	}

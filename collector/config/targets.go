@@ -10,14 +10,12 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-const (
-	// defaultPort is the port of Triton's metrics.
-	defaultPort = "8002"
-	// replicaLabel is the label with the replica of a target.
-	replicaLabel model.LabelName = "replica_id"
-)
+// defaultPort is the port of Triton's metrics.
+const defaultPort = "8002"
 
 // FromTargets returns a document for the URLs of the flag --target. They share the settings of
 // pool, whose pool_id defaults to "default"; the replica_id is host:port. Errors name the flag.
@@ -32,7 +30,7 @@ func FromTargets(urls []string, pool Pool) (*File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--target %q: %w", redactURL(raw), err)
 		}
-		replica := string(g.Labels[replicaLabel])
+		replica := string(g.Labels[relabel.LabelReplicaID])
 		if seen[replica] {
 			return nil, fmt.Errorf("--target %q: %s is given twice; give each replica once", redactURL(raw), replica)
 		}
@@ -72,8 +70,8 @@ func targetOf(raw string) (*targetgroup.Group, error) {
 	g := &targetgroup.Group{
 		Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(address)}},
 		Labels: model.LabelSet{
-			replicaLabel:      model.LabelValue(address),
-			model.SchemeLabel: model.LabelValue(u.Scheme),
+			relabel.LabelReplicaID: model.LabelValue(address),
+			model.SchemeLabel:      model.LabelValue(u.Scheme),
 		},
 	}
 	if u.Path != "" && u.Path != "/" {

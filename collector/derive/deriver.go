@@ -46,7 +46,7 @@ type Deriver struct {
 	program *program
 	window  *Window
 	// out holds the series with the target's labels.
-	out       *exposition.Computed
+	out       *exposition.Shape
 	row       []float64
 	dropped   Dropped
 	processes processTracker

@@ -21,18 +21,13 @@ type ComputedSeries struct {
 	Omit, Hidden bool
 }
 
-// Computed creates blocks of computed series of one shape.
-type Computed struct {
-	shape *Shape
-}
-
-// NewComputed renders the series, labeled by label unless it is nil. [Block.Set] refers to a
-// series by its index in the slice.
+// NewComputed returns the shape of computed series, labeled by label unless it is nil. [Block.Set]
+// refers to a series by its index in the slice.
 //
 // A series is absent, even if it is set, if it is dropped, invalid after relabeling, equal to an
 // earlier one or, with a labeler, equal to a series of the existing shapes. A series that gets a
 // new name joins the family of that name or is untyped, as on a parsed page.
-func NewComputed(all []ComputedSeries, label Labeler, existing ...*Shape) *Computed {
+func NewComputed(all []ComputedSeries, label Labeler, existing ...*Shape) *Shape {
 	if label == nil {
 		existing = nil
 	}
@@ -41,15 +36,15 @@ func NewComputed(all []ComputedSeries, label Labeler, existing ...*Shape) *Compu
 	if slices.ContainsFunc(all, func(s ComputedSeries) bool { return s.Hidden }) {
 		shape.hidden = renderComputed(all, true, label, existing).build()
 	}
-	return &Computed{shape: shape}
+	return shape
 }
 
 // typicalValueBytes is the usual length of a computed value.
 const typicalValueBytes = 8
 
-// Block returns a block in which every value is absent.
-func (c *Computed) Block() *Block {
-	return &Block{shape: c.shape, spans: make([]Span, c.shape.computed), data: make([]byte, 0, typicalValueBytes*c.shape.computed)}
+// Block returns a block of computed series in which every value is absent.
+func (s *Shape) Block() *Block {
+	return &Block{shape: s, spans: make([]Span, s.computed), data: make([]byte, 0, typicalValueBytes*s.computed)}
 }
 
 // Set sets the value of series n of a computed block, which must not be published yet.

@@ -28,7 +28,7 @@ func ours() []exposition.ComputedSeries {
 }
 
 // pageOf returns the page of computed series whose values are their numbers.
-func pageOf(t *testing.T, c *exposition.Computed, values int) string {
+func pageOf(t *testing.T, c *exposition.Shape, values int) string {
 	t.Helper()
 	b := c.Block()
 	for i := range values {

@@ -16,7 +16,7 @@ type Values struct {
 	all     []value
 	n       int
 	changed bool
-	out     *Computed
+	out     *Shape
 }
 
 // value is a series with its value. Replicas share its additional labels.

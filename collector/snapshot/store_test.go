@@ -20,7 +20,7 @@ import (
 // source creates blocks of two series with equal values; different values on a page come
 // from two blocks.
 type source struct {
-	out *exposition.Computed
+	out *exposition.Shape
 }
 
 func newSource(family, replica string) *source {

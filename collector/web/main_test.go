@@ -34,14 +34,14 @@ type fleet struct {
 	caches map[string]*exposition.Cache
 	slots  map[string]*snapshot.Slot
 	// computed holds the blocks of derived series.
-	computed map[string]*exposition.Computed
+	computed map[string]*exposition.Shape
 }
 
 func newFleet(tb testing.TB) *fleet {
 	tb.Helper()
 	return &fleet{
 		t: tb, store: snapshot.NewStore(), caches: map[string]*exposition.Cache{}, slots: map[string]*snapshot.Slot{},
-		computed: map[string]*exposition.Computed{},
+		computed: map[string]*exposition.Shape{},
 	}
 }
 
