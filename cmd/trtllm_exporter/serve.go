@@ -68,7 +68,7 @@ func (f *webFlags) options() web.Options {
 	return opts
 }
 
-// sourceFlags selects what is scraped.
+// sourceFlags selects the targets.
 type sourceFlags struct {
 	file              string
 	reloadInterval    time.Duration

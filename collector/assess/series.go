@@ -25,7 +25,7 @@ var Metadata = sync.OnceValue(func() map[string]*exposition.Family {
 	return all
 })
 
-// Situation is what is currently known about a replica.
+// Situation holds the current knowledge about a replica.
 type Situation struct {
 	// Labels are the labels that all its series have.
 	Labels labels.Labels

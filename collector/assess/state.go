@@ -84,7 +84,7 @@ func consequenceOf(s State) consequence {
 	return consequence{}
 }
 
-// Evidence is what is currently known about a replica.
+// Evidence holds the observations on which [Judge] bases a verdict.
 type Evidence struct {
 	// Silent is true for a rank that is declared to bind no port. Companion is the name of a
 	// program that is not an LLM server.

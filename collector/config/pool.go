@@ -59,8 +59,7 @@ type Pool struct {
 	APIProtocol string `yaml:"api_protocol"`
 	// APIPort is the port of the server's API; it defaults to the engine's.
 	APIPort int `yaml:"api_port,omitempty"`
-	// APIPath is the prefix of the paths of the server's API; it defaults to that of the metrics
-	// page.
+	// APIPath is the path prefix of the server's API; it defaults to the prefix of the page's path.
 	APIPath string `yaml:"api_path,omitempty"`
 	// APIScheme is http or https; it defaults to the scheme of the metrics page.
 	APIScheme string `yaml:"api_scheme,omitempty"`

@@ -12,7 +12,7 @@ import (
 type Rule struct {
 	// inputs lists the signals that it reads, and so which servers can have the family.
 	inputs inputs
-	// scope and labels are about its series, in addition to those of the signal like.
+	// scope and labels describe its series, in addition to the labels of the signal like.
 	scope  Scope
 	labels []string
 	like   engine.Signal

@@ -39,7 +39,7 @@ func CapabilityNames() []string {
 	}
 }
 
-// Knowledge is what is known about a replica when its capabilities are judged.
+// Knowledge holds the facts about a replica on which its capabilities depend.
 type Knowledge struct {
 	// Page is nil if the last scrape failed, MissingPage true if it failed with 404.
 	Page        *Page

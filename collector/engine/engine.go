@@ -27,7 +27,7 @@ type Engine interface {
 	MetricsPath() string
 	// APIPort returns the port of the HTTP API, given the port of the page.
 	APIPort(metrics int) int
-	// GRPCPort returns the port of the gRPC API, given that of the page; ok is false without one.
+	// GRPCPort returns the port of the gRPC API, given the port of the page; ok is false without one.
 	GRPCPort(metrics int) (port int, ok bool)
 	// SamePort reports whether page and API share a port.
 	SamePort() bool

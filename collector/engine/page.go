@@ -31,7 +31,7 @@ type Page struct {
 type content struct {
 	readings []reading
 	rankSet
-	// Models: all, those that count iterations, those with an engine inside.
+	// executors are the models that count iterations, inner the models with an engine inside.
 	modelNames, executors, inner []string
 	// inside is the engine whose page the server passes on, or nil.
 	inside Engine

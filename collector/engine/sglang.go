@@ -95,7 +95,7 @@ func (s *sglang) Quirks(p *Page) Quirks {
 	return q
 }
 
-// sglangOutcomes describes what is known about the outcomes of requests.
+// sglangOutcomes explains which outcomes of requests are known.
 func sglangOutcomes(p *Page) string {
 	bound := "requests aborted while waiting do not count as finished, so class ok is a lower bound"
 	if p.Has(RequestsUnaborted) {

@@ -27,7 +27,7 @@ func (r Role) Front() bool { return r == RoleEntry || r == RoleSingle }
 
 // Topology groups the models of a server and knows how each treats requests. It is immutable.
 type Topology struct {
-	// known holds the models that the server lists or counts, served those that it lists as ready.
+	// known holds the models that the server lists or counts, served the ones it lists as ready.
 	known, served map[string]bool
 	ids           map[string]string
 	roles         map[string]Role
@@ -46,8 +46,8 @@ type treatment struct {
 	unloaded bool
 }
 
-// NamedModels are the models on a page: all, those with an executor, and those that hand requests
-// to an engine inside the server. Inside is the kind of the engine whose page is passed on.
+// NamedModels are the models on a page. Executors have an executor, Inner models hand requests to
+// an engine inside the server. Inside is the kind of the engine whose page is passed on.
 type NamedModels struct {
 	Names, Executors, Inner []string
 	Inside                  Kind

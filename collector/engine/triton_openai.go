@@ -17,7 +17,7 @@ var _ = register(&tritonOpenAI{newTritonPage(base{
 	stream:  Stream{Usage: true},
 })})
 
-// tritonOpenAI reports no version of Triton: the version in /openapi.json is that of the document.
+// tritonOpenAI reports no version of Triton: /openapi.json has the version of the document.
 type tritonOpenAI struct{ tritonPage }
 
 // identify implements Engine: Triton's metrics port has no list of models.

@@ -7,8 +7,8 @@ const TRTLLMDisaggregated Kind = "trtllm-serve-disaggregated"
 
 // The names have neither prefix nor labels, and are there from the start (TensorRT-LLM,
 // serve/perf_metrics.py). openai_disagg_server.py mounts the page without any option; the path
-// without the slash redirects. The API answers like those of others, and lists a server's models in
-// later releases, so that only the page identifies the kind, and has to be asked for first.
+// without the slash redirects. The API answers like other APIs, and lists a server's models in
+// later releases, so that only the page identifies the kind, and has to be requested first.
 var _ = register(&trtllmDisaggregated{base{
 	kind: TRTLLMDisaggregated, path: "/prometheus/metrics/",
 	ready: "/health", versionPath: versionPath, versionKey: versionKey,

@@ -59,7 +59,7 @@ func (v *vllm) arrange(t *Topology, models NamedModels, facts []ModelFacts) {
 	}
 }
 
-// vllmOutcomes describes what is known about the outcomes of requests. Rejections are answered
+// vllmOutcomes explains which outcomes of requests are known. Rejections are answered
 // with 503, or inside a stream with 200 (seen in 0.32.0), and are not counted separately.
 func vllmOutcomes(p *Page) string {
 	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and disconnected clients are not counted"

@@ -12,7 +12,7 @@ import (
 // job is work that runs without the replica's lock, one run at a time.
 type job struct {
 	running bool
-	// rerun is true if a newer answer than that of the current run is needed.
+	// rerun is true if the answer of the current run will be too old.
 	rerun bool
 	// started is when the last run started, answered when the last finished run started.
 	started, answered time.Time

@@ -6,7 +6,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Server is what is known of the server at a target's address.
+// Server holds the knowledge about the server at a target's address.
 type Server struct {
 	// Engine is its kind. Epoch counts how often the kind changed.
 	Engine engine.Engine

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// minRedacted is the minimum length of a secret that is redacted from errors, minRefused
-	// of one that makes a page refused.
+	// minRedacted is the minimum length of secrets that are redacted from errors, minRefused
+	// the minimum length of secrets for which a page is refused.
 	minRedacted = 4
 	minRefused  = 8
 	// wordCharacters are the characters of words that pages contain anyway, such as the
