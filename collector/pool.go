@@ -85,7 +85,8 @@ func (p *pool) hasUnanswered() bool {
 // user's, and after the last user the scraper. A replica that survives a reload still uses the
 // scraper of the pool that started it.
 func (p *pool) release() {
-	if p.users--; p.users == 0 {
+	p.users--
+	if p.users == 0 {
 		p.scraper.Close()
 		return
 	}
