@@ -53,7 +53,7 @@ demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its fla
 ## Tests
 
 # The files of deploy/ have `check-deploy`, whose tools take minutes to compile. `ci` runs `race` instead of this.
-test: ## Run all tests of Go and Python.
+test: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet ## Run all tests of Go and Python.
 	$(GO) test $(VET) -shuffle=on ./...
 	@$(MAKE) test-python
 
