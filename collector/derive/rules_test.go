@@ -294,7 +294,7 @@ func TestCachedTokensCountedBeforePrompt(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	page := func(found, prompts int) values {
 		return b.page(
-			fmt.Sprintf(`vllm:prompt_tokens_cached_total{engine="0",model_name="m"} %d`, found),
+			fmt.Sprintf(`vllm:prefix_cache_hits_total{engine="0",model_name="m"} %d`, found),
 			fmt.Sprintf(`vllm:prompt_tokens_total{engine="0",model_name="m"} %d`, prompts),
 		)
 	}
@@ -392,7 +392,7 @@ func TestComputedValuesAreFiniteOrAbsent(t *testing.T) {
 	page := func(n string) []string {
 		var all []string
 		for _, rank := range []string{"0", "1"} {
-			for _, name := range []string{"prompt_tokens_total", "generation_tokens_total", "prompt_tokens_cached_total", "num_requests_running", "num_requests_waiting"} {
+			for _, name := range []string{"prompt_tokens_total", "generation_tokens_total", "prefix_cache_hits_total", "num_requests_running", "num_requests_waiting"} {
 				all = append(all, `vllm:`+name+`{engine="`+rank+`",model_name="m"} `+n)
 			}
 			all = append(all, histogram("vllm:time_to_first_token_seconds", `engine="`+rank+`",model_name="m"`, n, "1.0 +Inf", n, n)...)

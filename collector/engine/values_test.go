@@ -86,8 +86,8 @@ func TestSamplePageCapabilities(t *testing.T) {
 		kind    engine.Kind
 		want    string
 	}{
-		{"real-vllm-0.12.0-after.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache config"},
-		{"real-vllm-0.12.0-idle.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles stall cancel kv_cache config"},
+		{"real-vllm-0.12.0-after.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
+		{"real-vllm-0.12.0-idle.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles stall cancel kv_cache kv_reuse config"},
 		{"real-vllm-0.32.0-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
 		{"real-vllm-0.32.0-api2-before*.prom", engine.VLLM, "tokens live_tokens ttft tpot e2e quantiles kv_reuse config"},
 		{"real-vllm-0.32.0-api2-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},

@@ -90,9 +90,6 @@ func (*vllm) judge(name string, k *Knowledge) target.Check {
 	if name == CanKVCache && p.HasName(vllmPrefix+"kv_cache_usage_perc") && !p.Has(KVUtilization) {
 		return no("each of its API processes shows the value that it saw last, and nothing tells which is current", "vLLM 0.12 or later")
 	}
-	if name == CanKVReuse && p.Has(GenerationTokens) && !p.Has(CachedTokens) {
-		return no("the hits of the prefix cache on its page count requests that wait more than once", "vLLM 0.16 or later")
-	}
 	disconnected, silent := "without requests of clients that left", lacks("no engine has reported yet: with several API processes gauges appear with the first request", "")
 	if vllmRust(p) {
 		disconnected, silent = "with requests of clients that left", lacks("the server was started with --disable-log-stats: the page has no gauges of its scheduler", cureLogStats)
@@ -148,12 +145,14 @@ func vllmEngine() []Meaning {
 		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"}},
 		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
 
-		// Tokens, with each step of the engine. prefix_cache_hits_total and
-		// gpu_prefix_cache_hits_total count a request again each time that the scheduler tries it
-		// in vain (vllm-project/vllm#43736).
+		// Tokens, with each step of the engine. prompt_tokens_cached_total is new in 0.16; the hits
+		// before it count a request that is tried in vain once more (vllm-project/vllm#43736).
+		// gpu_prefix_cache_hits_total was replaced in 0.9.2 and removed in 0.12.
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true, Rank: vllmRank},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true, Rank: vllmRank},
 		{Name: "prompt_tokens_cached_total", Signal: CachedTokens, Counter: true},
+		{Name: "prefix_cache_hits_total", Signal: CachedTokens, Counter: true, Unless: []string{"prompt_tokens_cached_total"}},
+		{Name: "gpu_prefix_cache_hits_total", Signal: CachedTokens, Counter: true, Unless: []string{"prompt_tokens_cached_total", "prefix_cache_hits_total"}},
 		{Name: "prompt_tokens_cached_by_source_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"source=cache_tier"}},
 		{Name: "request_prompt_tokens", Signal: RequestPromptTokens, Form: Histogram},
 		{Name: "request_generation_tokens", Signal: RequestOutputTokens, Form: Histogram},
