@@ -110,7 +110,7 @@ type setting struct {
 	// scraped by Prometheus.
 	fleet     simulate.FleetSpec
 	exporters []exporter
-	// values are those of the rules; rules are additional ones.
+	// values configures the shipped rules; rules is appended to them.
 	values alerts.Values
 	rules  string
 	// Pairs of texts to replace in the configurations.

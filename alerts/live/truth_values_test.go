@@ -105,7 +105,7 @@ func valuesOfPool(pool string) []shown {
 	if pool != poolVLLM { // It counts prompts with the first token, before the truth has an entry.
 		all = append(all, v("trtllm-capacity / Prompt tokens / A", rateOf(asked)))
 	}
-	if pool == poolServe { // Its gauges are those of the last completed request.
+	if pool == poolServe { // Its gauges describe the last completed request.
 		return all
 	}
 	levels := []shown{

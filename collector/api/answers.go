@@ -42,7 +42,7 @@ func (a *Answers) Distrust() {
 const keepRounds = 10
 
 // AddFacts adds the facts of a complete round; interval is the time between two rounds.
-// Unanswered facts are kept from earlier rounds, for a limited time if the server is distrusted.
+// A fact without an answer keeps its earlier value, for a limited time if the server is distrusted.
 func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
 	previous := a.allFacts
 	switch {

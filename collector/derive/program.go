@@ -27,7 +27,7 @@ type program struct {
 	samples []checkedSample
 	net     []*netCounter
 
-	// series holds the series with the labels set by rules, for a page with gpus.
+	// series has the labels set by rules, and belongs to a page with these GPUs.
 	series []exposition.ComputedSeries
 	gpus   []string
 

@@ -36,8 +36,8 @@ pools:
 	s.spread(t)
 	play(t, []step{
 		{"what waits is counted once", s.waitsOnce},
-		{"client errors are those of the client", s.mistakes},
-		{"failures without workers are those of the client", func(t *testing.T) { t.Helper(); s.workless(t, second) }},
+		{"client errors match the client's count", s.mistakes},
+		{"failures without workers match the client's count", func(t *testing.T) { t.Helper(); s.workless(t, second) }},
 		{"a stopping frontend drains", s.ends},
 	})
 }

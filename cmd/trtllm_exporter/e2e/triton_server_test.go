@@ -80,7 +80,7 @@ type tritonServer struct {
 	port int
 	// models is another model repository.
 	models string
-	// flags are those of the last launch; relaunched is set after a second attempt.
+	// flags holds the arguments of the last launch; relaunched is set after a second attempt.
 	flags      []string
 	relaunched bool
 }

@@ -114,8 +114,8 @@ func (k *engineKind) compare(c *compare) {
 	c.errors()
 	c.latency()
 	c.mean("time_to_first_token_average_seconds", "mean time to the first token", l.waited, l.begun, span{c.underWay.Seconds(), 0})
-	// The first and the last token of a request may be late; the time between them is that of all
-	// its tokens.
+	// The first and the last token of a request may be late; the time between them is divided
+	// among all its tokens.
 	off := c.underWay.Seconds() / (engineRequests().meanTokens() - 1)
 	c.mean("inter_token_latency_average_seconds", "mean time between tokens", l.spaced, l.decoded, span{off, off})
 	k.gauges(c)
