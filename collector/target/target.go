@@ -63,7 +63,7 @@ var (
 
 // Scrub removes the user information and queries of URLs from a text.
 func Scrub(s string) string {
-	if !strings.Contains(s, "://") {
+	if !strings.Contains(s, "://") || !strings.ContainsAny(s, "@?") {
 		return s
 	}
 	return urlQuery.ReplaceAllString(urlUser.ReplaceAllString(s, "$1"), "$1")
