@@ -21,7 +21,7 @@ const (
 func SharedMemory() int64 { return sharedMemory() }
 
 // Follow samples the history, as Run does.
-func (s *Server) Follow(ctx context.Context) { s.history.Follow(ctx) }
+func (s *Server) Follow(ctx context.Context) { s.history.follow(ctx) }
 
 // GRPCHealthAddr returns the address of the gRPC health protocol; empty if it is not served.
 func (s *Server) GRPCHealthAddr() string {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
 // Limits that keep the fleet page small for thousands of replicas. The other rows are a link away.
@@ -89,7 +88,7 @@ func (s *Server) readFleet(now time.Time) (all []*replica, byPool map[string][]*
 	byPool = map[string][]*replica{}
 	for _, slot := range s.opts.Store.Slots() {
 		r := s.readReplica(slot)
-		if r.Figures = s.history.Figures(slot); !r.Since.IsZero() {
+		if r.Figures = s.history.figures(slot); !r.Since.IsZero() {
 			r.For = age(now.Sub(r.Since))
 		}
 		all = append(all, r)
@@ -111,7 +110,7 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	searches := s.describeSearches(func(search *target.PoolDiscovery) string { return shortened(noTargets(search)) })
 	v := &fleetView{
 		frame: s.frame("", now), Verdict: judgeFleet(all, byPool, now), LoadRunbook: s.runbook("LLMPoolSaturated"), Searches: searches[:min(len(searches), maxProblems)],
-		Filter: f, Total: len(all), Refresh: int(history.SampleInterval.Seconds()),
+		Filter: f, Total: len(all), Refresh: int(sampleInterval.Seconds()),
 	}
 	v.Title, v.Tone = v.Verdict.Headline+" – trtllm_exporter", v.Verdict.Severity
 	v.selected = f.apply(all)
@@ -147,7 +146,7 @@ func (v *fleetView) FoundText() string {
 }
 
 // layOut reduces the rows to what the page has space for.
-func (v *fleetView) layOut(past *history.History) {
+func (v *fleetView) layOut(past *history) {
 	if v.Filter.Active() {
 		v.paginate()
 	} else if v.Found > unfoldedRows {
@@ -195,15 +194,15 @@ func (v *fleetView) fold() {
 }
 
 // drawSparks draws the last minutes of the rows on a common time scale, and returns their history.
-func drawSparks(rows []*replica, past *history.History) []history.Recent {
-	recent, longest := make([]history.Recent, len(rows)), 0
+func drawSparks(rows []*replica, past *history) []recentHistory {
+	recent, longest := make([]recentHistory, len(rows)), 0
 	for i, r := range rows {
-		recent[i] = past.Recent(r.Key())
-		longest = max(longest, len(recent[i].Tokens))
+		recent[i] = past.recent(r.Key())
+		longest = max(longest, len(recent[i].tokens))
 	}
 	for i, r := range rows {
-		r.TokensSpark = newSpark("Tokens/s", recent[i].Tokens, longest)
-		r.WaitingSpark = newSpark("Waiting", recent[i].Waiting, longest)
+		r.TokensSpark = newSpark("Tokens/s", recent[i].tokens, longest)
+		r.WaitingSpark = newSpark("Waiting", recent[i].waiting, longest)
 	}
 	return recent
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
 // Pool summarizes the replicas of a pool.
@@ -67,7 +65,7 @@ func (s *Server) poolViews(selected []*replica, byPool map[string][]*replica) []
 // newPoolView summarizes a pool. Its replicas must be sorted, the worst first.
 func newPoolView(id string, all []*replica) *poolView {
 	t := newTally(all)
-	tokens, wait := poolSum(all, func(f *history.Figures) *float64 { return f.Tokens }), poolSum(all, waiting)
+	tokens, wait := poolSum(all, func(f *Figures) *float64 { return f.Tokens }), poolSum(all, waiting)
 	return &poolView{
 		Pool: Pool{
 			PoolID: id, Severity: t.worst, Tally: t.serves("serving") + t.problems(),
@@ -78,9 +76,9 @@ func newPoolView(id string, all []*replica) *poolView {
 	}
 }
 
-func waiting(f *history.Figures) *float64 { return f.Waiting }
+func waiting(f *Figures) *float64 { return f.Waiting }
 
-func poolSum(all []*replica, figure func(f *history.Figures) *float64) sum {
+func poolSum(all []*replica, figure func(f *Figures) *float64) sum {
 	var s sum
 	for _, r := range tier(all, func(r *replica) bool { return figure(&r.Figures) != nil }) {
 		s.add(figure(&r.Figures))
@@ -144,13 +142,13 @@ func (s *Server) objectives(configured []Objective, all []*replica) []Objective 
 	return mapped(configured, func(o Objective) Objective {
 		counts, measured := poolCounts(all, o.Name)
 		text := "not measured"
-		o.Requests, o.Severity, o.Runbook = counts.Requests, unknown, s.runbook("LLMSLOBlind")
+		o.Requests, o.Severity, o.Runbook = counts.requests, unknown, s.runbook("LLMSLOBlind")
 		if measured {
 			text, o.Runbook = "no requests", ""
 		}
 		if o.Requests > 0 {
-			o.Good, o.Severity, text = new(1-counts.Bad/o.Requests), healthy, ""
-			if counts.BadAtMost > counts.Bad {
+			o.Good, o.Severity, text = new(1-counts.bad/o.Requests), healthy, ""
+			if counts.badAtMost > counts.bad {
 				text = "at most "
 			}
 			if *o.Good < o.Goal {
@@ -169,10 +167,10 @@ func (s *Server) objectives(configured []Objective, all []*replica) []Objective 
 }
 
 // poolCounts adds up the counts of an objective; measured is false if no replica has any.
-func poolCounts(all []*replica, name string) (sum history.Counts, measured bool) {
-	for _, r := range tier(all, func(r *replica) bool { return r.Objectives[name] != history.Counts{} }) {
-		c, ok := r.Objectives[name]
-		sum.Requests, sum.Bad, sum.BadAtMost, measured = sum.Requests+c.Requests, sum.Bad+c.Bad, sum.BadAtMost+c.BadAtMost, measured || ok
+func poolCounts(all []*replica, name string) (sum objectiveCounts, measured bool) {
+	for _, r := range tier(all, func(r *replica) bool { return r.objectives[name] != objectiveCounts{} }) {
+		c, ok := r.objectives[name]
+		sum.requests, sum.bad, sum.badAtMost, measured = sum.requests+c.requests, sum.bad+c.bad, sum.badAtMost+c.badAtMost, measured || ok
 	}
 	return sum, measured
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
 // NoValue stands for an unknown number, which is never shown as 0.
@@ -140,7 +138,7 @@ func newSpark(name string, samples []float64, longest int) *spark {
 	width := (longest+step-1)/step - 1
 	return &spark{
 		Line: path(points, width-len(points)+1, highest), Width: width,
-		Label: name + ", last " + age(time.Duration(len(samples))*history.SampleInterval) + ": highest " + grouped(highest),
+		Label: name + ", last " + age(time.Duration(len(samples))*sampleInterval) + ": highest " + grouped(highest),
 	}
 }
 

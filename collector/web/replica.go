@@ -11,7 +11,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
 // Replica is a row of the fleet page, and its JSON document.
@@ -33,7 +32,7 @@ type Replica struct {
 	Version string `json:"version,omitempty"`
 	TRTLLM  string `json:"trtllm_version,omitempty"`
 	Differs bool   `json:"differs,omitempty"`
-	history.Figures
+	Figures
 }
 
 // replica is the state of one replica while a request is served.
@@ -75,7 +74,7 @@ func (s *Server) since(r *replica) time.Time {
 	if r.Status.State != stateReady {
 		return r.Status.StateSince
 	}
-	return milliseconds(s.history.Since(r.Key(), r.Status.State, r.Status.Severity))
+	return milliseconds(s.history.since(r.Key(), r.Status.State, r.Status.Severity))
 }
 
 // Key returns the name of the replica in a query.

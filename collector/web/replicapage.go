@@ -15,7 +15,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
 // Detail is the JSON document of /replica?target=POOL/REPLICA&format=json.
@@ -113,36 +112,35 @@ func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 func (s *Server) replicaView(r *replica, base string, now time.Time) *replicaView {
 	r.Reason = sentence(r.Status.StateReason)
 	recent := drawSparks([]*replica{r}, s.history)[0]
-	v := &replicaView{frame: s.frame(r.Key()+" – trtllm_exporter", now), Row: r, Grafana: s.opts.Grafana, Refresh: int(history.SampleInterval.Seconds())}
+	v := &replicaView{frame: s.frame(r.Key()+" – trtllm_exporter", now), Row: r, Grafana: s.opts.Grafana, Refresh: int(sampleInterval.Seconds())}
 	v.Tone = r.Severity
 	v.Detail = Detail{
 		Replica: r.Replica, Scraped: v.scraped(), Page: target.Public(r.Status.PageURL),
-		Labels: origins(r), Changes: changes(recent.Changes, now), Failure: v.lastFailure(&recent),
+		Labels: origins(r), Changes: changes(recent.changes, now), Failure: v.lastFailure(&recent.failure),
 		Lists: s.unmet(r), Steps: r.steps(base), Commands: s.commands(r),
 	}
 	return v
 }
 
-func changes(past []history.Change, now time.Time) []Change {
+func changes(past []target.Verdict, now time.Time) []Change {
 	all := make([]Change, 0, len(past))
 	end := now
-	for _, c := range slices.Backward(past) {
-		verdict := &target.Verdict{State: c.State, Severity: c.Severity, Runbook: c.Runbook}
+	for _, v := range slices.Backward(past) {
 		all = append(all, Change{
-			Time: c.Time.UTC().Format("2006-01-02 15:04:05 UTC"), Lasted: age(end.Sub(c.Time)), Word: wordFor(verdict), Severity: severityOf(verdict),
-			Reason: sentence(target.Scrub(c.Reason)),
+			Time: v.StateSince.UTC().Format("2006-01-02 15:04:05 UTC"), Lasted: age(end.Sub(v.StateSince)), Word: wordFor(&v), Severity: severityOf(&v),
+			Reason: sentence(target.Scrub(v.StateReason)),
 		})
-		end = c.Time
+		end = v.StateSince
 	}
 	return all
 }
 
-func (v *replicaView) lastFailure(recent *history.Recent) *Failure {
+func (v *replicaView) lastFailure(last *failedScrape) *Failure {
 	if s := &v.Row.Status; s.LastError != "" {
 		return &Failure{Time: v.Ago(s.LastScrape), Reason: s.LastReason, Text: s.LastError}
 	}
-	if f := &recent.Failure; f.Text != "" {
-		return &Failure{Time: v.Ago(f.Time), Reason: f.Reason, Text: target.Scrub(f.Text), Over: true}
+	if last.text != "" {
+		return &Failure{Time: v.Ago(last.time), Reason: last.reason, Text: target.Scrub(last.text), Over: true}
 	}
 	return nil
 }

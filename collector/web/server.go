@@ -24,7 +24,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
 // Limits of a connection. A client that exceeds them is disconnected.
@@ -53,7 +52,7 @@ type Server struct {
 	connections *connections
 	// probing deduplicates the requests of probes to servers.
 	probing   singleflight.Group
-	history   *history.History
+	history   *history
 	templates *template.Template
 	listeners []net.Listener
 	health    *healthServer
@@ -89,7 +88,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		gate:          newGate(opts.MaxInFlight),
 		connections:   newConnections(min(connectionsPerSlot*opts.MaxInFlight, cmp.Or(opts.MaxConnections, math.MaxInt))),
 		pages:         newPages(&opts, logger, m),
-		history:       history.New(opts.Store),
+		history:       newHistory(opts.Store),
 		templates:     template.Must(template.New("pages").Funcs(functions).ParseFS(assets, "templates/*.html")),
 	}
 	if err := s.bind(ctx); err != nil {
@@ -151,7 +150,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		s.history.Follow(ctx)
+		s.history.follow(ctx)
 		return nil
 	})
 	handler := s.requireUsers(s.Handler())

@@ -1,4 +1,4 @@
-package history_test
+package web
 
 import (
 	"math"
@@ -9,11 +9,9 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
 func TestFigures(t *testing.T) {
-	type figures = history.Figures
 	gauge := func(model, name string, v float64) series { return series{name, []string{"model_id", model}, v} }
 	failed := func(model, reason, class string, v float64) series {
 		return series{"request_error_ratio", []string{"class", class, "model_id", model, "reason", reason}, v}
@@ -24,22 +22,22 @@ func TestFigures(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		series []series
-		want   figures
+		want   Figures
 	}{
-		{"a number without a series is unknown", nil, figures{}},
-		{"0 is a number", []series{gauge("one", "queue_depth", 0)}, figures{Waiting: new(0.0)}},
+		{"a number without a series is unknown", nil, Figures{}},
+		{"0 is a number", []series{gauge("one", "queue_depth", 0)}, Figures{Waiting: new(0.0)}},
 		{
 			"the sums of all models",
 			[]series{
 				gauge("one", "generation_tokens_per_second", 5), gauge("two", "generation_tokens_per_second", 7),
 				gauge("one", "requests_limit", 32), gauge("two", "requests_limit", 16),
 			},
-			figures{Tokens: new(12.0), Limit: new(48.0)},
+			Figures{Tokens: new(12.0), Limit: new(48.0)},
 		},
 		{
 			"a model without a value does not make the sum unknown",
 			[]series{gauge("one", "requests_running", 5), gauge("two", "requests_running", math.NaN())},
-			figures{Running: new(5.0)},
+			Figures{Running: new(5.0)},
 		},
 		{
 			"the fullest cache and the slowest first token",
@@ -47,31 +45,31 @@ func TestFigures(t *testing.T) {
 				gauge("one", "kv_cache_utilization_ratio", 0.9), gauge("two", "kv_cache_utilization_ratio", 0.2),
 				gauge("one", "time_to_first_token_average_seconds", 0.1), gauge("two", "time_to_first_token_average_seconds", 4),
 			},
-			figures{Cache: new(0.9), FirstToken: new(4.0)},
+			Figures{Cache: new(0.9), FirstToken: new(4.0)},
 		},
-		{"infinity is unknown", []series{gauge("one", "request_duration_average_seconds", math.Inf(1))}, figures{}},
+		{"infinity is unknown", []series{gauge("one", "request_duration_average_seconds", math.Inf(1))}, Figures{}},
 		{
 			"all reasons of one model except cancellations",
 			[]series{failed("one", "backend", "", 0.25), failed("one", "other", "", 0.5), failed("one", "canceled", "", 0.5)},
-			figures{Failed: new(0.75)},
+			Figures{Failed: new(0.75)},
 		},
-		{"the worst of several models", []series{failed("one", "backend", "", 0.1), failed("two", "backend", "", 0.4)}, figures{Failed: new(0.4)}},
-		{"the worst of several entry models of one deployment", []series{entry("ensemble", 0.7), entry("bls", 0.6)}, figures{Failed: new(0.7)}},
+		{"the worst of several models", []series{failed("one", "backend", "", 0.1), failed("two", "backend", "", 0.4)}, Figures{Failed: new(0.4)}},
+		{"the worst of several entry models of one deployment", []series{entry("ensemble", 0.7), entry("bls", 0.6)}, Figures{Failed: new(0.7)}},
 		{
 			"failures of class server, if series have a class",
 			[]series{failed("one", "400", "client", 0.3), failed("one", "500", "server", 0.05), failed("one", "429", "overload", 0.2)},
-			figures{Failed: new(0.05)},
+			Figures{Failed: new(0.05)},
 		},
-		{"failures of clients tell nothing about the server", []series{failed("one", "400", "client", 0.3)}, figures{}},
+		{"failures of clients tell nothing about the server", []series{failed("one", "400", "client", 0.3)}, Figures{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := snapshot.NewStore()
-			slot := add(t, store, "r0")
+			slot := addReplica(t, store)
 			slot.Publish(snapshot.Snapshot{Derived: block(c.series)})
-			h := history.New(store)
+			h := newHistory(store)
 
 			for range 2 {
-				require.Equal(t, c.want, h.Figures(slot))
+				require.Equal(t, c.want, h.figures(slot))
 			}
 		})
 	}
@@ -88,9 +86,9 @@ func TestFiguresOfHiddenSeries(t *testing.T) {
 	b.Set(1, 3)
 	require.Equal(t, 1, b.Shape().Lines())
 	store := snapshot.NewStore()
-	slot := add(t, store, "r0")
+	slot := addReplica(t, store)
 	slot.Publish(snapshot.Snapshot{Derived: b})
-	f := history.New(store).Figures(slot)
+	f := newHistory(store).figures(slot)
 	require.InDelta(t, 5, *f.Tokens, 0)
 	require.InDelta(t, 3, *f.Running, 0)
 	require.Nil(t, f.FirstToken, "unknown is not 0")
@@ -98,17 +96,17 @@ func TestFiguresOfHiddenSeries(t *testing.T) {
 
 func TestFiguresFollowShapeChange(t *testing.T) {
 	store := snapshot.NewStore()
-	slot := add(t, store, "r0")
-	h := history.New(store)
+	slot := addReplica(t, store)
+	h := newHistory(store)
 	slot.Publish(tokens(5))
-	require.InDelta(t, 5, *h.Figures(slot).Tokens, 0)
+	require.InDelta(t, 5, *h.figures(slot).Tokens, 0)
 
 	slot.Publish(snapshot.Snapshot{Derived: block([]series{
 		{"queue_depth", []string{"model_id", "m"}, 3}, {"generation_tokens_per_second", []string{"model_id", "m"}, 9},
 	})})
-	require.InDelta(t, 9, *h.Figures(slot).Tokens, 0)
-	require.InDelta(t, 3, *h.Figures(slot).Waiting, 0)
+	require.InDelta(t, 9, *h.figures(slot).Tokens, 0)
+	require.InDelta(t, 3, *h.figures(slot).Waiting, 0)
 
 	slot.Publish(snapshot.Snapshot{})
-	require.Nil(t, h.Figures(slot).Tokens, "a page that fails leaves no number behind")
+	require.Nil(t, h.figures(slot).Tokens, "a page that fails leaves no number behind")
 }

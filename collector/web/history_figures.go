@@ -1,4 +1,4 @@
-package history
+package web
 
 import (
 	"math"
@@ -27,13 +27,13 @@ type Figures struct {
 	FirstToken *float64 `json:"first_token_seconds,omitempty"`
 	Duration   *float64 `json:"request_seconds,omitempty"`
 	Failed     *float64 `json:"failed_ratio,omitempty"`
-	// Objectives holds the counts of the last ten minutes, by objective.
-	Objectives map[string]Counts `json:"-"`
+	// objectives holds the counts of the last ten minutes, by objective.
+	objectives map[string]objectiveCounts
 }
 
-// Counts holds the number of requests that an objective counts, and bounds of how many missed it:
-// at least Bad, at most BadAtMost.
-type Counts struct{ Requests, Bad, BadAtMost float64 }
+// objectiveCounts holds the number of requests that an objective counts, and bounds of how many
+// missed it: at least bad, at most badAtMost.
+type objectiveCounts struct{ requests, bad, badAtMost float64 }
 
 // Families that are sampled or have groups of series.
 const (
@@ -58,21 +58,21 @@ func groupOf(family string, l labels.Labels) (group string, ok bool) {
 	return "", true
 }
 
-// index caches where the figures are in blocks of one shape.
-type index struct {
+// figureIndex caches where the figures are in blocks of one shape.
+type figureIndex struct {
 	shape *exposition.Shape
 	// groups holds the series by family and group.
 	groups map[string]map[string][]exposition.ValueIndex
 }
 
 // group returns the series of a family, which may be hidden, by group.
-func (x *index) group(family string) map[string][]exposition.ValueIndex {
+func (x *figureIndex) group(family string) map[string][]exposition.ValueIndex {
 	if groups, ok := x.groups[family]; ok {
 		return groups
 	}
 	groups := map[string][]exposition.ValueIndex{}
 	for s := x.shape; s != nil && len(groups) == 0; s = s.Hidden() {
-		start, end := lines(s, family)
+		start, end := linesOf(s, family)
 		for n := start; n < end; n++ {
 			if group, ok := groupOf(family, s.Labels(n)); ok {
 				groups[group] = append(groups[group], s.ValueIndexes([]int{n})...)
@@ -83,8 +83,8 @@ func (x *index) group(family string) map[string][]exposition.ValueIndex {
 	return groups
 }
 
-// lines returns the half-open range of a family's lines, empty if the shape lacks the family.
-func lines(s *exposition.Shape, family string) (start, end int) {
+// linesOf returns the half-open range of a family's lines, empty if the shape lacks the family.
+func linesOf(s *exposition.Shape, family string) (start, end int) {
 	all := s.Families()
 	i, ok := slices.BinarySearchFunc(all, family, func(f exposition.Family, name string) int { return strings.Compare(f.Name, name) })
 	if !ok {
@@ -93,7 +93,7 @@ func lines(s *exposition.Shape, family string) (start, end int) {
 	return all[i].Lines()
 }
 
-func add(a, b float64) float64 { return a + b }
+func plus(a, b float64) float64 { return a + b }
 
 // combined combines the known values of series. It returns NaN if none is known.
 func combined(b *exposition.Block, series []exposition.ValueIndex, combine func(a, b float64) float64) float64 {
@@ -111,11 +111,11 @@ func combined(b *exposition.Block, series []exposition.ValueIndex, combine func(
 }
 
 // number returns the number of a family without groups, NaN if unknown.
-func (x *index) number(b *exposition.Block, family string, combine func(a, b float64) float64) float64 {
+func (x *figureIndex) number(b *exposition.Block, family string, combine func(a, b float64) float64) float64 {
 	return combined(b, x.group(family)[""], combine)
 }
 
-func (x *index) figures(b *exposition.Block) Figures {
+func (x *figureIndex) figures(b *exposition.Block) Figures {
 	optional := func(v float64) *float64 {
 		if math.IsNaN(v) {
 			return nil
@@ -127,13 +127,13 @@ func (x *index) figures(b *exposition.Block) Figures {
 	}
 	failed := math.NaN()
 	for _, model := range x.group(errorFamily) {
-		if ratio := combined(b, model, add); math.IsNaN(failed) || ratio > failed {
+		if ratio := combined(b, model, plus); math.IsNaN(failed) || ratio > failed {
 			failed = ratio
 		}
 	}
 	return Figures{
-		Tokens: number(tokensFamily, add), Waiting: number(waitingFamily, add),
-		Running: number("llm_server_requests_running", add), Limit: number("llm_server_requests_limit", add),
+		Tokens: number(tokensFamily, plus), Waiting: number(waitingFamily, plus),
+		Running: number("llm_server_requests_running", plus), Limit: number("llm_server_requests_limit", plus),
 		Saturated: number("llm_server_saturated", math.Max), Cache: number("llm_server_kv_cache_utilization_ratio", math.Max),
 		FirstToken: number("llm_server_time_to_first_token_average_seconds", math.Max),
 		Duration:   number("llm_server_request_duration_average_seconds", math.Max), Failed: optional(failed),
@@ -142,15 +142,15 @@ func (x *index) figures(b *exposition.Block) Figures {
 
 // counts returns the counts of the objectives since the start of the server, nil if there are
 // none.
-func (x *index) counts(b *exposition.Block) map[string]Counts {
-	var all map[string]Counts
+func (x *figureIndex) counts(b *exposition.Block) map[string]objectiveCounts {
+	var all map[string]objectiveCounts
 	bad := x.group(sloBadFamily)
 	for name, series := range x.group(sloFamily) {
-		c := Counts{combined(b, series, add), combined(b, bad[name+"lower"], add), combined(b, bad[name+"upper"], add)}
+		c := objectiveCounts{combined(b, series, plus), combined(b, bad[name+"lower"], plus), combined(b, bad[name+"upper"], plus)}
 		if all == nil {
-			all = map[string]Counts{}
+			all = map[string]objectiveCounts{}
 		}
-		if !math.IsNaN(c.Requests + c.Bad + c.BadAtMost) {
+		if !math.IsNaN(c.requests + c.bad + c.badAtMost) {
 			all[name] = c
 		}
 	}

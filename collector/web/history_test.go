@@ -1,35 +1,87 @@
-package history_test
+package web
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// replica is a replica with its history.
-type replica struct {
+// series is a series of a replica with its value.
+type series struct {
+	name   string
+	labels []string
+	value  float64
+}
+
+// block returns a block of series with their values.
+func block(all []series) *exposition.Block {
+	computed := make([]exposition.ComputedSeries, len(all))
+	for i, s := range all {
+		computed[i] = exposition.ComputedSeries{
+			Family: exposition.Family{Name: "llm_server_" + s.name, Type: model.MetricTypeGauge},
+			Labels: labels.FromStrings(s.labels...),
+		}
+	}
+	b := exposition.NewComputed(computed, nil).Block()
+	for i, s := range all {
+		b.Set(i, s.value)
+	}
+	return b
+}
+
+// addReplica adds replica r0 of pool a.
+func addReplica(tb testing.TB, store *snapshot.Store) *snapshot.Slot {
+	tb.Helper()
+	slot, err := store.Add(&target.Target{PoolID: "a", ReplicaID: "r0"})
+	require.NoError(tb, err)
+	return slot
+}
+
+// tokens returns a snapshot of a replica that serves.
+func tokens(perSecond float64) snapshot.Snapshot {
+	return snapshot.Snapshot{
+		Derived: block([]series{{"generation_tokens_per_second", []string{"model_id", "m"}, perSecond}}),
+		Status:  target.Status{Verdict: target.Verdict{State: "ready", Severity: "ok", StateSince: time.Unix(100, 0)}, Scraping: target.Scraping{LastScrape: time.Now()}},
+	}
+}
+
+// shown replaces NaN, which is not equal to itself, by -1.
+func shown(values []float64) []float64 {
+	for i, v := range values {
+		if math.IsNaN(v) {
+			values[i] = -1
+		}
+	}
+	return values
+}
+
+// tracked is a replica with its history.
+type tracked struct {
 	t     *testing.T
 	store *snapshot.Store
 	slot  *snapshot.Slot
-	h     *history.History
+	h     *history
 }
 
 // followed runs a test with the history of a replica, whose first snapshot is first.
-func followed(t *testing.T, first snapshot.Snapshot, test func(r *replica)) {
+func followed(t *testing.T, first snapshot.Snapshot, test func(r *tracked)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		store := snapshot.NewStore()
-		r := &replica{t, store, add(t, store, "r0"), history.New(store)}
+		r := &tracked{t, store, addReplica(t, store), newHistory(store)}
 		r.slot.Publish(first)
-		go r.h.Follow(t.Context())
+		go r.h.follow(t.Context())
 		synctest.Wait()
 		test(r)
 	})
@@ -41,57 +93,57 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// changes returns the states of the replica with their times since a moment.
-func changes(h *history.History, since time.Time) []string {
+// stateChanges returns the states of the replica with their times since a moment.
+func stateChanges(h *history, since time.Time) []string {
 	var all []string
-	for _, c := range h.Recent("a/r0").Changes {
-		all = append(all, fmt.Sprint(c.Time.Sub(since), " ", c.State, " ", c.Severity))
+	for _, c := range h.recent("a/r0").changes {
+		all = append(all, fmt.Sprint(c.StateSince.Sub(since), " ", c.State, " ", c.Severity))
 	}
 	return all
 }
 
 func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
-	followed(t, tokens(10), func(r *replica) {
+	followed(t, tokens(10), func(r *tracked) {
 		for _, next := range []snapshot.Snapshot{tokens(20), {}, tokens(1e38), tokens(1e39), tokens(-1e300), tokens(40)} {
 			r.slot.Publish(next)
-			wait(history.SampleInterval)
+			wait(sampleInterval)
 		}
 
-		samples := shown(r.h.Recent("a/r0").Tokens)
+		samples := shown(r.h.recent("a/r0").tokens)
 		require.InEpsilon(r.t, 1e38, samples[3], 1e-6)
 		samples[3] = 1e38
 		require.Equal(r.t, []float64{10, 20, -1, 1e38, -1, -1, 40}, samples, "an unknown number leaves a gap, and one that is too large for a sample")
-		require.Equal(r.t, []float64{-1, -1, -1, -1, -1, -1, -1}, shown(r.h.Recent("a/r0").Waiting))
-		require.Empty(r.t, r.h.Recent("a/other").Tokens)
+		require.Equal(r.t, []float64{-1, -1, -1, -1, -1, -1, -1}, shown(r.h.recent("a/r0").waiting))
+		require.Empty(r.t, r.h.recent("a/other").tokens)
 	})
 }
 
 func TestTenMinutesOfSamples(t *testing.T) {
-	followed(t, snapshot.Snapshot{}, func(r *replica) {
+	followed(t, snapshot.Snapshot{}, func(r *tracked) {
 		for n := range 300 {
 			r.slot.Publish(tokens(float64(n)))
-			wait(history.SampleInterval)
+			wait(sampleInterval)
 		}
 
-		samples := r.h.Recent("a/r0").Tokens
-		require.Len(r.t, samples, int(10*time.Minute/history.SampleInterval))
+		samples := r.h.recent("a/r0").tokens
+		require.Len(r.t, samples, int(10*time.Minute/sampleInterval))
 		require.InDelta(r.t, 299, samples[len(samples)-1], 0)
 		require.InDelta(r.t, 180, samples[0], 0)
 	})
 }
 
 func TestRemovedReplicasAreForgotten(t *testing.T) {
-	followed(t, tokens(1), func(r *replica) {
-		require.NotEmpty(r.t, r.h.Recent("a/r0").Changes)
+	followed(t, tokens(1), func(r *tracked) {
+		require.NotEmpty(r.t, r.h.recent("a/r0").changes)
 
 		r.store.Remove(r.slot)
-		wait(history.SampleInterval)
-		require.Equal(r.t, history.Recent{}, r.h.Recent("a/r0"))
+		wait(sampleInterval)
+		require.Equal(r.t, recentHistory{}, r.h.recent("a/r0"))
 	})
 }
 
 func TestStateChanges(t *testing.T) {
-	followed(t, snapshot.Snapshot{}, func(r *replica) {
+	followed(t, snapshot.Snapshot{}, func(r *tracked) {
 		began := time.Now()
 		since := began
 		for _, step := range []struct {
@@ -114,8 +166,8 @@ func TestStateChanges(t *testing.T) {
 			wait(2 * time.Second)
 		}
 
-		require.Equal(r.t, []string{"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken"}, changes(r.h, began))
-		last := r.h.Recent("a/r0").Changes[4].Reason
+		require.Equal(r.t, []string{"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken"}, stateChanges(r.h, began))
+		last := r.h.recent("a/r0").changes[4].StateReason
 		require.LessOrEqual(r.t, len(last), 520, "a reason is bounded")
 		require.True(r.t, strings.HasSuffix(last, "é…"))
 
@@ -123,7 +175,7 @@ func TestStateChanges(t *testing.T) {
 			r.slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: fmt.Sprint("s", n), StateSince: time.Now()}}})
 			wait(time.Second)
 		}
-		recent := r.h.Recent("a/r0").Changes
+		recent := r.h.recent("a/r0").changes
 		require.Len(r.t, recent, 20, "states are bounded")
 		require.Equal(r.t, "s49", recent[19].State)
 		require.Equal(r.t, "s30", recent[0].State)
@@ -137,7 +189,7 @@ func TestChangeTimesNeverDecrease(t *testing.T) {
 		-time.Second: {"0s ready ok", "0s ready broken"},
 		time.Second:  {"0s ready ok", "1s ready broken"},
 	} {
-		followed(t, snapshot.Snapshot{}, func(r *replica) {
+		followed(t, snapshot.Snapshot{}, func(r *tracked) {
 			began := time.Now()
 			for _, severity := range []string{"ok", "broken"} {
 				r.slot.Publish(snapshot.Snapshot{Status: target.Status{
@@ -146,20 +198,20 @@ func TestChangeTimesNeverDecrease(t *testing.T) {
 				wait(2 * time.Second)
 			}
 
-			require.Equal(r.t, want, changes(r.h, began))
+			require.Equal(r.t, want, stateChanges(r.h, began))
 		})
 	}
 }
 
 func TestLastFailureIsKeptAfterSuccess(t *testing.T) {
-	followed(t, snapshot.Snapshot{}, func(r *replica) {
+	followed(t, snapshot.Snapshot{}, func(r *tracked) {
 		failed := time.Now()
 		r.slot.Publish(snapshot.Snapshot{Status: target.Status{Scraping: target.Scraping{LastScrape: failed, LastReason: "timeout", LastError: "no answer in 4s"}}})
 		wait(2 * time.Second)
 		r.slot.Publish(tokens(1))
 		wait(2 * time.Second)
 
-		require.Equal(r.t, history.Failure{Time: failed, Reason: "timeout", Text: "no answer in 4s"}, r.h.Recent("a/r0").Failure)
+		require.Equal(r.t, failedScrape{failed, "timeout", "no answer in 4s"}, r.h.recent("a/r0").failure)
 	})
 }
 
@@ -176,10 +228,10 @@ func objectives(requests, late, latest float64) snapshot.Snapshot {
 }
 
 func TestObjectivesCountLastTenMinutes(t *testing.T) {
-	followed(t, objectives(5000, 400, 500), func(r *replica) {
-		ttft := func() history.Counts {
-			got := r.h.Figures(r.slot).Objectives
-			require.InDelta(r.t, 2*got["ttft"].Requests, got["e2e"].Requests, 0)
+	followed(t, objectives(5000, 400, 500), func(r *tracked) {
+		ttft := func() objectiveCounts {
+			got := r.h.figures(r.slot).objectives
+			require.InDelta(r.t, 2*got["ttft"].requests, got["e2e"].requests, 0)
 			return got["ttft"]
 		}
 		require.Zero(r.t, ttft(), "counts from before the history")
@@ -188,12 +240,12 @@ func TestObjectivesCountLastTenMinutes(t *testing.T) {
 			r.slot.Publish(objectives(5000+10*now, 400+now, 500+2*now))
 			wait(time.Minute)
 		}
-		require.Equal(r.t, history.Counts{Requests: 80, Bad: 8, BadAtMost: 16}, ttft(), "the oldest mark is eight to ten minutes old")
+		require.Equal(r.t, objectiveCounts{80, 8, 16}, ttft(), "the oldest mark is eight to ten minutes old")
 
 		r.slot.Publish(objectives(7, 3, 4))
-		require.Equal(r.t, history.Counts{Requests: 7, Bad: 3, BadAtMost: 4}, ttft(), "the server has just restarted")
-		wait(history.SampleInterval)
+		require.Equal(r.t, objectiveCounts{7, 3, 4}, ttft(), "the server has just restarted")
+		wait(sampleInterval)
 		r.slot.Publish(objectives(5100, 3, 4))
-		require.Equal(r.t, history.Counts{Requests: 5100, Bad: 3, BadAtMost: 4}, ttft())
+		require.Equal(r.t, objectiveCounts{5100, 3, 4}, ttft())
 	})
 }

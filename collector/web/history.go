@@ -1,4 +1,4 @@
-package history
+package web
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 
 // Limits of the history of a replica.
 const (
-	// SampleInterval is the time between two samples of the numbers.
-	SampleInterval = 5 * time.Second
+	// sampleInterval is the time between two samples of the numbers.
+	sampleInterval = 5 * time.Second
 	// maxSamples and maxMarks cover ten minutes.
 	maxSamples     = 120
 	markInterval   = 2 * time.Minute
@@ -28,66 +28,60 @@ const (
 	stateInterval = time.Second
 )
 
-// Change is a change of a replica's state.
-type Change struct {
-	Time                             time.Time
-	State, Severity, Runbook, Reason string
+// failedScrape describes a failed scrape.
+type failedScrape struct {
+	time         time.Time
+	reason, text string
 }
 
-// Failure is a failed scrape.
-type Failure struct {
-	Time         time.Time
-	Reason, Text string
-}
-
-// Recent is a copy of the history of a replica.
-type Recent struct {
-	// Tokens and Waiting are samples, the oldest first, NaN if unknown.
-	Tokens, Waiting []float64
-	// Changes lists the changes of the state, the oldest first.
-	Changes []Change
-	// Failure is the last failed scrape, zero if none failed.
-	Failure Failure
+// recentHistory is a copy of the history of a replica.
+type recentHistory struct {
+	// tokens and waiting are samples, the oldest first, NaN if unknown.
+	tokens, waiting []float64
+	// changes lists the verdicts since their changes, the oldest first.
+	changes []target.Verdict
+	// failure is the last failed scrape, zero if none failed.
+	failure failedScrape
 }
 
 // track is the history of one replica.
 type track struct {
-	index *index
+	index *figureIndex
 	// samples is a ring buffer once it has maxSamples; next is the oldest sample.
 	samples []sample
 	next    int
 	// marks holds earlier counts of the objectives, the oldest first.
-	marks   []map[string]Counts
-	changes []Change
+	marks   []map[string]objectiveCounts
+	changes []target.Verdict
 	// stateSince is Status.StateSince of the last change.
 	stateSince time.Time
-	failure    Failure
+	failure    failedScrape
 }
 
 // sample holds the sampled numbers. They are float32 because there are many.
 type sample struct{ tokens, waiting float32 }
 
-// History keeps the history of all replicas of a store. It is safe for concurrent use.
-type History struct {
+// history keeps the history of all replicas of a store. It is safe for concurrent use.
+type history struct {
 	store *snapshot.Store
 
 	mu     sync.Mutex
 	tracks map[string]*track
 }
 
-// New returns an empty history.
-func New(store *snapshot.Store) *History {
-	return &History{store: store, tracks: make(map[string]*track)}
+// newHistory returns an empty history.
+func newHistory(store *snapshot.Store) *history {
+	return &history{store: store, tracks: make(map[string]*track)}
 }
 
-// Follow takes samples until ctx is done. It must not be called concurrently. A page that expires
+// follow takes samples until ctx is done. It must not be called concurrently. A page that expires
 // is a failure without a new snapshot; it is noticed with the next sample.
-func (h *History) Follow(ctx context.Context) {
+func (h *history) follow(ctx context.Context) {
 	tick := time.NewTicker(stateInterval)
 	defer tick.Stop()
 	for n, seen := 0, uint64(0); ; n++ {
 		changes := h.store.Changes()
-		if sampling := n%int(SampleInterval/stateInterval) == 0; sampling || changes != seen {
+		if sampling := n%int(sampleInterval/stateInterval) == 0; sampling || changes != seen {
 			h.look(sampling, n%int(markInterval/stateInterval) == 0)
 			seen = changes
 		}
@@ -101,7 +95,7 @@ func (h *History) Follow(ctx context.Context) {
 
 // look records new states and failures and, when sampling, the numbers. It forgets removed
 // replicas.
-func (h *History) look(sampling, marking bool) {
+func (h *history) look(sampling, marking bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, slot := range h.store.Slots() {
@@ -114,8 +108,8 @@ func (h *History) look(sampling, marking bool) {
 	maps.DeleteFunc(h.tracks, func(key string, _ *track) bool { return h.store.Slot(key) == nil })
 }
 
-// Figures returns the current numbers of a replica.
-func (h *History) Figures(slot *snapshot.Slot) Figures {
+// figures returns the current numbers of a replica.
+func (h *history) figures(slot *snapshot.Slot) Figures {
 	b := slot.Derived()
 	if b == nil {
 		return Figures{}
@@ -125,40 +119,40 @@ func (h *History) Figures(slot *snapshot.Slot) Figures {
 	t := h.track(slot)
 	x := t.indexOf(b.Shape())
 	f := x.figures(b)
-	f.Objectives = t.increase(x.counts(b))
+	f.objectives = t.increase(x.counts(b))
 	return f
 }
 
-// Recent returns the history of the replica with the given key.
-func (h *History) Recent(key string) Recent {
+// recent returns the history of the replica with the given key.
+func (h *history) recent(key string) recentHistory {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.tracks[key]
 	if t == nil {
-		return Recent{}
+		return recentHistory{}
 	}
-	r := Recent{Changes: slices.Clone(t.changes), Failure: t.failure}
-	r.Tokens, r.Waiting = make([]float64, len(t.samples)), make([]float64, len(t.samples))
+	r := recentHistory{changes: slices.Clone(t.changes), failure: t.failure}
+	r.tokens, r.waiting = make([]float64, len(t.samples)), make([]float64, len(t.samples))
 	for i := range t.samples {
 		s := t.samples[(t.next+i)%len(t.samples)]
-		r.Tokens[i], r.Waiting[i] = float64(s.tokens), float64(s.waiting)
+		r.tokens[i], r.waiting[i] = float64(s.tokens), float64(s.waiting)
 	}
 	return r
 }
 
-// Since returns when the current verdict on a replica began, zero if unknown.
-func (h *History) Since(key, state, severity string) time.Time {
+// since returns when the current verdict on a replica began, zero if unknown.
+func (h *history) since(key, state, severity string) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t := h.tracks[key]; t != nil && len(t.changes) > 0 {
 		if last := t.changes[len(t.changes)-1]; last.State == state && last.Severity == severity {
-			return last.Time
+			return last.StateSince
 		}
 	}
 	return time.Time{}
 }
 
-func (h *History) track(slot *snapshot.Slot) *track {
+func (h *history) track(slot *snapshot.Slot) *track {
 	key := slot.Target().Key()
 	t := h.tracks[key]
 	if t == nil {
@@ -168,9 +162,9 @@ func (h *History) track(slot *snapshot.Slot) *track {
 	return t
 }
 
-func (t *track) indexOf(shape *exposition.Shape) *index {
+func (t *track) indexOf(shape *exposition.Shape) *figureIndex {
 	if t.index == nil || t.index.shape != shape {
-		t.index = &index{shape, map[string]map[string][]exposition.ValueIndex{}}
+		t.index = &figureIndex{shape, map[string]map[string][]exposition.ValueIndex{}}
 	}
 	return t.index
 }
@@ -181,7 +175,7 @@ func (t *track) sample(b *exposition.Block, marking bool) {
 	s := sample{float32(math.NaN()), float32(math.NaN())}
 	if b != nil {
 		x := t.indexOf(b.Shape())
-		s = sample{narrowed(x.number(b, tokensFamily, add)), narrowed(x.number(b, waitingFamily, add))}
+		s = sample{narrowed(x.number(b, tokensFamily, plus)), narrowed(x.number(b, waitingFamily, plus))}
 		t.mark(x.counts(b), marking)
 	}
 	if len(t.samples) < maxSamples {
@@ -202,37 +196,37 @@ func narrowed(v float64) float32 {
 }
 
 // mark adds a mark, immediately for the first counts. A restarted server counts from 0 again.
-func (t *track) mark(now map[string]Counts, marking bool) {
+func (t *track) mark(now map[string]objectiveCounts, marking bool) {
 	last := len(t.marks) - 1
 	switch {
 	case len(now) == 0:
 	case last >= 0 && restarted(now, t.marks[last]):
-		t.marks = []map[string]Counts{{}}
+		t.marks = []map[string]objectiveCounts{{}}
 	case marking || last < 0:
 		t.marks = append(t.marks[max(len(t.marks)-maxMarks+1, 0):], now)
 	}
 }
 
 // increase returns the increase of the counts since the oldest mark, nil if there are no counts.
-func (t *track) increase(now map[string]Counts) map[string]Counts {
+func (t *track) increase(now map[string]objectiveCounts) map[string]objectiveCounts {
 	marks := t.marks
 	if len(marks) == 0 {
-		marks = []map[string]Counts{now}
+		marks = []map[string]objectiveCounts{now}
 	}
 	if restarted(now, marks[len(marks)-1]) {
 		return now
 	}
 	for name, c := range now {
 		earlier := marks[0][name]
-		now[name] = Counts{c.Requests - earlier.Requests, c.Bad - earlier.Bad, c.BadAtMost - earlier.BadAtMost}
+		now[name] = objectiveCounts{c.requests - earlier.requests, c.bad - earlier.bad, c.badAtMost - earlier.badAtMost}
 	}
 	return now
 }
 
 // restarted reports whether a counter decreased.
-func restarted(now, earlier map[string]Counts) bool {
+func restarted(now, earlier map[string]objectiveCounts) bool {
 	for name, c := range now {
-		if c.Requests < earlier[name].Requests {
+		if c.requests < earlier[name].requests {
 			return true
 		}
 	}
@@ -242,19 +236,20 @@ func restarted(now, earlier map[string]Counts) bool {
 // observe records a failure and a change of the state.
 func (t *track) observe(s *target.Status) {
 	if s.LastError != "" {
-		t.failure = Failure{Time: s.LastScrape, Reason: s.LastReason, Text: s.LastError}
+		t.failure = failedScrape{s.LastScrape, s.LastReason, s.LastError}
 	}
 	if s.State == "" {
 		return
 	}
-	change := Change{Time: s.StateSince, State: s.State, Severity: s.Severity, Runbook: s.Runbook, Reason: truncated(s.StateReason)}
+	change := s.Verdict
+	change.StateReason = truncated(s.StateReason)
 	if n := len(t.changes); n > 0 && s.StateSince.Equal(t.stateSince) {
 		if t.changes[n-1].Severity == change.Severity {
 			return
 		}
 		// Only the severity changed, which has no timestamp and may change between scrapes.
-		if change.Time = t.changes[n-1].Time; s.LastScrape.After(change.Time) {
-			change.Time = s.LastScrape
+		if change.StateSince = t.changes[n-1].StateSince; s.LastScrape.After(change.StateSince) {
+			change.StateSince = s.LastScrape
 		}
 	}
 	t.stateSince = s.StateSince
