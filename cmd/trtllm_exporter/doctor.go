@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/diagnose"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
@@ -163,10 +163,10 @@ func (f *doctorFlags) diagnose(ctx context.Context, r *report, file *config.File
 	}
 	diagnosed := 0
 	for _, slot := range store.Slots() {
-		var problem *diagnose.Finding
+		var problem *scrape.Diagnosis
 		t, status := slot.Target(), slot.Status()
 		if pool := pools[t.PoolID]; pool != nil && (diagnosed < maxDiagnosed || len(f.urls) > 0) {
-			problem = diagnose.Look(ctx, pool.HTTP, f.timeout, t, &status)
+			problem = scrape.Diagnose(ctx, pool.HTTP, f.timeout, t, &status)
 		}
 		if problem != nil {
 			diagnosed++

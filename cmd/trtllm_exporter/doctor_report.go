@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/diagnose"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
@@ -35,7 +35,7 @@ type report struct {
 // server is a target as on /targets, with what doctor found out in addition.
 type server struct {
 	Target  web.TargetState   `json:"target"`
-	Problem *diagnose.Finding `json:"problem,omitempty"`
+	Problem *scrape.Diagnosis `json:"problem,omitempty"`
 
 	// pageless is true if there is no metrics page at the address of the target.
 	pageless bool
@@ -48,7 +48,7 @@ func (s *server) nextURL() string {
 	return cmp.Or(s.Problem.Page, s.Problem.Try, s.Target.MetricsURL)
 }
 
-func (r *report) add(slot *snapshot.Slot, problem *diagnose.Finding) {
+func (r *report) add(slot *snapshot.Slot, problem *scrape.Diagnosis) {
 	s := server{Target: web.NewTargetState(slot), Problem: problem}
 	capabilities := target.FindChecks(s.Target.Checks, assess.Capabilities)
 	s.pageless = s.Target.Health != target.HealthUp && !s.Target.Silent && (len(capabilities) == 0 || problem != nil && problem.Page != "")
@@ -300,7 +300,7 @@ func (s *server) print(p *textTable) {
 	}
 }
 
-func printProblem(p *textTable, problem *diagnose.Finding) {
+func printProblem(p *textTable, problem *scrape.Diagnosis) {
 	p.row("what", problem.What)
 	p.row("where", problem.Where)
 	p.row("what to do", problem.Do)
@@ -310,7 +310,7 @@ func printProblem(p *textTable, problem *diagnose.Finding) {
 		switch {
 		case port.Page != "":
 			open = slices.Insert(open, 0, number+" "+port.Is+" ✓")
-		case port.Is == diagnose.Closed:
+		case port.Is == scrape.NothingListens:
 			closed = append(closed, number)
 		default:
 			open = append(open, number+" "+port.Is)

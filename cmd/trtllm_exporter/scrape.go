@@ -30,12 +30,12 @@ func declareScrape(app *kingpin.Application, out *output) (string, func() error)
 		if err != nil {
 			return err
 		}
-		return untilSignal(func(ctx context.Context) error { return scrape(ctx, out, f) })
+		return untilSignal(func(ctx context.Context) error { return printScrape(ctx, out, f) })
 	}
 }
 
-// scrape prints the page, without the exporter's own series about the scrape.
-func scrape(ctx context.Context, out *output, f *config.File) error {
+// printScrape prints the page, without the exporter's own series about the scrape.
+func printScrape(ctx context.Context, out *output, f *config.File) error {
 	c, store, err := out.newCollector(f)
 	if err != nil {
 		return err

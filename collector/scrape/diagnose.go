@@ -1,4 +1,4 @@
-package diagnose
+package scrape
 
 import (
 	"context"
@@ -12,12 +12,11 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Finding is a problem: what it is, where, and what to do about it.
-type Finding struct {
+// Diagnosis is a problem: what it is, where, and what to do about it.
+type Diagnosis struct {
 	What  string `json:"what"`
 	Where string `json:"where"`
 	Do    string `json:"do"`
@@ -30,38 +29,38 @@ type Finding struct {
 	Try   string `json:"try,omitempty"`
 	Flags string `json:"flags,omitempty"`
 	// Ports lists the other ports that were tried.
-	Ports []Port `json:"ports,omitempty"`
+	Ports []OtherPort `json:"ports,omitempty"`
 }
 
-// Port is another port of the same host and what answers there.
-type Port struct {
+// OtherPort is another port of the same host and what answers there.
+type OtherPort struct {
 	Number int    `json:"port"`
 	Is     string `json:"is"`
 	// Page is the URL of the page there, if there is one.
 	Page string `json:"page,omitempty"`
 }
 
-// doctor examines one target with the credentials of its pool.
-type doctor struct {
-	client  *scrape.Client
+// prober examines one target with the credentials of its pool.
+type prober struct {
+	client  *Client
 	timeout time.Duration
 	// direct is true if connections are not proxied.
 	direct bool
 }
 
-// Look returns why a target has no page, based on its last scrape and on what answers at its
+// Diagnose returns why a target has no page, based on its last scrape and on what answers at its
 // address. The timeout limits each request. It returns nil if the target has a page of a known
 // kind of server.
-func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *target.Target, s *target.Status) *Finding {
+func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.Target, s *target.Status) *Diagnosis {
 	if t.Silent || s.Health == target.HealthUp && s.DetectedEngine != string(engine.Unknown) {
 		return nil
 	}
-	client, err := scrape.NewResources().Client(cfg, slog.New(slog.DiscardHandler))
+	client, err := NewResources().Client(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return &Finding{What: err.Error(), Where: target.Public(t.MetricsURL), Do: "change how the pool is asked"}
+		return &Diagnosis{What: err.Error(), Where: target.Public(t.MetricsURL), Do: "change how the pool is asked"}
 	}
 	defer client.Close()
-	d := &doctor{client: client, timeout: timeout, direct: cfg.Proxy.Proxy() == nil}
+	p := &prober{client: client, timeout: timeout, direct: cfg.Proxy.Proxy() == nil}
 	u, err := url.Parse(t.MetricsURL)
 	if err != nil || u.Hostname() == "" {
 		return nil
@@ -71,7 +70,7 @@ func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *targ
 	}
 	// Parameters may contain a secret.
 	public := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	f := &Finding{Where: public.String()}
+	f := &Diagnosis{Where: public.String()}
 	if s.Health == target.HealthUp {
 		f.What = "metrics are served here, but not by a known kind of server"
 		f.Do = "check that this is the LLM server; its series are passed through, but nothing is derived from them"
@@ -80,46 +79,46 @@ func Look(ctx context.Context, cfg scrape.Config, timeout time.Duration, t *targ
 			f.Do = "name the LLM servers behind it, each with its own metrics; the series of this one are passed through"
 			return f
 		}
-		d.elsewhere(ctx, f, u, true)
+		p.elsewhere(ctx, f, u, true)
 		return f
 	}
-	c := causeOf(s)
-	proto := d.speaks(ctx, u, &c)
-	f.Unreachable = proto == unknown && (c.reason.Unanswered() || c.reason == scrape.ReasonDNS)
+	c := failedScrapeOf(s)
+	proto := p.speaks(ctx, u, &c)
+	f.Unreachable = proto == protocolUnknown && (c.reason.Unanswered() || c.reason == ReasonDNS)
 	c.explain(f, public, proto)
-	if c.class == scrape.ClassDenied || slices.Contains([]scrape.Reason{scrape.ReasonDNS, scrape.ReasonResource, scrape.ReasonSelfScrape}, c.reason) {
+	if c.class == ClassDenied || slices.Contains([]Reason{ReasonDNS, ReasonResource, ReasonSelfScrape}, c.reason) {
 		return f // Other ports of the host would not answer either.
 	}
-	if hint := d.apiAt(ctx, u, proto); hint != "" {
+	if hint := p.apiAt(ctx, u, proto); hint != "" {
 		f.What = hint
 	}
-	d.elsewhere(ctx, f, u, proto != onlyTLS && c.class != scrape.ClassNotTLS)
-	if hint := missingPage(s, &c); hint != "" && f.Page == "" {
+	p.elsewhere(ctx, f, u, proto != protocolTLS && c.class != ClassNotTLS)
+	if hint := missingPageHint(s, &c); hint != "" && f.Page == "" {
 		f.What, f.Where, f.Do = "the server runs, but serves no metrics", target.Public(s.PageURL), "change how it is started: "+hint
 	}
 	return f
 }
 
-func missingPage(s *target.Status, c *cause) string {
+func missingPageHint(s *target.Status, c *failedScrape) string {
 	e, ok := engine.ByName(s.DetectedEngine)
-	if !ok || c.reason != scrape.ReasonHTTPStatus || c.class != "404" {
+	if !ok || c.reason != ReasonHTTPStatus || c.class != "404" {
 		return ""
 	}
 	return e.MissingPageHint()
 }
 
 // apiAt describes the API of a known server at the address.
-func (d *doctor) apiAt(ctx context.Context, u *url.URL, proto protocol) string {
-	if proto != plainHTTP && proto != unknown {
+func (p *prober) apiAt(ctx context.Context, u *url.URL, proto protocol) string {
+	if proto != protocolHTTP && proto != protocolUnknown {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	return named(u.Port(), engine.Hint(ctx, d.client, u.Scheme+"://"+u.Host))
+	return describeHint(u.Port(), engine.Hint(ctx, p.client, u.Scheme+"://"+u.Host))
 }
 
-// named turns a hint like "this is some API; its page is ..." into "8000 is some API".
-func named(port, hint string) string {
+// describeHint turns a hint like "this is some API; its page is ..." into "8000 is some API".
+func describeHint(port, hint string) string {
 	hint, _, _ = strings.Cut(hint, ";")
 	if hint == "" {
 		return ""
@@ -128,41 +127,41 @@ func named(port, hint string) string {
 }
 
 // elsewhere searches for the page at the usual path, with the other scheme, and at other ports.
-func (d *doctor) elsewhere(ctx context.Context, f *Finding, u *url.URL, sameScheme bool) {
+func (p *prober) elsewhere(ctx context.Context, f *Diagnosis, u *url.URL, sameScheme bool) {
 	base := url.URL{Scheme: u.Scheme, Host: u.Host}
 	if !sameScheme {
 		base.Scheme = map[string]string{"http": "https", "https": "http"}[u.Scheme]
 	}
 	if base.String() != u.String() && (u.Path != "" || !sameScheme) {
-		if found := d.pageAt(ctx, base.String()); found != "" && found != u.String() {
+		if found := p.pageAt(ctx, base.String()); found != "" && found != u.String() {
 			f.setPage(found, found)
 			return
 		}
 	}
-	f.Ports = d.siblings(ctx, u)
-	for _, p := range f.Ports {
-		if p.Page != "" {
-			f.setPage(p.Page, strconv.Itoa(p.Number))
+	f.Ports = p.siblings(ctx, u)
+	for _, other := range f.Ports {
+		if other.Page != "" {
+			f.setPage(other.Page, strconv.Itoa(other.Number))
 			return
 		}
 	}
 }
 
-func (f *Finding) setPage(page, where string) {
+func (f *Diagnosis) setPage(page, where string) {
 	f.Page, f.Do = page, "use "+page
 	f.What += "; metrics are at " + where + " ✓"
 }
 
 // pageAt returns the URL of the page of a known server, empty if there is none.
-func (d *doctor) pageAt(ctx context.Context, base string) string {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+func (p *prober) pageAt(ctx context.Context, base string) string {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	found := engine.Detect(ctx, d.client, base, true)
+	found := engine.Detect(ctx, p.client, base, true)
 	if found.Kind == engine.Unknown {
 		return ""
 	}
 	// A server that was detected by its API may have no page.
-	status, _, _, err := d.client.Do(ctx, http.MethodGet, base+found.Path, nil, 0)
+	status, _, _, err := p.client.Do(ctx, http.MethodGet, base+found.Path, nil, 0)
 	if err != nil || status != http.StatusOK {
 		return ""
 	}

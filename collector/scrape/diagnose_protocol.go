@@ -1,4 +1,4 @@
-package diagnose
+package scrape
 
 import (
 	"bytes"
@@ -13,37 +13,37 @@ import (
 type protocol int
 
 const (
-	unknown protocol = iota
-	plainHTTP
-	// onlyTLS speaks TLS but the request was plain HTTP.
-	onlyTLS
-	// http2 is HTTP/2 without TLS, which is gRPC.
-	http2
-	// silent accepts connections but sends nothing.
-	silent
-	// foreign is neither HTTP nor TLS.
-	foreign
+	protocolUnknown protocol = iota
+	protocolHTTP
+	// protocolTLS speaks TLS but the request was plain HTTP.
+	protocolTLS
+	// protocolHTTP2 is HTTP/2 without TLS, which is gRPC.
+	protocolHTTP2
+	// protocolSilent accepts connections but sends nothing.
+	protocolSilent
+	// protocolForeign is neither HTTP nor TLS.
+	protocolForeign
 )
 
 // speaks detects the protocol of a port if the failure of the scrape does not show it.
-func (d *doctor) speaks(ctx context.Context, u *url.URL, c *cause) protocol {
-	if !d.direct || u.Scheme != "http" || !c.mayBeAnotherProtocol() {
-		return unknown
+func (p *prober) speaks(ctx context.Context, u *url.URL, c *failedScrape) protocol {
+	if !p.direct || u.Scheme != "http" || !c.mayBeAnotherProtocol() {
+		return protocolUnknown
 	}
-	reply := d.exchange(ctx, u.Host, "GET / HTTP/1.1\r\nHost: "+u.Host+"\r\nConnection: close\r\n\r\n")
+	reply := p.exchange(ctx, u.Host, "GET / HTTP/1.1\r\nHost: "+u.Host+"\r\nConnection: close\r\n\r\n")
 	switch {
 	case reply == nil:
-		return unknown
-	case d.handshakes(ctx, u.Host), bytes.HasPrefix(reply, []byte("\x15\x03")): // Or a TLS alert.
-		return onlyTLS
-	case isSettings(d.exchange(ctx, u.Host, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")):
-		return http2
+		return protocolUnknown
+	case p.handshakes(ctx, u.Host), bytes.HasPrefix(reply, []byte("\x15\x03")): // Or a TLS alert.
+		return protocolTLS
+	case isSettings(p.exchange(ctx, u.Host, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")):
+		return protocolHTTP2
 	case bytes.HasPrefix(reply, []byte("HTTP/1.")):
-		return plainHTTP
+		return protocolHTTP
 	case len(reply) > 0:
-		return foreign
+		return protocolForeign
 	}
-	return silent
+	return protocolSilent
 }
 
 // isSettings reports whether b begins with the SETTINGS frame of an HTTP/2 server.
@@ -52,8 +52,8 @@ func isSettings(b []byte) bool {
 }
 
 // exchange sends text and returns the beginning of the answer, nil if it cannot connect.
-func (d *doctor) exchange(ctx context.Context, host, text string) []byte {
-	conn, ok := d.dial(ctx, host)
+func (p *prober) exchange(ctx context.Context, host, text string) []byte {
+	conn, ok := p.dial(ctx, host)
 	if !ok {
 		return nil
 	}
@@ -66,8 +66,8 @@ func (d *doctor) exchange(ctx context.Context, host, text string) []byte {
 
 // handshakes reports whether a port speaks TLS. It accepts any certificate, since it sends no
 // data.
-func (d *doctor) handshakes(ctx context.Context, host string) bool {
-	conn, ok := d.dial(ctx, host)
+func (p *prober) handshakes(ctx context.Context, host string) bool {
+	conn, ok := p.dial(ctx, host)
 	if !ok {
 		return false
 	}
@@ -75,8 +75,8 @@ func (d *doctor) handshakes(ctx context.Context, host string) bool {
 	return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) == nil //nolint:gosec // See above.
 }
 
-func (d *doctor) dial(ctx context.Context, host string) (net.Conn, bool) {
-	timeout := min(dialTimeout, d.timeout)
+func (p *prober) dial(ctx context.Context, host string) (net.Conn, bool) {
+	timeout := min(probeDialTimeout, p.timeout)
 	dialer := net.Dialer{Timeout: timeout}
 	conn, err := dialer.DialContext(ctx, "tcp", host)
 	if err != nil {

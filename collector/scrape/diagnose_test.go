@@ -1,4 +1,4 @@
-package diagnose_test
+package scrape_test
 
 import (
 	"fmt"
@@ -11,15 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/diagnose"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // look diagnoses an address without credentials.
-func look(t *testing.T, address string, s *target.Status) *diagnose.Finding {
+func look(t *testing.T, address string, s *target.Status) *scrape.Diagnosis {
 	t.Helper()
-	return diagnose.Look(t.Context(), scrape.DefaultConfig, 500*time.Millisecond, &target.Target{MetricsURL: address}, s)
+	return scrape.Diagnose(t.Context(), scrape.DefaultConfig, 500*time.Millisecond, &target.Target{MetricsURL: address}, s)
 }
 
 // accepting answers each connection with bytes, and reads everything.
@@ -96,7 +95,7 @@ func TestGoodPageHasNoFinding(t *testing.T) {
 	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Server: target.Server{DetectedEngine: "triton"}}
 	require.Nil(t, look(t, "http://h:1", up))
 	silent := &target.Target{MetricsURL: "http://h:1", Silent: true}
-	require.Nil(t, diagnose.Look(t.Context(), scrape.DefaultConfig, time.Second, silent, failed(scrape.ReasonConnect, "connect: refused")))
+	require.Nil(t, scrape.Diagnose(t.Context(), scrape.DefaultConfig, time.Second, silent, failed(scrape.ReasonConnect, "connect: refused")))
 }
 
 func TestUnknownHostIsNotProbed(t *testing.T) {

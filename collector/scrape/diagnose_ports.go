@@ -1,4 +1,4 @@
-package diagnose
+package scrape
 
 import (
 	"context"
@@ -16,25 +16,25 @@ import (
 // usualPorts lists the default ports of metrics and APIs of LLM servers and their workers.
 var usualPorts = []int{8002, 8000, 8001, 8080, 8081, 9090, 30000} //nolint:gochecknoglobals // constant data.
 
-// Closed describes a port on which nothing listens.
-const Closed = "nothing listens"
+// NothingListens describes a port on which nothing listens.
+const NothingListens = "nothing listens"
 
-// dialTimeout is how long a port may take to accept a connection.
-const dialTimeout = time.Second
+// probeDialTimeout is how long a port may take to accept a connection.
+const probeDialTimeout = time.Second
 
-func (d *doctor) siblings(ctx context.Context, u *url.URL) []Port {
-	numbers := candidates(u)
-	all := make([]Port, len(numbers))
+func (p *prober) siblings(ctx context.Context, u *url.URL) []OtherPort {
+	numbers := otherPorts(u)
+	all := make([]OtherPort, len(numbers))
 	var looks sync.WaitGroup
 	for i, n := range numbers {
-		looks.Go(func() { all[i] = d.port(ctx, u, n) })
+		looks.Go(func() { all[i] = p.port(ctx, u, n) })
 	}
 	looks.Wait()
 	return all
 }
 
-// candidates returns the ports to try, without the port of the address.
-func candidates(u *url.URL) []int {
+// otherPorts returns the ports to try, without the port of the address.
+func otherPorts(u *url.URL) []int {
 	port, err := strconv.Atoi(u.Port())
 	if err != nil {
 		return nil
@@ -56,27 +56,27 @@ func candidates(u *url.URL) []int {
 	return all
 }
 
-func (d *doctor) port(ctx context.Context, u *url.URL, number int) Port {
-	p := Port{Number: number}
+func (p *prober) port(ctx context.Context, u *url.URL, number int) OtherPort {
+	other := OtherPort{Number: number}
 	host := net.JoinHostPort(u.Hostname(), strconv.Itoa(number))
-	if d.direct {
-		conn, ok := d.dial(ctx, host)
+	if p.direct {
+		conn, ok := p.dial(ctx, host)
 		if !ok {
-			p.Is = Closed
-			return p
+			other.Is = NothingListens
+			return other
 		}
 		_ = conn.Close()
 	}
 	base := u.Scheme + "://" + host
-	if p.Page = d.pageAt(ctx, base); p.Page != "" {
-		p.Is = "serves the metrics"
-		return p
+	if other.Page = p.pageAt(ctx, base); other.Page != "" {
+		other.Is = "serves the metrics"
+		return other
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	p.Is = "answers, but not with metrics of a known server"
-	if is := named("", engine.Hint(ctx, d.client, base)); is != "" {
-		p.Is = strings.TrimSpace(is)
+	other.Is = "answers, but not with metrics of a known server"
+	if is := describeHint("", engine.Hint(ctx, p.client, base)); is != "" {
+		other.Is = strings.TrimSpace(is)
 	}
-	return p
+	return other
 }
