@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
@@ -212,7 +212,7 @@ func (p targetMaker) api(page *url.URL, address, path string) string {
 		return ""
 	}
 	prefix := (&url.URL{Path: strings.TrimRight(path, "/")}).EscapedPath()
-	return api.Base(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address) + prefix
+	return engine.BaseURL(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address) + prefix
 }
 
 func extraLabels(lset labels.Labels) map[string]string {

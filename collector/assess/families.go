@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -174,17 +173,17 @@ var moments = sync.OnceValue(func() []moment {
 		healthMoment("live",
 			"1 if the server reports that it is live, 0 if it reports that it is not; absent if its API reports neither.",
 			"GET /v2/health/live and its like", engine.AnswersLive,
-			func(h *api.Health) (float64, bool) { return flag(h.Live), h.LiveKnown }),
+			func(h *engine.Health) (float64, bool) { return flag(h.Live), h.LiveKnown }),
 		healthMoment("ready",
 			"1 if the server reports that it is ready, 0 if it reports that it is not; absent if its API reports neither. It may report ready while all requests fail: see llm_server_state.",
 			"GET /v2/health/ready and its like", engine.AnswersHealth,
-			func(h *api.Health) (float64, bool) {
+			func(h *engine.Health) (float64, bool) {
 				return flag(h.API == engine.APIReady), h.API == engine.APIReady || h.API == engine.APINotReady
 			}),
 		healthMoment("health_check_duration_seconds",
 			"How long the server took to answer the last health check.",
 			"measured by the exporter", engine.AnswersHealth,
-			func(h *api.Health) (float64, bool) { return h.Duration.Seconds(), h.API != engine.APIUnknown }),
+			func(h *engine.Health) (float64, bool) { return h.Duration.Seconds(), h.API != engine.APIUnknown }),
 
 		replicaMoment("processes", derive.Exact,
 			"Number of processes that answer at the replica's address, in turn or at random; absent unless more than one is known to. No rates are derived from their counters.",
@@ -194,39 +193,39 @@ var moments = sync.OnceValue(func() []moment {
 		iterationMoment("iteration_stats_failures_total", derive.Exact,
 			"Requests for iteration statistics without a usable answer. Servers before 1.3.0 do not answer while requests are in flight.",
 			"GET /metrics (JSON)",
-			func(i *api.Iterations) (float64, bool) { return float64(i.Failures), true }),
+			func(i *engine.Iterations) (float64, bool) { return float64(i.Failures), true }),
 		iterationMoment("iteration_stats_read_total", derive.Exact,
 			"Iterations of the executor whose statistics were read, each counted once.",
 			"rows of GET /metrics (JSON), distinct by iter",
-			func(i *api.Iterations) (float64, bool) { return float64(i.Iterations), i.Read }),
+			func(i *engine.Iterations) (float64, bool) { return float64(i.Iterations), i.Read }),
 		iterationMoment("iteration_stats_gaps_total", derive.Exact,
 			"Iterations missing between those that were read: the server dropped them, an answer was lost, or another reader got them. The other iteration counters do not include them.",
 			"holes in iter",
-			func(i *api.Iterations) (float64, bool) { return float64(i.Missing), i.Read }),
+			func(i *engine.Iterations) (float64, bool) { return float64(i.Missing), i.Read }),
 		iterationMoment("iteration_stats_foreign_reader", derive.Rough,
 			"1 if iterations were missing in the last five minutes that the server had no reason to drop: something else reads its GET /metrics, which returns each iteration only once. Servers from 1.3.0rc5 until the fix of their own collector (PR 13405) do so themselves. Else 0.",
 			"holes in iter of answers below 1000 rows, statsDroppedFrames left out",
-			func(i *api.Iterations) (float64, bool) { return flag(i.ForeignReader()), i.Read }),
+			func(i *engine.Iterations) (float64, bool) { return flag(i.ForeignReader()), i.Read }),
 		iterationMoment("iteration_stats_generation_tokens_estimated_total", derive.Rough,
 			"Generated tokens, estimated while requests run instead of when they end: decoding requests, accepted drafts, and one first token for each request that became active.",
 			"sum(numGenRequests x max(1, avgNumDecodedTokensPerIter) + numAcceptedTokens + numNewActiveRequests)",
-			func(i *api.Iterations) (float64, bool) { return i.GeneratedTokens, i.Read }),
+			func(i *engine.Iterations) (float64, bool) { return i.GeneratedTokens, i.Read }),
 		iterationMoment("iteration_stats_context_tokens_total", derive.Sampled,
 			"Prompt tokens computed in prefill, without those found in the cache. 0 on PyTorch backends of 1.0.",
 			"sum(numCtxTokens)",
-			func(i *api.Iterations) (float64, bool) { return i.ContextTokens, i.Read }),
+			func(i *engine.Iterations) (float64, bool) { return i.ContextTokens, i.Read }),
 		iterationMoment("iteration_stats_completed_requests_total", derive.Sampled,
 			"Requests that completed in the iterations that were read.",
 			"sum(numCompletedRequests)",
-			func(i *api.Iterations) (float64, bool) { return i.Completed, i.Read }),
+			func(i *engine.Iterations) (float64, bool) { return i.Completed, i.Read }),
 		iterationMoment("iteration_stats_queued_requests", derive.Sampled,
 			"Requests waiting to become active in the newest iteration; absent while there is no new one.",
 			"numQueuedRequests of the last row",
-			func(i *api.Iterations) (float64, bool) { return optional(i.Queued, i.Read) }),
+			func(i *engine.Iterations) (float64, bool) { return optional(i.Queued, i.Read) }),
 		iterationMoment("iteration_stats_active_requests", derive.Sampled,
 			"Active requests in the newest iteration; absent while there is no new one.",
 			"numActiveRequests of the last row",
-			func(i *api.Iterations) (float64, bool) { return optional(i.Active, i.Read) }),
+			func(i *engine.Iterations) (float64, bool) { return optional(i.Active, i.Read) }),
 	}
 })
 
@@ -236,7 +235,7 @@ func replicaMoment(name string, grade derive.Grade, help, formula string, value 
 	return m
 }
 
-func healthMoment(name, help, formula string, answer engine.Signal, value func(*api.Health) (float64, bool)) moment {
+func healthMoment(name, help, formula string, answer engine.Signal, value func(*engine.Health) (float64, bool)) moment {
 	return replicaMoment(name, derive.Exact, help, formula, func(now *Situation) (float64, bool) {
 		if now.Answers.Health == nil {
 			return 0, false
@@ -246,7 +245,7 @@ func healthMoment(name, help, formula string, answer engine.Signal, value func(*
 }
 
 // iterationMoment returns an entry about the JSON iteration statistics of trtllm-serve.
-func iterationMoment(name string, grade derive.Grade, help, formula string, value func(*api.Iterations) (float64, bool)) moment {
+func iterationMoment(name string, grade derive.Grade, help, formula string, value func(*engine.Iterations) (float64, bool)) moment {
 	m := replicaMoment(name, grade, help, formula, func(now *Situation) (float64, bool) {
 		if now.Answers.Iterations == nil {
 			return 0, false

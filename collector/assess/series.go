@@ -7,9 +7,9 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
@@ -34,7 +34,7 @@ type Situation struct {
 	Suspected bool
 	// Findings is nil for a silent replica.
 	Findings *Findings
-	Answers  *api.Answers
+	Answers  *engine.Answers
 	Canary   *canary.Record
 	// Processes is the number of processes that answer in turn, or 0 if only one is known.
 	Processes int

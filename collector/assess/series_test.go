@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -27,7 +26,7 @@ func shownText(b *exposition.Block) string {
 
 // facts returns the situation of a replica about which nothing is known.
 func facts(own ...string) *assess.Situation {
-	return &assess.Situation{Labels: labels.FromStrings(own...), State: assess.Ready, Answers: &api.Answers{}, Canary: &canary.Record{}}
+	return &assess.Situation{Labels: labels.FromStrings(own...), State: assess.Ready, Answers: &engine.Answers{}, Canary: &canary.Record{}}
 }
 
 // states returns the series of a state, for a replica that is not suspected.
@@ -72,7 +71,8 @@ func TestHealthSeries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := facts()
-			now.Answers.Health = &api.Health{Health: c.health, Duration: 250 * time.Millisecond}
+			c.health.Duration = 250 * time.Millisecond
+			now.Answers.Health = &c.health
 			require.Equal(t, c.want+states("", assess.Ready), shownText(new(assess.ReplicaSeries).Block(now)))
 		})
 	}
@@ -82,10 +82,10 @@ func TestIterationSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k assess.ReplicaSeries
 		now := facts()
-		now.Answers.Iterations = &api.Iterations{Failures: 2}
+		now.Answers.Iterations = &engine.Iterations{Failures: 2}
 		require.Equal(t, "llm_server_iteration_stats_failures_total 2\n"+states("", assess.Ready), shownText(k.Block(now)), "none were read")
 		sums := engine.IterationSums{Iterations: 3, Missing: 1, GeneratedTokens: 5, ContextTokens: 7, Completed: 4, Queued: new(6.0), Active: new(8.0)}
-		now.Answers.Iterations = &api.Iterations{IterationSums: sums, Read: true}
+		now.Answers.Iterations = &engine.Iterations{IterationSums: sums, Read: true}
 		require.Equal(t, `llm_server_iteration_stats_active_requests 8
 llm_server_iteration_stats_completed_requests_total 4
 llm_server_iteration_stats_context_tokens_total 7
@@ -97,7 +97,7 @@ llm_server_iteration_stats_queued_requests 6
 llm_server_iteration_stats_read_total 3
 `+states("", assess.Ready), shownText(k.Block(now)))
 		sums.Queued, sums.Active = nil, nil
-		now.Answers.Iterations = &api.Iterations{IterationSums: sums, Read: true}
+		now.Answers.Iterations = &engine.Iterations{IterationSums: sums, Read: true}
 		page := shownText(k.Block(now))
 		require.NotContains(t, page, "queued")
 		require.NotContains(t, page, "active")
@@ -141,7 +141,7 @@ func TestShapeIsReusedForSameSeries(t *testing.T) {
 	now.State = assess.Down
 	second := k.Block(now)
 	require.Same(t, shape, second.Shape(), "only a value is another")
-	now.Answers.Health = &api.Health{Health: engine.Health{API: engine.APIReady}}
+	now.Answers.Health = &engine.Health{API: engine.APIReady}
 	third := k.Block(now)
 	require.NotSame(t, shape, third.Shape())
 }
@@ -157,7 +157,7 @@ func dropping(name string) exposition.Labeler {
 func TestRelabelingOfReplicaSeries(t *testing.T) {
 	k := assess.NewReplicaSeries(dropping("state"))
 	now := facts("pool_id", "p")
-	now.Answers.Health = &api.Health{Health: engine.Health{LiveKnown: true, Live: true}}
+	now.Answers.Health = &engine.Health{LiveKnown: true, Live: true}
 	require.Equal(t, "x{pool_id=\"p\"} 0\n", shownText(k.Block(now)), "the first of those that are left")
 	page, err := exposition.NewCache(exposition.Options{}).Parse([]byte("x{pool_id=\"p\"} 7\n"), "")
 	require.NoError(t, err)

@@ -136,9 +136,6 @@ type API struct {
 
 	// SamePort is true for servers with page and API on the same port.
 	SamePort bool
-	// Seen is true if the API ever answered: otherwise it is on another port, or disabled. Lived
-	// is true if it ever reported that the server is live.
-	Seen, Lived bool
 }
 
 // state returns the state and its reason. It follows a real Triton: readiness answers 200 while
@@ -156,9 +153,9 @@ func (e *Evidence) state() (State, string) {
 	}
 	api := &e.API
 	switch {
-	case api.API == engine.APIRefused && !api.SamePort && api.Seen:
+	case api.API == engine.APIRefused && !api.SamePort && api.Found:
 		return Draining, api.Detail + " while the page still answers: the server is shutting down"
-	case api.API == engine.APINotReady && !api.SamePort && api.Lived && api.LiveKnown && !api.Live:
+	case api.API == engine.APINotReady && !api.SamePort && api.WasLive && api.LiveKnown && !api.Live:
 		// Triton reports this only while it shuts down, or if it never started (core
 		// src/server.cc, InferenceServer::IsLive).
 		return Draining, "the API reports that the server is no longer live while the page still answers: the server is shutting down"

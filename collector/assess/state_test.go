@@ -15,6 +15,7 @@ import (
 
 func TestReplicaState(t *testing.T) {
 	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
+	gone := engine.Health{API: engine.APIRefused, Found: true, Detail: "the API said so"}
 	page := func(s engine.APIState) assess.Evidence {
 		return assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(s)}}
 	}
@@ -37,9 +38,9 @@ func TestReplicaState(t *testing.T) {
 		{"not ready and a page", page(engine.APINotReady), assess.NotReady, "the API said so"},
 		{"it reports that it is draining", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{SamePort: true, Health: engine.Health{API: engine.APINotReady, Draining: true, Detail: "it drains"}}, Unrouted: true}, assess.Draining, "it drains"},
 		{"requests fail since it was not ready", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, Previous: assess.NotReady}, assess.NotReady, "since the server was not ready"},
-		{"the API refuses, the page continues", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}}, assess.Draining, "the API said so while the page still answers: the server is shutting down"},
+		{"the API refuses, the page continues", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone}}, assess.Draining, "the API said so while the page still answers: the server is shutting down"},
 		{"the API never answered", page(engine.APIRefused), assess.Ready, "all that is known of its API"},
-		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true, SamePort: true}}, assess.Ready, "all that is known of its API"},
+		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone, SamePort: true}}, assess.Ready, "all that is known of its API"},
 		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, RefusedFailed: true}, assess.Failing, "or all are rejected for lack of capacity"},
 		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "all requests are failing, although its API reports ready"},
 		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung()}, assess.Stalled, "nothing moves"},
@@ -50,10 +51,10 @@ func TestReplicaState(t *testing.T) {
 		{"the canary got nothing, but may wait behind others", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Unanswered = time.Minute, true }), assess.Ready, "may be gone"},
 		{"frozen gauges of a model with dead processes", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true, Previous: assess.Failing}, assess.Failing, "all requests are failing"},
 		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true}, assess.Stalled, "nothing moves"},
-		{"alive before, and no longer, as Triton 2.36 while it ends", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}}, assess.Draining, "no longer live"},
-		{"never alive, as after a failed start with --exit-on-error=false", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "the API answers Bad Request"}, Seen: true}}, assess.NotReady, "Bad Request"},
-		{"no longer alive on one port", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, Seen: true, Lived: true, SamePort: true}}, assess.NotReady, "no"},
-		{"draining takes precedence over failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is shutting down"},
+		{"alive before, and no longer, as Triton 2.36 while it ends", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Found: true, WasLive: true}}}, assess.Draining, "no longer live"},
+		{"never alive, as after a failed start with --exit-on-error=false", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "the API answers Bad Request", Found: true}}}, assess.NotReady, "Bad Request"},
+		{"no longer alive on one port", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no", Found: true, WasLive: true}, SamePort: true}}, assess.NotReady, "no"},
+		{"draining takes precedence over failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone}, Failing: true}, assess.Draining, "is shutting down"},
 		{"the API answers, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "empty", Hint: "check the path"}, API: assess.API{Health: api(engine.APIReady)}}, assess.Blind, "empty; check the path"},
 		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: api(engine.APINotReady)}}, assess.NotReady, "the API said so, and the page fails too: http_status (503)"},
 		{"never ready before", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Starting, "the API said so"},

@@ -72,7 +72,7 @@ func FromPage(body []byte) Detection {
 
 // Recognize detects the kind by the page, and by the API if several kinds show that page.
 func Recognize(ctx context.Context, client Client, address string, body []byte) Detection {
-	q := &questions{client: Memoize(client), base: address}
+	q := &questions{client: memoize(client), base: address}
 	found := FromPage(body)
 	for _, e := range registry {
 		if !slices.Contains(e.data().pagesOf, found.Kind) {
@@ -106,7 +106,7 @@ const pageLimit = 16 << 20
 // nothing, since some servers answer every path with it. A kind without marks can be identified
 // only together with its page.
 func Detect(ctx context.Context, client Client, address string, pages bool) Detection {
-	q := &questions{client: Memoize(client), base: address}
+	q := &questions{client: memoize(client), base: address}
 	seen := make(map[string]bool)
 	for _, e := range slices.SortedStableFunc(slices.Values(registry), func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) }) {
 		metricsPath := e.MetricsPath()
@@ -139,8 +139,8 @@ func pageAt(ctx context.Context, client Client, url string) ([]byte, bool) {
 	return body, true
 }
 
-// HasPage reports whether an API has a page of its kind at the same address.
-func HasPage(ctx context.Context, client Client, e Engine, address string) bool {
+// hasPage reports whether an API has a page of its kind at the same address.
+func hasPage(ctx context.Context, client Client, e Engine, address string) bool {
 	body, ok := pageAt(ctx, client, address+e.MetricsPath())
 	return ok && SharePage(FromPage(body).Kind, e.Kind())
 }
@@ -199,8 +199,8 @@ type memo struct {
 	answers map[string]func() (int, http.Header, []byte, error)
 }
 
-// Memoize returns a client that sends each request once, regardless of its body.
-func Memoize(client Client) Client {
+// memoize returns a client that sends each request once, regardless of its body.
+func memoize(client Client) Client {
 	return &memo{client, make(map[string]func() (int, http.Header, []byte, error))}
 }
 

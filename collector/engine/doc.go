@@ -7,5 +7,7 @@
 // files that begin with that name. To add a kind, embed base, fill in its fields, override what
 // differs and call register. All other files serve every kind and name none.
 //
-// The package holds no state, reads no clock, and does no I/O: requests go through a [Client].
+// The files api_*.go are about one server: [Endpoint] sends the requests, [Answers] keeps the
+// answers as long as they count, and [Pacer] decides how soon to query again. The package holds no
+// global state and does no I/O: requests go through a [Client].
 package engine

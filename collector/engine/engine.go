@@ -103,6 +103,14 @@ type Client interface {
 	Do(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
 }
 
+// BriefClient is a Client that can also use connections that are closed soon.
+type BriefClient interface {
+	Client
+
+	// DoBrief is Do over such a connection.
+	DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
+}
+
 // answerLimit limits the body of one answer. A repository index of thousands of models is smaller.
 const answerLimit = 4 << 20
 
@@ -225,13 +233,13 @@ func (b *base) Health(ctx context.Context, client Client, address string) Health
 	if b.ready == "" {
 		return Health{}
 	}
-	h, _ := Readiness(ctx, client, address+b.ready)
+	h, _ := readiness(ctx, client, address+b.ready)
 	switch b.live {
 	case "":
 	case b.ready:
 		h.liveIfAnswered()
 	default:
-		live, _ := Readiness(ctx, client, address+b.live)
+		live, _ := readiness(ctx, client, address+b.live)
 		live.liveIfAnswered()
 		h.Live, h.LiveKnown = live.API == APIReady, live.LiveKnown
 	}

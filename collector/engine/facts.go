@@ -158,8 +158,8 @@ func (f *Facts) answeredAgain(earlier *Facts) bool {
 	})
 }
 
-// Equal reports whether both facts are the same.
-func (f *Facts) Equal(o *Facts) bool { return reflect.DeepEqual(f, o) }
+// equal reports whether both facts are the same.
+func (f *Facts) equal(o *Facts) bool { return reflect.DeepEqual(f, o) }
 
 // ResolveVersion returns the TensorRT-LLM version of a replica: as declared, or as reported by the
 // server, or the version of its stock image, or "unknown".
@@ -178,10 +178,10 @@ func (f *Facts) ResolveVersion(e Engine, p *Page, declared string) (version stri
 	return "unknown", SourceUnknown
 }
 
-// Agree reports whether an API with the given facts belongs to the server with the page: it is of
+// agree reports whether an API with the given facts belongs to the server with the page: it is of
 // that kind and has the models of the page. A server that answers 200 to any path, like Triton's
 // metrics port, is of no kind. Without a page, answers that only this kind gives are trusted.
-func Agree(e Engine, p *Page, f *Facts) Trust {
+func agree(e Engine, p *Page, f *Facts) Trust {
 	switch {
 	case f == nil:
 		return TrustUnknown

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // APIState is the answer of an API to whether its server is ready.
@@ -47,19 +48,25 @@ type Health struct {
 	Draining bool
 	// Detail describes the answer to users.
 	Detail string
+
+	// Found is true once the server's API has answered, WasLive once it has reported that the
+	// server is live. [Answers.Reconcile] sets them.
+	Found, WasLive bool
+	// Duration is how long an [Endpoint] took to answer.
+	Duration time.Duration
 }
 
 // ModelState is a row of the repository index. A model that was never loaded has only a name.
 type ModelState struct{ Name, Version, State, Reason string }
 
-// Settled reports whether the answer is valid as long as the server answers ready.
-func (h *Health) Settled() bool {
+// settled reports whether the answer is valid as long as the server answers ready.
+func (h *Health) settled() bool {
 	changing := slices.ContainsFunc(h.Models, func(m ModelState) bool { return m.State != ModelReady && m.State != ModelUnavailable })
 	return h.API == APIReady && h.Status == http.StatusOK && !changing
 }
 
-// Readiness queries a URL that answers 200 for ready, and 400, 500 or 503 for not ready.
-func Readiness(ctx context.Context, client Client, url string) (Health, http.Header) {
+// readiness queries a URL that answers 200 for ready, and 400, 500 or 503 for not ready.
+func readiness(ctx context.Context, client Client, url string) (Health, http.Header) {
 	status, header, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
 	return healthOf(url, status, body, err), header
 }

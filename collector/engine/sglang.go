@@ -55,8 +55,8 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string, early f
 	if early != nil {
 		early(f)
 	}
-	ready, _ := Readiness(ctx, client, address+"/ready")
-	healthy, _ := Readiness(ctx, client, address+"/ping")
+	ready, _ := readiness(ctx, client, address+"/ready")
+	healthy, _ := readiness(ctx, client, address+"/ping")
 	var info struct {
 		Version string            `json:"version"`
 		States  []json.RawMessage `json:"internal_states"`
@@ -73,7 +73,7 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string, early f
 // for one token through the queue of the engine and answers after a second. The list of models is
 // answered regardless of the engine; the page shows whether that hangs.
 func (*sglang) Health(ctx context.Context, client Client, address string) Health {
-	h, _ := Readiness(ctx, client, address+"/v1/models")
+	h, _ := readiness(ctx, client, address+"/v1/models")
 	if h.API == APIReady {
 		h.Detail = "the API lists its models"
 	}

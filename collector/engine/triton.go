@@ -84,7 +84,7 @@ func (*triton) Stream(version string, _ *Page) (s Stream, reason string) {
 
 // Health implements Engine. Triton answers HEAD with 405, so that it sends GET.
 func (t *triton) Health(ctx context.Context, client Client, address string) Health {
-	h, _ := Readiness(ctx, client, address+t.ready)
+	h, _ := readiness(ctx, client, address+t.ready)
 	if h.API == APIRefused || h.API == APIUnknown {
 		return h
 	}

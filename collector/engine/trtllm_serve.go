@@ -60,7 +60,7 @@ const serveState, serveStarting = "X-Trtllm-Server-State", "starting"
 // Health implements Engine. Servers up to 1.1 always answer 200 to /health. A newer server with a
 // broken executor exits on it (openai_server.py), as it would on the next request.
 func (t *trtllmServe) Health(ctx context.Context, client Client, address string) Health {
-	h, header := Readiness(ctx, client, address+t.ready)
+	h, header := readiness(ctx, client, address+t.ready)
 	if h.API != APIReady && header.Get(serveState) == serveStarting {
 		h.API, h.FromServer, h.Starting, h.Detail = APINotReady, true, true, "the server loads its engine"
 	}

@@ -23,9 +23,9 @@ type IterationSums struct {
 	Foreign bool
 }
 
-// Iterations adds up the rows of a trtllm-serve, across restarts. It is not safe for concurrent
-// use.
-type Iterations struct {
+// iterationCounter adds up the rows of a trtllm-serve, across restarts. It is not safe for
+// concurrent use.
+type iterationCounter struct {
 	sums    IterationSums
 	started bool
 	newest  uint64
@@ -55,89 +55,89 @@ const (
 
 // Add adds one answer and returns the sums. If an answer was lost since the last Add, complete
 // must be false, so that the gap is not attributed to another reader.
-func (b *Iterations) Add(text []byte, complete bool) (IterationSums, error) {
+func (c *iterationCounter) Add(text []byte, complete bool) (IterationSums, error) {
 	rows, err := readIterations(text)
 	if err != nil {
-		return b.sums, err
+		return c.sums, err
 	}
-	b.sums.Queued, b.sums.Active, b.sums.Foreign = nil, nil, false
-	missing := b.sums.Missing
-	b.lost = 0
+	c.sums.Queued, c.sums.Active, c.sums.Foreign = nil, nil, false
+	missing := c.sums.Missing
+	c.lost = 0
 	var newest *iterationRow
 	ranked := false
 	for i := range rows {
 		r := &rows[i]
 		ranked = ranked || r.Rank != 0
-		if !b.isNew(r, newest == nil && (len(rows) >= serverRows || !complete)) {
+		if !c.isNew(r, newest == nil && (len(rows) >= serverRows || !complete)) {
 			continue
 		}
-		b.count(r)
+		c.count(r)
 		if r.Rank == 0 && (newest == nil || *r.Iteration >= *newest.Iteration) {
 			newest = r
 		}
 	}
 	if newest != nil {
-		b.sums.Queued, b.sums.Active = notNegative(newest.Queued), notNegative(newest.Active)
+		c.sums.Queued, c.sums.Active = notNegative(newest.Queued), notNegative(newest.Active)
 	}
 	if ranked {
-		b.sums.Active = nil // Rank 0 knows only its own requests.
+		c.sums.Active = nil // Rank 0 knows only its own requests.
 	}
 	// Rows that the server itself dropped were not taken by another reader.
-	if b.lost >= b.sums.Missing-missing {
-		b.sums.Foreign = false
+	if c.lost >= c.sums.Missing-missing {
+		c.sums.Foreign = false
 	}
-	return b.sums, nil
+	return c.sums, nil
 }
 
 // isNew reports whether a row was not read before, and counts the rows that are missing before it.
-func (b *Iterations) isNew(r *iterationRow, excused bool) bool {
+func (c *iterationCounter) isNew(r *iterationRow, excused bool) bool {
 	number := *r.Iteration
 	key := rowKey{number, r.Rank}
-	hash, repeated := b.hashes[key]
+	hash, repeated := c.hashes[key]
 	switch {
-	case repeated && (hash == r.hash || number == b.newest):
+	case repeated && (hash == r.hash || number == c.newest):
 		return false
-	case b.started && (repeated || number+maxLate < b.newest):
-		b.started, b.dropped = false, 0
+	case c.started && (repeated || number+maxLate < c.newest):
+		c.started, c.dropped = false, 0
 	}
-	if r.Dropped != nil && *r.Dropped > b.dropped {
-		if b.started {
-			b.lost += *r.Dropped - b.dropped // Rows lost before the first one leave no gap.
+	if r.Dropped != nil && *r.Dropped > c.dropped {
+		if c.started {
+			c.lost += *r.Dropped - c.dropped // Rows lost before the first one leave no gap.
 		}
-		b.dropped = *r.Dropped
+		c.dropped = *r.Dropped
 	}
 	switch {
-	case !b.started:
-		b.started, b.newest, b.newestOfFirst = true, number, number
-		b.hashes = make(map[rowKey]uint64)
-	case r.Rank == 0 && number > b.newestOfFirst:
-		if skipped := number - b.newestOfFirst - 1; skipped > 0 {
-			b.sums.Missing += skipped
-			b.sums.Foreign = b.sums.Foreign || !excused
+	case !c.started:
+		c.started, c.newest, c.newestOfFirst = true, number, number
+		c.hashes = make(map[rowKey]uint64)
+	case r.Rank == 0 && number > c.newestOfFirst:
+		if skipped := number - c.newestOfFirst - 1; skipped > 0 {
+			c.sums.Missing += skipped
+			c.sums.Foreign = c.sums.Foreign || !excused
 		}
-		b.newestOfFirst = number
+		c.newestOfFirst = number
 	}
-	b.newest = max(b.newest, number)
-	b.hashes[key] = r.hash
-	if len(b.hashes) >= 2*rowMemory {
-		maps.DeleteFunc(b.hashes, func(k rowKey, _ uint64) bool { return k.iteration+rowMemory < b.newest })
+	c.newest = max(c.newest, number)
+	c.hashes[key] = r.hash
+	if len(c.hashes) >= 2*rowMemory {
+		maps.DeleteFunc(c.hashes, func(k rowKey, _ uint64) bool { return k.iteration+rowMemory < c.newest })
 	}
 	return true
 }
 
 // count adds a row. Each rank has its own tokens; everything else counts only for rank 0.
-func (b *Iterations) count(r *iterationRow) {
+func (c *iterationCounter) count(r *iterationRow) {
 	add := func(sum *float64, v float64) {
 		if v > 0 && !math.IsInf(v, 1) {
 			*sum += v
 		}
 	}
 	if r.Rank == 0 {
-		b.sums.Iterations++
-		add(&b.sums.Completed, r.Completed)
+		c.sums.Iterations++
+		add(&c.sums.Completed, r.Completed)
 	}
-	add(&b.sums.GeneratedTokens, r.generated())
-	add(&b.sums.ContextTokens, r.Inflight.ContextTokens)
+	add(&c.sums.GeneratedTokens, r.generated())
+	add(&c.sums.ContextTokens, r.Inflight.ContextTokens)
 }
 
 func notNegative(v *float64) *float64 {

@@ -96,11 +96,11 @@ func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 		{"fields of wrong sign count nothing", []answer{{list(row(1, `"numNewActiveRequests":-9`, `"specDecodingStats":null`)), false}}, 1, 0, 0, 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var book engine.Iterations
+			var counter engine.IterationCounter
 			var sums engine.IterationSums
 			for _, a := range c.answers {
 				var err error
-				sums, err = book.Add([]byte(a.text), !a.lost)
+				sums, err = counter.Add([]byte(a.text), !a.lost)
 				require.NoError(t, err)
 			}
 			require.Equal(t, c.read, sums.Iterations, "read")
@@ -124,10 +124,10 @@ func TestAnswersWithoutIterationsAreErrors(t *testing.T) {
 		"rows of something else": `[{"a":1}]`, "a row of a wrong type": `[{"iter":"seven"}]`, "nothing": "", "numbers": "[1,2]",
 	} {
 		t.Run(name, func(t *testing.T) {
-			var book engine.Iterations
-			_, err := book.Add([]byte(rows(1, 3)), true)
+			var counter engine.IterationCounter
+			_, err := counter.Add([]byte(rows(1, 3)), true)
 			require.NoError(t, err)
-			sums, err := book.Add([]byte(text), true)
+			sums, err := counter.Add([]byte(text), true)
 			require.Error(t, err)
 			require.Equal(t, uint64(3), sums.Iterations, "what was read stays")
 		})
@@ -145,8 +145,8 @@ func TestRealIterationsAreRead(t *testing.T) {
 			if text[0] == '{' {
 				text = []byte("[" + string(text) + "]")
 			}
-			var book engine.Iterations
-			sums, err := book.Add(text, true)
+			var counter engine.IterationCounter
+			sums, err := counter.Add(text, true)
 			require.NoError(t, err)
 			require.Equal(t, want.generated, sums.GeneratedTokens)
 			require.Equal(t, want.context, sums.ContextTokens)
@@ -175,8 +175,8 @@ func TestIterationCounts(t *testing.T) {
 		{"only another rank", list(`{"iter":1,"attentionDpRank":1,"numQueuedRequests":1,"numCompletedRequests":1,"inflightBatchingStats":{"numGenRequests":1}}`), 1, 0, 0, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var book engine.Iterations
-			sums, err := book.Add([]byte(c.rows), true)
+			var counter engine.IterationCounter
+			sums, err := counter.Add([]byte(c.rows), true)
 			require.NoError(t, err)
 			require.Equal(t, c.generated, sums.GeneratedTokens)
 			require.Equal(t, c.context, sums.ContextTokens)

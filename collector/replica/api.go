@@ -4,13 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-func (r *Replica) api() *api.Endpoint {
+func (r *Replica) api() *engine.Endpoint {
 	return r.locator.Locate(r.pool.Scraper, r.target, r.server.Engine, r.pool.GRPC)
 }
 
@@ -21,11 +20,11 @@ func (r *Replica) queryHealth(ctx context.Context) {
 		return
 	}
 	r.pacer.HealthRequested(r.signs())
-	runJob(r.startJob(ctx, &r.jobs.health), "health", server.Health, func(h api.Health, failed error) { r.setHealth(server, h, failed) })
+	runJob(r.startJob(ctx, &r.jobs.health), "health", server.Health, func(h engine.Health, failed error) { r.setHealth(server, h, failed) })
 }
 
 // setHealth applies an answer unless the API was found at another address in the meantime.
-func (r *Replica) setHealth(from *api.Endpoint, h api.Health, failed error) {
+func (r *Replica) setHealth(from *engine.Endpoint, h engine.Health, failed error) {
 	if failed == nil && from == r.api() {
 		r.answers.AddHealth(h)
 		r.answers.Reconcile(r.api(), r.reader.last)
@@ -53,8 +52,8 @@ func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 			run.finish(func() { r.setHealth(server, previous.Repeat(answer.Duration), nil) })
 			return
 		}
-		runJob(run, "health", func(ctx context.Context) api.Health { return server.Recheck(ctx, previous) },
-			func(h api.Health, failed error) { r.setHealth(server, h, failed) })
+		runJob(run, "health", func(ctx context.Context) engine.Health { return server.Recheck(ctx, previous) },
+			func(h engine.Health, failed error) { r.setHealth(server, h, failed) })
 	})
 }
 
@@ -65,19 +64,23 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 	}
 	r.pacer.IdentityRequested(r.signs())
 	server, run := r.locator.ForIdentity(&r.answers), r.startJob(ctx, &r.jobs.identity)
-	runJob(run, "identity", func(ctx context.Context) api.Identity {
-		return server.Identity(ctx, r.pool.EngineDir, func(early engine.Facts) {
+	runJob(run, "identity", func(ctx context.Context) engine.Identity {
+		build := buildVersion(r.pool.EngineDir)
+		found := server.Identity(ctx, func(early engine.Facts) {
+			early.BuildVersion = build
 			run.deliver(func() { r.answers.AddPartialFacts(early) })
 		})
-	}, func(found api.Identity, failed error) {
+		found.BuildVersion = build
+		return found
+	}, func(found engine.Identity, failed error) {
 		if failed != nil {
 			return
 		}
-		if found.From.Base != r.api().Base {
+		if found.From.URL() != r.api().URL() {
 			// The API has moved to another address.
 			r.locator.Current = found.From
-			r.answers = api.Answers{Iterations: r.answers.Iterations}
-			r.answers.Inherit(r.history.api, found.From)
+			r.answers = engine.Answers{Iterations: r.answers.Iterations}
+			r.answers.Inherit(r.history.health, found.From)
 			r.jobs.health.ensure(ctx, time.Now(), r.queryHealth)
 		}
 		r.pacer.IdentityReceived(&found.Facts)
@@ -104,9 +107,9 @@ func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 		return
 	}
 	last := r.answers.BeginReading()
-	runJob(r.startJob(ctx, &r.jobs.iterations), "iterations", func(ctx context.Context) api.Reading {
+	runJob(r.startJob(ctx, &r.jobs.iterations), "iterations", func(ctx context.Context) engine.IterationReading {
 		return server.Iterations(ctx, path, last)
-	}, func(reading api.Reading, failed error) {
+	}, func(reading engine.IterationReading, failed error) {
 		if failed != nil {
 			reading = last
 			reading.Err = failed
@@ -118,8 +121,8 @@ func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 // responsive reports whether the engine answered, or was paused, when the identity was queried.
 func (r *Replica) responsive() bool { return r.answers.Facts != nil && r.answers.Facts.Responsive }
 
-func (r *Replica) signs() api.Signs {
-	return api.Signs{Epoch: r.server.Epoch, Reshaped: r.counters.reshaped, Restarts: r.deriver.Stats().Restarts}
+func (r *Replica) signs() engine.Signs {
+	return engine.Signs{Epoch: r.server.Epoch, Reshaped: r.counters.reshaped, Restarts: r.deriver.Stats().Restarts}
 }
 
 func (r *Replica) isReady() bool { return r.status.State == string(assess.Ready) }

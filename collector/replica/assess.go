@@ -78,7 +78,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 		b.Page = r.reader.last
 	}
 	if h := r.answers.Health; h != nil {
-		b.Health = h.Health
+		b.Health = *h
 	}
 	return b
 }
@@ -94,7 +94,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	}
 	e.Canary, e.CanaryProven = r.canary.Failing()
 	if h := r.answers.Health; h != nil {
-		e.API.Health, e.API.Seen, e.API.Lived = h.Health, h.Found, h.WasLive
+		e.API.Health = *h
 	}
 	if failed != nil {
 		reason := scrape.ReasonOf(failed)

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // History is what a replica knows about its server's past. Its successor after a change of
@@ -13,7 +13,7 @@ type History struct {
 	// hadPage is true if a page was ever scraped, firstTried is when it was first tried.
 	hadPage    bool
 	firstTried time.Time
-	api        api.Past
+	health     engine.PastHealth
 }
 
 // History returns the history so far, empty for a silent replica. It may be called after Close.
@@ -21,7 +21,7 @@ func (r *Replica) History() History {
 	if r.target.Silent {
 		return History{}
 	}
-	return History{r.hadPage(), r.firstTried(), r.answers.Past(r.api(), r.history.api)}
+	return History{r.hadPage(), r.firstTried(), r.answers.Past(r.api(), r.history.health)}
 }
 
 func (r *Replica) hadPage() bool { return r.history.hadPage || !r.status.LastSuccess.IsZero() }
@@ -32,6 +32,6 @@ func (r *Replica) firstTried() time.Time { return cmp.Or(r.history.firstTried, r
 func (r *Replica) Inherit(h History) {
 	r.update(func() {
 		r.history = h
-		r.answers.Inherit(h.api, r.api())
+		r.answers.Inherit(h.health, r.api())
 	})
 }

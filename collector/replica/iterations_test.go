@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -33,7 +33,7 @@ func iterating(t *testing.T) *stepped {
 }
 
 // reads makes the replica read an answer and returns its series.
-func (s *stepped) reads(answer string) api.Iterations {
+func (s *stepped) reads(answer string) engine.Iterations {
 	s.change(func(now *answering) { now.api["/metrics"] = answer })
 	s.after(5 * time.Second)
 	s.send()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -125,12 +124,12 @@ func TestRefusedPageWaitsForAPI(t *testing.T) {
 }
 
 func TestPageStartsToBeRefused(t *testing.T) {
-	ready := &api.Health{Health: engine.Health{API: engine.APIReady}}
+	ready := &engine.Health{API: engine.APIReady}
 	for _, c := range []struct {
 		name   string
 		failed error
 		was    target.Status
-		health *api.Health
+		health *engine.Health
 		begins bool
 	}{
 		{"a page", nil, target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
@@ -141,12 +140,12 @@ func TestPageStartsToBeRefused(t *testing.T) {
 		{"it failed otherwise before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "reset"}}, ready, true},
 		{"its first scrape", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, ready, true},
 		{"an API without a request", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, nil, false},
-		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIRefused}}, false},
-		{"an API without valid answers", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{}, false},
-		{"an API that returned an error", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
+		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &engine.Health{API: engine.APIRefused}, false},
+		{"an API without valid answers", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &engine.Health{}, false},
+		{"an API that returned an error", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &engine.Health{API: engine.APIFailed}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &Replica{status: c.was, answers: api.Answers{Health: c.health}}
+			r := &Replica{status: c.was, answers: engine.Answers{Health: c.health}}
 			require.Equal(t, c.begins, r.newlyRefused(c.failed))
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
@@ -67,8 +66,8 @@ func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 	}
 	r.log.Debug("Server recognised", "engine", string(s.Engine.Kind()))
 	r.reset()
-	r.answers = api.Answers{}
-	r.answers.Inherit(r.history.api, r.api())
+	r.answers = engine.Answers{}
+	r.answers.Inherit(r.history.health, r.api())
 	r.canary.Forget()
 	r.stallCheck = canary.Report{}
 	r.jobs = jobs{page: r.jobs.page, releaseStart: r.jobs.releaseStart, onChange: r.jobs.onChange}

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
@@ -32,10 +32,10 @@ type Replica struct {
 	server scrape.Server
 	jobs   jobs
 	// locator caches the address of the server's API.
-	locator             api.Locator
+	locator             engine.Locator
 	pageLane, readyLane laneCache
-	pacer               api.Pacer
-	answers             api.Answers
+	pacer               engine.Pacer
+	answers             engine.Answers
 	pending             *pendingPage
 	reader              pageReader
 	pageMemory          scrape.PageMemory

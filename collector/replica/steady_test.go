@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // complete returns the answers of a Triton that answers every request.
@@ -44,8 +44,8 @@ func TestUnchangedServerGetsReadinessRequestsOnly(t *testing.T) {
 		require.Equal(t, [4]int{10, 0, 0, 10}, s.rounds(10), "one question and one page an interval")
 		requests := s.rounds(90)
 		require.Equal(t, [2]int{90, 90}, [2]int{requests[0], requests[3]})
-		require.InDelta(t, 500/(api.HealthRounds*30)+500/(api.IdentityRounds*30), requests[1], 2, "and all the rest at a slow pace")
-		require.InDelta(t, 500/(api.IdentityRounds*30), requests[2], 1)
+		require.InDelta(t, 500/(engine.HealthRounds*30)+500/(engine.IdentityRounds*30), requests[1], 2, "and all the rest at a slow pace")
+		require.InDelta(t, 500/(engine.IdentityRounds*30), requests[2], 1)
 	})
 }
 
@@ -89,8 +89,7 @@ func TestUnchangedAnswerIsFresh(t *testing.T) {
 		s.rounds(1)
 		s.after(time.Second)
 		require.NotSame(t, first, s.answers.Health)
-		require.Equal(t, first.Health, s.answers.Health.Health)
-		require.Equal(t, 70*time.Millisecond, s.answers.Health.Duration)
+		require.Equal(t, first.Repeat(70*time.Millisecond), *s.answers.Health)
 		require.True(t, s.jobs.health.answeredSince(time.Now().Add(-2*time.Second)))
 	})
 }

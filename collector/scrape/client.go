@@ -18,12 +18,10 @@ import (
 // Scraper sends requests to the servers of one pool. It is a [Client] or a fake in tests. It
 // is safe for concurrent use.
 type Scraper interface {
-	engine.Client
+	engine.BriefClient
 
 	// Scrape requests one page; see [Client.Scrape].
 	Scrape(ctx context.Context, url string, buf []byte) (Page, error)
-	// DoBrief is Do over connections that are closed soon; see [Client.DoBrief].
-	DoBrief(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
 	// Open returns a response that is streamed; see [Client.Open].
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
 	// PageLane and QuestionLane return lanes, or nil; see [Client.PageLane].

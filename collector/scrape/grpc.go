@@ -11,18 +11,12 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
 )
 
-// Schemes of APIs that are called over gRPC, plain and with TLS. Paths and answers correspond
-// to Triton's HTTP API.
-const (
-	SchemeGRPC  = "grpc"
-	SchemeGRPCS = "grpcs"
-)
-
 func isGRPC(rawURL string) bool {
-	return strings.HasPrefix(rawURL, SchemeGRPC+"://") || strings.HasPrefix(rawURL, SchemeGRPCS+"://")
+	return strings.HasPrefix(rawURL, engine.SchemeGRPC+"://") || strings.HasPrefix(rawURL, engine.SchemeGRPCS+"://")
 }
 
 func (c *Client) doGRPC(s *scope, method, rawURL string, limit int64) (status int, answer []byte, failure *Error) {
@@ -79,7 +73,7 @@ func (c *Client) grpcServer(s *scope, rawURL string) (server *kserve.Server, pat
 	if server.Metadata, err = c.grpcMetadata(s); err != nil {
 		return nil, "", classify(s, stageHeaders, err)
 	}
-	if u.Scheme == SchemeGRPCS {
+	if u.Scheme == engine.SchemeGRPCS {
 		// The files are read again, so that certificates may be renewed.
 		if server.TLS, err = newTLSConfig(&c.config.TLS); err != nil {
 			return nil, "", failf(ReasonResource, "", "tls_config: %w", err)

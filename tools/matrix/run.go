@@ -168,7 +168,7 @@ func (r *run) seen(p *Page, out *exposition.Block) Result {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
 	e := assess.Evidence{
-		Previous: r.previous, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort(), Seen: true, Lived: true},
+		Previous: r.previous, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort()},
 		Failing: c.Failing, Stall: c.Stall, PageTime: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: r.read.Unrouted(), Unserved: conclusions.Unserved, Unobservable: conclusions.Unobservable(),
 	}
 	if s.Canary = r.canaryResult(&p.Book); s.Canary != nil && !*s.Canary {

@@ -1,9 +1,7 @@
-package api
+package engine
 
 import (
 	"time"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 const (
@@ -47,7 +45,7 @@ func (p *Pacer) IdentityRequested(now Signs) {
 }
 
 // IdentityReceived records the result of a round of identity requests.
-func (p *Pacer) IdentityReceived(facts *engine.Facts) {
+func (p *Pacer) IdentityReceived(facts *Facts) {
 	if len(facts.Problems) == 0 {
 		p.incomplete = 0
 		return
@@ -69,12 +67,12 @@ func (p *Pacer) RetryInterval(interval time.Duration) time.Duration {
 // that it is ready: no model is loading, and the page shows no change. The interval is the one
 // between identity requests.
 func (p *Pacer) HealthValid(previous *Health, now Signs, interval time.Duration) bool {
-	return previous != nil && previous.Settled() && p.health == now && time.Since(p.healthTime) < HealthRounds*interval
+	return previous != nil && previous.settled() && p.health == now && time.Since(p.healthTime) < HealthRounds*interval
 }
 
 // IdentityInterval returns how long the identity of a ready server is valid, given the interval
 // between identity requests.
-func (p *Pacer) IdentityInterval(previous *engine.Facts, now Signs, interval time.Duration) time.Duration {
+func (p *Pacer) IdentityInterval(previous *Facts, now Signs, interval time.Duration) time.Duration {
 	if previous != nil && len(previous.Problems) == 0 && p.identity == now {
 		return IdentityRounds * interval
 	}

@@ -1,28 +1,26 @@
-package api
+package engine
 
 import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // Answers holds the last answers of the API of one server. Health and Facts are nil before the
 // first answer, contain only what counts (see [Answers.Reconcile]), and point to immutable values.
 type Answers struct {
 	Health     *Health
-	Facts      *engine.Facts
+	Facts      *Facts
 	Iterations *Iterations
 	// Unconfirmed is true while the address is not known to be the server's API.
 	Unconfirmed bool
 
 	// allFacts and lastHealth are the unreconciled answers of the address.
-	allFacts   *engine.Facts
+	allFacts   *Facts
 	lastHealth *Health
 	// agreement is whether page and answers belong to the same server, contradictions how many
 	// answers in a row have denied that since; uncompared is true until they are compared.
-	agreement      engine.Trust
+	agreement      Trust
 	contradictions int
 	uncompared     bool
 	// inherited is the server's health from a previous replica, nil if there is none.
@@ -43,7 +41,7 @@ const keepRounds = 10
 
 // AddFacts adds the facts of a complete round; interval is the time between two rounds.
 // A fact without an answer keeps its earlier value, for a limited time if the server is distrusted.
-func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
+func (a *Answers) AddFacts(facts Facts, interval time.Duration) {
 	previous := a.allFacts
 	switch {
 	case facts.EngineVersion != "":
@@ -56,15 +54,15 @@ func (a *Answers) AddFacts(facts engine.Facts, interval time.Duration) {
 }
 
 // AddPartialFacts adds the facts of a round with requests that are still open.
-func (a *Answers) AddPartialFacts(facts engine.Facts) {
+func (a *Answers) AddPartialFacts(facts Facts) {
 	if a.allFacts != nil {
 		facts.Problems, facts.Responsive = a.allFacts.Problems, a.allFacts.Responsive
 	}
 	a.setFacts(facts.WithEarlier(a.allFacts))
 }
 
-func (a *Answers) setFacts(next *engine.Facts) {
-	if !next.Equal(a.allFacts) {
+func (a *Answers) setFacts(next *Facts) {
+	if !next.equal(a.allFacts) {
 		a.allFacts = next
 	}
 }
@@ -72,25 +70,25 @@ func (a *Answers) setFacts(next *engine.Facts) {
 // AddHealth adds an answer about health.
 func (a *Answers) AddHealth(h Health) { a.lastHealth = &h }
 
-// Past is the last health of a server: whether its API was found, and whether it was live. It
+// PastHealth is the last health of a server: whether its API was found, and whether it was live. It
 // counts until there are new answers. The zero value is empty.
-type Past struct {
+type PastHealth struct {
 	health *Health
-	kind   engine.Kind
+	kind   Kind
 	base   string
 }
 
 // Past returns the health of the server at an endpoint, previous if there is none.
-func (a *Answers) Past(p *Endpoint, previous Past) Past {
+func (a *Answers) Past(p *Endpoint, previous PastHealth) PastHealth {
 	if a.Health == nil || p == nil {
 		return previous
 	}
-	return Past{a.Health, p.Engine.Kind(), p.Base}
+	return PastHealth{a.Health, p.engine.Kind(), p.base}
 }
 
 // Inherit adopts the past of another replica if it is of the same kind and at this endpoint.
-func (a *Answers) Inherit(past Past, p *Endpoint) {
-	if p != nil && past.kind == p.Engine.Kind() && past.base == p.Base {
+func (a *Answers) Inherit(past PastHealth, p *Endpoint) {
+	if p != nil && past.kind == p.engine.Kind() && past.base == p.base {
 		a.inherited = past.health
 	}
 }
@@ -114,17 +112,17 @@ func (a *Answers) FoundURL(p *Endpoint) string {
 // Reconcile determines which answers count as answers of the server with the page, which is nil
 // if there is none so far. An answer at a guessed location counts only if page and answers agree,
 // an answer at a certain location unless they disagree.
-func (a *Answers) Reconcile(p *Endpoint, page *engine.Page) {
+func (a *Answers) Reconcile(p *Endpoint, page *Page) {
 	if p == nil {
 		return
 	}
-	a.compare(p.Engine, page)
+	a.compare(p.engine, page)
 	a.Unconfirmed = !a.confirmed(p, page)
 	facts := a.allFacts
 	if facts != nil && a.Unconfirmed {
-		facts = &engine.Facts{BuildVersion: facts.BuildVersion, Problems: facts.Problems}
+		facts = &Facts{BuildVersion: facts.BuildVersion, Problems: facts.Problems}
 	}
-	if !facts.Equal(a.Facts) {
+	if !facts.equal(a.Facts) {
 		a.Facts = facts
 	}
 	if a.lastHealth != nil {
@@ -136,25 +134,25 @@ func (a *Answers) Reconcile(p *Endpoint, page *engine.Page) {
 // another server: models may be loaded and unloaded between two requests.
 const maxContradictions = 2
 
-func (a *Answers) compare(e engine.Engine, page *engine.Page) {
-	agreement := engine.Agree(e, page, a.allFacts)
+func (a *Answers) compare(e Engine, page *Page) {
+	agreement := agree(e, page, a.allFacts)
 	switch {
 	case page == nil:
 		return
-	case agreement == engine.TrustYes:
+	case agreement == TrustYes:
 		a.agreement, a.contradictions = agreement, 0
-	case agreement == engine.TrustNo && a.uncompared:
+	case agreement == TrustNo && a.uncompared:
 		a.contradictions++
-		if a.agreement != engine.TrustYes || a.contradictions >= maxContradictions {
+		if a.agreement != TrustYes || a.contradictions >= maxContradictions {
 			a.agreement = agreement
 		}
 	}
 	a.uncompared = false
 }
 
-func (a *Answers) confirmed(p *Endpoint, page *engine.Page) bool {
-	return a.agreement == engine.TrustYes || a.agreement == engine.TrustUnknown &&
-		(p.Certain || page == nil && engine.Agree(p.Engine, nil, a.allFacts) == engine.TrustYes)
+func (a *Answers) confirmed(p *Endpoint, page *Page) bool {
+	return a.agreement == TrustYes || a.agreement == TrustUnknown &&
+		(p.certain || page == nil && agree(p.engine, nil, a.allFacts) == TrustYes)
 }
 
 // reconcileHealth determines what counts of the last answer about health. While there is a page,
@@ -162,21 +160,21 @@ func (a *Answers) confirmed(p *Endpoint, page *engine.Page) bool {
 // the server's kind if other requests get other answers, because it has consequences.
 func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	previous := cmp.Or(a.Health, a.inherited, &Health{})
-	if a.agreement == engine.TrustNo {
+	if a.agreement == TrustNo {
 		previous = &Health{}
 	}
-	h, confirmed := *a.lastHealth, a.agreement == engine.TrustYes || previous.Found
+	h, confirmed := *a.lastHealth, a.agreement == TrustYes || previous.Found
 	h.FromServer = h.FromServer && !a.echoed()
 	switch {
-	case h.API == engine.APIRefused && !previous.Found:
-		h.Detail = "it was not found at " + p.Base + adviceLocation
-	case h.API == engine.APIRefused:
-	case h.API == engine.APIFailed && a.Unconfirmed:
-		h.Health = engine.Health{API: h.API, Status: h.Status, Detail: h.Detail}
-	case a.Unconfirmed || h.API == engine.APINotReady && !confirmed && !pageless && !h.FromServer:
-		h.Health = engine.Health{Detail: a.whyUnconfirmed(p)}
+	case h.API == APIRefused && !previous.Found:
+		h.Detail = "it was not found at " + p.base + adviceLocation
+	case h.API == APIRefused:
+	case h.API == APIFailed && a.Unconfirmed:
+		h = Health{API: h.API, Status: h.Status, Detail: h.Detail, Duration: h.Duration}
+	case a.Unconfirmed || h.API == APINotReady && !confirmed && !pageless && !h.FromServer:
+		h = Health{Detail: a.whyUnconfirmed(p), Duration: h.Duration}
 	}
-	h.Found = previous.Found || h.API == engine.APIReady || h.API == engine.APINotReady && h.FromServer || a.agreement == engine.TrustYes && h.Status != 0
+	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer || a.agreement == TrustYes && h.Status != 0
 	h.WasLive = h.Live || previous.WasLive
 	a.Health = &h
 }
@@ -184,15 +182,15 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 // echoed reports whether nothing was answered but the status of the health, as proxies answer to
 // any question.
 func (a *Answers) echoed() bool {
-	f := cmp.Or(a.allFacts, &engine.Facts{})
-	return !f.Listed && f.EngineVersion == "" && !slices.ContainsFunc(f.Problems, func(p engine.Problem) bool { return p.Status != a.lastHealth.Status })
+	f := cmp.Or(a.allFacts, &Facts{})
+	return !f.Listed && f.EngineVersion == "" && !slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Status != a.lastHealth.Status })
 }
 
 const adviceLocation = "; set api_port or api_path"
 
 func (a *Answers) whyUnconfirmed(p *Endpoint) string {
-	if a.agreement == engine.TrustNo {
-		return "what answers at " + p.Base + " is of another kind, or has other models than the page" + adviceLocation
+	if a.agreement == TrustNo {
+		return "what answers at " + p.base + " is of another kind, or has other models than the page" + adviceLocation
 	}
-	return "nothing shows that what answers at " + p.Base + " is its API (" + a.lastHealth.Detail + ")" + adviceLocation
+	return "nothing shows that what answers at " + p.base + " is its API (" + a.lastHealth.Detail + ")" + adviceLocation
 }

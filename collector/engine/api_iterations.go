@@ -1,4 +1,4 @@
-package api
+package engine
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 const (
@@ -21,10 +19,10 @@ const (
 	foreignReaderTime = 5 * time.Minute
 )
 
-// Iterations holds what was read of a server's iterations. It is immutable except for book, which
-// belongs to the current reading.
+// Iterations holds what was read of a server's iterations. It is immutable except for counter,
+// which belongs to the current reading.
 type Iterations struct {
-	engine.IterationSums
+	IterationSums
 
 	// Read is true once rows were read. Failures counts the readings without an answer.
 	Read     bool
@@ -33,46 +31,46 @@ type Iterations struct {
 	// an answer, whose rows are lost.
 	foreign  time.Time
 	complete bool
-	book     *engine.Iterations
+	counter  *iterationCounter
 }
 
 // ForeignReader reports whether another reader was noticed recently.
 func (i *Iterations) ForeignReader() bool { return time.Since(i.foreign) < foreignReaderTime }
 
-// Reading is the result of one request for iterations.
-type Reading struct {
-	Sums engine.IterationSums
-	Err  error
+// IterationReading is the result of one request for iterations.
+type IterationReading struct {
+	Err error
 
+	sums     IterationSums
 	previous Iterations
 }
 
 // BeginReading begins a reading of the iterations since the previous one. Readings must not
 // overlap, since they would take rows from each other.
-func (a *Answers) BeginReading() Reading {
+func (a *Answers) BeginReading() IterationReading {
 	if a.Iterations == nil {
-		return Reading{previous: Iterations{complete: true, book: &engine.Iterations{}}}
+		return IterationReading{previous: Iterations{complete: true, counter: &iterationCounter{}}}
 	}
-	return Reading{previous: *a.Iterations}
+	return IterationReading{previous: *a.Iterations}
 }
 
 // Iterations completes a reading with the server's answer.
-func (p *Endpoint) Iterations(ctx context.Context, path string, r Reading) Reading {
-	ctx, cancel := context.WithTimeout(ctx, max(p.Target.Timeout, minIterationTimeout))
+func (p *Endpoint) Iterations(ctx context.Context, path string, r IterationReading) IterationReading {
+	ctx, cancel := context.WithTimeout(ctx, max(p.target.Timeout, minIterationTimeout))
 	defer cancel()
-	status, _, text, err := p.Scraper.Do(ctx, http.MethodGet, p.Base+path, nil, maxIterationAnswer)
+	status, _, text, err := p.client.Do(ctx, http.MethodGet, p.base+path, nil, maxIterationAnswer)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("the server answers %d %s", status, http.StatusText(status))
 	}
 	if err == nil {
-		r.Sums, err = r.previous.book.Add(text, r.previous.complete)
+		r.sums, err = r.previous.counter.Add(text, r.previous.complete)
 	}
 	r.Err = err
 	return r
 }
 
 // AddReading adds the result of a reading.
-func (a *Answers) AddReading(r Reading, log *slog.Logger) {
+func (a *Answers) AddReading(r IterationReading, log *slog.Logger) {
 	now := r.previous
 	a.Iterations = &now
 	if r.Err != nil {
@@ -83,11 +81,11 @@ func (a *Answers) AddReading(r Reading, log *slog.Logger) {
 		now.Queued, now.Active, now.complete = nil, nil, false
 		return
 	}
-	if r.Sums.Foreign {
+	if r.sums.Foreign {
 		if time.Since(now.foreign) > foreignReaderTime {
-			log.Warn("Another reader takes iteration statistics of this server", "missing_total", r.Sums.Missing)
+			log.Warn("Another reader takes iteration statistics of this server", "missing_total", r.sums.Missing)
 		}
 		now.foreign = time.Now()
 	}
-	now.IterationSums, now.Read, now.complete = r.Sums, now.Read || r.Sums.Iterations > 0, true
+	now.IterationSums, now.Read, now.complete = r.sums, now.Read || r.sums.Iterations > 0, true
 }

@@ -1,4 +1,4 @@
-package api_test
+package engine_test
 
 import (
 	"testing"
@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // given returns an API at a configured address.
-func given(t *testing.T) *api.Endpoint {
+func given(t *testing.T) *engine.Endpoint {
 	t.Helper()
-	e, _ := engine.ByName(string(engine.VLLM))
-	return &api.Endpoint{Engine: e, Location: api.Location{Base: "http://10.0.0.1:8000", Certain: true}}
+	var l engine.Locator
+	return l.Locate(nil, &target.Target{APIURL: "http://10.0.0.1:8000"}, engineOf(t, engine.VLLM), false)
 }
 
 func TestHealthRemembersEarlierAnswers(t *testing.T) {
@@ -35,10 +35,10 @@ func TestHealthRemembersEarlierAnswers(t *testing.T) {
 		{"no longer live", []engine.Health{ready, {API: engine.APINotReady, Status: 400}}, true, true, ""},
 		{"never live", []engine.Health{{API: engine.APINotReady, FromServer: true, Status: 503}}, true, false, ""},
 	} {
-		var a api.Answers
+		var a engine.Answers
 		a.AddFacts(engine.Facts{EngineVersion: "1"}, time.Minute)
 		for _, h := range c.heard {
-			a.AddHealth(api.Health{Health: h})
+			a.AddHealth(h)
 			a.Reconcile(given(t), nil)
 		}
 		require.Equal(t, c.seen, a.Health.Found, c.name)
@@ -51,7 +51,7 @@ func TestFactsSurviveFaultsOfSameServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const interval, keepRounds = 30 * time.Second, 10
-		var a api.Answers
+		var a engine.Answers
 		unanswered := func(after time.Duration) string {
 			time.Sleep(after)
 			a.AddFacts(engine.Facts{}, interval)
@@ -73,7 +73,7 @@ func TestFactsSurviveFaultsOfSameServer(t *testing.T) {
 
 func TestPartialFactsAreUsedImmediately(t *testing.T) {
 	t.Parallel()
-	var a api.Answers
+	var a engine.Answers
 	a.AddPartialFacts(engine.Facts{EngineVersion: "1"})
 	a.Reconcile(given(t), nil)
 	require.Equal(t, "1", a.Facts.EngineVersion)
@@ -88,4 +88,58 @@ func TestPartialFactsAreUsedImmediately(t *testing.T) {
 	a.Reconcile(given(t), nil)
 	require.Equal(t, "2", a.Facts.EngineVersion)
 	require.Equal(t, problems, a.Facts.Problems)
+}
+
+func TestAnswersAreTrustedLongerWithoutChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const every = 30 * time.Second
+		var s engine.Pacer
+		now := engine.Signs{Epoch: 1}
+		settled := &engine.Health{API: engine.APIReady, Status: 200}
+		require.False(t, s.HealthOutdated(now), "it was never asked")
+		s.HealthRequested(now)
+		s.IdentityRequested(now)
+		require.False(t, s.HealthValid(nil, now, every), "there is no answer")
+		require.False(t, s.HealthValid(&engine.Health{API: engine.APIRefused}, now, every))
+		require.True(t, s.HealthValid(settled, now, every))
+		require.Equal(t, every, s.IdentityInterval(nil, now, every))
+		require.Equal(t, every, s.IdentityInterval(&engine.Facts{Problems: []engine.Problem{{}}}, now, every))
+		require.Equal(t, engine.IdentityRounds*every, s.IdentityInterval(&engine.Facts{}, now, every))
+		for _, other := range []engine.Signs{{Epoch: 2}, {Epoch: 1, Reshaped: 1}, {Epoch: 1, Restarts: 1}} {
+			require.True(t, s.HealthOutdated(other))
+			require.False(t, s.HealthValid(settled, other, every))
+			require.Equal(t, every, s.IdentityInterval(&engine.Facts{}, other, every))
+		}
+		require.False(t, s.HealthOutdated(now))
+		time.Sleep(engine.HealthRounds*every - time.Nanosecond)
+		require.True(t, s.HealthValid(settled, now, every))
+		time.Sleep(time.Nanosecond)
+		require.False(t, s.HealthValid(settled, now, every), "all is asked again at a slow pace")
+	})
+}
+
+func TestUnansweredIdentityIsRetriedSoon(t *testing.T) {
+	t.Parallel()
+	const every = 32 * time.Second
+	open, all := &engine.Facts{Problems: []engine.Problem{{}}}, &engine.Facts{}
+	var s engine.Pacer
+	signs := engine.Signs{Epoch: 1}
+	s.IdentityRequested(signs)
+	require.Equal(t, every, s.RetryInterval(every), "nothing was answered yet")
+	paces := func() (all []time.Duration) {
+		for range 5 {
+			s.IdentityRequested(signs)
+			s.IdentityReceived(open)
+			all = append(all, s.IdentityInterval(open, signs, every))
+		}
+		return all
+	}
+	growing := []time.Duration{every / 8, every / 4, every / 2, every, every}
+	require.Equal(t, growing, paces())
+	s.IdentityReceived(all)
+	require.Equal(t, engine.IdentityRounds*every, s.IdentityInterval(all, signs, every))
+	require.Equal(t, growing, paces(), "after a round that was answered")
+	signs.Restarts++
+	require.Equal(t, growing, paces(), "of a server that began again")
 }

@@ -1,0 +1,35 @@
+package replica
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+const maxBuildConfig = 4 << 20
+
+// buildVersion returns the version of TensorRT-LLM that built the engine in a directory, from its
+// config.json (NVIDIA/TensorRT-LLM, runtime/gptJsonConfig.cpp, key "version"). It returns an
+// empty string without a directory or if the file cannot be read. Engines of the old builder lack
+// that key.
+func buildVersion(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	f, err := os.Open(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // Nothing was written.
+	var config struct {
+		Version string `json:"version"`
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxBuildConfig))
+	if err != nil || json.Unmarshal(text, &config) != nil || len(config.Version) > 64 || strings.ContainsFunc(config.Version, unicode.IsControl) {
+		return ""
+	}
+	return config.Version
+}
