@@ -12,10 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/fixture"
 )
@@ -487,8 +485,10 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 // buckets compares percentiles by the buckets they fall into.
 func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, name string, window []simulate.Latency, duration func(simulate.Latency) time.Duration) {
 	var bounds []float64
-	for _, lset := range r.labels() {
-		if le, err := strconv.ParseFloat(lset.Get("le"), 64); err == nil && lset.Get(model.MetricNameLabel) == derive.Prefix+name+"_seconds_bucket" && !slices.Contains(bounds, le) {
+	for series := range values {
+		_, rest, _ := strings.Cut(series, `le="`)
+		text, _, _ := strings.Cut(rest, `"`)
+		if le, err := strconv.ParseFloat(text, 64); err == nil && strings.HasPrefix(series, name+"_seconds_bucket{") && !slices.Contains(bounds, le) {
 			bounds = append(bounds, le)
 		}
 	}

@@ -150,14 +150,16 @@ const (
 func (s *summary) observe(now time.Duration, n int, v float64) {
 	s.n += uint64(n)
 	s.sum += float64(n) * v
-	s.recent = append(s.recent, slices.Repeat([]observation{{now, v}}, min(n, maxEqual))...)
+	for range min(n, maxEqual) {
+		s.recent = append(s.recent, observation{now, v})
+	}
 	s.recent = s.recent[max(0, len(s.recent)-maxObservations):]
 }
 
 // quantiles returns the values of the quantiles.
 func (s *summary) quantiles(now time.Duration) []float64 {
 	s.recent = slices.DeleteFunc(s.recent, func(o observation) bool { return now-o.at > time.Minute })
-	var values []float64
+	values := make([]float64, 0, len(s.recent))
 	for _, o := range s.recent {
 		values = append(values, o.v)
 	}
