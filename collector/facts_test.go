@@ -101,10 +101,7 @@ func TestBadAPIAnswersNeverFailScrape(t *testing.T) {
 				return hit
 			})
 			p := pool("p", "r0="+r.MetricsAddr()+"|"+api)
-			if strings.HasSuffix(name, "hangs") {
-				// It takes all of it.
-				p.ScrapeTimeout = model.Duration(6 * time.Second)
-			}
+			p.ScrapeTimeout = model.Duration(4 * time.Second) // What hangs takes all of it.
 			status, page := scrapedOnce(t, p)
 			require.Equal(t, "up", string(status.Health), status.LastError)
 			require.Equal(t, "ready", status.State, status.StateReason)

@@ -1,11 +1,19 @@
 package derive
 
 import (
+	"runtime/debug"
+	"testing"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
+
+// TestMain collects garbage less often: the tests parse thousands of pages.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 // Derive returns the derived series of one page.
 func (d *Deriver) Derive(now time.Duration, block *exposition.Block) *exposition.Block {

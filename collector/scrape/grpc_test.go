@@ -283,6 +283,7 @@ func TestGRPCFailureReasons(t *testing.T) {
 }
 
 func TestGRPCDeadlineOfSilentTLSPort(t *testing.T) {
+	t.Parallel()
 	client := newClient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()

@@ -91,6 +91,7 @@ func TestUnknownHostIsDNSError(t *testing.T) {
 }
 
 func TestSilentResolverEndsWithDeadline(t *testing.T) {
+	t.Parallel()
 	client := resolving(t, func(ctx context.Context, _, _ string) (net.Conn, error) { // T10.
 		<-ctx.Done()
 		return nil, ctx.Err()
