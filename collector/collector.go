@@ -87,7 +87,7 @@ func New(opts Options) (*Collector, error) {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}
 	c.base = replica.Pool{
-		Starts: replica.NewStartLimiter(startsPerCPU * runtime.GOMAXPROCS(0)), Resources: shared, Origin: time.Now(),
+		Starts: scrape.NewStarts(int64(startsPerCPU * runtime.GOMAXPROCS(0))), Resources: shared, Origin: time.Now(),
 		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", selfmetrics.Prefix, id), Panicked: m.panics.Inc,
 	}
 	c.metrics, c.scheduler = m, newScheduler(c.base.Origin)

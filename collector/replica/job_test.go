@@ -102,7 +102,7 @@ func TestPanicEndsOneJob(t *testing.T) {
 
 func TestConcurrentStartsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		starts := NewStartLimiter(1)
+		starts := scrape.NewStarts(1)
 		slow := tritonAnswers()
 		slow.pageTakes = never
 		limit := func(_ *target.Target, p *Pool) { p.Starts = starts }
@@ -112,7 +112,7 @@ func TestConcurrentStartsAreLimited(t *testing.T) {
 		third.due()
 		second.due()
 		require.Equal(t, []int{1, 0, 0}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")})
-		time.Sleep(maxStart)
+		time.Sleep(time.Second / 4)
 		synctest.Wait()
 		require.Equal(t, []int{1, 1, 1}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")}, "one that hangs keeps the others for a moment only")
 		second.due()

@@ -16,7 +16,7 @@ type Pool struct {
 	// Starts limits how many replicas of all pools start at once; nil means no limit. If a
 	// thousand started together, each would hold several connections while none made
 	// progress, and pages would not wait for the answers that their labels need.
-	Starts *StartLimiter
+	Starts *scrape.Budget
 	// Resources sets a limit on the memory of pages; nil means no limit.
 	Resources *scrape.Resources
 	// Origin is the zero of page times on the monotonic clock.

@@ -50,7 +50,8 @@ func (r *Replica) reset() {
 }
 
 func (r *Replica) reserve(c exposition.Cost) error {
-	if err := r.pageMemory.Reserve(c.Bytes()); err != nil {
+	var err error
+	if r.pageMemory, err = r.pool.Resources.ReservePage(r.pageMemory, c.Bytes()); err != nil {
 		return fmt.Errorf("%w; it has %d series of %d names", err, c.Series, c.Names)
 	}
 	return nil

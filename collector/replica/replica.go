@@ -38,8 +38,9 @@ type Replica struct {
 	answers             engine.Answers
 	pending             *pendingPage
 	reader              pageReader
-	pageMemory          scrape.PageMemory
-	deriver             *derive.Deriver
+	// pageMemory is what the last page reserves of the memory for pages, in bytes.
+	pageMemory int64
+	deriver    *derive.Deriver
 	// deriveStats counts what interrupted the windows of all derivers so far, the current one
 	// included.
 	deriveStats derive.Stats
@@ -58,7 +59,7 @@ type Replica struct {
 
 type jobs struct {
 	page, health, identity, iterations, canary, cancelCheck job
-	// start waits for a slot of the StartLimiter; releaseStart is set while the replica has one.
+	// start waits for Pool.Starts; releaseStart is set during the first scrape.
 	start job
 
 	releaseStart func()
@@ -76,9 +77,6 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		published: published{about: assess.NewReplicaSeries(label)},
 		status:    target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}},
 		counters:  newCounters(t, label),
-	}
-	if p.Resources != nil {
-		r.pageMemory = p.Resources.PageMemory()
 	}
 	r.reset()
 	return r
@@ -161,7 +159,7 @@ func (r *Replica) Close() {
 		r.closed = true
 		r.pageLane.close()
 		r.readyLane.close()
-		r.pageMemory.Release()
+		r.pageMemory, _ = r.pool.Resources.ReservePage(r.pageMemory, 0)
 	})
 	r.jobRuns.Wait()
 }
@@ -173,7 +171,7 @@ func (r *Replica) scrapeDue(ctx context.Context, missed uint64, b *lane.Batch) {
 		r.runDue(ctx, missed, b)
 	case !r.jobs.start.running:
 		runJob(r.startJob(ctx, &r.jobs.start), "start", func(ctx context.Context) (release func()) {
-			return r.pool.Starts.acquire(ctx, r.target.Interval)
+			return r.pool.Starts.Start(ctx, r.target.Interval)
 		}, func(release func(), _ error) {
 			r.jobs.releaseStart = release
 			r.runDue(ctx, 0, nil)

@@ -9,19 +9,31 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
-// reclaimInterval is the time between two attempts to reclaim leases while requests wait.
-const reclaimInterval = 100 * time.Millisecond
+const (
+	// reclaimInterval is the time between two attempts to reclaim leases while requests wait,
+	// startInterval the same for first scrapes.
+	reclaimInterval = 100 * time.Millisecond
+	startInterval   = 10 * time.Millisecond
+	// maxStart limits how long a first scrape keeps others waiting.
+	maxStart = 200 * time.Millisecond
+)
 
-// budget limits how much of a resource all pools together use at once. Requests that need
-// more than is free wait in the order of their arrival. While any waits, idle connections are
-// closed and overdue leases reclaimed, the oldest first. It is safe for concurrent use.
-type budget struct {
+// Budget limits how much of a resource all pools together use at once: connections, memory, or
+// first scrapes. Requests that need more than is free wait in the order of their arrival. While
+// any waits, idle connections are closed and overdue leases reclaimed, the oldest first. It is
+// safe for concurrent use.
+type Budget struct {
 	limit int64
-	// closeIdle frees what no request uses. A request that loses its lease fails with reclaimed.
-	closeIdle func()
+	// interval is the time between two attempts to reclaim leases. A request that loses its
+	// lease fails with reclaimed.
+	interval  time.Duration
 	reclaimed *Error
+	// holders is the set of [lane.IdleCloser] whose idle connections the budget counts.
+	holders sync.Map
 
 	free    *semaphore.Weighted
 	used    atomic.Int64
@@ -31,8 +43,8 @@ type budget struct {
 	mu     sync.Mutex
 	leases map[*lease]struct{}
 	losses uint64
-	// reclaiming is true while relieve runs.
-	reclaiming bool
+	// relieving is true while relieve is scheduled.
+	relieving bool
 }
 
 // lease is the share that one request holds of one or more budgets.
@@ -60,19 +72,46 @@ func (l *lease) suspend() {
 	}
 }
 
-func newBudget(limit int64, reclaimed *Error, closeIdle func()) *budget {
-	return &budget{
-		limit: limit, closeIdle: closeIdle, reclaimed: reclaimed, free: semaphore.NewWeighted(limit), leases: make(map[*lease]struct{}),
+func newBudget(limit int64, reclaimed *Error) *Budget {
+	return &Budget{
+		limit: limit, interval: reclaimInterval, reclaimed: reclaimed, free: semaphore.NewWeighted(limit), leases: make(map[*lease]struct{}),
 	}
 }
 
-func (b *budget) usage() Usage {
+// NewStarts returns a budget of first scrapes.
+func NewStarts(limit int64) *Budget {
+	b := newBudget(limit, nil)
+	b.interval = startInterval
+	return b
+}
+
+// Start waits until a first scrape may start, and returns nil if ctx is done. The caller calls
+// end when it has ended. While others wait, one that hangs counts as ended after maxStart, or
+// sooner so that those that wait can all start within two intervals.
+func (b *Budget) Start(ctx context.Context, interval time.Duration) (end func()) {
+	if !b.acquire(ctx, 1, nil) {
+		return nil
+	}
+	share := interval / 4 * time.Duration(b.limit) / time.Duration(1+b.waiting.Load())
+	l := &lease{grace: min(maxStart, share), cancel: func(error) { b.Release(1) }}
+	l.renew()
+	b.join(l)
+	return func() {
+		if b.leave(l) {
+			b.Release(1)
+		}
+	}
+}
+
+func (b *Budget) usage() Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return Usage{Used: b.used.Load(), Limit: b.limit, Waits: b.waits.Load(), Reclaimed: b.losses}
 }
 
-func (b *budget) try(n int64) bool {
+// TryAcquire acquires n without waiting, and reports whether it succeeded. A Budget implements
+// lane.Connections.
+func (b *Budget) TryAcquire(n int64) bool {
 	if !b.free.TryAcquire(n) {
 		b.waits.Add(1)
 		return false
@@ -81,58 +120,84 @@ func (b *budget) try(n int64) bool {
 	return true
 }
 
-// wait acquires n, blocking until ctx is done, and reports whether it succeeded.
-func (b *budget) wait(ctx context.Context, n int64) bool {
-	b.waiting.Add(1)
-	defer b.waiting.Add(-1)
-	b.mu.Lock()
-	if !b.reclaiming {
-		b.reclaiming = true
-		go b.relieve()
-	}
-	b.mu.Unlock()
-	if b.free.Acquire(ctx, n) != nil {
-		return false
-	}
-	b.used.Add(n)
-	return true
-}
-
-func (b *budget) release(n int64) {
+// Release returns what was acquired.
+func (b *Budget) Release(n int64) {
 	b.used.Add(-n)
 	b.free.Release(n)
 }
 
+// Contended reports whether a request waits.
+func (b *Budget) Contended() bool { return b.waiting.Load() > 0 }
+
+// Add registers a holder of connections that may be idle, until Remove is called.
+func (b *Budget) Add(holder lane.IdleCloser) { b.holders.Store(holder, nil) }
+
+// Remove undoes Add.
+func (b *Budget) Remove(holder lane.IdleCloser) { b.holders.Delete(holder) }
+
+// acquire acquires n, blocking until ctx is done, and reports whether it succeeded. The lease is
+// exempt while it waits, and if it does not succeed.
+func (b *Budget) acquire(ctx context.Context, n int64, l *lease) bool {
+	if b.TryAcquire(n) {
+		return true
+	}
+	l.suspend()
+	b.waiting.Add(1)
+	defer b.waiting.Add(-1)
+	b.mu.Lock()
+	first := !b.relieving
+	b.relieving = true
+	b.mu.Unlock()
+	if first {
+		b.relieve()
+	}
+	if b.free.Acquire(ctx, n) != nil {
+		return false
+	}
+	b.used.Add(n)
+	l.renew()
+	return true
+}
+
 // join registers a lease to be reclaimed when overdue, until leave is called.
-func (b *budget) join(l *lease) {
+func (b *Budget) join(l *lease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.leases[l] = struct{}{}
 }
 
-func (b *budget) leave(l *lease) {
+// leave reports whether the lease was not reclaimed.
+func (b *Budget) leave(l *lease) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	_, holds := b.leases[l]
 	delete(b.leases, l)
+	return holds
 }
 
-// relieve frees what is idle or overdue while requests wait.
-func (b *budget) relieve() {
-	ticker := time.NewTicker(reclaimInterval)
-	defer ticker.Stop()
-	for waiting := true; waiting; waiting = b.reclaim() {
-		b.closeIdle()
-		<-ticker.C
-	}
+// relieve frees what is idle and, an interval later, what is overdue, until no request waits.
+func (b *Budget) relieve() {
+	b.closeIdle()
+	time.AfterFunc(b.interval, func() {
+		if b.reclaim() {
+			b.relieve()
+		}
+	})
+}
+
+func (b *Budget) closeIdle() {
+	b.holders.Range(func(holder, _ any) bool {
+		holder.(lane.IdleCloser).CloseIdle() // Add accepts nothing else.
+		return true
+	})
 }
 
 // reclaim cancels as many overdue requests as requests wait. It reports whether any wait.
-func (b *budget) reclaim() bool {
+func (b *Budget) reclaim() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting := int(b.waiting.Load())
-	if waiting == 0 {
-		b.reclaiming = false
+	if b.relieving = waiting > 0; !b.relieving {
 		return false
 	}
 	overdue := make(map[*lease]time.Time)

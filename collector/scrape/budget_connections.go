@@ -9,8 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
 const (
@@ -27,21 +25,6 @@ const (
 	graceShare      = 4
 )
 
-// connections limits the connections to targets by the limit of open files, so that hanging
-// targets do not keep the others from being scraped. It is safe for concurrent use.
-type connections struct {
-	*budget
-
-	// holders is a set of [lane.IdleCloser].
-	holders sync.Map
-}
-
-func newConnections(limit int) *connections {
-	c := new(connections)
-	c.budget = newBudget(int64(limit), shortage("the response took long while others waited for one of the %d connections to targets", int64(limit)), c.closeIdle)
-	return c
-}
-
 // maxConnections returns how many of the open files connections to targets may use.
 func maxConnections(openFiles int) int {
 	return max(openFiles-max(openFiles/reservedShare, minReserved), minConnections)
@@ -53,68 +36,46 @@ func MaxReaderConnections() int {
 	return max(limit-maxConnections(limit), minConnections) / 2
 }
 
-func (c *connections) limitDial(dial dialFunc) dialFunc {
+// limitDial limits the connections to targets by the limit of open files, so that hanging
+// targets do not keep the others from being scraped.
+func (r *Resources) limitDial(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := c.acquire(ctx); err != nil {
+		if err := r.acquireConnection(ctx); err != nil {
 			return nil, err
 		}
 		conn, err := dial(ctx, network, address)
 		if err != nil && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) {
-			c.closeIdle()
+			r.connections.closeIdle()
 			conn, err = dial(ctx, network, address)
 		}
 		if err != nil {
-			c.Release()
+			r.connections.Release(1)
 			return nil, err
 		}
-		return &countedConn{Conn: conn, release: sync.OnceFunc(c.Release)}, nil
+		return &countedConn{Conn: conn, release: sync.OnceFunc(func() { r.connections.Release(1) })}, nil
 	}
 }
 
-func (c *connections) acquire(ctx context.Context) error {
-	if c.TryAcquire() {
-		return nil
-	}
+func (r *Resources) acquireConnection(ctx context.Context) error {
 	patience := dialTimeout
-	s := scopeOf(ctx)
-	if s != nil {
+	var l *lease
+	if s := scopeOf(ctx); s != nil {
 		// Less than the request has left, so that it can report why it failed.
 		if deadline, ok := s.Deadline(); ok {
 			patience = time.Until(deadline) * 3 / 4
 		}
-		s.lease.suspend()
+		l = s.lease
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if !c.wait(ctx, 1) {
-		return c.exhausted()
-	}
-	if s != nil {
-		s.lease.renew()
+	if !r.connections.acquire(ctx, 1, l) {
+		return r.noConnection()
 	}
 	return nil
 }
 
-func (c *connections) closeIdle() {
-	c.holders.Range(func(holder, _ any) bool {
-		holder.(lane.IdleCloser).CloseIdle() // Add accepts nothing else.
-		return true
-	})
-}
-
-// Add and the next four methods implement lane.Connections.
-func (c *connections) Add(holder lane.IdleCloser) { c.holders.Store(holder, nil) }
-
-func (c *connections) Remove(holder lane.IdleCloser) { c.holders.Delete(holder) }
-
-func (c *connections) TryAcquire() bool { return c.try(1) }
-
-func (c *connections) Release() { c.release(1) }
-
-func (c *connections) Contended() bool { return c.waiting.Load() > 0 }
-
-func (c *connections) exhausted() *Error {
-	return shortage("all %d connections to targets are in use", c.limit)
+func (r *Resources) noConnection() *Error {
+	return shortage("all %d connections to targets are in use", r.connections.limit)
 }
 
 type shortageError struct{ error }

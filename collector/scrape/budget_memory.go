@@ -31,9 +31,8 @@ const (
 	progressTime  = 200 * time.Millisecond
 )
 
-func newBodyBudget(limit int64) *budget {
-	stalled := failf(ReasonMemory, "", "the body stalled while others waited and large responses used the whole %s budget; check why the server stops sending", Size(limit))
-	return newBudget(limit, stalled, func() {})
+func newBodyBudget(limit int64) *Budget {
+	return newBudget(limit, failf(ReasonMemory, "", "the body stalled while others waited and large responses used the whole %s budget; check why the server stops sending", Size(limit)))
 }
 
 func bodyMemory() int64 {
@@ -85,13 +84,12 @@ func (r *reservation) cover(ctx context.Context, size int) *Error {
 }
 
 // take reserves up to n bytes from a budget, but no more than the body may grow to.
-func (r *reservation) take(ctx context.Context, from *budget, reserved *int64, n int64) *Error {
+func (r *reservation) take(ctx context.Context, from *Budget, reserved *int64, n int64) *Error {
 	if r.maxSize > 0 {
 		n = min(n, r.maxSize)
 	}
 	n = min(n, from.limit)
-	r.lease.suspend()
-	if !from.try(n) && !from.wait(ctx, n) {
+	if !from.acquire(ctx, n, r.lease) {
 		return failf(ReasonMemory, "", "large responses already use the whole %s budget; raise the memory limit of the exporter, or find targets with huge pages by trtllm_exporter_target_body_bytes", Size(from.limit))
 	}
 	*reserved = n
@@ -119,11 +117,11 @@ func (r *reservation) settle() { r.lease.suspend() }
 func (r *reservation) release() {
 	if r.large > 0 {
 		r.resources.large.leave(r.lease)
-		r.resources.large.release(r.large)
+		r.resources.large.Release(r.large)
 	}
 	if r.huge > 0 {
 		r.resources.huge.leave(r.lease)
-		r.resources.huge.release(r.huge)
+		r.resources.huge.Release(r.huge)
 	}
 	r.large, r.huge, r.lease = 0, 0, nil
 }
@@ -131,37 +129,24 @@ func (r *reservation) release() {
 // ErrNoMemory is the failure of a page for which there is not enough memory.
 var ErrNoMemory = errors.New("not enough memory for the page")
 
-// PageMemory accounts for the memory that the pages of one target retain. The zero value is
-// unlimited. It is not safe for concurrent use.
-type PageMemory struct {
-	budget   *budget
-	reserved int64
-}
-
-// PageMemory returns an empty reservation for a target.
-func (r *Resources) PageMemory() PageMemory { return PageMemory{budget: r.pages} }
-
-// Reserve replaces the reservation of the previous page by bytes; pages of up to 1 MiB count
-// as nothing. It fails and changes nothing if all large pages together would exceed their
-// share of the memory limit.
-func (p *PageMemory) Reserve(bytes int64) error {
-	if p.budget == nil {
-		return nil
+// ReservePage changes what a target reserves for its retained page from held to bytes, and
+// returns what it holds then; pages of up to 1 MiB count as nothing. It fails and changes
+// nothing if all large pages together would exceed their share of the memory limit. There is no
+// limit on nil.
+func (r *Resources) ReservePage(held, bytes int64) (int64, error) {
+	if r == nil || r.pages == nil {
+		return 0, nil
 	}
 	if bytes <= largeBody {
 		bytes = 0
 	}
-	if growth := bytes - p.reserved; growth > 0 && !p.budget.try(growth) {
-		return fmt.Errorf("%w: it takes about %s, and large pages share %s of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes",
-			ErrNoMemory, wholeMebibytes(bytes), wholeMebibytes(p.budget.limit))
+	if growth := bytes - held; growth > 0 && !r.pages.TryAcquire(growth) {
+		return held, fmt.Errorf("%w: it takes about %s, and large pages share %s of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes",
+			ErrNoMemory, wholeMebibytes(bytes), wholeMebibytes(r.pages.limit))
 	} else if growth < 0 {
-		p.budget.release(-growth)
+		r.pages.Release(-growth)
 	}
-	p.reserved = bytes
-	return nil
+	return bytes, nil
 }
-
-// Release returns the reservation to the budget.
-func (p *PageMemory) Release() { _ = p.Reserve(0) }
 
 func wholeMebibytes(bytes int64) Size { return (Size(bytes) + mebibyte - 1) &^ (mebibyte - 1) }

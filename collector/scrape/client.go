@@ -91,7 +91,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 		guard: guard, config: cfg, resources: r, public: publicHeaders(&cfg), proxied: proxied,
 		plain: !proxied && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
 	}
-	c.dial = r.connections.limitDial(dialer(guard.control))
+	c.dial = r.limitDial(dialer(guard.control))
 	var token *tokenSource
 	if cfg.OAuth2 != nil {
 		login, err := newTransport(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, c.dial, idleTimeout)
@@ -273,7 +273,7 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 	resp, failure := c.open(s, method, url, body) //nolint:contextcheck // A scope is a context.
 	if failure != nil {
 		if s.lease.lastProgress.Load() == nil {
-			failure = c.resources.connections.exhausted() // It was still waiting for a connection.
+			failure = c.resources.noConnection() // It was still waiting for a connection.
 		}
 		end()
 		return nil, failure

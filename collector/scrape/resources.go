@@ -3,10 +3,10 @@ package scrape
 // Resources are shared by the clients of all pools: memory for large bodies and pages, and
 // connections. They are safe for concurrent use.
 type Resources struct {
-	large, huge *budget
+	large, huge *Budget
 	// pages limits the memory that large pages retain; nil means no limit.
-	pages       *budget
-	connections *connections
+	pages       *Budget
+	connections *Budget
 	// maxBody limits the size of one body; 0 means no limit.
 	maxBody int64
 }
@@ -15,13 +15,15 @@ type Resources struct {
 func NewResources() *Resources {
 	r := newResources(bodyMemory(), memoryBeyondBase(singleShare), maxConnections(openFiles()))
 	if limit := memoryBeyondBase(pageShare); limit > 0 {
-		r.pages = newBudget(limit, nil, nil)
+		r.pages = newBudget(limit, nil)
 	}
 	return r
 }
 
 func newResources(memory, maxBody int64, connections int) *Resources {
-	return &Resources{large: newBodyBudget(memory), huge: newBodyBudget(memory), connections: newConnections(connections), maxBody: maxBody}
+	limit := int64(connections)
+	slow := shortage("the response took long while others waited for one of the %d connections to targets", limit)
+	return &Resources{large: newBodyBudget(memory), huge: newBodyBudget(memory), connections: newBudget(limit, slow), maxBody: maxBody}
 }
 
 // Usage describes how much of a resource is in use.

@@ -28,11 +28,11 @@ func answer(status, headers, body string) string {
 type free struct{}
 
 // TryAcquire and the others implement Connections.
-func (free) TryAcquire() bool  { return true }
-func (free) Release()          {}
-func (free) Contended() bool   { return false }
-func (free) Add(IdleCloser)    {}
-func (free) Remove(IdleCloser) {}
+func (free) TryAcquire(int64) bool { return true }
+func (free) Release(int64)         {}
+func (free) Contended() bool       { return false }
+func (free) Add(IdleCloser)        {}
+func (free) Remove(IdleCloser)     {}
 
 // over returns a lane with a connection.
 func over(fd int) *Lane {

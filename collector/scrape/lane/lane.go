@@ -29,10 +29,10 @@ type Options struct {
 
 // Connections limits the connections of the process. It is safe for concurrent use.
 type Connections interface {
-	// TryAcquire acquires a connection without waiting and reports whether it succeeded.
-	// Release returns it.
-	TryAcquire() bool
-	Release()
+	// TryAcquire acquires connections without waiting and reports whether it succeeded.
+	// Release returns them.
+	TryAcquire(n int64) bool
+	Release(n int64)
 	// Contended reports whether a request waits for a connection.
 	Contended() bool
 	// Add and Remove register holders of connections that may be idle.
@@ -87,7 +87,7 @@ func (l *Lane) drop() {
 		return
 	}
 	disconnect(l.fd)
-	l.opts.Connections.Release()
+	l.opts.Connections.Release(1)
 	l.fd = -1
 }
 
@@ -100,7 +100,7 @@ func (l *Lane) acquire() (fd int, fresh, ok bool) {
 		return -1, false, false
 	}
 	if fresh = l.fd < 0; fresh {
-		if !l.opts.Connections.TryAcquire() {
+		if !l.opts.Connections.TryAcquire(1) {
 			return -1, false, false
 		}
 		if l.fd = l.dial(); l.fd < 0 {
@@ -114,7 +114,7 @@ func (l *Lane) acquire() (fd int, fresh, ok bool) {
 func (l *Lane) dial() int {
 	fd, err := connect(l.opts.Address)
 	if err != nil {
-		l.opts.Connections.Release()
+		l.opts.Connections.Release(1)
 		return -1
 	}
 	return fd
