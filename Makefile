@@ -54,8 +54,10 @@ demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its fla
 
 # The files of deploy/ have `check-deploy`, whose tools take minutes to compile. `ci` runs `race` instead of this.
 test: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet ## Run all tests of Go and Python.
+	@$(MAKE) -j2 test-go test-python
+
+test-go:
 	$(GO) test $(VET) -shuffle=on ./...
-	@$(MAKE) test-python
 
 # What is installed on a Triton server is Python.
 test-python: ## Test the metrics module for Triton's LLM-API backend, and pages with python's strict reader (Python 3.10 to 3.12).
