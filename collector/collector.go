@@ -17,10 +17,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -88,7 +88,7 @@ func New(opts Options) (*Collector, error) {
 	}
 	c.base = replica.Pool{
 		Starts: scrape.NewStarts(int64(startsPerCPU * runtime.GOMAXPROCS(0))), Resources: shared, Origin: time.Now(),
-		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", selfmetrics.Prefix, id), Panicked: m.panics.Inc,
+		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", assess.MetricPrefix, id), Panicked: m.panics.Inc,
 	}
 	c.metrics, c.scheduler = m, newScheduler(c.base.Origin)
 	c.freeMemory = time.AfterFunc(freeMemoryAfter, debug.FreeOSMemory)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
@@ -125,4 +126,27 @@ func scrapeOnce(t *testing.T, p config.Pool, change func(*config.File)) string {
 	_, err := tc.ScrapeOnce(t.Context(), time.Minute)
 	require.NoError(t, err)
 	return tc.page()
+}
+
+func TestDiscoveryMetrics(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t)
+	s.setAnswers(nil, targetList("b=10.0.0.2:1", "c=10.0.0.3:1"))
+	begin := float64(time.Now().Unix())
+	tc := startCollector(t, withHTTPDiscovery(metricsPool("p", "a=10.0.0.1:1"), s), metricsPool("q"))
+	own := tc.waitFor("Both sources answer", pollInterval, func() (page, missing string) {
+		page = tc.ownMetrics()
+		if !strings.Contains(page, `trtllm_exporter_discovery_targets{pool_id="p"} 3`) {
+			missing = "discovery_targets"
+		}
+		return page, missing
+	})
+	require.GreaterOrEqual(t, value(own, `trtllm_exporter_discovery_last_update_timestamp_seconds{pool_id="p"}`), begin)
+	require.Contains(t, own, `trtllm_exporter_discovery_failures_total{mechanism="http",pool_id="p"} 0`)
+	require.Contains(t, own, `trtllm_exporter_discovery_targets{pool_id="q"} 0`)
+	lint, err := testutil.GatherAndLint(tc.registry)
+	require.NoError(t, err)
+	require.Empty(t, lint)
+	require.NoError(t, tc.stop())
+	require.NotContains(t, tc.ownMetrics(), "trtllm_exporter_discovery_", "a discovery that has ended has no series")
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
@@ -51,7 +49,7 @@ func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, err := discovery.New(pc.Discovery, log, prometheus.WrapRegistererWith(prometheus.Labels{"pool_id": pc.PoolID}, c.opts.Registerer))
+	sources, err := discovery.New(pc.Discovery, log)
 	if err != nil {
 		scraper.Close()
 		return nil, err

@@ -96,6 +96,8 @@ func (c *Collector) startPool(run context.Context, p *pool) {
 	go func() {
 		defer close(p.done)
 		defer grace.Stop()
+		c.metrics.discoveries.Store(p.cfg.PoolID, p.sources)
+		defer c.metrics.discoveries.Delete(p.cfg.PoolID)
 		p.sources.Run(ctx, func(groups []*targetgroup.Group) {
 			if ctx.Err() == nil {
 				// Replicas outlive the discovery that found them, so that a reload leaves no gap

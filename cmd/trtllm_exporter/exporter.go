@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
@@ -145,7 +145,7 @@ type reloadMetrics struct {
 // newReloadMetrics reports a successful load, without which the process does not start.
 func newReloadMetrics() *reloadMetrics {
 	m := &reloadMetrics{
-		total: selfmetrics.ConfigReloads.NewCounterVec(), successful: selfmetrics.ConfigReloadSuccessful.NewGauge(), last: selfmetrics.ConfigReloadTime.NewGauge(),
+		total: assess.MetricConfigReloads.NewCounterVec(), successful: assess.MetricConfigReloadSuccessful.NewGauge(), last: assess.MetricConfigReloadTime.NewGauge(),
 	}
 	m.total.WithLabelValues("success")
 	m.total.WithLabelValues("failure")

@@ -15,9 +15,9 @@ import (
 	"github.com/prometheus/common/promslog"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
@@ -49,7 +49,7 @@ func printScrape(ctx context.Context, out *output, f *config.File) error {
 	blocks := store.Blocks(nil)
 	var merger exposition.Merger
 	err = merger.Layout(blocks).WriteText(out.stdout, blocks, func(name string) bool {
-		return !strings.HasPrefix(name, selfmetrics.Prefix)
+		return !strings.HasPrefix(name, assess.MetricPrefix)
 	})
 	return err
 }

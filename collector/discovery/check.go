@@ -10,7 +10,7 @@ import (
 // It uses neither network nor cluster, and skips sources that query the cluster in which the
 // exporter runs.
 func Check(cfg Config) error {
-	_, err := build(cfg, slog.New(slog.DiscardHandler), nil, func(b *block) bool { return !b.inCluster })
+	_, err := build(cfg, slog.New(slog.DiscardHandler), func(b *block) bool { return !b.inCluster })
 	return err
 }
 

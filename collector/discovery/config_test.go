@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
@@ -117,6 +116,6 @@ func TestInvalidBlockIsRefused(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(ca, []byte("no certificate"), 0o600))
 	c := config(t, "http_sd_configs: [{url: http://h/}, {url: https://h/, tls_config: {ca_file: "+ca+"}}]")
-	_, err := discovery.New(c, promslog.NewNopLogger(), prometheus.NewRegistry())
+	_, err := discovery.New(c, promslog.NewNopLogger())
 	require.ErrorContains(t, err, "http_sd_configs[1]: ")
 }

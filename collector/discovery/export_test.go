@@ -19,7 +19,7 @@ const (
 
 // NewOf returns a Manager of any discoverers.
 func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...promdiscovery.Discoverer) *Manager {
-	m := &Manager{logger: logger, reg: prometheus.NewRegistry(), internal: prometheus.NewRegistry(), static: staticGroups(static)}
+	m := &Manager{logger: logger, internal: prometheus.NewRegistry(), static: staticGroups(static)}
 	for i, d := range discoverers {
 		key := fmt.Sprintf("fake_sd_configs[%d]", i)
 		m.reports.all = append(m.reports.all, target.Source{Key: key})

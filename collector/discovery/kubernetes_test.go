@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As in the program.
 	"github.com/stretchr/testify/require"
 )
@@ -127,7 +126,7 @@ kubernetes_sd_configs:
     api_server: `+srv.URL+`
     namespaces: { names: [llm] }
     selectors: [ { role: pod, label: app=triton } ]
-`, prometheus.NewRegistry())
+`)
 	s.wait(t, "10.2.0.7:8002{}")
 	require.Eventually(t, c.watched, 10*time.Second, time.Millisecond)
 	require.Contains(t, c.questions(), "app=triton")

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
@@ -39,6 +38,8 @@ func decode(text string) (discovery.Config, error) {
 
 // seen holds the reports of a Manager.
 type seen struct {
+	*discovery.Manager
+
 	mu      sync.Mutex
 	updates [][]string
 }
@@ -87,11 +88,11 @@ func (s *seen) wait(tb testing.TB, want ...string) {
 }
 
 // start runs the discovery of a configuration until the test ends.
-func start(tb testing.TB, text string, reg prometheus.Registerer) *seen {
+func start(tb testing.TB, text string) *seen {
 	tb.Helper()
-	m, err := discovery.New(config(tb, text), promslog.NewNopLogger(), reg)
+	m, err := discovery.New(config(tb, text), promslog.NewNopLogger())
 	require.NoError(tb, err)
-	s := &seen{}
+	s := &seen{Manager: m}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

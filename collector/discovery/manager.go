@@ -36,8 +36,7 @@ type source struct {
 // Manager merges the target groups of the sources of one pool.
 type Manager struct {
 	logger *slog.Logger
-	reg    prometheus.Registerer
-	// internal holds the metrics of Prometheus' discoverers, from which ours are derived.
+	// internal holds the metrics of Prometheus' discoverers, which count failures.
 	internal *prometheus.Registry
 	static   []*targetgroup.Group
 	sources  []source
@@ -53,16 +52,15 @@ type status struct {
 
 // New builds the discovery of one pool from a validated configuration and reads the files that it
 // names, such as certificates, but starts nothing. The configuration must not be changed
-// afterwards. [Manager.Run] registers metrics in reg, which must add a label for the pool.
-func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, error) {
-	return build(cfg, logger, reg, func(*block) bool { return true })
+// afterwards.
+func New(cfg Config, logger *slog.Logger) (*Manager, error) {
+	return build(cfg, logger, func(*block) bool { return true })
 }
 
 // build is New for selected entries.
-func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted func(*block) bool) (*Manager, error) {
+func build(cfg Config, logger *slog.Logger, wanted func(*block) bool) (*Manager, error) {
 	m := &Manager{
 		logger:   logger,
-		reg:      reg,
 		internal: prometheus.NewRegistry(),
 		static:   staticGroups(cfg.StaticConfigs),
 	}
@@ -132,12 +130,6 @@ func staticGroups(groups []*targetgroup.Group) []*targetgroup.Group {
 // DNS queries cannot be canceled, so with dns_sd_configs Run may return some seconds after ctx is
 // done.
 func (m *Manager) Run(ctx context.Context, update func([]*targetgroup.Group)) {
-	collector := &metrics{m}
-	if err := m.reg.Register(collector); err != nil {
-		m.logger.Warn("Discovery continues without metrics", "err", err)
-	} else {
-		defer m.reg.Unregister(collector)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	updates := make(chan change)
 	var wg sync.WaitGroup

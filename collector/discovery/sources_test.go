@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/promslog"
 	"github.com/stretchr/testify/require"
 
@@ -28,12 +26,12 @@ func write(t *testing.T, name, text string) {
 
 func TestFileIsFollowed(t *testing.T) {
 	t.Parallel()
-	dir, reg := t.TempDir(), prometheus.NewRegistry()
+	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one.yml"), filepath.Join(dir, "two.json")
 	write(t, one, `[{targets: ["a:1", "b:1"], labels: {rack: r1}}]`)
 	s := start(t, `
 static_configs: [{targets: ["s:1"]}]
-file_sd_configs: [{files: ["`+dir+`/*.yml", "`+dir+`/*.json"]}]`, reg)
+file_sd_configs: [{files: ["`+dir+`/*.yml", "`+dir+`/*.json"]}]`)
 	s.wait(t, "s:1{}", `a:1{rack="r1"}`, `b:1{rack="r1"}`)
 
 	write(t, two, `[{"targets": ["c:1"]}, {"targets": ["d:1"], "labels": {"replica_id": "r9"}}]`)
@@ -43,27 +41,12 @@ file_sd_configs: [{files: ["`+dir+`/*.yml", "`+dir+`/*.json"]}]`, reg)
 	s.wait(t, "s:1{}", "b:1{}", "c:1{}", `d:1{replica_id="r9"}`)
 
 	write(t, two, `[{"targets": ["c:1"]`)
-	require.Eventually(t, func() bool { return failures(t, reg, "file") > 0 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Stats().Failures["file"] > 0 }, 10*time.Second, 5*time.Millisecond)
 	write(t, one, `[{targets: ["e:1"]}]`)
 	s.wait(t, "s:1{}", "e:1{}", "c:1{}", `d:1{replica_id="r9"}`)
 
 	require.NoError(t, os.Remove(two))
 	s.wait(t, "s:1{}", "e:1{}")
-}
-
-// failures returns the failure counter of a mechanism.
-func failures(t *testing.T, reg prometheus.Gatherer, mechanism string) float64 {
-	t.Helper()
-	families, err := reg.Gather()
-	require.NoError(t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == "trtllm_exporter_discovery_failures_total" && m.GetLabel()[0].GetValue() == mechanism {
-				return m.GetCounter().GetValue()
-			}
-		}
-	}
-	return -1
 }
 
 // sdServer answers with a status, and with a body when that is 200.
@@ -102,13 +85,12 @@ func (s *sdServer) again(t *testing.T) {
 
 func TestTargetsSurviveHTTPFailures(t *testing.T) {
 	t.Parallel()
-	reg := prometheus.NewRegistry()
 	good := newSDServer(t, `[{"targets": ["g:1"]}]`)
 	srv := newSDServer(t, `[{"targets": ["b:1", "a:1"], "labels": {"tier": "gold"}}, {"targets": ["c:1"]}]`)
 	s := start(t, `
 http_sd_configs:
   - {url: "`+srv.URL+`", refresh_interval: 20ms}
-  - {url: "`+good.URL+`", refresh_interval: 20ms}`, reg)
+  - {url: "`+good.URL+`", refresh_interval: 20ms}`)
 	all := []string{`a:1{tier="gold"}`, `b:1{tier="gold"}`, "c:1{}", "g:1{}"}
 	s.wait(t, all...)
 
@@ -117,9 +99,9 @@ http_sd_configs:
 		body string
 	}{{500, "oops"}, {200, "[{"}, {200, `[null]`}, {200, `{"targets": []}`}, {404, ""}} {
 		srv.answer(fault.code, fault.body)
-		before := failures(t, reg, "http")
+		before := s.Stats().Failures["http"]
 		srv.again(t)
-		require.Greater(t, failures(t, reg, "http"), before, "%d %s", fault.code, fault.body)
+		require.Greater(t, s.Stats().Failures["http"], before, "%d %s", fault.code, fault.body)
 		require.Equal(t, all, s.last(), "%d %s", fault.code, fault.body)
 	}
 	good.answer(http.StatusOK, `[{"targets": ["h:1"]}]`)
@@ -133,61 +115,26 @@ http_sd_configs:
 
 func TestTooLargeAnswerIsRefused(t *testing.T) {
 	t.Parallel()
-	reg := prometheus.NewRegistry()
 	srv := newSDServer(t, `[`+strings.Repeat(" ", 17<<20)+`{"targets": ["a:1"]}]`)
-	s := start(t, `{static_configs: [{targets: ["s:1"]}], http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 1m}]}`, reg)
-	require.Eventually(t, func() bool { return failures(t, reg, "http") > 0 || s.count() > 1 }, 30*time.Second, 5*time.Millisecond)
+	s := start(t, `{static_configs: [{targets: ["s:1"]}], http_sd_configs: [{url: "`+srv.URL+`", refresh_interval: 1m}]}`)
+	require.Eventually(t, func() bool { return s.Stats().Failures["http"] > 0 || s.count() > 1 }, 30*time.Second, 5*time.Millisecond)
 	require.Equal(t, []string{"s:1{}"}, s.last())
 }
 
-func TestDiscoveryMetrics(t *testing.T) {
-	reg := prometheus.NewRegistry()
+func TestStats(t *testing.T) {
+	begin := time.Now()
 	srv := newSDServer(t, `[{"targets": ["a:1", "b:1"]}]`)
-	text := `{static_configs: [{targets: ["s:1"]}], http_sd_configs: [{url: "` + srv.URL + `"}]}`
-	t.Run("while it runs", func(t *testing.T) {
-		begin := float64(time.Now().Unix())
-		one := start(t, text, prometheus.WrapRegistererWith(prometheus.Labels{"pool_id": "one"}, reg))
-		two := start(t, text, prometheus.WrapRegistererWith(prometheus.Labels{"pool_id": "two"}, reg))
-		one.wait(t, "s:1{}", "a:1{}", "b:1{}")
-		two.wait(t, "s:1{}", "a:1{}", "b:1{}")
-		require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP trtllm_exporter_discovery_failures_total Failed reads, requests and lookups of discovery; the last targets stay in use.
-# TYPE trtllm_exporter_discovery_failures_total counter
-trtllm_exporter_discovery_failures_total{mechanism="http",pool_id="one"} 0
-trtllm_exporter_discovery_failures_total{mechanism="http",pool_id="two"} 0
-# HELP trtllm_exporter_discovery_targets Targets found by discovery, before relabeling.
-# TYPE trtllm_exporter_discovery_targets gauge
-trtllm_exporter_discovery_targets{pool_id="one"} 3
-trtllm_exporter_discovery_targets{pool_id="two"} 3
-`), "trtllm_exporter_discovery_targets", "trtllm_exporter_discovery_failures_total"))
-		families, err := reg.Gather()
-		require.NoError(t, err)
-		require.Equal(t, "trtllm_exporter_discovery_last_update_timestamp_seconds", families[1].GetName())
-		require.GreaterOrEqual(t, families[1].GetMetric()[0].GetGauge().GetValue(), begin)
-	})
-	families, err := reg.Gather()
-	require.NoError(t, err)
-	require.Empty(t, families, "a discovery that has ended has no series")
-	lint, err := testutil.GatherAndLint(reg)
-	require.NoError(t, err)
-	require.Empty(t, lint)
-}
-
-func TestDiscoveryWorksWithoutMetrics(t *testing.T) {
-	reg := prometheus.NewRegistry()
-	one := start(t, `static_configs: [{targets: ["a:1"]}]`, reg)
-	one.wait(t, "a:1{}")
-	two := start(t, `static_configs: [{targets: ["b:1"]}]`, reg)
-	two.wait(t, "b:1{}")
+	s := start(t, `{static_configs: [{targets: ["s:1"]}], http_sd_configs: [{url: "`+srv.URL+`"}]}`)
+	s.wait(t, "s:1{}", "a:1{}", "b:1{}")
+	stats := s.Stats()
+	require.WithinRange(t, stats.Updated, begin, time.Now())
+	require.Equal(t, discovery.Stats{Targets: 3, Updated: stats.Updated, Failures: map[string]float64{"http": 0}}, stats)
 }
 
 func TestUnusedDiscoveryLeaksNothing(t *testing.T) {
-	reg := prometheus.NewRegistry()
-	_, err := discovery.New(config(t, everythingThatCanBeBuilt), promslog.NewNopLogger(), reg)
+	m, err := discovery.New(config(t, everythingThatCanBeBuilt), promslog.NewNopLogger())
 	require.NoError(t, err)
-	families, err := reg.Gather()
-	require.NoError(t, err)
-	require.Empty(t, families)
+	require.Equal(t, discovery.Stats{Failures: map[string]float64{"dns": 0, "file": 0, "http": 0}}, m.Stats())
 }
 
 const everythingThatCanBeBuilt = `

@@ -5,10 +5,10 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -56,51 +56,51 @@ func (c *counters) render(s *target.Status, stats derive.Stats, existing ...*exp
 	if s.Health == target.HealthUp {
 		up = 1
 	}
-	c.add(selfmetrics.TargetUp, up)
-	c.add(selfmetrics.TargetScrapeDuration, s.LastDuration.Seconds())
+	c.add(assess.MetricTargetUp, up)
+	c.add(assess.MetricTargetScrapeDuration, s.LastDuration.Seconds())
 	if up == 1 {
-		c.add(selfmetrics.TargetSamples, float64(s.Samples))
+		c.add(assess.MetricTargetSamples, float64(s.Samples))
 	}
 	if s.BodyBytes != 0 {
-		c.add(selfmetrics.TargetBodyBytes, float64(s.BodyBytes))
+		c.add(assess.MetricTargetBodyBytes, float64(s.BodyBytes))
 	}
 	if !s.LastSuccess.IsZero() {
-		c.add(selfmetrics.TargetLastSuccess, float64(s.LastSuccess.UnixNano())/float64(time.Second))
+		c.add(assess.MetricTargetLastSuccess, float64(s.LastSuccess.UnixNano())/float64(time.Second))
 	}
-	c.add(selfmetrics.TargetScrapes, float64(s.Scrapes))
-	c.add(selfmetrics.TargetScrapesSkipped, float64(c.skipped))
-	c.add(selfmetrics.TargetLabelCollisions, float64(c.collisions))
-	c.add(selfmetrics.TargetTimestampsStripped, float64(c.timestamps))
-	c.add(selfmetrics.TargetTypeConflicts, float64(c.conflicts))
-	c.add(selfmetrics.TargetShapeChanges, float64(c.reshaped))
-	c.add(selfmetrics.TargetCounterResets, float64(stats.Resets))
-	c.add(selfmetrics.TargetRestarts, float64(stats.Restarts))
+	c.add(assess.MetricTargetScrapes, float64(s.Scrapes))
+	c.add(assess.MetricTargetScrapesSkipped, float64(c.skipped))
+	c.add(assess.MetricTargetLabelCollisions, float64(c.collisions))
+	c.add(assess.MetricTargetTimestampsStripped, float64(c.timestamps))
+	c.add(assess.MetricTargetTypeConflicts, float64(c.conflicts))
+	c.add(assess.MetricTargetShapeChanges, float64(c.reshaped))
+	c.add(assess.MetricTargetCounterResets, float64(stats.Resets))
+	c.add(assess.MetricTargetRestarts, float64(stats.Restarts))
 
 	// The other series are absent until what they count has occurred.
-	c.count(selfmetrics.TargetSeriesLeftOut, "", uint64(c.leftOut.Series))
-	c.count(selfmetrics.TargetDerivedLeftOut, "", uint64(c.derivedLeftOut.Series))
-	c.count(selfmetrics.TargetModelsLeftOut, "", uint64(c.derivedLeftOut.Models))
+	c.count(assess.MetricTargetSeriesLeftOut, "", uint64(c.leftOut.Series))
+	c.count(assess.MetricTargetDerivedLeftOut, "", uint64(c.derivedLeftOut.Series))
+	c.count(assess.MetricTargetModelsLeftOut, "", uint64(c.derivedLeftOut.Models))
 	if len(c.failures) > 0 {
 		for _, reason := range scrape.Reasons() {
-			c.count(selfmetrics.TargetScrapeFailures, string(reason), c.failures[reason])
+			c.count(assess.MetricTargetScrapeFailures, string(reason), c.failures[reason])
 		}
 	}
 	for i, reason := range exposition.DropReasons() {
-		c.count(selfmetrics.TargetSeriesDropped, reason, c.drops[i])
+		c.count(assess.MetricTargetSeriesDropped, reason, c.drops[i])
 	}
-	c.count(selfmetrics.TargetDerivedSkipped, "clock", stats.ClockJumps)
-	c.count(selfmetrics.TargetDerivedSkipped, "gap", stats.Gaps)
-	c.count(selfmetrics.TargetDerivedSkipped, "histogram", stats.BrokenHistograms)
-	c.count(selfmetrics.TargetDerivedSkipped, "negative", stats.Negative)
-	c.count(selfmetrics.TargetDerivedSkipped, "nonfinite", stats.NonFinite)
-	c.count(selfmetrics.TargetDerivedSkipped, "reset", stats.Resets)
-	c.count(selfmetrics.TargetDerivedSkipped, "restart", stats.Restarts)
+	c.count(assess.MetricTargetDerivedSkipped, "clock", stats.ClockJumps)
+	c.count(assess.MetricTargetDerivedSkipped, "gap", stats.Gaps)
+	c.count(assess.MetricTargetDerivedSkipped, "histogram", stats.BrokenHistograms)
+	c.count(assess.MetricTargetDerivedSkipped, "negative", stats.Negative)
+	c.count(assess.MetricTargetDerivedSkipped, "nonfinite", stats.NonFinite)
+	c.count(assess.MetricTargetDerivedSkipped, "reset", stats.Resets)
+	c.count(assess.MetricTargetDerivedSkipped, "restart", stats.Restarts)
 	return c.values.Block(existing...)
 }
 
-func (c *counters) add(m *selfmetrics.Metric, v float64) { c.values.Add(&m.Family, v, c.labels) }
+func (c *counters) add(m *assess.Metric, v float64) { c.values.Add(&m.Family, v, c.labels) }
 
-func (c *counters) count(m *selfmetrics.Metric, reason string, n uint64) {
+func (c *counters) count(m *assess.Metric, reason string, n uint64) {
 	if n > 0 {
 		c.values.Add(&m.Family, float64(n), c.labels, labels.Label{Name: "reason", Value: reason})
 	}

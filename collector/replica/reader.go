@@ -11,7 +11,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -41,7 +40,7 @@ func (r *Replica) reset() {
 	})
 	r.reader = pageReader{cache: exposition.NewCache(exposition.Options{
 		Limits:     r.pool.limits(),
-		Reserved:   []string{selfmetrics.Prefix, derive.Prefix},
+		Reserved:   []string{assess.MetricPrefix, derive.Prefix},
 		SelfMarker: r.pool.Marker,
 		Watch:      engine.Watch(r.server.Engine),
 		Reserve:    r.reserve,

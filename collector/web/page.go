@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
@@ -258,10 +258,10 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
-		requests: selfmetrics.HTTPRequests.NewCounterVec(), aborted: selfmetrics.HTTPAborted.NewCounter(),
-		panics: selfmetrics.HTTPPanics.NewCounter(), pageBytes: selfmetrics.PageBytes.NewGauge(),
-		buildTime: selfmetrics.PageBuildTime.NewHistogram(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
-		conflicts: selfmetrics.MetadataConflicts.NewGaugeVec(),
+		requests: assess.MetricHTTPRequests.NewCounterVec(), aborted: assess.MetricHTTPAborted.NewCounter(),
+		panics: assess.MetricHTTPPanics.NewCounter(), pageBytes: assess.MetricPageBytes.NewGauge(),
+		buildTime: assess.MetricPageBuildTime.NewHistogram(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+		conflicts: assess.MetricMetadataConflicts.NewGaugeVec(),
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.aborted, m.panics, m.pageBytes, m.buildTime, m.conflicts} {
 		if err := reg.Register(c); err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 )
 
 // Own returns the families about the exporter and its targets, and those of Go libraries
@@ -13,19 +13,16 @@ import (
 func Own() Vocabulary {
 	gauge, counter := model.MetricTypeGauge, model.MetricTypeCounter
 	v := Vocabulary{
-		selfmetrics.Prefix + "build_info": {Type: gauge, Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"}},
-		"go_goroutines":                   {Type: gauge},
-		"process_cpu_seconds_total":       {Type: counter},
-		"process_resident_memory_bytes":   {Type: gauge},
-		"process_start_time_seconds":      {Type: gauge},
+		assess.MetricPrefix + "build_info": {Type: gauge, Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"}},
+		"go_goroutines":                    {Type: gauge},
+		"process_cpu_seconds_total":        {Type: counter},
+		"process_resident_memory_bytes":    {Type: gauge},
+		"process_start_time_seconds":       {Type: gauge},
 	}
-	for _, m := range selfmetrics.All() {
+	for _, m := range assess.ExporterMetrics() {
 		labels := m.Labels()
-		switch {
-		case m.AboutTarget():
+		if m.AboutTarget() {
 			labels = append(labels, "pool_id", "replica_id", "tier")
-		case m.ByPool():
-			labels = append(labels, "pool_id")
 		}
 		slices.Sort(labels)
 		v[m.Name] = Metric{Type: m.Type, Labels: labels}

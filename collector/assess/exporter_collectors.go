@@ -1,4 +1,4 @@
-package selfmetrics
+package assess
 
 import (
 	"github.com/prometheus/client_golang/prometheus"

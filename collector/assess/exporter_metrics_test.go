@@ -1,4 +1,4 @@
-package selfmetrics_test
+package assess_test
 
 import (
 	"strings"
@@ -7,12 +7,12 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 )
 
 func TestEveryMetricIsDeclaredOnce(t *testing.T) {
 	names := make(map[string]bool)
-	for _, m := range selfmetrics.All() {
+	for _, m := range assess.ExporterMetrics() {
 		f := m.Family
 		require.False(t, names[f.Name], "%s is there twice", f.Name)
 		names[f.Name] = true
@@ -21,10 +21,10 @@ func TestEveryMetricIsDeclaredOnce(t *testing.T) {
 		require.Equal(t, f.Type == model.MetricTypeCounter, strings.HasSuffix(f.Name, "_total"), f.Name)
 		require.Equal(t, m.AboutTarget(), strings.HasPrefix(f.Name, "trtllm_exporter_target_"), f.Name)
 	}
-	require.Len(t, names, len(selfmetrics.All()))
+	require.Len(t, names, len(assess.ExporterMetrics()))
 }
 
 func TestLabelsReturnsACopy(t *testing.T) {
-	selfmetrics.HTTPRequests.Labels()[0] = "spoilt"
-	require.Equal(t, []string{"path", "code"}, selfmetrics.HTTPRequests.Labels())
+	assess.MetricHTTPRequests.Labels()[0] = "spoilt"
+	require.Equal(t, []string{"path", "code"}, assess.MetricHTTPRequests.Labels())
 }

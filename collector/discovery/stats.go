@@ -1,28 +1,24 @@
 package discovery
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
+import "time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/selfmetrics"
-)
-
-// metrics collects the exporter's metrics about the discovery of a pool.
-type metrics struct{ manager *Manager }
-
-func (*metrics) Describe(ch chan<- *prometheus.Desc) {
-	selfmetrics.DiscoveryTargets.Describe(ch)
-	selfmetrics.DiscoveryUpdated.Describe(ch)
-	selfmetrics.DiscoveryFailures.Describe(ch)
+// Stats holds numbers about the discovery of a pool.
+type Stats struct {
+	// Targets is the number of targets found, Updated is when they changed last, zero before the
+	// first update.
+	Targets int
+	Updated time.Time
+	// Failures counts failed reads, requests and lookups by mechanism.
+	Failures map[string]float64
 }
 
-func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	if s := m.manager.status.Load(); s != nil {
-		selfmetrics.DiscoveryTargets.Send(ch, float64(s.targets))
-		selfmetrics.DiscoveryUpdated.Send(ch, float64(s.updated.UnixNano())/1e9)
+// Stats returns the current numbers.
+func (m *Manager) Stats() Stats {
+	stats := Stats{Failures: m.failures()}
+	if s := m.status.Load(); s != nil {
+		stats.Targets, stats.Updated = s.targets, s.updated
 	}
-	for name, failures := range m.manager.failures() {
-		selfmetrics.DiscoveryFailures.Send(ch, failures, name)
-	}
+	return stats
 }
 
 // failures returns the number of failures by mechanism.
