@@ -56,7 +56,7 @@ func triton(t *testing.T) assess.Basis {
 func pageOf(t *testing.T, e engine.Engine, text string) *engine.Page {
 	t.Helper()
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block, err := cache.Parse([]byte(text), "text/plain")
+	block, err := cache.Parse([]byte(text), "text/plain", nil)
 	require.NoError(t, err)
 	return engine.ReadPage(e, block)
 }

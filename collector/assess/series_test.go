@@ -159,7 +159,7 @@ func TestRelabelingOfReplicaSeries(t *testing.T) {
 	now := facts("pool_id", "p")
 	now.Answers.Health = &engine.Health{LiveKnown: true, Live: true}
 	require.Equal(t, "x{pool_id=\"p\"} 0\n", shownText(k.Block(now)), "the first of those that are left")
-	page, err := exposition.NewCache(exposition.Options{}).Parse([]byte("x{pool_id=\"p\"} 7\n"), "")
+	page, err := exposition.NewCache(exposition.Options{}).Parse([]byte("x{pool_id=\"p\"} 7\n"), "", nil)
 	require.NoError(t, err)
 	require.Empty(t, shownText(k.Block(now, nil, page.Shape())))
 	require.Equal(t, "x{pool_id=\"p\"} 0\n", shownText(k.Block(now)), "the first of those that are left")

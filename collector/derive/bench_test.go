@@ -21,7 +21,7 @@ func BenchmarkDerive(b *testing.B) {
 				with(func(o *derive.Options) { o.Aliases = aliases })
 			var blocks []*exposition.Block
 			for i := range pages + 1 {
-				block, err := target.cache.Parse(simulate.BenchPage(simulate.BenchTRTLLM, 0, i), "")
+				block, err := target.cache.Parse(simulate.BenchPage(simulate.BenchTRTLLM, 0, i), "", target.label)
 				require.NoError(b, err)
 				blocks = append(blocks, block)
 			}

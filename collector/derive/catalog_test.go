@@ -193,7 +193,7 @@ func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	series := make(map[string][]labels.Labels)
 	for n := range 7 {
-		raw, err := cache.Parse(v.page(n), "")
+		raw, err := cache.Parse(v.page(n), "", nil)
 		require.NoError(t, err)
 		out := d.Derive(time.Duration(n)*5*time.Second, raw)
 		clear(series)

@@ -31,7 +31,7 @@ func Example() {
 		"vllm:generation_tokens_total{model_name=\"llama\"} 1000\n" + "vllm:num_requests_waiting{model_name=\"llama\"} 1\n",
 		"vllm:generation_tokens_total{model_name=\"llama\"} 1600\n" + "vllm:num_requests_waiting{model_name=\"llama\"} 3\n",
 	} {
-		block, err := cache.Parse([]byte(body), "")
+		block, err := cache.Parse([]byte(body), "", nil)
 		if err != nil {
 			fmt.Println(err)
 			return

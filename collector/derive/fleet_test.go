@@ -22,6 +22,7 @@ type bench struct {
 	tb      testing.TB
 	engine  engine.Engine
 	cache   *exposition.Cache
+	label   *exposition.Labeler
 	opts    derive.Options
 	deriver *derive.Deriver
 	now     time.Duration
@@ -82,7 +83,7 @@ func (b *bench) page(lines ...string) values {
 // read derives from the text of a page, five seconds before the next one.
 func (b *bench) read(page []byte) values {
 	b.tb.Helper()
-	raw, err := b.cache.Parse(page, "")
+	raw, err := b.cache.Parse(page, "", b.label)
 	require.NoError(b.tb, err)
 	b.out = b.deriver.Derive(b.now, raw)
 	b.now += scrapeEvery

@@ -36,7 +36,7 @@ func newAddress(t *testing.T, kind engine.Kind) *address {
 // page reads a page a second after the previous one.
 func (a *address) page(text string) {
 	a.tb.Helper()
-	raw, err := a.cache.Parse([]byte(text), "")
+	raw, err := a.cache.Parse([]byte(text), "", nil)
 	require.NoError(a.tb, err)
 	if a.read == nil || a.read.Shape() != raw.Shape() {
 		a.read = engine.ReadPage(a.engine, raw)
@@ -267,7 +267,7 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.NIM, "m")
 			read := func(text string) (*exposition.Block, *engine.Page) {
-				raw, err := b.cache.Parse([]byte(text), "")
+				raw, err := b.cache.Parse([]byte(text), "", nil)
 				require.NoError(t, err)
 				return raw, engine.ReadPage(b.engine, raw)
 			}

@@ -247,7 +247,7 @@ func TestDerivedBlocksAreValid(t *testing.T) {
 			text = append(text, fmt.Sprintf("# TYPE %s %s\n", f.Name, f.Type)...)
 			text = r.out.AppendFamily(text, i)
 		}
-		back, err := exposition.NewCache(exposition.Options{}).Parse(text, "")
+		back, err := exposition.NewCache(exposition.Options{}).Parse(text, "", nil)
 		require.NoError(t, err)
 		require.Equal(t, len(got), back.Shape().Lines(), "%s: nothing of it is dropped", s.name)
 	}

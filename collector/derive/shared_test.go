@@ -26,6 +26,7 @@ var benchModels = []string{"ensemble", "postprocessing", "preprocessing", "tenso
 // is configured: one that may share its program, and one that never does.
 type fleetTarget struct {
 	cache *exposition.Cache
+	label *exposition.Labeler
 	pairs []*twins
 	kind  engine.Engine
 	last  *engine.Page
@@ -47,12 +48,13 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 		"engine", "triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", replica, "trtllm_version", "1.1.0",
 	}, more...)...)
 	f := &fleetTarget{
-		kind: e,
-		cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e), Label: func(lset labels.Labels) exposition.Labeled {
+		kind:  e,
+		cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e)}),
+		label: new(exposition.Labeler(func(lset labels.Labels) exposition.Labeled {
 			b := labels.NewBuilder(lset)
 			own.Range(func(l labels.Label) { b.Set(l.Name, l.Value) })
 			return exposition.Labeled{Labels: b.Labels(), Keep: true}
-		}}),
+		})),
 	}
 	for _, change := range changes {
 		opts := Options{
@@ -74,7 +76,7 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 // follow gives all derivers a page, and calls compare with what each pair shows.
 func (f *fleetTarget) follow(tb testing.TB, now time.Duration, body []byte, compare func(n int, shared, alone string) bool) {
 	tb.Helper()
-	raw, err := f.cache.Parse(body, "")
+	raw, err := f.cache.Parse(body, "", f.label)
 	require.NoError(tb, err)
 	if f.last == nil || f.last.Shape() != raw.Shape() {
 		f.last = engine.ReadPage(f.kind, raw)

@@ -33,7 +33,7 @@ func ExampleReadPage() {
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	block, err := cache.Parse([]byte(`vllm:num_requests_running{engine="0",model_name="llama"} 2
 vllm:kv_cache_usage_perc{engine="0",model_name="llama"} 0.25
-`), "")
+`), "", nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -116,7 +116,7 @@ func readPage(t *testing.T, kind engine.Kind, body []byte) *engine.Page {
 	t.Helper()
 	e := engineOf(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block, err := cache.Parse(bytes.Clone(body), "")
+	block, err := cache.Parse(bytes.Clone(body), "", nil)
 	require.NoError(t, err)
 	return engine.ReadPage(e, block)
 }

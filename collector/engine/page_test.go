@@ -18,7 +18,7 @@ func pages(t *testing.T, kind engine.Kind) func(lines ...string) *exposition.Blo
 	t.Helper()
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(engineOf(t, kind))})
 	return func(lines ...string) *exposition.Block {
-		block, err := cache.Parse([]byte(strings.Join(lines, "\n")+"\n"), "")
+		block, err := cache.Parse([]byte(strings.Join(lines, "\n")+"\n"), "", nil)
 		require.NoError(t, err)
 		return block
 	}

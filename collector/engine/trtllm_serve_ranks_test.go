@@ -17,7 +17,7 @@ func readPages(t *testing.T, kind engine.Kind, pages ...string) (read *engine.Pa
 	e := engineOf(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	for _, text := range pages {
-		block, err := cache.Parse([]byte(text), "")
+		block, err := cache.Parse([]byte(text), "", nil)
 		require.NoError(t, err)
 		if read != nil && read.Shape() == block.Shape() {
 			read.Refresh(block)

@@ -23,7 +23,7 @@ func valuesOf(t *testing.T, kind engine.Kind, body []byte) map[string]float64 {
 	t.Helper()
 	e := engineOf(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block, err := cache.Parse(bytes.Clone(body), "")
+	block, err := cache.Parse(bytes.Clone(body), "", nil)
 	require.NoError(t, err)
 	values := make(map[string]float64)
 	for _, s := range engine.ReadPage(e, block).Sources() {

@@ -33,7 +33,7 @@ const ticks = 4
 // benchTarget is one target of a benchmark.
 type benchTarget struct {
 	bodies [ticks][]byte
-	label  exposition.Labeler
+	label  *exposition.Labeler
 	cache  *exposition.Cache
 	block  *exposition.Block
 }
@@ -43,11 +43,11 @@ func benchTargets(tb testing.TB, kind simulate.BenchKind, n int) []*benchTarget 
 	tb.Helper()
 	all := make([]*benchTarget, n)
 	for i := range all {
-		t := &benchTarget{label: labelReplica("r" + strconv.Itoa(i))}
+		t := &benchTarget{label: new(labelReplica("r" + strconv.Itoa(i)))}
 		for tick := range t.bodies {
 			t.bodies[tick] = simulate.BenchPage(kind, i, tick)
 		}
-		t.cache = exposition.NewCache(exposition.Options{Label: t.label, Limits: exposition.DefaultLimits})
+		t.cache = exposition.NewCache(exposition.Options{Limits: exposition.DefaultLimits})
 		require.NoError(tb, t.scrape(0))
 		all[i] = t
 	}
@@ -67,7 +67,7 @@ func labelReplica(replica string) exposition.Labeler {
 
 // scrape parses the body of one tick.
 func (t *benchTarget) scrape(tick int) error {
-	block, err := t.cache.Parse(t.bodies[tick%ticks], "text/plain; charset=utf-8")
+	block, err := t.cache.Parse(t.bodies[tick%ticks], "text/plain; charset=utf-8", t.label)
 	t.block = block
 	return err
 }
@@ -117,7 +117,7 @@ func benchmarkSlow(b *testing.B, kind simulate.BenchKind, samples int) {
 	b.Helper()
 	t := benchTargets(b, kind, 1)[0]
 	perSample(b, samples, func(i int) error {
-		t.cache.SetLabeler(t.label)
+		t.label = new(*t.label)
 		return t.scrape(i)
 	})
 }
@@ -132,7 +132,7 @@ func benchmarkTextparse(b *testing.B, kind simulate.BenchKind, samples int) {
 	perSample(b, samples, func(i int) error {
 		out = out[:0]
 		return eachReading(textparse.NewPromParser(t.bodies[i%ticks], symbols, false), func(lset labels.Labels, v float64) {
-			out = append(out, t.label(lset).Labels.String()...)
+			out = append(out, (*t.label)(lset).Labels.String()...)
 			out = append(exposition.AppendFloat(append(out, ' '), v), '\n')
 		})
 	})

@@ -12,11 +12,11 @@ import (
 func TestBlockIsIndependentOfBody(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
 	body := []byte("a 1\nb 2\n")
-	first, err := c.Parse(body, "")
+	first, err := c.Parse(body, "", nil)
 	require.NoError(t, err)
 	for _, next := range []string{"a 3\nb 4\n", "a 5\nb 6\n", "c 7\nd 8\n"} {
 		copy(body, next)
-		_, err := c.Parse(body, "")
+		_, err := c.Parse(body, "", nil)
 		require.NoError(t, err)
 		require.Equal(t, "# TYPE a untyped\na 1\n# TYPE b untyped\nb 2\n", render(t, &exposition.Merger{}, first))
 	}

@@ -62,9 +62,7 @@ func TestBudgetHoldsInEveryFormat(t *testing.T) {
 	for seed := range uint64(200) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 3)), conflicting: true, partial: seed%2 > 0}
 		budget := exposition.Budget{Series: 1 + g.IntN(60), Bytes: 100 + g.IntN(6000)}
-		opts := replicaOptions("x")
-		opts.Limits.Output = budget
-		b := parse(t, opts, g.page())
+		b := parse(t, exposition.Options{Limits: exposition.Limits{Output: budget}}, g.page(), replicaLabel("x"))
 		if b.Shape().LeftOut().Series > 0 {
 			full++
 		}

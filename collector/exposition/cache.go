@@ -26,8 +26,6 @@ type Labeler func(labels.Labels) Labeled
 
 // Options configures how the pages of a target are parsed.
 type Options struct {
-	// Label adds the identity labels and relabels; if nil, series are not changed.
-	Label Labeler
 	// Watch selects by name the series that are read by rules; see [Shape.Watched].
 	Watch  func(name string) bool
 	Limits Limits
@@ -45,6 +43,7 @@ type Options struct {
 // concurrent use; the blocks it returns are.
 type Cache struct {
 	opts    Options
+	label   *Labeler
 	pattern pattern
 	// series caches the rendered series of the last body by text. It is filled only while
 	// consecutive pages take the slow path, so that series of a page that changes every time are
@@ -66,16 +65,14 @@ func NewCache(opts Options) *Cache {
 	return &Cache{opts: opts}
 }
 
-// SetLabeler replaces the labeler, for example after the identity of the target changed. The next
-// page takes the slow path.
-func (c *Cache) SetLabeler(label Labeler) {
-	c.opts.Label = label
-	c.pattern, c.series = pattern{}, nil
-}
-
-// Parse parses a page. The block does not refer to the body, which the caller may
-// reuse. An empty content type is treated as text. On error the cache is unchanged.
-func (c *Cache) Parse(body []byte, contentType string) (*Block, error) {
+// Parse parses a page and labels its series, unless label is nil. A page with another labeler than
+// the previous one takes the slow path. The block does not refer to the body, which the caller may
+// reuse. An empty content type is treated as text. On error the cache is unchanged, except that
+// it forgets pages with another labeler.
+func (c *Cache) Parse(body []byte, contentType string, label *Labeler) (*Block, error) {
+	if c.label != label {
+		c.label, c.pattern, c.series = label, pattern{}, nil
+	}
 	format, err := formatOf(contentType)
 	if err != nil {
 		return nil, err
@@ -103,9 +100,8 @@ func (c *Cache) ParseWatched(body []byte, contentType string) (*Block, error) {
 		return nil, err
 	}
 	b := &Block{}
-	opts := c.opts
-	opts.Label = func(labels.Labels) Labeled { return Labeled{} }
-	_, b.shape, err = parseBody(b, body, format, &seriesRenderer{opts: &opts})
+	drop := func(labels.Labels) Labeled { return Labeled{} }
+	_, b.shape, err = parseBody(b, body, format, &seriesRenderer{opts: &c.opts, label: drop})
 	if err != nil {
 		return nil, err
 	}

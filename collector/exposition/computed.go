@@ -66,7 +66,7 @@ func renderComputed(all []ComputedSeries, hidden bool, label Labeler, existing [
 		m.help, m.unit, m.typ, m.current = f.Help, f.Unit, f.Type, f.Type
 	}
 	b := &shapeBuilder{series: make([]series, 0, len(all))}
-	renderer := seriesRenderer{opts: &Options{Label: label}}
+	renderer := seriesRenderer{opts: &Options{}, label: label}
 	builder := labels.NewBuilder(labels.EmptyLabels())
 	seen := make(map[string]struct{}, len(all))
 	for i := range all {

@@ -114,19 +114,19 @@ func mustReadings(t *testing.T, page string) []string {
 // one with other values.
 func requireFastAsSlow(t *testing.T, body, contentType string) {
 	t.Helper()
-	c := exposition.NewCache(exposition.Options{Label: identify})
-	_, err := parseWith(t, c, body, contentType)
+	c, label := exposition.NewCache(exposition.Options{}), new(exposition.Labeler(identify))
+	_, err := parseWith(t, c, body, contentType, label)
 	require.NoError(t, err)
 	for _, next := range []string{body, otherValues(body)} {
-		warm, err := parseWith(t, c, next, contentType)
+		warm, err := parseWith(t, c, next, contentType, label)
 		require.NoError(t, err)
-		cold, err := parseWith(t, exposition.NewCache(exposition.Options{Label: identify}), next, contentType)
+		cold, err := parseWith(t, exposition.NewCache(exposition.Options{}), next, contentType, label)
 		require.NoError(t, err)
 		requireSamePage(t, render(t, &exposition.Merger{}, cold), render(t, &exposition.Merger{}, warm))
 		require.Equal(t, cold.Shape().Drops(), warm.Shape().Drops())
 	}
 	fast, slow := c.Paths()
-	if b, _ := parseWith(t, c, body, contentType); b.Shape().Drops().Timestamps > 0 {
+	if b, _ := parseWith(t, c, body, contentType, label); b.Shape().Drops().Timestamps > 0 {
 		// Timestamps must not change.
 		return
 	}

@@ -20,13 +20,13 @@ func withReplica(name string) exposition.Labeler {
 // A page that differs from the previous one in values only has the same shape and takes
 // the fast path. Malformed series are dropped and counted.
 func ExampleCache_Parse() {
-	cache := exposition.NewCache(exposition.Options{Label: withReplica("r0")})
+	cache, label := exposition.NewCache(exposition.Options{}), withReplica("r0")
 	var shape *exposition.Shape
 	for _, page := range []string{
 		"# TYPE requests_total counter\nrequests_total{model=\"a\"} 3\nrequests_total{model=\"a\"} 4\n",
 		"# TYPE requests_total counter\nrequests_total{model=\"a\"} 5\nrequests_total{model=\"a\"} 6\n",
 	} {
-		block, err := cache.Parse([]byte(page), "text/plain; version=0.0.4")
+		block, err := cache.Parse([]byte(page), "text/plain; version=0.0.4", &label)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -53,8 +53,7 @@ func ExampleMerger_Layout() {
 	}
 	var blocks []*exposition.Block
 	for i, page := range pages {
-		cache := exposition.NewCache(exposition.Options{Label: withReplica(fmt.Sprint("r", i))})
-		block, err := cache.Parse([]byte(page), "text/plain")
+		block, err := exposition.NewCache(exposition.Options{}).Parse([]byte(page), "text/plain", new(withReplica(fmt.Sprint("r", i))))
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -111,7 +111,7 @@ func FuzzTwoTargets(f *testing.F) {
 			if om {
 				body += "# EOF\n"
 			}
-			b, err := parseWith(t, exposition.NewCache(replicaOptions(string(rune('a'+i)))), body, contentTypeOf(om))
+			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, contentTypeOf(om), replicaLabel(string(rune('a'+i))))
 			if err != nil {
 				return
 			}
@@ -162,14 +162,14 @@ func FuzzFastSlow(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second string, seed uint64, om bool) {
 		opts := exposition.Options{
-			Label: identify, Reserved: []string{"trtllm_exporter_"},
-			Watch:  func(name string) bool { return len(name)%2 == 0 },
-			Limits: exposition.Limits{Samples: 1000, Labels: 12, Help: 40, Output: exposition.Budget{Series: 40, Bytes: 4000}},
+			Reserved: []string{"trtllm_exporter_"},
+			Watch:    func(name string) bool { return len(name)%2 == 0 },
+			Limits:   exposition.Limits{Samples: 1000, Labels: 12, Help: 40, Output: exposition.Budget{Series: 40, Bytes: 4000}},
 		}
-		warm := exposition.NewCache(opts)
+		warm, label := exposition.NewCache(opts), new(exposition.Labeler(identify))
 		for _, body := range []string{first, second, mutate(first, seed), first, mutate(second, seed+1)} {
-			got, gotErr := parseWith(t, warm, body, contentTypeOf(om))
-			want, wantErr := parseWith(t, exposition.NewCache(opts), body, contentTypeOf(om))
+			got, gotErr := parseWith(t, warm, body, contentTypeOf(om), label)
+			want, wantErr := parseWith(t, exposition.NewCache(opts), body, contentTypeOf(om), label)
 			if wantErr != nil {
 				require.EqualError(t, gotErr, wantErr.Error())
 				continue

@@ -23,8 +23,8 @@ func TestGoldenPages(t *testing.T) {
 			body, err := os.ReadFile(path)
 			require.NoError(t, err)
 			contentType := typeOf(path, "")
-			opts := exposition.Options{Label: identify, Limits: exposition.DefaultLimits, Reserved: []string{"trtllm_exporter_"}}
-			b, err := parseWith(t, exposition.NewCache(opts), string(body), contentType)
+			opts := exposition.Options{Limits: exposition.DefaultLimits, Reserved: []string{"trtllm_exporter_"}}
+			b, err := parseWith(t, exposition.NewCache(opts), string(body), contentType, new(exposition.Labeler(identify)))
 			require.NoError(t, err)
 			page := render(t, &exposition.Merger{}, b)
 			fixture.RequireFile(t, strings.TrimSuffix(path, ".prom")+".golden", page)

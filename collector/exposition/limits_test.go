@@ -86,14 +86,13 @@ func TestDroppedSeriesAreStillWatched(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opts := exposition.Options{
-				Label:    renamed(c.from, c.to),
 				Watch:    func(string) bool { return true },
 				Reserved: []string{"llm_server_"},
 			}
 			if c.name == "above the output limits" {
 				opts.Limits.Output.Bytes = 1
 			}
-			b := parse(t, opts, c.from+" 7\n")
+			b := parse(t, opts, c.from+" 7\n", new(renamed(c.from, c.to)))
 			require.Equal(t, c.watched, b.Shape().Watched())
 			for i := range c.watched {
 				require.Equal(t, c.from, b.Shape().WatchedLabels(i).Get(model.MetricNameLabel), "as the server wrote it")

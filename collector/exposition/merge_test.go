@@ -14,11 +14,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// replicaOptions returns options that attach the replica_id.
-func replicaOptions(id string) exposition.Options {
-	return exposition.Options{Label: func(lset labels.Labels) exposition.Labeled {
+// replicaLabel returns a labeler that attaches the replica_id.
+func replicaLabel(id string) *exposition.Labeler {
+	return new(exposition.Labeler(func(lset labels.Labels) exposition.Labeled {
 		return exposition.Labeled{Keep: true, Labels: labels.NewBuilder(lset).Set("r", id).Labels()}
-	}}
+	}))
 }
 
 // merged returns the blocks of targets a, b, c... An empty body is a failed target.
@@ -27,7 +27,7 @@ func merged(t *testing.T, bodies ...string) []*exposition.Block {
 	var blocks []*exposition.Block
 	for i, body := range bodies {
 		if body != "" {
-			blocks = append(blocks, parse(t, replicaOptions(string(rune('a'+i))), body))
+			blocks = append(blocks, parse(t, exposition.Options{}, body, replicaLabel(string(rune('a'+i)))))
 		}
 	}
 	return blocks

@@ -60,7 +60,7 @@ func TestPageNumbersMatchTheirText(t *testing.T) {
 	cache := NewCache(Options{Watch: func(string) bool { return true }})
 	places := make([]ValueIndex, len(values))
 	for _, path := range []string{"slow", "fast"} {
-		b, err := cache.Parse([]byte(page.String()), "")
+		b, err := cache.Parse([]byte(page.String()), "", nil)
 		require.NoError(t, err)
 		for i := range places {
 			places[i] = b.Shape().WatchedIndex(i)
@@ -88,7 +88,7 @@ func TestNonNegativePages(t *testing.T) {
 	for value, want := range map[string]bool{
 		"2": true, "2.5": true, "1e9": true, "123456789012345678901234": true, "1234567890123456789012345": true, "-2": false, "NaN": false, "+Inf": false,
 	} {
-		b, err := cache.Parse([]byte("a 0\nb "+value+"\n"), "")
+		b, err := cache.Parse([]byte("a 0\nb "+value+"\n"), "", nil)
 		require.NoError(t, err)
 		require.Equal(t, want, b.NonNegative(), value)
 	}

@@ -29,16 +29,16 @@ import (
 // openMetrics is the content type of OpenMetrics pages.
 const openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-// parseWith parses a body with a cache.
-func parseWith(tb testing.TB, c *exposition.Cache, body, contentType string) (*exposition.Block, error) {
+// parseWith parses a body with a cache, and a labeler if there is one.
+func parseWith(tb testing.TB, c *exposition.Cache, body, contentType string, label ...*exposition.Labeler) (*exposition.Block, error) {
 	tb.Helper()
-	return c.Parse([]byte(body), contentType)
+	return c.Parse([]byte(body), contentType, cmp.Or(label...))
 }
 
 // parse parses a text page with a new cache.
-func parse(tb testing.TB, opts exposition.Options, body string) *exposition.Block {
+func parse(tb testing.TB, opts exposition.Options, body string, label ...*exposition.Labeler) *exposition.Block {
 	tb.Helper()
-	b, err := parseWith(tb, exposition.NewCache(opts), body, "")
+	b, err := parseWith(tb, exposition.NewCache(opts), body, "", label...)
 	require.NoError(tb, err)
 	return b
 }

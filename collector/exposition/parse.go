@@ -45,6 +45,9 @@ type pageReader struct {
 // only if there is no error.
 func (c *Cache) parse(b *Block, body []byte, format bodyFormat) error {
 	renderer := &seriesRenderer{opts: &c.opts, previous: c.series}
+	if c.label != nil {
+		renderer.label = *c.label
+	}
 	if len(body) <= largePageBytes && c.pattern.shape != nil {
 		renderer.current = make(map[string]cachedSeries, c.pattern.shape.Lines())
 	}

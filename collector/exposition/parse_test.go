@@ -284,7 +284,7 @@ func TestTargetCannotImpersonateAnother(t *testing.T) {
 		{"L02 a taken name gets another prefix", "a{pool_id=\"evil\",exported_pool_id=\"x\"} 1\n", `exported_exported_pool_id="evil",exported_pool_id="x"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := parse(t, exposition.Options{Label: identify}, c.body)
+			b := parse(t, exposition.Options{}, c.body, new(exposition.Labeler(identify)))
 			page := render(t, &exposition.Merger{}, b)
 			require.Contains(t, page, c.want)
 			require.Contains(t, page, `,pool_id="llama"`)
@@ -295,7 +295,7 @@ func TestTargetCannotImpersonateAnother(t *testing.T) {
 }
 
 func TestRelabelingDropsSeries(t *testing.T) {
-	label := func(lset labels.Labels) exposition.Labeled {
+	label := exposition.Labeler(func(lset labels.Labels) exposition.Labeled {
 		name := lset.Get(model.MetricNameLabel)
 		b := labels.NewBuilder(lset)
 		switch name {
@@ -315,9 +315,9 @@ func TestRelabelingDropsSeries(t *testing.T) {
 			b.Set("x", "\xff")
 		}
 		return exposition.Labeled{Labels: b.Labels(), Keep: name != "gone"}
-	}
+	})
 	body := "# TYPE z gauge\nrenamed 1\nstolen 1\nnameless 1\ngone 1\nfolded{x=\"1\"} 1\nfolded{x=\"2\"} 2\nnul 1\nnulname 1\ninvalid 1\n"
-	b := parse(t, exposition.Options{Label: label, Reserved: []string{"trtllm_exporter_"}}, body)
+	b := parse(t, exposition.Options{Reserved: []string{"trtllm_exporter_"}}, body, &label)
 	require.Equal(t, "# TYPE folded untyped\nfolded 1\n# TYPE z gauge\nz 1\n", render(t, &exposition.Merger{}, b))
 	require.Equal(t, map[string]int{
 		exposition.DropReservedName: 1, exposition.DropInvalidName: 2, exposition.DropRelabel: 1, exposition.DropDuplicate: 1,
@@ -325,12 +325,11 @@ func TestRelabelingDropsSeries(t *testing.T) {
 	}, dropped(b.Shape().Drops()))
 }
 
-func TestSetLabelerAppliesToNextPage(t *testing.T) {
+func TestPageHasLabelsOfItsLabeler(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
 	before, err := parseWith(t, c, "a 1\n", "")
 	require.NoError(t, err)
-	c.SetLabeler(identify)
-	after, err := parseWith(t, c, "a 1\n", "")
+	after, err := parseWith(t, c, "a 1\n", "", new(exposition.Labeler(identify)))
 	require.NoError(t, err)
 	require.NotContains(t, render(t, &exposition.Merger{}, before), "pool_id")
 	require.Contains(t, render(t, &exposition.Merger{}, after), "pool_id")
@@ -338,12 +337,12 @@ func TestSetLabelerAppliesToNextPage(t *testing.T) {
 
 func TestSeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 	calls := map[string]int{}
-	c := exposition.NewCache(exposition.Options{Label: func(lset labels.Labels) exposition.Labeled {
+	c, label := exposition.NewCache(exposition.Options{}), exposition.Labeler(func(lset labels.Labels) exposition.Labeled {
 		calls[lset.Get(model.MetricNameLabel)]++
 		return exposition.Labeled{Labels: lset, Keep: true}
-	}})
+	})
 	for _, body := range []string{"a 1\n", "a 1\nb 1\n", "a 1\nb 1\nc 1\n", "b 1\n", "a 1\n"} {
-		_, err := parseWith(t, c, body, "")
+		_, err := parseWith(t, c, body, "", &label)
 		require.NoError(t, err)
 	}
 	require.Equal(t, map[string]int{"a": 3, "b": 1, "c": 1}, calls, "only the last page is remembered, and of the first one nothing")

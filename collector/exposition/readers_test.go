@@ -66,21 +66,21 @@ func TestOpenMetricsPagesOfSuite(t *testing.T) {
 	cases, err := os.ReadDir(root)
 	require.NoError(t, err)
 	pages := make(map[string]string)
-	bystander := parse(t, replicaOptions("x"), everyType+"# TYPE a gauge\na 1\n# TYPE a_total counter\na_total 2\n")
-	other := parse(t, replicaOptions("y"), "# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_count 2\na_sum 3\n")
+	bystander := parse(t, exposition.Options{}, everyType+"# TYPE a gauge\na 1\n# TYPE a_total counter\na_total 2\n", replicaLabel("x"))
+	other := parse(t, exposition.Options{}, "# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_count 2\na_sum 3\n", replicaLabel("y"))
 	for _, c := range cases {
 		name := c.Name()
 		text, err := os.ReadFile(filepath.Join(root, name, "metrics"))
 		require.NoError(t, err)
 		body := string(text)
-		b, err := parseWith(t, exposition.NewCache(replicaOptions("z")), body, openMetrics)
+		b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, openMetrics, replicaLabel("z"))
 		if err != nil {
 			continue
 		}
 		for scheme, format := range textFormats() {
 			for with, blocks := range map[string][]*exposition.Block{"alone": {b}, "with bystanders": {bystander, other, b}, "with itself": {b, b}} {
 				if with == "with itself" {
-					again, err := parseWith(t, exposition.NewCache(replicaOptions("w")), body, openMetrics)
+					again, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, openMetrics, replicaLabel("w"))
 					require.NoError(t, err)
 					blocks[1] = again
 				}

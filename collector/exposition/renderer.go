@@ -25,7 +25,9 @@ type cachedSeries struct {
 
 // seriesRenderer labels and renders the series of a body, each text once.
 type seriesRenderer struct {
-	opts     *Options
+	opts *Options
+	// label adds the identity labels and relabels; if nil, series are not changed.
+	label    Labeler
 	previous map[string]cachedSeries
 	// current collects the series for the next body, unless it is nil.
 	current map[string]cachedSeries
@@ -60,8 +62,8 @@ func (r *seriesRenderer) render(lset labels.Labels) cachedSeries {
 		return cachedSeries{drop: DropReservedName}
 	}
 	out := Labeled{Labels: lset, Keep: true}
-	if r.opts.Label != nil {
-		out = r.opts.Label(lset)
+	if r.label != nil {
+		out = r.label(lset)
 	}
 	cached := cachedSeries{
 		labels:     out.Labels,

@@ -13,14 +13,14 @@ import (
 // showingOn returns the block of a replica's page and its cache. All series are watched.
 func showingOn(t *testing.T, replica, body string) (*Cache, *Block) {
 	t.Helper()
-	c := NewCache(Options{Watch: func(string) bool { return true }, Label: func(lset labels.Labels) Labeled {
+	c, label := NewCache(Options{Watch: func(string) bool { return true }}), Labeler(func(lset labels.Labels) Labeled {
 		b := labels.NewBuilder(lset)
 		if lset.Get("replica_id") == "" {
 			b.Set("replica_id", replica)
 		}
 		return Labeled{Labels: b.Labels(), Keep: true}
-	}})
-	b, err := c.Parse([]byte(body), "")
+	})
+	b, err := c.Parse([]byte(body), "", &label)
 	require.NoError(t, err)
 	return c, b
 }
@@ -104,10 +104,10 @@ func TestPageWithOtherGPUsDiffers(t *testing.T) {
 	c, b := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
 	shape := b.shape
 	for i, other := range [][]string{{"GPU-2", "GPU-1"}, {"GPU-1", "GPU-22"}, {"GPU-1", ""}, {"GPU-1", "GPU-2", "GPU-3"}, {"GPU-1"}, {"GPU-1", "GPU-1"}} {
-		again, err := c.Parse([]byte(gpuPage("GPU-1", "GPU-2")), "")
+		again, err := c.Parse([]byte(gpuPage("GPU-1", "GPU-2")), "", c.label)
 		require.NoError(t, err)
 		require.Equal(t, textOf(t, b), textOf(t, again))
-		again, err = c.Parse([]byte(gpuPage(other...)), "")
+		again, err = c.Parse([]byte(gpuPage(other...)), "", c.label)
 		require.NoError(t, err)
 		require.Equal(t, i == 0, shape == again.shape, "the order does not matter: %v", other)
 		_, alone := showingOn(t, "a", gpuPage(other...))
@@ -127,7 +127,7 @@ func TestLinesContainLocalValuesOverTheLimit(t *testing.T) {
 	for i, name := range names {
 		require.Equal(t, name, b.shape.WatchedLabels(i).Get("gpu_uuid"))
 	}
-	fast, err := c.Parse([]byte(gpuPage(names...)), "")
+	fast, err := c.Parse([]byte(gpuPage(names...)), "", c.label)
 	require.NoError(t, err)
 	require.Equal(t, textOf(t, b), textOf(t, fast))
 	for _, name := range names {
@@ -158,7 +158,7 @@ func TestReplicasShareReorderedSeries(t *testing.T) {
 		require.Same(t, unsafe.SliceData(first.shape.indexes), unsafe.SliceData(b.shape.indexes))
 		require.Same(t, first.shape.watched, b.shape.watched)
 		require.Equal(t, first.shape.gpus, b.shape.gpus)
-		fast, err := c.Parse([]byte(body), "")
+		fast, err := c.Parse([]byte(body), "", c.label)
 		require.NoError(t, err)
 		quick, _ := c.Paths()
 		require.EqualValues(t, 1, quick)

@@ -38,7 +38,7 @@ func TestTruncatedPageIsDetected(t *testing.T) {
 			_, begins := cache.Truncated([]byte(c.body))
 			require.False(t, begins, "there is no page yet")
 			for _, label := range []string{"m=", "gpu_uuid="} {
-				_, err := cache.Parse([]byte(strings.ReplaceAll(complete, "m=", label)), "")
+				_, err := cache.Parse([]byte(strings.ReplaceAll(complete, "m=", label)), "", nil)
 				require.NoError(t, err)
 				samples, begins := cache.Truncated([]byte(strings.ReplaceAll(c.body, "m=", label)))
 				require.Equal(t, c.begins, begins)

@@ -25,7 +25,7 @@ func requireWatched(t *testing.T, body, contentType string) {
 	require.NoError(t, parsed)
 	require.Equal(t, watchedOf(full), watchedOf(b))
 	require.Zero(t, b.Shape().Lines())
-	b, err = cache.Parse([]byte(body), contentType)
+	b, err = cache.Parse([]byte(body), contentType, nil)
 	require.NoError(t, err)
 	requireSamePage(t, render(t, &exposition.Merger{}, full), render(t, &exposition.Merger{}, b))
 	require.Equal(t, watchedOf(full), watchedOf(b))

@@ -95,7 +95,7 @@ func TestRelabelingOfOwnSeries(t *testing.T) {
 	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}}
 	const one = `x{pool_id="p",replica_id="r"}`
 	require.Equal(t, one+" 1\n", text(c.render(up, derive.Stats{})), "of equal ones the first")
-	page, err := exposition.NewCache(exposition.Options{}).Parse([]byte(one+" 7\n"), "")
+	page, err := exposition.NewCache(exposition.Options{}).Parse([]byte(one+" 7\n"), "", nil)
 	require.NoError(t, err)
 	require.Empty(t, text(c.render(up, derive.Stats{}, nil, nil, page.Shape())))
 	require.Equal(t, one+" 1\n", text(c.render(up, derive.Stats{})))

@@ -16,8 +16,9 @@ import (
 
 // pageReader is the state that is kept from page to page.
 type pageReader struct {
-	// cache parses pages and labels their series.
+	// cache parses pages, label labels their series; label is nil before the first page.
 	cache *exposition.Cache
+	label *exposition.Labeler
 	// last is what the last good page says about its server, shape the shape of that page; both
 	// are nil before the first.
 	last  *engine.Page
@@ -92,7 +93,7 @@ func (r *Replica) updateIdentity(page *engine.Page) bool {
 	r.status.DetectedEngine = string(r.server.PageKind())
 	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
 	r.status.VersionSource, r.status.Worker = string(next.Source), next.Labels.Get(assess.LabelTier) == string(engine.TierWorker)
-	r.reader.cache.SetLabeler(next.Labeler())
+	r.reader.label = new(next.Labeler())
 	r.deriver.Identify(next.Identity)
 	return true
 }
@@ -114,7 +115,7 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 			r.updateIdentity(engine.ReadPage(r.server.Engine, watched))
 		}
 	}
-	raw, err := reader.cache.Parse(p.Page.Body, p.Page.ContentType)
+	raw, err := reader.cache.Parse(p.Page.Body, p.Page.ContentType, reader.label)
 	if reader.shape != nil && (err != nil || raw.Shape() != reader.shape) {
 		// The text is new, and errors may quote it.
 		if failed := p.Page.Secret(); failed != nil {
@@ -143,7 +144,7 @@ func (r *Replica) readShape(raw *exposition.Block, p *scrape.Fetched) (*expositi
 	page := engine.ReadNext(r.server.Engine, raw, reader.last)
 	if r.updateIdentity(page) {
 		var err error
-		if raw, err = reader.cache.Parse(p.Page.Body, p.Page.ContentType); err != nil {
+		if raw, err = reader.cache.Parse(p.Page.Body, p.Page.ContentType, reader.label); err != nil {
 			return nil, parseError(err)
 		}
 		page = engine.ReadNext(r.server.Engine, raw, reader.last)

@@ -32,6 +32,7 @@ type fleet struct {
 	t      testing.TB
 	store  *snapshot.Store
 	caches map[string]*exposition.Cache
+	labels map[string]*exposition.Labeler
 	slots  map[string]*snapshot.Slot
 	// computed holds the blocks of derived series.
 	computed map[string]*exposition.Shape
@@ -40,7 +41,7 @@ type fleet struct {
 func newFleet(tb testing.TB) *fleet {
 	tb.Helper()
 	return &fleet{
-		t: tb, store: snapshot.NewStore(), caches: map[string]*exposition.Cache{}, slots: map[string]*snapshot.Slot{},
+		t: tb, store: snapshot.NewStore(), caches: map[string]*exposition.Cache{}, labels: map[string]*exposition.Labeler{}, slots: map[string]*snapshot.Slot{},
 		computed: map[string]*exposition.Shape{},
 	}
 }
@@ -49,8 +50,8 @@ func newFleet(tb testing.TB) *fleet {
 func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 	f.t.Helper()
 	slot := f.slot(pool, replica)
-	cache := f.caches[slot.Target().Key()]
-	b, err := cache.Parse([]byte(body), "")
+	key := slot.Target().Key()
+	b, err := f.caches[key].Parse([]byte(body), "", f.labels[key])
 	require.NoError(f.t, err)
 	status := serving()
 	status.Samples, status.BodyBytes = b.Shape().Lines(), int64(len(body))
@@ -80,11 +81,12 @@ func (f *fleet) slot(pool, replica string) *snapshot.Slot {
 	slot, err := f.store.Add(tg)
 	require.NoError(f.t, err)
 	f.slots[tg.Key()] = slot
-	f.caches[tg.Key()] = exposition.NewCache(exposition.Options{Label: func(l labels.Labels) exposition.Labeled {
+	f.caches[tg.Key()] = exposition.NewCache(exposition.Options{})
+	f.labels[tg.Key()] = new(exposition.Labeler(func(l labels.Labels) exposition.Labeled {
 		b := labels.NewBuilder(l)
 		b.Set("pool_id", pool).Set("replica_id", replica)
 		return exposition.Labeled{Labels: b.Labels(), Keep: true}
-	}})
+	}))
 	return slot
 }
 

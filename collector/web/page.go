@@ -240,7 +240,7 @@ func (o *selfPage) block() *exposition.Block {
 		_, e := expfmt.MetricFamilyToText(&text, family)
 		err = cmp.Or(err, e)
 	}
-	b, e := o.cache.Parse(text.Bytes(), "")
+	b, e := o.cache.Parse(text.Bytes(), "", nil)
 	if err = cmp.Or(e, err); err != nil {
 		o.logger.Error("Own metrics are incomplete", "err", err)
 	}

@@ -125,7 +125,7 @@ func (r *run) identity() derive.Identity {
 
 // page processes a page.
 func (r *run) page(p *Page) (Result, error) {
-	block, err := r.cache.Parse([]byte(r.server.Text(&p.Book)), "")
+	block, err := r.cache.Parse([]byte(r.server.Text(&p.Book)), "", nil)
 	if err != nil {
 		return Result{}, err
 	}

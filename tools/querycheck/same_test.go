@@ -93,7 +93,7 @@ func (r *recorded) store(t *testing.T, db *tsdb.DB) {
 		if r.extra != "" {
 			page = fmt.Appendf(page, r.extra, n)
 		}
-		raw, err := cache.Parse(page, "")
+		raw, err := cache.Parse(page, "", nil)
 		require.NoError(t, err)
 		if read == nil || read.Shape() != raw.Shape() {
 			read = engine.ReadPage(e, raw)

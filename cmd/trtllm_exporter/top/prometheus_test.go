@@ -26,7 +26,7 @@ type object map[string]any
 // rules and panels.
 func testRules(t *testing.T, name, page string, n counts) object {
 	t.Helper()
-	block, err := exposition.NewCache(exposition.Options{}).Parse([]byte(page), "")
+	block, err := exposition.NewCache(exposition.Options{}).Parse([]byte(page), "", nil)
 	require.NoError(t, err)
 	var series, queries []object
 	oneIf := map[bool]float64{true: 1}
