@@ -126,9 +126,6 @@ func (b *Budget) Release(n int64) {
 	b.free.Release(n)
 }
 
-// Contended reports whether a request waits.
-func (b *Budget) Contended() bool { return b.waiting.Load() > 0 }
-
 // Add registers a holder of connections that may be idle, until Remove is called.
 func (b *Budget) Add(holder lane.IdleCloser) { b.holders.Store(holder, nil) }
 

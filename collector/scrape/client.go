@@ -185,9 +185,6 @@ func (c *Client) begin(ctx context.Context) (s *scope, end func()) {
 	return s, func() {
 		l.cancel(nil)
 		connections.leave(l)
-		if connections.Contended() {
-			c.CloseIdle()
-		}
 	}
 }
 

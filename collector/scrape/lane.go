@@ -15,7 +15,8 @@ import (
 const (
 	// maxLaneAnswer limits the answer of an API that a lane reads, in bytes.
 	maxLaneAnswer = 16 << 10
-	// minLaneTimeout leaves enough time for net/http after a lane got no answer.
+	// minLaneTimeout leaves enough time for net/http after a lane got no answer: a response
+	// that is slow but in time (T04) must not fail because of the lane.
 	minLaneTimeout = 4 * lane.Timeout
 )
 
@@ -31,13 +32,7 @@ func (c *Client) PageLane(rawURL string, timeout time.Duration) *lane.Lane {
 	if limit := int(c.config.Limits.Body); limit > 0 {
 		maxBody = min(maxBody, limit)
 	}
-	l := c.lane(req, true, maxBody)
-	if l != nil {
-		// The connections of the first pages are not used again. With their buffers and
-		// goroutines they would take 25 KB per target until they time out.
-		c.CloseIdle()
-	}
-	return l
+	return c.lane(req, true, maxBody)
 }
 
 // QuestionLane returns a lane for a small GET request to an API, or nil like PageLane. With

@@ -142,9 +142,11 @@ func TestLaneAcceptsPlainAnswersOnly(t *testing.T) {
 			}
 			require.Empty(t, got.body)
 			require.Zero(t, scrape.Used(client))
+			got, _ = ask(l)
+			require.False(t, got.ok)
 			_, used = ask(l)
 			require.False(t, used, "it rests")
-			require.EqualValues(t, 1, server.conns.Load())
+			require.EqualValues(t, 2, server.conns.Load())
 		})
 	}
 }

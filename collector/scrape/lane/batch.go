@@ -87,7 +87,7 @@ func (b *Batch) send() {
 		}
 		r.start = time.Now()
 		if r.fd < 0 || !r.send() {
-			b.fail(r, pauseRefused)
+			b.fail(r)
 			continue
 		}
 		sent = append(sent, r)
@@ -108,12 +108,8 @@ func (b *Batch) receive(last bool) {
 		switch {
 		case v == plain:
 			b.complete(r, now)
-		case v == unusual && (r.fresh || len(r.buf) > 0):
-			b.fail(r, pauseRefused)
-		case v == unusual:
-			b.fail(r, 0) // The server may close a kept connection at any time.
-		case last:
-			b.fail(r, pauseLate)
+		case v == unusual || last:
+			b.fail(r)
 		default:
 			pending = append(pending, r)
 		}
@@ -132,11 +128,11 @@ func (b *Batch) complete(r *request, now time.Time) {
 	b.buffers = append(b.buffers, r.buf[:0])
 }
 
-func (b *Batch) fail(r *request, pause time.Duration) {
+func (b *Batch) fail(r *request) {
 	if r.buf != nil {
 		b.buffers = append(b.buffers, r.buf[:0])
 	}
-	r.lane.fail(pause)
+	r.lane.fail()
 	r.done(Answer{}, false)
 }
 

@@ -30,7 +30,6 @@ type free struct{}
 // TryAcquire and the others implement Connections.
 func (free) TryAcquire(int64) bool { return true }
 func (free) Release(int64)         {}
-func (free) Contended() bool       { return false }
 func (free) Add(IdleCloser)        {}
 func (free) Remove(IdleCloser)     {}
 

@@ -6,14 +6,9 @@ import (
 	"time"
 )
 
-const (
-	// pauseRefused is how long a lane pauses after an answer that it does not accept: a
-	// server that compresses its page always does so.
-	pauseRefused = 5 * time.Minute
-	// pauseLate is how long it pauses after the second late answer in a row. The first is
-	// ignored, because the exporter's machine may be busy.
-	pauseLate = time.Minute
-)
+// rest is how long a lane is not used after two failures in a row, so that few requests are sent
+// twice: a server that compresses its page, or is slow, always does so.
+const rest = 5 * time.Minute
 
 // Options configure a lane.
 type Options struct {
@@ -33,8 +28,6 @@ type Connections interface {
 	// Release returns them.
 	TryAcquire(n int64) bool
 	Release(n int64)
-	// Contended reports whether a request waits for a connection.
-	Contended() bool
 	// Add and Remove register holders of connections that may be idle.
 	Add(holder IdleCloser)
 	Remove(holder IdleCloser)
@@ -51,9 +44,9 @@ type Lane struct {
 	// fd is the connection, -1 for none.
 	fd           int
 	busy, closed bool
-	// pausedUntil is when the lane can be used again, late is true after a late answer.
-	pausedUntil time.Time
-	late        bool
+	// failed is true after a failure, restsUntil is when the lane can be used again.
+	failed     bool
+	restsUntil time.Time
 }
 
 // New returns a lane, or nil if the operating system is not supported. The caller closes it.
@@ -96,7 +89,7 @@ func (l *Lane) drop() {
 func (l *Lane) acquire() (fd int, fresh, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.busy || l.closed || time.Now().Before(l.pausedUntil) {
+	if l.busy || l.closed || time.Now().Before(l.restsUntil) {
 		return -1, false, false
 	}
 	if fresh = l.fd < 0; fresh {
@@ -132,22 +125,21 @@ func (l *Lane) reconnect() int {
 func (l *Lane) release(reusable bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.busy, l.late = false, false
-	if !reusable || !l.opts.KeepAlive || l.closed || l.opts.Connections.Contended() {
+	l.busy, l.failed = false, false
+	if !reusable || !l.opts.KeepAlive || l.closed {
 		l.drop()
 	}
 }
 
-// fail closes the connection and pauses the lane, except after the first late answer.
-func (l *Lane) fail(pause time.Duration) {
+// fail closes the connection. One failure is ignored: the machine may be busy, and a server may
+// close a kept connection at any time.
+func (l *Lane) fail() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = false
 	l.drop()
-	if pause == pauseLate && !l.late {
-		l.late, pause = true, 0
+	if l.failed {
+		l.restsUntil = time.Now().Add(rest)
 	}
-	if pause > 0 {
-		l.pausedUntil = time.Now().Add(pause)
-	}
+	l.failed = true
 }
