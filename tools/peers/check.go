@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -46,25 +45,4 @@ func labelOf(line, label string) string {
 		}
 	}
 	return ""
-}
-
-// checkPicked returns an error unless a page has exactly the families that a picker reads.
-func checkPicked(page string, targets int) error {
-	for _, family := range picked {
-		replicas := make(map[string]bool)
-		for line := range strings.Lines(page) {
-			if strings.HasPrefix(line, family+"{") {
-				replicas[labelOf(line, "replica_id")] = true
-			}
-		}
-		if len(replicas) != targets {
-			return fmt.Errorf("%s of %d replicas, not of %d", family, len(replicas), targets)
-		}
-	}
-	for line := range strings.Lines(page) {
-		if name, _, _ := strings.Cut(line, "{"); !strings.HasPrefix(line, "#") && !slices.Contains(picked, name) {
-			return fmt.Errorf("%s was not asked for", name)
-		}
-	}
-	return nil
 }

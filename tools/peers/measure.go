@@ -19,23 +19,12 @@ type result struct {
 	Failed string `json:",omitempty"`
 	// Start is the time from the start to the first complete page.
 	Start time.Duration
-	// Scrape is µs of CPU per sample of the servers, APIRequests the number of requests
-	// besides the page per scrape.
-	Scrape, APIRequests float64
+	// Scrape is µs of CPU per sample of the servers.
+	Scrape float64
 	// Plain and Gzip hold the reads by one reader.
 	Plain, Gzip reads
 	// Many holds gzip reads by several readers.
 	Many []reads
-	pickResult
-	// Peak is the peak resident memory in bytes.
-	Peak int64
-}
-
-// pickResult holds reads of five families: Pick is µs of CPU per read, PickP50 and PickP99
-// are durations; 0 if not measured.
-type pickResult struct {
-	Pick             float64
-	PickP50, PickP99 time.Duration
 }
 
 // cost returns µs of CPU per sample of the servers for a scrape and a read.
@@ -84,13 +73,10 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err
 		return r, err
 	}
 	defer running.stop()
-	if err := p.observe(ctx, &r, &run{running, f, address, before, begin}, plan); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return r, err
+	err = p.observe(ctx, &r, &run{running, f, address, before, begin}, plan)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
 	}
-	r.Peak, err = running.peak()
 	return r, err
 }
 
@@ -125,13 +111,7 @@ func (p *peer) observe(ctx context.Context, r *result, running *run, plan *plan)
 	if r.Gzip, err = r.together(ctx, running.process, url, "gzip", 1, plan.window, scrapeRate); err != nil {
 		return err
 	}
-	if err := r.byMany(ctx, running, url, plan, scrapeRate); err != nil {
-		return err
-	}
-	if r.Targets > maxPickTargets || p.pick == "" {
-		return nil
-	}
-	return r.picking(ctx, running.process, "http://"+running.address+p.pick, scrapeRate)
+	return r.byMany(ctx, running, url, plan, scrapeRate)
 }
 
 // byMany measures reads by many readers. It omits numbers that are too many for the peer.
@@ -171,7 +151,7 @@ func (r *result) scraping(ctx context.Context, running *run, window time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	scrapeCounts, apiRequests, begin := running.fleet.scrapeCounts(), running.fleet.apiRequests.Load(), time.Now()
+	scrapeCounts, begin := running.fleet.scrapeCounts(), time.Now()
 	if err := pause(ctx, window); err != nil {
 		return 0, err
 	}
@@ -185,51 +165,7 @@ func (r *result) scraping(ctx context.Context, running *run, window time.Duratio
 		return 0, fmt.Errorf("%d scrapes, %.0f were due", done, expected)
 	}
 	r.Scrape = micros(after-before) / float64(done*samplesPerTarget)
-	r.APIRequests = float64(running.fleet.apiRequests.Load()-apiRequests) / float64(done)
 	return (after - before).Seconds() / elapsed.Seconds(), nil
-}
-
-const (
-	// Pickers read at most maxPickTargets targets every pickEvery; picks reads are measured.
-	maxPickTargets = 100
-	pickEvery      = 50 * time.Millisecond
-	picks          = 60
-)
-
-// picked lists the families that a picker reads.
-//
-//nolint:gochecknoglobals // constant data.
-var picked = []string{
-	"nv_inference_pending_request_count", "nv_inference_request_success", "nv_trt_llm_request_metrics",
-	"nv_trt_llm_kv_cache_block_metrics", "nv_gpu_utilization",
-}
-
-// picking measures frequent reads of few families, as endpoint pickers do.
-func (r *result) picking(ctx context.Context, p *process, url string, scrapeRate float64) error {
-	before, err := p.processorTime()
-	if err != nil {
-		return err
-	}
-	ticks, begin, reader := time.NewTicker(pickEvery), time.Now(), newClient()
-	defer ticks.Stop()
-	defer reader.close()
-	durations := make([]time.Duration, picks)
-	for i := range durations {
-		<-ticks.C
-		sent := time.Now()
-		page, err := reader.read(ctx, url, "")
-		if err != nil {
-			return err
-		}
-		durations[i] = time.Since(sent)
-		if err := checkPicked(string(page), r.Targets); err != nil {
-			return err
-		}
-	}
-	after, err := p.processorTime()
-	r.Pick = readCost(after-before, time.Since(begin), scrapeRate, picks)
-	r.PickP50, r.PickP99 = quantiles(durations)
-	return err
 }
 
 // pause waits for a duration or until the context ends.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +13,8 @@ import (
 // peer is a program that merges the pages of a fleet into one page with identity labels.
 type peer struct {
 	name string
-	// path is the path of its page, pick that of the families that a picker reads; empty for
-	// none.
-	path, pick string
+	// path is the path of its page.
+	path string
 	// minTargets and maxTargets limit the numbers of targets that it is measured with by
 	// default.
 	minTargets, maxTargets int
@@ -46,13 +44,11 @@ const (
 // peers returns the programs to compare, the exporter first. The collector needs 8 GB with
 // 5000 targets.
 func peers(p programs) []peer {
-	names := "/metrics?" + url.Values{"name[]": picked}.Encode()
-	matches := "/federate?" + url.Values{"match[]": picked}.Encode()
 	self, _ := os.Executable()
 	return []peer{
-		{name: "exporter", path: "/metrics", pick: names, maxTargets: unlimited, version: built(p.exporter, "github.com/trtllm-exporter/trtllm_exporter"), command: p.runExporter},
-		{name: "ordinary Go", path: "/metrics", pick: names, maxTargets: unlimited, version: built(self, "github.com/prometheus/client_golang", "github.com/prometheus/common"), command: runLibrary},
-		{name: "Prometheus, /federate", path: federate, pick: matches, maxTargets: unlimited, version: built(p.prometheus, "github.com/prometheus/prometheus"), command: p.runPrometheus},
+		{name: "exporter", path: "/metrics", maxTargets: unlimited, version: built(p.exporter, "github.com/trtllm-exporter/trtllm_exporter"), command: p.runExporter},
+		{name: "ordinary Go", path: "/metrics", maxTargets: unlimited, version: built(self, "github.com/prometheus/client_golang", "github.com/prometheus/common"), command: runLibrary},
+		{name: "Prometheus, /federate", path: federate, maxTargets: unlimited, version: built(p.prometheus, "github.com/prometheus/prometheus"), command: p.runPrometheus},
 		{name: "OTel Collector, /metrics", path: "/metrics", minTargets: 100, maxTargets: 1000, version: built(p.otelcol, receiver), command: p.runCollector},
 	}
 }

@@ -62,14 +62,15 @@ func tables() []table {
 		{"Gzip reads by 1, 4 and 40 readers:\n\n", []string{
 			"program", "targets", "read, by 1", "by 4", "by 40", "p50 / p99, ms, by 1", "by 4", "by 40", "peak memory, MB, by 1", "by 4", "by 40",
 		}, (*result).readers},
-		{"Sixty reads of five families, every 50 ms:\n\n", []string{"program", "targets", "µs per read", "p50 / p99, ms"}, (*result).picks},
 	}
 }
 
 func (r *result) page() []string {
-	return append(r.head(), number(r.Scrape), number(r.Plain.Cost), number(r.Gzip.Cost), number(r.cost()),
+	return []string{
+		r.Peer, strconv.Itoa(r.Targets), fmt.Sprintf("%g", r.Interval.Seconds()), number(r.Scrape), number(r.Plain.Cost), number(r.Gzip.Cost), number(r.cost()),
 		times(r.Plain.P50, r.Plain.P99), times(r.Gzip.P50, r.Gzip.P99), fmt.Sprintf("%.1f / %.2f", float64(r.Plain.Bytes)/mega, float64(r.Gzip.Bytes)/mega),
-		megabytes(r.memory()), fmt.Sprintf("%.1f", r.Start.Seconds()))
+		megabytes(r.memory()), fmt.Sprintf("%.1f", r.Start.Seconds()),
+	}
 }
 
 func (r *result) readers() []string {
@@ -87,17 +88,6 @@ func (r *result) readers() []string {
 		row[2+i], row[5+i], row[8+i] = cost, quantiles, memory
 	}
 	return row
-}
-
-func (r *result) picks() []string {
-	if r.Pick == 0 {
-		return nil
-	}
-	return []string{r.Peer, strconv.Itoa(r.Targets), fmt.Sprintf("%.0f", r.Pick), fmt.Sprintf("%.1f / %.1f", r.PickP50.Seconds()*1e3, r.PickP99.Seconds()*1e3)}
-}
-
-func (r *result) head() []string {
-	return []string{r.Peer, strconv.Itoa(r.Targets), fmt.Sprintf("%g", r.Interval.Seconds())}
 }
 
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }
