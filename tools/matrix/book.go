@@ -59,8 +59,10 @@ type Scenario struct {
 	// Healthy is set if nothing is wrong with the server.
 	Healthy bool
 
-	// repeats lists the phases that repeat while the scenario lasts.
-	repeats []phase
+	// initial is the book at the first page. The phases follow, and repeats, by default the last
+	// one, while the scenario lasts.
+	initial         Book
+	phases, repeats []phase
 }
 
 // interval is the time between pages.
@@ -75,43 +77,15 @@ type phase struct {
 	gap     time.Duration
 }
 
-// scenario returns a scenario with phases. The last one repeats while the scenario lasts.
-func scenario(name string, initial Book, phases ...phase) Scenario {
-	sc := Scenario{Name: name, Pages: []Page{{Book: Book{}.add(initial)}}, repeats: phases[len(phases)-1:]}
-	for _, s := range phases {
-		sc.addPhase(s)
+// begin adds the pages of all phases.
+func (sc *Scenario) begin() {
+	sc.Pages = []Page{{Book: Book{}.add(sc.initial)}}
+	for _, p := range sc.phases {
+		sc.addPhase(p)
 	}
-	return sc
-}
-
-// mute returns the scenario with an API that does not answer.
-func (sc Scenario) mute() Scenario {
-	sc.Mute = true
-	return sc
-}
-
-// unanswered returns the scenario with a request that tests for a hang and gets no answer.
-func (sc Scenario) unanswered() Scenario {
-	sc.Unanswered = true
-	return sc
-}
-
-// healthy returns the scenario marked as healthy.
-func (sc Scenario) healthy() Scenario {
-	sc.Healthy = true
-	return sc
-}
-
-// withCanary returns the scenario with a canary.
-func (sc Scenario) withCanary() Scenario {
-	sc.Canary = true
-	return sc
-}
-
-// repeating returns the scenario with other phases to repeat while it lasts.
-func (sc Scenario) repeating(phases ...phase) Scenario {
-	sc.repeats = phases
-	return sc
+	if sc.repeats == nil {
+		sc.repeats = sc.phases[len(sc.phases)-1:]
+	}
 }
 
 // Lasting returns the scenario with a minimum duration.
@@ -167,41 +141,45 @@ func Scenarios() []Scenario {
 	half := ended(map[engine.Class]int{engine.ClassOK: 5, engine.ClassServer: 5})
 	full := ended(map[engine.Class]int{engine.ClassOK: 6, engine.ClassOverload: 4})
 	full.Running, full.Waiting = 8, 5
-	fresh, once, twice := Book{}, phase{pages: 1, each: requests(engine.ClassServer, 1)}, phase{pages: 1, each: requests(engine.ClassServer, 2)}
-	return []Scenario{
-		scenario("healthy", fresh, phase{pages: 8, each: well}).healthy(),
-		scenario("idle from the start", fresh, phase{pages: 8}).healthy(),
-		scenario("idle after work", fresh, phase{pages: 3, each: well}, phase{pages: 9}).healthy(),
-		scenario("all fail from the start", fresh, phase{pages: 4, each: failed}),
-		scenario("all fail after success", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: failed}),
-		scenario("all fail long after success", fresh, phase{pages: 5, each: well}, phase{pages: 20}, phase{pages: 3, each: failed}),
-		scenario("two fail on a quiet replica", fresh, phase{pages: 5, each: well}, once, phase{pages: 17}, once, phase{pages: 2}).healthy(),
-		scenario("all fail, seldom", fresh, phase{pages: 5, each: well}, twice, phase{pages: 17}, twice, phase{pages: 17}, twice).repeating(phase{pages: 17}, twice),
-		scenario("processes crashed", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: Book{Ended: map[engine.Class]int{engine.ClassServer: 4}, Crashed: 4}}),
-		scenario("half fail", fresh, phase{pages: 8, each: half}),
-		scenario("failed, and recovered", fresh, phase{pages: 4, each: failed}, phase{pages: 4, each: well}),
-		scenario("only client errors", fresh, phase{pages: 6, each: requests(engine.ClassClient, 4)}).healthy(),
-		scenario("client errors after success", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: requests(engine.ClassClient, 4)}).healthy(),
-		scenario("client errors and failures", fresh, phase{pages: 6, each: ended(map[engine.Class]int{engine.ClassClient: 3, engine.ClassServer: 1})}),
-		scenario("overload", fresh, phase{pages: 8, each: full}).healthy(),
-		scenario("all refused", fresh, phase{pages: 5, each: requests(engine.ClassOverload, 8)}).healthy(),
-		scenario("all canceled", fresh, phase{pages: 6, each: requests(engine.ClassCanceled, 4)}).healthy(),
-		scenario("requests come and nothing moves", fresh, phase{pages: 4, each: well}, phase{pages: 9, each: besieged}),
-		scenario("the same over missed scrapes", fresh, phase{pages: 4, each: well}, phase{pages: 2, each: besieged}, phase{pages: 2, gap: time.Minute, each: besieged}),
-		scenario("the queue grows and nothing moves", fresh, append([]phase{{pages: 4, each: well}}, queue...)...),
-		scenario("hung, and nobody comes", fresh, phase{pages: 4, each: well}, phase{pages: 9, each: hung}),
-		scenario("hung, a request gets nothing", fresh, phase{pages: 4, each: well}, phase{pages: 9, each: hung}).unanswered(),
-		scenario("clients left, gauges are stale", fresh, phase{pages: 4, each: well}, phase{pages: 9, each: Book{Running: 42, Waiting: 7}}).healthy(),
-		scenario("a long prefill", fresh, phase{pages: 4, each: well}, phase{pages: 5, each: besieged}, phase{pages: 2, each: well}).healthy(),
-		scenario("a batch of long requests", fresh, phase{pages: 4, each: well}, phase{pages: 20, each: batch}).healthy(),
-		scenario("API does not answer", fresh, phase{pages: 8, each: well}).mute().healthy(),
-		scenario("API does not answer, all fail", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: failed}).mute(),
-		scenario("all fail, a canary asks", fresh, phase{pages: 5, each: well}, phase{pages: 4, each: failed}).withCanary(),
-		scenario("restart", fresh, phase{pages: 6, each: well}, phase{pages: 4, restart: true, each: well}).healthy(),
-		scenario("restart while all fail", fresh, phase{pages: 5, each: well}, phase{pages: 3, each: failed}, phase{pages: 4, restart: true, each: failed}),
-		scenario("missed scrapes while all fail", fresh, phase{pages: 5, each: well}, phase{pages: 3, each: failed}, phase{pages: 1, gap: 30 * time.Second, each: failed}),
-		scenario("exporter is new, idle server", long, phase{pages: 6}).healthy(),
-		scenario("exporter is new, healthy server", long, phase{pages: 6, each: well}).healthy(),
-		scenario("exporter is new, all fail", long, phase{pages: 4, each: failed}),
+	once, twice := phase{pages: 1, each: requests(engine.ClassServer, 1)}, phase{pages: 1, each: requests(engine.ClassServer, 2)}
+	all := []Scenario{
+		{Name: "healthy", phases: []phase{{pages: 8, each: well}}, Healthy: true},
+		{Name: "idle from the start", phases: []phase{{pages: 8}}, Healthy: true},
+		{Name: "idle after work", phases: []phase{{pages: 3, each: well}, {pages: 9}}, Healthy: true},
+		{Name: "all fail from the start", phases: []phase{{pages: 4, each: failed}}},
+		{Name: "all fail after success", phases: []phase{{pages: 5, each: well}, {pages: 4, each: failed}}},
+		{Name: "all fail long after success", phases: []phase{{pages: 5, each: well}, {pages: 20}, {pages: 3, each: failed}}},
+		{Name: "two fail on a quiet replica", phases: []phase{{pages: 5, each: well}, once, {pages: 17}, once, {pages: 2}}, Healthy: true},
+		{Name: "all fail, seldom", phases: []phase{{pages: 5, each: well}, twice, {pages: 17}, twice, {pages: 17}, twice}, repeats: []phase{{pages: 17}, twice}},
+		{Name: "processes crashed", phases: []phase{{pages: 5, each: well}, {pages: 4, each: Book{Ended: map[engine.Class]int{engine.ClassServer: 4}, Crashed: 4}}}},
+		{Name: "half fail", phases: []phase{{pages: 8, each: half}}},
+		{Name: "failed, and recovered", phases: []phase{{pages: 4, each: failed}, {pages: 4, each: well}}},
+		{Name: "only client errors", phases: []phase{{pages: 6, each: requests(engine.ClassClient, 4)}}, Healthy: true},
+		{Name: "client errors after success", phases: []phase{{pages: 5, each: well}, {pages: 4, each: requests(engine.ClassClient, 4)}}, Healthy: true},
+		{Name: "client errors and failures", phases: []phase{{pages: 6, each: ended(map[engine.Class]int{engine.ClassClient: 3, engine.ClassServer: 1})}}},
+		{Name: "overload", phases: []phase{{pages: 8, each: full}}, Healthy: true},
+		{Name: "all refused", phases: []phase{{pages: 5, each: requests(engine.ClassOverload, 8)}}, Healthy: true},
+		{Name: "all canceled", phases: []phase{{pages: 6, each: requests(engine.ClassCanceled, 4)}}, Healthy: true},
+		{Name: "requests come and nothing moves", phases: []phase{{pages: 4, each: well}, {pages: 9, each: besieged}}},
+		{Name: "the same over missed scrapes", phases: []phase{{pages: 4, each: well}, {pages: 2, each: besieged}, {pages: 2, gap: time.Minute, each: besieged}}},
+		{Name: "the queue grows and nothing moves", phases: append([]phase{{pages: 4, each: well}}, queue...)},
+		{Name: "hung, and nobody comes", phases: []phase{{pages: 4, each: well}, {pages: 9, each: hung}}},
+		{Name: "hung, a request gets nothing", phases: []phase{{pages: 4, each: well}, {pages: 9, each: hung}}, Unanswered: true},
+		{Name: "clients left, gauges are stale", phases: []phase{{pages: 4, each: well}, {pages: 9, each: Book{Running: 42, Waiting: 7}}}, Healthy: true},
+		{Name: "a long prefill", phases: []phase{{pages: 4, each: well}, {pages: 5, each: besieged}, {pages: 2, each: well}}, Healthy: true},
+		{Name: "a batch of long requests", phases: []phase{{pages: 4, each: well}, {pages: 20, each: batch}}, Healthy: true},
+		{Name: "API does not answer", phases: []phase{{pages: 8, each: well}}, Mute: true, Healthy: true},
+		{Name: "API does not answer, all fail", phases: []phase{{pages: 5, each: well}, {pages: 4, each: failed}}, Mute: true},
+		{Name: "all fail, a canary asks", phases: []phase{{pages: 5, each: well}, {pages: 4, each: failed}}, Canary: true},
+		{Name: "restart", phases: []phase{{pages: 6, each: well}, {pages: 4, restart: true, each: well}}, Healthy: true},
+		{Name: "restart while all fail", phases: []phase{{pages: 5, each: well}, {pages: 3, each: failed}, {pages: 4, restart: true, each: failed}}},
+		{Name: "missed scrapes while all fail", phases: []phase{{pages: 5, each: well}, {pages: 3, each: failed}, {pages: 1, gap: 30 * time.Second, each: failed}}},
+		{Name: "exporter is new, idle server", initial: long, phases: []phase{{pages: 6}}, Healthy: true},
+		{Name: "exporter is new, healthy server", initial: long, phases: []phase{{pages: 6, each: well}}, Healthy: true},
+		{Name: "exporter is new, all fail", initial: long, phases: []phase{{pages: 4, each: failed}}},
 	}
+	for i := range all {
+		all[i].begin()
+	}
+	return all
 }
