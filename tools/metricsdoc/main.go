@@ -125,12 +125,7 @@ func aliases(b *bytes.Buffer) {
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 // words formats names as code.
-func words(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return "`" + strings.Join(names, "`, `") + "`"
-}
+func words(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 
 // kinds joins names of kinds.
 func kinds(all []engine.Kind) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,31 +39,18 @@ func withoutWindowGauges(b *bytes.Buffer) {
 		}
 	}
 	b.WriteString(lost)
+	named := regexp.MustCompile(`(` + strings.Join(names, "|") + `)\b`)
 	boards := dashboards.All()
 	for i := range boards {
 		for _, p := range boards[i].Panels {
 			var read []string
 			for _, q := range p.Targets {
-				read = append(read, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !reads(q.Expr, name) })...)
+				read = append(read, named.FindAllString(q.Expr, -1)...)
 			}
 			if len(read) > 0 {
 				slices.Sort(read)
 				fmt.Fprintf(b, "| %s | %s | %s |\n", boards[i].Title, cell(p.Title), words(slices.Compact(read)))
 			}
 		}
-	}
-}
-
-// reads reports whether a query reads a family.
-func reads(query, name string) bool {
-	for rest := query; ; {
-		_, after, found := strings.Cut(rest, name)
-		if !found {
-			return false
-		}
-		if after == "" || !strings.ContainsAny(after[:1], "abcdefghijklmnopqrstuvwxyz_:") {
-			return true
-		}
-		rest = after
 	}
 }
