@@ -11,9 +11,7 @@ func TestIncompletePagesAreRefused(t *testing.T) {
 	t.Parallel()
 	line := `nv_x{` + labels + `,model="m",model_id="m"} 1` + "\n"
 	complete := strings.Repeat(line, samplesPerTarget)
-	for name, c := range map[string]struct {
-		page, wrong string
-	}{
+	for name, c := range map[string]struct{ page, wrong string }{
 		"whole":                  {complete, ""},
 		"others are not counted": {complete + "up 1\n", ""},
 		"a sample is missing":    {complete[len(line):], "225 samples"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -148,24 +149,14 @@ func (r *result) together(ctx context.Context, p *process, url, coding string, r
 }
 
 // eachInterval runs readers concurrently and returns the durations of all reads.
-func eachInterval(readers int, read func(i int) ([]time.Duration, error)) (durations []time.Duration, err error) {
-	var (
-		wg sync.WaitGroup
-		mu sync.Mutex
-	)
+func eachInterval(readers int, read func(i int) ([]time.Duration, error)) ([]time.Duration, error) {
+	var wg sync.WaitGroup
+	durations, errs := make([][]time.Duration, readers), make([]error, readers)
 	for i := range readers {
-		wg.Go(func() {
-			repeated, readErr := read(i)
-			mu.Lock()
-			defer mu.Unlock()
-			durations = append(durations, repeated...)
-			if readErr != nil {
-				err = readErr
-			}
-		})
+		wg.Go(func() { durations[i], errs[i] = read(i) })
 	}
 	wg.Wait()
-	return durations, err
+	return slices.Concat(durations...), cmp.Or(errs...)
 }
 
 // repeat reads once per interval until the time is over, skipping intervals during long reads.
