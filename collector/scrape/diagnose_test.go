@@ -15,10 +15,16 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// look diagnoses an address without credentials.
+// diagnoseWithin diagnoses an address without credentials.
+func diagnoseWithin(t *testing.T, timeout time.Duration, address string, s *target.Status) *scrape.Diagnosis {
+	t.Helper()
+	return scrape.Diagnose(t.Context(), scrape.DefaultConfig, timeout, &target.Target{MetricsURL: address}, s)
+}
+
+// look diagnoses an address where nothing may answer.
 func look(t *testing.T, address string, s *target.Status) *scrape.Diagnosis {
 	t.Helper()
-	return scrape.Diagnose(t.Context(), scrape.DefaultConfig, 500*time.Millisecond, &target.Target{MetricsURL: address}, s)
+	return diagnoseWithin(t, 500*time.Millisecond, address, s)
 }
 
 // accepting answers each connection with bytes, and reads everything.
@@ -84,7 +90,7 @@ func TestPageAtSamePortIsFound(t *testing.T) {
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	page := "http://" + l.Addr().String()
-	f := look(t, page+"/typo", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
+	f := diagnoseWithin(t, time.Minute, page+"/typo", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
 	require.Equal(t, page+"/metrics", f.Page)
 	require.Equal(t, "use "+page+"/metrics", f.Do)
 	require.Equal(t, page+"/typo", f.Where)
@@ -148,7 +154,7 @@ func TestPageIsFoundWithoutURLParameters(t *testing.T) {
 		_, _ = io.WriteString(w, "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
 	}))
 	t.Cleanup(s.Close)
-	f := look(t, s.URL+"/metrics?key=hunter2", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
+	f := diagnoseWithin(t, time.Minute, s.URL+"/metrics?key=hunter2", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
 	require.Equal(t, s.URL+"/metrics", f.Page)
 	require.NotContains(t, fmt.Sprint(*f), "hunter2")
 }
