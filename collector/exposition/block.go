@@ -101,30 +101,23 @@ func (b *Block) AppendFamily(dst []byte, i int) []byte {
 
 // append appends lines [from, end) of the segment with the values of b, a block of its shape.
 func (s *segment) append(dst []byte, b *Block, from, end int) []byte {
-	start := uint32(0)
-	if from > 0 {
-		start = s.lines[from-1].end
-	}
 	for i := from; i < end; i++ {
-		line := &s.lines[i]
 		if v := b.spans[s.indexes[i]]; v.end > v.start {
-			dst = s.appendPrefix(dst, start, line)
+			dst = s.appendPrefix(dst, &s.lines[i])
 			dst = append(dst, b.data[v.start:v.end]...)
 			dst = append(dst, '\n')
 		}
-		start = line.end
 	}
 	return dst
 }
 
 func (s *segment) length(b *Block) int64 {
-	size, start := int64(0), uint32(0)
+	size := int64(0)
 	for i := range s.lines {
 		line := &s.lines[i]
 		if v := b.spans[s.indexes[i]]; v.end > v.start {
-			size += int64(line.end-start) + int64(v.end-v.start) + 1 + int64(line.localLength(s.local))
+			size += int64(line.end-line.start) + int64(v.end-v.start) + 1 + int64(line.localLength(s.local))
 		}
-		start = line.end
 	}
 	return size
 }

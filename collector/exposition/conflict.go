@@ -200,33 +200,29 @@ func (l *Layout) splitFamily(f *mergedFamily) (families []mergedFamily) {
 	return families
 }
 
-// split returns a shape with one family per sample name. They are untyped, because type and HELP
-// of the family do not apply to its samples alone.
+// split returns the lines of the family as a shape with one family per sample name. They are
+// untyped, because type and HELP of the family do not apply to its samples alone.
 func (r *familyRef) split() *Shape {
-	cache := &r.shape.rewritten
-	cache.mu.Lock()
-	defer cache.mu.Unlock()
-	if other, ok := cache.bySample[r.family]; ok {
-		return other
+	f, seg := r.source(), r.segment()
+	names := make([]string, 0, len(seg.lines))
+	for _, prefix := range seg.prefixes() {
+		names = append(names, unescape(rawName(prefix[:len(prefix)-1])))
 	}
-	var all []rewritten
-	for _, e := range r.shape.entries(int(r.family)) {
-		name := parsePrefix([]byte(e.prefix)).Get(model.MetricNameLabel)
-		i := slices.IndexFunc(all, func(f rewritten) bool { return f.Name == name })
-		if i < 0 {
-			i = len(all)
-			all = append(all, rewritten{Family: Family{Name: name, Type: model.MetricTypeUnknown, selector: r.selector()}})
-			if f := r.source(); name == f.Name {
-				all[i].Help, all[i].Unit = f.Help, f.Unit
+	split := &Shape{local: seg.local}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		part := Family{Name: name, Type: model.MetricTypeUnknown, first: len(split.lines), text: f.text, selector: r.selector()}
+		if name == f.Name {
+			part.Help, part.Unit = f.Help, f.Unit
+		}
+		for i := range names {
+			if names[i] == name {
+				split.lines, split.indexes = append(split.lines, seg.lines[i]), append(split.indexes, seg.indexes[i])
 			}
 		}
-		all[i].entries = append(all[i].entries, e)
+		part.end = len(split.lines)
+		split.families = append(split.families, part)
 	}
-	if cache.bySample == nil {
-		cache.bySample = make(map[int32]*Shape)
-	}
-	cache.bySample[r.family] = newShape(all)
-	return cache.bySample[r.family]
+	return split
 }
 
 // setHead renders HELP, TYPE and UNIT of a family after its type was resolved, and returns them.

@@ -44,8 +44,8 @@ type mergedFamily struct {
 	head []byte
 	// renamed is true if some of its lines are selected by another name.
 	renamed bool
-	// bySample returns the lines as one family per sample name; nil if the type allows all values.
-	bySample func() []mergedFamily
+	// checked is true if the type does not allow all values.
+	checked bool
 }
 
 // familyRef is one family of one block. Its shape is the block's shape or a rewritten one.
@@ -129,9 +129,7 @@ func newLayout(shapes []*Shape, d dialect) *Layout {
 		meta := l.setHead(f)
 		l.stats.HelpConflicts += l.recordConflicts(f, ConflictHelp, helpOf, meta.Help)
 		l.stats.UnitConflicts += l.recordConflicts(f, ConflictUnit, unitOf, meta.Unit)
-		if d.openMetrics && d.compound(f.name, f.typ) {
-			f.bySample = sync.OnceValue(func() []mergedFamily { return l.splitFamily(f) })
-		}
+		f.checked = d.openMetrics && d.compound(f.name, f.typ)
 	}
 	return l
 }

@@ -54,12 +54,10 @@ type Shape struct {
 	watched  *[]watchedSeries
 	// gpus holds the values of gpu_uuid in the labels of watched series.
 	gpus []string
-	// rewritten caches the shape in other dialects, and families split by sample name for pages
-	// on which they cannot keep their type.
+	// rewritten caches the shape in other dialects.
 	rewritten struct {
 		mu        sync.Mutex
 		byDialect map[dialect]*Shape
-		bySample  map[int32]*Shape
 	}
 }
 
@@ -101,12 +99,7 @@ func (s *Shape) ValueIndexes(lines []int) []ValueIndex {
 func (s *Shape) Labels(n int) labels.Labels {
 	i, _ := slices.BinarySearchFunc(s.families, n, func(f Family, n int) int { return f.end - (n + 1) })
 	seg := s.segment(i)
-	for pos, prefix := range seg.prefixes() {
-		if s.families[i].first+pos == n {
-			return parsePrefix(prefix)
-		}
-	}
-	return labels.EmptyLabels()
+	return parsePrefix(seg.appendPrefix(nil, &s.lines[n]))
 }
 
 type segment struct {
@@ -125,10 +118,8 @@ func (s *Shape) segment(i int) segment {
 func (s *segment) prefixes() iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		var buf []byte
-		start := uint32(0)
 		for i := range s.lines {
-			buf = s.appendPrefix(buf[:0], start, &s.lines[i])
-			start = s.lines[i].end
+			buf = s.appendPrefix(buf[:0], &s.lines[i])
 			if !yield(i, buf) {
 				return
 			}

@@ -34,11 +34,11 @@ func addLocal[T string | []byte](list *[]string, value T) int {
 	return len(*list)
 }
 
-// line is one series. Its prefix is the text of its family up to end, with local values
+// line is one series. Its prefix is the text of its family from start to end, with local values
 // inserted at cut1 and cut2; a cut at end inserts nothing.
 type line struct {
-	end, cut1, cut2 uint32
-	local1, local2  uint16
+	start, cut1, cut2, end uint32
+	local1, local2         uint16
 }
 
 func (l *line) localLength(local []string) (size uint32) {
@@ -51,9 +51,8 @@ func (l *line) localLength(local []string) (size uint32) {
 	return size
 }
 
-// appendPrefix appends the prefix of a line whose text begins at start.
-func (s *segment) appendPrefix(dst []byte, start uint32, l *line) []byte {
-	dst = append(dst, s.text[start:l.cut1]...)
+func (s *segment) appendPrefix(dst []byte, l *line) []byte {
+	dst = append(dst, s.text[l.start:l.cut1]...)
 	if l.cut1 < l.end {
 		dst = append(append(dst, s.local[l.local1]...), s.text[l.cut1:l.cut2]...)
 		if l.cut2 < l.end {
@@ -87,6 +86,7 @@ func newTextBuilder(all []series) *textBuilder {
 
 // add appends the prefix of a line to the text of the family.
 func (t *textBuilder) add(prefix string) (l line) {
+	l.start = uint32(len(t.text))
 	from, cuts := 0, [...]*uint32{&l.cut1, &l.cut2}
 	numbers, found := [...]*uint16{&l.local1, &l.local2}, 0
 	// Labels are sorted, and so must the cuts be: gpu_uuid precedes replica_id.

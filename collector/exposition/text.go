@@ -78,8 +78,8 @@ func (l *Layout) written(blocks []*Block, only func(name string) bool) iter.Seq[
 				continue
 			}
 			families := l.families[i : i+1]
-			if f.bySample != nil && !f.allows(blocks) {
-				families = f.bySample()
+			if f.checked && !f.allows(blocks) {
+				families = l.splitFamily(f)
 			}
 			for j := range families {
 				if !yield(&families[j]) {
