@@ -193,17 +193,20 @@ func BenchmarkPage(b *testing.B) {
 			if coding != exposition.Identity {
 				name = string(coding)
 			}
-			b.Run(fmt.Sprintf("way=ours/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, underscores) })
-			b.Run(fmt.Sprintf("way=openmetrics/targets=%d/coding=%s", n, name), func(b *testing.B) {
-				benchmarkPage(b, n, coding, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping))
-			})
+			b.Run(fmt.Sprintf("way=ours/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, 0, coding, underscores) })
+			for way, gone := range map[string]int{"openmetrics": 0, "changing": 1} {
+				b.Run(fmt.Sprintf("way=%s/targets=%d/coding=%s", way, n, name), func(b *testing.B) {
+					benchmarkPage(b, n, gone, coding, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping))
+				})
+			}
 			b.Run(fmt.Sprintf("way=gatherers/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkGatherers(b, n, coding) })
 		}
 	}
 }
 
-// benchmarkPage writes pages whose values all differ from the previous page.
-func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfmt.Format) {
+// benchmarkPage writes pages whose values all differ from the previous page, every other one
+// without some targets.
+func benchmarkPage(b *testing.B, n, gone int, coding exposition.Encoding, format expfmt.Format) {
 	b.Helper()
 	var (
 		all    [ticks][]*exposition.Block
@@ -216,10 +219,11 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 			all[tick] = append(all[tick], t.block)
 		}
 	}
+	merger.LayoutIn(format, all[0])
 	perSample(b, n*226, func(i int) error {
 		size = 0
-		blocks := all[i%ticks]
-		l := merger.Layout(blocks).WithFormat(format)
+		blocks := all[i%ticks][i%2*gone:]
+		l := merger.LayoutIn(format, blocks)
 		if coding != exposition.Identity {
 			_, err := l.Compress(&size, coding, blocks, nil)
 			return err
@@ -230,7 +234,7 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 		return l.WriteText(&size, blocks, nil)
 	})
 	b.ReportMetric(float64(size), "bytes/page")
-	b.ReportMetric(float64(merger.Layout(all[0]).WithFormat(format).TextLength(all[0], nil))/float64(size), "ratio")
+	b.ReportMetric(float64(merger.LayoutIn(format, all[0]).TextLength(all[0], nil))/float64(size), "ratio")
 }
 
 // benchmarkGatherers measures client_golang: the pages are messages already, and only

@@ -142,21 +142,18 @@ func seriesOf(name, set string) string {
 	return "{" + strconv.Quote(name) + "," + set + "}"
 }
 
-// pageLayout holds blocks with one layout for all formats, as in the exporter.
+// pageLayout holds blocks with one merger for all formats, as in the exporter.
 type pageLayout struct {
-	layout *exposition.Layout
+	merger exposition.Merger
 	blocks []*exposition.Block
 }
 
 // newPageLayout merges blocks.
-func newPageLayout(blocks ...*exposition.Block) pageLayout {
-	var m exposition.Merger
-	return pageLayout{m.Layout(blocks), blocks}
-}
+func newPageLayout(blocks ...*exposition.Block) *pageLayout { return &pageLayout{blocks: blocks} }
 
 // eachPageLayout returns a layout for each block alone.
-func eachPageLayout(blocks ...*exposition.Block) []pageLayout {
-	var each []pageLayout
+func eachPageLayout(blocks ...*exposition.Block) []*pageLayout {
+	var each []*pageLayout
 	for _, b := range blocks {
 		each = append(each, newPageLayout(b))
 	}
@@ -164,16 +161,16 @@ func eachPageLayout(blocks ...*exposition.Block) []pageLayout {
 }
 
 // in returns the page of the blocks in a format.
-func (o pageLayout) in(tb testing.TB, format expfmt.Format) string {
+func (o *pageLayout) in(tb testing.TB, format expfmt.Format) string {
 	tb.Helper()
 	return o.only(tb, format, nil)
 }
 
 // only returns a part of the page of the blocks in a format.
-func (o pageLayout) only(tb testing.TB, format expfmt.Format, only func(name string) bool) string {
+func (o *pageLayout) only(tb testing.TB, format expfmt.Format, only func(name string) bool) string {
 	tb.Helper()
 	var out bytes.Buffer
-	l := o.layout.WithFormat(format)
+	l := o.merger.LayoutIn(format, o.blocks)
 	err := l.WriteText(&out, o.blocks, only)
 	require.NoError(tb, err)
 	require.EqualValues(tb, out.Len(), l.TextLength(o.blocks, only), "the foretold length of the page")
@@ -336,13 +333,13 @@ func TestLayoutIsCachedUntilShapeChanges(t *testing.T) {
 		return []*exposition.Block{b}
 	}
 	ordinary := m.Layout(page("a 1\n"))
-	require.Same(t, ordinary, ordinary.WithFormat(underscores), "nothing to escape")
-	require.Same(t, ordinary, m.Layout(page("a 2\n")), "only the values differ")
-	odd := m.Layout(append(page("a 3\n"), merged(t, "{\"a.b\"} 1\n")...))
+	require.Same(t, ordinary, m.LayoutIn(underscores, page("a 2\n")), "nothing to escape, only the values differ")
+	blocks := append(page("a 3\n"), merged(t, "{\"a.b\"} 1\n")...)
+	odd := m.Layout(blocks)
 	require.NotSame(t, ordinary, odd)
-	require.Same(t, odd, odd.WithFormat(formatOf(expfmt.TypeTextPlain, model.NoEscaping)))
-	escaped := odd.WithFormat(underscores)
+	require.Same(t, odd, m.LayoutIn(formatOf(expfmt.TypeTextPlain, model.NoEscaping), blocks))
+	escaped := m.LayoutIn(underscores, blocks)
 	require.NotSame(t, odd, escaped)
-	require.Same(t, escaped, odd.WithFormat(underscores))
+	require.Same(t, escaped, m.LayoutIn(underscores, blocks))
 	require.Empty(t, render(t, &m), "no targets, no page")
 }

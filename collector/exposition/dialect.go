@@ -50,17 +50,6 @@ func newShape(all []rewritten) *Shape {
 }
 
 func (s *Shape) toDialect(d dialect) *Shape {
-	if !s.utf8 {
-		d.scheme = model.NoEscaping
-	}
-	if d == (dialect{}) {
-		return s
-	}
-	s.rewritten.mu.Lock()
-	defer s.rewritten.mu.Unlock()
-	if other, ok := s.rewritten.byDialect[d]; ok {
-		return other
-	}
 	all := make([]rewritten, len(s.families))
 	for i := range s.families {
 		all[i] = rewritten{s.families[i], s.entries(i)}
@@ -72,12 +61,7 @@ func (s *Shape) toDialect(d dialect) *Shape {
 	if d.openMetrics {
 		all = openMetrics(all)
 	}
-	if s.rewritten.byDialect == nil {
-		s.rewritten.byDialect = make(map[dialect]*Shape)
-	}
-	other := newShape(all)
-	s.rewritten.byDialect[d] = other
-	return other
+	return newShape(all)
 }
 
 // escape escapes names for readers that accept only the legacy character set. A series that then

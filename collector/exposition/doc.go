@@ -20,8 +20,8 @@
 // # Merging and writing
 //
 // A [Merger] merges the blocks of all targets into the [Layout] of one page, see [Merger.Layout]
-// for the rules. A layout writes text or OpenMetrics (text.go). What differs in OpenMetrics, or
-// for readers without UTF-8 names, is computed once per shape (dialect.go, openmetrics.go).
+// for the rules. A layout writes text or OpenMetrics (text.go). The merger also keeps the shapes as
+// OpenMetrics, or readers without UTF-8 names, need them (dialect.go, openmetrics.go).
 //
 // # Isolation
 //

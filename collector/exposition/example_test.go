@@ -60,9 +60,9 @@ func ExampleMerger_Layout() {
 		}
 		blocks = append(blocks, block)
 	}
-	layout := new(exposition.Merger).Layout(blocks)
+	var merger exposition.Merger
 	for _, format := range []expfmt.Format{expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)} {
-		if err := layout.WithFormat(format).WriteText(os.Stdout, blocks, nil); err != nil {
+		if err := merger.LayoutIn(format, blocks).WriteText(os.Stdout, blocks, nil); err != nil {
 			fmt.Println(err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -13,21 +12,21 @@ import (
 // Merger merges the blocks of many targets into one page. It is not safe for concurrent use. The
 // layouts that it returns never change.
 type Merger struct {
-	last *Layout
+	// shapes are those of the last page, and layouts its layouts.
+	shapes  []*Shape
+	layouts map[dialect]*Layout
+	// rewritten holds the shapes of the last page in other dialects. To rewrite all because one
+	// changed would take ten times as long as the page, see BenchmarkPage/way=changing.
+	rewritten map[*Shape]map[dialect]*Shape
 }
 
 // Layout describes one page: its families with their HELP and TYPE, and the lines of each.
 type Layout struct {
 	dialect   dialect
-	shapes    []*Shape
 	families  []mergedFamily
 	utf8      bool
 	stats     MergeStats
 	conflicts []Conflict
-
-	mu sync.Mutex
-	// dialects holds the layouts of the same page in other dialects.
-	dialects map[dialect]*Layout
 }
 
 // MergeStats counts the families for which targets have different HELP, TYPE or UNIT. A missing
@@ -66,7 +65,7 @@ func (l *Layout) Stats() MergeStats { return l.stats }
 // NeedsUTF8 reports whether the page has quoted names, which clients must accept.
 func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 
-// Layout returns the layout of a page with the lines in the order of the blocks. It
+// Layout returns the layout of a page in text with the lines in the order of the blocks. It
 // returns the previous layout while the blocks have the same shapes.
 //
 // The rules for merging are:
@@ -81,46 +80,66 @@ func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 //     counter, nor a histogram that does not add up. Such a family is untyped there.
 //   - Every conflict is counted in [MergeStats] and listed by [Layout.Conflicts].
 func (m *Merger) Layout(blocks []*Block) *Layout {
-	if m.last != nil && slices.EqualFunc(blocks, m.last.shapes, func(b *Block, s *Shape) bool { return b.shape == s }) {
-		return m.last
+	if m.layouts != nil && slices.EqualFunc(blocks, m.shapes, func(b *Block, s *Shape) bool { return b.shape == s }) {
+		return m.layouts[dialect{}]
 	}
-	shapes := make([]*Shape, len(blocks))
+	m.shapes = make([]*Shape, len(blocks))
+	kept := make(map[*Shape]map[dialect]*Shape, len(m.rewritten))
 	for i, b := range blocks {
-		shapes[i] = b.shape
+		m.shapes[i] = b.shape
+		if others, ok := m.rewritten[b.shape]; ok {
+			kept[b.shape] = others
+		}
 	}
-	m.last = newLayout(shapes, dialect{})
-	return m.last
+	text := newLayout(m.shapes, dialect{})
+	m.layouts, m.rewritten = map[dialect]*Layout{{}: text}, kept
+	return text
 }
 
-// WithFormat returns the layout of the same page in another format. Formats in which the page is
-// the same share one layout.
-func (l *Layout) WithFormat(format expfmt.Format) *Layout {
+// LayoutIn returns the layout of the page in a format. Formats in which the page is the same share
+// one layout.
+func (m *Merger) LayoutIn(format expfmt.Format, blocks []*Block) *Layout {
 	d := dialect{openMetrics: format.FormatType() == expfmt.TypeOpenMetrics, scheme: format.ToEscapingScheme()}
-	if !l.utf8 {
+	if !m.Layout(blocks).utf8 {
 		d.scheme = model.NoEscaping
 	}
-	if d == l.dialect {
-		return l
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	layout, ok := l.dialects[d]
+	l, ok := m.layouts[d]
 	if !ok {
-		layout = newLayout(l.shapes, d)
-		if l.dialects == nil {
-			l.dialects = make(map[dialect]*Layout)
+		shapes := make([]*Shape, len(m.shapes))
+		for i, s := range m.shapes {
+			shapes[i] = m.toDialect(s, d)
 		}
-		l.dialects[d] = layout
+		l = newLayout(shapes, d)
+		m.layouts[d] = l
 	}
-	return layout
+	return l
 }
 
+func (m *Merger) toDialect(s *Shape, d dialect) *Shape {
+	if !s.utf8 {
+		d.scheme = model.NoEscaping
+	}
+	if d == (dialect{}) {
+		return s
+	}
+	if m.rewritten[s] == nil {
+		m.rewritten[s] = make(map[dialect]*Shape)
+	}
+	other, ok := m.rewritten[s][d]
+	if !ok {
+		other = s.toDialect(d)
+		m.rewritten[s][d] = other
+	}
+	return other
+}
+
+// newLayout merges shapes of a dialect.
 func newLayout(shapes []*Shape, d dialect) *Layout {
-	l := &Layout{dialect: d, shapes: shapes}
+	l := &Layout{dialect: d}
 	index := make(familyIndex)
 	for block, s := range shapes {
 		l.utf8 = l.utf8 || s.utf8
-		l.families = index.add(l.families, s.toDialect(d), int32(block))
+		l.families = index.add(l.families, s, int32(block))
 	}
 	l.resolveTypes(index)
 	slices.SortFunc(l.families, func(a, b mergedFamily) int { return strings.Compare(a.name, b.name) })

@@ -10,7 +10,7 @@ import (
 
 // Format is the format of a response.
 type Format struct {
-	// Expfmt is the format with its escaping, see [Layout.WithFormat].
+	// Expfmt is the format with its escaping, see [Merger.LayoutIn].
 	Expfmt      expfmt.Format
 	ContentType string
 }

@@ -3,7 +3,6 @@ package exposition
 import (
 	"iter"
 	"slices"
-	"sync"
 	"unique"
 
 	"github.com/prometheus/common/model"
@@ -54,11 +53,6 @@ type Shape struct {
 	watched  *[]watchedSeries
 	// gpus holds the values of gpu_uuid in the labels of watched series.
 	gpus []string
-	// rewritten caches the shape in other dialects.
-	rewritten struct {
-		mu        sync.Mutex
-		byDialect map[dialect]*Shape
-	}
 }
 
 func (s *Shape) equal(o *Shape) bool {

@@ -43,16 +43,14 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *query, o *offer) {
-	plan := s.pages.plan(q)
-	format := o.format(plan.layout)
-	layout := plan.layout.WithFormat(format.Expfmt)
-	length := layout.TextLength(plan.blocks, q.only())
+	plan := s.pages.plan(q, o)
+	length := plan.layout.TextLength(plan.blocks, q.only())
 	s.pages.observe(q, length)
-	w.Header().Set("Content-Type", format.ContentType)
+	w.Header().Set("Content-Type", plan.format.ContentType)
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_ = layout.WriteText(w, plan.blocks, q.only())
+		_ = plan.layout.WriteText(w, plan.blocks, q.only())
 	}
 }
 

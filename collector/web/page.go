@@ -106,10 +106,9 @@ func (p *pages) build(q *query, o *offer) (*page, error) {
 	p.slots <- struct{}{}
 	defer func() { <-p.slots }()
 	pg := &page{begin: time.Now()}
-	plan := p.plan(q)
-	format := o.format(plan.layout)
-	pg.contentType = format.ContentType
-	length, err := plan.layout.WithFormat(format.Expfmt).Compress(&pg.body, o.encoding, plan.blocks, q.only())
+	plan := p.plan(q, o)
+	pg.contentType = plan.format.ContentType
+	length, err := plan.layout.Compress(&pg.body, o.encoding, plan.blocks, q.only())
 	p.observe(q, length)
 	p.metrics.buildTime.Observe(time.Since(pg.begin).Seconds())
 	return pg, err
@@ -146,37 +145,39 @@ func (p *pages) share(key string, pg *page, maxAge time.Duration) {
 	})
 }
 
-// pagePlan is the content of a page: blocks and their layout.
+// pagePlan is the content of a page: blocks and their layout in the format of the page.
 type pagePlan struct {
 	blocks []*exposition.Block
+	format *exposition.Format
 	layout *exposition.Layout
 }
 
 // plan plans the page of a query. Only the merger for all replicas is kept: others would keep
 // pages in memory until the same part is requested again. If the conflicts of the complete page
 // changed, the exporter's own series are read again, so that the page shows them.
-func (p *pages) plan(q *query) *pagePlan {
+func (p *pages) plan(q *query, o *offer) *pagePlan {
 	targets := p.store.Blocks(q.filter())
 	if !q.allReplicas() {
-		return p.merge(new(exposition.Merger), q, targets)
+		return p.merge(new(exposition.Merger), q, o, targets)
 	}
 	p.merging.Lock()
 	defer p.merging.Unlock()
-	pl := p.merge(&p.merger, q, targets)
-	if q.all() && p.compare(pl) {
-		pl = p.merge(&p.merger, q, targets)
+	pl := p.merge(&p.merger, q, o, targets)
+	if q.all() && p.compare(pl.blocks) {
+		pl = p.merge(&p.merger, q, o, targets)
 	}
 	return pl
 }
 
-func (p *pages) merge(m *exposition.Merger, q *query, targets []*exposition.Block) *pagePlan {
+func (p *pages) merge(m *exposition.Merger, q *query, o *offer, targets []*exposition.Block) *pagePlan {
 	pl := &pagePlan{blocks: targets}
 	if q.self() {
 		if self := p.self.block(); self != nil {
 			pl.blocks = slices.Concat([]*exposition.Block{self}, targets)
 		}
 	}
-	pl.layout = m.Layout(pl.blocks)
+	pl.format = o.format(m.Layout(pl.blocks))
+	pl.layout = m.LayoutIn(pl.format.Expfmt, pl.blocks)
 	return pl
 }
 
@@ -196,19 +197,20 @@ func (p *pages) differencesOf(key string) []difference {
 
 // compare records how the targets of the complete page differ. It logs the first differences if
 // their numbers changed, and reports whether they did.
-func (p *pages) compare(pl *pagePlan) bool {
-	if p.layout == pl.layout {
+func (p *pages) compare(blocks []*exposition.Block) bool {
+	layout := p.merger.Layout(blocks)
+	if p.layout == layout {
 		return false
 	}
-	stats := pl.layout.Stats()
+	stats := layout.Stats()
 	changed := stats != p.conflicts
-	p.layout, p.conflicts, p.differences = pl.layout, stats, map[string][]difference{}
+	p.layout, p.conflicts, p.differences = layout, stats, map[string][]difference{}
 	p.metrics.merged(stats)
-	for i, c := range pl.layout.Conflicts() {
+	for i, c := range layout.Conflicts() {
 		if c.Kind == exposition.ConflictHelp {
 			c.Value = "a different text" // It may be long and contain secrets.
 		}
-		lset := pl.blocks[c.Block].Shape().Labels(0)
+		lset := blocks[c.Block].Shape().Labels(0)
 		pool, replica := lset.Get("pool_id"), lset.Get("replica_id")
 		if changed && i < maxLoggedDifferences {
 			p.self.logger.Info("Target differs from others", "pool_id", pool, "replica_id", replica, "family", c.Family, "in", c.Kind, "says", c.Value)
