@@ -43,9 +43,6 @@ func (r *Replica) FailRequests(on bool) {
 // Stick makes the next n requests get all tokens but never end.
 func (r *Replica) Stick(n int) { r.do(func(r *Replica) { r.w.stick += n }) }
 
-// Unsteady makes equal prompts get unequal answers, as if kernels depended on the batch.
-func (r *Replica) Unsteady(on bool) { r.do(func(r *Replica) { r.w.unsteady = on }) }
-
 // Restart kills the process. After closed, plus the spec's LoadDuration, a new one with
 // all counters at zero opens the ports.
 func (r *Replica) Restart(closed time.Duration) { r.Rollout(closed, "", "") }

@@ -106,8 +106,8 @@ func DemoFleet(speed float64) FleetSpec {
 			Name: fmt.Sprintf("llama-70b-%d", i), Kind: KindTriton, Seed: uint64(10 + i), Speed: speed,
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0",
 			Setup: Setup{Histograms: true}, Streaming: true, GPUs: 4,
-			Loading:  Loading{LoadDuration: time.Duration(i) * 500 * time.Millisecond},
-			Workload: Workload{Rate: 3, PromptTokens: 700, OutputTokens: 180, ErrorRate: 0.004, SharedPrefix: 0.6, PrefixTokens: 512},
+			LoadDuration: time.Duration(i) * 500 * time.Millisecond,
+			Workload:     Workload{Rate: 3, PromptTokens: 700, OutputTokens: 180, ErrorRate: 0.004, SharedPrefix: 0.6, PrefixTokens: 512},
 			Engine: Engine{
 				MaxActive: 48, MaxBatch: 32, KVBlocks: 1200, TokensPerBlock: 64,
 				IterationBase: 18 * time.Millisecond, PerContextToken: 40 * time.Microsecond, PerSequence: 250 * time.Microsecond,

@@ -71,16 +71,6 @@ func TestTritonAPIPort(t *testing.T) {
 	}
 }
 
-func TestCountersFreezeWhileSummariesMove(t *testing.T) {
-	t.Parallel()
-	r := newReplica(t, simulate.Spec{Setup: simulate.Setup{CountersFrozen: true, Summaries: true}, Workload: simulate.Workload{Rate: 2}})
-	r.Advance(time.Minute)
-	s := samplesOf(t, r)
-	require.Zero(t, s[success("ensemble")])
-	require.NotContains(t, s, `nv_inference_request_duration_us{model="ensemble",version="1"}`)
-	require.Equal(t, float64(r.Truth().Finished), s[`nv_inference_request_summary_us_count{model="ensemble",version="1"}`])
-}
-
 func TestTRTLLMServePageMatchesMethodsAndPrefixes(t *testing.T) {
 	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}})

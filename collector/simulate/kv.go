@@ -23,7 +23,7 @@ type prefix struct {
 }
 
 func newKVCache(cfg Engine, load Workload) *kvCache {
-	groups := slices.Repeat([]prefix{{blocks: load.PrefixTokens / cfg.TokensPerBlock}}, load.PrefixGroups)
+	groups := slices.Repeat([]prefix{{blocks: load.PrefixTokens / cfg.TokensPerBlock}}, prefixGroups)
 	return &kvCache{blocks: cfg.KVBlocks, perBlock: cfg.TokensPerBlock, groups: groups}
 }
 

@@ -122,7 +122,6 @@ func (r *Replica) enter(srv server, prompt string, output int) (x exchange, ok b
 	}
 	r.locked(srv, func() {
 		req.arrived = r.w.now
-		r.clients.ids++
 		ok = r.arrive(req)
 		x.wording = r.wording(prompt)
 	})
@@ -138,13 +137,9 @@ func (r *Replica) leave(req *request) {
 	}
 }
 
-// wording selects the answer to a prompt: the same by the same versions, unless unsteady.
+// wording selects the answer to a prompt: the same by the same versions.
 func (r *Replica) wording(prompt string) uint64 {
-	seed := mix(7, prompt+r.w.spec.EngineVersion+r.w.spec.TRTLLMVersion)
-	if r.w.unsteady {
-		seed += r.clients.ids
-	}
-	return seed
+	return mix(7, prompt+r.w.spec.EngineVersion+r.w.spec.TRTLLMVersion)
 }
 
 // word returns the text of a token of an answer.

@@ -47,10 +47,9 @@ type world struct {
 
 // switches are the faults that are turned on.
 type switches struct {
-	failing  bool // The stub processes are dead: every request fails.
-	stick    int  // The number of next requests that never end.
-	stalled  bool
-	unsteady bool // Answers differ from request to request.
+	failing bool // The stub processes are dead: every request fails.
+	stick   int  // The number of next requests that never end.
+	stalled bool
 }
 
 // NewReplica returns a replica at time 0, which serves unless it has a LoadDuration.

@@ -26,10 +26,11 @@ type Spec struct {
 	Streaming bool
 	GPUs      int
 	Setup
-	Loading
-	Workload Workload
-	Engine   Engine
-	Scenario Scenario
+	// LoadDuration is the time until ports open.
+	LoadDuration time.Duration
+	Workload     Workload
+	Engine       Engine
+	Scenario     Scenario
 }
 
 // Ports are the IPv4 address and ports of a replica; 0 for any, APIPort for the only one.
@@ -43,8 +44,8 @@ type Setup struct {
 	// BLS makes clients of a Triton call model "tensorrt_llm_bls" instead of "ensemble".
 	BLS bool
 	// Summaries and Histograms are --metrics-config's summary_latencies and
-	// histogram_latencies; CountersFrozen is counter_latencies=false.
-	Summaries, Histograms, CountersFrozen bool
+	// histogram_latencies.
+	Summaries, Histograms bool
 	// StaticBatching is gpt_model_type V1: other families, no in-flight batching gauges.
 	StaticBatching bool
 	// DeclareVersion puts a trtllm_version parameter into the model config.
@@ -54,9 +55,6 @@ type Setup struct {
 	// trtllm-serve without enable_iter_perf_stats.
 	NoPerfMetrics, NoIterationStats bool
 }
-
-// Loading has the times until ports open, and of loading and unloading a model by API.
-type Loading struct{ LoadDuration, ModelLoad, UnloadDuration time.Duration }
 
 // complete returns the spec with defaults, and its software.
 func (s Spec) complete() (Spec, software, error) {
@@ -74,8 +72,6 @@ func (s Spec) complete() (Spec, software, error) {
 	}
 	setDefault(&s.Name, string(s.Kind))
 	setDefault(&s.Host, "127.0.0.1")
-	setDefault(&s.ModelLoad, 2*time.Second)
-	setDefault(&s.UnloadDuration, 1500*time.Millisecond)
 	s.Workload, s.Engine = s.Workload.withDefaults(), s.Engine.withDefaults()
 	switch {
 	case err != nil:

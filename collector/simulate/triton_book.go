@@ -138,15 +138,18 @@ func (t *triton) iterated(it *iteration) {
 	t.backend.iterated(it)
 }
 
+// Times that a model takes to load and to unload by API.
+const modelLoad, modelUnload = 2 * time.Second, 1500 * time.Millisecond
+
 // control starts to load or unload a model.
 func (t *triton) control(name string, load bool) {
 	m := t.byName(name)
 	switch {
 	case m == nil:
 	case load && m.state == modelUnavailable:
-		m.state, m.reason, m.until = modelLoading, "", t.w.now+t.w.spec.ModelLoad
+		m.state, m.reason, m.until = modelLoading, "", t.w.now+modelLoad
 	case !load && m.state == modelReady:
-		m.state, m.until = modelUnloading, t.w.now+t.w.spec.UnloadDuration
+		m.state, m.until = modelUnloading, t.w.now+modelUnload
 	}
 }
 

@@ -34,37 +34,30 @@ func (t *triton) each(f func(m *model, labels string)) {
 }
 
 func (t *triton) writeCounters(p *page) {
-	// The flag counter_latencies=false removes the durations and freezes the rest.
-	moving := 1.0
-	if t.w.spec.CountersFrozen {
-		moving = 0
-	}
 	counter := func(name, help string, v func(m *model) uint64) {
 		p.family("counter", name, help)
-		t.each(func(m *model, labels string) { p.add(labels, moving*float64(v(m))) })
+		t.each(func(m *model, labels string) { p.add(labels, float64(v(m))) })
 	}
 	success := func(m *model) uint64 { return m.success }
 	counter("nv_inference_request_success", "Number of successful inference requests, all batch sizes", success)
-	t.writeFailures(p, moving)
+	t.writeFailures(p)
 	counter("nv_inference_count", "Number of inferences performed (does not include cached requests)", success)
 	counter("nv_inference_exec_count", "Number of model executions performed (does not include cached requests)", success)
 	for i, d := range durations() {
-		if !t.w.spec.CountersFrozen {
-			counter(d.counter, d.counterHelp, func(m *model) uint64 { return m.micros[i] })
-		}
+		counter(d.counter, d.counterHelp, func(m *model) uint64 { return m.micros[i] })
 	}
 }
 
 // writeFailures writes failures: since 24.07 by reason, and an unload keeps them.
-func (t *triton) writeFailures(p *page, moving float64) {
+func (t *triton) writeFailures(p *page) {
 	p.family("counter", "nv_inference_request_failure", "Number of failed inference requests, all batch sizes")
 	if t.version < triton2407 {
-		t.each(func(m *model, labels string) { p.add(labels, moving*float64(m.failed)) })
+		t.each(func(m *model, labels string) { p.add(labels, float64(m.failed)) })
 		return
 	}
 	for _, m := range t.models {
 		for i, reason := range failureReasons() {
-			p.add(with(modelLabels(m.name), "reason", reason), moving*float64(m.failures[i]))
+			p.add(with(modelLabels(m.name), "reason", reason), float64(m.failures[i]))
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
 	for _, kind := range everyKind() {
 		t.Run(string(kind), func(t *testing.T) {
 			spec := simulate.Spec{
-				Kind: kind, Seed: 42, Streaming: true, Setup: simulate.Setup{Summaries: true, Histograms: true}, GPUs: 2, Loading: simulate.Loading{LoadDuration: 3 * time.Second},
+				Kind: kind, Seed: 42, Streaming: true, Setup: simulate.Setup{Summaries: true, Histograms: true}, GPUs: 2, LoadDuration: 3 * time.Second,
 				Workload: simulate.Workload{Rate: 4, SharedPrefix: 0.5, ErrorRate: 0.05, AbandonRate: 0.05},
 				Engine:   simulate.Engine{MaxActive: 8, KVBlocks: 120}, Scenario: scenario,
 			}

@@ -16,20 +16,23 @@ type Workload struct {
 	Spread                     float64
 	// MaxPrompt and MaxOutput cap the drawn lengths.
 	MaxPrompt, MaxOutput int
-	// SharedPrefix is the share [0,1] of requests that begin with one of PrefixGroups
+	// SharedPrefix is the share [0,1] of requests that begin with one of prefixGroups
 	// prefixes of PrefixTokens tokens, whose KV blocks are reused.
-	SharedPrefix               float64
-	PrefixTokens, PrefixGroups int
+	SharedPrefix float64
+	PrefixTokens int
 	// ErrorRate is the share [0,1] of requests that fail in the executor, AbandonRate of
 	// requests whose client leaves early.
 	ErrorRate, AbandonRate float64
 }
 
+// prefixGroups is the number of shared prefixes.
+const prefixGroups = 4
+
 // DefaultWorkload returns a chat-like load of one request per second.
 func DefaultWorkload() Workload {
 	return Workload{
 		Rate: 1, PromptTokens: 400, OutputTokens: 120, Spread: 0.8, MaxPrompt: 4096, MaxOutput: 1024,
-		SharedPrefix: 0.5, PrefixTokens: 256, PrefixGroups: 4,
+		SharedPrefix: 0.5, PrefixTokens: 256,
 	}
 }
 
@@ -41,7 +44,6 @@ func (w Workload) withDefaults() Workload {
 	setDefault(&w.MaxPrompt, d.MaxPrompt)
 	setDefault(&w.MaxOutput, d.MaxOutput)
 	setDefault(&w.PrefixTokens, d.PrefixTokens)
-	setDefault(&w.PrefixGroups, d.PrefixGroups)
 	return w
 }
 
@@ -55,7 +57,6 @@ type clients struct {
 	load Workload
 	rng  *rand.Rand
 	next time.Duration
-	ids  uint64
 }
 
 func newClients(load Workload, seed uint64) *clients {
@@ -75,12 +76,11 @@ func (c *clients) schedule(now time.Duration) {
 // arrive draws the request that arrives at c.next and schedules the next one.
 func (c *clients) arrive() *request {
 	now := c.next
-	c.ids++
 	r := &request{group: -1, reason: "stop", timing: timing{arrived: now}}
 	r.prompt = c.length(c.load.PromptTokens, c.load.MaxPrompt)
 	r.output = c.length(c.load.OutputTokens, c.load.MaxOutput)
 	if c.rng.Float64() < c.load.SharedPrefix {
-		r.group = c.rng.IntN(c.load.PrefixGroups)
+		r.group = c.rng.IntN(prefixGroups)
 		r.prompt = min(r.prompt+c.load.PrefixTokens, c.load.MaxPrompt)
 	}
 	if c.rng.Float64() < 0.25 {
