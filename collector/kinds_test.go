@@ -84,16 +84,6 @@ func TestServerProperties(t *testing.T) {
 	}
 }
 
-func TestKindFilesHaveServers(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("testdata/kinds/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, f := range files {
-		require.Contains(t, kinds(), strings.TrimSuffix(filepath.Base(f), ".txt"))
-	}
-}
-
 // scrapedOnce scrapes the one target of a pool once.
 func scrapedOnce(t *testing.T, p config.Pool) (target.Status, string) {
 	t.Helper()

@@ -31,7 +31,6 @@ func TestCommittedFilesAreUpToDate(t *testing.T) {
 	for _, f := range found {
 		require.Contains(t, names, f.Name(), "no dashboard writes this file")
 	}
-	require.Len(t, found, 7)
 }
 
 func TestEveryStateHasColor(t *testing.T) {
