@@ -52,7 +52,10 @@ type Collector struct {
 	// applied holds the pools of the last configuration until Run receives them.
 	applied chan []*pool
 
-	mu sync.Mutex
+	// changing is held during each change of the replicas, also while one ends, so that no other
+	// takes over its key before. It is locked before mu, which guards the fields below.
+	changing sync.Mutex
+	mu       sync.Mutex
 	// configured are the pools of the last configuration.
 	configured []*pool
 	running    map[string]*pool

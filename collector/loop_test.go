@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -173,4 +174,36 @@ func TestReadinessAsksServer(t *testing.T) {
 
 		require.Len(t, p.times("http://10.0.0.1:1/metrics"), before, "no page is scraped for it")
 	})
+}
+
+// A job that hangs delays its successor, and nobody who asks the collector.
+func TestHangingJobDelaysSuccessorOnly(t *testing.T) {
+	t.Parallel()
+	for name, changed := range map[string]config.Pool{
+		"replaced": everySeconds("p", 4, "a=10.0.0.1:1|10.0.0.1:2"),
+		"removed":  everySeconds("p", 5, "b=10.0.0.1:1|10.0.0.1:2"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asking, canceled, hangs := make(chan struct{}, 100), make(chan struct{}, 100), make(chan struct{})
+			p := &fakeScraper{api: func(ctx context.Context, _ *url.URL) (int, string, error) {
+				asking <- struct{}{}
+				<-ctx.Done()
+				canceled <- struct{}{}
+				<-hangs
+				return 0, "", errRefused
+			}}
+			tc := startWithScraper(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+			<-asking
+			tc.apply(changed)
+			<-canceled
+			before := len(p.times("http://10.0.0.1:1/metrics"))
+			tc.Ready() // It would wait for ever.
+			tc.Searches()
+			tc.Readiness(t.Context(), "p/c")
+			require.Len(t, p.times("http://10.0.0.1:1/metrics"), before)
+			close(hangs)
+			require.Eventually(t, func() bool { return len(p.times("http://10.0.0.1:1/metrics")) > before }, waitTimeout, pollInterval)
+		})
+	}
 }

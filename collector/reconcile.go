@@ -66,6 +66,8 @@ func (c *Collector) swap(ctx context.Context, configured []*pool) {
 }
 
 func (c *Collector) removePool(ctx context.Context, p *pool) {
+	c.changing.Lock()
+	defer c.changing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, p.cfg.PoolID)
@@ -111,6 +113,8 @@ func (c *Collector) startPool(run context.Context, p *pool) {
 // endGrace stops waiting for sources that have not answered. If none has, it waits for the first
 // answer. It does nothing once the discovery of the pool is canceled: another may run.
 func (c *Collector) endGrace(discovery, run context.Context, p *pool) {
+	c.changing.Lock()
+	defer c.changing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.graceOver = true
@@ -123,9 +127,11 @@ func (c *Collector) endGrace(discovery, run context.Context, p *pool) {
 // sync starts, keeps and removes replicas so that they match the targets found.
 func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Group) {
 	found, search := targetsOf(&p.cfg, p.shard, groups, c.opts.Logger)
+	c.changing.Lock()
+	defer c.changing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.synced, c.refusalsLogged = true, 0
+	c.refusalsLogged = 0
 	p.targets, p.duplicates = make(map[string]*target.Target, len(found)), nil
 	for _, t := range found {
 		if other, duplicate := p.targets[t.Key()]; duplicate {
@@ -148,6 +154,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	}
 	search.Targets = len(p.targets)
 	c.recordSearch(p, &search)
+	p.synced = true
 	c.countRefused()
 }
 
@@ -169,6 +176,7 @@ func (c *Collector) removeReplicas(ctx context.Context, p *pool) {
 	}
 	for _, r := range removed {
 		c.closeReplica(r)
+		c.opts.Store.Remove(r.slot)
 	}
 	c.freeMemory.Reset(freeMemoryAfter)
 	for id, other := range c.running {
@@ -180,10 +188,12 @@ func (c *Collector) removeReplicas(ctx context.Context, p *pool) {
 	}
 }
 
-// closeReplica waits until a canceled replica has ended and removes its snapshot.
+// closeReplica waits until a canceled replica has ended, without the lock, so that only changes
+// wait for its jobs.
 func (c *Collector) closeReplica(r *runningReplica) {
+	c.mu.Unlock()
 	r.Close()
-	c.opts.Store.Remove(r.slot)
+	c.mu.Lock()
 	r.pool.release()
 }
 
@@ -194,7 +204,8 @@ func replaces(p *pool, t *target.Target, r *runningReplica) bool {
 	return r.foundBy.cfg.PoolID == p.cfg.PoolID && !unchanged
 }
 
-// ensure makes sure that a target has a replica, unless it is refused.
+// ensure makes sure that a target has a replica, unless it is refused. A replica that it replaces
+// is canceled already.
 func (c *Collector) ensure(ctx context.Context, p *pool, t *target.Target) {
 	r, runs := c.replicas[t.Key()]
 	switch {
@@ -205,9 +216,7 @@ func (c *Collector) ensure(ctx context.Context, p *pool, t *target.Target) {
 		r.foundBy = p
 		return
 	case runs:
-		c.cancel(r)
-		r.Close()
-		r.pool.release()
+		c.closeReplica(r)
 		r.slot.SetTarget(t)
 		var history replica.History
 		if r.Target().MetricsURL == t.MetricsURL {
@@ -260,6 +269,8 @@ func (c *Collector) stopAll() {
 		p.cancel()
 		<-p.done
 	}
+	c.changing.Lock()
+	defer c.changing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.freeMemory.Stop()
@@ -268,6 +279,7 @@ func (c *Collector) stopAll() {
 	}
 	for _, r := range c.replicas {
 		c.closeReplica(r)
+		c.opts.Store.Remove(r.slot)
 	}
 	for _, p := range c.running {
 		p.release()
