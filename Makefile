@@ -156,7 +156,7 @@ check-queries: ## Hold every query of dashboards and rules to the metrics that t
 	cd tools/querycheck && $(GO) test -count=1 ./...
 
 # WAYS are parts of the names of those to run, between commas, N the numbers of targets; ALSO=5000 adds numbers to the whole.
-bench-peers: build $(TOOLS)/prometheus $(TOOLS)/golangci-lint ## Compare the exporter with other ways, with 1 to 1000 targets, or parts of it: `make bench-peers WAYS=exporter,Prometheus N='100 1000'`.
+bench-peers: build $(TOOLS)/prometheus ## Compare the exporter with other ways, with 1 to 1000 targets, or parts of it: `make bench-peers WAYS=exporter,Prometheus N='100 1000'`.
 	@tools/peers/bench.sh '$(WAYS)' '$(N)' '$(ALSO)'
 
 # A module of its own: the picker needs an older Prometheus. What it needs takes minutes to compile, so that `ci` leaves it out.
