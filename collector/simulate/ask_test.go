@@ -52,16 +52,6 @@ func ask(t *testing.T, method, url, body string) reply {
 
 func get(t *testing.T, url string) reply { t.Helper(); return ask(t, http.MethodGet, url, "") }
 
-func success(model string) string {
-	return `nv_inference_request_success{model="` + model + `",version="1"}`
-}
-
-func samplesOf(t *testing.T, r *simulate.Replica) map[string]float64 {
-	t.Helper()
-	s, _ := parsePage(t, r.Page())
-	return s
-}
-
 // parsePage reads a page as Prometheus does and returns its samples by the text
 // of their series, and the families in the order of their TYPE lines.
 func parsePage(t *testing.T, body []byte) (samples map[string]float64, families []string) {
