@@ -24,7 +24,7 @@ func diagnoseWithin(t *testing.T, timeout time.Duration, address string, s *targ
 // look diagnoses an address where nothing may answer.
 func look(t *testing.T, address string, s *target.Status) *scrape.Diagnosis {
 	t.Helper()
-	return diagnoseWithin(t, 500*time.Millisecond, address, s)
+	return diagnoseWithin(t, 2*time.Second, address, s)
 }
 
 // accepting answers each connection with bytes, and reads everything.
