@@ -49,8 +49,6 @@ type Cache struct {
 	// consecutive pages take the slow path, so that series of a page that changes every time are
 	// not relabeled again. The first page does not fill it, since the next one usually matches.
 	series map[string]cachedSeries
-	// fast and slow count the pages that took each path.
-	fast, slow uint64
 }
 
 type bodyFormat uint8
@@ -78,14 +76,10 @@ func (c *Cache) Parse(body []byte, contentType string, label *Labeler) (*Block, 
 		return nil, err
 	}
 	b := &Block{}
-	if c.pattern.usable && c.pattern.format == format && c.pattern.match(b, body) {
-		c.fast++
+	if c.pattern.match(b, body, format) {
 		c.series = nil
-	} else {
-		c.slow++
-		if err := c.parse(b, body, format); err != nil {
-			return nil, err
-		}
+	} else if err := c.parse(b, body, format); err != nil {
+		return nil, err
 	}
 	b.shape = c.pattern.shape
 	return b, nil

@@ -118,17 +118,14 @@ func requireFastAsSlow(t *testing.T, body, contentType string) {
 	_, err := parseWith(t, c, body, contentType, label)
 	require.NoError(t, err)
 	for _, next := range []string{body, otherValues(body)} {
+		fast := c.Fast(next)
 		warm, err := parseWith(t, c, next, contentType, label)
 		require.NoError(t, err)
 		cold, err := parseWith(t, exposition.NewCache(exposition.Options{}), next, contentType, label)
 		require.NoError(t, err)
 		requireSamePage(t, render(t, &exposition.Merger{}, cold), render(t, &exposition.Merger{}, warm))
 		require.Equal(t, cold.Shape().Drops(), warm.Shape().Drops())
-	}
-	fast, slow := c.Paths()
-	if b, _ := parseWith(t, c, body, contentType, label); b.Shape().Drops().Timestamps > 0 {
 		// Timestamps must not change.
-		return
+		require.True(t, fast || warm.Shape().Drops().Timestamps > 0)
 	}
-	require.Equal(t, []uint64{2, 1}, []uint64{fast, slow}, "pages by fast and slow path")
 }

@@ -17,8 +17,7 @@ func withReplica(name string) exposition.Labeler {
 	}
 }
 
-// A page that differs from the previous one in values only has the same shape and takes
-// the fast path. Malformed series are dropped and counted.
+// A page that differs from the previous one in values only has the same shape. Malformed series are dropped and counted.
 func ExampleCache_Parse() {
 	cache, label := exposition.NewCache(exposition.Options{}), withReplica("r0")
 	var shape *exposition.Shape
@@ -32,16 +31,15 @@ func ExampleCache_Parse() {
 			return
 		}
 		value, _ := block.Value(0)
-		fmt.Println(block.Shape().Labels(0), value)
+		fmt.Println(block.Shape().Labels(0), value, shape == block.Shape())
 		shape = block.Shape()
 	}
 	drops := shape.Drops()
-	fast, slow := cache.Paths()
-	fmt.Printf("dropped: %d, fast path: %d, slow path: %d\n", drops.Total(), fast, slow)
+	fmt.Println("dropped:", drops.Total())
 	// Output:
-	// {__name__="requests_total", model="a", replica_id="r0"} 3
-	// {__name__="requests_total", model="a", replica_id="r0"} 5
-	// dropped: 1, fast path: 1, slow path: 1
+	// {__name__="requests_total", model="a", replica_id="r0"} 3 false
+	// {__name__="requests_total", model="a", replica_id="r0"} 5 true
+	// dropped: 1
 }
 
 // The pages of two targets are merged into one, which is written as text and, except for

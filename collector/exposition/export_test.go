@@ -5,8 +5,10 @@ const (
 	MaxPatternBytes = maxPatternBytes
 )
 
-// Paths returns the number of pages that took the fast and the slow path.
-func (c *Cache) Paths() (fast, slow uint64) { return c.fast, c.slow }
+// Fast reports whether a page with the labeler and format of the previous one takes the fast path.
+func (c *Cache) Fast(body string) bool {
+	return c.pattern.match(&Block{}, []byte(body), c.pattern.format)
+}
 
 // Samples returns the number of lines of the block with a value.
 func (b *Block) Samples() (n int) {

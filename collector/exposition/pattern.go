@@ -85,26 +85,12 @@ func cutGPU(text []byte) (gpu []byte, start int) {
 
 // match parses a body on the fast path: it compares the text around the values with the
 // pattern and parses the values into the block. It returns false if they do not match.
-func (p *pattern) match(b *Block, body []byte) bool {
-	pieces := *p.pieces
-	b.allocate(len(pieces), p.valueBytes+p.valueBytes/16)
-	pos, words := 0, false
-	for i := range pieces {
-		pc := &pieces[i]
-		n := p.prefixLen(pc, body[pos:])
-		if n == 0 {
-			return false
-		}
-		pos += n
-		end, v := scan(body, pos)
-		if end < 0 || end-pos > maxValueBytes || v < 0 && pc.count {
-			return false
-		}
-		words = words || body[end-1] > '9'
-		b.setParsed(pc.index, body[pos:end], v)
-		pos = end
+func (p *pattern) match(b *Block, body []byte, format bodyFormat) bool {
+	if !p.usable || p.format != format {
+		return false
 	}
-	if string(body[pos:]) != p.tail {
+	n, pos, words := p.values(b, body)
+	if n < len(*p.pieces) || string(body[pos:]) != p.tail {
 		return false
 	}
 	if words {
@@ -112,6 +98,29 @@ func (p *pattern) match(b *Block, body []byte) bool {
 	}
 	p.valueBytes = len(b.data)
 	return true
+}
+
+// values parses values into the block while the text before them matches. It returns their number
+// and where the last one ends; words is true if some may be spelled in letters.
+func (p *pattern) values(b *Block, body []byte) (n, pos int, words bool) {
+	pieces := *p.pieces
+	b.allocate(len(pieces), p.valueBytes+p.valueBytes/16)
+	for n < len(pieces) {
+		pc := &pieces[n]
+		length := p.prefixLen(pc, body[pos:])
+		if length == 0 {
+			break
+		}
+		start := pos + length
+		end, v := scan(body, start)
+		if end < 0 || end-start > maxValueBytes || v < 0 && pc.count {
+			break
+		}
+		words = words || body[end-1] > '9'
+		b.setParsed(pc.index, body[start:end], v)
+		n, pos = n+1, end
+	}
+	return n, pos, words
 }
 
 // prefixLen returns the length of a piece if the body begins with it, else 0.
@@ -140,7 +149,9 @@ func (p *pattern) prefixLenGPU(pc *piece, body []byte) int {
 	return n
 }
 
-func (p *pattern) full(pc *piece) string {
+// text returns the text before value i.
+func (p *pattern) text(i int) string {
+	pc := &(*p.pieces)[i]
 	text := pc.text.Value()
 	if pc.gpu == 0 {
 		return text.text
@@ -156,26 +167,16 @@ func (c *Cache) Truncated(body []byte) (samples int, truncated bool) {
 	if !p.usable {
 		return 0, false
 	}
-	pieces, pos, previous := *p.pieces, 0, ""
-	for i := range pieces {
-		text, rest := p.full(&pieces[i]), body[pos:]
-		if len(rest) < len(text) {
-			return i, strings.HasPrefix(text, string(rest)) && lastName(previous) != lastName(p.full(&pieces[len(pieces)-1]))
-		}
-		if string(rest[:len(text)]) != text {
-			return 0, false
-		}
-		end, _ := scan(body, pos+len(text))
-		if end < 0 {
-			return 0, false
-		}
-		pos, previous = end, text
+	samples, pos, _ := p.values(&Block{}, body)
+	if samples == len(*p.pieces) || !strings.HasPrefix(p.text(samples), string(body[pos:])) {
+		return 0, false
 	}
-	return 0, false
+	return samples, samples == 0 || p.name(samples-1) != p.name(len(*p.pieces)-1)
 }
 
-// lastName returns the name of the series before a value, given the text before it.
-func lastName(text string) string {
+// name returns the name of the series before value i.
+func (p *pattern) name(i int) string {
+	text := p.text(i)
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	if end := strings.IndexAny(line, "{ \t"); end >= 0 {
 		return line[:end]
