@@ -110,14 +110,3 @@ func (s *segment) append(dst []byte, b *Block, from, end int) []byte {
 	}
 	return dst
 }
-
-func (s *segment) length(b *Block) int64 {
-	size := int64(0)
-	for i := range s.lines {
-		line := &s.lines[i]
-		if v := b.spans[s.indexes[i]]; v.end > v.start {
-			size += int64(line.end-line.start) + int64(v.end-v.start) + 1 + int64(line.localLength(s.local))
-		}
-	}
-	return size
-}

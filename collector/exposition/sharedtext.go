@@ -41,16 +41,6 @@ type line struct {
 	local1, local2         uint16
 }
 
-func (l *line) localLength(local []string) (size uint32) {
-	if l.cut1 < l.end {
-		size = uint32(len(local[l.local1]))
-		if l.cut2 < l.end {
-			size += uint32(len(local[l.local2]))
-		}
-	}
-	return size
-}
-
 func (s *segment) appendPrefix(dst []byte, l *line) []byte {
 	dst = append(dst, s.text[l.start:l.cut1]...)
 	if l.cut1 < l.end {

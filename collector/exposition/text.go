@@ -105,20 +105,9 @@ func (f *mergedFamily) selected(r *familyRef, only func(name string) bool) bool 
 	return !f.renamed || only == nil || only(r.selector())
 }
 
-// TextLength returns the number of bytes that WriteText writes.
+// TextLength returns the number of bytes that WriteText writes, at the same cost.
 func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 {
-	total := int64(len(l.appendEnd(nil)))
-	for f := range l.written(blocks, only) {
-		size := int64(0)
-		for i := range f.refs {
-			if r := &f.refs[i]; f.selected(r, only) {
-				seg := r.segment()
-				size += seg.length(blocks[r.block])
-			}
-		}
-		if size > 0 {
-			total += size + int64(len(f.head))
-		}
-	}
-	return total
+	text := lengthWriter{Writer: io.Discard}
+	_ = l.WriteText(&text, blocks, only)
+	return text.length
 }

@@ -42,6 +42,8 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// stream writes an uncompressed page while it is built, once for its length and once for the client.
+// Such pages are not shared: one of a thousand replicas would take 100 MB.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, q *query, o *offer) {
 	plan := s.pages.plan(q, o)
 	length := plan.layout.TextLength(plan.blocks, q.only())
