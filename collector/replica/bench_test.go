@@ -127,12 +127,9 @@ func loneReplica(tb testing.TB, s scrape.Scraper, address string) (*Replica, *sn
 	return New(t, p, slot, slog.New(slog.DiscardHandler)), store
 }
 
-// publishOne scrapes and publishes one page without waiting for the API.
+// publishOne scrapes and publishes one page.
 func (r *Replica) publishOne(ctx context.Context) {
-	page := r.fetcher().Fetch(ctx, nil)
-	r.update(func() {
-		r.setServer(ctx, page.Server)
-		raw, err := r.parse(page)
-		r.publishPage(page, raw, err)
-	})
+	var run jobRun
+	r.update(func() { run = r.startJob(ctx, &r.jobs.page) })
+	run.scrapeAndPublish(r.fetcher(), nil)
 }

@@ -48,24 +48,23 @@ func (r *Replica) startJob(ctx context.Context, j *job) jobRun {
 }
 
 // finish ends a run and applies its answer. The answer is dropped if another kind of server was
-// detected in the meantime or the context is done. It reports whether the answer was applied.
-func (run jobRun) finish(apply func()) (applied bool) {
+// detected in the meantime or the context is done.
+func (run jobRun) finish(apply func()) {
 	defer run.jobRuns.Done()
-	return run.deliver(func() {
+	run.deliver(func() {
 		run.job.running, run.job.answered = false, run.job.started
 		apply()
 	})
 }
 
 // deliver applies a part of the answer before the run ends.
-func (run jobRun) deliver(apply func()) (applied bool) {
+func (run jobRun) deliver(apply func()) {
 	run.update(func() {
 		if run.ctx.Err() == nil && run.epoch == run.server.Epoch {
-			applied = run.guard("answer", apply) == nil
+			_ = run.guard("answer", apply)
 			run.followUp(run.ctx)
 		}
 	})
-	return applied
 }
 
 // runJob runs work in a goroutine without the lock, then apply under the lock with

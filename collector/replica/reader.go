@@ -71,7 +71,7 @@ func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 	r.answers.Inherit(r.history.health, r.api())
 	r.canary.Forget()
 	r.stallCheck = canary.Report{}
-	r.jobs = jobs{page: r.jobs.page, releaseStart: r.jobs.releaseStart, onChange: r.jobs.onChange}
+	r.jobs = jobs{page: r.jobs.page, releaseStart: r.jobs.releaseStart}
 	r.queryHealth(ctx)
 	r.queryIdentity(ctx)
 }

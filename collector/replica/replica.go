@@ -31,12 +31,15 @@ type Replica struct {
 	closed bool
 	server scrape.Server
 	jobs   jobs
+	// pageWaits is true while a page waits for the API.
+	pageWaits bool
+	// changed, if set, is closed after the next change.
+	changed chan struct{}
 	// locator caches the address of the server's API.
 	locator             engine.Locator
 	pageLane, readyLane laneCache
 	pacer               engine.Pacer
 	answers             engine.Answers
-	pending             *pendingPage
 	reader              pageReader
 	// pageMemory is what the last page reserves of the memory for pages, in bytes.
 	pageMemory int64
@@ -63,8 +66,6 @@ type jobs struct {
 	start job
 
 	releaseStart func()
-	// onChange, if set, is called after each change.
-	onChange func()
 }
 
 // New returns a replica that publishes its snapshots in slot.
@@ -154,7 +155,6 @@ func (r *Replica) PublishSilent() {
 // canceled before.
 func (r *Replica) Close() {
 	r.update(func() {
-		r.dropPending()
 		r.endStart()
 		r.closed = true
 		r.pageLane.close()
@@ -188,12 +188,13 @@ func (r *Replica) endStart() {
 
 // runDue starts a scrape, a health check and, less often, a query for the identity.
 func (r *Replica) runDue(ctx context.Context, missed uint64, b *lane.Batch) {
-	if r.pending != nil {
-		// A page does not wait for answers beyond the next scrape.
-		r.publishPending()
-	}
-	if r.status.Scrapes > 0 {
+	if r.status.Scrapes > 0 || r.pageWaits {
 		r.counters.skipped += missed
+	}
+	if r.pageWaits {
+		// A page does not wait for answers beyond the next scrape.
+		r.jobs.page.rerun = true
+		return
 	}
 	switch {
 	case !r.jobs.page.running:
@@ -209,8 +210,11 @@ func (r *Replica) runDue(ctx context.Context, missed uint64, b *lane.Batch) {
 }
 
 func (r *Replica) followUp(ctx context.Context) {
-	if r.pending != nil && r.pending.ready(&r.jobs) {
-		r.publishPending()
+	if r.closed || ctx.Err() != nil {
+		return
+	}
+	if r.jobs.page.rerun && !r.pageWaits {
+		r.runDue(ctx, 0, nil)
 	}
 	if r.jobs.health.rerun && !r.jobs.health.running {
 		r.queryHealth(ctx)
@@ -226,7 +230,8 @@ func (r *Replica) followUp(ctx context.Context) {
 		r.queryHealth(ctx)
 	}
 	r.followUpCanary(ctx)
-	if r.jobs.onChange != nil {
-		r.jobs.onChange()
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
 	}
 }

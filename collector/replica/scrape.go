@@ -39,29 +39,47 @@ func (r *Replica) fetcher() *scrape.Fetcher {
 // scrapeAndPublish takes a page through all its steps: it fetches the page, parses it with the
 // labels of the replica, derives series, assesses the replica and publishes the snapshot. The
 // first page of a server or of a new process waits for the answers of the API, which determine
-// its labels. The answer of a lane is valid until scrapeAndPublish returns.
+// its labels. The answer of a lane is valid until scrapeAndPublish returns. A failed scrape removes
+// the replica's series, but not the series about the replica.
 func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
-	page := &f.Fetched
-	if err := run.guard("scrape", func() { f.Fetch(run.ctx, answer) }); err != nil {
-		page.Err, page.Received = err, time.Now()
-		page.Duration = page.Received.Sub(page.Start)
-	}
-	delivered := run.finish(func() {
+	page := run.fetch(f, answer)
+	defer page.Release()
+	run.finish(func() {
 		run.setServer(run.ctx, page.Server)
-		if first := page.Err == nil && run.status.Health != target.HealthUp; run.hasAPI() && (first || run.newlyRefused(page.Err)) {
-			run.waitForAPI(run.ctx, page, first)
+		first := page.Err == nil && run.status.Health != target.HealthUp
+		if run.hasAPI() && (first || run.newlyRefused(page.Err)) && !run.waitForAPI(run.ctx, f, answer, first) {
 			return
 		}
 		raw, err := run.parse(page)
 		if err == nil && run.hasAPI() && run.restarted(page, raw) {
-			run.waitForAPI(run.ctx, page, true)
-			return
+			if !run.waitForAPI(run.ctx, f, answer, true) {
+				return
+			}
+			raw, err = run.parse(page)
 		}
-		run.publishPage(page, raw, err)
-	})
-	if !delivered {
 		page.Release()
+		previous := run.status
+		next, err := run.derive(page, raw, err)
+		run.recordScrape(page, err)
+		_ = run.guard("assess", func() { run.assess(err) })
+		run.published.err = err
+		run.publish(next)
+		run.endStart()
+		run.logChanges(&previous)
+	})
+}
+
+// fetch fetches a page, unless that was done before the page had to wait.
+func (run jobRun) fetch(f *scrape.Fetcher, answer *lane.Answer) *scrape.Fetched {
+	page := &f.Fetched
+	if !page.Received.IsZero() {
+		return page
 	}
+	if err := run.guard("scrape", func() { f.Fetch(run.ctx, answer) }); err != nil {
+		page.Err, page.Received = err, time.Now()
+		page.Duration = page.Received.Sub(page.Start)
+	}
+	return page
 }
 
 func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
@@ -84,47 +102,30 @@ func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
 // wait for the API for a second, and on a busy machine scrapes are late.
 const maxLateness = 2 * time.Second
 
-// publishPage derives series from a parsed page, assesses the replica and publishes the snapshot.
-// A failed scrape removes the replica's series, but not the series about the replica.
-func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err error) {
-	page.Release()
-	var next snapshot.Snapshot
-	previous, suspended := r.status, r.slot.Suspended()
-	shape := shape(raw)
-	if err == nil {
-		r.counters.addPage(shape.Drops())
-		next.Raw, next.Derived, err = r.derive(page, raw, suspended)
+// derive adds a page to the windows, and returns its series and those derived from it, or none if
+// it failed. If a rule panics while rendering, only the derived series of this page are lost.
+func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, failed error) (next snapshot.Snapshot, err error) {
+	suspended := r.slot.Suspended()
+	if err = failed; err == nil {
+		r.counters.addPage(raw.Shape().Drops())
+		if err = r.guard("derive", func() { r.deriver.Observe(p.Received.Sub(r.pool.Origin)+suspended, raw, r.reader.last) }); err != nil {
+			r.reset()
+		}
 	}
-	if err == nil {
-		r.observeLoad(page)
-		next.Expires = page.Received.Add(suspended + 2*r.target.Interval + r.target.Timeout + maxLateness)
-	} else {
-		shape = nil
-	}
-	r.status.LeftOut = r.counters.setLeftOut(shape, r.deriver.Dropped())
-	r.recordScrape(page, err)
-	_ = r.guard("assess", func() { r.assess(err) })
-	r.published.err = err
-	r.publish(next)
-	r.endStart()
-	r.logChanges(&previous)
-}
-
-// derive adds a page to the windows and renders the derived series; suspended is how long the
-// machine was suspended so far. If a rule panics, only the derived series of this page are lost.
-func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, suspended time.Duration) (exposed, derived *exposition.Block, err error) {
-	received := p.Received.Sub(r.pool.Origin) + suspended
-	if err = r.guard("derive", func() { r.deriver.Observe(received, raw, r.reader.last) }); err != nil {
-		r.reset()
-		return nil, nil, err
+	if err != nil {
+		r.status.LeftOut = r.counters.setLeftOut(nil, r.deriver.Dropped())
+		return next, err
 	}
 	if r.pool.Page.Normalised || len(r.pool.Page.Aliases) > 0 {
-		_ = r.guard("derive", func() { derived = r.deriver.Render(raw) })
+		_ = r.guard("derive", func() { next.Derived = r.deriver.Render(raw) })
 	}
-	if !r.pool.Page.Raw {
-		raw = nil
+	if r.pool.Page.Raw {
+		next.Raw = raw
 	}
-	return raw, derived, nil
+	r.observeLoad(p)
+	next.Expires = p.Received.Add(suspended + 2*r.target.Interval + r.target.Timeout + maxLateness)
+	r.status.LeftOut = r.counters.setLeftOut(raw.Shape(), r.deriver.Dropped())
+	return next, nil
 }
 
 func (r *Replica) recordScrape(p *scrape.Fetched, failed error) {

@@ -14,31 +14,20 @@ func (r *Replica) ScrapeOnce(ctx context.Context) target.Status {
 		r.PublishSilent()
 		return r.slot.Status()
 	}
-	done := make(chan struct{})
-	scrapes := 0
-	r.update(func() {
-		r.jobs.onChange = func() {
-			// The labels of the published page are then based on an answer about the identity.
-			complete := r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.reader.identity.Facts == r.answers.Facts
-			switch {
-			case r.jobs.page.running || r.pending != nil:
-			case scrapes == 0:
-				scrapes++
-				r.runDue(ctx, 0, nil)
-			case scrapes == 1 && r.jobs.health.running:
-			case scrapes > 1 || !r.server.Known() || complete:
-				r.jobs.onChange = nil
-				close(done)
-			case !r.jobs.identity.running:
-				scrapes++
-				r.runDue(ctx, 0, nil)
-			}
-		}
-		r.jobs.onChange()
-	})
-	select {
-	case <-done:
-	case <-ctx.Done():
+	complete := func() bool {
+		// The labels of the published page are based on an answer about the identity.
+		return !r.server.Known() || r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.reader.identity.Facts == r.answers.Facts
 	}
+	published := func() bool { return !r.jobs.page.running && !r.pageWaits }
+	r.update(func() {
+		r.runDue(ctx, 0, nil)
+		r.waitUntil(ctx, func() bool {
+			return published() && !r.jobs.health.running && (complete() || !r.jobs.identity.running)
+		})
+		if ctx.Err() == nil && !complete() {
+			r.runDue(ctx, 0, nil)
+			r.waitUntil(ctx, published)
+		}
+	})
 	return r.slot.Status()
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -103,6 +105,29 @@ func TestFirstPageAfterFaultWaitsForIdentity(t *testing.T) {
 		require.EqualValues(t, 3, s.after(900*time.Millisecond).Scrapes)
 		s.shows(`nv_inference_request_success{engine="triton",engine_version="2.60.0"`)
 		require.NotContains(t, s.page(), "2.51.0")
+	})
+}
+
+func TestPageOfLaneWaitsInItsOwnGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := func(n int) string { return fmt.Sprintf("nv_inference_count{model=\"m\"} %d\n", n) }
+		now := tritonAnswers()
+		now.page, now.api["/v2/repository/index"] = page(100), indexOfM
+		s := step(t, now, nil)
+		s.due()
+		s.change(func(now *answering) {
+			now.apiTakes = 300 * time.Millisecond
+			now.api["/v2"] = `{"name":"triton","version":"2.60.0","extensions":["statistics"]}`
+		})
+		s.after(5 * time.Second)
+		var run jobRun
+		s.update(func() { run = s.startJob(s.ctx, &s.jobs.page) })
+		answer := lane.Answer{Body: []byte(page(3)), ContentType: "text/plain", Received: time.Now()}
+		run.scrapeAndPublish(s.fetcher(), &answer)
+		clear(answer.Body)
+		require.EqualValues(t, 1, s.after(200*time.Millisecond).Scrapes)
+		require.EqualValues(t, 2, s.after(900*time.Millisecond).Scrapes)
+		s.shows(`nv_inference_count{engine="triton",engine_version="2.60.0"`)
 	})
 }
 
