@@ -26,9 +26,10 @@
 // # Isolation
 //
 // The merged page, reduced to the lines of one target, equals the page of that target alone, byte
-// for byte and in every format: no line is dropped or changed because of another target. HELP,
-// TYPE and UNIT are written once for all. If targets disagree on a type, the family has none, and
-// its lines may be ordered differently.
+// for byte and in every format. HELP, TYPE and UNIT are written once for all. The exceptions are
+// families on which targets disagree and, in OpenMetrics, families that it does not allow under
+// their type because of one target, such as a histogram that does not add up. Of these, the same
+// lines are written, perhaps in another order and under another HELP, TYPE or UNIT.
 //
 // textparse is a tokenizer, not a validator. Series that would make the merged page
 // unreadable are dropped one by one and counted in [Drops]; a body that is not in

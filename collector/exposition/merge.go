@@ -76,8 +76,6 @@ func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 //     untyped, and so are two families that claim one sample name, such as x_count as
 //     a gauge and as part of a summary x.
 //   - An untyped histogram or summary is written as one family per sample name.
-//   - OpenMetrics allows less: not a counter and a gauge of one name, nor a negative
-//     counter, nor a histogram that does not add up. Such a family is untyped there.
 //   - Every conflict is counted in [MergeStats] and listed by [Layout.Conflicts].
 func (m *Merger) Layout(blocks []*Block) *Layout {
 	if m.layouts != nil && slices.EqualFunc(blocks, m.shapes, func(b *Block, s *Shape) bool { return b.shape == s }) {
@@ -97,7 +95,11 @@ func (m *Merger) Layout(blocks []*Block) *Layout {
 }
 
 // LayoutIn returns the layout of the page in a format. Formats in which the page is the same share
-// one layout.
+// one layout. OpenMetrics differs from text in three ways:
+//   - Names: counters are named without "_total", "_created" joins its family, bounds are canonical.
+//   - Types: a family is untyped if OpenMetrics does not allow its name or values under its type,
+//     such as a counter without "_total", a negative one, or a histogram that does not add up.
+//   - The page has UNIT lines and ends with "# EOF".
 func (m *Merger) LayoutIn(format expfmt.Format, blocks []*Block) *Layout {
 	d := dialect{openMetrics: format.FormatType() == expfmt.TypeOpenMetrics, scheme: format.ToEscapingScheme()}
 	if !m.Layout(blocks).utf8 {
