@@ -137,6 +137,7 @@ func (r *Replica) scheduled(work func(ctx context.Context, missed uint64, b *lan
 			return
 		}
 		b = nil // The batch may run before the lock is free.
+		// It is not one of jobRuns, which Close may already wait for; after that it does nothing.
 		go r.update(run)
 	}
 }

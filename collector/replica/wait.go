@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -47,7 +48,7 @@ func (r *Replica) newlyRefused(failed error) bool {
 func (run jobRun) waitForAPI(ctx context.Context, f *scrape.Fetcher, answer *lane.Answer, identity bool) (ready bool) {
 	if answer != nil {
 		retained := *f
-		retained.Retain()
+		retained.Page.Body = bytes.Clone(f.Page.Body)
 		run.reader.restarted = false
 		go run.startJob(ctx, run.job).scrapeAndPublish(&retained, nil)
 		return false

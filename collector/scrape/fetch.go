@@ -29,13 +29,6 @@ type Fetched struct {
 	buffer *buffer
 }
 
-// Retain copies the body of a lane's answer, so that every body is valid until Release.
-func (p *Fetched) Retain() {
-	if p.buffer == nil {
-		p.Page.Body = bytes.Clone(p.Page.Body)
-	}
-}
-
 // Release frees the body of the page, which must not be used afterwards.
 func (p *Fetched) Release() {
 	p.Page.Release()
