@@ -127,7 +127,7 @@ func record(scenario *matrix.Scenario, seen []matrix.Result, wanted map[string]b
 				put(strings.ReplaceAll(s.Labels.MatchLabels(false, "__name__").String(), " ", "")+"\x00"+name, s.Value)
 			}
 		}
-		put("{}\x00trtllm_exporter_target_up", 1)
+		put("{}\x00trtllm_exporter_target_up", number(page.Scrape.OK))
 		put("{}\x00trtllm_exporter_target_restarts_total", float64(restarts))
 		put("{}\x00trtllm_exporter_targets", 1)
 		for _, state := range assess.States() {

@@ -13,6 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
+// TestReplicaState has what the scenarios of tools/matrix do not play.
 func TestReplicaState(t *testing.T) {
 	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
 	gone := engine.Health{API: engine.APIRefused, Found: true, Detail: "the API said so"}
@@ -26,28 +27,18 @@ func TestReplicaState(t *testing.T) {
 		state  assess.State
 		reason string
 	}{
-		{"both refuse, never answered", changed(refuses, func(e *assess.Evidence) { e.Scrape.MayStart = true }), assess.Unknown, "models are loaded"},
 		{"both refuse, never answered, for long", refuses, assess.Down, "connect: refused"},
-		{"both refuse, was up", changed(refuses, func(e *assess.Evidence) { e.Scrape.Seen, e.Scrape.MayStart = true, true }), assess.Down, "nothing listens any more"},
-		{"a server reports that it is loading", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, Starting: true, Detail: "the server loads its engine"}}}, assess.Starting, "loads its engine"},
-		{"ready and a page", page(engine.APIReady), assess.Ready, "the API said so"},
 		{"a page and an unknown API", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
-		{"a page and a restricted API", page(engine.APIFailed), assess.Ready, "all that is known of its API"},
 		{"ready, without workers according to the page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unrouted: true, Unserved: "its LLM is gone"}, assess.NotReady, "the page shows no worker for any of its models"},
 		{"ready, and the LLM is not loaded", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unserved: "its LLM is gone"}, assess.Unserved, "its LLM is gone"},
-		{"not ready and a page", page(engine.APINotReady), assess.NotReady, "the API said so"},
 		{"it reports that it is draining", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{SamePort: true, Health: engine.Health{API: engine.APINotReady, Draining: true, Detail: "it drains"}}, Unrouted: true}, assess.Draining, "it drains"},
 		{"requests fail since it was not ready", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, Previous: assess.NotReady}, assess.NotReady, "since the server was not ready"},
 		{"the API refuses, the page continues", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone}}, assess.Draining, "the API said so while the page still answers: the server is shutting down"},
 		{"the API never answered", page(engine.APIRefused), assess.Ready, "all that is known of its API"},
 		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: gone, SamePort: true}}, assess.Ready, "all that is known of its API"},
 		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, RefusedFailed: true}, assess.Failing, "or all are rejected for lack of capacity"},
-		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "all requests are failing, although its API reports ready"},
-		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung()}, assess.Stalled, "nothing moves"},
-		{"a single sign that iterations stopped", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; they may be gone, or take long"},
 		{"requests that may wait for another server", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Deferred = time.Minute, true }), assess.Ready, "nothing has moved since 13:59 UTC; they may wait for another server"},
 		{"ready, and no iteration happens, but its engine answers", changed(serving(), func(e *assess.Evidence) { e.Stall, e.Responsive = hung(), true }), assess.Ready, "nothing has moved since 13:59 UTC; the engine answers, and may be paused"},
-		{"and the canary got nothing", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Stall.Answerable, e.Unanswered = time.Minute, true, true }), assess.Stalled, "nothing moves"},
 		{"the canary got nothing, but may wait behind others", changed(serving(), func(e *assess.Evidence) { e.Stall.Duration, e.Unanswered = time.Minute, true }), assess.Ready, "may be gone"},
 		{"frozen gauges of a model with dead processes", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true, Previous: assess.Failing}, assess.Failing, "all requests are failing"},
 		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stall: hung(), Failing: true}, assess.Stalled, "nothing moves"},
@@ -94,10 +85,7 @@ func TestSeverity(t *testing.T) {
 		runbook  string
 		reason   string
 	}{
-		{"a serving replica", serving(), assess.OK, "", "the API answers 200"},
 		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; it is reported through its leader"},
-		{"down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
-		{"starting", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, MayStart: true}}, assess.Look, "LLMReplicaNotUp", "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"},
 		{"canary failing", changed(serving(), func(e *assess.Evidence) {
 			e.Canary, e.CanaryProven = "the canary request failed (stalled): no text", true
 		}), assess.Broken, "LLMCanaryFailing", "the API answers 200; the canary request failed (stalled): no text"},

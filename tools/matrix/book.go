@@ -1,9 +1,11 @@
 package matrix
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -45,6 +47,18 @@ type Page struct {
 	Book
 	// Restarted is set if the server restarted since the previous page.
 	Restarted bool
+	*Outcome
+}
+
+// Outcome is the outcome of a scrape, and the API's answer at that time.
+type Outcome struct {
+	Scrape assess.Scrape
+	API    engine.Health
+}
+
+// usual returns the outcome for a server that serves: a page, and an API that is ready.
+func usual() *Outcome {
+	return &Outcome{assess.Scrape{OK: true}, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
 }
 
 // Scenario is a sequence of pages during a situation of a server.
@@ -53,9 +67,8 @@ type Scenario struct {
 	Pages []Page
 	// Canary is set if a canary sends requests too.
 	Canary bool
-	// Mute is set if the server's API does not answer, Unanswered if a request that tests for
-	// a hang gets no answer.
-	Mute, Unanswered bool
+	// Unanswered is set if a request that tests for a hang gets no answer.
+	Unanswered bool
 	// Healthy is set if nothing is wrong with the server.
 	Healthy bool
 
@@ -75,11 +88,13 @@ type phase struct {
 	// restart starts with a new process, gap with a time without pages.
 	restart bool
 	gap     time.Duration
+	// outcome is nil for a page and an API that is ready.
+	outcome *Outcome
 }
 
 // begin adds the pages of all phases.
 func (sc *Scenario) begin() {
-	sc.Pages = []Page{{Book: Book{}.add(sc.initial)}}
+	sc.Pages = []Page{{Book: Book{}.add(sc.initial), Outcome: cmp.Or(sc.phases[0].outcome, usual())}}
 	for _, p := range sc.phases {
 		sc.addPhase(p)
 	}
@@ -110,7 +125,7 @@ func (sc *Scenario) addPhase(s phase) {
 		}
 		book = book.add(s.each)
 		book.Now = now
-		sc.Pages = append(sc.Pages, Page{At: now, Book: book, Restarted: restarted})
+		sc.Pages = append(sc.Pages, Page{At: now, Book: book, Restarted: restarted, Outcome: cmp.Or(s.outcome, usual())})
 		restarted = false
 	}
 }
@@ -142,6 +157,16 @@ func Scenarios() []Scenario {
 	full := ended(map[engine.Class]int{engine.ClassOK: 6, engine.ClassOverload: 4})
 	full.Running, full.Waiting = 8, 5
 	once, twice := phase{pages: 1, each: requests(engine.ClassServer, 1)}, phase{pages: 1, each: requests(engine.ClassServer, 2)}
+	mute := &Outcome{assess.Scrape{OK: true}, engine.Health{API: engine.APIFailed, Detail: "the API did not answer"}}
+	refused, silent := assess.Scrape{Unanswered: true, Refused: true, Error: "connect"}, engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
+	early := refused
+	early.MayStart = true
+	notReady := engine.Health{API: engine.APINotReady, Detail: "the API answers Service Unavailable"}
+	starting, draining := notReady, notReady
+	starting.Starting, draining.Draining = true, true
+	seeing := func(scrape assess.Scrape, api engine.Health) phase {
+		return phase{pages: 8, outcome: &Outcome{scrape, api}}
+	}
 	all := []Scenario{
 		{Name: "healthy", phases: []phase{{pages: 8, each: well}}, Healthy: true},
 		{Name: "idle from the start", phases: []phase{{pages: 8}}, Healthy: true},
@@ -168,8 +193,8 @@ func Scenarios() []Scenario {
 		{Name: "clients left, gauges are stale", phases: []phase{{pages: 4, each: well}, {pages: 9, each: Book{Running: 42, Waiting: 7}}}, Healthy: true},
 		{Name: "a long prefill", phases: []phase{{pages: 4, each: well}, {pages: 5, each: besieged}, {pages: 2, each: well}}, Healthy: true},
 		{Name: "a batch of long requests", phases: []phase{{pages: 4, each: well}, {pages: 20, each: batch}}, Healthy: true},
-		{Name: "API does not answer", phases: []phase{{pages: 8, each: well}}, Mute: true, Healthy: true},
-		{Name: "API does not answer, all fail", phases: []phase{{pages: 5, each: well}, {pages: 4, each: failed}}, Mute: true},
+		{Name: "API does not answer", phases: []phase{{pages: 8, each: well, outcome: mute}}, Healthy: true},
+		{Name: "API does not answer, all fail", phases: []phase{{pages: 5, each: well, outcome: mute}, {pages: 4, each: failed, outcome: mute}}},
 		{Name: "all fail, a canary asks", phases: []phase{{pages: 5, each: well}, {pages: 4, each: failed}}, Canary: true},
 		{Name: "restart", phases: []phase{{pages: 6, each: well}, {pages: 4, restart: true, each: well}}, Healthy: true},
 		{Name: "restart while all fail", phases: []phase{{pages: 5, each: well}, {pages: 3, each: failed}, {pages: 4, restart: true, each: failed}}},
@@ -177,6 +202,12 @@ func Scenarios() []Scenario {
 		{Name: "exporter is new, idle server", initial: long, phases: []phase{{pages: 6}}, Healthy: true},
 		{Name: "exporter is new, healthy server", initial: long, phases: []phase{{pages: 6, each: well}}, Healthy: true},
 		{Name: "exporter is new, all fail", initial: long, phases: []phase{{pages: 4, each: failed}}},
+		{Name: "loading, nothing listens yet", phases: []phase{seeing(early, silent)}, Healthy: true},
+		{Name: "loading, as the API says", phases: []phase{seeing(assess.Scrape{Error: "http_status (503)"}, starting)}, Healthy: true},
+		{Name: "nothing listens any more", phases: []phase{{pages: 4, each: well}, seeing(refused, silent)}},
+		{Name: "the page cannot be read", phases: []phase{{pages: 4, each: well}, seeing(assess.Scrape{Error: "http_status (500)"}, usual().API)}, Healthy: true},
+		{Name: "not ready, as the API says", phases: []phase{{pages: 4, each: well}, seeing(assess.Scrape{OK: true}, notReady)}},
+		{Name: "draining, as the API says", phases: []phase{{pages: 4, each: well}, seeing(assess.Scrape{OK: true}, draining)}, Healthy: true},
 	}
 	for i := range all {
 		all[i].begin()

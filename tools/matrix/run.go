@@ -75,12 +75,14 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	if !ok {
 		return nil, errors.New("no such kind")
 	}
-	r := &run{server: server, engine: e, canary: scenario.Canary, unanswered: scenario.Unanswered, facts: &server.Facts, health: engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
-	if scenario.Mute {
-		r.facts, r.health = nil, engine.Health{API: engine.APIFailed, Detail: "the API did not answer"}
+	r := &run{server: server, engine: e, canary: scenario.Canary, unanswered: scenario.Unanswered}
+	if scenario.Pages[0].API.API == engine.APIReady {
+		r.facts = &server.Facts
 	}
 	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	r.deriver = derive.NewDeriver(derive.Options{Window: window, Interval: interval, Engine: e, Identity: r.identity(), Objectives: Promised()})
+	id := r.identity()
+	r.topology = id.Topology
+	r.deriver = derive.NewDeriver(derive.Options{Window: window, Interval: interval, Engine: e, Identity: id, Objectives: Promised()})
 	all := make([]Result, 0, len(scenario.Pages))
 	for i := range scenario.Pages {
 		seen, err := r.page(&scenario.Pages[i])
@@ -97,7 +99,6 @@ type run struct {
 	server  *Server
 	engine  engine.Engine
 	facts   *engine.Facts
-	health  engine.Health
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	read    *engine.Page
@@ -123,8 +124,11 @@ func (r *run) identity() derive.Identity {
 	}
 }
 
-// page processes a page.
+// page processes a page, if the scrape returned it.
 func (r *run) page(p *Page) (Result, error) {
+	if !p.Scrape.OK {
+		return r.seen(p, nil, nil), nil
+	}
 	block, err := r.cache.Parse([]byte(r.server.Text(&p.Book)), "", nil)
 	if err != nil {
 		return Result{}, err
@@ -138,7 +142,14 @@ func (r *run) page(p *Page) (Result, error) {
 		r.read.Refresh(block)
 	}
 	r.deriver.Observe(p.At, block, r.read)
-	return r.seen(p, r.deriver.Render(block)), nil
+	out := r.deriver.Render(block)
+	var all []Series
+	for n := range out.Shape().Lines() {
+		if v, ok := out.Value(n); ok {
+			all = append(all, Series{out.Shape().Labels(n), v})
+		}
+	}
+	return r.seen(p, r.read, all), nil
 }
 
 // canaryResult returns the result of the last canary request, which is that of the clients.
@@ -150,26 +161,23 @@ func (r *run) canaryResult(b *Book) *bool {
 	return r.served
 }
 
-// seen collects the results of a page.
-func (r *run) seen(p *Page, out *exposition.Block) Result {
-	s := Result{Capabilities: make(map[string]Answer), Objectives: make(map[string]Answer)}
-	for n := range out.Shape().Lines() {
-		if v, ok := out.Value(n); ok {
-			s.Series = append(s.Series, Series{out.Shape().Labels(n), v})
-		}
-	}
+// seen collects the results of a scrape; read is nil if it returned no page.
+func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
+	s := Result{Series: all, Capabilities: make(map[string]Answer), Objectives: make(map[string]Answer)}
+	outcome := *p.Outcome
+	outcome.Scrape.Seen = r.read != nil
 	for _, o := range r.deriver.Objectives() {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
 	s.Conditions = r.deriver.Conditions()
 	c := &s.Conditions
-	conclusions := assess.Examine(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: engine.Knowledge{Page: r.read, Facts: r.facts, Health: r.health, Canary: r.canary}, Expect: &assess.Expectations{}})
+	conclusions := assess.Examine(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: engine.Knowledge{Page: read, Facts: r.facts, Health: outcome.API, Canary: r.canary}, Expect: &assess.Expectations{}})
 	for _, c := range conclusions.List(assess.Capabilities) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
 	e := assess.Evidence{
-		Previous: r.previous, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort()},
-		Failing: c.Failing, Stall: c.Stall, PageTime: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: r.read.Unrouted(), Unserved: conclusions.Unserved, Unobservable: conclusions.Unobservable(),
+		Previous: r.previous, Scrape: outcome.Scrape, API: assess.API{Health: outcome.API, SamePort: r.engine.SamePort()},
+		Failing: c.Failing, Stall: c.Stall, PageTime: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Unobservable: conclusions.Unobservable(),
 	}
 	if s.Canary = r.canaryResult(&p.Book); s.Canary != nil && !*s.Canary {
 		e.Canary, e.CanaryProven = "the canary request failed", true

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func TestAllSurfacesAgree(t *testing.T) {
 			require.NoError(t, err)
 
 			_, targets := plainText(t, base+"/targets")
-			serving, suspected := 0, 0
+			serving, suspected, excused := 0, 0, 0
 			for i := range fleet.Replicas {
 				r := &fleet.Replicas[i]
 				serves := r.State == "ready" || r.State == "blind"
@@ -46,6 +47,9 @@ func TestAllSurfacesAgree(t *testing.T) {
 				}
 				if r.Word == "suspected" {
 					suspected++
+				}
+				if slices.Contains([]string{"unknown", "starting", "draining"}, r.State) {
+					excused++
 				}
 				code, _ := plainText(t, base+"/-/replicas/"+url.PathEscape(r.PoolID)+"/"+url.PathEscape(r.ReplicaID)+"/ready")
 				require.Equal(t, serves, code == http.StatusOK, "%s: %s, and its probe says %d", r.ReplicaID, r.Word, code)
@@ -70,7 +74,7 @@ func TestAllSurfacesAgree(t *testing.T) {
 			}
 			_, metrics := raw(t, base+"/metrics")
 			pool := &fleet.Pools[0]
-			tests = append(tests, testRules(t, scenario.Name, metrics, counts{float64(pool.Replicas), float64(serving), float64(suspected), float64(pool.Saturated)}))
+			tests = append(tests, testRules(t, scenario.Name, metrics, counts{float64(pool.Replicas), float64(serving), float64(excused), float64(suspected), float64(pool.Saturated)}))
 		})
 	}
 	requireRules(t, tests)
@@ -84,11 +88,14 @@ func played(t *testing.T, scenario *matrix.Scenario) *snapshot.Store {
 	for _, server := range matrix.Servers() {
 		seen, err := matrix.Play(&server, scenario)
 		require.NoError(t, err)
-		last := &seen[len(seen)-1]
+		last, health, success := &seen[len(seen)-1], target.HealthUp, now
+		if !scenario.Pages[len(seen)-1].Scrape.OK {
+			health, success = target.HealthDown, now.Add(-time.Hour)
+		}
 		slot, err := store.Add(&target.Target{PoolID: "pool", ReplicaID: strings.ReplaceAll(server.Name, " ", "-"), Engine: string(server.Kind), MetricsURL: "http://gpu:8002/metrics", Interval: time.Minute, Timeout: time.Second})
 		require.NoError(t, err)
 		slot.Publish(snapshot.Snapshot{Derived: series(slot.Target(), last), Status: target.Status{
-			Scraping: target.Scraping{Health: target.HealthUp, LastScrape: now, LastSuccess: now},
+			Scraping: target.Scraping{Health: health, LastScrape: now, LastSuccess: success},
 			Verdict: target.Verdict{
 				State: string(last.State), StateReason: last.Reason, Severity: string(last.Severity), Runbook: last.Runbook,
 				Suspected: last.Suspected, Unread: last.Unread, StateSince: now,
