@@ -10,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDynamoCanary(t *testing.T) {
-	d := newDeployment(t)
-	d.start(t, "frontend", frontendPort)
-	d.start(t, "worker", workerPort)
+// canaried has canaries of a frontend and its worker, of which only the frontend gets requests.
+func canaried(t *testing.T) {
+	t.Helper()
 	const tokens = 5
 	canary := fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: %d }", tokens)
 	e := startConfigured(t, fmt.Sprintf(`

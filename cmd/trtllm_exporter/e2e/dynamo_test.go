@@ -47,6 +47,7 @@ pools:
 		{"an empty frontend that reports healthy is not ready", s.empty},
 		{"a serving worker that reports notready is ready", s.serves},
 		{"tokens equal those of the client", s.tokens},
+		{"a frontend's canary succeeds", canaried},
 		{"two workers and their frontend add up", s.both},
 		{"a killed worker is down and its frontend not ready until the next one", s.killed},
 		{"a frozen worker is down and its frontend not ready", s.frozen},

@@ -12,11 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSGLangDisconnects compares outcomes with clients that stay, disconnect, wait, or send
-// invalid requests.
-func TestSGLangDisconnects(t *testing.T) {
-	s := newEngine(t, "sglang")
-	s.start(t)
+// sglangLeft compares outcomes with clients that stay, disconnect, wait, or send invalid requests.
+func (s *engineServer) sglangLeft(t *testing.T) {
+	t.Helper()
 	l := watchLife(t, s)
 	l.serves(t)
 	s.startCrowd(t, slots, arrival{words: 10, tokens: 20}).requireComplete(t) // The first requests compile.

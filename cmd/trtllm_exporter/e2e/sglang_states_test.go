@@ -14,12 +14,15 @@ import (
 // sglangScheduler is in the title of the process that schedules and computes.
 const sglangScheduler = "sglang::scheduler"
 
-func TestSGLangStates(t *testing.T) {
-	l := watchLife(t, newEngine(t, "sglang"), confirms)
+func TestSGLang(t *testing.T) {
+	s := newEngine(t, "sglang")
+	l := watchLife(t, s, confirms)
 	play(t, []step{
 		{"a loading server is unknown", func(t *testing.T) { t.Helper(); l.starts(t) }},
 		{"a serving server is identified by its page", l.sglangServes},
 		{"running and waiting requests are shown", func(t *testing.T) { t.Helper(); l.load(t, 300) }},
+		{"clients that leave are counted", s.sglangLeft},
+		{"its canary succeeds and leaves", s.sglangCanary},
 		{"a hung scheduler with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, sglangScheduler, "the scheduler", 200) }},
 		{"a draining server completes its requests", l.sglangDrains},
 		{"a restarted server is ready", l.back},
