@@ -82,10 +82,10 @@ func (a *Answers) AddReading(r IterationReading, log *slog.Logger) {
 		return
 	}
 	if r.sums.Foreign {
-		if time.Since(now.foreign) > foreignReaderTime {
+		if !now.ForeignReader() {
 			log.Warn("Another reader takes iteration statistics of this server", "missing_total", r.sums.Missing)
 		}
 		now.foreign = time.Now()
 	}
-	now.IterationSums, now.Read, now.complete = r.sums, now.Read || r.sums.Iterations > 0, true
+	now.IterationSums, now.Read, now.complete = r.sums, r.sums.Iterations > 0, true
 }

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +21,6 @@ func given(t *testing.T) *engine.Endpoint {
 }
 
 func TestHealthRemembersEarlierAnswers(t *testing.T) {
-	t.Parallel()
 	const notFound = "it was not found at http://10.0.0.1:8000; set api_port or api_path"
 	refused := engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
 	ready := engine.Health{API: engine.APIReady, Status: 200, Live: true, LiveKnown: true}
@@ -48,7 +49,6 @@ func TestHealthRemembersEarlierAnswers(t *testing.T) {
 }
 
 func TestFactsSurviveFaultsOfSameServer(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const interval, keepRounds = 30 * time.Second, 10
 		var a engine.Answers
@@ -72,7 +72,6 @@ func TestFactsSurviveFaultsOfSameServer(t *testing.T) {
 }
 
 func TestPartialFactsAreUsedImmediately(t *testing.T) {
-	t.Parallel()
 	var a engine.Answers
 	a.AddPartialFacts(engine.Facts{EngineVersion: "1"})
 	a.Reconcile(given(t), nil)
@@ -91,7 +90,6 @@ func TestPartialFactsAreUsedImmediately(t *testing.T) {
 }
 
 func TestAnswersAreTrustedLongerWithoutChanges(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const every = 30 * time.Second
 		var s engine.Pacer
@@ -120,7 +118,6 @@ func TestAnswersAreTrustedLongerWithoutChanges(t *testing.T) {
 }
 
 func TestUnansweredIdentityIsRetriedSoon(t *testing.T) {
-	t.Parallel()
 	const every = 32 * time.Second
 	open, all := &engine.Facts{Problems: []engine.Problem{{}}}, &engine.Facts{}
 	var s engine.Pacer
@@ -142,4 +139,33 @@ func TestUnansweredIdentityIsRetriedSoon(t *testing.T) {
 	require.Equal(t, growing, paces(), "after a round that was answered")
 	signs.Restarts++
 	require.Equal(t, growing, paces(), "of a server that began again")
+}
+
+// bothWays answers the same over connections that are kept open and over others.
+type bothWays struct{ response }
+
+// DoBrief implements engine.BriefClient.
+func (b bothWays) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	return b.Do(ctx, method, address, body, limit)
+}
+
+func TestAskReadyCountsOnlyAnswersOfServer(t *testing.T) {
+	const vllm, triton, base = "http://h:8000/metrics", "http://h:8002/metrics", "http://h:8000"
+	up, down, proxy := response{status: 200}, response{status: 503}, response{status: 503, body: "no upstream"}
+	for _, c := range []struct {
+		kind                   engine.Kind
+		page, found, configure string
+		server                 response
+		ready, known           bool
+	}{
+		{engine.VLLM, vllm, "", "", up, true, true},
+		{engine.Triton, triton, "", "", up, false, false},
+		{engine.Triton, triton, base, "", proxy, false, true},
+		{engine.Triton, triton, "", base, down, false, true},
+		{engine.Triton, triton, "", base, proxy, false, false},
+	} {
+		at := &target.Target{MetricsURL: c.page, APIURL: c.configure, Timeout: time.Second}
+		ready, known := engine.AskReady(t.Context(), bothWays{c.server}, at, string(c.kind), c.found, false)
+		require.Equal(t, [2]bool{c.ready, c.known}, [2]bool{ready, known}, c)
+	}
 }

@@ -151,6 +151,7 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.Triton, engine.CanRunning, core, llm("python", "UNAVAILABLE"), "false, model tensorrt_llm is not loaded [load the model]"},
 		{engine.Triton, engine.CanRunning, core, llm("python", ""), "false, the LLM-API backend publishes no LLM metrics [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
 		{engine.Triton, engine.CanRunning, executor, llm("tensorrtllm", "LOADING"), "false, the executor does not publish it"},
+		{engine.Triton, engine.CanCancel, executor, version("2.40.0"), "false, before 23.12 (2.41) an aborted stream may crash Triton"},
 		{engine.Triton, engine.CanKVCache, executor, nil, "false, the executor publishes no KV cache"},
 		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"used\"} 1\n", nil, "false, the executor publishes no KV cache"},
 		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"max\"} 1\n", nil, "false, the executor publishes no KV cache"},
@@ -192,11 +193,14 @@ func TestCapabilityReasons(t *testing.T) {
 			engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\ntrtllm_num_requests_waiting{pid=\"8\"} 1\n", nil,
 			"true, num_requests_waiting: gauges of the last iteration, updated when a request ends; 2 processes left gauges; the one that changed last counts, since the page does not show which of them are alive",
 		},
+		{engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\n", nil, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
+		{engine.TRTLLMServe, engine.CanTokens, serve + "trtllm_generation_tokens_total 0\n", nil, "true, generation_tokens_total, when a request ends"},
 		{engine.TRTLLMServe, engine.CanQueue, full + serve, nil, "false, requests have ended and no iteration is on the page: their statistics are off [enable_iter_perf_stats: true]"},
 		{engine.TRTLLMServe, engine.CanTPOT, "", nil, "false, no request has ended yet; the family appears with the first"},
 		{engine.TRTLLMServe, engine.CanTPOT, serve, nil, "false, no request had more than one token yet"},
 		{engine.TRTLLMServe, engine.CanConfig, serve, nil, "false, this release has no config info on its page [TensorRT-LLM 1.3 or later]"},
 
+		{engine.NIM, engine.CanStall, "num_requests_running 1\nnum_request_max 1\n", nil, "false, tokens, while requests run, which is only one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it [canary: { confirm: true } in the pool, one request of one token when the replica is suspected]"},
 		{engine.NIM, engine.CanTokens, "", nil, "false, the page has no names of NIM 1.x, vLLM or SGLang"},
 		{engine.NIM, engine.CanTokens, "num_request_max 1\n", nil, "false, not on the page yet; families appear with the first request"},
 

@@ -65,6 +65,9 @@ func TestWrongTritonPortIsNamed(t *testing.T) {
 	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindTriton}, 0))
 	require.Contains(t, engine.Hint(t.Context(), newNetwork(t), r.APIURL()), "metrics port")
 	require.Empty(t, engine.Hint(t.Context(), newNetwork(t), "http://"+r.MetricsAddr()))
+	for about, want := range map[string]bool{`{"name":"triton"}`: true, `{"name":"x","extensions":["statistics"]}`: true, `{"name":"x"}`: false} {
+		require.Equal(t, want, engine.Hint(t.Context(), answers{"/v2": about}, "http://server") != "", about)
+	}
 }
 
 func TestForeignServersStayUnknown(t *testing.T) {
@@ -217,6 +220,8 @@ func TestDetectionOrder(t *testing.T) {
 		{"Triton whose port answers everything", answers{"/metrics": page, "*": ""}, others, engine.Triton, "/metrics"},
 		{"an API without models", answers{"/metrics": page, "/v1/models": `{"data":[]}`}, others, engine.Triton, "/metrics"},
 		{"Dynamo", answers{"/metrics": "dynamo_x 1\n", "/v1/models": models}, others, engine.Dynamo, "/metrics"},
+		{"NIM without a page", answers{"/v1/metadata": `{"assetInfo":[]}`}, others + " /v1/metrics", engine.NIM, "/v1/metrics"},
+		{"another description", answers{"/v1/metadata": `{"name":"x"}`}, others + " /v1/metrics", engine.Unknown, ""},
 		{"NIM", answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models}, others + " /v1/metrics", engine.NIM, "/v1/metrics"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

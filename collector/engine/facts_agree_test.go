@@ -9,7 +9,6 @@ import (
 )
 
 func TestAPIBelongsToPage(t *testing.T) {
-	t.Parallel()
 	const vllm, serve, dynamo = "vllm:num_requests_running{model_name=\"", "trtllm_request_success_total{model_name=\"", "dynamo_frontend_requests_total{model=\""
 	for _, c := range []struct {
 		name  string
@@ -37,7 +36,6 @@ func TestAPIBelongsToPage(t *testing.T) {
 }
 
 func TestPageAndAPIAddresses(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		kind       engine.Kind
 		page, want string

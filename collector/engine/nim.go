@@ -36,8 +36,8 @@ func (n *nim) identify(ctx context.Context, q *questions) string {
 		return "/v1/version names a release of NIM"
 	}
 	// The keys are from 1.x; 2.x was not seen. Without any of them it is not NIM.
-	var about map[string]json.RawMessage
-	if _, ok := q.get(ctx, "/v1/metadata", &about); ok && len(about["modelInfo"])+len(about["assetInfo"])+len(about["licenseInfo"]) > 0 {
+	var about struct{ ModelInfo, AssetInfo, LicenseInfo json.RawMessage }
+	if _, ok := q.get(ctx, "/v1/metadata", &about); ok && (about.ModelInfo != nil || about.AssetInfo != nil || about.LicenseInfo != nil) {
 		return "/v1/metadata describes the container"
 	}
 	return ""

@@ -72,7 +72,7 @@ func (c *iterationCounter) Add(text []byte, complete bool) (IterationSums, error
 			continue
 		}
 		c.count(r)
-		if r.Rank == 0 && (newest == nil || *r.Iteration >= *newest.Iteration) {
+		if r.Rank == 0 && *r.Iteration == c.newestOfFirst {
 			newest = r
 		}
 	}

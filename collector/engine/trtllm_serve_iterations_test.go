@@ -59,7 +59,7 @@ func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 		},
 		{
 			"the server dropped fewer than are missing",
-			[]answer{{list(row(1, `"statsDroppedFrames":0`)), false}, {list(row(5, `"statsDroppedFrames":1`)), false}},
+			[]answer{{list(row(1, `"statsDroppedFrames":7`)), false}, {list(row(5, `"statsDroppedFrames":8`)), false}},
 			2, 3, 4, 5, true,
 		},
 		{
@@ -81,6 +81,12 @@ func TestIterationsCountOnceAndGapsAreDetected(t *testing.T) {
 		},
 		{"the server restarted", []answer{{rows(500, 510), false}, {rows(0, 4), false}}, 16, 0, 32, 4, false},
 		{"the server restarted after few iterations", []answer{{rows(0, 10), false}, {list(row(0, `"timestamp":"later"`), row(1)), false}}, 13, 0, 26, 1, false},
+		{"the server restarted within an answer", []answer{{list(row(509), row(0, `"attentionDpRank":1`), row(0), row(1)), false}}, 3, 0, 8, 1, false},
+		{
+			"the server dropped some after another reader took some",
+			[]answer{{list(row(1, `"statsDroppedFrames":0`)), false}, {list(row(5)), false}, {list(row(9, `"statsDroppedFrames":3`)), false}},
+			3, 6, 6, 9, false,
+		},
 		{"a late row", []answer{{list(row(1), row(3), row(2), row(4)), false}}, 4, 1, 8, 4, true},
 		{
 			"ranks of data-parallel attention",
@@ -132,6 +138,15 @@ func TestAnswersWithoutIterationsAreErrors(t *testing.T) {
 			require.Equal(t, uint64(3), sums.Iterations, "what was read stays")
 		})
 	}
+}
+
+func TestFewIterationsAreRemembered(t *testing.T) {
+	var counter engine.IterationCounter
+	_, _ = counter.Add([]byte(rows(0, 20_000)), true)
+	require.LessOrEqual(t, counter.Remembered(), 8192)
+	sums, err := counter.Add([]byte(rows(20_001-4096, 20_000)), true)
+	require.NoError(t, err)
+	require.EqualValues(t, 20_001, sums.Iterations)
 }
 
 func TestRealIterationsAreRead(t *testing.T) {
