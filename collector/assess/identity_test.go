@@ -72,6 +72,13 @@ func TestIdentityEquality(t *testing.T) {
 	require.Equal(t, relabel.Unknown, other.EngineVersion, "no facts are not a version")
 }
 
+func TestTierIsKnownFromPage(t *testing.T) {
+	dynamo, _ := engine.ByName("dynamo")
+	for page, tier := range map[*engine.Page]string{nil: "", pageOf(t, dynamo, "x 1\n"): "worker"} {
+		require.Equal(t, tier, assess.NewIdentity(&target.Target{}, &assess.Labels{}, dynamo, page, nil).Labels.Get(assess.LabelTier))
+	}
+}
+
 func TestPageSeriesHaveIdentityLabels(t *testing.T) {
 	label := identityOf(t, func(_ *target.Target, how *assess.Labels, _ *engine.Facts) { how.Honor = true }).Labeler()
 	out := label(labels.FromStrings("__name__", "x", "model_name", "llama", "pool_id", "theirs", "rack", "theirs"))

@@ -191,7 +191,7 @@ func (e *Evidence) state() (State, string) {
 
 // stalled reports whether gauges and unanswered requests both show that work stands still.
 func (e *Evidence) stalled() bool {
-	return !e.Responsive && (e.Stall.Witnessed || e.Stall.Duration > 0 && e.Stall.Answerable && e.Unanswered)
+	return !e.Responsive && (e.Stall.Witnessed || e.Stall.Answerable && e.Unanswered)
 }
 
 // suspected describes a single sign against a replica, which a healthy server may show too.

@@ -59,6 +59,7 @@ func TestReplicaState(t *testing.T) {
 			v := assess.Judge(&c.e)
 			require.Equal(t, c.state, v.State, v.Reason)
 			require.Contains(t, v.Reason, c.reason)
+			require.Equal(t, c.state == assess.Blind || c.name == "never before", v.Unread, "requests may succeed all the same")
 		})
 	}
 }
