@@ -146,7 +146,7 @@ func (c *Pool) validateCanary() error {
 	}
 	switch within := c.Canary.CancelWithin; {
 	case !c.Canary.Enabled:
-	case within > 0 && c.ScrapeInterval > 0 && within < 2*c.ScrapeInterval:
+	case within > 0 && within < 2*c.ScrapeInterval:
 		return fmt.Errorf("canary.cancel_within: %s is shorter than two scrape intervals of %s, so no page may arrive in time; raise it or lower scrape_interval", within, c.ScrapeInterval)
 	case c.Silent:
 		return errors.New("canary.enabled: silent replicas have no API to ask; remove one of the two")
