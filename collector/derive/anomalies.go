@@ -149,7 +149,7 @@ func (p *Plan) fractionDiffers(id string) Eval {
 
 // twice returns 1 if two pages in a row are wrong: gauges may change while a page is written.
 func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
-	if slices.Min(columns) < 0 {
+	if slices.Contains(columns, -1) {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
@@ -190,7 +190,7 @@ func (p *Plan) survived(id string) Eval {
 // so that even the iteration counter decreases.
 func (p *Plan) flapping(id string) Eval {
 	iterations := p.singleColumn(engine.EngineIterations, id)
-	if iterations < 0 {
+	if iterations == -1 {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {

@@ -125,6 +125,14 @@ func iterationsAt(n int) string {
 	return fmt.Sprintf(`nv_trt_llm_general_metrics{model="m",version="1",general_type="iteration_counter"} %d`, n)
 }
 
+func TestModelWithoutFailuresIsLoadedAgain(t *testing.T) {
+	b := newBench(t, engine.Triton, "m")
+	for _, requests := range []int{10, 0} {
+		got := b.page(replaceLines(soundPage(requests, 0), `nv_inference_request_failure{model="m",version="1",reason="OTHER"} 0`)...)
+		require.Zero(t, got.get(t, found("failures_survived_unload", "m")))
+	}
+}
+
 func TestTornPageIsNoMismatch(t *testing.T) {
 	b := newBench(t, engine.Triton, "m")
 	b.page(soundPage(10, 1000)...)
@@ -225,6 +233,7 @@ func TestGaugesOfGoneExecutor(t *testing.T) {
 			var got values
 			for n := range 5 {
 				got = b.page(page(n, 1100)...)
+				require.True(t, n > 2 || got[found("stale_gauges", "m")] == 0, "it may have iterated since the page before")
 			}
 			require.Equal(t, c.absent, got.get(t, found("stale_gauges", "m")) == 1)
 			require.Equal(t, !c.absent, hasSeries(got, running))

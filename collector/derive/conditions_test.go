@@ -75,6 +75,18 @@ func (b *bench) repeat(pages int, page []string) (got values) {
 // frozen returns pages of an executor with work that does nothing.
 func (b *bench) frozen(pages int) { b.repeat(pages, busy(3, 100)) }
 
+// TestArrivalsWitnessStall covers requests that pass the model before the executor, and may fail.
+func TestArrivalsWitnessStall(t *testing.T) {
+	for failed, want := range map[int]bool{0: true, 1: false} {
+		b := newBench(t, engine.Triton, models()...)
+		for n := range 12 {
+			b.page(replaceLines(busy(3, 100), fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, n),
+				fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"} %d`, failed*n))...)
+		}
+		require.Equal(t, want, b.deriver.Conditions().Stall.Witnessed)
+	}
+}
+
 func TestFailing(t *testing.T) {
 	ended := func(b *bench, succeeded, failed, cancelled int) {
 		b.page(
@@ -224,11 +236,15 @@ func TestUnansweredArrivalsAreSuspected(t *testing.T) {
 // TestStallOfOldSGLang covers releases that count tokens when requests end, and later ones.
 func TestStallOfOldSGLang(t *testing.T) {
 	for live, want := range map[string]time.Duration{"": 80 * time.Second, `sglang:realtime_tokens_total{mode="decode"} 500`: derive.DefaultStallAfter} {
-		b := newBench(t, engine.SGLang, "m")
-		require.Equal(t, want, b.stallsAfter(slices.Concat(
-			histogram("sglang:e2e_request_latency_seconds", `model_name="m"`, 40, "10.0 40.0 +Inf", 7, 8, 8),
-			[]string{live, `sglang:num_running_reqs{model_name="m"} 2`, `sglang:num_requests_total{model_name="m"} 8`, `sglang:generation_tokens_total{model_name="m"} 80`},
-		)...), live)
+		for waiting := range 2 {
+			b := newBench(t, engine.SGLang, "m")
+			require.Equal(t, want, b.stallsAfter(slices.Concat(
+				histogram("sglang:e2e_request_latency_seconds", `model_name="m"`, 40, "10.0 40.0 +Inf", 7, 8, 8),
+				[]string{live, `sglang:num_running_reqs{model_name="m"} 2`, `sglang:num_requests_total{model_name="m"} 8`, `sglang:generation_tokens_total{model_name="m"} 80`},
+				[]string{fmt.Sprintf(`sglang:num_queue_reqs{model_name="m"} %d`, waiting)},
+			)...), live)
+			require.Equal(t, live != "" || waiting == 0, b.deriver.Conditions().Stall.Answerable, "others wait")
+		}
 	}
 }
 

@@ -22,7 +22,10 @@ func TestStalledRankIsStall(t *testing.T) {
 				fmt.Sprintf(`vllm:request_success_total{%s,finished_reason="stop"} %d`, l, n), fmt.Sprintf(`vllm:iteration_tokens_total_count{%s} %d`, l, n),
 				fmt.Sprintf(`vllm:engine_sleep_state{%s,sleep_state="awake"} 1`, l))
 		}
-		return append(lines, fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`, steps[0]+steps[1]))
+		return append(lines, fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} %d`, steps[0]+steps[1]),
+			// One sleeps, one is idle.
+			`vllm:num_requests_running{engine="2",model_name="m"} 4`, `vllm:generation_tokens_total{engine="2",model_name="m"} 5`, `vllm:engine_sleep_state{engine="2",model_name="m",sleep_state="awake"} 0`,
+			`vllm:num_requests_running{engine="3",model_name="m"} 0`, `vllm:generation_tokens_total{engine="3",model_name="m"} 5`)
 	}
 	vllmWithoutSteps := func(steps [2]int) []string { return without(vllm(steps), "iteration_tokens") }
 	sglang := func(steps [2]int) (lines []string) {

@@ -33,6 +33,19 @@ func TestTimesAreInSecondsToTheLastDigit(t *testing.T) {
 	require.Equal(t, 0.0015, got.get(t, "model_response_cache_hit_seconds_total"+l))
 	require.Equal(t, 0.000421875, got.get(t, `kv_cache_transfer_seconds_total{model_id="m"}`))
 	require.Equal(t, 1753462474.140189, got.get(t, `engine_last_iteration_timestamp_seconds{model_id="m"}`))
+	got = newBench(t, engine.Triton, "m").page(`nv_trt_llm_general_metrics{general_type="timestamp",model="m",version="1"} 0`)
+	require.Zero(t, got.count("engine_last_iteration"), "there was none")
+}
+
+func TestTokensPerGPUNeedTokensOfAllEngines(t *testing.T) {
+	for iterations, want := range map[string]bool{"": true, `nv_trt_llm_general_metrics{general_type="iteration_counter",model="n",version="1"} 5`: false} {
+		b := newBench(t, engine.Triton, "m", "n")
+		var got values
+		for n := range 2 {
+			got = b.page(append(soundPage(10*n, 0), iterations, `nv_inference_request_success{model="n",version="1"} 1`, `nv_gpu_memory_total_bytes{gpu_uuid="GPU-1"} 8e10`)...)
+		}
+		require.Equal(t, want, got["generation_tokens_per_gpu_second{}"] == 200)
+	}
 }
 
 func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {

@@ -11,7 +11,7 @@ func estimate(gauges ...engine.Signal) Rule {
 	return perEntry(term{allOf(engine.EngineIterations).and(anyOf(gauges...)), func(p *Plan, id string) Eval {
 		iterations := p.singleColumn(engine.EngineIterations, id)
 		for _, s := range gauges {
-			if column := p.singleColumn(s, id); column >= 0 && iterations >= 0 {
+			if column := p.singleColumn(s, id); column != -1 && iterations != -1 {
 				return func(w *Window) (float64, bool) {
 					total, seconds, ok := w.Product(column, iterations)
 					return total / seconds, ok
