@@ -127,8 +127,8 @@ func iterationsAt(n int) string {
 
 func TestModelWithoutFailuresIsLoadedAgain(t *testing.T) {
 	b := newBench(t, engine.Triton, "m")
-	for _, requests := range []int{10, 0} {
-		got := b.page(replaceLines(soundPage(requests, 0), `nv_inference_request_failure{model="m",version="1",reason="OTHER"} 0`)...)
+	for n, requests := range []int{10, 11, 0} {
+		got := b.page(replaceLines(soundPage(10+n, 1000*n), `nv_inference_request_failure{model="m",version="1",reason="OTHER"} 0`, fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, requests))...)
 		require.Zero(t, got.get(t, found("failures_survived_unload", "m")))
 	}
 }

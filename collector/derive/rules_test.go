@@ -33,7 +33,7 @@ func TestTimesAreInSecondsToTheLastDigit(t *testing.T) {
 	require.Equal(t, 0.0015, got.get(t, "model_response_cache_hit_seconds_total"+l))
 	require.Equal(t, 0.000421875, got.get(t, `kv_cache_transfer_seconds_total{model_id="m"}`))
 	require.Equal(t, 1753462474.140189, got.get(t, `engine_last_iteration_timestamp_seconds{model_id="m"}`))
-	got = newBench(t, engine.Triton, "m").page(`nv_trt_llm_general_metrics{general_type="timestamp",model="m",version="1"} 0`)
+	got = newBench(t, engine.Triton, "m").page(`nv_inference_request_success{model="m",version="1"} 5`, `nv_trt_llm_general_metrics{general_type="timestamp",model="m",version="1"} 0`)
 	require.Zero(t, got.count("engine_last_iteration"), "there was none")
 }
 
