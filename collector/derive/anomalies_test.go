@@ -50,8 +50,7 @@ func TestSoundPagesHaveNoAnomaly(t *testing.T) {
 	}
 }
 
-// TestInterTokenLatencyEstimate uses requests of 2 s, of which 400 ms
-// pass before the first of 100 tokens.
+// TestInterTokenLatencyEstimate uses requests of 2 s: 400 ms pass before the first of 100 tokens.
 func TestInterTokenLatencyEstimate(t *testing.T) {
 	const series, first = `time_per_output_token_average_seconds_estimate{model_id="m"}`, `nv_inference_first_response_histogram_ms_sum{model="m",version="1"} 4000`
 	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))

@@ -55,6 +55,16 @@ func TestBudgetDropsDerivedSeriesOfWholeModels(t *testing.T) {
 	require.Less(t, len(ids), 100)
 }
 
+// TestBudgetFollowsTrafficOfEachTarget has two targets whose pages differ only in their traffic.
+func TestBudgetFollowsTrafficOfEachTarget(t *testing.T) {
+	const a, b = `nv_inference_request_success{model="a",version="1"} `, `nv_inference_request_success{model="b",version="1"} `
+	limited := func(o *derive.Options) { o.Budget.Models = 1 }
+	first, second := newBench(t, engine.Triton, "a", "b").with(limited), newBench(t, engine.Triton, "a", "b").with(limited)
+	first.page(a+"7", b+"3")
+	second.page(a+"3", b+"7")
+	require.Equal(t, [][]string{{"a"}, {"b"}}, [][]string{first.modelIDs(), second.modelIDs()})
+}
+
 // TestManyModelsTakeLittleMemory is about the first page of a frontend to which clients made up names.
 func TestManyModelsTakeLittleMemory(t *testing.T) {
 	var page []string

@@ -12,8 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// busy returns a page of an executor with so many active requests and iterations, and empty
-// queues before it.
+// busy returns a page of an executor with active requests and iterations, and no queue before it.
 func busy(active, iterations int) []string {
 	return replaceLines(without(trtllm(active, active, 0, 8, 1, 100, 500), "pending"),
 		fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, iterations))
@@ -172,8 +171,7 @@ func TestDeferredRequestsAreSuspected(t *testing.T) {
 	}
 }
 
-// TestStaleGaugeIsIgnored covers a gauge that rises again, and one
-// that was updated again.
+// TestStaleGaugeIsIgnored covers a gauge that rises again, and one that was updated again.
 func TestStaleGaugeIsIgnored(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	pages := func(running int) time.Duration {
@@ -191,8 +189,7 @@ func TestStaleGaugeIsIgnored(t *testing.T) {
 	require.Positive(t, pages(3), "these are others")
 }
 
-// TestStallWithEndsOfRequestsOnly has a server whose
-// gauges are read when a request ends: of those that are shown then one has ended.
+// TestStallFromEndsOfRequests has gauges that are read when a request ends: one of them has ended.
 func TestStallFromEndsOfRequests(t *testing.T) {
 	for _, c := range []struct {
 		name                              string
@@ -248,8 +245,7 @@ func TestStallOfOldSGLang(t *testing.T) {
 	}
 }
 
-// TestStallOfQueueAfterThreeMeanRequests has a model that a server queues for
-// itself, with requests of 20 s or of 1 s.
+// TestStallOfQueue has a model that a server queues for itself, with requests of 20 s or of 1 s.
 func TestStallOfQueue(t *testing.T) {
 	for seconds, want := range map[int]time.Duration{20: time.Minute, 1: derive.DefaultStallAfter} {
 		b := newBench(t, engine.Triton, "m").facts(configured("m", "onnxruntime", false))
@@ -261,8 +257,7 @@ func TestStallOfQueue(t *testing.T) {
 	}
 }
 
-// stallsAfter returns for how long a target shows the same page before it is stalled, 0
-// if it is not within five minutes.
+// stallsAfter returns how long a target shows one page until it is stalled, 0 above five minutes.
 func (b *bench) stallsAfter(page ...string) time.Duration {
 	for begin := b.now; b.now-begin < 5*time.Minute; {
 		shown := b.now - begin

@@ -32,8 +32,7 @@ type fleetTarget struct {
 	last  *engine.Page
 }
 
-// twins are a deriver that may share its program and one that does not, configured
-// alike.
+// twins are a deriver that may share its program and one that does not, configured alike.
 type twins struct {
 	shares, alone *Deriver
 }
