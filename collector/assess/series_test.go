@@ -146,8 +146,7 @@ func TestShapeIsReusedForSameSeries(t *testing.T) {
 	require.NotSame(t, shape, third.Shape())
 }
 
-// dropping returns a labeler that drops the series that have a label, and names all
-// others x.
+// dropping returns a labeler that drops the series that have a label, and names all others x.
 func dropping(name string) exposition.Labeler {
 	return func(in labels.Labels) exposition.Labeled {
 		return exposition.Labeled{Labels: labels.NewBuilder(in).Set("__name__", "x").Labels(), Keep: !in.Has(name)}

@@ -126,8 +126,7 @@ func TestMissingDocument(t *testing.T) {
 	require.ErrorContains(t, err, "readable file")
 }
 
-// TestTooLargeFile uses a file of the maximum size, and one
-// with another byte.
+// TestTooLargeFile uses a file of the maximum size, and one with another byte.
 func TestTooLargeFile(t *testing.T) {
 	const limit = 16 << 20
 	text := []byte("pools: [{pool_id: a, static_configs: [{targets: ['127.0.0.1:1']}]}]\n#")

@@ -448,8 +448,7 @@ func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Tru
 	}
 }
 
-// latencies compares percentiles with those of the requests that finished in
-// the window.
+// latencies compares percentiles with those of the requests that finished in the window.
 func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simulate.Truth) {
 	n := int(truth.Finished - before.Finished)
 	window := r.replica.Latencies()

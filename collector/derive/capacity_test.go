@@ -12,8 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestLimitingResource covers each resource, and which one counts if two are
-// scarce.
+// TestLimitingResource covers each resource, and which one counts if two are scarce.
 func TestLimitingResource(t *testing.T) {
 	type gauges struct{ active, waiting, context, paused, used, pending int }
 	for _, c := range []struct {

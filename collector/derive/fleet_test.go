@@ -73,8 +73,7 @@ func configured(name, backend string, decoupled bool) engine.ModelFacts {
 	return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled}
 }
 
-// page derives from one page and returns the derived values by series, without identity
-// labels.
+// page derives from one page and returns the derived values by series, without identity labels.
 func (b *bench) page(lines ...string) values {
 	b.tb.Helper()
 	return b.read([]byte(strings.Join(lines, "\n") + "\n"))
@@ -227,8 +226,7 @@ func (r *rig) serve(pages int) (got values) {
 // values holds the values of a block by series, without identity labels.
 type values map[string]float64
 
-// get returns the value of a series, which must exist; why is the message if it does
-// not.
+// get returns the value of a series, which must exist; why is the message if it does not.
 func (v values) get(t *testing.T, series string, why ...any) float64 {
 	t.Helper()
 	value, ok := v[series]

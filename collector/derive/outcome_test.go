@@ -13,8 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestFirstFailureIsCounted uses servers whose counters appear with their
-// first event.
+// TestFirstFailureIsCounted uses servers whose counters appear with their first event.
 func TestFirstFailureIsCounted(t *testing.T) {
 	const good, bad = `trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, `trtllm_request_error_total{model_name="m",http_code="500"} %d`
 	idle := `trtllm_prompt_cached_tokens_total{model_name="m"} 0`
@@ -161,8 +160,7 @@ func TestMetricsModuleCountsAcrossLoads(t *testing.T) {
 	require.InDelta(t, 7, got.get(t, `requests_total{class="server", model="m", model_id="m", version="1"}`), 0)
 }
 
-// TestAbortCountedBeforeEnd has more aborts over a window than ended
-// requests.
+// TestAbortCountedBeforeEnd has more aborts over a window than ended requests.
 func TestAbortCountedBeforeEnd(t *testing.T) {
 	b := newBench(t, engine.SGLang, "m")
 	b.page(sglangCounts(100, 10)...)

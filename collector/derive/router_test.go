@@ -9,8 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestRouterQueue has requests without a token, some of which may be in
-// their prefill.
+// TestRouterQueue has requests without a token, some of which may be in their prefill.
 func TestRouterQueue(t *testing.T) {
 	for _, c := range []struct {
 		name                        string

@@ -96,8 +96,7 @@ func TestTokenEstimateFromIterations(t *testing.T) {
 	require.InDelta(t, 80, got.get(t, `generation_tokens_per_second_estimate{model_id="llm"}`), 1e-9)
 }
 
-// TestBatchSizeFromIterations has such a model
-// next to another.
+// TestBatchSizeFromIterations has such a model next to another.
 func TestBatchSizeFromIterations(t *testing.T) {
 	b := newBench(t, engine.Triton, "llm", "resnet")
 	var got values
@@ -316,8 +315,7 @@ func TestCachedTokensCountedBeforePrompt(t *testing.T) {
 	require.InDelta(t, 0.9, page(9000, 10_100).get(t, ratio), 1e-9)
 }
 
-// TestSignsOfWork covers each thing that may move while a request runs
-// and tokens stand still.
+// TestSignsOfWork covers each thing that may move while a request runs and tokens stand still.
 func TestSignsOfWork(t *testing.T) {
 	for name, moves := range map[string]struct {
 		line    string
@@ -419,8 +417,7 @@ func TestComputedValuesAreFiniteOrAbsent(t *testing.T) {
 	}
 }
 
-// TestHistogramsAreSummedOrAbsent uses two ranks of a vLLM with four
-// observations each.
+// TestHistogramsAreSummedOrAbsent uses two ranks of a vLLM with four observations each.
 func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 	const name = "vllm:e2e_request_latency_seconds"
 	rank := func(n, sum string, counts ...string) []string {

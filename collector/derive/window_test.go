@@ -10,8 +10,7 @@ import (
 
 func at(seconds float64) int64 { return int64(seconds * float64(time.Second)) }
 
-// oneCounter returns a window of a minute over one counter, for pages five seconds
-// apart.
+// oneCounter returns a window of a minute over one counter, for pages five seconds apart.
 func oneCounter() *Window { return newWindow(time.Minute, 5*time.Second, []bool{true}) }
 
 // rateIn returns the growth of a counter per second.

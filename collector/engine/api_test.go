@@ -141,6 +141,14 @@ func TestUnansweredIdentityIsRetriedSoon(t *testing.T) {
 	require.Equal(t, growing, paces(), "of a server that began again")
 }
 
+func TestConnectionsToAPIWithPortOfItsOwnAreNotKept(t *testing.T) {
+	for base, kept := range map[string]bool{"http://h:8000": true, "http://h:8000/llm": true, "http://h:8001": false, "http://h:80001": false} {
+		var l engine.Locator
+		at := &target.Target{MetricsURL: "http://h:8000/metrics", APIURL: base}
+		require.Equal(t, kept, l.Locate(nil, at, engineOf(t, engine.VLLM), false).KeepAlive(), base)
+	}
+}
+
 // bothWays answers the same over connections that are kept open and over others.
 type bothWays struct{ response }
 
