@@ -185,6 +185,7 @@ func TestCapabilityReasons(t *testing.T) {
 			"false, POST /x: restricted [set authorization or http_headers to what the API requires]",
 		},
 		{engine.Triton, engine.CanConfig, core, llm("python", "READY"), "true, the configs of its models"},
+		{engine.TritonOpenAI, engine.CanQuantiles, core, llm("python", "READY"), "false, the OpenAI frontend takes no metric options [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
 		{engine.TritonOpenAI, engine.CanConfig, core, nil, "false, the OpenAI frontend does not expose configs [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
 
 		{engine.TRTLLMServe, engine.CanTokens, "", nil, "false, no request has ended yet; the family appears with the first"},

@@ -9,6 +9,7 @@ import (
 )
 
 func TestAPIBelongsToPage(t *testing.T) {
+	const triton = "nv_inference_request_success{model=\"m\"} 1\n"
 	const vllm, serve, dynamo = "vllm:num_requests_running{model_name=\"", "trtllm_request_success_total{model_name=\"", "dynamo_frontend_requests_total{model=\""
 	for _, c := range []struct {
 		name  string
@@ -28,6 +29,10 @@ func TestAPIBelongsToPage(t *testing.T) {
 		{"lower case on the page, and invented names", engine.Dynamo, dynamo + "qwen/qwen3\"} 0\n" + dynamo + "unknown_model\"} 0\n" + dynamo + "x\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("Qwen/Qwen3")}, engine.TrustYes},
 		{"only requests for unknown models", engine.Dynamo, dynamo + "unknown_model\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
 		{"a Triton without models", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true}, engine.TrustYes},
+		{"a Triton with its model", engine.Triton, triton, engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustYes},
+		{"another Triton", engine.Triton, triton, engine.Facts{Confirmed: true, Listed: true, Models: named("n")}, engine.TrustNo},
+		{"a Triton that loads a model", engine.Triton, triton, engine.Facts{Confirmed: true, Listed: true, Models: named("m", "n")}, engine.TrustUnknown},
+		{"a Triton that unloads its model", engine.Triton, triton, engine.Facts{Confirmed: true, Listed: true}, engine.TrustNo},
 		{"a Triton without request counts", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, engine.TrustUnknown},
 		{"a Triton that lists a model missing on its page", engine.Triton, "nv_inference_request_failure{model=\"m\"} 0\n", engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "m", State: engine.ModelUnavailable}}}, engine.TrustYes},
 	} {
