@@ -55,7 +55,7 @@ func (p *Endpoint) KeepAlive() bool {
 	if err != nil {
 		return false
 	}
-	root := page.Scheme + "://" + page.Host
+	root := BaseURL(false, page.Scheme, page.Host)
 	return p.base == root || strings.HasPrefix(p.base, root+"/")
 }
 

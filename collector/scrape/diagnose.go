@@ -3,7 +3,6 @@ package scrape
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -65,9 +64,7 @@ func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.
 	if err != nil || u.Hostname() == "" {
 		return nil
 	}
-	if u.Port() == "" {
-		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	}
+	u.Host = hostPort(u)
 	// Parameters may contain a secret.
 	public := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	f := &Diagnosis{Where: public.String()}

@@ -3,6 +3,7 @@ package scrape
 import (
 	"cmp"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -66,9 +67,10 @@ func (s *scope) nextURL(resp *http.Response) (*url.URL, *Error) {
 	return next, nil
 }
 
+// hostPort returns the host and port of a URL, which has the port of its scheme by default.
 func hostPort(u *url.URL) string {
 	standard := map[string]string{"http": "80", "https": "443"}
-	return u.Hostname() + ":" + cmp.Or(u.Port(), standard[u.Scheme])
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), standard[u.Scheme]))
 }
 
 // redactURL returns the URL without user and query, which may be secret.
