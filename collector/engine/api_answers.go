@@ -40,7 +40,8 @@ func (a *Answers) Distrust() {
 const keepRounds = 10
 
 // AddFacts adds the facts of a complete round; interval is the time between two rounds.
-// A fact without an answer keeps its earlier value, for a limited time if the server is distrusted.
+// A fact that was not answered keeps its earlier value, but only for keepRounds if the server is
+// distrusted.
 func (a *Answers) AddFacts(facts Facts, interval time.Duration) {
 	previous := a.allFacts
 	switch {

@@ -82,7 +82,7 @@ func TestPartialFactsAreUsedImmediately(t *testing.T) {
 	before := a.Facts
 	a.AddPartialFacts(engine.Facts{EngineVersion: "1"})
 	a.Reconcile(given(t), nil)
-	require.Same(t, before, a.Facts, "problems are those of a whole round")
+	require.Same(t, before, a.Facts, "only a complete round changes the problems")
 	a.AddPartialFacts(engine.Facts{EngineVersion: "2"})
 	a.Reconcile(given(t), nil)
 	require.Equal(t, "2", a.Facts.EngineVersion)

@@ -12,7 +12,7 @@ import (
 // Merger merges the blocks of many targets into one page. It is not safe for concurrent use. The
 // layouts that it returns never change.
 type Merger struct {
-	// shapes are those of the last page, and layouts its layouts.
+	// shapes holds the shapes of the last page, layouts its layouts by dialect.
 	shapes  []*Shape
 	layouts map[dialect]*Layout
 	// rewritten holds the shapes of the last page in other dialects. To rewrite all because one

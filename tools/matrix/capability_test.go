@@ -17,7 +17,7 @@ func TestOutcomesMatchCapability(t *testing.T) {
 			rate, ended := c.seen[i].Value("requests_per_second")
 			_, shown := c.seen[i].Value("request_error_ratio", "class", string(engine.ClassServer))
 			can := c.seen[i].Capabilities[engine.CanOutcomes]
-			require.Equal(c, c.scenario.Pages[i].Scrape.OK, can.Reason != "", "capabilities are those of a page")
+			require.Equal(c, c.scenario.Pages[i].Scrape.OK, can.Reason != "", "only a page shows capabilities")
 			require.Equal(c, can.OK && ended && rate > 0, shown, "page %d, %s", i, can.Reason)
 		}
 	})
