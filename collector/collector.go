@@ -154,19 +154,16 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// Ready reports whether discovery has answered for every pool.
+// Ready reports whether discovery has answered for every configured pool.
 func (c *Collector) Ready() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.configured) == 0 || len(c.running) == 0 {
-		return false
-	}
-	for _, p := range c.running {
-		if !p.synced {
+	for _, p := range c.configured {
+		if running := c.running[p.cfg.PoolID]; running == nil || !running.synced {
 			return false
 		}
 	}
-	return true
+	return len(c.configured) > 0
 }
 
 // scrapeConcurrency is the number of targets that ScrapeOnce scrapes at once.

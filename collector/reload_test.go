@@ -396,6 +396,20 @@ func TestReplicasWaitForNewDiscovery(t *testing.T) {
 	tc.waitForScrapes(check, "p", "b", n)
 }
 
+func TestPoolWithoutDiscoveryIsNotReady(t *testing.T) {
+	t.Parallel()
+	s, never := newFakeServer(t), newFakeServer(t)
+	never.setAnswers(nil, status(http.StatusServiceUnavailable))
+	p := metricsPool("p", "a="+s.pageAndAPI())
+	tc := startCollector(t, p)
+	tc.waitForPools(1, "p")
+	require.True(t, tc.Ready())
+	tc.apply(p, withHTTPDiscovery(metricsPool("q"), never))
+	require.False(t, tc.Ready(), "as soon as it is configured")
+	tc.apply(p)
+	require.Eventually(t, tc.Ready, waitTimeout, pollInterval)
+}
+
 // Targets of a source that no longer answers are kept for a limited time.
 func TestReplicasDoNotWaitForever(t *testing.T) {
 	t.Parallel()
