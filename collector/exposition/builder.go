@@ -99,7 +99,7 @@ func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.series = make([]series, 0, len(r.samples)-b.leftOut.Series)
+	b.series, r.valueDrops = make([]series, 0, len(r.samples)-b.leftOut.Series), false
 	seen := make(map[string]struct{}, len(r.samples)-b.leftOut.Series)
 	for i := range r.samples {
 		cached, err := renderer.series(r.samples[i].series)
@@ -107,11 +107,11 @@ func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 			return nil, err
 		}
 		b.drops.Collisions += cached.collisions
-		conflicting := r.samples[i].conflicting
-		if !conflicting {
-			r.samples[i].watched = cached.source
-		}
-		if cached.drop == "" && conflicting {
+		s := &r.samples[i]
+		s.watched, s.count = labels.EmptyLabels(), false
+		if !s.conflicting {
+			s.watched = cached.source
+		} else if cached.drop == "" {
 			cached.drop = DropTypeConflict
 		}
 		if cached.drop != "" {

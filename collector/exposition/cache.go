@@ -34,9 +34,6 @@ type Options struct {
 	// SelfMarker is the text of a series (name and labels) by which the exporter
 	// recognizes its own page, which is rejected. Empty disables the check.
 	SelfMarker string
-	// Reserve is called with the memory that a page with new series will take, before it
-	// is allocated; an error rejects the page.
-	Reserve func(Cost) error
 }
 
 // Cache parses the pages of one target and caches their shape. It is not safe for
@@ -63,44 +60,65 @@ func NewCache(opts Options) *Cache {
 	return &Cache{opts: opts}
 }
 
-// Parse parses a page and labels its series, unless label is nil. A page with another labeler than
-// the previous one takes the slow path. The block does not refer to the body, which the caller may
-// reuse. An empty content type is treated as text. On error the cache is unchanged, except that
-// it forgets pages with another labeler.
-func (c *Cache) Parse(body []byte, contentType string, label *Labeler) (*Block, error) {
-	if c.label != label {
-		c.label, c.pattern, c.series = label, pattern{}, nil
-	}
-	format, err := formatOf(contentType)
-	if err != nil {
-		return nil, err
-	}
-	b := &Block{}
-	if c.pattern.match(b, body, format) {
-		c.series = nil
-	} else if err := c.parse(b, body, format); err != nil {
-		return nil, err
-	}
-	b.shape = c.pattern.shape
-	return b, nil
+// Page is a page that was read and refers to its body. The series of a new page are neither labeled
+// nor rendered yet, which takes most of its memory, see [Page.Cost].
+type Page struct {
+	// matched is the block of a page with the series of the previous one, read the text of a new
+	// page.
+	matched *Block
+	read    *pageReader
 }
 
-// ParseWatched parses only the watched series of a page, at half the cost of Parse. It is used to
-// read the identity of a server from its page before its series can be labeled. The block has no
-// lines to write, and the cache is unchanged. It may accept a page that Parse rejects.
-func (c *Cache) ParseWatched(body []byte, contentType string) (*Block, error) {
+// Parse reads a page and adds it, see [Cache.Read] and [Cache.Add]. The block does not refer to the
+// body, which the caller may reuse.
+func (c *Cache) Parse(body []byte, contentType string, label *Labeler) (*Block, error) {
+	page, err := c.Read(body, contentType, label)
+	if err != nil {
+		return nil, err
+	}
+	return c.Add(&page, label)
+}
+
+// Read reads a page. It is new if its series, or their labeler, differ from those of the previous
+// page. An empty content type is treated as text.
+func (c *Cache) Read(body []byte, contentType string, label *Labeler) (Page, error) {
 	format, err := formatOf(contentType)
 	if err != nil {
-		return nil, err
+		return Page{}, err
 	}
-	b := &Block{}
+	if b := (&Block{}); c.label == label && c.pattern.match(b, body, format) {
+		return Page{matched: b}, nil
+	}
+	r, err := readBody(body, format, &c.opts)
+	return Page{read: r}, err
+}
+
+// New reports whether the page is new.
+func (p *Page) New() bool { return p.matched == nil }
+
+// Cost returns what determines the memory of a new page.
+func (p *Page) Cost() Cost { return p.read.cost() }
+
+// Watched returns only the watched series of a new page, at half the cost of [Cache.Add]. It is
+// used to read the identity of a server from its page before its series can be labeled. The block
+// has no lines to write. It may accept a page that Add rejects.
+func (p *Page) Watched() (*Block, error) {
 	drop := func(labels.Labels) Labeled { return Labeled{} }
-	_, b.shape, err = parseBody(b, body, format, &seriesRenderer{opts: &c.opts, label: drop})
-	if err != nil {
-		return nil, err
+	return p.read.block(&seriesRenderer{opts: p.read.opts, label: drop})
+}
+
+// Add returns the block of a page and caches its shape. It labels the series of a new page, unless
+// label is nil. On error the cache is unchanged, except that it forgets pages with another labeler.
+func (c *Cache) Add(p *Page, label *Labeler) (*Block, error) {
+	if !p.New() {
+		c.series, p.matched.shape = nil, c.pattern.shape
+		return p.matched, nil
 	}
-	canonicalize(b)
-	return b, nil
+	if c.label != label {
+		c.pattern, c.series = pattern{}, nil
+	}
+	c.label = label
+	return c.add(p.read)
 }
 
 // formatOf returns the format of a content type. Servers send "text/plain" with or

@@ -7,7 +7,7 @@
 //
 // Every target has a [Cache]; [Cache.Parse] is the place to begin reading. A new body takes the
 // slow path: Prometheus' textparse tokenizes it (parse.go), every series is validated, labeled by
-// [Options.Label] and rendered as the prefix of a line (renderer.go), and the prefixes are sorted
+// its [Labeler] and rendered as the prefix of a line (renderer.go), and the prefixes are sorted
 // into families (builder.go). The result is a [Shape]. A body that differs from the previous one
 // in values only takes the fast path (pattern.go): it compares the text between the values and
 // scans the numbers, without hashing or allocating per series. Both paths return the same [Block],

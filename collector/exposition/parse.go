@@ -41,64 +41,61 @@ type pageReader struct {
 	valueDrops bool
 }
 
-// parse parses a body on the slow path. The new shape and pattern replace the cached ones
-// only if there is no error.
-func (c *Cache) parse(b *Block, body []byte, format bodyFormat) error {
+// add labels and renders a page. The new shape and pattern replace the cached ones only if there
+// is no error.
+func (c *Cache) add(r *pageReader) (*Block, error) {
 	renderer := &seriesRenderer{opts: &c.opts, previous: c.series}
 	if c.label != nil {
 		renderer.label = *c.label
 	}
-	if len(body) <= largePageBytes && c.pattern.shape != nil {
+	if len(r.body) <= largePageBytes && c.pattern.shape != nil {
 		renderer.current = make(map[string]cachedSeries, c.pattern.shape.Lines())
 	}
-	r, shape, err := parseBody(b, body, format, renderer)
+	b, err := r.block(renderer)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if previous := c.pattern.shape; previous != nil && shape.equal(previous) {
-		shape = previous
+	if previous := c.pattern.shape; previous != nil && b.shape.equal(previous) {
+		b.shape = previous
 	}
-	c.pattern, c.series = r.pattern(shape), renderer.current
-	canonicalize(b)
-	return nil
+	c.pattern, c.series = r.pattern(b.shape), renderer.current
+	return b, nil
 }
 
 // typicalSampleBytes is the usual length of a sample with its share of HELP and TYPE.
 // maxInitialSamples limits the memory allocated for samples in advance.
 const typicalSampleBytes, maxInitialSamples = 100, 1024
 
-// parseBody parses a body into a block without the fast path.
-func parseBody(b *Block, body []byte, format bodyFormat, renderer *seriesRenderer) (*pageReader, *Shape, error) {
+// readBody reads a body on the slow path.
+func readBody(body []byte, format bodyFormat, opts *Options) (*pageReader, error) {
 	// The parser appends a newline. With spare capacity the body is not moved, which offset
 	// relies on.
 	if cap(body) == len(body) {
 		body = append(make([]byte, 0, len(body)+1), body...)
 	}
-	opts := renderer.opts
 	r := &pageReader{format: format, body: body, opts: opts, meta: metadata{maxHelp: opts.Limits.Help}}
 	r.samples = make([]sample, 0, min(len(body)/typicalSampleBytes, maxInitialSamples))
-	if err := r.read(); err != nil {
-		return nil, nil, err
-	}
-	if opts.Reserve != nil {
-		if err := opts.Reserve(r.cost()); err != nil {
-			return nil, nil, err
-		}
-	}
+	return r, r.read()
+}
+
+// block renders the series of the body. It may be called again, with another renderer.
+func (r *pageReader) block(renderer *seriesRenderer) (*Block, error) {
 	shape, err := r.shape(renderer)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	b := &Block{shape: shape}
 	b.allocate(len(r.samples), r.valueBytes())
 	for i := range r.samples {
-		text := body[r.samples[i].value.start:r.samples[i].value.end]
+		text := r.body[r.samples[i].value.start:r.samples[i].value.end]
 		v, ok := number(text)
 		if ok && len(text) > maxValueBytes {
 			text = AppendFloat(nil, v)
 		}
 		b.setParsed(r.samples[i].index, text, v)
 	}
-	return r, shape, nil
+	canonicalize(b)
+	return b, nil
 }
 
 func (r *pageReader) valueBytes() (size int) {

@@ -11,21 +11,23 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// requireWatched compares the series of ParseWatched with those that Parse watches, and
-// Parse after ParseWatched with Parse alone.
+// requireWatched compares the watched series of a page with those that Parse watches, and adding
+// the page afterwards with Parse.
 func requireWatched(t *testing.T, body, contentType string) {
 	t.Helper()
 	opts := exposition.Options{Watch: func(name string) bool { return len(name)%2 == 0 }}
 	full, err := parseWith(t, exposition.NewCache(opts), body, contentType)
 	cache := exposition.NewCache(opts)
-	b, parsed := cache.ParseWatched([]byte(body), contentType)
+	page, read := cache.Read([]byte(body), contentType, nil)
 	if err != nil {
 		return
 	}
-	require.NoError(t, parsed)
+	require.NoError(t, read)
+	b, err := page.Watched()
+	require.NoError(t, err)
 	require.Equal(t, watchedOf(full), watchedOf(b))
 	require.Zero(t, b.Shape().Lines())
-	b, err = cache.Parse([]byte(body), contentType, nil)
+	b, err = cache.Add(&page, nil)
 	require.NoError(t, err)
 	requireSamePage(t, render(t, &exposition.Merger{}, full), render(t, &exposition.Merger{}, b))
 	require.Equal(t, watchedOf(full), watchedOf(b))
@@ -43,7 +45,7 @@ func watchedOf(b *exposition.Block) []string {
 	return all
 }
 
-func TestParseWatched(t *testing.T) {
+func TestWatchedSeriesOfNewPage(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		string(simulate.BenchPage(simulate.BenchTRTLLM, 1, 1)),
@@ -54,9 +56,4 @@ func TestParseWatched(t *testing.T) {
 		requireWatched(t, body, "")
 		requireWatched(t, body+"# EOF\n", openMetrics)
 	}
-	c := exposition.NewCache(exposition.Options{})
-	_, err := c.ParseWatched(nil, "text/html")
-	require.ErrorIs(t, err, exposition.ErrContentType)
-	_, err = c.ParseWatched([]byte("no page\n"), "")
-	require.Error(t, err)
 }

@@ -44,7 +44,6 @@ func (r *Replica) reset() {
 		Reserved:   []string{assess.MetricPrefix, derive.Prefix},
 		SelfMarker: r.pool.Marker,
 		Watch:      engine.Watch(r.server.Engine),
-		Reserve:    r.reserve,
 	})}
 	r.published.conclusions = nil
 }
@@ -107,20 +106,16 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 		return nil, err
 	}
 	r.updateIdentity(reader.last)
-	if reader.shape == nil {
-		if failed := p.Page.Secret(); failed != nil {
-			return nil, failed
-		}
-		if watched, err := reader.cache.ParseWatched(p.Page.Body, p.Page.ContentType); err == nil {
-			r.updateIdentity(engine.ReadPage(r.server.Engine, watched))
-		}
-	}
-	raw, err := reader.cache.Parse(p.Page.Body, p.Page.ContentType, reader.label)
-	if reader.shape != nil && (err != nil || raw.Shape() != reader.shape) {
+	page, err := reader.cache.Read(p.Page.Body, p.Page.ContentType, reader.label)
+	if err != nil || page.New() {
 		// The text is new, and errors may quote it.
 		if failed := p.Page.Secret(); failed != nil {
 			return nil, failed
 		}
+	}
+	var raw *exposition.Block
+	if err == nil {
+		raw, err = r.add(&page)
 	}
 	switch {
 	case err != nil:
@@ -131,6 +126,22 @@ func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 		reader.identity.Page, r.published.conclusions = reader.last, nil
 	}
 	return raw, nil
+}
+
+// add labels a page that was read. A new page reserves its memory first, and the first one
+// determines the labels.
+func (r *Replica) add(page *exposition.Page) (*exposition.Block, error) {
+	if page.New() {
+		if err := r.reserve(page.Cost()); err != nil {
+			return nil, err
+		}
+		if r.reader.shape == nil {
+			if watched, err := page.Watched(); err == nil {
+				r.updateIdentity(engine.ReadPage(r.server.Engine, watched))
+			}
+		}
+	}
+	return r.reader.cache.Add(page, r.reader.label)
 }
 
 // readShape reads what a page of a new shape says about its server.
