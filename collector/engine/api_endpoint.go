@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
@@ -233,19 +234,23 @@ type Identity struct {
 	From *Endpoint
 }
 
-// Identity queries versions and models. The function early is called, from any goroutine, with
-// partial facts while requests are still open.
-func (p *Endpoint) Identity(ctx context.Context, early func(Facts)) Identity {
-	ctx, cancel := context.WithTimeout(ctx, p.target.Timeout)
-	defer cancel()
-	facts := p.engine.Ask(ctx, p.briefClient(), p.base, early)
-	from := p
-	if !answered(&facts) && p.alternative != nil {
-		if found := p.alternative.pageless(ctx); answered(&found) {
-			facts, from = found, p.alternative
+// Identity queries versions and models. Like a [Round] it may yield partial facts first.
+func (p *Endpoint) Identity(ctx context.Context) iter.Seq2[Identity, bool] {
+	return func(yield func(Identity, bool) bool) {
+		ctx, cancel := context.WithTimeout(ctx, p.target.Timeout)
+		defer cancel()
+		for facts, complete := range p.engine.Ask(ctx, p.briefClient(), p.base) {
+			from := p
+			if complete && !answered(&facts) && p.alternative != nil {
+				if found := p.alternative.pageless(ctx); answered(&found) {
+					facts, from = found, p.alternative
+				}
+			}
+			if !yield(Identity{facts, from}, complete) {
+				return
+			}
 		}
 	}
-	return Identity{facts, from}
 }
 
 func answered(f *Facts) bool { return f.Confirmed || f.Listed }
@@ -256,5 +261,5 @@ func (p *Endpoint) pageless(ctx context.Context) Facts {
 	if hasPage(ctx, p.briefClient(), p.engine, p.base) {
 		return Facts{}
 	}
-	return p.engine.Ask(ctx, p.briefClient(), p.base, nil)
+	return p.engine.Ask(ctx, p.briefClient(), p.base).Complete()
 }

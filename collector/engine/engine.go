@@ -36,10 +36,9 @@ type Engine interface {
 	// MissingPageHint explains why a server of the kind may have no page. It may be empty.
 	MissingPageHint() string
 
-	// Ask queries the API for version and models. If a request fails, only its own facts are
-	// missing. If early is not nil, it may be called once with the facts received so far while
-	// another request is pending.
-	Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts
+	// Ask queries the API for version and models while its result is read. If a request fails, only
+	// its own facts are missing.
+	Ask(ctx context.Context, client Client, address string) Round
 	// Health queries the API for whether the server is live and ready.
 	Health(ctx context.Context, client Client, address string) Health
 	// ReadyPath returns a path that answers 200 only while the result of Health holds, or "".
@@ -215,8 +214,11 @@ func (b *base) identify(ctx context.Context, q *questions) string {
 }
 
 // Ask implements Engine for servers with OpenAI's list of models, and perhaps a version.
-func (b *base) Ask(ctx context.Context, client Client, address string, _ func(Facts)) Facts {
-	var f Facts
+func (b *base) Ask(ctx context.Context, client Client, address string) Round {
+	return func(yield func(Facts, bool) bool) { yield(b.ask(ctx, client, address), true) }
+}
+
+func (b *base) ask(ctx context.Context, client Client, address string) (f Facts) {
 	if b.kind == Unknown {
 		return f
 	}

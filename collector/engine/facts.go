@@ -2,11 +2,24 @@ package engine
 
 import (
 	"cmp"
+	"iter"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
 )
+
+// Round yields the facts of one round of requests, complete or not: perhaps once those received so
+// far, while a request is pending, and then all of them.
+type Round iter.Seq2[Facts, bool]
+
+// Complete waits for all facts of the round.
+func (r Round) Complete() (f Facts) {
+	for f = range r {
+		continue
+	}
+	return f
+}
 
 // Facts are what a server answered about itself. They are immutable once shared.
 type Facts struct {

@@ -43,7 +43,7 @@ func ask(t *testing.T, kind engine.Kind, server engine.Client) (f engine.Facts) 
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		f = engineOf(t, kind).Ask(ctx, server, "http://server", nil)
+		f = engineOf(t, kind).Ask(ctx, server, "http://server").Complete()
 	})
 	return f
 }
@@ -378,10 +378,13 @@ func TestHangingRequestDelaysNoOther(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				var early []engine.Facts
-				f := e.Ask(ctx, c.server, "http://server", func(known engine.Facts) {
-					require.LessOrEqual(t, time.Since(start), round/8)
-					early = append(early, known)
-				})
+				var f engine.Facts
+				for known, complete := range e.Ask(ctx, c.server, "http://server") {
+					if f = known; !complete {
+						require.LessOrEqual(t, time.Since(start), round/8)
+						early = append(early, known)
+					}
+				}
 				require.Less(t, time.Since(start), round, "a round ends before its time")
 				require.Equal(t, c.version, f.EngineVersion)
 				require.Len(t, f.Models, c.models)
@@ -411,13 +414,15 @@ func TestFailureIsNoProblemWhileOthersMayAnswer(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), round)
 		defer cancel()
 		server := manyModels(1, 0, "/v2", hangs, "/v2/models/m00/config", "<html>")
-		var early []engine.Facts
-		f := engineOf(t, engine.Triton).Ask(ctx, server, "http://server", func(known engine.Facts) { early = append(early, known) })
-		require.Len(t, early, 1)
-		require.Empty(t, early[0].Problems)
+		var rounds []engine.Facts
+		for f := range engineOf(t, engine.Triton).Ask(ctx, server, "http://server") {
+			rounds = append(rounds, f)
+		}
+		require.Len(t, rounds, 2)
+		require.Empty(t, rounds[0].Problems)
 		require.Equal(t, []engine.Problem{
 			{Question: "GET /v2", Reason: "no answer in time", Unanswered: true}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is not JSON", Unexpected: true},
-		}, f.Problems)
+		}, rounds[1].Problems)
 	})
 }
 
@@ -456,7 +461,7 @@ func TestPanicInRequestReachesCaller(t *testing.T) {
 	for path, over := range map[string]string{"/v2": ".askVersion(", "/v2/repository/index": ".askModels", "/v2/models/m11/config": ".askConfig("} {
 		panicked := func() (p any) {
 			defer func() { p = recover() }()
-			engineOf(t, engine.Triton).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server", nil)
+			engineOf(t, engine.Triton).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server").Complete()
 			return nil
 		}()
 		require.Contains(t, panicked, "broken over "+path+"\n", "or nobody could tell that a round failed")
@@ -464,18 +469,9 @@ func TestPanicInRequestReachesCaller(t *testing.T) {
 	}
 }
 
-func TestPanicInEarlyFactsReachesCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), round)
-		defer cancel()
-		defer func() { require.Contains(t, recover(), "no facts yet") }()
-		engineOf(t, engine.Triton).Ask(ctx, manyModels(1, 1), "http://server", func(engine.Facts) { panic("no facts yet") })
-	})
-}
-
 func TestTritonRequests(t *testing.T) {
 	server := &recorder{Client: tritonServer()}
-	engineOf(t, engine.Triton).Ask(t.Context(), server, "http://server", nil)
+	engineOf(t, engine.Triton).Ask(t.Context(), server, "http://server").Complete()
 	require.Equal(t, map[string]string{"GET /v2": "", "POST /v2/repository/index": "{}", "GET /v2/models/tensorrt_llm/config": ""}, server.bodies)
 }
 

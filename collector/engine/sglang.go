@@ -46,17 +46,24 @@ func (s *sglang) identify(ctx context.Context, q *questions) string {
 }
 
 // Ask implements Engine. The version comes last, since its answer waits for the schedulers
-// (sgl-project/sglang#4191). Paused ones answer, unless they load weights; newer releases
-// are then healthy, and not ready (seen in the source of 0.5.23, http_server.py).
-func (s *sglang) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
-	var f Facts
-	q := &questions{client: client, base: address}
-	q.askModels(ctx, s.owner, &f)
-	if early != nil {
-		early(f)
+// (sgl-project/sglang#4191).
+func (s *sglang) Ask(ctx context.Context, client Client, address string) Round {
+	return func(yield func(Facts, bool) bool) {
+		var f Facts
+		q := &questions{client: client, base: address}
+		q.askModels(ctx, s.owner, &f)
+		if yield(f, false) {
+			s.askSchedulers(ctx, q, &f)
+			yield(f, true)
+		}
 	}
-	ready, _ := readiness(ctx, client, address+"/ready")
-	healthy, _ := readiness(ctx, client, address+"/ping")
+}
+
+// askSchedulers requests what the schedulers answer. Paused ones answer, unless they load weights;
+// newer releases are then healthy, and not ready (seen in the source of 0.5.23, http_server.py).
+func (s *sglang) askSchedulers(ctx context.Context, q *questions, f *Facts) {
+	ready, _ := readiness(ctx, q.client, q.base+"/ready")
+	healthy, _ := readiness(ctx, q.client, q.base+"/ping")
 	var info struct {
 		Version string            `json:"version"`
 		States  []json.RawMessage `json:"internal_states"`
@@ -66,7 +73,6 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string, early f
 	}
 	f.EngineVersion, f.Problems = plainVersion(info.Version), q.problems
 	f.Responsive = len(info.States) > 0 || ready.API == APINotReady && healthy.API == APIReady
-	return f
 }
 
 // Health implements Engine. It does not request /health and /health_generate: each sends a request

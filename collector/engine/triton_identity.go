@@ -26,23 +26,32 @@ const (
 
 // Ask implements Engine. It requests version, models and configs concurrently, so that a hanging
 // request does not delay others.
-func (*triton) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
-	r := &tritonRound{client: client, base: address, answers: make([]func(*Facts), 2)}
-	if early != nil {
+func (*triton) Ask(ctx context.Context, client Client, address string) Round {
+	return func(yield func(Facts, bool) bool) {
 		wait := patience
 		if deadline, ok := ctx.Deadline(); ok {
 			wait = min(wait, time.Until(deadline)/8) // So that the first page still waits for the facts.
 		}
-		defer time.AfterFunc(wait, func() { r.handOn(early) }).Stop()
+		r := &tritonRound{client: client, base: address, answers: make([]func(*Facts), 2)}
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			r.run(func() { r.ask(0, func(q *questions) func(*Facts) { return askVersion(ctx, q) }) }, func() { r.askModels(ctx) })
+		}()
+		defer func() { <-answered }()
+		select {
+		case <-answered:
+		case <-time.After(wait):
+			if !yield(r.partialFacts(), false) {
+				return
+			}
+			<-answered
+		}
+		if r.panicked != nil {
+			panic(r.panicked)
+		}
+		yield(r.facts(), true)
 	}
-	r.run(func() { r.ask(0, func(q *questions) func(*Facts) { return askVersion(ctx, q) }) }, func() { r.askModels(ctx) })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = true
-	if r.panicked != nil {
-		panic(r.panicked)
-	}
-	return r.facts()
 }
 
 // tritonRound is one round of requests about a Triton's identity.
@@ -53,39 +62,29 @@ type tritonRound struct {
 	mu sync.Mutex
 	// answers add to the facts, in the order of version, models, configs.
 	answers  []func(*Facts)
-	ended    bool
 	panicked any
 }
 
-// handOn passes on the facts received so far, unless the round has ended.
-func (r *tritonRound) handOn(early func(Facts)) {
+// partialFacts returns the facts received so far.
+func (r *tritonRound) partialFacts() Facts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	defer func() { r.keep(recover()) }()
-	if !r.ended {
-		facts := r.facts()
-		facts.Problems = nil // Failed requests may be repeated.
-		early(facts)
-	}
+	facts := r.facts()
+	facts.Problems = nil // Failed requests may be repeated.
+	return facts
 }
 
-// keep stores a panic for the caller of Ask. The round must be locked.
-func (r *tritonRound) keep(panicked any) {
-	if panicked != nil {
-		r.panicked = fmt.Sprintf("%v\n%s", panicked, debug.Stack())
-	}
-}
-
-// run runs tasks concurrently and waits for them.
+// run runs tasks concurrently and waits for them. It stores a panic for the caller of Ask.
 func (r *tritonRound) run(tasks ...func()) {
 	var running sync.WaitGroup
 	for _, task := range tasks {
 		running.Go(func() {
 			defer func() {
-				p := recover()
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				r.keep(p)
+				if p := recover(); p != nil {
+					r.mu.Lock()
+					defer r.mu.Unlock()
+					r.panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
+				}
 			}()
 			task()
 		})

@@ -45,12 +45,14 @@ var _ = register(&trtllmServe{base{
 type trtllmServe struct{ base }
 
 // Ask implements Engine without GET /health, on which newer servers may exit (openai_server.py).
-func (t *trtllmServe) Ask(ctx context.Context, client Client, address string, early func(Facts)) Facts {
-	f := t.base.Ask(ctx, client, address, early)
-	if f.EngineVersion != "" {
-		f.TRTLLMVersion, f.TRTLLMSource = f.EngineVersion, SourceServer
+func (t *trtllmServe) Ask(ctx context.Context, client Client, address string) Round {
+	return func(yield func(Facts, bool) bool) {
+		f := t.ask(ctx, client, address)
+		if f.EngineVersion != "" {
+			f.TRTLLMVersion, f.TRTLLMSource = f.EngineVersion, SourceServer
+		}
+		yield(f, true)
 	}
-	return f
 }
 
 // Recent servers answer every request with 503 and this header while they load

@@ -66,11 +66,13 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 	server, run := r.locator.ForIdentity(&r.answers), r.startJob(ctx, &r.jobs.identity)
 	runJob(run, "identity", func(ctx context.Context) engine.Identity {
 		build := buildVersion(r.pool.EngineDir)
-		found := server.Identity(ctx, func(early engine.Facts) {
-			early.BuildVersion = build
-			run.deliver(func() { r.answers.AddPartialFacts(early) })
-		})
-		found.BuildVersion = build
+		var found engine.Identity
+		for answer, complete := range server.Identity(ctx) {
+			found, found.BuildVersion = answer, build
+			if !complete {
+				run.deliver(func() { r.answers.AddPartialFacts(found.Facts) })
+			}
+		}
 		return found
 	}, func(found engine.Identity, failed error) {
 		if failed != nil {
