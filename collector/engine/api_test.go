@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -149,12 +150,69 @@ func TestConnectionsToAPIWithPortOfItsOwnAreNotKept(t *testing.T) {
 	}
 }
 
-// bothWays answers the same over connections that are kept open and over others.
-type bothWays struct{ response }
+func TestAPIAddressByPage(t *testing.T) {
+	for _, c := range []struct {
+		kind engine.Kind
+		page string
+		grpc bool
+		base string
+	}{
+		{engine.VLLM, "http://h:8000/metrics", false, "http://h:8000"},
+		{engine.VLLM, "http://h/metrics", true, "http://h:80"},
+		{engine.Triton, "http://h:8002/metrics", false, "http://h:8000"},
+		{engine.Triton, "http://h:8002/a/metrics", false, "http://h:8002/a"},
+		{engine.Triton, "https://h:8002/metrics", true, "grpcs://h:8001"},
+		{engine.Triton, "http://h:2/metrics", true, "grpc://h:1"},
+		{engine.Triton, "http://h:2/metrics", false, ""},
+		{engine.Triton, "http://h:1/metrics", true, ""},
+	} {
+		var l engine.Locator
+		require.Equal(t, c.base, l.Locate(nil, &target.Target{MetricsURL: c.page}, engineOf(t, c.kind), c.grpc).URL(), "%s of %s", c.page, c.kind)
+	}
+}
+
+func TestAnswersOfUnprovenServerDoNotCount(t *testing.T) {
+	const m, advice = "nv_inference_request_success{model=\"m\"} 1\n", "; set api_port or api_path"
+	unproven := "nothing shows that what answers at http://h:8000 is its API (busy)" + advice
+	for _, c := range []struct {
+		name, page, configured string
+		facts                  engine.Facts
+		version, detail        string
+		found                  bool
+	}{
+		{"a Triton before its first page", "", "", engine.Facts{Confirmed: true}, "2", "busy", false},
+		{"another server before the first page", "", "", engine.Facts{}, "", unproven, false},
+		{"a Triton with the model of the page", m, "", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, "2", "busy", true},
+		{"a Triton with another model", m, "", engine.Facts{Confirmed: true, Listed: true, Models: named("n")}, "", "what answers at http://h:8000 is of another kind, or has other models than the page" + advice, false},
+		{"a proxy at a configured address", m, "http://h:8000", engine.Facts{}, "2", unproven, false},
+	} {
+		var l engine.Locator
+		var a engine.Answers
+		var page *engine.Page
+		if c.page != "" {
+			page = readPage(t, engine.Triton, []byte(c.page))
+		}
+		c.facts.EngineVersion = "2"
+		a.AddFacts(c.facts, time.Minute)
+		a.AddHealth(engine.Health{API: engine.APINotReady, Status: 503, Detail: "busy"})
+		a.Reconcile(l.Locate(nil, &target.Target{MetricsURL: "http://h:8002/metrics", APIURL: c.configured}, engineOf(t, engine.Triton), false), page)
+		require.Equal(t, c.version, a.Facts.EngineVersion, c.name)
+		require.Equal(t, c.detail, a.Health.Detail, c.name)
+		require.Equal(t, c.found, a.Health.Found, c.name)
+	}
+}
+
+// health answers over brief connections only, as questions about health are asked.
+type health struct{ response }
+
+// Do implements engine.Client.
+func (health) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
+	return 0, nil, nil, errors.New("the connection is kept open")
+}
 
 // DoBrief implements engine.BriefClient.
-func (b bothWays) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
-	return b.Do(ctx, method, address, body, limit)
+func (h health) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	return h.response.Do(ctx, method, address, body, limit)
 }
 
 func TestAskReadyCountsOnlyAnswersOfServer(t *testing.T) {
@@ -173,7 +231,7 @@ func TestAskReadyCountsOnlyAnswersOfServer(t *testing.T) {
 		{engine.Triton, triton, "", base, proxy, false, false},
 	} {
 		at := &target.Target{MetricsURL: c.page, APIURL: c.configure, Timeout: time.Second}
-		ready, known := engine.AskReady(t.Context(), bothWays{c.server}, at, string(c.kind), c.found, false)
+		ready, known := engine.AskReady(t.Context(), health{c.server}, at, string(c.kind), c.found, false)
 		require.Equal(t, [2]bool{c.ready, c.known}, [2]bool{ready, known}, c)
 	}
 }

@@ -162,17 +162,19 @@ func TestIdentityOfOtherServers(t *testing.T) {
 		server          answers
 		version, trtllm string
 		source          engine.VersionSource
+		confirmed       bool
 	}{
-		{engine.TRTLLMServe, answers{"/version": `{"version":"1.0.3.2510"}`, "/v1/models": models}, "1.0.3.2510", "1.0.3.2510", engine.SourceServer},
-		{engine.TRTLLMServe, answers{"/version": `{"version":"1.3.0rc14"}`, "/v1/models": models}, "1.3.0rc14", "1.3.0rc14", engine.SourceServer},
-		{engine.TRTLLMServe, answers{"/version": `{}`, "/v1/models": models}, "", "unknown", engine.SourceUnknown},
-		{engine.NIM, answers{"/v1/version": `{"release":"1.0.0","api":"1.0.0"}`, "/v1/models": models}, "1.0.0", "unknown", engine.SourceUnknown},
-		{engine.TritonOpenAI, answers{"/openapi.json": `{"info":{"version":"2.0.0"}}`, "/v1/models": models}, "", "unknown", engine.SourceUnknown},
-		{engine.Dynamo, answers{"/v1/models": models}, "", "unknown", engine.SourceUnknown},
+		{engine.TRTLLMServe, answers{"/version": `{"version":"1.0.3.2510"}`, "/v1/models": models}, "1.0.3.2510", "1.0.3.2510", engine.SourceServer, true},
+		{engine.TRTLLMServe, answers{"/version": `{"version":"1.3.0rc14"}`, "/v1/models": models}, "1.3.0rc14", "1.3.0rc14", engine.SourceServer, true},
+		{engine.TRTLLMServe, answers{"/version": `{}`, "/v1/models": models}, "", "unknown", engine.SourceUnknown, true},
+		{engine.NIM, answers{"/v1/version": `{"release":"1.0.0","api":"1.0.0"}`, "/v1/models": models}, "1.0.0", "unknown", engine.SourceUnknown, true},
+		{engine.TritonOpenAI, answers{"/openapi.json": `{"info":{"version":"2.0.0"}}`, "/v1/models": models}, "", "unknown", engine.SourceUnknown, false},
+		{engine.Dynamo, answers{"/v1/models": models}, "", "unknown", engine.SourceUnknown, false},
 	} {
 		t.Run(string(c.kind)+" "+c.version, func(t *testing.T) {
 			f := ask(t, c.kind, c.server)
 			require.True(t, f.Listed)
+			require.Equal(t, c.confirmed, f.Confirmed)
 			require.Equal(t, c.version, f.EngineVersion)
 			require.Len(t, f.Models, 1)
 			trtllm, source := f.ResolveVersion(engineOf(t, c.kind), nil, "")
@@ -263,7 +265,7 @@ func TestInvalidConfigNumbers(t *testing.T) {
 		require.Equal(t, "python", m.Backend, text)
 		require.Equal(t, want, m.MaxBatchSize, text)
 		require.Equal(t, []engine.InstanceGroup{{Kind: "KIND_GPU", Count: want, GPUs: []int{want}}}, m.Instances, text)
-		require.Equal(t, int64(want), m.Batching.DelayMicroseconds, text)
+		require.Equal(t, &engine.DynamicBatching{DelayMicroseconds: int64(want)}, m.Batching, text)
 	}
 }
 
@@ -326,7 +328,7 @@ func TestModelsNamedByConfig(t *testing.T) {
 }
 
 // round is the timeout of one round of requests.
-const round = 4 * time.Second
+const round = 2 * time.Second
 
 // manyModels returns a Triton with n models, the first few of which hang over their configs.
 func manyModels(models, hanging int, changes ...string) answers {
@@ -368,6 +370,7 @@ func TestHangingRequestDelaysNoOther(t *testing.T) {
 		{"nothing hangs", manyModels(12, 0), "2.64.0", 12, 12, 12},
 		{"one config hangs", manyModels(12, 1), "2.64.0", 12, 11, 11},
 		{"all concurrent config requests hang", manyModels(12, 4), "2.64.0", 12, 0, 8},
+		{"more models than a round has questions", manyModels(70, 1), "2.64.0", 70, 63, 63},
 		{"the version hangs", manyModels(12, 0, "/v2", hangs), "", 12, 12, 12},
 		{"the index hangs", manyModels(12, 0, "/v2/repository/index", hangs), "2.64.0", 0, 0, 0},
 	} {
