@@ -93,6 +93,7 @@ func TestCapabilityReasons(t *testing.T) {
 		core     = "nv_inference_request_success{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"m\"} 1\n"
 		executor = "nv_inference_request_success{model=\"tensorrt_llm\"} 1\nnv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"active\"} 1\n"
 		duration = "nv_inference_request_duration_us{model=\"tensorrt_llm\"} 1\nnv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n"
+		api      = "nv_inference_request_success{model=\"tensorrt_llm\"} 1\nnv_inference_request_duration_us{model=\"tensorrt_llm\"} 1\n"
 		serve    = "trtllm_request_success_total 1\n"
 
 		firstResponse = "nv_inference_first_response_histogram_ms"
@@ -114,6 +115,7 @@ func TestCapabilityReasons(t *testing.T) {
 		want  string
 	}{
 		{engine.Triton, engine.CanTokens, executor, nil, "false, token counts came with TensorRT-LLM 0.16 [Triton 24.12 (2.53.0) or later]"},
+		{engine.Triton, engine.CanTokens, executor, version("2.53.0"), "false, the executor does not publish it"},
 		{engine.Triton, engine.CanLiveTokens, executor + "nv_llm_output_token_len_sum{model=\"tensorrt_llm\"} 1\n", nil, "false, static batching (V1) counts no decoding requests [gpt_model_type: inflight_fused_batching]"},
 		{
 			engine.Triton, engine.CanLiveTokens,
@@ -156,6 +158,7 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"used\"} 1\n", nil, "false, the executor publishes no KV cache"},
 		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"max\"} 1\n", nil, "false, the executor publishes no KV cache"},
 		{engine.Triton, engine.CanKVReuse, executor, nil, "false, reused blocks came with TensorRT-LLM 0.13 [Triton 24.10 (2.51.0) or later]"},
+		{engine.Triton, engine.CanKVReuse, executor, version("2.51.0"), "false, the executor does not publish it"},
 		{engine.Triton, engine.CanKVReuse, executor, llm("python", "READY"), "false, the Python executor never publishes reused blocks [the C++ backend: triton_backend tensorrtllm]"},
 		{engine.Triton, engine.CanTTFT, core + firstResponse + "_sum{model=\"m\"} 60\n" + firstResponse + "_count{model=\"m\"} 3\n", version("2.65.0"), "false, the first response histogram is off [--metrics-config histogram_latencies=true]"},
 		{engine.Triton, engine.CanTTFT, core + firstResponse + "_bucket{model=\"m\",le=\"+Inf\"} 3\n", nil, "true, nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request"},
@@ -171,6 +174,8 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.Triton, engine.CanOutcomes, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
 		{engine.Triton, engine.CanOutcomes, "nv_inference_request_failure{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"n\"} 1\n", nil, "false, no model is loaded [load the model]"},
 		{engine.TritonOpenAI, engine.CanOutcomes, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they are accepted [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
+		{engine.TritonOpenAI, engine.CanOutcomes, api, nil, "false, the config of model tensorrt_llm is not known, and requests of decoupled models count as done once they are accepted [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
+		{engine.TritonOpenAI, engine.CanOutcomes, api, llm("python", "READY"), "false, model tensorrt_llm is decoupled: a request counts as success once it is accepted, whatever its outcome [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
 		{engine.Triton, engine.CanStall, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, nothing on the page shows requests in flight of what clients call [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
 		{engine.Triton, engine.CanStall, core + "vllm:generation_tokens_total 1\n", nil, "false, tokens move, and nothing shows how many requests run [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
 		{engine.Triton, engine.CanE2E, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
@@ -210,6 +215,8 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.Dynamo, engine.CanOutcomes, worker + "vllm:request_success_total 1\n", nil, "false, a worker counts requests that its engine finished; its own errors_total counts clients that left as errors [scrape the frontend too]"},
 		{engine.Dynamo, engine.CanQuantiles, worker + "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
 		{engine.Dynamo, engine.CanQueue, worker + "trtllm_request_success_total 1\n", nil, "false, this release has no iteration gauges and no token counters [--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6, with a TensorRT-LLM that has it]"},
+		{engine.Dynamo, engine.CanQueue, front + "dynamo_frontend_queued_requests 1\n", nil, "false, queued_requests includes prompts in prefill, and only the KV router shows how many requests the workers can take [scrape the worker's DYN_SYSTEM_PORT too]"},
+		{engine.VLLM, engine.CanGPU, "process_start_time_seconds 1\n", nil, "false, vLLM does not expose it [run the DCGM exporter next to it]"},
 		{engine.Dynamo, engine.CanKVReuse, worker, nil, "false, the page has no families of an engine: they appear with its first request, if they are on [" + engines + "]"},
 	} {
 		known := &engine.Knowledge{Page: readPage(t, c.kind, []byte(c.page)), Facts: c.facts}

@@ -84,6 +84,7 @@ func TestTiers(t *testing.T) {
 	}{
 		{engine.Dynamo, "dynamo_frontend_disconnected_clients 0\n", engine.TierFrontend, true}, // By labels that come with the first.
 		{engine.Dynamo, "dynamo_component_uptime_seconds 3\n", engine.TierWorker, false},
+		{engine.Dynamo, "dynamo_component_uptime_seconds 3\nnv_llmapi_heartbeat_timestamp_seconds{model=\"m\"} 1\n", engine.TierWorker, true}, // Of the Triton inside.
 		{engine.Triton, "nv_x 1\n", "", false},
 		{engine.TRTLLMServe, "request_success_total{finished_reason=\"stop\"} 3\n", "", false}, // 1.1 and 1.2 have no counter of errors.
 		{engine.TRTLLMServe, "trtllm_prompt_cached_tokens_total 0\n", "", true},

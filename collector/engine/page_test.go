@@ -63,6 +63,8 @@ func TestPageSources(t *testing.T) {
 		`nv_trt_llm_request_metrics{model="a",request_type="of no meaning",version="1"} 9`,
 		`nv_trt_llm_request_metrics{model="gone",request_type="max",version="2"} 8`,
 		`nv_llm_output_token_len_sum{model="a",version="1"} 40`,
+		`nv_trt_llm_general_metrics{general_type="iteration_counter",model="a",version="1"} 6`,
+		`nv_llmapi_iterations_total{model="api",version="1"} 4`,
 		`nv_gpu_utilization{gpu_uuid="g"} 0.5`,
 		`vllm:num_requests_running{model_name="b"} 2`,
 		`vllm:of_no_rule{model_name="c"} 2`,
@@ -80,11 +82,13 @@ func TestPageSources(t *testing.T) {
 		"model_requests_success_total a/1 of nv_inference_request_success unloaded=false part=0 5",
 		"generation_tokens_total a/1 of nv_llm_output_token_len_sum unloaded=false part=0 40",
 		"request_generation_tokens a/1 of nv_llm_output_token_len_sum unloaded=false part=3 40",
+		"engine_iterations_total api/1 of nv_llmapi_iterations_total unloaded=true part=0 4",
+		"engine_iterations_total a/1 of nv_trt_llm_general_metrics unloaded=false part=0 6",
 		"requests_active a/1 of nv_trt_llm_request_metrics unloaded=false part=0 3",
 		"requests_limit gone/2 of nv_trt_llm_request_metrics unloaded=true part=0 8",
 		"requests_running b/ of vllm:num_requests_running unloaded=true part=0 2",
 	}, got)
-	require.Equal(t, []string{"a", "b", "c", "gone"}, page.NamedModels().Names)
+	require.Equal(t, engine.NamedModels{Names: []string{"a", "api", "b", "c", "gone"}, Executors: []string{"a"}, Inner: []string{"b"}}, page.NamedModels())
 	require.Same(t, block.Shape(), page.Shape())
 }
 
@@ -237,41 +241,46 @@ func TestNaNValueIsUnknown(t *testing.T) {
 	require.False(t, page.Refresh(block), "the same page says nothing new")
 }
 
-func TestSeriesWithTwoModelLabels(t *testing.T) {
-	page := readPage(t, engine.TRTLLMServe, []byte(
-		"trtllm_model_config_info{model=\"/models/llama\",model_name=\"llama\",pid=\"1\",served_model_name=\"llama\"} 1\n"+
-			"trtllm_num_requests_running{model_name=\"llama\",pid=\"1\"} 1\n"))
-	require.Equal(t, []string{"llama"}, page.NamedModels().Names, "the other is where it was loaded from")
-	for _, s := range page.Sources() {
-		require.Equal(t, "llama", s.Model, s.Meaning.Name)
-	}
-}
-
-// sourcesOf returns model and name of the series that a signal is read from.
-func sourcesOf(page *engine.Page, signal engine.Signal) (all []string) {
-	for _, s := range page.Sources() {
-		if s.Meaning.Signal == signal {
-			all = append(all, s.Model+" "+s.Meaning.Name)
-		}
-	}
-	return all
-}
-
-func TestBetterSourceAppliesPerModel(t *testing.T) {
-	page := readPage(t, engine.Triton, []byte(`nv_inference_request_success{model="cpp",version="1"} 1
+func TestModelsOfSources(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		kind   engine.Kind
+		page   string
+		signal engine.Signal
+		want   string // Models and names.
+	}{
+		{
+			"the better name counts for its model alone", engine.Triton,
+			`nv_inference_request_success{model="cpp",version="1"} 1
 nv_inference_request_success{model="api",version="1"} 1
 nv_trt_llm_request_metrics{model="cpp",request_type="active",version="1"} 3
 nv_trt_llm_request_metrics{model="api",request_type="active",version="1"} 5
 nv_llmapi_requests_in_flight{model="api",model_instance="0",version="1"} 7
-`))
-	require.Equal(t, []string{"api nv_llmapi_requests_in_flight", "cpp nv_trt_llm_request_metrics"}, sourcesOf(page, engine.RequestsActive))
-}
-
-func TestEngineCountReplacesWorkerCount(t *testing.T) {
-	page := readPage(t, engine.Dynamo, []byte(`dynamo_component_inflight_requests{dynamo_endpoint="generate",model="org/llama",model_name="org/llama"} 24
+`, engine.RequestsActive, "api nv_llmapi_requests_in_flight, cpp nv_trt_llm_request_metrics",
+		},
+		{
+			"the engine's count replaces the worker's", engine.Dynamo,
+			`dynamo_component_inflight_requests{dynamo_endpoint="generate",model="org/llama",model_name="org/llama"} 24
 vllm:num_requests_running{engine="0",model_name="llama"} 16
-`))
-	require.Empty(t, sourcesOf(page, engine.RequestsActive))
+`, engine.RequestsActive, "",
+		},
+		{"the other name is where it was loaded from", engine.TRTLLMServe, `trtllm_model_config_info{model="/models/llama",model_name="llama"} 1` + "\n", engine.ModelConfig, "llama trtllm_model_config_info"},
+		{
+			"a model that Dynamo does not serve", engine.Dynamo,
+			`dynamo_frontend_requests_total{model="llama",status="success"} 1
+dynamo_frontend_requests_total{model="unknown_model",status="success"} 1
+`, engine.RequestsFinished, "llama dynamo_frontend_requests_total",
+		},
+		{"a name as any elsewhere", engine.Triton, `nv_inference_request_success{model="unknown_model"} 1` + "\n", engine.ModelSuccess, "unknown_model nv_inference_request_success"},
+	} {
+		var got []string
+		for _, s := range readPage(t, c.kind, []byte(c.page)).Sources() {
+			if s.Meaning.Signal == c.signal {
+				got = append(got, s.Model+" "+s.Meaning.Name)
+			}
+		}
+		require.Equal(t, c.want, strings.Join(got, ", "), c.name)
+	}
 }
 
 func TestMeaningsAreUnique(t *testing.T) {
@@ -288,20 +297,6 @@ func TestMeaningsAreUnique(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestUnservedModelsAreIgnored(t *testing.T) {
-	const series = "dynamo_frontend_requests_total{model=%q,status=\"success\"} 1\n"
-	body := fmt.Sprintf(series, "llama") + fmt.Sprintf(series, "unknown_model")
-	models := func(page *engine.Page) (names []string) {
-		for _, s := range page.Sources() {
-			names = append(names, s.Model)
-		}
-		return names
-	}
-	require.Equal(t, []string{"llama"}, models(readPage(t, engine.Dynamo, []byte(body))))
-	const other = "nv_inference_request_success{model=\"unknown_model\"} 1\n"
-	require.Equal(t, []string{"unknown_model"}, models(readPage(t, engine.Triton, []byte(other))), "elsewhere it is a name as any")
 }
 
 func TestInterTokenLatencyNamesOfVLLMInside(t *testing.T) {

@@ -145,6 +145,9 @@ func TestSGLangReasons(t *testing.T) {
 	} {
 		require.Equal(t, c.want, capability(t, engine.SGLang, c.name, &engine.Knowledge{Page: readPage(t, engine.SGLang, []byte(c.page))}), "%s: %s", c.says, c.name)
 	}
+	for page, repeated := range map[string]bool{begins: false, newer: true, newer + answers: false} {
+		require.Equal(t, repeated, engineOf(t, engine.SGLang).Quirks(readPage(t, engine.SGLang, []byte(page))).AbortsRepeated, page)
+	}
 }
 
 func TestSGLangIdentity(t *testing.T) {

@@ -50,6 +50,8 @@ func TestModelTopology(t *testing.T) {
 			list{ensemble("x_bls", "y"), {Name: "x"}, {Name: "y"}},
 			"x_bls=entry/x_bls y=part/x_bls x=single/x preprocessing=single/preprocessing", "",
 		},
+		{"only BLS and LLM have a prefix", engine.Triton, "a_tensorrt_llm_bls a_tensorrt_llm preprocessing", nil, nil, "a_tensorrt_llm=part/a_tensorrt_llm_bls preprocessing=part/a_tensorrt_llm_bls", "a_tensorrt_llm_bls"},
+		{"an unloaded deployment", engine.Triton, "", nil, list{{Name: "ensemble", State: engine.ModelUnavailable}, {Name: "tensorrt_llm", State: engine.ModelUnavailable}}, "tensorrt_llm=part/ensemble", "ensemble"},
 		{"the LLM alone is its own entry", engine.Triton, "tensorrt_llm", nil, nil, "tensorrt_llm=single/tensorrt_llm", ""},
 		{
 			"configs define the steps of an ensemble, whatever the names", engine.Triton, "llm", nil,
@@ -60,6 +62,7 @@ func TestModelTopology(t *testing.T) {
 		{"a name in lower case is the listed one's", engine.Dynamo, "Org/Qwen org/qwen QWEN", nil, list{{Name: "Org/Qwen"}}, "Org/Qwen=single/Org/Qwen org/qwen=single/Org/Qwen QWEN=single/QWEN", ""},
 		{"series without a name belong to the only name, in two cases", engine.Dynamo, "A a", nil, list{{Name: "A"}}, "a=single/A =single/A", "A"},
 		{"two models whose names only differ in case", engine.Triton, "a A", nil, list{{Name: "a"}, {Name: "A"}}, "a=single/a A=single/A", ""},
+		{"series without a name belong to the only one on the page", engine.VLLM, "m", nil, nil, "m=single/m =single/m", "m"},
 		{"a server without names is unknown", engine.TRTLLMServe, engine.UnnamedModel, nil, nil, "undefined=single/unknown", ""},
 		{
 			"two deployments with an affix, without configs", engine.Triton, "ensemble_a preprocessing_a tensorrt_llm_a* postprocessing_a b_tensorrt_llm_bls b_tensorrt_llm* b_preprocessing", nil, nil,
@@ -263,8 +266,10 @@ func TestModelNotLoadedAgainIsIgnored(t *testing.T) {
 	}
 	before := engine.Facts{Listed: true, Models: []engine.ModelFacts{llm("a"), {Name: "b"}}}
 	now := engine.Facts{Listed: true, Models: []engine.ModelFacts{llm("b"), {Name: "a"}}}.WithEarlier(&before)
-	name, why := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: []string{"b"}}, now.Models, nil).EntryModel()
+	top := engine.NewTopology(engineOf(t, engine.Triton), engine.NamedModels{Names: []string{"b"}}, now.Models, nil)
+	name, why := top.EntryModel()
 	require.Equal(t, "b", name, why)
+	require.Equal(t, map[string]bool{"b": true}, top.Served())
 }
 
 // TestUnloadedEntryIsNoEntry has a server that loaded some of the models

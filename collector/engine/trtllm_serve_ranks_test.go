@@ -44,7 +44,11 @@ func TestRankReasons(t *testing.T) {
 		}
 		return all
 	}
-	apart := times(4, page("", 3, 5))
+	apart := times(3, page("", 3, 5))
+	running := map[engine.Ranks]map[string]engine.Combine{
+		engine.RanksUnseen: {"": engine.Newest}, engine.RanksOne: {"0": engine.Newest},
+		engine.RanksUnsure: {"0": engine.ZeroOnly, "1": engine.ZeroOnly}, engine.RanksApart: {"0": engine.Sum, "1": engine.Sum},
+	}
 	for _, c := range []struct {
 		says  string
 		pages []string
@@ -54,17 +58,13 @@ func TestRankReasons(t *testing.T) {
 	}{
 		{"of a release without batches the gauges count", []string{page("")}, engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, updated when a request ends"},
 		{"one batch", []string{page("", 3)}, engine.RanksOne, engine.CanRunning, "true, scheduled_batch_size, the batch of the latest iteration, 0 when idle"},
-		{
-			"the queue of one rank",
-			[]string{page("", 3)},
-			engine.RanksOne, engine.CanQueue,
-			"true, num_requests_waiting: gauges of the last iteration, updated when a request ends",
-		},
+		{"its queue", []string{page("", 3)}, engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
 		{
 			"two equal ones", times(4, page("", 3, 3)), engine.RanksUnsure, engine.CanQueue,
 			"false, its 2 ranks show batches, and it is not clear yet whether they share requests, as tensor-parallel ranks do, or have their own: this takes some requests",
 		},
-		{"two with equal changes", times(3, page("", 3, 3), page("", 4, 4)), engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
+		{"two with equal changes", times(3, page("", 1, 1), page("", 2, 2))[:5], engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, updated when a request ends"},
+		{"two that differed once", append([]string{page("", 3, 5)}, times(5, page("", 1, 1), page("", 2, 2))[:9]...), engine.RanksOne, engine.CanRunning, "true, scheduled_batch_size, the batch of the latest iteration, 0 when idle"},
 		{"two different ones", apart, engine.RanksApart, engine.CanRunning, "true, the batches of 2 ranks together, each of which has requests of its own"},
 		{
 			"the queue of those", apart, engine.RanksApart, engine.CanQueue,
@@ -85,6 +85,14 @@ func TestRankReasons(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			read := readPages(t, engine.TRTLLMServe, c.pages...)
 			require.Equal(t, c.ranks, read.Ranks())
+			shown := make(map[string]engine.Combine)
+			for _, s := range read.Sources() {
+				if s.Meaning.Signal == engine.RequestsRunning {
+					shown[s.Labels.Get("rank")] = s.Meaning.Combine
+				}
+			}
+			require.Equal(t, running[c.ranks], shown)
+			require.Equal(t, c.ranks == engine.RanksApart, read.Has(engine.EngineRanks))
 			require.Equal(t, c.want, capability(t, engine.TRTLLMServe, c.name, &engine.Knowledge{Page: read}))
 		})
 	}
