@@ -182,8 +182,9 @@ func (l *ledger) run(seed uint64) {
 			continue
 		}
 		for series, v := range values {
-			known := v == 0 || strings.Contains(series, "decoupled_durations")
-			require.True(l.t, known || !strings.HasPrefix(series, "source_anomaly"), "%s: a false anomaly", series)
+			if v != 0 && strings.HasPrefix(series, "source_anomaly") {
+				require.Contains(l.t, series, "decoupled_durations", "a false anomaly")
+			}
 		}
 		before := past[len(past)-1-windowPages]
 		l.rates(r, values, before, truth)
@@ -253,8 +254,9 @@ func (s subject) measure(t *testing.T) map[[2]string]largest {
 	worst := make(map[[2]string]largest)
 	for _, ld := range loads() {
 		l := &ledger{t: t, subject: s, load: ld, worst: make(map[quantity]float64)}
-		for seed := range uint64(2) {
-			l.run(seed + 1)
+		l.run(1)
+		if fixture.Updating() { // The document has the largest errors of two runs.
+			l.run(2)
 		}
 		for q, e := range l.worst {
 			key := [2]string{s.name, q.name + " | " + measured(q.bound) + " " + q.unit}

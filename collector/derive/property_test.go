@@ -169,7 +169,7 @@ func checkRates(t *testing.T, h *history, got map[string]float64) {
 func TestRatesUseWholeSpans(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 11))
-	for range 400 {
+	for range 150 {
 		moves := make([]byte, 3*(2+rng.IntN(60)))
 		for i := range moves {
 			moves[i] = byte(rng.IntN(256))
