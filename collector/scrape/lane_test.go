@@ -195,17 +195,14 @@ func TestSlowTargetDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	shared := scrape.Bounded(1<<20, 10)
 	client := sharing(t, shared)
-	const patience = 2 * time.Second
 	text := answer("200 OK", "", page)
 	slow := serve(t, nil, func(p *peer) {
-		for p.request() != nil {
-			p.say(text[:50])
-			time.Sleep(2 * patience)
-			p.say(text[50:])
-		}
+		p.request()
+		p.say(text[:50])
+		p.wait()
 	})
 	quick, mute := serve(t, nil, replies(text)), serve(t, nil, (*peer).wait)
-	b := lane.Batch{Timeout: patience}
+	b := lane.Batch{Timeout: 2 * time.Second}
 	all := []struct {
 		name string
 		lane *lane.Lane

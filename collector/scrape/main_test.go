@@ -9,7 +9,7 @@ import (
 
 // TestMain runs many tests in parallel: they wait rather than compute.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "24"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -325,6 +325,7 @@ func TestRouterPoolSumsOneTier(t *testing.T) {
 }
 
 func TestPageOfThousandReplicasIsSmall(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		pools int
@@ -338,6 +339,7 @@ func TestPageOfThousandReplicasIsSmall(t *testing.T) {
 		}, []string{"/", "/?state=down"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := crowd(t, c.pools, c.of)
 				// Ten minutes of samples without a new snapshot.

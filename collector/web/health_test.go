@@ -124,14 +124,20 @@ func TestUnfinishedHealthCallsHoldLittleMemory(t *testing.T) {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
-		framer := http2.NewFramer(conn, nil)
+		framer := http2.NewFramer(conn, conn)
 		_, err = io.WriteString(conn, http2.ClientPreface)
 		require.NoError(t, errors.Join(err, framer.WriteSettings()))
 		for call := range uint32(16) { // The server may close the connection.
 			_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*call + 1, BlockFragment: headers.Bytes(), EndHeaders: true})
 		}
+		_ = framer.WritePing(false, [8]byte{}) // Its acknowledgement follows the headers.
+		for err == nil {
+			var frame http2.Frame
+			if frame, err = framer.ReadFrame(); err == nil && frame.Header().Type == http2.FramePing {
+				break
+			}
+		}
 	}
-	time.Sleep(time.Second)
 	require.Less(t, used(), before+allowed)
 }
 

@@ -206,9 +206,8 @@ func TestUnknownReplicasAndPoolsAreNotFound(t *testing.T) {
 // TestSelectionsUseLittleMemory selects many parts: neither their pages nor those of the servers
 // stay in memory.
 func TestSelectionsUseLittleMemory(t *testing.T) {
-	const limit, bodies, each = 64 << 20, 24, 2 << 20
-	before := debug.SetMemoryLimit(limit)
-	defer debug.SetMemoryLimit(before)
+	const limit, bodies, each = 40 << 20, 20, 1 << 20
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	f := newFleet(t)
 	opts := f.options()
 	opts.Exposition = pageMaxAge(time.Hour)

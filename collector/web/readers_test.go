@@ -87,7 +87,8 @@ func TestSlowReadersDoNotAffectOthers(t *testing.T) {
 }
 
 func TestOldestSlowReadersAreClosedAboveMemoryLimit(t *testing.T) {
-	long := strings.Repeat("long ", 1<<18)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(32 << 20))
+	long := strings.Repeat("long ", 1<<14)
 	for _, path := range []string{"/metrics", "/targets?format=json", "/replica?target=a/r0"} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFleet(t)
@@ -133,8 +134,7 @@ func TestSlowReaderMemoryFollowsMemoryLimit(t *testing.T) {
 
 // An HTTP/2 connection has several responses, so the limit of connections does not apply.
 func TestOldestSlowReadersAreClosedAboveCountLimit(t *testing.T) {
-	before := debug.SetMemoryLimit(32 << 20)
-	defer debug.SetMemoryLimit(before)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(32 << 20))
 	synctest.Test(t, func(t *testing.T) {
 		opts := oneReplica(t).options()
 		l := overWire(t, opts)
