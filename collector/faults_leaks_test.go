@@ -49,7 +49,7 @@ func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures 
 		s := newFakeServer(t)
 		servers = append(servers, s)
 		p := metricsPool("p"+s.address(), "r="+s.pageAndAPI())
-		p.ScrapeInterval, p.ScrapeTimeout = model.Duration(200*time.Millisecond), model.Duration(2*time.Second)
+		p.ScrapeInterval, p.ScrapeTimeout = model.Duration(100*time.Millisecond), model.Duration(2*time.Second)
 		p.Limits.Page.Body = 1 << 20
 		pools = append(pools, p)
 	}
@@ -66,7 +66,7 @@ func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures 
 		for i, fault := range faults {
 			servers[i].setPage(faultyPage(fault))
 		}
-		tc.pollPageEvery(faultPollInterval, "Most fail", nil, func(page string) string {
+		tc.pollPage("Most fail", nil, func(page string) string {
 			down := 0
 			for i := range pools {
 				if value(page, targetSeries("target_up", pools[i].PoolID, "r")) == 0 {
@@ -81,9 +81,9 @@ func TestFaultsLeakNothing(t *testing.T) { //nolint:paralleltest // It measures 
 		for i := range servers {
 			servers[i].setPage(nil)
 		}
-		tc.pollPageEvery(faultPollInterval, "All are up", nil, allUp)
+		tc.pollPage("All are up", nil, allUp)
 	}
-	tc.pollPageEvery(faultPollInterval, "All are up", nil, allUp)
+	tc.pollPage("All are up", nil, allUp)
 	round()
 	// One scrape may be in progress, for which server and client have two connections, two files
 	// and three goroutines each.

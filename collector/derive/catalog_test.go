@@ -191,21 +191,21 @@ func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	t.Helper()
 	d := NewDeriver(Options{Window: time.Minute, Interval: 5 * time.Second, Engine: v.e, Identity: v.identity, Objectives: promised()})
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
-	series := make(map[string][]labels.Labels)
+	var out *exposition.Block
 	for n := range 7 {
 		raw, err := cache.Parse(v.page(n), "", nil)
 		require.NoError(t, err)
-		out := d.Derive(time.Duration(n)*5*time.Second, raw)
-		clear(series)
-		for i := range out.Shape().Lines() {
-			if _, ok := out.Value(i); ok {
-				lset := out.Shape().Labels(i)
-				name := lset.Get(model.MetricNameLabel)
-				for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-					name = strings.TrimSuffix(name, suffix)
-				}
-				series[name] = append(series[name], lset)
+		out = d.Derive(time.Duration(n)*5*time.Second, raw)
+	}
+	series := make(map[string][]labels.Labels)
+	for i := range out.Shape().Lines() {
+		if _, ok := out.Value(i); ok {
+			lset := out.Shape().Labels(i)
+			name := lset.Get(model.MetricNameLabel)
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				name = strings.TrimSuffix(name, suffix)
 			}
+			series[name] = append(series[name], lset)
 		}
 	}
 	return series

@@ -202,7 +202,7 @@ func TestSlowTargetDelaysNoOther(t *testing.T) {
 		p.wait()
 	})
 	quick, mute := serve(t, nil, replies(text)), serve(t, nil, (*peer).wait)
-	b := lane.Batch{Timeout: 2 * time.Second}
+	b := lane.Batch{Timeout: hang}
 	all := []struct {
 		name string
 		lane *lane.Lane

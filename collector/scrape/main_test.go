@@ -2,6 +2,7 @@ package scrape_test
 
 import (
 	"flag"
+	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,5 +13,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "24"); err != nil {
 		panic(err)
 	}
+	debug.SetGCPercent(400)
 	goleak.VerifyTestMain(m)
 }

@@ -36,9 +36,11 @@ func requireConserved(t *testing.T, truth simulate.Truth) {
 }
 
 func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
+	t.Parallel()
 	scenario := simulate.Burst(20*time.Second, 10*time.Second, 4, 20)
 	for _, kind := range everyKind() {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			spec := simulate.Spec{
 				Kind: kind, Seed: 42, Streaming: true, Setup: simulate.Setup{Summaries: true, Histograms: true}, GPUs: 2, LoadDuration: 3 * time.Second,
 				Workload: simulate.Workload{Rate: 4, SharedPrefix: 0.5, ErrorRate: 0.05, AbandonRate: 0.05},
