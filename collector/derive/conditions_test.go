@@ -117,19 +117,38 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// TestStallWithAllRequestsWaiting covers one that counts its iterations, with a
-// queue that grows, or whose gauge alone says that requests wait.
-func TestStallWithAllRequestsWaiting(t *testing.T) {
-	for _, grows := range []int{0, 1} {
-		b := newBench(t, engine.VLLM, "m")
-		for n := range 12 {
-			b.page(`vllm:num_requests_running{engine="0",model_name="m"} 0`, fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, 5+grows*n),
-				`vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="deferred"} 0`,
-				`vllm:iteration_tokens_total_count{engine="0",model_name="m"} 100`)
+// TestGrowingQueueWitnessesStall has a queue that grows for a while, for half of the time that work
+// may stand still or less, next to running requests or alone.
+func TestGrowingQueueWitnessesStall(t *testing.T) {
+	for grows, want := range map[int]bool{0: false, 3: false, 4: true, 12: true} {
+		for _, running := range []int{0, 200} {
+			b := newBench(t, engine.VLLM, "m")
+			for n := range 12 {
+				b.page(fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running), fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, 5+min(n, grows)),
+					`vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="deferred"} 0`,
+					fmt.Sprintf(`vllm:iteration_tokens_total_count{engine="0",model_name="m"} %d`, min(n, 1)))
+			}
+			still := b.deriver.Conditions().Stall
+			require.Positive(t, still.Duration)
+			require.Equal(t, want, still.Witnessed, "it grew on %d pages, next to %d requests", grows, running)
+			require.InDelta(t, max(running, 5+min(11, grows)), still.InFlight, 0)
 		}
-		require.Positive(t, b.deriver.Conditions().Stall.Duration)
-		require.Equal(t, grows > 0, b.deriver.Conditions().Stall.Witnessed)
 	}
+}
+
+func TestRequestsQueueWhileOthersProgress(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	queued := func(waiting, iterations int) bool {
+		b.page(`vllm:num_requests_running{engine="0",model_name="m"} 1`, fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, waiting),
+			fmt.Sprintf(`vllm:iteration_tokens_total_count{engine="0",model_name="m"} %d`, iterations))
+		return b.deriver.Conditions().Queued
+	}
+	require.False(t, queued(0, 100))
+	for range windowPages {
+		require.True(t, queued(5, 101))
+	}
+	require.True(t, queued(5, 101))
+	require.False(t, queued(5, 101), "nothing was done for a window")
 }
 
 // TestDeferredRequestsAreSuspected covers servers of a pair whose other side hangs,
@@ -332,14 +351,4 @@ func TestRequestsInFlightNeedExecutorGauges(t *testing.T) {
 	got := b.page(replaceLines(soundPage(20, 0), zeroRows()...)...)
 	got.lacks(t, `requests_active{model_id="m"}`)
 	require.Equal(t, derive.Conditions{}, b.deriver.Conditions())
-}
-
-// TestWaitingRequestsCountAsArrived covers a queue that is shorter than what runs.
-func TestWaitingRequestsCountAsArrived(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m")
-	for i := range 12 {
-		b.page(`vllm:num_requests_running{model_name="m"} 200`, fmt.Sprintf(`vllm:num_requests_waiting{model_name="m"} %d`, i), `vllm:generation_tokens_total{model_name="m"} 100`)
-	}
-	require.True(t, b.deriver.Conditions().Stall.Witnessed)
-	require.InDelta(t, 200, b.deriver.Conditions().Stall.InFlight, 0)
 }

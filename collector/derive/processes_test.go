@@ -96,7 +96,7 @@ func TestAlternatingProcessesAreDetected(t *testing.T) {
 		for i := range n {
 			w := each
 			if w.born > 0 {
-				w.born += float64(1000 * i)
+				w.born += float64(10 * i)
 			}
 			w.counted *= int(math.Pow(8, float64(i)))
 			if w.id != "" {
@@ -139,7 +139,9 @@ func TestAlternatingProcessesAreDetected(t *testing.T) {
 			maximum := 0
 			for second := range 250 {
 				a.page(c.workers[c.next(second, len(c.workers))].page(second))
-				maximum = max(maximum, a.deriver.Processes())
+				if second > 150 { // The first evidence is too old.
+					maximum = max(maximum, a.deriver.Processes())
+				}
 			}
 			if c.exactly {
 				require.Equal(t, len(c.workers), maximum)
@@ -202,17 +204,21 @@ func TestSingleProcessHasRates(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		born func(second int) float64
-		// rates is the number of pages with a rate in a hundred.
-		rates int
+		// burst is how much it does at once in the middle, rates the number of pages with a rate in
+		// a hundred.
+		burst, rates int
 	}{
-		{"its start is always the same", func(int) float64 { return 1.7e9 }, 99},
-		{"its start wavers", func(second int) float64 { return 1.7e9 + float64(second%3)*0.6 }, 89},
-		{"it does not say", func(int) float64 { return 0 }, 99},
+		{"its start is always the same", func(int) float64 { return 1.7e9 }, 0, 99},
+		{"its start is the same in a burst", func(int) float64 { return 1.7e9 }, 9999, 99},
+		{"its start wavers", func(second int) float64 { return 1.7e9 + float64(second%3)*0.6 }, 0, 89},
+		{"it does not say", func(int) float64 { return 0 }, 0, 99},
+		{"it does not say, and grows less than fivefold", func(int) float64 { return 0 }, 2149, 99},
+		{"it does not say, and grows fivefold", func(int) float64 { return 0 }, 2150, 98},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAddress(t, engine.VLLM)
 			for second := range 100 {
-				a.page(worker{born: c.born(second), counted: 50}.page(second))
+				a.page(worker{born: c.born(second), counted: 50 + second/50*c.burst}.page(second))
 			}
 			require.Zero(t, a.deriver.Processes())
 			require.Zero(t, a.deriver.Stats().Restarts)
@@ -229,9 +235,11 @@ func TestAlternatingProcessesHaveNoRates(t *testing.T) {
 	}
 	require.Zero(t, a.rates)
 	require.Equal(t, 2, a.deriver.Processes())
-	for second := range 62 {
+	for second := range 61 {
 		a.page(two[0].page(30 + second))
+		require.Equal(t, 2, a.deriver.Processes())
 	}
+	a.page(two[0].page(91))
 	require.Zero(t, a.deriver.Processes(), "no other answered for a window")
 	require.NotZero(t, a.rates)
 	require.LessOrEqual(t, a.began, 1)
@@ -246,6 +254,8 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 	)
 	lines := func(all ...string) string { return strings.Join(all, "\n") + "\n" }
 	before := lines(prompt+"500", tokens+"900", failed+"3", running+"4")
+	n := [2]string{strings.Replace(prompt, `"m"`, `"n"`, 1), strings.Replace(tokens, `"m"`, `"n"`, 1)}
+	six := lines(n[0]+"7", n[1]+"8", other+"7")
 	for _, c := range []struct {
 		name, before, after string
 		want                bool
@@ -262,6 +272,10 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 		{"the only one above 0 decreased", lines(prompt+"5", tokens+"0", failed+"0", running+"4"), lines(prompt+"2", tokens+"0", failed+"0", running+"4"), true},
 		{"one decreased and two are missing", before, lines(prompt+"5", running+"4"), true},
 		{"a stopping server unloads its models", lines(prompt+"500", tokens+"900", failed+"3", other+"7"), lines(other + "8"), false},
+		{"all fell to half", lines(prompt+"500", tokens+"900", failed+"4"), lines(prompt+"250", tokens+"450", failed+"2"), true},
+		{"all fell to more than half", lines(prompt+"500", tokens+"900", failed+"4"), lines(prompt+"251", tokens+"450", failed+"2"), false},
+		{"four of six fell", before + six, lines(prompt+"5", tokens+"9", failed+"1") + lines(n[0]+"1", n[1]+"8", other+"8"), true},
+		{"three of six fell", before + six, lines(prompt+"5", tokens+"9", failed+"1") + lines(n[0]+"7", n[1]+"8", other+"8"), false},
 		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

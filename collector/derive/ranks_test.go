@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,23 +53,23 @@ func TestStalledRankIsStall(t *testing.T) {
 		{"NIM 2.x with SGLang", engine.NIM, sglang},
 	} {
 		for _, c := range []struct {
-			name    string
+			name string
+			// moves is the number of pages on which each rank moves.
 			moves   [2]int
-			stalled bool
+			stalled time.Duration
 		}{
-			{"both go on", [2]int{1, 1}, false},
-			{"the second stands still", [2]int{1, 0}, true},
-			{"the first stands still", [2]int{0, 1}, true},
-			{"both stand still", [2]int{0, 0}, true},
+			{"both go on", [2]int{8, 8}, 0},
+			{"the second stands still", [2]int{8, 0}, 35 * time.Second},
+			{"the first stands still", [2]int{0, 8}, 35 * time.Second},
+			{"both stand still, the first for longer", [2]int{0, 1}, 35 * time.Second},
+			{"both stand still, the second for longer", [2]int{1, 0}, 35 * time.Second},
 		} {
 			t.Run(server.name+", "+c.name, func(t *testing.T) {
 				b := newBench(t, server.kind, "m")
-				steps := [2]int{100, 100}
-				for range 8 {
-					b.page(server.page(steps)...)
-					steps[0], steps[1] = steps[0]+c.moves[0], steps[1]+c.moves[1]
+				for n := range 8 {
+					b.page(server.page([2]int{100 + min(n, c.moves[0]), 100 + min(n, c.moves[1])})...)
 				}
-				require.Equal(t, c.stalled, b.deriver.Conditions().Stall.Duration > 0)
+				require.Equal(t, c.stalled, b.deriver.Conditions().Stall.Duration)
 			})
 		}
 	}
