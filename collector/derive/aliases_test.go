@@ -115,14 +115,14 @@ func TestCacheSizeIsInLabels(t *testing.T) {
 		name, pages string
 		want        []string
 	}{
-		{"on the first page", "512", []string{"16 x 512 of llama"}},
-		{"on the next", "512", []string{"16 x 512 of llama"}},
-		{"a process of another size", "400", []string{"16 x 400 of llama"}},
+		{"on the first page", "512", []string{"1 x 512 of llama"}},
+		{"on the next", "512", []string{"1 x 512 of llama"}},
+		{"a process of another size", "400", []string{"1 x 400 of llama"}},
 		{"not known", "0", nil},
 		{"not on the page", "", nil},
-		{"known again", "512", []string{"16 x 512 of llama"}},
+		{"known again", "512", []string{"1 x 512 of llama"}},
 	} {
-		page := []string{`sglang:page_size{model_name="llama"} 16`}
+		page := []string{`sglang:page_size{model_name="llama"} 1`}
 		if c.pages != "" {
 			page = append(page, `sglang:num_pages{model_name="llama"} `+c.pages)
 		}
@@ -180,6 +180,11 @@ func TestAliasesHaveTheSameValues(t *testing.T) {
 		require.Equal(t, want, got.get(t, fmt.Sprintf(`vllm:%s{engine="triton", model_id="llama", model_name="llama"}`, alias)))
 	}
 	require.Zero(t, got.count("trtllm_"), "other sets stay off")
+	got = newLlama(t, simulate.Spec{}, func(o *derive.Options) { o.Aliases = []string{"trtllm"} }).values()
+	for _, state := range []string{"used", "free"} {
+		want := got.get(t, `kv_cache_blocks{engine="triton", model_id="llama", state="`+state+`"}`)
+		require.Equal(t, want, got.get(t, `trtllm_kv_cache_`+state+`_blocks{engine="triton", model_id="llama", model_name="llama"}`))
+	}
 }
 
 func TestAliasSelection(t *testing.T) {

@@ -340,6 +340,7 @@ func TestGaugesNeedMovingHeartbeat(t *testing.T) {
 			got.lacks(t, name, part)
 		}
 		require.InDelta(t, 3, b.page(without(page(21, 21), part)...).get(t, name), 0, "it beats again, without %s", part)
+		b.page(without(page(22, 0), part)...).lacks(t, name, part)
 	}
 }
 

@@ -279,6 +279,12 @@ func TestRefusalsAreNotServerFailures(t *testing.T) {
 	b.page(vllmCounts(7, 24, 25)...)
 	b.page(vllmCounts(7, 24, 30)...)
 	require.True(t, b.deriver.Conditions().Failing)
+
+	b = newBench(t, engine.VLLM, "m")
+	for n := range 3 {
+		b.page(vllmCounts(7, 2*n, 4*n)...)
+	}
+	require.False(t, b.deriver.Conditions().Failing, "of eight answers of 503 four were refusals")
 }
 
 // TestRefusalCountedBeforeItsResponse uses a vLLM that only rejects, with

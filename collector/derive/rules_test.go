@@ -72,10 +72,19 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 	require.Equal(t, uint64(1), b.deriver.Stats().BrokenHistograms)
 }
 
+func TestPercentilesOfSummary(t *testing.T) {
+	got := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false)).page(`nv_inference_request_success{model="m",version="1"} 5`, "# TYPE nv_inference_request_summary_us summary",
+		`nv_inference_request_summary_us{model="m",version="1",quantile="0.5"} 40000`, `nv_inference_request_summary_us{model="m",version="1",quantile="0.99"} 90000`)
+	for percentile, want := range map[string]float64{"50": 0.04, "99": 0.09} {
+		require.Equal(t, want, got.get(t, `request_duration_percentile_seconds{model="m", model_id="m", percentile="`+percentile+`", version="1"}`))
+	}
+}
+
 func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
 	got := b.page(replaceLines(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_llm_output_token_len_sum{model="tensorrt_llm",version="1"} -5`, `nv_energy_consumption{gpu_uuid="GPU-1"} 0`)...)
 	got.lacks(t, `generation_tokens_total{model_id="ensemble"}`)
+	got.get(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`)
 	require.Equal(t, uint64(1), b.deriver.Stats().Negative, "0 is not negative")
 }
 
@@ -246,6 +255,7 @@ func TestPercentilesInterpolateWithinBucket(t *testing.T) {
 	got = b.repeat(13, page(140, 180, 200))
 	got.lacks(t, p50, "without requests there is none")
 	require.InDelta(t, 0.5, b.page(page(141, 181, 201)...).get(t, p50), 1e-9, "one request has percentiles")
+	b.page(page(541, 581, 601)...).lacks(t, p99, "it would be below the mean")
 }
 
 func TestDerivedBlocksAreValid(t *testing.T) {
@@ -347,11 +357,12 @@ func TestSignsOfWork(t *testing.T) {
 
 // TestObjectivesAreInSeconds has buckets in milliseconds.
 func TestObjectivesAreInSeconds(t *testing.T) {
-	page := append(histogram("nv_inference_first_response_histogram_ms", `model="m",version="1"`, 9000, "500 2000 5000 +Inf", 40, 70, 90, 100), `nv_inference_request_success{model="m",version="1"} 100`)
+	page := append(histogram("nv_inference_first_response_histogram_ms", `model="m",version="1"`, 9000, "500 2000 5000 +Inf", 40, 70, 100, 100), `nv_inference_request_success{model="m",version="1"} 100`)
 	for within, want := range map[time.Duration]struct {
 		lower, upper float64
 		reason       string
 	}{
+		5 * time.Second: {0, 0, "a bucket of nv_inference_first_response_histogram_ms ends at the target"},
 		2 * time.Second: {30, 30, "a bucket of nv_inference_first_response_histogram_ms ends at the target"},
 		time.Second:     {30, 60, "the target lies between the buckets of nv_inference_first_response_histogram_ms that end at 0.5 s and 2 s: bad requests are counted as two bounds"},
 	} {
@@ -435,6 +446,7 @@ func TestHistogramsAreSummedOrAbsent(t *testing.T) {
 		{"a last bucket NaN", rank("0", "15", "1", "3", "NaN"), nil},
 		{"decreasing buckets", rank("0", "15", "9", "3", "4"), nil},
 		{"a bound that the other lacks", rank("0", "15", "9", "9", "9")[1:], map[string]float64{`bucket{le="1.0", `: 1, `bucket{le="5.0", `: 12, `bucket{le="+Inf", `: 13, "sum{": 1.7e308, "count{": 13}},
+		{"no last bucket", without(rank("0", "15", "9", "9", "9"), `le="+Inf"`), nil},
 		{"a bound that only the other has", without(rank("0", "15", "9", "9", "9"), `le="5.0"`), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -466,6 +478,7 @@ func TestModelWithoutTokensHasNoTokenTimes(t *testing.T) {
 				},
 				times("time_to_first_token_seconds", n), times("request_time_per_output_token_seconds", n), times("e2e_request_latency_seconds", n),
 			)...)
+			require.Equal(t, n == 0 || tokens > 0, hasSeries(got, `time_to_first_token_seconds_count{model_id="m"}`), n)
 		}
 		return got
 	}

@@ -71,17 +71,25 @@ func TestDifferenceOfMeansCoverage(t *testing.T) {
 	}
 }
 
-// TestStandardErrorOfMean alternates means of 1 and 3: a variance of
-// n/(n-1), divided by the count.
+// TestDifferenceOfMeans has variances of 7.9 and 3.8 in 15 batches each: 24.9 degrees of freedom.
+func TestDifferenceOfMeans(t *testing.T) {
+	t.Parallel()
+	got := meansDiffer(sample{20.8, 7.9 / 15, 15}, sample{23, 3.8 / 15, 15})
+	require.InDelta(t, -4.019, got.lower, 1e-3)
+	require.InDelta(t, -0.381, got.upper, 1e-3)
+}
+
+// TestStandardErrorOfMean alternates means of 1 and 5 of two requests: a variance of 2*4*n/(n-1),
+// divided by the count.
 func TestStandardErrorOfMean(t *testing.T) {
 	t.Parallel()
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
-	for i, sum := range []float64{0, 1, 4, 5, 8, 9, 12, 13, 16} {
-		w.push(int64(i)*int64(5*time.Second), []float64{sum, float64(i)}, continues)
+	for i, sum := range []float64{0, 2, 12, 14, 24, 26, 36, 38, 48} {
+		w.push(int64(i)*int64(5*time.Second), []float64{sum, float64(2 * i)}, continues)
 	}
 	got, ok := w.sampled([]int{0}, []int{1})
 	require.True(t, ok)
-	require.InDelta(t, 2, got.mean, 1e-9)
-	require.InDelta(t, 8.0/7/8, got.variance, 1e-9)
+	require.InDelta(t, 3, got.mean, 1e-9)
+	require.InDelta(t, 8*8.0/7/16, got.variance, 1e-9)
 	require.Equal(t, 8, got.batches)
 }
