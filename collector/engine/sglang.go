@@ -61,7 +61,7 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string) Round {
 
 // askSchedulers requests what the schedulers answer. Paused ones answer, unless they load weights;
 // newer releases are then healthy, and not ready (seen in the source of 0.5.23, http_server.py).
-func (s *sglang) askSchedulers(ctx context.Context, q *questions, f *Facts) {
+func (*sglang) askSchedulers(ctx context.Context, q *questions, f *Facts) {
 	ready, _ := readiness(ctx, q.client, q.base+"/ready")
 	healthy, _ := readiness(ctx, q.client, q.base+"/ping")
 	var info struct {

@@ -75,7 +75,8 @@ func readBody(body []byte, format bodyFormat, opts *Options) (*pageReader, error
 	}
 	r := &pageReader{format: format, body: body, opts: opts, meta: metadata{maxHelp: opts.Limits.Help}}
 	r.samples = make([]sample, 0, min(len(body)/typicalSampleBytes, maxInitialSamples))
-	return r, r.read()
+	err := r.read()
+	return r, err
 }
 
 // block renders the series of the body. It may be called again, with another renderer.
