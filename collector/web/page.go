@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,6 +28,8 @@ type pages struct {
 	config  func() exposition.Config
 	metrics *metrics
 
+	// size is the size of the last complete page; growing a buffer takes four times the memory.
+	size atomic.Int64
 	// slots limits the pages that are built at once. With flight, clients that request the same
 	// page wait for one build.
 	slots  chan struct{}
@@ -108,6 +111,10 @@ func (p *pages) build(q *query, o *offer) (*page, error) {
 	pg := &page{begin: time.Now()}
 	plan := p.plan(q, o)
 	pg.contentType = plan.format.ContentType
+	if q.all() {
+		pg.body.Grow(int(p.size.Load() * 17 / 16))
+		defer func() { p.size.Store(int64(pg.body.Len())) }()
+	}
 	length, err := plan.layout.Compress(&pg.body, o.encoding, plan.blocks, q.only())
 	p.observe(q, length)
 	p.metrics.buildTime.Observe(time.Since(pg.begin).Seconds())
