@@ -136,7 +136,7 @@ func TestSharedProgramsGiveSameValues(t *testing.T) {
 		changes[n%2] = append(changes[n%2], c.change)
 	}
 	var wait sync.WaitGroup
-	for n, own := range [][]string{{"r0"}, {"a longer name"}, {"r1"}, {"r-3"}, {"r5", "node", "n5"}, {`r"4\`}, {"r6", "node", "n6"}, {"r8", "model", "mine"}, {"r7", "node", "n6"}, {"r9", "model", "mine"}, {"gpu_uuid"}, {"r10", "state", "odd"}, {"r11", "gpu_uuid", "mine"}, {"", "rack", "1"}} {
+	for n, own := range [][]string{{"r0"}, {"a longer name"}, {"r5", "node", "n5"}, {`r"4\`}, {"r6", "node", "n6"}, {"r8", "model", "mine"}, {"r7", "node", "n6"}, {"r9", "model", "mine"}, {"gpu_uuid"}, {"r10", "state", "odd"}, {"r11", "gpu_uuid", "mine"}, {"", "rack", "1"}} {
 		f := newFleetTarget(t, own[0], own[1:], changes[n%2]...)
 		wait.Go(func() {
 			tick, gpus := 0, n

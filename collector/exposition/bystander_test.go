@@ -185,7 +185,7 @@ func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) st
 // OpenMetrics a histogram that does not add up changes the type of others.
 func TestNoTargetChangesLinesOfAnother(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
+	for seed := range uint64(40) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), partial: seed%2 == 1}
 		blocks := merged(t, g.page(), g.page(), g.page())
 		all, each := newPageLayout(blocks...), eachPageLayout(blocks...)
@@ -224,7 +224,7 @@ func requireReaders(t *testing.T, page string, format expfmt.Format) {
 func TestConflictsDegradeTypeOnly(t *testing.T) {
 	t.Parallel()
 	openMetricsPages := make(map[string]string)
-	for seed := range uint64(60) {
+	for seed := range uint64(40) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), conflicting: seed%3 > 0, partial: seed%2 > 0}
 		blocks := merged(t, mutatePage(g, g.page()), mutatePage(g, g.page()), mutatePage(g, g.page()))
 		all, each := newPageLayout(blocks...), eachPageLayout(blocks...)
