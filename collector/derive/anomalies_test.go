@@ -64,10 +64,6 @@ func TestInterTokenLatencyEstimate(t *testing.T) {
 	got := b.page(replaceLines(soundPage(20, 1000), first, `nv_inference_first_response_histogram_ms_count{model="m",version="1"} 10`)...)
 	got.lacks(t, series, "no first token was measured")
 
-	b = newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
-	b.page(soundPage(10, 0)...)
-	b.page(replaceLines(soundPage(20, 1000), `nv_llm_output_token_len_sum{model="m",version="1"} 1010`)...).lacks(t, series, "one token each")
-
 	for _, part := range []string{"nv_inference_first_response_histogram_ms_count", "nv_llm_output_token_len_count"} {
 		b = newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
 		for n := range 2 {

@@ -22,6 +22,8 @@ func TestFirstFailureIsCounted(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle, fmt.Sprintf(good, 6))
 		require.InDelta(t, 0.25, b.page(idle, fmt.Sprintf(good, 9), fmt.Sprintf(bad, 1)).get(t, ratio), 1e-9)
+		got := b.page(idle, fmt.Sprintf(good, 9), `trtllm_request_success_total{model_name="m",finished_reason="abort"} 2`)
+		require.Equal(t, 2.0, got.get(t, `requests_total{class="canceled", model_id="m"}`))
 	})
 	t.Run("from the start", func(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
