@@ -167,8 +167,8 @@ func TestIdleTRTLLMServeRunsNothing(t *testing.T) {
 		pages   int
 		want    [3]float64 // Running, active, headroom.
 	}{
-		{"the last completed request is still on its gauges", nil, 1, 15, [3]float64{0, 0, 8}},
-		{"one that ended recently may not be the last", nil, 1, 2, [3]float64{1, 1, 7}},
+		{"the last completed request is still on its gauges", nil, 1, 13, [3]float64{0, 0, 8}},
+		{"one that ended recently may not be the last", nil, 1, 12, [3]float64{1, 1, 7}},
 		{"the batch shows at once that nothing runs", []string{live(0)}, 1, 2, [3]float64{0, 0, 8}},
 		{"several that ended together count until none has ended for a while", []string{live(0)}, batch, 2, [3]float64{0, batch, 0}},
 		{"and then no more", []string{live(0)}, batch, 15, [3]float64{0, 0, 8}},
