@@ -52,7 +52,7 @@ func TestMemoryWithHundredGzipBombs(t *testing.T) {
 func peakMemory(t *testing.T, test, address string) int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$", "-test.v")
-	child.Env = append(os.Environ(), bombsAddressVariable+"="+address, "GOMEMLIMIT=128MiB", "GOGC=40")
+	child.Env = append(os.Environ(), bombsAddressVariable+"="+address, "GOMEMLIMIT=128MiB", "GOGC=100")
 	out, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Logf("%s", out)

@@ -14,20 +14,14 @@ const (
 	// memoryMargin is kept free in containers of less than half a gibibyte, but at most a quarter
 	// of the limit: with all faults at once, the process used 30 MB more than its limit.
 	memoryMargin = 48 << 20
-	// gcPercent is below Go's default of 100, which would double the memory although there is
-	// little garbage.
-	gcPercent = 50
 	// unlimited is more than any machine has. cgroup v1 reports such a limit if none is set.
 	unlimited = 1 << 60
 )
 
-// limitMemory sets GOGC to gcPercent and the memory limit to less than the control group's, so
-// that the process collects garbage before it is OOM-killed. The environment variables GOGC and
-// GOMEMLIMIT take precedence. It returns the limit that it set, 0 if none.
+// limitMemory sets the memory limit to less than the control group's, so that the process collects
+// garbage before it is OOM-killed. The environment variable GOMEMLIMIT takes precedence. It returns
+// the limit that it set, 0 if none.
 func limitMemory() int64 {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
