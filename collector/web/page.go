@@ -65,7 +65,6 @@ func (o *offer) format(l *exposition.Layout) *exposition.Format {
 
 // page is a compressed page. Once built, it is immutable.
 type page struct {
-	begin       time.Time
 	contentType string
 	body        bytes.Buffer
 }
@@ -91,7 +90,7 @@ func (p *pages) encoded(q *query, o *offer) (*page, error) {
 	p.mu.Lock()
 	pg := p.shared[key]
 	p.mu.Unlock()
-	if pg != nil && time.Since(pg.begin) < maxAge {
+	if pg != nil {
 		return pg, nil
 	}
 	built, err, _ := p.flight.Do(key, func() (any, error) {
@@ -108,7 +107,7 @@ func (p *pages) encoded(q *query, o *offer) (*page, error) {
 func (p *pages) build(q *query, o *offer) (*page, error) {
 	p.slots <- struct{}{}
 	defer func() { <-p.slots }()
-	pg := &page{begin: time.Now()}
+	pg, begin := &page{}, time.Now()
 	plan := p.plan(q, o)
 	pg.contentType = plan.format.ContentType
 	if q.all() {
@@ -117,7 +116,7 @@ func (p *pages) build(q *query, o *offer) (*page, error) {
 	}
 	length, err := plan.layout.Compress(&pg.body, o.encoding, plan.blocks, q.only())
 	p.observe(q, length)
-	p.metrics.buildTime.Observe(time.Since(pg.begin).Seconds())
+	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 	return pg, err
 }
 

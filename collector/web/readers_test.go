@@ -318,6 +318,7 @@ func TestReadersSharePageUntilMaxAge(t *testing.T) {
 				time.Sleep(maxAge - time.Millisecond)
 				require.InDelta(t, 1, pending(), 0)
 				time.Sleep(time.Millisecond)
+				synctest.Wait()
 			}
 			require.InDelta(t, 2, pending(), 0)
 			require.InDelta(t, 2, value(t, opts.Registry, "trtllm_exporter_page_build_duration_seconds"), 0)
