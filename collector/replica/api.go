@@ -68,7 +68,8 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 		build := buildVersion(r.pool.EngineDir)
 		var found engine.Identity
 		for answer, complete := range server.Identity(ctx) {
-			found, found.BuildVersion = answer, build
+			found = answer
+			found.BuildVersion = build
 			if !complete {
 				run.deliver(func() { r.answers.AddPartialFacts(found.Facts) })
 			}
