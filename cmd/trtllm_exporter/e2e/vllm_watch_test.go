@@ -35,6 +35,8 @@ type life struct {
 	server *engineServer
 	// whole is the test that ends the server.
 	whole *testing.T
+	// stalled is when the last stall was confirmed, after a request of which one is sent a minute.
+	stalled time.Time
 }
 
 // watchLife starts an exporter for a server that may not run yet.
@@ -122,6 +124,7 @@ func (l *life) load(t *testing.T, tokens int) {
 // hangs stops a process of a server during requests with that number of tokens, and continues it.
 func (l *life) hangs(t *testing.T, part, called string, tokens int) {
 	t.Helper()
+	pause(t.Context(), time.Until(l.stalled.Add(time.Minute-stallAfter)))
 	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: tokens})
 	// The page may still be from before these requests, and a stop within their first iteration is
 	// not in the server's gauges.
@@ -133,6 +136,7 @@ func (l *life) hangs(t *testing.T, part, called string, tokens int) {
 	const allowed = stallAfter + firstToken + 2*engineInterval
 	r := l.waitFor(t, "stalled", stopped, allowed)
 	require.Contains(t, r.Reason, "nothing moves")
+	l.stalled = r.Since
 	documentStall(t, l.server.kind, called, r.Since.Sub(stopped), allowed+busyMachine)
 	l.waitFor(t, "ready", signalPart(t, pid, syscall.SIGCONT), 2*engineInterval)
 	c.requireComplete(t)
