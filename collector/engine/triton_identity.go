@@ -33,19 +33,19 @@ func (*triton) Ask(ctx context.Context, client Client, address string) Round {
 			wait = min(wait, time.Until(deadline)/8) // So that the first page still waits for the facts.
 		}
 		r := &tritonRound{client: client, base: address, answers: make([]func(*Facts), 2)}
-		answered := make(chan struct{})
+		done := make(chan struct{})
 		go func() {
-			defer close(answered)
+			defer close(done)
 			r.run(func() { r.ask(0, func(q *questions) func(*Facts) { return askVersion(ctx, q) }) }, func() { r.askModels(ctx) })
 		}()
-		defer func() { <-answered }()
+		defer func() { <-done }()
 		select {
-		case <-answered:
+		case <-done:
 		case <-time.After(wait):
 			if !yield(r.partialFacts(), false) {
 				return
 			}
-			<-answered
+			<-done
 		}
 		if r.panicked != nil {
 			panic(r.panicked)

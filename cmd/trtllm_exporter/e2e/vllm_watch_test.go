@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 )
 
 const (
@@ -35,7 +37,7 @@ type life struct {
 	server *engineServer
 	// whole is the test that ends the server.
 	whole *testing.T
-	// stalled is when the last stall was confirmed, after a request of which one is sent a minute.
+	// stalled is when the last stall was confirmed, by a request that is sent every canary.ConfirmEvery.
 	stalled time.Time
 }
 
@@ -124,7 +126,7 @@ func (l *life) load(t *testing.T, tokens int) {
 // hangs stops a process of a server during requests with that number of tokens, and continues it.
 func (l *life) hangs(t *testing.T, part, called string, tokens int) {
 	t.Helper()
-	pause(t.Context(), time.Until(l.stalled.Add(time.Minute-stallAfter)))
+	pause(t.Context(), time.Until(l.stalled.Add(canary.ConfirmEvery-stallAfter)))
 	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: tokens})
 	// The page may still be from before these requests, and a stop within their first iteration is
 	// not in the server's gauges.
