@@ -19,7 +19,7 @@ type Answers struct {
 	allFacts   *Facts
 	lastHealth *Health
 	// agreement is whether page and answers belong to the same server, contradictions how many
-	// answers in a row have denied that since; uncompared is true until they are compared.
+	// lists in a row have denied that since; uncompared is true until a new list is compared.
 	agreement      Trust
 	contradictions int
 	uncompared     bool
@@ -50,7 +50,8 @@ func (a *Answers) AddFacts(facts Facts, interval time.Duration) {
 	case !a.distrusted.IsZero() && time.Since(a.distrusted) > keepRounds*interval:
 		previous = nil
 	}
-	a.uncompared = true
+	// An earlier list denies nothing: a server that shuts down unloads models without answering.
+	a.uncompared = a.uncompared || facts.Listed || facts.unexpected()
 	a.setFacts(facts.WithEarlier(previous))
 }
 

@@ -72,6 +72,22 @@ func TestFactsSurviveFaultsOfSameServer(t *testing.T) {
 	})
 }
 
+func TestUnansweredRoundContradictsNothing(t *testing.T) {
+	var a engine.Answers
+	var l engine.Locator
+	at := l.Locate(nil, &target.Target{MetricsURL: "http://h:8002/metrics"}, engineOf(t, engine.Triton), false)
+	models := []engine.ModelFacts{{Name: "m", State: engine.ModelReady}}
+	a.AddFacts(engine.Facts{EngineVersion: "2", Confirmed: true, Listed: true, Models: models}, time.Minute)
+	a.AddHealth(engine.Health{API: engine.APIReady, Status: 200})
+	a.Reconcile(at, readPage(t, engine.Triton, []byte("nv_inference_request_success{model=\"m\"} 1\n")))
+	a.AddHealth(engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"})
+	for range 3 { // It unloads its models after its API has ended.
+		a.AddFacts(engine.Facts{}, time.Minute)
+		a.Reconcile(at, readPage(t, engine.Triton, []byte("nv_inference_request_failure{model=\"m\"} 0\n")))
+		require.Equal(t, "the API refuses connections", a.Health.Detail)
+	}
+}
+
 func TestPartialFactsAreUsedImmediately(t *testing.T) {
 	var a engine.Answers
 	a.AddPartialFacts(engine.Facts{EngineVersion: "1"})

@@ -191,6 +191,11 @@ func (f *Facts) ResolveVersion(e Engine, p *Page, declared string) (version stri
 	return "unknown", SourceUnknown
 }
 
+// unexpected reports whether there is an answer that no server of the kind gives.
+func (f *Facts) unexpected() bool {
+	return slices.ContainsFunc(f.Problems, func(q Problem) bool { return q.Unexpected })
+}
+
 // agree reports whether an API with the given facts belongs to the server with the page: it is of
 // that kind and has the models of the page. A server that answers 200 to any path, like Triton's
 // metrics port, is of no kind. Without a page, answers that only this kind gives are trusted.
@@ -198,7 +203,7 @@ func agree(e Engine, p *Page, f *Facts) Trust {
 	switch {
 	case f == nil:
 		return TrustUnknown
-	case !f.Confirmed && !f.Listed && slices.ContainsFunc(f.Problems, func(q Problem) bool { return q.Unexpected }):
+	case !f.Confirmed && !f.Listed && f.unexpected():
 		return TrustNo
 	case p != nil:
 		return e.agree(p, f)
