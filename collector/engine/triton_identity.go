@@ -19,7 +19,7 @@ import (
 const (
 	// Limits of the configs that one round requests, in total and concurrently.
 	maxConfigs    = 64
-	configsAtOnce = 4
+	configsAtOnce = 2
 	// patience is how long a round waits before it passes on partial answers.
 	patience = 500 * time.Millisecond
 )
