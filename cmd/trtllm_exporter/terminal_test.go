@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,12 +71,7 @@ func (x *terminal) shows(pattern string) string {
 }
 
 func first(screen, text string) int {
-	for i, line := range strings.Split(screen, "\n") {
-		if strings.Contains(line, text) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(strings.Split(screen, "\n"), func(line string) bool { return strings.Contains(line, text) })
 }
 
 func TestTopKeys(t *testing.T) {

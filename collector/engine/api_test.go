@@ -18,7 +18,7 @@ import (
 func given(t *testing.T) *engine.Endpoint {
 	t.Helper()
 	var l engine.Locator
-	return l.Locate(nil, &target.Target{APIURL: "http://10.0.0.1:8000"}, engineOf(t, engine.VLLM), false)
+	return l.Locate(nil, &target.Target{APIURL: "http://10.0.0.1:8000"}, engineOf(t, engine.Triton), false)
 }
 
 func TestHealthRemembersEarlierAnswers(t *testing.T) {
@@ -74,18 +74,15 @@ func TestFactsSurviveFaultsOfSameServer(t *testing.T) {
 
 func TestUnansweredRoundContradictsNothing(t *testing.T) {
 	var a engine.Answers
-	var l engine.Locator
-	at := l.Locate(nil, &target.Target{MetricsURL: "http://h:8002/metrics"}, engineOf(t, engine.Triton), false)
-	models := []engine.ModelFacts{{Name: "m", State: engine.ModelReady}}
-	a.AddFacts(engine.Facts{EngineVersion: "2", Confirmed: true, Listed: true, Models: models}, time.Minute)
-	a.AddHealth(engine.Health{API: engine.APIReady, Status: 200})
-	a.Reconcile(at, readPage(t, engine.Triton, []byte("nv_inference_request_success{model=\"m\"} 1\n")))
-	a.AddHealth(engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"})
-	for range 3 { // It unloads its models after its API has ended.
-		a.AddFacts(engine.Facts{}, time.Minute)
-		a.Reconcile(at, readPage(t, engine.Triton, []byte("nv_inference_request_failure{model=\"m\"} 0\n")))
-		require.Equal(t, "the API refuses connections", a.Health.Detail)
+	facts := engine.Facts{Confirmed: true, Listed: true, Models: []engine.ModelFacts{{Name: "m", State: engine.ModelReady}}}
+	health := engine.Health{API: engine.APIReady, Status: 200}
+	for _, series := range []string{"success", "failure", "failure"} { // It unloads its models after its API has ended.
+		a.AddFacts(facts, time.Minute)
+		a.AddHealth(health)
+		a.Reconcile(given(t), readPage(t, engine.Triton, []byte("nv_inference_request_"+series+"{model=\"m\"} 1\n")))
+		facts, health = engine.Facts{}, engine.Health{API: engine.APIRefused, Detail: "it refuses"}
 	}
+	require.Equal(t, "it refuses", a.Health.Detail)
 }
 
 func TestPartialFactsAreUsedImmediately(t *testing.T) {

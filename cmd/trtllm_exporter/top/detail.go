@@ -16,6 +16,8 @@ type detailView struct {
 	detail *web.Detail
 	err    error
 	offset int
+	// atEnd is true while the end of a text that does not fit is shown, also when the text grows.
+	atEnd bool
 }
 
 func (m *model) pressInDetail(name string) tea.Cmd {
@@ -25,6 +27,7 @@ func (m *model) pressInDetail(name string) tea.Cmd {
 	case "esc", "backspace", "left", "h", "enter":
 		m.detail = nil
 	default:
+		m.detail.atEnd = false
 		m.detail.offset = max(m.detail.offset+steps(name, max(m.height-3, 1), 1<<30), 0)
 	}
 	return nil
@@ -34,7 +37,11 @@ func (m *model) detailScreen() []string {
 	d := m.detail
 	lines := d.lines(m.width)
 	available := max(m.height-1, 1)
-	d.offset = max(min(d.offset, len(lines)-available), 0)
+	last := max(len(lines)-available, 0)
+	if d.offset = min(d.offset, last); d.atEnd {
+		d.offset = last
+	}
+	d.atEnd = last > 0 && d.offset == last
 	lines = lines[d.offset:min(d.offset+available, len(lines))]
 	for len(lines) < available {
 		lines = append(lines, "")

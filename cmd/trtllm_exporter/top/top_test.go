@@ -143,6 +143,15 @@ func TestCursorIsVisible(t *testing.T) {
 	require.Equal(t, "llama-70b-prod/llama-70b-0", m.selected)
 }
 
+func TestEndOfGrowingDetailsStaysVisible(t *testing.T) {
+	m := seated(80, 12)
+	keys(m, "enter", "end")
+	for n := range 3 {
+		m.Update(detailAnswer{key: m.selected, detail: &web.Detail{Replica: incident().Replicas[0], Steps: strings.Fields(strings.Repeat("look ", 9*n)), Commands: []web.Command{{Line: "last"}}}})
+		require.Contains(t, shown(m), "last")
+	}
+}
+
 func TestCursorFollowsItsReplica(t *testing.T) {
 	m := seated(80, 24)
 	keys(m, "down", "down")
