@@ -38,7 +38,7 @@ func (m *model) detailScreen() []string {
 	lines := d.lines(m.width)
 	available := max(m.height-1, 1)
 	last := max(len(lines)-available, 0)
-	if d.offset = min(d.offset, last); d.atEnd {
+	if d.atEnd || d.offset > last {
 		d.offset = last
 	}
 	d.atEnd = last > 0 && d.offset == last
