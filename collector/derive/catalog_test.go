@@ -122,6 +122,13 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, kind, version string, n
 			pairs = append(pairs, fmt.Sprintf("%s=%q", label, strings.Replace(value, "*", "00", 1)))
 		}
 	}
+	for _, where := range m.Where {
+		label, _, _ := strings.Cut(where, "=")
+		if label, except := strings.CutSuffix(label, "!"); except && !given[label] {
+			given[label] = true
+			pairs = append(pairs, label+`="any other"`)
+		}
+	}
 	for _, dim := range m.Dims {
 		if theirs, _ := dimension(dim); !given[theirs] {
 			pairs = append(pairs, fmt.Sprintf("%s=%q", theirs, classified(m)))

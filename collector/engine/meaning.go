@@ -153,6 +153,15 @@ func newIndex(e Engine) Index {
 // only returns a [Meaning.Where] that selects one value of a label.
 func only(label, value string) []string { return []string{label + "=" + value} }
 
+// except returns a [Meaning.Where] that selects all but some values of a label.
+func except(label string, values ...string) []string {
+	all := make([]string, len(values))
+	for i, value := range values {
+		all[i] = label + "!=" + value
+	}
+	return all
+}
+
 // withPrefix prepends a prefix to the names of meanings and to the names in Unless.
 func withPrefix(prefix string, all []Meaning) []Meaning {
 	for i := range all {

@@ -87,9 +87,9 @@ func (*sglang) Health(ctx context.Context, client Client, address string) Health
 	return h
 }
 
-// CountsFailures implements Engine: answers are counted by status, including the one with this
-// page.
-func (*sglang) CountsFailures(p *Page) bool { return p.HasName(sglangPrefix + sglangAnswers) }
+// CountsFailures implements Engine: answers are counted by route and status, including the one with
+// this page.
+func (*sglang) CountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
 
 // Quirks implements Engine. With several tokenizer workers no answers are counted, and streams
 // count as aborted shortly after they ended (sgl-project/sglang#28868). Older releases have no
@@ -116,7 +116,7 @@ func (*sglang) judge(name string, k *Knowledge) target.Check {
 	if p == nil {
 		return no("/metrics answers 404: it exists only with --enable-metrics", "--enable-metrics")
 	}
-	if name == CanOutcomes && p.HasName(sglangPrefix+sglangAnswers) {
+	if name == CanOutcomes && p.Has(HTTPAnswers) {
 		return yes(sglangOutcomes(p))
 	}
 	noLive := lacks("this release counts tokens when a request ends", "a later SGLang", CanLiveTokens)
@@ -245,21 +245,56 @@ func sglangRequests() []Meaning {
 // sglangAnswers counts the API's answers by status, sglangUnaborted requests that completed.
 const sglangAnswers, sglangUnaborted = "http_responses_total", "request_time_per_output_token_seconds_count"
 
-// sglangHTTP returns the meanings of requests that arrived for the engine, counted before they are
-// answered (seen in 0.5.23), and of requests answered with an error status. The API itself answers
-// /v1/tokenize and, with 404, wrong paths; 404 is left out, since any model name is served.
-func sglangHTTP() []Meaning {
-	var all []Meaning
-	for _, endpoint := range []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/messages", "/v1/responses", "/generate"} {
-		all = append(all, Meaning{Name: "http_requests_total", Where: []string{"endpoint=" + endpoint, "method=POST"}, Signal: RequestsStarted, Counter: true})
+// sglangAsksNoModel lists the routes that answer POST or PUT without a model: texts and tokens, the
+// state of the engine, sessions, adapters, weights, files, profiles (0.4.6 to 0.5.23). Every other
+// route asks a model, among them routes that do not exist yet and renamed ones.
+func sglangAsksNoModel() []string {
+	return []string{
+		"/tokenize", "/detokenize", "/v1/tokenize", "/v1/detokenize", "/v1/messages/count_tokens",
+		"/parse_function_call", "/separate_reasoning", "/api/show",
+		"/v1/responses/{response_id}/cancel", "/abort_request", "/open_session", "/close_session",
+		"/v1/files", "/v1/batches", "/v1/batches/{batch_id}/cancel",
+		"/load_lora_adapter", "/load_lora_adapter_from_tensors", "/unload_lora_adapter",
+		"/add_external_corpus", "/remove_external_corpus",
+		"/flush_cache", "/clear_hicache_storage_backend", "/hicache/storage-backend/clear",
+		"/pause_generation", "/continue_generation", "/slow_down", "/freeze_gc",
+		"/release_memory_occupation", "/resume_memory_occupation",
+		"/set_internal_state", "/configure_logging", "/set_trace_level", "/pd_role_switch", "/scale_elastic_ep",
+		"/start_profile", "/stop_profile", "/dumper/{method}",
+		"/start_expert_distribution_record", "/stop_expert_distribution_record",
+		"/dump_expert_distribution_record",
+		"/get_weights_by_name", "/init_weights_update_group", "/destroy_weights_update_group",
+		"/init_weights_send_group_for_remote_instance", "/send_weights_to_remote_instance",
+		"/begin_weight_update", "/end_weight_update", "/update_weight_version", "/weights_checker",
+		"/update_weights_from_disk", "/update_weights_from_distributed",
+		"/update_weights_from_tensor", "/update_weights_from_ipc",
 	}
-	for _, endpoint := range []string{"/v1/*", "/generate*"} {
-		for _, class := range []string{"4", "5"} {
-			all = append(all, Meaning{
-				Name: sglangAnswers, Where: []string{"endpoint=" + endpoint, "method=POST", "status_code=" + class + "*", "status_code!=404"},
-				Signal: RequestsFailed, Counter: true, Dims: []string{"status_code=reason"}, Outcome: &Outcome{Codes: true},
-			})
-		}
+}
+
+// sglangHTTP returns the meanings of requests that arrived for the engine, counted before they are
+// answered (seen in 0.5.23), and of requests answered with an error status. 404 is left out: it is
+// the answer to wrong paths, since any model name is served. Arrivals cannot leave them out, so
+// only those of known routes count: a wrong path would look like a request without an answer.
+func sglangHTTP() []Meaning {
+	all := []Meaning{{Name: sglangAnswers, Where: []string{"endpoint!=", "status_code!="}, Signal: HTTPAnswers}}
+	for _, endpoint := range []string{
+		"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses",
+		"/generate", "/invocations", "/vertex_generate", "/api/chat", "/api/generate",
+		"/v1/embeddings", "/encode", "/v1/classify", "/classify", "/v1/rerank", "/v1/score",
+		"/v1/decisions", "/v1/systemone", "/v1/audio/transcriptions",
+	} {
+		all = append(all, Meaning{
+			Name: "http_requests_total", Where: []string{"endpoint=" + endpoint, "method=P*"},
+			Signal: RequestsStarted, Counter: true,
+		})
+	}
+	asked := append([]string{"method=P*"}, except("endpoint", sglangAsksNoModel()...)...) // POST, or PUT on some routes.
+	for _, class := range []string{"4", "5"} {
+		all = append(all, Meaning{
+			Name: sglangAnswers, Where: append([]string{"status_code=" + class + "*", "status_code!=404"}, asked...),
+			Signal: RequestsFailed, Counter: true, Dims: []string{"status_code=reason"},
+			Outcome: &Outcome{Codes: true},
+		})
 	}
 	return all
 }

@@ -191,6 +191,10 @@ const (
 	ProcessUptime  Signal = "process_uptime_seconds"
 )
 
+// HTTPAnswers counts answers of an API by route and status: those of the routes that ask a model are
+// counted too, as soon as there are any.
+const HTTPAnswers Signal = "http_answers_total"
+
 // Signals from the API.
 const (
 	// AnswersHealth and AnswersLive are readiness and liveness.

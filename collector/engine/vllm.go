@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
+import (
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
 
 // VLLM is vLLM's own OpenAI server. Page and API share a port.
 const VLLM Kind = "vllm"
@@ -31,15 +35,15 @@ const vllmConfig = "cache_config_info"
 // request, any family about requests (rust/src/metrics/src/request.rs; seen in 0.32.0).
 func vllmRust(p *Page) bool { return p.HasPrefix(vllmPrefix) && !p.HasName(vllmPrefix+vllmConfig) }
 
-// CountsFailures implements Engine. The API counts its answers by status, beginning with the
-// first, for example to the request for its models. Requests for the page and about health do not
-// count (entrypoints/serve/instrumentator/metrics.py).
-func (*vllm) CountsFailures(p *Page) bool { return p.HasName(vllmAnswers) }
+// CountsFailures implements Engine. The API counts its answers by route and status, beginning with
+// the first, for example to the request for its models. Requests for the page and about health do
+// not count (entrypoints/serve/instrumentator/metrics.py).
+func (*vllm) CountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
 
 // Quirks implements Engine. A rejection (503) is among the 5xx unless the engine counts it.
 func (v *vllm) Quirks(p *Page) Quirks {
 	q := v.quirks
-	q.RefusedFailed = p != nil && p.HasName(vllmAnswers) && !p.HasPrefix(vllmPrefix)
+	q.RefusedFailed = p.HasName(vllmAnswers) && !p.HasPrefix(vllmPrefix)
 	return q
 }
 
@@ -81,8 +85,12 @@ func (*vllm) judge(name string, k *Knowledge) target.Check {
 	if p == nil {
 		return no("/metrics answers 404", "")
 	}
-	if name == CanOutcomes && p.HasName(vllmAnswers) {
+	switch {
+	case name == CanOutcomes && p.Has(HTTPAnswers):
 		return yes(vllmOutcomes(p))
+	case name == CanOutcomes && p.HasName(vllmAnswers):
+		return no(vllmAnswers+" does not tell routes apart: clients' mistakes cannot be told from wrong paths; answers of 5xx still count as failures",
+			"the release of FastAPI that this vLLM asks for")
 	}
 	if !p.HasPrefix(vllmPrefix) && name != CanGPU {
 		return no("the server was started with --disable-log-stats: the page has no series of the engine", cureLogStats)
@@ -213,27 +221,54 @@ func vllmTransfers() []Meaning {
 // vllmAnswers counts the API's answers by the first digit of their status.
 const vllmAnswers = "http_requests_total"
 
+// vllmAsksNoModel lists the routes that answer POST without a model: texts and tokens, the state of
+// the engine, adapters, weights, profiles (0.8.5 to 0.32.0, and the frontend in Rust). Every other
+// route asks a model, among them routes that do not exist yet.
+func vllmAsksNoModel() []string {
+	return []string{
+		"/tokenize", "/detokenize", "/v1/messages/count_tokens",
+		"/v1/chat/completions/render", "/v1/completions/render", "/v1/messages/render",
+		"/v1/responses/render", "/cohere/v2/chat/render",
+		"/v1/chat/completions/derender", "/v1/completions/derender",
+		"/v1/responses/{response_id}/cancel", "/abort_requests",
+		"/v1/load_lora_adapter", "/v1/unload_lora_adapter",
+		"/sleep", "/wake_up", "/release_kv_cache_memory", "/pause", "/resume",
+		"/reset_prefix_cache", "/reset_mm_cache", "/reset_encoder_cache",
+		"/start_profile", "/stop_profile", "/collective_rpc", "/ping",
+		"/scale_elastic_ep", "/is_scaling_elastic_ep", "/fault_tolerance/apply",
+		"/init_weight_transfer_engine", "/shutdown_weight_transfer_engine",
+		"/start_weight_update", "/start_draft_weight_update", "/update_weights",
+		"/finish_weight_update", "/update_weight_version", "/weight_checker",
+	}
+}
+
+// vllmNoHandler is the handler of answers that belong to no route: of a wrong path, or of all if
+// FastAPI is newer than vLLM knows (0.24 to 0.33 with FastAPI 0.137 or later).
+const vllmNoHandler = "none"
+
 // vllmHTTP returns the meanings of requests answered with an error status and, if the engine
 // counts none because of --disable-log-stats, of successful requests. Errors inside a stream
-// follow a 200 and do not count elsewhere; neither do disconnected clients.
+// follow a 200 and do not count elsewhere; neither do disconnected clients. A wrong path is no
+// request to a model, and its answer is never 2xx or 5xx.
 func vllmHTTP() []Meaning {
-	var all []Meaning
-	for _, handler := range []string{"/v1/*", "/invocations*"} {
-		where := func(status string) []string {
-			return []string{"handler=" + handler, "handler!=/v1/load_lora_adapter", "handler!=/v1/unload_lora_adapter", "method=POST", "status=" + status}
-		}
-		all = append(all, Meaning{
-			Name: vllmAnswers, Where: where("2xx"),
-			Unless: []string{vllmPrefix + "request_success_total"},
-			Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK},
-		})
-		for _, status := range []string{"4xx", "5xx"} {
-			all = append(all, Meaning{
-				Name: vllmAnswers, Where: where(status),
-				Signal: RequestsFailed, Counter: true, Dims: []string{"status=reason"},
-				Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled, ClassOverload}},
-			})
+	where := func(more ...string) []string {
+		return slices.Concat([]string{"method=POST"}, more, except("handler", vllmAsksNoModel()...))
+	}
+	failed := func(where []string) Meaning {
+		return Meaning{
+			Name: vllmAnswers, Where: where,
+			Signal: RequestsFailed, Counter: true, Dims: []string{"status=reason"},
+			Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled, ClassOverload}},
 		}
 	}
-	return all
+	return []Meaning{
+		{
+			Name: vllmAnswers, Where: where("status=2xx"),
+			Unless: []string{vllmPrefix + "request_success_total"},
+			Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK},
+		},
+		failed(where("status=4xx", "handler!="+vllmNoHandler)),
+		failed(where("status=5xx")),
+		{Name: vllmAnswers, Where: []string{"handler!=", "handler!=" + vllmNoHandler, "status!="}, Signal: HTTPAnswers},
+	}
 }
