@@ -11,7 +11,7 @@ import (
 // API empty if unknown. The model defaults to the entry model.
 func CanaryOrder(e engine.Engine, id *Identity, base, model string, state State) *canary.Order {
 	o := &canary.Order{}
-	if o.Hold = compose(o, e, id, base, model); o.Hold == "" && consequenceOf(state).holdsCanary {
+	if o.Hold = compose(o, e, id, base, model); o.Hold == "" && Holds(state) {
 		o.Hold = "the replica is " + strings.ReplaceAll(string(state), "_", " ")
 	}
 	return o

@@ -70,7 +70,7 @@ func (f *Findings) List(name string) []target.Check {
 
 // Unobservable explains why failing requests would go unnoticed, empty if they would not.
 func (f *Findings) Unobservable() string {
-	if f.Canary {
+	if _, unasked := f.Engine.Stream(cmp.Or(f.Facts, &engine.Facts{}).EngineVersion, f.Page); f.Canary && unasked == "" {
 		return ""
 	}
 	for _, c := range f.List(Capabilities) {

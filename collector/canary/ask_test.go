@@ -331,7 +331,7 @@ func TestModelWithoutTextIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := serve(t, stream(script{hangs}))
 		r := config().Ask(t.Context(), n, triton())
-		require.Equal(t, canary.Timeout, r.Result, "the metadata never came")
+		require.Equal(t, canary.NoFirstToken, r.Result, "the metadata never came")
 	})
 }
 

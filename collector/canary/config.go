@@ -32,8 +32,8 @@ const (
 // Config configures the canary requests to the replicas of a pool.
 type Config struct {
 	Enabled bool `yaml:"enabled"`
-	// Confirm sends a request for one token if a stall is suspected, even if the canary
-	// is not enabled, at most once per [ConfirmEvery].
+	// Confirm asks a suspected replica, even if the canary is not enabled, at most once per
+	// [ConfirmEvery], see [Config.Confirms].
 	Confirm bool `yaml:"confirm"`
 	// Interval is the time between two requests to a replica. Timeout limits the complete
 	// request, FirstTokenTimeout the wait for the first token, GapTimeout the wait for the next,
@@ -55,6 +55,9 @@ type Config struct {
 	CancelWithin model.Duration `yaml:"cancel_within"`
 	CancelTokens int            `yaml:"cancel_tokens"`
 }
+
+// Asks reports whether a suspected replica may be asked.
+func (c *Config) Asks() bool { return c.Enabled || c.Confirm }
 
 // DefaultConfig is the default configuration, in which the canary is disabled.
 var DefaultConfig = Config{

@@ -31,8 +31,10 @@ type Record struct {
 	summary      *Summary
 	summaryOrder *Order
 	due          bool
-	unconfirmed  *unconfirmed
-	cancel       cancelCheck
+	// succeeded is the identity under which a request succeeded with this process.
+	succeeded   string
+	unconfirmed *unconfirmed
+	cancel      cancelCheck
 }
 
 // unconfirmed is an answer that differs from earlier ones, from a server that may have been
@@ -49,6 +51,21 @@ func (r *Record) Order(o *Order) { r.order = o }
 // keeps the counts.
 func (r *Record) Forget() {
 	r.order, r.sentOrder, r.summaryOrder, r.unconfirmed, r.cancel.phase = nil, nil, nil, nil, idle
+	r.NewProcess()
+}
+
+// NewProcess forgets that requests succeeded, and how many failed in a row, because another process
+// of the server answers now.
+func (r *Record) NewProcess() {
+	r.succeeded = ""
+	r.Acquit()
+}
+
+// Acquit forgets how many requests failed in a row, because requests of others end well.
+func (r *Record) Acquit() {
+	if r.summary != nil {
+		r.summary.failures = 0
+	}
 }
 
 // Due marks a request as due.
@@ -97,6 +114,9 @@ func (r *Record) add(report Report, o *Order) {
 	}
 	r.summary.add(report, o.Identity)
 	r.summaryOrder, r.due = o, r.due || r.summary.failures == 1
+	if report.Result == OK {
+		r.succeeded = o.Identity
+	}
 }
 
 // Last returns the summary of the requests, nil before the first.
@@ -115,7 +135,7 @@ type Summary struct {
 	// Last is the last report. Counts counts the requests by result.
 	Last   Report
 	Counts map[Result]uint64
-	// failures counts the failed requests since the last successful one.
+	// failures counts the failed requests in a row, see [Record.Acquit].
 	failures int
 	// Changes counts good answers that differed from the previous one of the same identity.
 	Changes uint64
@@ -140,11 +160,16 @@ func (s *Summary) add(r Report, identity string) {
 	if identity != s.identity {
 		s.identity, s.outputs = identity, nil
 	}
-	if r.Result != OK {
+	switch {
+	case r.Result == OK:
+		s.failures = 0
+	case r.Result.Answered():
+		s.failures = 0
+		return
+	default:
 		s.failures++
 		return
 	}
-	s.failures = 0
 	if s.differs(&r) {
 		s.Changes++
 	}
@@ -152,16 +177,20 @@ func (s *Summary) add(r Report, identity string) {
 	s.outputs = s.outputs[max(0, len(s.outputs)-10):]
 }
 
-// Failing returns how the last request failed, if the replica should serve; proven is true if a
-// healthy server cannot fail like that: it may fail one request, unless it accepted the request
-// and hangs.
-func (r *Record) Failing() (failed string, proven bool) {
+// Failing returns how the last request failed, empty if it did not or if the replica should not
+// serve. It is late if it took too long or was rejected for lack of capacity, and twice if it was
+// not the first in a row, while the same request succeeded before with this process.
+func (r *Record) Failing() (failed string, late, twice bool) {
 	if r.summary == nil || r.summaryOrder == nil || r.order == nil || r.order.Hold != "" || r.summary.Last.Result == OK {
-		return "", false
+		return "", false, false
 	}
-	result := r.summary.Last.Result
-	return "the canary request failed (" + string(result) + "): " + r.summary.Last.Reason, !result.Doubtful() && (r.summary.failures > 1 || result.Hangs())
+	last := &r.summary.Last
+	failed = "the canary request failed (" + string(last.Result) + "): " + last.Reason
+	return failed, last.Result.Late(), r.summary.failures > 1 && r.Succeeded()
 }
+
+// Succeeded reports whether the request succeeded before with this process, model and config.
+func (r *Record) Succeeded() bool { return r.order != nil && r.succeeded == r.order.Identity }
 
 // Status returns the state of the canary for the status pages. There must be an order.
 func (r *Record) Status() *target.Canary {

@@ -155,35 +155,62 @@ func TestLateAnswerBelongsToServerAsked(t *testing.T) {
 
 // failing returns how the last request failed.
 func failing(r *canary.Record) string {
-	failed, _ := r.Failing()
+	failed, _, _ := r.Failing()
 	return failed
 }
 
-func TestCanaryFailureIsProven(t *testing.T) {
+func TestTwoFailuresInARow(t *testing.T) {
+	const others, restart = "others", "restart"
 	for name, c := range map[string]struct {
+		// results are those of requests, or what happens between two.
 		results []canary.Result
-		proven  bool
+		twice   bool
 	}{
-		"one error":                       {[]canary.Result{canary.HTTPError}, false},
-		"two errors":                      {[]canary.Result{canary.HTTPError, canary.ErrorFrame}, true},
-		"an error after a good answer":    {[]canary.Result{canary.HTTPError, canary.OK, canary.HTTPError}, false},
-		"a hang":                          {[]canary.Result{canary.OK, canary.NoFirstToken}, true},
-		"no capacity":                     {[]canary.Result{canary.Overload, canary.Overload}, true},
-		"refused requests":                {[]canary.Result{canary.Refused, canary.Refused}, false},
-		"a model that takes no text":      {[]canary.Result{canary.Unsupported, canary.Unsupported}, false},
-		"answers that exceed the timeout": {[]canary.Result{canary.Timeout, canary.Timeout}, false},
+		"one error":                              {[]canary.Result{canary.OK, canary.HTTPError}, false},
+		"one hang":                               {[]canary.Result{canary.OK, canary.NoFirstToken}, false},
+		"two errors":                             {[]canary.Result{canary.OK, canary.HTTPError, canary.ErrorFrame}, true},
+		"two hangs":                              {[]canary.Result{canary.OK, canary.NoFirstToken, canary.Stalled}, true},
+		"a request that never succeeded":         {[]canary.Result{canary.HTTPError, canary.HTTPError, canary.HTTPError}, false},
+		"an error after a good answer":           {[]canary.Result{canary.HTTPError, canary.OK, canary.HTTPError}, false},
+		"no capacity, twice":                     {[]canary.Result{canary.OK, canary.Overload, canary.Overload}, true},
+		"refused though it succeeded before":     {[]canary.Result{canary.OK, canary.Refused, canary.Refused}, true},
+		"always refused":                         {[]canary.Result{canary.Refused, canary.Refused}, false},
+		"answers that exceed the timeout":        {[]canary.Result{canary.OK, canary.Timeout, canary.Timeout}, false},
+		"answers without text":                   {[]canary.Result{canary.OK, canary.Empty, canary.Empty}, false},
+		"others were served in between":          {[]canary.Result{canary.OK, canary.HTTPError, others, canary.HTTPError}, false},
+		"others were served before both":         {[]canary.Result{canary.OK, canary.HTTPError, others, canary.HTTPError, canary.HTTPError}, true},
+		"the process that answered has ended":    {[]canary.Result{canary.OK, restart, canary.HTTPError, canary.HTTPError}, false},
+		"the new process answered, then failed":  {[]canary.Result{restart, canary.OK, canary.HTTPError, canary.HTTPError}, true},
+		"it failed twice, and the process ended": {[]canary.Result{canary.OK, canary.HTTPError, canary.HTTPError, restart}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r canary.Record
 			r.Order(&canary.Order{Identity: "a"})
-			for i, result := range c.results {
-				before := r.Result()
-				r.Take(canary.Report{Result: result}, time.Second)
-				require.Equal(t, result != canary.OK && (i == 0 || before == canary.OK), r.Next() != nil, "the first failure is checked at once")
+			for _, result := range c.results {
+				switch result {
+				case others:
+					r.Acquit()
+				case restart:
+					r.NewProcess()
+				default:
+					r.Take(canary.Report{Result: result}, time.Second)
+				}
 			}
-			_, proven := r.Failing()
-			require.Equal(t, c.proven, proven)
+			_, _, twice := r.Failing()
+			require.Equal(t, c.twice, twice)
 		})
+	}
+}
+
+func TestFirstFailureIsCheckedAtOnce(t *testing.T) {
+	var r canary.Record
+	r.Order(&canary.Order{Identity: "a"})
+	for _, c := range []struct {
+		result canary.Result
+		again  bool
+	}{{canary.OK, false}, {canary.HTTPError, true}, {canary.HTTPError, false}, {canary.OK, false}, {canary.NoFirstToken, true}} {
+		r.Take(canary.Report{Result: c.result}, time.Second)
+		require.Equal(t, c.again, r.Next() != nil, c.result)
 	}
 }
 

@@ -23,16 +23,16 @@ const (
 	Unsupported  Result = "unsupported"    // The model takes no text, so it cannot be queried.
 )
 
-// Hangs reports whether the server accepted the request and then stopped sending.
-func (r Result) Hangs() bool { return r == NoFirstToken || r == Stalled || r == NeverEnded }
-
 // Late reports whether the answer took too long, or the server had no capacity.
-func (r Result) Late() bool { return r.Hangs() || r == Timeout || r == Overload }
-
-// Doubtful reports whether a healthy server may give such an answer.
-func (r Result) Doubtful() bool {
-	return r == Refused || r == Empty || r == Timeout || r == Malformed || r == Unsupported
+func (r Result) Late() bool {
+	return r == NoFirstToken || r == Stalled || r == NeverEnded || r == Timeout || r == Overload
 }
+
+// Answered reports whether the server answered, even if with another text or later than it should.
+func (r Result) Answered() bool { return r == OK || r == Empty || r == Timeout }
+
+// Doubtful reports whether the request itself may be to blame for the failure.
+func (r Result) Doubtful() bool { return r == Refused || r == Malformed || r == Unsupported }
 
 // noConnection is the result of a request for which the exporter had no connection.
 const noConnection Result = "no_connection"
@@ -50,8 +50,8 @@ type Report struct {
 	Result Result
 	// Reason describes the failure, empty if there is none.
 	Reason string
-	// At is when the request ended.
-	At time.Time
+	// Asked is when the request began, At when it ended.
+	Asked, At time.Time
 	// FirstToken is the time from the written request to the first text, Duration to the end of
 	// the stream, LongestGap the longest time between two frames with text, Tail the time from
 	// the last such frame to the end. They are set only for good answers.

@@ -155,7 +155,8 @@ func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
 	return func(w *Window) (float64, bool) {
 		_, ok := w.totals(columns)
 		newest := func(c int) float64 { return w.current[c] }
-		return flag(wrong(newest) && wrong(w.Before)), ok
+		before := func(c int) float64 { return w.previous[c] }
+		return flag(wrong(newest) && wrong(before)), ok
 	}
 }
 

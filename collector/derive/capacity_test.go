@@ -404,7 +404,7 @@ func TestQueueIncludingFailuresIsIgnored(t *testing.T) {
 			require.Equal(t, counts, hasSeries(got, series), "%s in %s", series, version)
 		}
 		if !counts {
-			require.Zero(t, b.stallsAfter(page...), "an idle one in %s", version)
+			require.Zero(t, b.stillAfter(page...), "an idle one in %s", version)
 		}
 	}
 }

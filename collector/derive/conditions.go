@@ -4,162 +4,261 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // DefaultStallAfter is longer than a long prefill in one iteration.
 const DefaultStallAfter = 30 * time.Second
 
 // DefaultFailingMin is how many requests must fail in a row, on failingPages pages or more,
-// before a replica counts as failing: two failures a day on a quiet replica are not an outage.
+// before an entry counts as failing: two failures a day on a quiet replica are not an outage.
 const DefaultFailingMin, failingPages = 5, 2
 
-// Conditions describes what the numbers on the pages show about a replica as a whole.
+// Conditions is what the pages say for and against a replica. All times are those that were
+// passed to [Deriver.Observe]. Requests that the exporter sent itself are left out, see
+// [Deriver.BeginOwn].
 type Conditions struct {
-	// Failing is true if at least [Options.FailingMin] requests to entry models failed by the
-	// server's fault and none succeeded. Other failures are ignored.
-	Failing bool
-	// Stall is the work that stands still; its duration is 0 if none does.
-	Stall Stall
-	// Queued is true if requests wait while others make progress.
-	Queued bool
+	// Failing lists the entries of which only failures end, the one that failed first in front.
+	Failing []FailingEntry
+	// Still is the work in flight of which nothing moves; its InFlight is 0 if there is none.
+	Still Stillness
+	// Served counts requests that ended well, as far as the server is known to count failures
+	// too. Movements counts the pages on which tokens moved.
+	Served    float64
+	Movements int
+	// Acquitted is when a request last ended well, or when a token moved of one that may.
+	Acquitted time.Duration
 	// InFlight is the number of requests in flight, if the page shows them while they run.
 	InFlight      float64
 	InFlightKnown bool
 }
 
-// Stall is work in flight without progress for [Options.StallAfter], or longer if requests are
-// known to take longer.
-type Stall struct {
-	// Duration is how long nothing has moved, InFlight the number of requests that gauges show.
-	Duration time.Duration
+// FailingEntry is a model that clients call, and of which at least [Options.FailingMin] requests
+// failed by the server's fault while none succeeded. Other failures are ignored.
+type FailingEntry struct {
+	// Model and Version are empty if the server does not count per model.
+	Model, Version string
+	Requests       float64
+	// Since is the time of the page before the first failure, Last that of the latest one.
+	Since, Last time.Duration
+}
+
+// Stillness is work in flight without progress for [Options.StallAfter].
+type Stillness struct {
 	InFlight float64
-	// Deferred is true if all of them may wait for another server.
-	Deferred bool
-	// Witnessed is true if requests arrived in the meantime; otherwise the gauge may be stale.
-	Witnessed bool
-	// Answerable is true if a healthy server would answer a request sent now without delay.
-	Answerable bool
+	// Since is when something moved last, or when the work began.
+	Since time.Duration
+	// Partly is true if other work of the replica moves.
+	Partly bool
 }
 
 // watch lists what the conditions are based on.
 type watch struct {
-	succeeded, failed []int
-	// refused counts requests that are also in failed.
-	refused []int
+	entries []entry
 	works   []work
-	// waits holds the numbers of waiting requests, by engine and queue.
-	waits []Eval
+	// tokens holds the counters of tokens and iterations.
+	tokens []int
 	// inFlight is nil if no page shows it.
 	inFlight Eval
 }
 
+// entry is a model that clients call, and the counters of its outcome.
+type entry struct {
+	key, model, version string
+	// ended holds the requests that ended well if the server is known to count the other ones too
+	// (trusted), and otherwise those that were accepted, whatever became of them.
+	ended   tally
+	trusted bool
+	// failed are those of class server. The steps and otherEntries bound how often its doubled
+	// ones are counted, see [outcome.since].
+	failed              tally
+	steps, otherEntries []int
+}
+
+// entryState is what happened at an entry since a request last ended well.
+type entryState struct {
+	// single, double, steps and otherEntries are increases of the counters.
+	single, double, steps, otherEntries float64
+	// settled is the increase of net counters. They are late while what they are net of moves;
+	// unsettled are their failures on pages since it has rested. Both without own are others'.
+	settled, unsettled, own float64
+	// pages counts the pages with failures, unsettledPages those with unsettled ones.
+	pages, unsettledPages int
+	// since is the time of the page before the first failure, last of the latest.
+	since, last int64
+	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
+	ownEnded, ownFailed pending
+}
+
 // Conditions returns the conditions as of the page that was observed last.
-func (d *Deriver) Conditions() (c Conditions) {
-	c.Failing = d.failedPages >= failingPages && d.failedRequests >= float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
-	c.Stall, c.Queued = d.stall(), d.queued()
+func (d *Deriver) Conditions() Conditions {
+	c := Conditions{
+		Failing:   d.failing(),
+		Still:     d.still(),
+		Served:    d.served,
+		Movements: d.movements,
+		Acquitted: d.acquitted(),
+	}
 	c.InFlight, c.InFlightKnown = valueOf(d.program.watch.inFlight, d.window)
 	return c
 }
 
-// watchFailures counts failures from page to page until a request succeeds or the process
-// restarts, across missed pages and idle times.
-func (d *Deriver) watchFailures() {
+// watchEntries follows the outcomes of each entry from page to page, across missed pages and idle
+// times, until a request ends well or the process changes.
+func (d *Deriver) watchEntries() {
 	w, by := d.window, &d.program.watch
-	failed, refused := w.newIncrease(by.failed), w.newIncrease(by.refused)
-	// A success counts even if it is unknown what happened since the previous page.
-	succeeded := slices.ContainsFunc(by.succeeded, func(c int) bool { return w.changed[c] == w.now && w.current[c] > 0 })
-	switch {
-	case succeeded, w.restarted == w.now && w.stats.Restarts > 0:
-		d.failedPages, d.failedRequests = 0, 0
-	case failed > refused && w.exceedsAll(by.failed, by.refused):
-		d.failedPages++
-		d.failedRequests += failed - refused
-	}
-}
-
-// newIncrease returns the increase of uninterrupted counters since the previous page.
-func (w *Window) newIncrease(columns []int) (increase float64) {
-	for _, c := range columns {
-		if w.since[c] < w.changed[c] && w.changed[c] == w.now {
-			increase += w.current[c] - w.Before(c)
+	if w.restarted == w.now && len(w.times) > 1 {
+		for _, s := range d.entries {
+			*s = entryState{}
 		}
+		return
 	}
-	return increase
-}
-
-// exceedsAll reports whether the excess of counters over subtrahends is larger than on every
-// earlier page of the window: they may count a request one page later.
-func (w *Window) exceedsAll(counters, subtrahends []int) bool {
-	row, _, ok := w.stretch(slices.Concat(counters, subtrahends))
-	if !ok || len(subtrahends) == 0 {
-		return true
-	}
-	above := func(row []float64) float64 { return sumOf(row, counters) - sumOf(row, subtrahends) }
-	newest := above(w.current)
-	return !slices.ContainsFunc(w.earlier(row), func(row []float64) bool { return above(row) >= newest })
-}
-
-func (d *Deriver) watchWork() {
-	for i := range d.program.watch.works {
-		k := &d.program.watch.works[i]
-		s := d.works[k.key]
-		v, ok := k.inFlight(d.window)
-		moved := func(c int) bool { return d.window.changed[c] == d.window.now }
-		if ok && (v < s.stale || k.counted && slices.ContainsFunc(k.progress, moved)) {
-			s.stale = v
-		}
+	for i := range by.entries {
+		e := &by.entries[i]
+		ended := d.watchEntry(e, d.entries[e.key])
 		switch {
-		case !ok || v < k.minInFlight || v <= s.stale:
-			*s = workState{stale: s.stale}
-			continue
-		case !s.active || s.began > d.window.now:
-			*s = workState{stale: s.stale, active: true, began: d.window.now}
+		case ended > 0 && e.trusted:
+			d.served += ended
+			d.servedAt = w.now
+		case ended > 0:
+			d.acceptedAt = w.now
 		}
-		s.inFlight = v
-		s.countArrivals(k, d.window)
+	}
+	if slices.ContainsFunc(by.tokens, w.moved) && !d.own.onPage {
+		d.movements++
+		d.movedAt = w.now
 	}
 }
 
-// stall returns the worst work that stands still: a witnessed one, else the longest.
-func (d *Deriver) stall() (worst Stall) {
-	minimum := cmp.Or(d.opts.StallAfter, DefaultStallAfter)
-	for i := range d.program.watch.works {
-		k := &d.program.watch.works[i]
-		s := d.works[k.key]
-		patience, ok := k.patience(d.window, minimum)
-		lastProgress, moves := k.lastProgress(d.window, s.began)
-		duration := time.Duration(d.window.now - lastProgress)
-		if !s.active || !ok || !moves || duration < patience {
-			continue
-		}
-		free, _ := valueOf(k.free, d.window)
-		candidate := Stall{Duration: duration, InFlight: s.inFlight, Deferred: isPositive(k.deferred, d.window)}
-		if !candidate.Deferred {
-			candidate.Witnessed = time.Duration(s.lastArrival-lastProgress) >= patience/2
-			candidate.Answerable = !k.bypassable && (k.maxDuration == nil || free > 0)
-		}
-		if worst.Duration == 0 || candidate.Witnessed && !worst.Witnessed || candidate.Witnessed == worst.Witnessed && candidate.Duration > worst.Duration {
-			worst = candidate
-		}
+// acquitted returns when the pages last spoke for the replica. Where each model counts, tokens may
+// be those of requests that fail in a later model, so they speak for it only next to requests of
+// which nobody knows how they end.
+func (d *Deriver) acquitted() time.Duration {
+	moved := d.movedAt
+	if slices.ContainsFunc(d.program.watch.entries, func(e entry) bool { return e.model != "" }) {
+		moved = min(moved, d.acceptedAt)
 	}
-	return worst
+	return time.Duration(max(d.servedAt, moved))
 }
 
-func (d *Deriver) queued() bool {
-	w, by := d.window, &d.program.watch
-	waits := slices.ContainsFunc(by.waits, func(e Eval) bool { return isPositive(e, w) })
-	return waits && slices.ContainsFunc(by.works, func(k work) bool {
-		lastProgress, ok := k.lastProgress(w, w.now-w.length-1)
-		return ok && w.now-lastProgress <= w.length
-	})
+// watchEntry follows one entry, and returns how many requests of others ended.
+func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
+	w := d.window
+	ended = s.ownEnded.without(e.ended.growth(w))
+	if ended > 0 {
+		*s = entryState{ownEnded: s.ownEnded, ownFailed: s.ownFailed}
+		return ended
+	}
+	if s.failures() == 0 {
+		s.since = w.previousAt
+	}
+	s.steps += w.growth(e.steps)
+	s.otherEntries += w.growth(e.otherEntries)
+	single, double := w.growth(e.failed.single), w.growth(e.failed.double)
+	if len(e.failed.net) > 0 {
+		s.watchNet(e.failed.net, w)
+	} else if len(e.failed.double) > 0 {
+		double = 2 * s.ownFailed.without(double/2)
+	} else {
+		single = s.ownFailed.without(single)
+	}
+	if single+double > 0 {
+		s.pages++
+		s.last = w.now
+	}
+	s.single += single
+	s.double += double
+	return 0
 }
 
-// NoteAnswer records that a request sent during a stall was answered: the gauges are stale.
-func (d *Deriver) NoteAnswer() {
-	for i := range d.program.watch.works {
-		k := &d.program.watch.works[i]
-		if s := d.works[k.key]; s.active && !k.bypassable {
-			s.stale = s.inFlight
+// growth returns how many requests ended since the previous page, without waiting until what they
+// are net of has settled: one that ended well acquits at once.
+func (t *tally) growth(w *Window) float64 {
+	sum := w.growth(t.single) + w.growth(t.double)
+	for _, n := range t.net {
+		sum += max(w.growth(n.plus)-w.growth(n.minus), w.growth([]int{n.column}))
+	}
+	return sum
+}
+
+// watchNet follows counters that are net of others.
+func (s *entryState) watchNet(all []*netCounter, w *Window) {
+	var failed, others, settled float64
+	for _, n := range all {
+		failed += w.growth(n.plus)
+		others += w.growth(n.minus)
+		settled += w.growth([]int{n.column})
+	}
+	own := failed
+	failed = s.ownFailed.without(failed)
+	s.own += own - failed
+	if settled > 0 {
+		s.settled += settled
+		s.pages++
+	}
+	switch {
+	case others > 0:
+		s.unsettled, s.unsettledPages = 0, 0
+	case failed > 0:
+		s.unsettled += failed
+		s.unsettledPages++
+	}
+	if failed > 0 {
+		s.last = w.now
+	}
+}
+
+// failures returns how many requests of others failed.
+func (s *entryState) failures() float64 {
+	return s.single + once(s.double, s.steps, s.otherEntries) + max(s.settled-s.own, s.unsettled)
+}
+
+func (d *Deriver) failing() (all []FailingEntry) {
+	minimum := float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
+	for i := range d.program.watch.entries {
+		e := &d.program.watch.entries[i]
+		s := d.entries[e.key]
+		if n := s.failures(); n >= minimum && max(s.pages, s.unsettledPages) >= failingPages {
+			all = append(all, FailingEntry{e.model, e.version, n, time.Duration(s.since), time.Duration(s.last)})
 		}
 	}
+	slices.SortStableFunc(all, func(a, b FailingEntry) int { return cmp.Compare(a.Since, b.Since) })
+	return all
+}
+
+func (p *Plan) watchConditions() {
+	w := &p.program.watch
+	for _, id := range p.ids(ended()) {
+		for _, mv := range p.modelVersions(id) {
+			if o := p.outcome(id, mv); o != nil {
+				w.entries = append(w.entries, o.entry(id, mv))
+			}
+		}
+	}
+	for _, id := range p.ids(anyOf(workSignals()...)) {
+		w.works = append(w.works, p.works(id)...)
+	}
+	for _, signal := range stepSignals() {
+		w.tokens = append(w.tokens, p.groupColumns(p.groups[signal])...)
+	}
+	w.works = append(w.works, p.queueWorks()...)
+	w.inFlight = p.requestsInFlight()
+}
+
+// entry returns what the conditions read of an outcome.
+func (o *outcome) entry(id string, mv modelVersion) entry {
+	e := entry{
+		key: id + "\x00" + mv.model + "\x00" + mv.version, model: mv.model, version: mv.version,
+		trusted: mv.model == "" || o.complete, steps: o.steps, otherEntries: o.otherEntries,
+	}
+	for class, t := range o.classes {
+		switch class {
+		case engine.ClassOK:
+			e.ended = *t
+		case engine.ClassServer:
+			e.failed = *t
+		}
+	}
+	return e
 }

@@ -2,7 +2,6 @@ package derive_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -53,12 +52,10 @@ func TestExecutorStall(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, models()...)
-			require.Zero(t, b.deriver.Conditions().Stall, "before any page")
+			require.Zero(t, b.deriver.Conditions().Still, "before any page")
 			b.page(busy(3, 100)...)
 			tc.then(b)
-			still := b.deriver.Conditions().Stall
-			require.Equal(t, tc.want, still.Duration > 0)
-			require.False(t, still.Witnessed, "its gauge is the only sign")
+			require.Equal(t, tc.want, b.deriver.Conditions().Still.InFlight == 3)
 		})
 	}
 }
@@ -74,214 +71,298 @@ func (b *bench) repeat(pages int, page []string) (got values) {
 // frozen returns pages of an executor with work that does nothing.
 func (b *bench) frozen(pages int) { b.repeat(pages, busy(3, 100)) }
 
-// TestArrivalsWitnessStall covers requests that pass the model before the executor, and may fail.
-func TestArrivalsWitnessStall(t *testing.T) {
-	for failed, want := range map[int]bool{0: true, 1: false} {
-		b := newBench(t, engine.Triton, models()...)
-		for n := range 12 {
-			b.page(replaceLines(busy(3, 100), fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, n),
-				fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"} %d`, failed*n))...)
-		}
-		require.Equal(t, want, b.deriver.Conditions().Stall.Witnessed)
+// ensemblePage returns a page of an ensemble: success, failures (each counted twice), clients that
+// left, and iterations of the executor.
+func ensemblePage(succeeded, failed, canceled, iterations int) []string {
+	return []string{
+		fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, succeeded),
+		fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"} %d`, 2*failed),
+		fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="CANCELED",version="1"} %d`, canceled),
+		`nv_inference_request_success{model="tensorrt_llm",version="1"} 7`,
+		fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, iterations),
 	}
 }
 
 func TestFailing(t *testing.T) {
-	ended := func(b *bench, succeeded, failed, cancelled int) {
-		b.page(
-			fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, succeeded),
-			fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"} %d`, failed),
-			fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="CANCELED",version="1"} %d`, cancelled),
-		)
-	}
 	for _, tc := range []struct {
 		name  string
-		pages [][3]int
+		pages [][4]int
 		want  bool
 	}{
-		{"five failures on two pages", [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 5, 0}}, true},
-		{"four", [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 4, 0}}, false},
-		{"one bad page", [][3]int{{7, 0, 0}, {7, 5, 0}, {7, 5, 0}}, false},
-		{"one success among failures", [][3]int{{7, 0, 0}, {7, 3, 0}, {8, 6, 0}}, false},
-		{"disconnected clients", [][3]int{{7, 0, 0}, {7, 0, 3}, {7, 0, 6}}, false},
-		{"a success afterwards", [][3]int{{7, 0, 0}, {7, 3, 0}, {7, 6, 0}, {8, 6, 0}}, false},
-		{"failures of before the first page", [][3]int{{7, 9, 0}, {7, 9, 0}, {7, 9, 0}}, false},
+		{"five failures on two pages", [][4]int{{7, 0}, {7, 1}, {7, 5}}, true},
+		{"four, each of which the page counts twice", [][4]int{{7, 0}, {7, 1}, {7, 4}}, false},
+		{"one bad page", [][4]int{{7, 0}, {7, 5}, {7, 5}}, false},
+		{"one success among failures", [][4]int{{7, 0}, {7, 3}, {8, 6}}, false},
+		{"disconnected clients", [][4]int{{7, 0, 0}, {7, 0, 3}, {7, 0, 6}}, false},
+		{"a success afterwards", [][4]int{{7, 0}, {7, 3}, {7, 6}, {8, 6}}, false},
+		{"failures of before the first page", [][4]int{{7, 9}, {7, 9}, {7, 9}}, false},
+		{"failures behind the executor, which goes on", [][4]int{{7, 0, 0, 10}, {7, 1, 0, 20}, {7, 5, 0, 30}}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, models()...)
 			for _, p := range tc.pages {
-				ended(b, p[0], p[1], p[2])
+				b.page(ensemblePage(p[0], p[1], p[2], p[3])...)
 			}
-			require.Equal(t, tc.want, b.deriver.Conditions().Failing)
+			c := b.deriver.Conditions()
+			require.Equal(t, tc.want, len(c.Failing) == 1, "%+v", c.Failing)
+			if tc.want {
+				require.Equal(t, "ensemble", c.Failing[0].Model)
+				require.InDelta(t, 5, c.Failing[0].Requests, 0)
+				require.LessOrEqual(t, c.Acquitted, c.Failing[0].Since, "nothing speaks for it")
+			}
 		})
 	}
 }
 
-// TestGrowingQueueWitnessesStall has a queue that grows for a while, for half of the time that work
-// may stand still or less, next to running requests or alone.
-func TestGrowingQueueWitnessesStall(t *testing.T) {
-	for grows, want := range map[int]bool{0: false, 3: false, 4: true, 12: true} {
-		for _, running := range []int{0, 200} {
-			b := newBench(t, engine.VLLM, "m")
-			for n := range 12 {
-				b.page(fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running), fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, 5+min(n, grows)),
-					`vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="deferred"} 0`,
-					fmt.Sprintf(`vllm:iteration_tokens_total_count{engine="0",model_name="m"} %d`, min(n, 1)))
-			}
-			still := b.deriver.Conditions().Stall
-			require.Positive(t, still.Duration)
-			require.Equal(t, want, still.Witnessed, "it grew on %d pages, next to %d requests", grows, running)
-			require.InDelta(t, max(running, 5+min(11, grows)), still.InFlight, 0)
-		}
-	}
+// TestFailuresCountOverMissedPages has failures on both sides of a gap.
+func TestFailuresCountOverMissedPages(t *testing.T) {
+	b := newBench(t, engine.Triton, models()...)
+	b.page(ensemblePage(7, 0, 0, 1)...)
+	b.page(ensemblePage(7, 2, 0, 1)...)
+	b.now += 10 * time.Minute
+	b.page(ensemblePage(7, 5, 0, 1)...)
+	require.Len(t, b.deriver.Conditions().Failing, 1)
+	b.now += 10 * time.Minute
+	b.page(ensemblePage(9, 9, 0, 1)...)
+	require.Empty(t, b.deriver.Conditions().Failing, "a request ended well in between")
 }
 
-func TestRequestsQueueWhileOthersProgress(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m")
-	queued := func(waiting, iterations int) bool {
-		b.page(`vllm:num_requests_running{engine="0",model_name="m"} 1`, fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, waiting),
-			fmt.Sprintf(`vllm:iteration_tokens_total_count{engine="0",model_name="m"} %d`, iterations))
-		return b.deriver.Conditions().Queued
-	}
-	require.False(t, queued(0, 100))
-	for range windowPages {
-		require.True(t, queued(5, 101))
-	}
-	require.True(t, queued(5, 101))
-	require.False(t, queued(5, 101), "nothing was done for a window")
-}
-
-// TestDeferredRequestsAreSuspected covers servers of a pair whose other side hangs,
-// and one that hangs itself.
-func TestDeferredRequestsAreSuspected(t *testing.T) {
-	for _, c := range []struct {
-		kind          engine.Kind
-		says          string
-		frozen, grows []string
-		witnessed     bool
+// TestAcquittal has an ensemble of which all requests fail, next to other entries.
+func TestAcquittal(t *testing.T) {
+	const bls = `nv_inference_request_success{model="tensorrt_llm_bls",version="1"} %d`
+	const other = `nv_inference_request_success{model="ranker",version="1"} %d`
+	for _, tc := range []struct {
+		name string
+		// line is of the other entry, whose counter and whose executor's iterations move.
+		line              string
+		moves, iterations bool
+		acquitted         bool
 	}{
-		{engine.SGLang, "caches", []string{"num_running_reqs 0"}, []string{"num_decode_transfer_queue_reqs"}, false},
-		{engine.SGLang, "room, or the other server", []string{"num_running_reqs 0"}, []string{"num_decode_prealloc_queue_reqs", "http_requests_total{endpoint=\"/v1/completions\",method=\"POST\"}"}, false},
-		{engine.SGLang, "room on the other server", []string{"num_running_reqs 0"}, []string{"num_prefill_bootstrap_queue_reqs"}, false},
-		{engine.SGLang, "memory that computed prompts hold", []string{"num_running_reqs 0", "num_prefill_inflight_queue_reqs 64"}, []string{"num_queue_reqs"}, false},
-		{engine.SGLang, "its own batch", []string{"num_running_reqs 32", "num_decode_transfer_queue_reqs 6"}, []string{"num_decode_prealloc_queue_reqs"}, true},
-		{engine.VLLM, "caches", []string{"num_requests_running 0"}, []string{"num_requests_waiting", `num_requests_waiting_by_reason{reason="deferred"}`}, false},
-		{engine.VLLM, "caches, or capacity", []string{"num_requests_running 0"}, []string{"num_requests_waiting"}, false},
-		{engine.VLLM, "the batch of one that does not tell", []string{"num_requests_running 8"}, []string{"num_requests_waiting"}, true},
-		{engine.VLLM, "capacity", []string{"num_requests_running 0", `num_requests_waiting_by_reason{reason="deferred"} 0`}, []string{"num_requests_waiting", `num_requests_waiting_by_reason{reason="capacity"}`}, true},
+		{"nobody else", other, false, false, false},
+		{"tokens of the requests that fail", other, false, true, false},
+		{"requests to a model that counts its failures end well", other, true, false, true},
+		{"requests are accepted by a model that does not", bls, true, false, false},
+		{"they are accepted, and tokens move", bls, true, true, true},
 	} {
-		b := newBench(t, c.kind, "m")
-		prefix := string(c.kind) + ":"
-		for n := range 12 {
-			page := []string{prefix + "generation_tokens_total 100"}
-			for _, s := range c.frozen {
-				page = append(page, prefix+s)
+		t.Run(tc.name, func(t *testing.T) {
+			ensemble := configured("ensemble", "", false)
+			ensemble.Steps = []string{"preprocessing", "tensorrt_llm", "postprocessing"}
+			b := newBench(t, engine.Triton).facts(
+				ensemble, configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false),
+				configured("postprocessing", "python", false), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
+			)
+			b.page(append(ensemblePage(7, 0, 0, 1), fmt.Sprintf(tc.line, 1))...)
+			for n := range 3 {
+				page := ensemblePage(7, 2*(n+1), 0, 1+steps(tc.iterations, n))
+				b.page(append(page, fmt.Sprintf(tc.line, 1+steps(tc.moves, n)))...)
 			}
-			for _, s := range c.grows {
-				page = append(page, fmt.Sprint(prefix, s, " ", 5+n))
-			}
-			b.page(page...)
-		}
-		still := b.deriver.Conditions().Stall
-		require.Positive(t, still.Duration, c.says)
-		require.Equal(t, c.witnessed, still.Witnessed, c.says)
-		require.Equal(t, !c.witnessed, still.Deferred, c.says)
-		require.Equal(t, c.witnessed, still.Answerable, c.says)
+			c := b.deriver.Conditions()
+			require.Len(t, c.Failing, 1)
+			require.Equal(t, "ensemble", c.Failing[0].Model)
+			require.Equal(t, tc.acquitted, c.Acquitted > c.Failing[0].Since)
+		})
 	}
 }
 
-// TestStaleGaugeIsIgnored covers a gauge that rises again, and one that was updated again.
-func TestStaleGaugeIsIgnored(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m")
-	pages := func(running int) time.Duration {
-		for range 12 {
-			b.page(fmt.Sprintf(`vllm:num_requests_running{model_name="m"} %d`, running), `vllm:generation_tokens_total{model_name="m"} 100`)
-		}
-		return b.deriver.Conditions().Stall.Duration
+// steps returns n steps further, or no step.
+func steps(moves bool, n int) int {
+	if moves {
+		return n + 1
 	}
-	require.Positive(t, pages(3))
-	require.True(t, b.deriver.Conditions().Stall.Answerable)
-	b.deriver.NoteAnswer()
-	require.Zero(t, pages(3), "three are not there")
-	require.Positive(t, pages(4), "a fourth came")
-	require.Zero(t, pages(0))
-	require.Positive(t, pages(3), "these are others")
+	return 0
 }
 
-// TestStallFromEndsOfRequests has gauges that are read when a request ends: one of them has ended.
-func TestStallFromEndsOfRequests(t *testing.T) {
+// TestOwnRequestsAreNoWitnesses has a server that only the exporter's own requests reach.
+func TestOwnRequestsAreNoWitnesses(t *testing.T) {
+	page := func(ok, failed, running int) []string {
+		return []string{
+			fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running),
+			fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 10*ok),
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ok),
+			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, failed),
+		}
+	}
+	t.Run("its failures make no replica fail", func(t *testing.T) {
+		b := newBench(t, engine.VLLM, "m")
+		b.page(page(1, 0, 0)...)
+		for n := range 8 {
+			b.own(false)
+			b.page(page(1, n+1, 0)...)
+		}
+		require.Empty(t, b.deriver.Conditions().Failing)
+	})
+	t.Run("those of others still do", func(t *testing.T) {
+		b := newBench(t, engine.VLLM, "m")
+		b.page(page(1, 0, 0)...)
+		for n := range 8 {
+			b.own(false)
+			b.page(page(1, 3*(n+1), 0)...)
+		}
+		require.Len(t, b.deriver.Conditions().Failing, 1)
+	})
+	t.Run("its answers acquit nobody", func(t *testing.T) {
+		b := newBench(t, engine.VLLM, "m")
+		b.page(page(1, 0, 0)...)
+		b.page(page(1, 3, 0)...)
+		b.page(page(1, 6, 0)...)
+		b.own(true)
+		b.page(page(2, 9, 0)...)
+		c := b.deriver.Conditions()
+		require.Len(t, c.Failing, 1)
+		require.LessOrEqual(t, c.Acquitted, c.Failing[0].Since)
+		b.page(page(3, 9, 0)...)
+		require.Empty(t, b.deriver.Conditions().Failing, "another request ended well")
+	})
+	t.Run("its answers are no progress of what stands still", func(t *testing.T) {
+		b := newBench(t, engine.VLLM, "m")
+		for range 8 {
+			b.page(page(1, 0, 4)...)
+		}
+		require.InDelta(t, 4, b.deriver.Conditions().Still.InFlight, 0)
+		b.own(true)
+		b.page(page(2, 0, 4)...)
+		require.InDelta(t, 4, b.deriver.Conditions().Still.InFlight, 0)
+		b.page(page(2, 0, 4)...)
+		b.page(page(3, 0, 4)...)
+		require.Zero(t, b.deriver.Conditions().Still, "another request ended")
+	})
+}
+
+// own sends a request of the exporter's own, and ends it.
+func (b *bench) own(answered bool) {
+	b.deriver.BeginOwn()
+	b.deriver.EndOwn("m", answered)
+}
+
+// TestStillness has one page shown again and again, as by a server that hangs, whatever it exposes.
+func TestStillness(t *testing.T) {
+	hang := derive.DefaultStallAfter
+	vllm := func(running, waiting int) []string {
+		return []string{
+			fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running),
+			fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, waiting),
+			`vllm:iteration_tokens_total_count{engine="0",model_name="m"} 7`,
+		}
+	}
+	serve := func(running, ended int) []string {
+		return append(
+			histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, 5*ended, "10.0 40.0 +Inf", 0, 0, ended),
+			fmt.Sprintf(`trtllm_num_requests_running{model_name="m"} %d`, running),
+			fmt.Sprintf(`trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, ended),
+		)
+	}
 	for _, c := range []struct {
-		name                              string
-		running, within10, within40, ever int
-		want                              time.Duration
+		name string
+		kind engine.Kind
+		page []string
+		want time.Duration
 	}{
-		{"short requests", 2, 8, 8, 8, derive.DefaultStallAfter},
-		{"a longer request", 2, 7, 8, 8, 80 * time.Second},
-		{"a longer one among a hundred", 2, 990, 1000, 1000, derive.DefaultStallAfter},
-		{"one above the largest bucket", 2, 7, 7, 8, 0},
-		{"no completed request", 2, 0, 0, 0, 0},
-		{"one in flight, which then completed", 1, 8, 8, 8, 0},
+		{"vLLM runs requests", engine.VLLM, vllm(3, 0), hang},
+		{"vLLM lets requests wait, none runs", engine.VLLM, vllm(0, 5), hang},
+		{"vLLM is idle", engine.VLLM, vllm(0, 0), 0},
+		{"SGLang waits for KV caches of the other server", engine.SGLang, []string{`sglang:num_running_reqs{model_name="m"} 0`, `sglang:num_decode_transfer_queue_reqs{model_name="m"} 6`}, hang},
+		{"SGLang before its first request ended", engine.SGLang, []string{`sglang:num_running_reqs{model_name="m"} 2`}, hang},
+		{"trtllm-serve runs long requests, as far as it shows them", engine.TRTLLMServe, serve(2, 8), hang},
+		{"trtllm-serve before its first request ended", engine.TRTLLMServe, serve(2, 0), hang},
+		{"trtllm-serve shows the request that ended", engine.TRTLLMServe, serve(1, 8), 0},
+		{"a Triton lets requests of a slow model wait", engine.Triton, []string{
+			`nv_inference_pending_request_count{model="m",version="1"} 1`,
+			`nv_inference_request_success{model="m",version="1"} 10`,
+			`nv_inference_request_duration_us{model="m",version="1"} 900000000`,
+		}, hang},
+		{"a Triton answers its first request, which builds the engine", engine.Triton, []string{
+			`nv_inference_pending_request_count{model="m",version="1"} 3`,
+			`nv_inference_request_success{model="m",version="1"} 0`,
+		}, hang},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, engine.TRTLLMServe, "m")
-			require.Equal(t, c.want, b.stallsAfter(append(
-				histogram("trtllm_e2e_request_latency_seconds", `model_name="m"`, 5*c.ever, "10.0 40.0 +Inf", c.within10, c.within40, c.ever),
-				fmt.Sprintf(`trtllm_num_requests_running{model_name="m"} %d`, c.running),
-				fmt.Sprintf(`trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, c.ever),
-			)...))
+			require.Equal(t, c.want, newBench(t, c.kind, "m").stillAfter(c.page...))
 		})
 	}
 }
 
-// TestUnansweredArrivalsAreSuspected covers a router without gauges, of
-// requests that take 10 s or less. It counts those that are invalid apart from the others, and
-// streams as answered when they begin. A process of it that died left some which never end.
-func TestUnansweredArrivalsAreSuspected(t *testing.T) {
-	page := func(arrived, sent int) []string {
+// TestUnansweredArrivals covers servers whose engine's own gauges show nothing, because it hung
+// while idle, or because they have none. Requests that never ended before do not count.
+func TestUnansweredArrivals(t *testing.T) {
+	router := func(arrived, sent int) []string {
 		return append(histogram("gen_complete_latency_seconds", `x="y"`, 50, "10.0 +Inf", 10, 10), fmt.Sprintf("total_requests_total %d", arrived),
 			fmt.Sprintf("gen_total_requests_total %d", sent), "gen_completed_requests_total 10", "total_responses_total 10", "http_exceptions_total 3", "internal_errors_total 2", "validation_exceptions_total 7")
 	}
-	for more, want := range map[[2]int]time.Duration{{}: 0, {1, 0}: derive.DefaultStallAfter, {0, 1}: derive.DefaultStallAfter} {
-		b := newBench(t, engine.TRTLLMDisaggregated, "m")
-		b.page(page(18, 12)...)
-		require.Equal(t, want, b.stallsAfter(page(18+more[0], 12+more[1])...), "%d more arrived, %d more were sent to decode", more[0], more[1])
-		require.False(t, b.deriver.Conditions().Stall.Witnessed, "long requests explain it")
-	}
-}
-
-// TestStallOfOldSGLang covers releases that count tokens when requests end, and later ones.
-func TestStallOfOldSGLang(t *testing.T) {
-	for live, want := range map[string]time.Duration{"": 80 * time.Second, `sglang:realtime_tokens_total{mode="decode"} 500`: derive.DefaultStallAfter} {
-		for waiting := range 2 {
-			b := newBench(t, engine.SGLang, "m")
-			require.Equal(t, want, b.stallsAfter(slices.Concat(
-				histogram("sglang:e2e_request_latency_seconds", `model_name="m"`, 40, "10.0 40.0 +Inf", 7, 8, 8),
-				[]string{live, `sglang:num_running_reqs{model_name="m"} 2`, `sglang:num_requests_total{model_name="m"} 8`, `sglang:generation_tokens_total{model_name="m"} 80`},
-				[]string{fmt.Sprintf(`sglang:num_queue_reqs{model_name="m"} %d`, waiting)},
-			)...), live)
-			require.Equal(t, live != "" || waiting == 0, b.deriver.Conditions().Stall.Answerable, "others wait")
+	frontend := func(started, ended int) []string {
+		return []string{
+			fmt.Sprintf(`dynamo_frontend_requests_started_total{model="m"} %d`, started),
+			fmt.Sprintf(`dynamo_frontend_requests_total{error_type="",model="m",status="success"} %d`, ended),
+			`dynamo_frontend_inflight_requests{model="m"} 0`,
 		}
 	}
-}
-
-// TestStallOfQueue has a model that a server queues for itself, with requests of 20 s or of 1 s.
-func TestStallOfQueue(t *testing.T) {
-	for seconds, want := range map[int]time.Duration{20: time.Minute, 1: derive.DefaultStallAfter} {
-		b := newBench(t, engine.Triton, "m").facts(configured("m", "onnxruntime", false))
-		require.Equal(t, want, b.stallsAfter(
-			`nv_inference_pending_request_count{model="m",version="1"} 1`,
-			`nv_inference_request_success{model="m",version="1"} 10`,
-			fmt.Sprintf(`nv_inference_request_duration_us{model="m",version="1"} %d`, 10*seconds*1_000_000),
-		), "requests of %d s", seconds)
+	ensemble := func(preprocessed, ended int) []string {
+		return replaceLines(busy(0, 100), fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, preprocessed),
+			fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, ended))
+	}
+	for _, c := range []struct {
+		name          string
+		kind          engine.Kind
+		before, after []string
+		want          time.Duration
+	}{
+		{"a router, nothing arrives", engine.TRTLLMDisaggregated, router(18, 12), router(18, 12), 0},
+		{"a router, one arrives", engine.TRTLLMDisaggregated, router(18, 12), router(19, 12), derive.DefaultStallAfter},
+		{"a router sends one on to decode", engine.TRTLLMDisaggregated, router(18, 12), router(18, 13), derive.DefaultStallAfter},
+		{"a frontend", engine.Dynamo, frontend(9, 9), frontend(10, 9), derive.DefaultStallAfter},
+		{"a frontend, answered", engine.Dynamo, frontend(9, 9), frontend(10, 10), 0},
+		{"an executor that hung while idle", engine.Triton, ensemble(5, 5), ensemble(6, 5), derive.DefaultStallAfter},
+		{"an executor that is idle", engine.Triton, ensemble(5, 4), ensemble(5, 4), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, c.kind, map[bool][]string{true: models(), false: {"m"}}[c.kind == engine.Triton]...)
+			b.page(c.before...)
+			require.Equal(t, c.want, b.stillAfter(c.after...))
+		})
 	}
 }
 
-// stallsAfter returns how long a target shows one page until it is stalled, 0 above five minutes.
-func (b *bench) stallsAfter(page ...string) time.Duration {
+// TestFailuresAreNoProgress has requests of a server that hangs, each of which fails after a time.
+func TestFailuresAreNoProgress(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	for n := range 12 {
+		b.page(`vllm:num_requests_running{engine="0",model_name="m"} 3`, `vllm:generation_tokens_total{engine="0",model_name="m"} 100`,
+			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, n/4))
+	}
+	require.InDelta(t, 3, b.deriver.Conditions().Still.InFlight, 0)
+}
+
+// TestStillnessOfOneRank has two ranks with requests, of which one moves.
+func TestStillnessOfOneRank(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	for n := range 12 {
+		b.page(
+			`vllm:num_requests_running{engine="0",model_name="m"} 3`, `vllm:generation_tokens_total{engine="0",model_name="m"} 100`,
+			`vllm:num_requests_running{engine="1",model_name="m"} 2`, fmt.Sprintf(`vllm:generation_tokens_total{engine="1",model_name="m"} %d`, 10*n),
+		)
+	}
+	still := b.deriver.Conditions().Still
+	require.InDelta(t, 3, still.InFlight, 0)
+	require.True(t, still.Partly, "a request may reach the other")
+}
+
+// TestStillnessBeginsAnew has a gauge that stands still twice, at the same number.
+func TestStillnessBeginsAnew(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m")
+	page := func(running, tokens int) time.Duration {
+		return b.stillAfter(fmt.Sprintf(`vllm:num_requests_running{model_name="m"} %d`, running), fmt.Sprintf(`vllm:generation_tokens_total{model_name="m"} %d`, tokens))
+	}
+	require.Equal(t, derive.DefaultStallAfter, page(3, 100))
+	require.Equal(t, derive.DefaultStallAfter, page(3, 200), "something moved in between")
+	require.Zero(t, page(0, 200))
+	require.Equal(t, derive.DefaultStallAfter, page(3, 200), "these are others")
+}
+
+// stillAfter returns how long a target shows one page until it stands still, 0 above five minutes.
+func (b *bench) stillAfter(page ...string) time.Duration {
 	for begin := b.now; b.now-begin < 5*time.Minute; {
 		shown := b.now - begin
 		b.page(page...)
-		if b.deriver.Conditions().Stall.Duration > 0 {
+		if b.deriver.Conditions().Still.InFlight > 0 {
 			return shown
 		}
 	}
@@ -296,7 +377,7 @@ func TestAcceptedRequestsAreNoSuccesses(t *testing.T) {
 		for n := range 4 {
 			b.page(tritonCounts(map[string][4]int{"1": {10 * n, 0, 0, 2 * n}})...)
 		}
-		require.True(t, b.deriver.Conditions().Failing, "decoupled: %v", decoupled)
+		require.Len(t, b.deriver.Conditions().Failing, 1, "decoupled: %v", decoupled)
 	}
 }
 
@@ -313,7 +394,8 @@ func TestRequestsInFlight(t *testing.T) {
 	} {
 		b := newBench(t, c.kind, models()...)
 		b.page(c.page...)
-		require.Equal(t, c.want, b.deriver.Conditions(), name)
+		got := b.deriver.Conditions()
+		require.Equal(t, c.want, derive.Conditions{InFlight: got.InFlight, InFlightKnown: got.InFlightKnown}, name)
 	}
 }
 
@@ -336,13 +418,13 @@ func TestRequestsInFlightEndWithProcess(t *testing.T) {
 	for range 40 {
 		got := page(16, 0)
 		require.Zero(t, got.get(t, `requests_active{model_id="m"}`))
-		require.Zero(t, b.deriver.Conditions().Stall)
+		require.Zero(t, b.deriver.Conditions().Still)
 	}
 	page(17, 2)
 	for range 40 {
 		page(17, 2)
 	}
-	require.Positive(t, b.deriver.Conditions().Stall.Duration, "the process that is there has two")
+	require.Positive(t, b.deriver.Conditions().Still.InFlight, "the process that is there has two")
 }
 
 func TestRequestsInFlightNeedExecutorGauges(t *testing.T) {
@@ -350,5 +432,5 @@ func TestRequestsInFlightNeedExecutorGauges(t *testing.T) {
 	b.page(replaceLines(soundPage(10, 0), zeroRows()...)...)
 	got := b.page(replaceLines(soundPage(20, 0), zeroRows()...)...)
 	got.lacks(t, `requests_active{model_id="m"}`)
-	require.Equal(t, derive.Conditions{}, b.deriver.Conditions())
+	require.False(t, b.deriver.Conditions().InFlightKnown)
 }

@@ -50,11 +50,15 @@ type Deriver struct {
 	row       []float64
 	dropped   Dropped
 	processes processTracker
-	// failedPages and failedRequests count failures since the last request succeeded.
-	failedPages    int
-	failedRequests float64
-	// works holds the state of each work, by key.
-	works map[string]*workState
+	// entries and works hold the state of each entry and work, by key.
+	entries map[string]*entryState
+	works   map[string]*workState
+	// served counts requests that ended well, the last one at servedAt. acceptedAt is when one
+	// ended of which nobody knows how, movedAt when tokens moved, on one of the movements.
+	served                        float64
+	movements                     int
+	servedAt, acceptedAt, movedAt int64
+	own                           ownRequests
 	// appeared holds the counters that have appeared on a page.
 	appeared map[column]struct{}
 }
@@ -87,11 +91,12 @@ func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engi
 		d.compile(page, block)
 	}
 	d.program.readRow(block, d.row, d.opts.Stats)
-	d.window.setNet(d.program.net, d.row)
 	seen := d.processes.identify(int64(now), block, page)
+	d.window.setNet(int64(now), seen.transition, d.program.net, d.row)
 	if d.window.push(int64(now), d.row, seen.transition) {
 		d.processes.record(int64(now), &seen, block, page)
-		d.watchFailures()
+		d.own.nextPage()
+		d.watchEntries()
 		d.watchWork()
 		d.resizeCaches(block)
 	}
@@ -128,11 +133,17 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats
 	d.window.adopt(window, d.program.mapColumns(old, d.gpus, oldGPUs))
-	d.window.startAtZero(d.newCounters())
-	states := d.works
-	d.works = make(map[string]*workState, len(states))
+	appeared := d.newCounters()
+	d.window.startAtZero(appeared)
+	d.window.beginNet(d.program.net, appeared)
+	entries, works := d.entries, d.works
+	d.entries = make(map[string]*entryState, len(entries))
+	for _, e := range d.program.watch.entries {
+		d.entries[e.key] = cmp.Or(entries[e.key], &entryState{})
+	}
+	d.works = make(map[string]*workState, len(works))
 	for _, k := range d.program.watch.works {
-		d.works[k.key] = cmp.Or(states[k.key], &workState{})
+		d.works[k.key] = cmp.Or(works[k.key], &workState{})
 	}
 	d.row = make([]float64, len(d.program.places))
 }

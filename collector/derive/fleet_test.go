@@ -73,6 +73,15 @@ func configured(name, backend string, decoupled bool) engine.ModelFacts {
 	return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled}
 }
 
+// settled derives from the same page until what is computed as a difference is settled.
+func (b *bench) settled(lines ...string) values {
+	b.tb.Helper()
+	for range 3 {
+		b.page(lines...)
+	}
+	return b.page(lines...)
+}
+
 // page derives from one page and returns the derived values by series, without identity labels.
 func (b *bench) page(lines ...string) values {
 	b.tb.Helper()

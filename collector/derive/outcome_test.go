@@ -3,6 +3,7 @@ package derive_test
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -29,22 +30,22 @@ func TestFirstFailureIsCounted(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle)
 		require.InDelta(t, 1, b.page(idle, fmt.Sprintf(bad, 4)).get(t, ratio), 1e-9)
-		require.False(t, b.deriver.Conditions().Failing, "one page may be one bad client")
+		require.Empty(t, b.deriver.Conditions().Failing, "one page may be one bad client")
 		b.page(idle, fmt.Sprintf(bad, 8))
-		require.True(t, b.deriver.Conditions().Failing)
+		require.NotEmpty(t, b.deriver.Conditions().Failing)
 	})
 	t.Run("not on the first page", func(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle, fmt.Sprintf(bad, 400)).lacks(t, ratio)
 		b.page(idle, fmt.Sprintf(bad, 400)).lacks(t, ratio, "when they failed nobody knows")
-		require.False(t, b.deriver.Conditions().Failing)
+		require.Empty(t, b.deriver.Conditions().Failing)
 	})
 	t.Run("not for a counter missing on a page", func(t *testing.T) {
 		b := newBench(t, engine.TRTLLMServe, "m")
 		b.page(idle, fmt.Sprintf(good, 6), fmt.Sprintf(bad, 400))
 		b.page(idle, fmt.Sprintf(good, 7))
 		b.page(idle, fmt.Sprintf(good, 8), fmt.Sprintf(bad, 400)).lacks(t, ratio, "it did not grow by 400")
-		require.False(t, b.deriver.Conditions().Failing)
+		require.Empty(t, b.deriver.Conditions().Failing)
 		b.page(idle)
 		b.page(idle, fmt.Sprintf(good, 1000)).lacks(t, rate, "what went on meanwhile is not known")
 		require.InDelta(t, 2, b.page(idle, fmt.Sprintf(good, 1010)).get(t, rate), 1e-9)
@@ -201,7 +202,7 @@ func TestSGLangAborts(t *testing.T) {
 		if c.aborted > 0 {
 			page = append(page, fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="tiny"} %d`, c.aborted))
 		}
-		got := b.page(page...)
+		got := b.settled(page...)
 		require.Equal(t, c.ok, got.get(t, `requests_total{class="ok", model_id="tiny"}`), c.name)
 		require.Equal(t, c.client, got.get(t, `requests_total{class="client", model_id="tiny"}`), c.name)
 		require.Equal(t, c.canceled, got.get(t, `requests_total{class="canceled", model_id="tiny"}`), c.name)
@@ -220,7 +221,7 @@ func TestSGLangAbortsWithSeveralTokenizerWorkers(t *testing.T) {
 		if c.workers == "several" {
 			page = without(page, "http_responses")
 		}
-		got := newBench(t, engine.SGLang, "m").page(page...)
+		got := newBench(t, engine.SGLang, "m").settled(page...)
 		require.Equal(t, c.ok, got.get(t, `requests_total{class="ok", model_id="m"}`), c.workers)
 		if canceled := `requests_total{class="canceled", model_id="m"}`; c.canceled < 0 {
 			got.lacks(t, canceled)
@@ -233,7 +234,7 @@ func TestSGLangAbortsWithSeveralTokenizerWorkers(t *testing.T) {
 // TestRefusedRequestCountsOnce uses a vLLM that rejects 10 of 20 requests and gives one
 // up, all of which are among its answers as well, and fails 2 otherwise.
 func TestRefusedRequestCountsOnce(t *testing.T) {
-	got := newBench(t, engine.VLLM, "m").page(append(vllmCounts(10, 10, 13),
+	got := newBench(t, engine.VLLM, "m").settled(append(vllmCounts(10, 10, 13),
 		`vllm:request_success_total{engine="0",finished_reason="error",model_name="m"} 1`,
 		`http_requests_total{handler="/v1/completions",method="POST",status="4xx"} 1`,
 	)...)
@@ -263,7 +264,34 @@ func TestOneEntryOfTwoFails(t *testing.T) {
 			require.InDelta(t, 1, got.get(t, `requests_per_second{model="bad", model_id="bad", version="1"}`), 1e-9)
 		}
 	}
-	require.False(t, b.deriver.Conditions().Failing)
+	c := b.deriver.Conditions()
+	require.Len(t, c.Failing, 1)
+	require.Equal(t, "bad", c.Failing[0].Model)
+	require.Greater(t, c.Acquitted, c.Failing[0].Since, "the other one serves")
+}
+
+// TestRefusalThatLagsIsNoFailure uses random lives of a vLLM that rejects requests and fails others.
+// The two counters of a rejection reach the page in any order, up to three pages apart.
+func TestRefusalThatLagsIsNoFailure(t *testing.T) {
+	const series = `requests_total{class="server", model_id="m"}`
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		lag, often := random.IntN(7)-3, random.IntN(3)
+		b, answers, rejections, failures := newBench(t, engine.VLLM, "m"), make([]int, 60), make([]int, 60), 0
+		for n := 3; n < 45; n++ {
+			refused, failed := random.IntN(20)*min(random.IntN(2+often), 1), random.IntN(3)*random.IntN(2)
+			answers[n] += refused + failed
+			rejections[n+lag] += refused
+		}
+		shown, refused, answered := 0.0, 0, 0
+		for n := range answers {
+			refused, answered = refused+rejections[n], answered+answers[n]
+			v, ok := b.page(vllmCounts(5, refused, answered)...)[series]
+			require.True(t, !ok && shown == 0 || v >= shown, "seed %d, page %d: %v after %v", seed, n, v, shown)
+			shown, failures = max(shown, v), answered-refused
+		}
+		require.InDelta(t, failures, shown, 1e-9, "seed %d: all failures and nothing else, with a lag of %d pages", seed, lag)
+	}
 }
 
 // TestRefusalsAreNotServerFailures uses a vLLM that rejects requests for lack of
@@ -277,16 +305,16 @@ func TestRefusalsAreNotServerFailures(t *testing.T) {
 			require.InDelta(t, 0, got.get(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9)
 		}
 	}
-	require.False(t, b.deriver.Conditions().Failing, "all were refused, none failed")
+	require.Empty(t, b.deriver.Conditions().Failing, "all were refused, none failed")
 	b.page(vllmCounts(7, 24, 25)...)
 	b.page(vllmCounts(7, 24, 30)...)
-	require.True(t, b.deriver.Conditions().Failing)
+	require.NotEmpty(t, b.deriver.Conditions().Failing)
 
 	b = newBench(t, engine.VLLM, "m")
 	for n := range 3 {
 		b.page(vllmCounts(7, 2*n, 4*n)...)
 	}
-	require.False(t, b.deriver.Conditions().Failing, "of eight answers of 503 four were refusals")
+	require.Empty(t, b.deriver.Conditions().Failing, "of eight answers of 503 four were refusals")
 }
 
 // TestRefusalCountedBeforeItsResponse uses a vLLM that only rejects, with
@@ -295,7 +323,7 @@ func TestRefusalCountedBeforeItsResponse(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")
 	page := func(refused, failed int) bool {
 		b.page(vllmCounts(7, refused, failed)...)
-		return b.deriver.Conditions().Failing
+		return len(b.deriver.Conditions().Failing) > 0
 	}
 	for n := range 20 {
 		require.False(t, page(100*n, 100*n-n%2), "page %d", n)
@@ -306,6 +334,122 @@ func TestRefusalCountedBeforeItsResponse(t *testing.T) {
 	}
 	require.False(t, page(2050, 2002), "one page may be one bad client")
 	require.True(t, page(2050, 2005), "that they were refused is over")
+}
+
+// TestEveryRouteThatAsksModelCounts uses servers all of whose requests fail on one route.
+func TestEveryRouteThatAsksModelCounts(t *testing.T) {
+	const inside = `vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 0`
+	for _, c := range []struct {
+		kind   engine.Kind
+		route  string
+		counts bool
+	}{
+		{engine.VLLM, "/v1/chat/completions", true},
+		{engine.VLLM, "/score", true},
+		{engine.VLLM, "/v2/rerank", true},
+		{engine.VLLM, "/pooling", true},
+		{engine.VLLM, "/inference/v1/generate", true},
+		{engine.VLLM, "/cohere/v2/chat", true},
+		{engine.VLLM, "/invocations", true},
+		{engine.VLLM, "/a/route/of/next/year", true},
+		{engine.VLLM, "none", true}, // No route is told apart, and a wrong path is never answered 500.
+		{engine.VLLM, "/tokenize", false},
+		{engine.VLLM, "/v1/load_lora_adapter", false},
+		{engine.VLLM, "/v1/chat/completions/render", false},
+		{engine.VLLM, "/v1/responses/{response_id}/cancel", false},
+		{engine.VLLM, "/sleep", false},
+		{engine.NIM, "/pooling", true},
+		{engine.NIM, "/detokenize", false},
+		{engine.SGLang, "/generate", true},
+		{engine.SGLang, "/invocations", true},
+		{engine.SGLang, "/vertex_generate", true},
+		{engine.SGLang, "/api/chat", true},
+		{engine.SGLang, "/encode", true},
+		{engine.SGLang, "/classify", true},
+		{engine.SGLang, "/v1/decisions", true},
+		{engine.SGLang, "Unknown", true},
+		{engine.SGLang, "/v1/tokenize", false},
+		{engine.SGLang, "/flush_cache", false},
+		{engine.SGLang, "/update_weights_from_disk", false},
+		{engine.SGLang, "/dumper/{method}", false},
+	} {
+		answers := `http_requests_total{handler=%q,method="POST",status="5xx"} %d`
+		if c.kind == engine.SGLang {
+			answers = `sglang:http_responses_total{endpoint=%q,method="POST",status_code="500"} %d`
+		}
+		b := newBench(t, c.kind, "m")
+		for n := range 4 {
+			b.page(inside, fmt.Sprintf(answers, c.route, 5*n))
+		}
+		require.Equal(t, c.counts, len(b.deriver.Conditions().Failing) > 0, "%s of %s", c.route, c.kind)
+	}
+}
+
+// TestClassIsCountedWhereThePageShowsIt uses pages of vLLM and SGLang with one request that succeeded.
+func TestClassIsCountedWhereThePageShowsIt(t *testing.T) {
+	const succeeded, left = `vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`,
+		`vllm:request_success_total{engine="0",finished_reason="abort",model_name="m"} %d`
+	vllm := func(more ...string) []string { return append(more, succeeded, left) }
+	for _, c := range []struct {
+		name          string
+		kind          engine.Kind
+		page          []string
+		zero, unknown []string
+	}{
+		{
+			"the list of models was answered", engine.VLLM, vllm(`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 3`),
+			[]string{"server", "client"}, []string{"canceled", "overload"},
+		},
+		{
+			"the page shows rejections", engine.VLLM, vllm(`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 3`,
+				`vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} 0`),
+			[]string{"server", "client", "overload"}, []string{"canceled"},
+		},
+		{"nothing was answered yet", engine.VLLM, vllm(), nil, []string{"server", "client", "canceled", "overload"}},
+		{
+			"no route is told apart", engine.VLLM, vllm(`http_requests_total{handler="none",method="GET",status="2xx"} 3`),
+			nil, []string{"server", "client", "canceled", "overload"},
+		},
+		{
+			"a counter of that name of another program", engine.VLLM, vllm(`http_requests_total{code="200",method="get"} 3`),
+			nil, []string{"server", "client", "canceled", "overload"},
+		},
+		{
+			"SGLang answered its page", engine.SGLang,
+			[]string{`sglang:num_requests_total{model_name="m"} %d`, `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 3`},
+			[]string{"server", "client"}, nil,
+		},
+		{
+			"an SGLang with several tokenizer workers", engine.SGLang, []string{`sglang:num_requests_total{model_name="m"} %d`},
+			nil, []string{"server", "client", "canceled", "overload"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, got := newBench(t, c.kind, "m"), values{}
+			for n := range 5 {
+				page := slices.Clone(c.page)
+				for i, line := range page {
+					page[i] = strings.Replace(line, "%d", fmt.Sprint(n*flag(!strings.Contains(line, "abort"))), 1)
+				}
+				got = b.page(page...)
+			}
+			for _, class := range c.zero {
+				require.Zero(t, got.get(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class)), class)
+				require.Zero(t, got.get(t, fmt.Sprintf(`request_error_ratio{class=%q, model_id="m"}`, class)), class)
+			}
+			for _, class := range c.unknown {
+				got.lacks(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class))
+				got.lacks(t, fmt.Sprintf(`request_error_ratio{class=%q, model_id="m"}`, class))
+			}
+		})
+	}
+}
+
+func flag(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
 }
 
 // TestPartlyCountedClassNeedsOneCount uses a vLLM, which counts
@@ -412,7 +556,7 @@ func TestRefusalInStreamCancelsNoFailure(t *testing.T) {
 		{"a restarted process", 0, 2, 2, 1002},
 		{"and refused a stream", 1, 2, 2, 1003},
 	} {
-		got := b.page(vllmCounts(1000, c.refused, c.failed)...)
+		got := b.settled(vllmCounts(1000, c.refused, c.failed)...)
 		require.Equal(t, c.wantBad, got.get(t, least), c.name)
 		require.Equal(t, c.wantAll, got.get(t, all), c.name)
 	}
@@ -427,7 +571,7 @@ func TestFailureAfterRestartCountsOnEveryPath(t *testing.T) {
 		path         string
 		good, failed int
 	}{{"completions", 1000, 100}, {"completions", 1100, 110}, {"chat/completions", 10, 2}, {"chat/completions", 20, 5}} {
-		got := b.page(append(vllmCounts(c.good, 0, -1), fmt.Sprintf(`http_requests_total{handler="/v1/%s",method="POST",status="5xx"} %d`, c.path, c.failed))...)
+		got := b.settled(append(vllmCounts(c.good, 0, -1), fmt.Sprintf(`http_requests_total{handler="/v1/%s",method="POST",status="5xx"} %d`, c.path, c.failed))...)
 		require.Equal(t, float64(c.failed), got.get(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`), c)
 	}
 }
@@ -448,7 +592,7 @@ func TestAbortCancelsNoAnswer(t *testing.T) {
 		{"they have ended, and one well", 104, 3, 101},
 		{"a restarted process", 5, 1, 4},
 	} {
-		require.Equal(t, c.want, b.page(sglangCounts(c.ended, c.aborted)...).get(t, `requests_total{class="ok", model_id="m"}`), c.name)
+		require.Equal(t, c.want, b.settled(sglangCounts(c.ended, c.aborted)...).get(t, `requests_total{class="ok", model_id="m"}`), c.name)
 	}
 }
 

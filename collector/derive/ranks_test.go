@@ -69,7 +69,12 @@ func TestStalledRankIsStall(t *testing.T) {
 				for n := range 8 {
 					b.page(server.page([2]int{100 + min(n, c.moves[0]), 100 + min(n, c.moves[1])})...)
 				}
-				require.Equal(t, c.stalled, b.deriver.Conditions().Stall.Duration)
+				still := b.deriver.Conditions().Still
+				require.Equal(t, c.stalled > 0, still.InFlight > 0)
+				if c.stalled > 0 {
+					require.Equal(t, c.stalled, b.now-scrapeEvery-still.Since)
+					require.Equal(t, max(c.moves[0], c.moves[1]) > 1, still.Partly)
+				}
 			})
 		}
 	}

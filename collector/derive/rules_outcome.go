@@ -3,6 +3,7 @@ package derive
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unique"
@@ -261,10 +262,15 @@ func (o *outcome) add(p *Plan, g *group, minus []int) {
 	o.all = slices.Concat(o.all, columns, minus)
 }
 
-// since returns how many requests of a class ended since a row. Since 24.07 an ensemble counts
-// each of its failures when it answers and again when it releases the request (core
+// once returns how many requests a doubled counter counts. Since 24.07 an ensemble counts each of
+// its failures when it answers and again when it releases the request (core
 // ensemble_scheduler.cc, FinishEnsemble). A failure while other steps still run may count once, so
 // the failures of the steps, minus those of other entry models, are the minimum.
+func once(double, steps, otherEntries float64) float64 {
+	return min(max(double/2, steps-otherEntries), double)
+}
+
+// since returns how many requests of a class ended since a row.
 func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	t := o.classes[class]
 	if t == nil {
@@ -272,11 +278,11 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	}
 	n := w.increaseFrom(row, t.single)
 	for _, c := range t.net {
-		n += c.compute(func(columns []int) float64 { return w.increaseFrom(row, columns) })
+		increase := func(columns []int) float64 { return w.increaseFrom(row, columns) }
+		n += c.compute(increase, increase(c.minus))
 	}
 	if len(t.double) > 0 {
-		double := w.increaseFrom(row, t.double)
-		n += min(max(double/2, w.increaseFrom(row, o.steps)-w.increaseFrom(row, o.otherEntries)), double)
+		n += once(w.increaseFrom(row, t.double), w.increaseFrom(row, o.steps), w.increaseFrom(row, o.otherEntries))
 	}
 	return n
 }
@@ -350,7 +356,8 @@ func (p *Plan) classes(o *outcome) []engine.Class {
 // requestsTotal counts the requests of entry and single models by class, so that a request to an
 // ensemble counts once. Each of Triton's models has a series of its own: in a sum of two models,
 // an unload of one would look like a reset of both. For models that hand their requests over, or
-// may do so, the class of accepted requests is unknown.
+// may do so, the class of accepted requests is unknown. A class that is counted only partly appears
+// with its first request.
 func requestsTotal() Rule {
 	return eachModelVersion(ended(), func(p *Plan, f *Family, id string, mv modelVersion) {
 		o := p.outcome(id, mv)
@@ -358,11 +365,14 @@ func requestsTotal() Rule {
 			return
 		}
 		for _, class := range p.classes(o) {
-			columns := o.tally(class).columns()
+			columns, partial := o.tally(class).columns(), o.tally(class).partial
 			if class == engine.ClassOK && mv.model != "" && !o.complete {
 				class = engine.ClassUnknown
 			}
-			p.emit(f, p.forModelVersion(id, mv, labelClass, string(class)), p.gate(id, checkFrozen, checkSurvived), func(w *Window) (float64, bool) { return w.totals(columns) })
+			p.emit(f, p.forModelVersion(id, mv, labelClass, string(class)), p.gate(id, checkFrozen, checkSurvived), func(w *Window) (float64, bool) {
+				v, ok := w.totals(columns)
+				return v, ok && (v > 0 || !partial)
+			})
 		}
 	}).by(labelClass).because(whyShown)
 }
@@ -395,15 +405,23 @@ func requestsFailed() Rule {
 }
 
 // netCounter is a column that is not on any page: the sum of some counters minus what others
-// count of the same requests. The others may count a request earlier, or one that the first never
-// count, like vLLM when it rejects a stream within an answer of 200. Since a decrease would look
-// like a reset, the column keeps its highest value.
+// count of the same requests.
+//
+// Both are not updated at once: the others may reach the page some scrapes later, or earlier, and
+// may count requests that the first never count, like vLLM when it rejects a stream within an
+// answer of 200. Each difference of two pages of today may thus be too large, and what was once
+// exposed cannot be taken back: it would look like a reset. So only what both have settled counts:
+// the first counters as of a page of some scrapes ago, minus the others as of now. A request that
+// the others count up to that much later is never in it, and one that they never count is, once
+// they rest. The column is the largest of these differences, each of which is a lower bound.
 type netCounter struct {
 	reason      string
 	column      int
 	plus, minus []int
 	// atLeast is a lower bound of the column, atMost an upper bound.
 	atLeast, atMost []int
+	// parts holds the columns of which it is computed.
+	parts []int
 }
 
 // addNet adds a column. Its key is the same for pages of all shapes.
@@ -411,30 +429,59 @@ func (p *Plan) addNet(id string, mv modelVersion, class string, n *netCounter) {
 	key := columnKey{series: unique.Make("net\x00" + id + "\x00" + mv.model + "\x00" + mv.version + "\x00" + class + "\x00" + n.reason)}
 	// The number at that place is replaced.
 	n.column = p.program.addColumn(p.program.places[n.plus[0]], key, false)
+	n.parts = slices.Concat(n.plus, n.minus, n.atLeast, n.atMost)
 	p.program.net = append(p.program.net, n)
 }
 
-// setNet sets the net counters in the row of the next page.
-func (w *Window) setNet(all []*netCounter, row []float64) {
+// setNet sets the net counters in the row of the next page. They have no value before anything is
+// settled, and again after a restart.
+func (w *Window) setNet(now int64, t transition, all []*netCounter, row []float64) {
+	restarted := t != continues || w.resets(row)
 	for _, n := range all {
-		v, previous := n.value(row), w.current[n.column]
-		if previous != previous {
-			previous = n.value(w.current)
+		v := math.NaN()
+		if earlier := w.settled(now, n.parts); earlier != nil && !restarted {
+			v = n.value(earlier, row)
 		}
-		if previous > v && !w.resets(row) {
+		previous, shown := w.current[n.column], !math.IsNaN(n.value(row, row))
+		if !restarted && shown && (previous > v || math.IsNaN(v)) {
 			v = previous
 		}
 		row[n.column] = v
 	}
 }
 
-// value returns the net count of a row, or NaN if a counter is absent.
-func (n *netCounter) value(row []float64) float64 {
-	return n.compute(func(columns []int) float64 { return sumOf(row, columns) })
+// settled returns the newest row that is older than what counts as contiguous, nil if any of the
+// columns was interrupted since.
+func (w *Window) settled(now int64, columns []int) []float64 {
+	i, found := slices.BinarySearch(w.times, now-w.gap)
+	if !found {
+		i--
+	}
+	if i < 0 || slices.ContainsFunc(columns, func(c int) bool { return w.since[c] > w.times[i] }) {
+		return nil
+	}
+	return w.rows[i]
 }
 
-func (n *netCounter) compute(sum func(columns []int) float64) float64 {
-	v := max(sum(n.plus)-sum(n.minus), sum(n.atLeast))
+// beginNet begins the net counters one of whose columns has just appeared, and was 0 until then:
+// what was exposed before was settled.
+func (w *Window) beginNet(all []*netCounter, appeared []int) {
+	for _, n := range all {
+		isNew := func(c int) bool { return slices.Contains(appeared, c) }
+		if math.IsNaN(w.current[n.column]) && slices.ContainsFunc(n.parts, isNew) {
+			w.current[n.column] = n.value(w.current, w.current)
+		}
+	}
+}
+
+// value returns the count of a row minus what the others count in a row that is not older. It is
+// NaN if a counter is absent.
+func (n *netCounter) value(row, newer []float64) float64 {
+	return n.compute(func(columns []int) float64 { return sumOf(row, columns) }, sumOf(newer, n.minus))
+}
+
+func (n *netCounter) compute(sum func(columns []int) float64, minus float64) float64 {
+	v := max(sum(n.plus)-minus, sum(n.atLeast))
 	if len(n.atMost) > 0 {
 		v = min(v, sum(n.atMost))
 	}

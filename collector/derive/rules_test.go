@@ -333,7 +333,7 @@ func TestSignsOfWork(t *testing.T) {
 	}{
 		"nothing":              {``, true},
 		"a successful request": {`request_finish_total{finished_reason="stop"} %d`, false},
-		"a failed request":     {`request_failure_total %d`, false},
+		"a failed request":     {`request_failure_total %d`, true},
 		"a canceled request":   {`request_finish_total{finished_reason="abort"} %d`, true},
 		"tokens":               {`generation_tokens_total %d`, false},
 		"prompts":              {`prompt_tokens_total %d`, false},
@@ -350,7 +350,7 @@ func TestSignsOfWork(t *testing.T) {
 				}
 				b.page(page...)
 			}
-			require.Equal(t, moves.stalled, b.deriver.Conditions().Stall.Duration > 0)
+			require.Equal(t, moves.stalled, b.deriver.Conditions().Still.InFlight > 0)
 		})
 	}
 }

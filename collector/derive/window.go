@@ -20,6 +20,9 @@ type Window struct {
 
 	now     int64
 	current []float64
+	// previous holds the values of the page before the newest, which was at previousAt.
+	previous   []float64
+	previousAt int64
 	// unbroken is the time of the first page after a restart or gap, restarted of the last
 	// restart.
 	unbroken, restarted int64
@@ -58,7 +61,7 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 	n := len(counter)
 	return &Window{
 		stats: &Stats{}, length: int64(length), gap: int64(lateAfter * float64(interval)), counter: counter,
-		current: slices.Repeat([]float64{math.NaN()}, n), since: slices.Repeat([]int64{never}, n), changed: make([]int64, n),
+		current: slices.Repeat([]float64{math.NaN()}, n), previous: slices.Repeat([]float64{math.NaN()}, n), since: slices.Repeat([]int64{never}, n), changed: make([]int64, n),
 		reset: slices.Repeat([]int64{-1}, n), resetBefore: slices.Repeat([]int64{-1}, n),
 	}
 }
@@ -114,6 +117,8 @@ func (w *Window) push(now int64, row []float64, t transition) bool {
 	if !contiguous {
 		w.unbroken = now
 	}
+	copy(w.previous, w.current)
+	w.previousAt = w.now
 	for i, v := range row {
 		if w.step(i, v, now, contiguous) && t != breaks {
 			w.stats.Resets++
@@ -164,13 +169,22 @@ func (w *Window) Last(column int) (float64, bool) {
 	return v, !math.IsNaN(v)
 }
 
-// Before returns the value of a column on the previous page, or the last stored one.
-func (w *Window) Before(column int) float64 {
-	rows := w.earlier(0)
-	if len(rows) == 0 {
-		return math.NaN()
+// growth returns how much counters grew since the previous page. What a reset one shows is new.
+func (w *Window) growth(columns []int) (sum float64) {
+	for _, c := range columns {
+		switch previous, v := w.previous[c], w.current[c]; {
+		case v > previous:
+			sum += v - previous
+		case v < previous:
+			sum += v
+		}
 	}
-	return rows[len(rows)-1][column]
+	return sum
+}
+
+// moved reports whether a column that was on the previous page changed on the newest.
+func (w *Window) moved(column int) bool {
+	return w.changed[column] == w.now && !math.IsNaN(w.previous[column])
 }
 
 // earlier returns the stored rows from row on that are older than the newest page.

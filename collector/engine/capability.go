@@ -111,19 +111,19 @@ func (k *Knowledge) cancel(e Engine, noStream string) target.Check {
 	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one ends when its client leaves")
 }
 
-// stall judges whether the page shows a server that hangs. Without a count of arriving requests the
-// only sign is the gauge of requests in flight, which a healthy server may leave stale.
+// stall judges whether a server that hangs would be found. What the page shows is one sign, which a
+// healthy server may show too, so that it takes a question.
 func (k *Knowledge) stall(visible target.Check, noStream string) target.Check {
-	const stale = ", which is only one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"
+	const sign = ", which a healthy server may show too: llm_server_suspected shows it"
 	switch {
-	case !visible.OK || k.Page.Has(RequestsStarted) || k.Page.Has(ModelSuccess):
+	case !visible.OK:
 		return visible
 	case noStream != "":
-		return no(visible.Reason+stale, "")
-	case k.Confirms:
-		return yes(visible.Reason + "; a request of the canary confirms it")
+		return no(visible.Reason+sign, "")
+	case k.Confirms || k.Canary:
+		return yes(visible.Reason + "; a request of the exporter confirms it")
 	}
-	return no(visible.Reason+stale, cureConfirm)
+	return no(visible.Reason+sign, cureConfirm)
 }
 
 // health judges whether the API answers about health; note qualifies a good answer.
@@ -175,7 +175,7 @@ func lacks(reason, cure string, names ...string) gap { return gap{reason, cure, 
 
 // firstOf returns the first source of a capability on the page. A stall needs requests in flight.
 func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
-	if name == CanStall && !p.showsInFlight() {
+	if name == CanStall && !p.showsInFlight() && !p.Has(RequestsStarted) {
 		return target.Check{}, false
 	}
 	for _, s := range sources {

@@ -244,7 +244,7 @@ func dynamoMockSources() []source {
 		from(CanE2E, "e2e_request_latency_seconds of the engine", RequestDuration),
 		from(CanQuantiles, "histograms", RequestDuration),
 		from(CanKVCache, "kv_cache_usage_perc of the engine, 0 to 1 despite its name", KVUtilization),
-		from(CanStall, serveStands, RequestDuration),
+		from(CanStall, serveStands, RequestsFinished),
 	}
 }
 

@@ -5,14 +5,16 @@ type Signal string
 
 // Signals of engines that serve an entry model.
 const (
-	RequestsActive   Signal = "requests_active"
-	RequestsRunning  Signal = "requests_running"
-	RequestsWaiting  Signal = "requests_waiting"
-	RequestsPrefill  Signal = "requests_prefill"
-	RequestsDecode   Signal = "requests_decode"
-	RequestsPaused   Signal = "requests_paused"
-	RequestsLimit    Signal = "requests_limit"
-	RequestsStarted  Signal = "requests_started_total"
+	RequestsActive  Signal = "requests_active"
+	RequestsRunning Signal = "requests_running"
+	RequestsWaiting Signal = "requests_waiting"
+	RequestsPrefill Signal = "requests_prefill"
+	RequestsDecode  Signal = "requests_decode"
+	RequestsPaused  Signal = "requests_paused"
+	RequestsLimit   Signal = "requests_limit"
+	RequestsStarted Signal = "requests_started_total"
+	// RequestsOpen are those that the API of the server has accepted and not yet answered.
+	RequestsOpen     Signal = "requests_open"
 	RequestsFinished Signal = "requests_finished_total"
 	RequestsFailed   Signal = "requests_failed_total"
 	RequestsRejected Signal = "requests_rejected_total"

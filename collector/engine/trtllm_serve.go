@@ -222,7 +222,7 @@ func (t *trtllmServe) judge(name string, k *Knowledge) target.Check {
 }
 
 // serveStands describes what shows a stall if nothing changes while requests run.
-const serveStands = "requests that end while others run for more than twice as long as the longest seen"
+const serveStands = "requests that end well, while others run"
 
 // serveSources returns the sources: requests that ended, and gauges of iterations.
 func serveSources(p *Page) []source {
@@ -239,7 +239,7 @@ func serveSources(p *Page) []source {
 		from(CanTokens, "generation_tokens_total, when a request ends", GenerationTokens),
 		from(CanQueue, "num_requests_waiting: "+stale, RequestsWaiting),
 		from(CanRunning, "num_scheduled_requests: "+stale, RequestsRunning),
-		from(CanStall, serveStands, RequestDuration),
+		from(CanStall, serveStands, RequestsFinished),
 		from(CanKVCache, "kv_cache_utilization or blocks: "+stale, KVUtilization),
 		from(CanKVCache, "kv_cache_utilization or blocks: "+stale, KVBlocksUsed),
 		from(CanKVReuse, reuse, KVBlocksReused),

@@ -65,11 +65,12 @@ func (d *trtllmDisaggregated) judge(name string, k *Knowledge) target.Check {
 		return no("/prometheus/metrics answers 404", "")
 	}
 	const behind, client = "scrape the servers behind it too", "measure it at the client"
-	return k.Page.judge(name, nil,
+	return k.Page.judge(name, []source{
+		from(CanStall, "requests that arrive, while none is answered", RequestsStarted),
+	},
 		lacks("a stream counts as answered when it begins, and http_exceptions_total counts clients' mistakes and failures together", behind, CanOutcomes),
 		lacks("its latencies begin when prefill or decode is sent the request, none is of the whole", cureCanary, CanTTFT, CanE2E),
 		lacks("only prefill, decode and the queue have histograms: llm_server_request_prefill_seconds and its like", client, CanQuantiles),
-		lacks("requests that arrive while none is answered are only one sign: all may be long ones. llm_server_suspected shows it", behind, CanStall),
 		lacks("no gauge on its page shows requests in flight", behind, CanRunning, CanQueue),
 		lacks("a router does not expose it", behind),
 	)

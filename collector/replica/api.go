@@ -28,6 +28,9 @@ func (r *Replica) setHealth(from *engine.Endpoint, h engine.Health, failed error
 	if failed == nil && from == r.api() {
 		r.answers.AddHealth(h)
 		r.answers.Reconcile(r.api(), r.reader.last)
+		if h := r.answers.Health; h != nil {
+			r.memory.Health(time.Now(), h)
+		}
 		r.reassess()
 	}
 }
@@ -100,6 +103,7 @@ func (r *Replica) checkRestarts(ctx context.Context) {
 		return
 	}
 	r.restarts = n
+	r.memory.NewProcess()
 	r.answers.Distrust()
 	r.jobs.identity.ensure(ctx, r.status.LastScrape, r.queryIdentity)
 }
@@ -120,9 +124,6 @@ func (r *Replica) iterationsDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 		r.answers.AddReading(reading, r.log)
 	})
 }
-
-// responsive reports whether the engine answered, or was paused, when the identity was queried.
-func (r *Replica) responsive() bool { return r.answers.Facts != nil && r.answers.Facts.Responsive }
 
 func (r *Replica) signs() engine.Signs {
 	return engine.Signs{Epoch: r.server.Epoch, Reshaped: r.counters.reshaped, Restarts: r.deriver.Stats().Restarts}

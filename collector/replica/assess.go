@@ -42,7 +42,8 @@ func (r *Replica) assess(failed error) {
 		s.StateSince = time.Now()
 	}
 	s.State, s.StateReason, s.Severity, s.Runbook = string(v.State), v.Reason, string(v.Severity), v.Runbook
-	s.Suspected, s.Unread = v.Suspected, v.Unread
+	s.Suspected = v.Suspected
+	s.Judged, s.ProbeReady, s.ProbeLive = v.Probes.Judged, v.Probes.Ready, v.Probes.Live
 	r.updateCanaryOrder()
 }
 
@@ -84,45 +85,62 @@ func (r *Replica) basis(failed error) assess.Basis {
 }
 
 func (r *Replica) evidence(failed error) assess.Evidence {
+	s := &r.status
 	e := assess.Evidence{
-		Silent: r.target.Silent, Companion: r.server.Companion, Previous: assess.State(r.status.State),
+		Silent:     r.target.Silent,
+		Companion:  r.server.Companion,
+		Now:        time.Now(),
+		StallAfter: r.pool.StallAfter,
+		Window:     r.pool.Window,
+		Previous: assess.Judgment{
+			State:  assess.State(s.State),
+			Probes: assess.Probes{Judged: s.Judged, Ready: s.ProbeReady, Live: s.ProbeLive},
+		},
 		Scrape: assess.Scrape{
-			OK: failed == nil, Seen: r.hadPage(), MayStart: time.Since(r.firstTried()) < r.pool.StartBudget,
+			OK:       failed == nil,
+			Seen:     r.hadPage(),
+			MayStart: time.Since(r.firstTried()) < r.pool.StartBudget,
 		},
 		API:      assess.API{SamePort: r.server.Engine.SamePort()},
-		Mismatch: r.server.Mismatch(), Unmet: r.published.conclusions.Unmet(), CanaryLate: r.canary.Result().Late(),
+		Mismatch: r.server.Mismatch(),
+		Unmet:    r.published.conclusions.Unmet(),
 	}
-	e.Canary, e.CanaryProven = r.canary.Failing()
 	if h := r.answers.Health; h != nil {
 		e.API.Health = *h
 	}
+	r.memory.Recall(&e)
 	if failed != nil {
-		reason := scrape.ReasonOf(failed)
-		failure, _ := errors.AsType[*scrape.Error](failed)
-		denied := failure != nil && failure.Class == scrape.ClassDenied // No request was sent.
-		// Gateways answer with these statuses instead of their server.
-		badGateway, gatewayTimeout := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
-		e.Scrape.Error, e.Scrape.Unanswered, e.Scrape.Refused = failed.Error(), reason.Unanswered() || badGateway || gatewayTimeout, badGateway || reason == scrape.ReasonConnect && !denied
-		if answered(failed, http.StatusNotFound) {
-			e.Scrape.Hint = r.server.Engine.MissingPageHint()
-		}
+		r.addFailure(&e.Scrape, failed)
 		return e
 	}
 	if !r.target.Auto() && r.server.Unrecognized() && !cmp.Or(r.answers.Facts, &engine.Facts{}).Confirmed {
 		e.Mismatch = "neither the page nor an API shows that it is " + r.target.Engine + ", as engine says"
 	}
-	c := r.deriver.Conditions()
-	e.Processes, e.Queued = r.deriver.Processes(), c.Queued
 	e.Unrouted, e.RefusedFailed = r.reader.last.Unrouted(), r.server.Engine.Quirks(r.reader.last).RefusedFailed
-	if e.Processes == 0 { // Stalls and failures can be seen only on successive pages of one process.
-		e.Failing, e.Stall, e.PageTime = c.Failing, c.Stall, r.status.LastSuccess
-		e.Unanswered = r.canaryHung(e.PageTime.Add(-c.Stall.Duration))
-		e.Responsive = r.responsive()
+	e.Processes = r.deriver.Processes()
+	if e.Processes == 0 { // Accusations rest on successive pages of one process.
+		c := r.deriver.Conditions()
+		e.Pages(&c, r.at)
 	}
 	if k := r.published.conclusions; k != nil {
 		e.Unserved, e.Unobservable = k.Unserved, k.Unobservable()
 	}
 	return e
+}
+
+// addFailure adds why there is no page.
+func (r *Replica) addFailure(s *assess.Scrape, failed error) {
+	reason := scrape.ReasonOf(failed)
+	failure, _ := errors.AsType[*scrape.Error](failed)
+	denied := failure != nil && failure.Class == scrape.ClassDenied // No request was sent.
+	// Gateways answer with these statuses instead of their server.
+	badGateway, gatewayTimeout := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
+	s.Error = failed.Error()
+	s.Unanswered = reason.Unanswered() || badGateway || gatewayTimeout
+	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied
+	if answered(failed, http.StatusNotFound) {
+		s.Hint = r.server.Engine.MissingPageHint()
+	}
 }
 
 // answered reports whether a scrape failed because the answer had the status.
@@ -157,7 +175,7 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 	_ = r.guard("assess", func() {
 		next.About = r.published.about.Block(&assess.Situation{
 			Labels: r.reader.identity.Labels, State: assess.State(r.status.State), Suspected: r.status.Suspected,
-			Findings: r.published.conclusions, Answers: &r.answers, Canary: &r.canary, Processes: processes,
+			Findings: r.published.conclusions, Answers: &r.answers, Canary: &r.memory.Canary, Processes: processes,
 		}, raw, derived)
 	})
 	if !r.target.Silent {

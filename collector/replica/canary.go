@@ -14,7 +14,7 @@ func (r *Replica) canaryDue(ctx context.Context, _ uint64, _ *lane.Batch) {
 	if time.Since(r.jobs.canary.started) < time.Duration(r.pool.Canary.Interval)/2 {
 		return // The previous request is still running.
 	}
-	r.canary.Due()
+	r.memory.Canary.Due()
 	r.sendCanary(ctx)
 }
 
@@ -22,19 +22,22 @@ func (r *Replica) sendCanary(ctx context.Context) {
 	if r.jobs.canary.running {
 		return
 	}
-	order := r.canary.Next()
+	order := r.memory.Canary.Next()
 	if order == nil {
 		return
 	}
-	previous := r.canary.Result()
+	previous := r.memory.Canary.Result()
+	r.memory.CanaryAsked(time.Now())
+	r.deriver.BeginOwn()
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
 		return r.pool.Canary.Ask(ctx, r.pool.Scraper, order.Question)
 	}, func(report canary.Report, failed error) {
+		r.deriver.EndOwn(order.Question.Model, report.Result.Answered())
 		switch {
 		case failed != nil || report.Result == "":
-		case r.canary.Take(report, 2*(r.target.Timeout+r.target.Interval)):
-			r.noteAnswer(&report)
-			r.canary.WantCancel(time.Duration(r.pool.Canary.CancelWithin))
+		case r.memory.Canary.Take(report, 2*(r.target.Timeout+r.target.Interval)):
+			r.memory.CanaryAnswered()
+			r.memory.Canary.WantCancel(time.Duration(r.pool.Canary.CancelWithin))
 			r.logCanary(previous)
 		default:
 			r.jobs.identity.ensure(ctx, time.Now(), r.queryIdentity)
@@ -45,77 +48,37 @@ func (r *Replica) sendCanary(ctx context.Context) {
 // followUpCanary accepts a waiting report once the identity was queried again and is on a page,
 // and sends requests that are due.
 func (r *Replica) followUpCanary(ctx context.Context) {
-	if since, deadline, waiting := r.canary.Unconfirmed(); waiting {
+	if since, deadline, waiting := r.memory.Canary.Unconfirmed(); waiting {
 		identified := r.jobs.identity.answeredSince(since) && r.reader.identity.Facts == r.answers.Facts
 		if identified || time.Now().After(deadline) {
-			previous := r.canary.Result()
+			previous := r.memory.Canary.Result()
 			r.updateCanaryOrder()
-			r.canary.Confirm()
+			r.memory.Canary.Confirm()
 			r.logCanary(previous)
 		}
 	}
 	r.sendCanary(ctx)
 	r.sendCancelCheck(ctx)
-	r.sendStallCheck(ctx)
-}
-
-// sendStallCheck sends a request to a server that is suspected of a stall by a single sign.
-func (r *Replica) sendStallCheck(ctx context.Context) {
-	if !r.pool.Canary.Confirm || r.jobs.canary.running || time.Since(r.stallCheckedAt) < canary.ConfirmEvery {
-		return
-	}
-	if stall := r.deriver.Conditions().Stall; !stall.Answerable || stall.Witnessed {
-		return
-	}
-	order := r.canaryOrder()
-	if order.Hold != "" {
-		return
-	}
-	r.stallCheckedAt = time.Now()
-	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
-		return r.pool.Canary.ConfirmStall(ctx, r.pool.Scraper, order.Question)
-	}, func(report canary.Report, failed error) {
-		if failed == nil && report.Result != "" {
-			r.stallCheck = report
-			r.noteAnswer(&report)
-			r.reassess()
-		}
-	})
-}
-
-// noteAnswer tells the deriver that the server answered a request: gauges of requests in flight
-// that do not move are stale then.
-func (r *Replica) noteAnswer(report *canary.Report) {
-	if report.Result == canary.OK {
-		r.deriver.NoteAnswer()
-	}
-}
-
-// canaryHung reports whether the last canary request ended after since and the server
-// accepted it without an answer.
-func (r *Replica) canaryHung(since time.Time) bool {
-	last := r.stallCheck
-	if s := r.canary.Last(); s != nil && s.Last.At.After(last.At) {
-		last = s.Last
-	}
-	return last.Result.Hangs() && last.At.After(since)
+	r.askIfAccused(ctx)
 }
 
 func (r *Replica) sendCancelCheck(ctx context.Context) {
 	if r.jobs.canary.running {
 		return
 	}
-	order, pace, seen := r.canary.NextCancel()
+	order, pace, seen := r.memory.Canary.NextCancel()
 	if order == nil {
 		return
 	}
+	r.deriver.BeginOwn()
 	runJob(r.startJob(ctx, &r.jobs.cancelCheck), "canary", func(ctx context.Context) canary.Cancellation {
 		return r.pool.Canary.Cancel(ctx, r.pool.Scraper, order.Question, pace, seen)
 	}, func(d canary.Cancellation, failed error) {
+		r.deriver.EndOwn(order.Question.Model, failed == nil)
 		if failed != nil {
 			d = canary.Cancellation{Reason: failed.Error()}
 		}
-		r.canary.Canceled(d)
+		r.memory.Canary.Canceled(d)
 	})
 }
 
@@ -124,7 +87,7 @@ func (r *Replica) observeLoad(p *scrape.Fetched) {
 		return
 	}
 	c := r.deriver.Conditions()
-	r.canary.Observe(canary.Load{Requested: p.Start, Received: p.Received, InFlight: c.InFlight, Known: c.InFlightKnown})
+	r.memory.Canary.Observe(canary.Load{Requested: p.Start, Received: p.Received, InFlight: c.InFlight, Known: c.InFlightKnown})
 }
 
 func (r *Replica) canaryOrder() *canary.Order {
@@ -135,12 +98,12 @@ func (r *Replica) updateCanaryOrder() {
 	if !r.pool.Canary.Enabled || r.target.Silent {
 		return
 	}
-	r.canary.Order(r.canaryOrder())
-	r.status.Canary = r.canary.Status()
+	r.memory.Canary.Order(r.canaryOrder())
+	r.status.Canary = r.memory.Canary.Status()
 }
 
 func (r *Replica) logCanary(previous canary.Result) {
-	last, model := &r.canary.Last().Last, r.status.Canary.Model
+	last, model := &r.memory.Canary.Last().Last, r.status.Canary.Model
 	switch good := previous == "" || previous == canary.OK; {
 	case last.Result != canary.OK && last.Result != previous:
 		r.log.Warn("Canary fails", "model", model, "result", string(last.Result), "reason", last.Reason)

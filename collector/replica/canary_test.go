@@ -31,8 +31,8 @@ func withCanary(t *testing.T) *stepped {
 	s.due()
 	s.send()
 	require.Equal(t, 2, s.count(chats))
-	require.Equal(t, 2, s.canary.Last().Answers())
-	require.True(t, s.canary.Last().Alike())
+	require.Equal(t, 2, s.memory.Canary.Last().Answers())
+	require.True(t, s.memory.Canary.Last().Alike())
 	require.Equal(t, 1, s.count("/version"))
 	s.after(time.Minute)
 	return s
@@ -48,7 +48,7 @@ func (s *stepped) send() {
 
 // waits reports whether a canary report waits for the identity.
 func (s *stepped) waits() bool {
-	_, _, waits := s.canary.Unconfirmed()
+	_, _, waits := s.memory.Canary.Unconfirmed()
 	return waits
 }
 
@@ -59,9 +59,9 @@ func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 		s.send()
 		require.Equal(t, 2, s.count("/version"), "requested at once")
 		require.False(t, s.waits())
-		require.EqualValues(t, 1, s.canary.Last().Changes)
-		require.Equal(t, 3, s.canary.Last().Answers())
-		require.False(t, s.canary.Last().Alike())
+		require.EqualValues(t, 1, s.memory.Canary.Last().Changes)
+		require.Equal(t, 3, s.memory.Canary.Last().Answers())
+		require.False(t, s.memory.Canary.Last().Alike())
 		s.due()
 		s.shows(`llm_server_canary_deterministic{engine="trtllm-serve",engine_version="1.1.0",model_id="llama",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 0`)
 	}))
@@ -70,16 +70,16 @@ func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 		s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
 		s.send()
 		require.True(t, s.waits(), "no page has shown the new version yet")
-		require.EqualValues(t, 2, s.canary.Last().Counts[canary.OK])
+		require.EqualValues(t, 2, s.memory.Canary.Last().Counts[canary.OK])
 		s.after(10 * time.Second)
 		s.send()
 		require.Equal(t, 3, s.count(chats), "nothing is sent meanwhile")
 		s.due()
 		require.False(t, s.waits())
 		require.Equal(t, 4, s.count(chats), "but then")
-		require.EqualValues(t, 4, s.canary.Last().Counts[canary.OK])
-		require.Zero(t, s.canary.Last().Changes)
-		require.Equal(t, 2, s.canary.Last().Answers(), "answers of the new version only")
+		require.EqualValues(t, 4, s.memory.Canary.Last().Counts[canary.OK])
+		require.Zero(t, s.memory.Canary.Last().Changes)
+		require.Equal(t, 2, s.memory.Canary.Last().Answers(), "answers of the new version only")
 	}))
 	t.Run("the wait for a page is limited", bubble(func(t *testing.T) {
 		s := withCanary(t)
@@ -91,7 +91,7 @@ func TestDifferentOutputNeedsFreshIdentity(t *testing.T) {
 		s.after(2 * time.Second)
 		s.send()
 		require.False(t, s.waits())
-		require.GreaterOrEqual(t, s.canary.Last().Counts[canary.OK], uint64(3))
+		require.GreaterOrEqual(t, s.memory.Canary.Last().Counts[canary.OK], uint64(3))
 	}))
 }
 
@@ -148,17 +148,21 @@ func TestOneRequestDistinguishesHangFromStaleGauge(t *testing.T) {
 	t.Run("the server answers", bubble(func(t *testing.T) {
 		s := suspected(t, true, false)
 		require.Equal(t, 1, s.count(chats))
-		for range 30 {
+		for range 24 {
 			s.due()
-			require.Equal(t, "ok", s.after(5*time.Second).Severity)
+			now := s.after(5 * time.Second)
+			require.Equal(t, "ready", now.State)
+			require.False(t, now.Suspected)
+			require.Contains(t, now.StateReason, "the exporter's own request was answered")
 		}
-		require.Equal(t, 1, s.count(chats), "that gauge is stale")
+		require.Equal(t, 3, s.count(chats), "once a minute, as it may hang at any time")
 	}))
 	t.Run("the server hangs", bubble(func(t *testing.T) {
 		s := suspected(t, true, true)
 		now := s.after(11 * time.Second)
 		require.Equal(t, "stalled", now.State)
 		require.False(t, now.Suspected)
+		require.False(t, now.ProbeLive)
 		require.Equal(t, 1, s.count(chats))
 		for range 12 {
 			s.due()
@@ -198,10 +202,10 @@ func TestKindChangeDuringCanaryRequest(t *testing.T) {
 func TestKindChangeDuringCancelCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withCanary(t)
-		s.canary.WantCancel(time.Minute)
+		s.memory.Canary.WantCancel(time.Minute)
 		now := time.Now().Add(time.Second)
-		s.canary.Observe(canary.Load{Requested: now, Received: now, Known: true})
-		order, _, _ := s.canary.NextCancel()
+		s.memory.Canary.Observe(canary.Load{Requested: now, Received: now, Known: true})
+		order, _, _ := s.memory.Canary.NextCancel()
 		require.NotNil(t, order)
 		s.anotherKind() // The answer of that job is dropped.
 		for range 5 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -68,8 +67,8 @@ func (r *Replica) setServer(ctx context.Context, s scrape.Server) {
 	r.reset()
 	r.answers = engine.Answers{}
 	r.answers.Inherit(r.history.health, r.api())
-	r.canary.Forget()
-	r.stallCheck = canary.Report{}
+	r.memory.Canary.Forget()
+	r.memory.NewProcess()
 	r.jobs = jobs{page: r.jobs.page, releaseStart: r.jobs.releaseStart}
 	r.queryHealth(ctx)
 	r.queryIdentity(ctx)

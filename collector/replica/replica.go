@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
@@ -53,11 +52,7 @@ type Replica struct {
 	status    target.Status
 	history   History
 	counters  counters
-	canary    canary.Record
-	// stallCheck is the report of the last request that was sent because a stall was
-	// suspected, stallCheckedAt when it was sent.
-	stallCheck     canary.Report
-	stallCheckedAt time.Time
+	memory    assess.Memory
 }
 
 type jobs struct {
@@ -224,7 +219,7 @@ func (r *Replica) followUp(ctx context.Context) {
 		r.queryIdentity(ctx)
 	}
 	r.checkRestarts(ctx)
-	if r.status.Suspected && r.responsive() {
+	if r.status.Suspected { // It may say that it was paused.
 		r.jobs.identity.ensure(ctx, r.status.LastScrape, r.queryIdentity)
 	}
 	if r.status.Scrapes > 0 && !r.jobs.health.running && !r.jobs.page.running && r.pacer.HealthOutdated(r.signs()) {

@@ -61,6 +61,8 @@ func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 		previous := run.status
 		next, err := run.derive(page, raw, err)
 		run.recordScrape(page, err)
+		run.noteScrape(page, err)
+		run.askIfAccused(run.ctx)
 		_ = run.guard("assess", func() { run.assess(err) })
 		run.published.err = err
 		run.publish(next)

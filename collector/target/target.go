@@ -148,8 +148,10 @@ type Verdict struct {
 	Runbook  string `json:"runbook,omitempty"`
 	// Suspected is true if a healthy server may look the same.
 	Suspected bool `json:"suspected,omitempty"`
-	// Unread is true if the page cannot be read, which does not affect requests.
-	Unread bool `json:"-"`
+	// Judged is true once the replica was judged. ProbeReady and ProbeLive are true for 200.
+	Judged     bool `json:"-"`
+	ProbeReady bool `json:"-"`
+	ProbeLive  bool `json:"-"`
 }
 
 // Changed reports whether more than numbers and times differ from the previous status. Every

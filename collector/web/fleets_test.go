@@ -25,7 +25,11 @@ import (
 func verdict(state, severity, runbook, reason string) target.Status {
 	now := time.Now()
 	return target.Status{
-		Scraping: target.Scraping{Health: target.HealthUp, LastScrape: now, LastSuccess: now, LastDuration: 12 * time.Millisecond, Scrapes: 3}, Verdict: target.Verdict{State: state, Severity: severity, Runbook: runbook, StateReason: reason, StateSince: now.Add(-3 * time.Minute)},
+		Scraping: target.Scraping{Health: target.HealthUp, LastScrape: now, LastSuccess: now, LastDuration: 12 * time.Millisecond, Scrapes: 3},
+		Verdict: target.Verdict{
+			State: state, Severity: severity, Runbook: runbook, StateReason: reason, StateSince: now.Add(-3 * time.Minute),
+			Judged: true, ProbeReady: state == "ready" || state == "blind", ProbeLive: state != "stalled",
+		},
 		Server: target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility_table"},
 	}
 }

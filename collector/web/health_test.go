@@ -190,7 +190,7 @@ func TestProbesMayIgnoreCanary(t *testing.T) {
 func TestProbesOfUnjudgedReplicaShareOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
-		f.publish("a", "r0", unread("timeout"), nil)
+		f.publish("a", "r0", unread(false, false), nil)
 		opts := f.options()
 		var asked atomic.Int64
 		opts.Readiness = func(context.Context, string) (ready, known bool) {
@@ -214,7 +214,7 @@ func TestProbesOfUnjudgedReplicaShareOneRequest(t *testing.T) {
 
 func TestUnjudgedReplicaHasReadinessOfServer(t *testing.T) {
 	f := newFleet(t)
-	f.publish("a", "r0", unread("timeout"), nil)
+	f.publish("a", "r0", unread(false, false), nil)
 	type answer struct{ ready, known bool }
 	for _, c := range []struct {
 		name     string
@@ -223,11 +223,11 @@ func TestUnjudgedReplicaHasReadinessOfServer(t *testing.T) {
 		code     int
 		text     string
 	}{
-		{"ready", "", answer{true, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests. Its server answers that it is ready.\n"},
-		{"not ready", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little about its requests. Its server answers that it is not ready.\n"},
-		{"without an answer", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
-		{"without a request", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
-		{"unready", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little about its requests.\n"},
+		{"ready", "", answer{true, true}, http.StatusOK, "Not judged: its page was never read (http_status), which says little about its requests. Its server answers that it is ready.\n"},
+		{"not ready", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its page was never read (http_status), which says little about its requests. Its server answers that it is not ready.\n"},
+		{"without an answer", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its page was never read (http_status), which says little about its requests.\n"},
+		{"without a request", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its page was never read (http_status), which says little about its requests.\n"},
+		{"unready", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its page was never read (http_status), which says little about its requests.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opts := f.options()

@@ -54,8 +54,8 @@ const (
 // readinessTimeout bounds the request to the server; it is shorter than the timeouts of probes.
 const readinessTimeout = time.Second
 
-// probe returns status code and text for a path. A replica about which the exporter knows too
-// little never fails for that: the probe passes, or the server is asked.
+// probe returns status code and text for a path: the last judgment of the replica, or, if it was
+// never judged, what its server answers.
 func (s *Server) probe(ctx context.Context, path, host string) (code int, text string) {
 	slot, question, problem := s.probedReplica(path, host)
 	switch {
@@ -69,19 +69,20 @@ func (s *Server) probe(ctx context.Context, path, host string) (code int, text s
 		return code, "Not judged: not every target was tried yet."
 	}
 	r := s.readReplica(slot)
-	if reason := r.unjudged(time.Now()); reason != "" {
+	if reason := r.unjudged(); reason != "" {
 		return s.probeUnjudged(ctx, r, question, "Not judged: "+reason)
 	}
-	yes, no, fails := "Ready: ", "Not ready: ", r.unready(s.opts.IgnoreCanary)
+	verdict := "Ready: "
+	passes := r.Status.ProbeReady || s.opts.IgnoreCanary && assess.State(r.State) == assess.CanaryFailing
 	if question == "live" {
-		// Only a restart helps, since no request completes and the server does not exit by itself.
-		state := assess.State(r.State)
-		yes, no, fails = "Live: ", "Not live: ", state == assess.Stalled || state == assess.Failing
+		verdict, passes = "Live: ", r.Status.ProbeLive
 	}
-	if fails {
-		return http.StatusServiceUnavailable, no + sentence(r.Status.StateReason)
+	code = http.StatusOK
+	if !passes {
+		code = http.StatusServiceUnavailable
+		verdict = "Not " + strings.ToLower(verdict)
 	}
-	return http.StatusOK, yes + sentence(r.Status.StateReason)
+	return code, verdict + sentence(r.Status.StateReason) + r.outdated(time.Now())
 }
 
 // probeUnjudged returns the answer about a replica that is not judged. The server is not asked
@@ -156,30 +157,25 @@ func (s *Server) namedReplica(path, host string) (slot *snapshot.Slot, question,
 	return nil, "", fmt.Sprintf("No replica is named %q; / lists them", pool+"/"+strings.Join(names, " or "))
 }
 
-// unjudged explains why too little is known about the replica. It returns an empty string if
-// enough is known.
-func (r *replica) unjudged(now time.Time) string {
+// unjudged explains why the replica was never judged. It returns an empty string if it was.
+func (r *replica) unjudged() string {
 	s := &r.Status
 	switch {
-	case r.Severity == unknown || !r.Target.Silent && s.LastScrape.IsZero():
+	case s.Judged:
+		return ""
+	case s.LastScrape.IsZero():
 		return "it was not tried yet."
-	case r.overdue(now):
-		return "this exporter has not scraped it for " + age(now.Sub(s.LastScrape)) + "."
-	case s.Unread:
-		return "its page cannot be read (" + s.LastReason + "), which says little about its requests."
-	case assess.State(r.State) == assess.Down && !s.LastSuccess.IsZero() && now.Sub(s.LastSuccess) <= 2*r.Target.Interval+r.Target.Timeout:
-		return "one scrape failed." // At most one scrape can have failed since the last success.
+	default:
+		return "its page was never read (" + s.LastReason + "), which says little about its requests."
 	}
-	return ""
 }
 
-// unready reports whether requests should go elsewhere.
-func (r *replica) unready(ignoreCanary bool) bool {
-	state := assess.State(r.State)
-	if state == assess.CanaryFailing {
-		return !ignoreCanary
+// outdated says that a judgment is old, as while the exporter cannot scrape.
+func (r *replica) outdated(now time.Time) string {
+	if !r.overdue(now) {
+		return ""
 	}
-	return r.Severity == broken || state == assess.Unknown || state == assess.Starting || state == assess.Draining
+	return " This was judged at the last scrape, " + age(now.Sub(r.Status.LastScrape)) + " ago."
 }
 
 // Limits of the gRPC health service; all connections together fit a sidecar of 64 MiB.

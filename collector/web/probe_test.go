@@ -17,28 +17,16 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// unread returns the status of a replica whose page cannot be read.
-func unread(reason string) target.Status {
-	s := verdict("blind", "look", "", "the API answers")
-	s.LastReason, s.Unread = reason, true
-	return s
-}
-
-// missed returns the status of a replica whose scrapes have failed for some time after a good one.
-func missed(reason string, since time.Duration) target.Status {
-	s := unreachable("10.0.0.1:8002")
-	s.LastReason, s.LastSuccess = reason, time.Now().Add(-since)
+// unread returns the status of a replica whose page cannot be read, as judged before.
+func unread(ready, judged bool) target.Status {
+	s := verdict("blind", "look", "", "the API answers, but the page does not")
+	s.LastReason, s.Judged, s.ProbeReady = "http_status", judged, ready
 	return s
 }
 
 func TestProbesFollowVerdict(t *testing.T) {
 	const ok, fails = http.StatusOK, http.StatusServiceUnavailable
 	look := func(state, reason string) target.Status { return verdict(state, "look", "", reason) }
-	never := func() target.Status {
-		s := missed("connect", 0)
-		s.LastSuccess = time.Time{}
-		return s
-	}
 	for _, c := range []struct {
 		name        string
 		status      func() target.Status
@@ -46,25 +34,23 @@ func TestProbesFollowVerdict(t *testing.T) {
 		text        string
 	}{
 		{"a serving replica", serving, ok, ok, "Ready: The API answers 200."},
-		{"every request fails", failing, fails, fails, "Not ready: Requests only fail, whatever the API says."},
+		{"every request fails", failing, fails, ok, "Not ready: Requests only fail, whatever the API says."},
 		{"a stalled replica", stalled, fails, fails, "Not ready: Requests are in flight and no iteration happens."},
 		{"streams that never end", canaryFailing, fails, ok, "Not ready: The API answers 200; the canary request failed (never_ended)"},
 		{"not ready according to its API", func() target.Status { return verdict("not_ready", "broken", "", "the API answers 503") }, fails, ok, "Not ready: The API answers 503."},
 		{"loading models", func() target.Status { return look("starting", "nothing listens yet") }, fails, ok, "Not ready: Nothing listens yet."},
 		{"a stopping server", func() target.Status { return look("draining", "the server is ending") }, fails, ok, "Not ready: The server is ending."},
 		{"another version than expected", mismatching, ok, ok, "Ready: The API answers 200; it is not what its pool expects"},
-		{"an unreadable page", func() target.Status { return unread("http_status") }, ok, ok, "Not judged: its page cannot be read (http_status), which says little about its requests."},
+		{"an unreadable page", func() target.Status { return unread(true, true) }, ok, ok, "Ready: The API answers, but the page does not."},
+		{"an unreadable page of a replica that did not serve", func() target.Status { return unread(false, true) }, fails, ok, "Not ready: The API answers, but the page does not."},
+		{"a page that was never read", func() target.Status { return unread(false, false) }, ok, ok, "Not judged: its page was never read (http_status), which says little about its requests."},
 		{"not tried yet", func() target.Status { return target.Status{} }, ok, ok, "Not judged: it was not tried yet."},
-		{"one missed scrape", func() target.Status { return missed("timeout", 13*time.Second) }, ok, ok, "Not judged: one scrape failed."},
-		{"one refused scrape", func() target.Status { return missed("connect", 14*time.Second) }, ok, ok, "Not judged: one scrape failed."},
-		{"two missed scrapes", func() target.Status { return missed("timeout", 15*time.Second) }, fails, ok, "Not ready: Get \"http"},
-		{"nothing listens any more", func() target.Status { return missed("connect", time.Minute) }, fails, ok, "Not ready: Get \"http"},
-		{"nothing ever listened", never, fails, ok, "Not ready: Get \"http"},
+		{"nothing listens any more", func() target.Status { return unreachable("10.0.0.1:8002") }, fails, ok, "Not ready: Get \"http"},
 		{"an exporter that stopped scraping", func() target.Status {
 			s := failing()
 			s.LastScrape = s.LastScrape.Add(-time.Minute)
 			return s
-		}, ok, ok, "Not judged: this exporter has not scraped it for 1 min."},
+		}, fails, ok, "Not ready: Requests only fail, whatever the API says. This was judged at the last scrape, 1 min ago."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -89,7 +75,7 @@ func TestRankWithoutPortIsReady(t *testing.T) {
 	f := newFleet(t)
 	slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "rank 1/2", Silent: true})
 	require.NoError(t, err)
-	slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: "ready", Severity: "ok", StateReason: "this rank binds no port"}}})
+	slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: "silent", Severity: "ok", StateReason: "this rank binds no port", Judged: true, ProbeReady: true, ProbeLive: true}}})
 
 	w := get(handler(t, f.options()), "/-/replicas/a/rank%201%2F2/ready")
 
@@ -102,7 +88,7 @@ func TestRankWithoutPortIsReady(t *testing.T) {
 func TestHostNamesReplica(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama 70b", "r0", serving(), nil)
-	f.publish("llama 70b", "r1", failing(), nil)
+	f.publish("llama 70b", "r1", stalled(), nil)
 	f.publish("llama 70b", "10.0.0.1:8002", failing(), nil)
 	h := handler(t, f.options())
 	for _, c := range []struct {

@@ -47,8 +47,30 @@ type Page struct {
 	Book
 	// Restarted is set if the server restarted since the previous page.
 	Restarted bool
+	// Own is what the server does with a request of the exporter's own.
+	Own Treatment
 	*Outcome
 }
+
+// Treatment is what a server does with a request.
+type Treatment uint8
+
+// Treatments of requests.
+const (
+	Answers Treatment = iota
+	Fails
+	Hangs
+)
+
+// Asking is what the exporter may ask a server.
+type Asking string
+
+// Values of Asking.
+const (
+	NoQuestions Asking = "no question"
+	Confirm     Asking = "confirm"
+	Canary      Asking = "canary"
+)
 
 // Outcome is the outcome of a scrape, and the API's answer at that time.
 type Outcome struct {
@@ -65,10 +87,8 @@ func usual() *Outcome {
 type Scenario struct {
 	Name  string
 	Pages []Page
-	// Canary is set if a canary sends requests too.
-	Canary bool
-	// Unanswered is set if a request that tests for a hang gets no answer.
-	Unanswered bool
+	// Asking is what the exporter may ask, by default nothing.
+	Asking Asking
 	// Healthy is set if nothing is wrong with the server.
 	Healthy bool
 
@@ -90,11 +110,12 @@ type phase struct {
 	gap     time.Duration
 	// outcome is nil for a page and an API that is ready.
 	outcome *Outcome
+	own     Treatment
 }
 
 // begin adds the pages of all phases.
 func (sc *Scenario) begin() {
-	sc.Pages = []Page{{Book: Book{}.add(sc.initial), Outcome: cmp.Or(sc.phases[0].outcome, usual())}}
+	sc.Pages = []Page{{Book: Book{}.add(sc.initial), Own: sc.phases[0].own, Outcome: cmp.Or(sc.phases[0].outcome, usual())}}
 	for _, p := range sc.phases {
 		sc.addPhase(p)
 	}
@@ -125,7 +146,7 @@ func (sc *Scenario) addPhase(s phase) {
 		}
 		book = book.add(s.each)
 		book.Now = now
-		sc.Pages = append(sc.Pages, Page{At: now, Book: book, Restarted: restarted, Outcome: cmp.Or(s.outcome, usual())})
+		sc.Pages = append(sc.Pages, Page{At: now, Book: book, Restarted: restarted, Own: s.own, Outcome: cmp.Or(s.outcome, usual())})
 		restarted = false
 	}
 }
@@ -188,14 +209,14 @@ func Scenarios() []Scenario {
 		{Name: "requests come and nothing moves", phases: []phase{{pages: 4, each: well}, {pages: 9, each: besieged}}},
 		{Name: "the same over missed scrapes", phases: []phase{{pages: 4, each: well}, {pages: 2, each: besieged}, {pages: 2, gap: time.Minute, each: besieged}}},
 		{Name: "the queue grows and nothing moves", phases: append([]phase{{pages: 4, each: well}}, queue...)},
-		{Name: "hung, and nobody comes", phases: []phase{{pages: 4, each: well}, {pages: 9, each: hung}}},
-		{Name: "hung, a request gets nothing", phases: []phase{{pages: 4, each: well}, {pages: 9, each: hung}}, Unanswered: true},
+		{Name: "hung, and nobody comes", phases: []phase{{pages: 4, each: well}, {pages: 9, each: hung, own: Hangs}}},
+		{Name: "hung, a request gets nothing", phases: []phase{{pages: 4, each: well}, {pages: 9, each: hung, own: Hangs}}, Asking: Confirm},
 		{Name: "clients left, gauges are stale", phases: []phase{{pages: 4, each: well}, {pages: 9, each: Book{Running: 42, Waiting: 7}}}, Healthy: true},
 		{Name: "a long prefill", phases: []phase{{pages: 4, each: well}, {pages: 5, each: besieged}, {pages: 2, each: well}}, Healthy: true},
 		{Name: "a batch of long requests", phases: []phase{{pages: 4, each: well}, {pages: 20, each: batch}}, Healthy: true},
 		{Name: "API does not answer", phases: []phase{{pages: 8, each: well, outcome: mute}}, Healthy: true},
 		{Name: "API does not answer, all fail", phases: []phase{{pages: 5, each: well, outcome: mute}, {pages: 4, each: failed, outcome: mute}}},
-		{Name: "all fail, a canary asks", phases: []phase{{pages: 5, each: well}, {pages: 4, each: failed}}, Canary: true},
+		{Name: "all fail, a canary asks", phases: []phase{{pages: 5, each: well}, {pages: 16, each: failed, own: Fails}}, Asking: Canary},
 		{Name: "restart", phases: []phase{{pages: 6, each: well}, {pages: 4, restart: true, each: well}}, Healthy: true},
 		{Name: "restart while all fail", phases: []phase{{pages: 5, each: well}, {pages: 3, each: failed}, {pages: 4, restart: true, each: failed}}},
 		{Name: "missed scrapes while all fail", phases: []phase{{pages: 5, each: well}, {pages: 3, each: failed}, {pages: 1, gap: 30 * time.Second, each: failed}}},

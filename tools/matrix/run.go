@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -23,6 +24,8 @@ type Result struct {
 	Unshown bool
 	// Canary is the result of the last canary request; nil without canary.
 	Canary *bool
+	// Asked counts the requests of the exporter's own so far.
+	Asked int
 	// Series holds the derived series.
 	Series []Series
 	// Capabilities and Objectives describe what the server exposes and which objectives of
@@ -75,7 +78,7 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	if !ok {
 		return nil, errors.New("no such kind")
 	}
-	r := &run{server: server, engine: e, canary: scenario.Canary, unanswered: scenario.Unanswered}
+	r := &run{server: server, engine: e, asking: scenario.Asking}
 	if scenario.Pages[0].API.API == engine.APIReady {
 		r.facts = &server.Facts
 	}
@@ -83,6 +86,7 @@ func Play(server *Server, scenario *Scenario) ([]Result, error) {
 	id := r.identity()
 	r.topology = id.Topology
 	r.deriver = derive.NewDeriver(derive.Options{Window: window, Interval: interval, Engine: e, Identity: id, Objectives: Promised()})
+	r.memory.Canary.Order(&canary.Order{Identity: server.Name, Question: canary.Question{Model: r.entry()}})
 	all := make([]Result, 0, len(scenario.Pages))
 	for i := range scenario.Pages {
 		seen, err := r.page(&scenario.Pages[i])
@@ -104,13 +108,27 @@ type run struct {
 	read    *engine.Page
 	// topology holds the models of the last page.
 	topology *engine.Topology
-	previous assess.State
-	// canary is set if a canary sends requests, served is the result of its last one,
-	// canaryBook the book at that time.
-	canary, unanswered bool
-	served             *bool
-	canaryBook         Book
+	previous assess.Judgment
+	memory   assess.Memory
+	asking   Asking
+	// own is what the exporter's own requests add to the server's book, asked how many there were.
+	own   Book
+	asked int
+	// hanging is a request without an answer so far, and due when the canary sends the next.
+	hanging *hanging
+	due     time.Duration
+	// served is the result of the last canary request.
+	served *bool
 }
+
+// hanging is a request of the exporter's own that gets no answer, until it is given up.
+type hanging struct {
+	asked, until time.Duration
+	canary       bool
+}
+
+// at returns the time of an instant of a scenario.
+func at(d time.Duration) time.Time { return time.Unix(1000, 0).Add(d) }
 
 // identity returns the identity of the server by its API and its page.
 func (r *run) identity() derive.Identity {
@@ -124,12 +142,26 @@ func (r *run) identity() derive.Identity {
 	}
 }
 
-// page processes a page, if the scrape returned it.
+// entry returns the model that the exporter's own requests go to.
+func (r *run) entry() string {
+	model, _ := r.topology.EntryModel()
+	return model
+}
+
+// page processes a page, if the scrape returned it, and the requests that the exporter sends then.
 func (r *run) page(p *Page) (Result, error) {
+	if p.Restarted {
+		r.own = Book{}
+		r.memory.NewProcess()
+	}
+	r.memory.Health(at(p.At), &p.API)
 	if !p.Scrape.OK {
+		r.memory.NoPage(p.Scrape.Refused)
+		r.ask(p)
 		return r.seen(p, nil, nil), nil
 	}
-	block, err := r.cache.Parse([]byte(r.server.Text(&p.Book)), "", nil)
+	book := r.own.add(p.Book)
+	block, err := r.cache.Parse([]byte(r.server.Text(&book)), "", nil)
 	if err != nil {
 		return Result{}, err
 	}
@@ -149,16 +181,75 @@ func (r *run) page(p *Page) (Result, error) {
 			all = append(all, Series{out.Shape().Labels(n), v})
 		}
 	}
+	c := r.deriver.Conditions()
+	r.memory.Page(at(p.At), &c)
+	r.ask(p)
 	return r.seen(p, r.read, all), nil
 }
 
-// canaryResult returns the result of the last canary request, which is that of the clients.
-func (r *run) canaryResult(b *Book) *bool {
-	ok, failed := b.ok() > r.canaryBook.ok(), b.failed() > r.canaryBook.failed()
-	if r.canaryBook = *b; r.canary && ok != failed {
-		r.served = &ok
+// askable reports whether the server takes requests of the exporter's own.
+func (r *run) askable() bool {
+	_, reason := r.engine.Stream(r.server.Facts.EngineVersion, r.read)
+	return reason == ""
+}
+
+const (
+	// canaryInterval and canaryTimeout are the defaults of the configuration.
+	canaryInterval = time.Minute
+	canaryTimeout  = 10 * time.Second
+)
+
+// ask sends the requests that the exporter would send after a page, and ends those that are due.
+func (r *run) ask(p *Page) {
+	if h := r.hanging; h != nil && p.At >= h.until {
+		r.hanging = nil
+		r.answered(p, h.canary, canary.Report{Result: canary.NoFirstToken, Reason: "no text", Asked: at(h.asked), At: at(h.until)})
 	}
-	return r.served
+	c := r.deriver.Conditions()
+	holds := r.previous.State != "" && assess.Holds(r.previous.State)
+	isCanary := r.asking == Canary && p.At >= r.due
+	switch {
+	case r.asking == "" || r.asking == NoQuestions || r.hanging != nil || holds || !r.askable():
+		return
+	case r.memory.MayAsk(at(p.At), &c):
+		r.memory.Asked(at(p.At))
+		isCanary = false
+	case isCanary:
+		r.due = p.At + canaryInterval
+		r.memory.CanaryAsked(at(p.At))
+	default:
+		return
+	}
+	r.asked++
+	r.deriver.BeginOwn()
+	report := canary.Report{Asked: at(p.At).Add(time.Millisecond), At: at(p.At).Add(2 * time.Millisecond)}
+	switch p.Own {
+	case Answers:
+		report.Result, report.Output = canary.OK, "same"
+		r.own = r.own.add(requests(engine.ClassOK, 1))
+	case Fails:
+		report.Result, report.Reason = canary.HTTPError, "the server answers 500"
+		r.own = r.own.add(requests(engine.ClassServer, 1))
+	case Hangs:
+		r.hanging = &hanging{p.At, p.At + canaryTimeout, isCanary}
+		return
+	}
+	r.answered(p, isCanary, report)
+}
+
+// answered ends a request of the exporter's own.
+func (r *run) answered(p *Page, isCanary bool, report canary.Report) {
+	r.deriver.EndOwn(r.entry(), report.Result.Answered())
+	if !isCanary {
+		r.memory.Answer(report)
+		return
+	}
+	r.memory.Canary.Take(report, 0)
+	r.memory.CanaryAnswered()
+	if r.memory.Canary.Next() != nil {
+		r.due = p.At
+	}
+	r.served = new(report.Result.Answered())
 }
 
 // seen collects the results of a scrape; read is nil if it returned no page.
@@ -170,19 +261,25 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
 	s.Conditions = r.deriver.Conditions()
-	c := &s.Conditions
-	conclusions := assess.Examine(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: engine.Knowledge{Page: read, Facts: r.facts, Health: outcome.API, Canary: r.canary}, Expect: &assess.Expectations{}})
+	knowledge := engine.Knowledge{
+		Page: read, Facts: r.facts, Health: outcome.API,
+		Canary: r.asking == Canary, Confirms: r.asking == Confirm,
+	}
+	conclusions := assess.Examine(&assess.Basis{Engine: r.engine, Topology: r.topology, Knowledge: knowledge, Expect: &assess.Expectations{}})
 	for _, c := range conclusions.List(assess.Capabilities) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
 	e := assess.Evidence{
+		Now: at(p.At), StallAfter: derive.DefaultStallAfter, Window: window,
 		Previous: r.previous, Scrape: outcome.Scrape, API: assess.API{Health: outcome.API, SamePort: r.engine.SamePort()},
-		Failing: c.Failing, Stall: c.Stall, PageTime: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Unobservable: conclusions.Unobservable(),
+		Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Unobservable: conclusions.Unobservable(),
 	}
-	if s.Canary = r.canaryResult(&p.Book); s.Canary != nil && !*s.Canary {
-		e.Canary, e.CanaryProven = "the canary request failed", true
+	r.memory.Recall(&e)
+	if p.Scrape.OK {
+		e.Pages(&s.Conditions, at)
 	}
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
-	r.previous = s.State
+	s.Canary, s.Asked = r.served, r.asked
+	r.previous = assess.Judgment{State: s.State, Probes: s.Probes}
 	return s
 }

@@ -1,0 +1,274 @@
+package assess
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// Evidence holds the observations on which [Judge] bases a verdict.
+type Evidence struct {
+	// Silent is true for a rank that is declared to bind no port. Companion is the name of a
+	// program that is not an LLM server.
+	Silent    bool
+	Companion string
+	// Now is the time of the verdict. StallAfter and Window are those of the configuration.
+	Now                time.Time
+	StallAfter, Window time.Duration
+	// Previous is the previous verdict.
+	Previous Judgment
+	Scrape   Scrape
+	API      API
+	// Unrouted is true if requests for none of the models can be sent anywhere.
+	Unrouted bool
+	// Unserved explains why a ready server serves none of its models; empty if it may serve one.
+	Unserved string
+	// Failing lists the entries of which only failures end, Still is the work in flight of which
+	// nothing moves, Acquitted is when the pages last spoke for the replica.
+	Failing   []Failures
+	Still     Stillness
+	Acquitted time.Time
+	Question  Question
+	Canary    Canary
+	// RefusedFailed is true if the page counts rejected requests as failed.
+	RefusedFailed bool
+	// Processes is the number of processes that answer in turn, or 0 if only one is known.
+	Processes int
+	// Unobservable explains why failing requests would go unnoticed, empty if they would not.
+	Unobservable string
+	// Mismatch describes how the page contradicts the configured kind of server, Unmet which
+	// expectations are not met; empty if nothing is wrong.
+	Mismatch, Unmet string
+}
+
+// Judgment is what must be known of the previous verdict.
+type Judgment struct {
+	State  State
+	Probes Probes
+}
+
+// Probes are the answers of the probes. They are unknown before the first judgment.
+type Probes struct{ Judged, Ready, Live bool }
+
+// Scrape is the result of the last scrape.
+type Scrape struct {
+	// OK is true if it returned a page, Unanswered if nothing answered, Refused if nothing
+	// listens. Error describes the failure, Hint a possible cause.
+	OK, Unanswered, Refused bool
+	Error, Hint             string
+	// Again is true if the scrape before failed, too.
+	Again bool
+	// Seen is true if a scrape ever succeeded, MayStart while a replica that refuses connections
+	// may still be loading according to the pool's start budget.
+	Seen, MayStart bool
+}
+
+// API is what the server's API reports about its health.
+type API struct {
+	engine.Health
+
+	// SamePort is true for servers with page and API on the same port.
+	SamePort bool
+	// WasReady is true if this process was ready before. NotReadySince is when it began to answer
+	// that it is not.
+	WasReady      bool
+	NotReadySince time.Time
+}
+
+// Failures are the failed requests of an entry of which none ended well since.
+type Failures struct {
+	// Entry is the name of the model, empty if the server does not count per model.
+	Entry    string
+	Requests float64
+	// Since is before the first failure, Last the page with the latest.
+	Since, Last time.Time
+}
+
+// Stillness is work in flight of which nothing moves.
+type Stillness struct {
+	// InFlight is the number of its requests, 0 if there is no such work.
+	InFlight float64
+	// Since is when something moved last.
+	Since time.Time
+	// Partly is true if other work of the replica moves, which a question cannot tell apart.
+	Partly bool
+}
+
+// Question is what the exporter asked the server by itself.
+type Question struct {
+	// Asked is when the last question was sent that has an answer, Answer what that was, and
+	// Reason how it failed.
+	Asked  time.Time
+	Answer Answer
+	Reason string
+	// AwaitedSince is when the question was sent that has no answer yet, or zero.
+	AwaitedSince time.Time
+}
+
+// Canary is what the canary's last request says.
+type Canary struct {
+	// Failed describes how it failed, empty if it did not. Late is true if it took too long or was
+	// rejected for lack of capacity.
+	Failed string
+	Late   bool
+	// Twice is true if two in a row failed while no request of others ended well, although such
+	// requests succeeded before.
+	Twice bool
+	// Others is how many requests of others ended well since it was sent, Moved is true if tokens
+	// moved.
+	Others float64
+	Moved  bool
+}
+
+// witnesses reduces the evidence to what decides.
+func (e *Evidence) witnesses() Witnesses {
+	w := Witnesses{Accusation: e.accusation(), Question: NotAsked}
+	w.Word = e.word(w.Accusation)
+	switch w.Accusation {
+	case OnlyFailures:
+		w.Acquitted = e.Acquitted.After(e.failingSince())
+		w.Question = e.Question.since(e.failingSince())
+	case NothingMoves:
+		if !e.Still.Partly {
+			w.Question = e.Question.since(e.Still.Since)
+		}
+	default:
+		w.Acquitted = e.Canary.Others > 0 || e.Canary.Moved
+		w.Question = e.Canary.answer()
+	}
+	return w
+}
+
+// accusation returns what speaks against the replica.
+func (e *Evidence) accusation() Accusation {
+	s := &e.Scrape
+	switch {
+	case !s.OK && !s.Unanswered, !s.OK && (e.API.API == engine.APIReady || e.API.API == engine.APINotReady):
+		return NoPage
+	case !s.OK && s.Refused && s.Again:
+		return Refusal
+	case !s.OK && s.Refused:
+		return RefusedOnce
+	case !s.OK && s.Again:
+		return Silence
+	case !s.OK:
+		return SilentOnce
+	case e.Still.InFlight > 0 && (len(e.Failing) == 0 || e.Previous.State == Stalled):
+		// Of a model whose processes died the gauges stand still, so failures count first. Requests
+		// of a stalled one fail in the end.
+		return NothingMoves
+	case len(e.Failing) > 0:
+		return OnlyFailures
+	}
+	return Nothing
+}
+
+// since returns the answer to a question that was asked after a time.
+func (q *Question) since(t time.Time) Answer {
+	switch {
+	case q.Asked.After(t):
+		return q.Answer
+	case q.AwaitedSince.After(t):
+		return Awaited
+	}
+	return NotAsked
+}
+
+func (c *Canary) answer() Answer {
+	switch {
+	case c.Failed == "":
+		return NotAsked
+	case c.Twice:
+		return FailedTwice
+	}
+	return Failed
+}
+
+// word returns what the server says of itself. It follows a real Triton: readiness answers 200
+// while every request fails, metrics are served while the API drains, and both ports refuse
+// connections while models load.
+func (e *Evidence) word(a Accusation) Word {
+	api := &e.API
+	switch {
+	case e.Scrape.OK && (e.apiClosed() || e.ends()), api.Draining:
+		return SaysDraining
+	case !e.Scrape.OK && api.API == engine.APINotReady && (api.Starting || !e.Scrape.Seen):
+		return SaysStarting
+	case api.API == engine.APINotReady && e.admits(a):
+		return AdmitsFailure
+	case api.API == engine.APINotReady, e.Scrape.OK && e.Unrouted:
+		return SaysNotReady
+	case e.Scrape.OK && e.Unserved != "":
+		return SaysUnserved
+	case api.API == engine.APIReady:
+		return SaysReady
+	}
+	return SaysNothing
+}
+
+// apiClosed reports whether the API of a server of two ports refuses connections while the page
+// still answers.
+func (e *Evidence) apiClosed() bool {
+	return e.API.API == engine.APIRefused && !e.API.SamePort && e.API.Found
+}
+
+// ends reports whether a server of two ports that was live says that it no longer is. Triton does
+// that only while it shuts down, or if it never started (core src/server.cc, InferenceServer::IsLive).
+func (e *Evidence) ends() bool {
+	api := &e.API
+	return api.API == engine.APINotReady && !api.SamePort && api.WasLive && api.LiveKnown && !api.Live
+}
+
+// admits reports whether a server that was ready has said for long enough that it is not, beside
+// an accusation. What a router says is about its workers.
+func (e *Evidence) admits(a Accusation) bool {
+	since := e.API.NotReadySince
+	if a == OnlyFailures && e.failingSince().After(since) {
+		since = e.failingSince()
+	}
+	return e.API.WasReady && !e.Unrouted && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
+}
+
+// failingSince returns since when only failures end at the entry that was the last to begin so.
+func (e *Evidence) failingSince() (since time.Time) {
+	for _, f := range e.Failing {
+		if f.Since.After(since) {
+			since = f.Since
+		}
+	}
+	return since
+}
+
+// quiet reports whether no request failed for a window.
+func (e *Evidence) quiet() bool {
+	return !slices.ContainsFunc(e.Failing, func(f Failures) bool { return e.Now.Sub(f.Last) <= e.Window })
+}
+
+// entries names the models of which all requests fail, or returns an empty string if the server
+// does not count per model.
+func (e *Evidence) entries() string {
+	var names []string
+	for _, f := range e.Failing {
+		if f.Entry != "" {
+			names = append(names, f.Entry)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// allFail says which requests fail.
+func (e *Evidence) allFail() string {
+	text := "all requests are failing"
+	if models := e.entries(); models != "" {
+		text = "all requests to " + models + " are failing"
+	}
+	return text
+}
+
+// stands says since when nothing moves.
+func (e *Evidence) stands() string {
+	return fmt.Sprintf("%g requests are in flight, but nothing has moved since %s", e.Still.InFlight, e.Still.Since.UTC().Format("15:04 UTC"))
+}

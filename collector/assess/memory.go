@@ -1,0 +1,162 @@
+package assess
+
+import (
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// Memory is what must be remembered of a replica from one verdict to the next. Its zero value
+// knows nothing. It is not safe for concurrent use.
+type Memory struct {
+	// Canary is the record of the canary.
+	Canary canary.Record
+	// wasReady is true if the present process was ready before, notReadySince is when its API began
+	// to answer that it is not. failedScrapes counts the failed scrapes in a row.
+	wasReady      bool
+	notReadySince time.Time
+	failedScrapes int
+	// question is the last answer to a question about an accusation, awaited when the one was sent
+	// that has no answer yet, asked when the last one was sent.
+	question       canary.Report
+	awaited, asked time.Time
+	others         others
+}
+
+// others follows the requests of others since the canary's request was sent.
+type others struct {
+	asked time.Time
+	// based is true once a page that was requested afterwards shows what ended well before.
+	based     bool
+	served    float64
+	movements int
+	// ended is how many requests ended well since then, moved is true if tokens moved.
+	ended float64
+	moved bool
+}
+
+func (o *others) acquit() bool { return o.ended > 0 || o.moved }
+
+// Page takes a page into account that was requested at a time.
+func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
+	m.failedScrapes = 0
+	o := &m.others
+	switch {
+	case o.asked.IsZero() || !requested.After(o.asked):
+	case !o.based:
+		o.based, o.served, o.movements = true, c.Served, c.Movements
+	default:
+		o.ended = max(o.ended, c.Served-o.served)
+		o.moved = o.moved || c.Movements > o.movements
+	}
+	if o.acquit() {
+		m.Canary.Acquit()
+	}
+}
+
+// NoPage takes a failed scrape into account, refused if nothing listened.
+func (m *Memory) NoPage(refused bool) {
+	m.failedScrapes++
+	if m.failedScrapes > 1 && refused {
+		m.NewProcess()
+	}
+}
+
+// Health takes an answer of the API about its health into account.
+func (m *Memory) Health(now time.Time, h *engine.Health) {
+	switch {
+	case h.API == engine.APIReady:
+		m.wasReady = true
+		m.notReadySince = time.Time{}
+	case h.API == engine.APINotReady && m.notReadySince.IsZero():
+		m.notReadySince = now
+	}
+}
+
+// NewProcess forgets what was known of the process that answered before.
+func (m *Memory) NewProcess() {
+	m.wasReady = false
+	m.notReadySince, m.awaited = time.Time{}, time.Time{}
+	m.question = canary.Report{}
+	m.others = others{}
+	m.Canary.NewProcess()
+}
+
+// MayAsk reports whether a question could tell more about what the pages say, and enough time has
+// passed since the last one.
+func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) bool {
+	if now.Sub(m.asked) < canary.ConfirmEvery && !m.asked.IsZero() {
+		return false
+	}
+	failing := false
+	for _, f := range c.Failing {
+		failing = failing || c.Acquitted <= f.Since
+	}
+	return failing || c.Still.InFlight > 0 && !c.Still.Partly
+}
+
+// Asked notes that a question was sent.
+func (m *Memory) Asked(now time.Time) { m.asked, m.awaited = now, now }
+
+// Answer notes what became of the question. An empty report says nothing.
+func (m *Memory) Answer(report canary.Report) {
+	m.awaited = time.Time{}
+	if report.Result != "" {
+		m.question = report
+	}
+}
+
+// CanaryAsked notes that a request of the canary was sent, and CanaryAnswered that it ended.
+func (m *Memory) CanaryAsked(now time.Time) { m.others = others{asked: now} }
+
+// CanaryAnswered notes that a request of the canary ended and was recorded.
+func (m *Memory) CanaryAnswered() {
+	if m.others.acquit() {
+		m.Canary.Acquit()
+	}
+}
+
+// Recall adds what is remembered to the evidence.
+func (m *Memory) Recall(e *Evidence) {
+	e.Scrape.Again = m.failedScrapes > 1
+	e.API.WasReady, e.API.NotReadySince = m.wasReady, m.notReadySince
+	e.Question = m.latestQuestion()
+	e.Canary.Failed, e.Canary.Late, e.Canary.Twice = m.Canary.Failing()
+	e.Canary.Others, e.Canary.Moved = m.others.ended, m.others.moved
+}
+
+// latestQuestion returns the newest answer of the question or the canary that says anything.
+func (m *Memory) latestQuestion() Question {
+	q := Question{AwaitedSince: m.awaited}
+	reports := []canary.Report{m.question}
+	if s := m.Canary.Last(); s != nil {
+		reports = append(reports, s.Last)
+	}
+	for _, report := range reports {
+		if !report.Asked.After(q.Asked) || report.Result.Doubtful() && !m.Canary.Succeeded() {
+			continue
+		}
+		q.Asked, q.Answer, q.Reason = report.Asked, Answered, ""
+		if !report.Result.Answered() {
+			q.Answer, q.Reason = Failed, report.Reason
+		}
+	}
+	return q
+}
+
+// Pages adds what the pages say for and against the replica; at returns the time of an instant of
+// the deriver.
+func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time) {
+	for _, f := range c.Failing {
+		e.Failing = append(e.Failing, Failures{
+			Entry:    f.Model,
+			Requests: f.Requests,
+			Since:    at(f.Since),
+			Last:     at(f.Last),
+		})
+	}
+	e.Still = Stillness{InFlight: c.Still.InFlight, Since: at(c.Still.Since), Partly: c.Still.Partly}
+	e.Acquitted = at(c.Acquitted)
+}

@@ -1,0 +1,226 @@
+package assess
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Accusation is what pages, or their absence, say against a replica. It convicts nobody: a healthy
+// server may look the same.
+type Accusation string
+
+// Accusations. Of several, the last in this order counts.
+const (
+	Nothing Accusation = "none"
+	// OnlyFailures means that requests ended, and all of them by the server's fault.
+	OnlyFailures Accusation = "only failures end"
+	// NothingMoves means that requests are in flight of which nothing moves.
+	NothingMoves Accusation = "nothing moves"
+	// NoPage means that something answers, and not with a page, or that the page is late while the
+	// API answers.
+	NoPage Accusation = "the page does not come"
+	// Silence means that neither page nor API answers, Refusal that connections are refused or
+	// broken off, each on one scrape or on two in a row.
+	SilentOnce  Accusation = "page and API are silent, once"
+	Silence     Accusation = "page and API are silent, twice"
+	RefusedOnce Accusation = "connections are refused, once"
+	Refusal     Accusation = "connections are refused, twice"
+)
+
+// Answer is what became of the exporter's own question: a request that it sent after the
+// accusation began or, without an accusation, its last canary requests.
+type Answer string
+
+// Answers to questions.
+const (
+	NotAsked Answer = "not asked"
+	// Awaited means that the first question after the accusation has no answer yet.
+	Awaited  Answer = "awaited"
+	Answered Answer = "answered"
+	// Failed means an answer, or none, that a healthy server does not give. FailedTwice means
+	// twice in a row by a canary request that succeeded before with this process, model and text.
+	Failed      Answer = "failed"
+	FailedTwice Answer = "failed twice, succeeded before"
+)
+
+// Word is what the server says of itself by an API that belongs to the page, or on the page.
+type Word string
+
+// Words of servers.
+const (
+	SaysNothing  Word = "unknown"
+	SaysReady    Word = "ready"
+	SaysNotReady Word = "not ready"
+	// AdmitsFailure is SaysNotReady for stall_after, by a process that was ready before.
+	AdmitsFailure Word = "not ready for stall_after"
+	SaysStarting  Word = "starting"
+	SaysDraining  Word = "draining"
+	// SaysUnserved means that its models are asleep, paused or not loaded.
+	SaysUnserved Word = "asleep, paused, unloaded"
+)
+
+// Witnesses is everything that decides about a replica.
+type Witnesses struct {
+	Accusation Accusation
+	// Acquitted is true if a request of somebody else ended well since the accusation began or,
+	// without an accusation, since the failed canary request was sent, or if a token of one moved.
+	Acquitted bool
+	Question  Answer
+	Word      Word
+}
+
+// Probe is the answer of a probe.
+type Probe string
+
+// Answers of probes. A probe that cannot judge keeps its last judgment.
+const (
+	Pass Probe = "200"
+	Fail Probe = "503"
+	Keep Probe = "as before"
+)
+
+// Ruling is a row of the table of verdicts. An empty list of witnesses matches all.
+type Ruling struct {
+	Accusations []Accusation
+	// Acquitted has no value if it makes no difference.
+	Acquitted []bool
+	Questions []Answer
+	Words     []Word
+
+	// State is empty if it depends on the accusation: failing, stalled or not ready.
+	State State
+	// Look is true for a ready replica that needs attention, Suspected if a question could tell
+	// more about it.
+	Look, Suspected bool
+	Ready, Live     Probe
+}
+
+// rulings is the table of verdicts. The first row that matches counts. live is 503 only after a
+// question failed, or after the server's own word joined an accusation.
+//
+//nolint:gochecknoglobals // constant data.
+var rulings = []Ruling{
+	{Accusations: accusations(Refusal), State: Down, Ready: Fail, Live: Pass},
+	{Accusations: accusations(RefusedOnce), State: Down, Ready: Keep, Live: Keep},
+	{Words: words(SaysDraining), State: Draining, Ready: Fail, Live: Pass},
+	{Words: words(SaysStarting), State: Starting, Ready: Fail, Live: Pass},
+	{Words: words(SaysUnserved), State: Unserved, Ready: Fail, Live: Pass},
+	{Accusations: counters, Acquitted: no, Questions: failed, Ready: Fail, Live: Fail},
+	{Accusations: passive, Acquitted: no, Questions: answers(NotAsked, Awaited), Words: words(AdmitsFailure), Ready: Fail, Live: Fail},
+	{Words: words(SaysNotReady, AdmitsFailure), State: NotReady, Ready: Fail, Live: Pass},
+	{Accusations: accusations(Silence), State: Down, Ready: Fail, Live: Keep},
+	{Accusations: accusations(SilentOnce), State: Down, Ready: Keep, Live: Keep},
+	{Accusations: accusations(NoPage), Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Keep},
+	{Accusations: accusations(NoPage), State: Blind, Ready: Keep, Live: Keep},
+	{Accusations: accusations(OnlyFailures), Acquitted: no, Questions: answers(NotAsked), State: Failing, Ready: Fail, Live: Pass},
+	{Accusations: accusations(OnlyFailures), Acquitted: no, Questions: answers(Awaited), State: Ready, Look: true, Suspected: true, Ready: Pass, Live: Pass},
+	{Accusations: accusations(OnlyFailures), State: Ready, Look: true, Ready: Pass, Live: Pass},
+	{Accusations: accusations(NothingMoves), Questions: answers(NotAsked, Awaited), State: Ready, Look: true, Suspected: true, Ready: Pass, Live: Pass},
+	{Accusations: accusations(NothingMoves), State: Ready, Look: true, Ready: Pass, Live: Pass},
+	{Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Pass},
+	{Questions: failed, State: Ready, Look: true, Ready: Pass, Live: Pass},
+	{State: Ready, Ready: Pass, Live: Pass},
+}
+
+// Sets of witnesses for the table.
+//
+//nolint:gochecknoglobals // constant data.
+var (
+	counters = accusations(OnlyFailures, NothingMoves)
+	passive  = accusations(OnlyFailures, NothingMoves, NoPage)
+	failed   = answers(Failed, FailedTwice)
+	no       = []bool{false}
+)
+
+func accusations(all ...Accusation) []Accusation { return all }
+
+func answers(all ...Answer) []Answer { return all }
+
+func words(all ...Word) []Word { return all }
+
+// Rulings returns the table of verdicts. The slice must not be modified.
+func Rulings() []Ruling { return rulings }
+
+// Decide returns the row of the table that applies.
+func Decide(w Witnesses) *Ruling {
+	return &rulings[slices.IndexFunc(rulings, func(r Ruling) bool { return r.matches(w) })]
+}
+
+func (r *Ruling) matches(w Witnesses) bool {
+	return contains(r.Accusations, w.Accusation) && contains(r.Acquitted, w.Acquitted) &&
+		contains(r.Questions, w.Question) && contains(r.Words, w.Word)
+}
+
+// contains reports whether a list contains a value; an empty list contains all.
+func contains[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
+
+// StateFor returns the state of a row for an accusation.
+func (r *Ruling) StateFor(a Accusation) State {
+	switch {
+	case r.State != "":
+		return r.State
+	case a == OnlyFailures:
+		return Failing
+	case a == NothingMoves:
+		return Stalled
+	}
+	return NotReady
+}
+
+// AllAccusations returns all accusations.
+func AllAccusations() []Accusation {
+	return []Accusation{Nothing, OnlyFailures, NothingMoves, NoPage, SilentOnce, Silence, RefusedOnce, Refusal}
+}
+
+// AllAnswers returns all answers.
+func AllAnswers() []Answer { return []Answer{NotAsked, Awaited, Answered, Failed, FailedTwice} }
+
+// AllWords returns all words.
+func AllWords() []Word {
+	return []Word{SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysStarting, SaysDraining, SaysUnserved}
+}
+
+// RulingsTable returns the table of verdicts as Markdown.
+func RulingsTable() string {
+	var b strings.Builder
+	b.WriteString("| accusation | acquitted | question | word | state | ready | live |\n|---|---|---|---|---|---|---|\n")
+	for i := range rulings {
+		r := &rulings[i]
+		acquitted := ""
+		if len(r.Acquitted) > 0 {
+			acquitted = "no"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n",
+			list(r.Accusations), acquitted, list(r.Questions), list(r.Words), r.describe(), r.Ready, r.Live)
+	}
+	return b.String()
+}
+
+// describe returns the states of a row.
+func (r *Ruling) describe() string {
+	switch {
+	case r.State != "" && r.Suspected:
+		return "`" + string(r.State) + "`, suspected"
+	case r.State != "" && r.Look:
+		return "`" + string(r.State) + "`, look"
+	case r.State != "":
+		return "`" + string(r.State) + "`"
+	}
+	var states []string
+	for _, a := range r.Accusations {
+		if state := "`" + string(r.StateFor(a)) + "`"; !slices.Contains(states, state) {
+			states = append(states, state)
+		}
+	}
+	return strings.Join(states, " or ")
+}
+
+// list joins values with "or".
+func list[T ~string](all []T) string {
+	texts := make([]string, len(all))
+	for i, v := range all {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, " or ")
+}

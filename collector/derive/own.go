@@ -1,0 +1,64 @@
+package derive
+
+// ownRequests tells which pages may show the answers to requests that the exporter sent itself:
+// those are no witnesses of how the requests of others fare.
+type ownRequests struct {
+	running int
+	// answered is true if one was answered since the last page. onPage tells whether the newest
+	// page may show an answer, before whether the one before it may.
+	answered, onPage, before bool
+}
+
+// nextPage begins a page. Servers may count a request one page late.
+func (o *ownRequests) nextPage() {
+	now := o.running > 0 || o.answered
+	o.onPage = now || o.before
+	o.before = o.answered
+	o.answered = false
+}
+
+// BeginOwn tells that the exporter sends a request to the server.
+func (d *Deriver) BeginOwn() { d.own.running++ }
+
+// EndOwn tells that such a request to a model ended, and whether it was answered.
+func (d *Deriver) EndOwn(model string, answered bool) {
+	d.own.running = max(d.own.running-1, 0)
+	d.own.answered = d.own.answered || answered
+	for i := range d.program.watch.entries {
+		e := &d.program.watch.entries[i]
+		if e.model != "" && e.model != model {
+			continue
+		}
+		s := d.entries[e.key]
+		if answered {
+			s.ownEnded.add()
+		} else {
+			s.ownFailed.add()
+		}
+	}
+}
+
+// pending counts own requests that the server may still count.
+type pending struct {
+	n     float64
+	pages int
+}
+
+// pendingPages is for how many pages a request of ours may still be counted.
+const pendingPages = 2
+
+func (p *pending) add() {
+	p.n++
+	p.pages = pendingPages
+}
+
+// without returns what of the growth of a counter is not ours, and ends a page.
+func (p *pending) without(growth float64) float64 {
+	ours := min(p.n, growth)
+	p.n -= ours
+	p.pages--
+	if p.pages <= 0 {
+		p.n = 0
+	}
+	return growth - ours
+}
