@@ -25,21 +25,26 @@ type Detection struct {
 
 // mark is a text that identifies the kind of server on its page.
 type mark struct {
-	// text is the prefix of a sample or family name, or any part of the page.
+	// text is the prefix of a name, or any part of the page.
 	text     string
 	anywhere bool
+	// declared is true if a family without samples suffices. It does not for kinds of servers: other
+	// programs declare families of a server that they do not have yet.
+	declared bool
 	// weight decides between kinds. Programs that pass on the series of others weigh more.
 	weight int
 }
 
 // on reports whether a page has the mark.
 func (m *mark) on(body []byte) bool {
-	if m.anywhere {
-		return bytes.Contains(body, []byte(m.text))
-	}
-	return bytes.HasPrefix(body, []byte(m.text)) ||
-		bytes.Contains(body, []byte("\n"+m.text)) ||
-		bytes.Contains(body, []byte("# TYPE "+m.text))
+	return m.anywhere && bytes.Contains(body, []byte(m.text)) ||
+		!m.anywhere && beginsLine(body, m.text) ||
+		m.declared && beginsLine(body, "# TYPE "+m.text)
+}
+
+// beginsLine reports whether any line begins with a text.
+func beginsLine(body []byte, text string) bool {
+	return bytes.HasPrefix(body, []byte(text)) || bytes.Contains(body, []byte("\n"+text))
 }
 
 // evidence describes the mark to users.
@@ -123,11 +128,45 @@ func Detect(ctx context.Context, client Client, address string, pages bool) Dete
 		if len(e.data().marks) == 0 {
 			continue
 		}
-		if evidence := e.identify(ctx, q); evidence != "" {
+		evidence := e.identify(ctx, q)
+		if evidence == "" {
+			continue
+		}
+		if page, _ := pageAt(ctx, q.client, address+metricsPath); len(e.data().owners) == 0 || bare(e, page) {
 			return Detection{Kind: e.Kind(), Path: metricsPath, Evidence: evidence}
 		}
 	}
 	return Detection{Kind: Unknown}
+}
+
+// bare reports whether a page has no names but those that the libraries of any program add, or
+// declarations of the kind if it has no samples before its first request. An owner of models proves
+// little: a router lists the models of the servers behind it, and a server made of another one may
+// keep its owner. What is on their pages tells them apart.
+func bare(e Engine, page []byte) bool {
+	own := func(name string) bool {
+		return e.EmptyPage() && slices.ContainsFunc(e.data().marks, func(m mark) bool { return strings.HasPrefix(name, m.text) })
+	}
+	for line := range bytes.Lines(page) {
+		words := strings.Fields(string(line[:min(len(line), nameLimit)]))
+		declares := len(words) > 2 && words[0] == "#" && (words[1] == "TYPE" || words[1] == "HELP")
+		switch {
+		case declares && own(words[2]):
+		case declares && !ofLibrary(words[2]):
+			return false
+		case len(words) > 0 && words[0][0] != '#' && !ofLibrary(words[0]):
+			return false
+		}
+	}
+	return true
+}
+
+// nameLimit is how much of a line is read for the name of its family, in bytes.
+const nameLimit = 256
+
+// ofLibrary reports whether a name is one that client libraries and HTTP frameworks add.
+func ofLibrary(name string) bool {
+	return strings.HasPrefix(name, "python_") || strings.HasPrefix(name, "process_") || strings.HasPrefix(name, "http_")
 }
 
 // pageAt returns the body at a URL. It reports false unless the status is 200.
@@ -227,7 +266,7 @@ func companions() []companion {
 	const router, alone = 10, 1
 	prefixes := func(weight int, names ...string) (marks []mark) {
 		for _, name := range names {
-			marks = append(marks, mark{text: name, weight: weight})
+			marks = append(marks, mark{text: name, weight: weight, declared: true})
 		}
 		return marks
 	}

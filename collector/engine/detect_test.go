@@ -181,18 +181,52 @@ func TestHeaviestMarkDecides(t *testing.T) {
 	}{
 		{"a name in a later line", "x 1\nrequest_success_total{engine_type=\"undefined\"} 1\n", engine.TRTLLMServe},
 		{"a common name", "x 1\nrequest_success_total{code=\"200\"} 1\n", engine.Unknown},
-		{"a family without samples", "# TYPE trtllm_request_queue_time_seconds histogram\n", engine.TRTLLMServe},
+		{"a family without samples", "# TYPE trtllm_request_queue_time_seconds histogram\n", engine.Unknown},
 		{"its names without its labels", "e2e_request_latency_seconds_sum 1\nrequest_queue_time_seconds_sum 1\n", engine.Unknown},
 		{"a worker of Dynamo without Dynamo's series", "trtllm_request_success_total{engine_type=\"trtllm\"} 1\n", engine.Dynamo},
 		{"its label behind others", "trtllm_request_success_total{model_name=\"m\",engine_type=\"trtllm\"} 1\n", engine.Dynamo},
 		{"a tag of Triton with a similar name", "nv_inference_count{_engine_type=\"trtllm\",model=\"m\"} 1\n", engine.Triton},
 		{"trtllm-serve with another type", "trtllm_request_success_total{engine_type=\"pytorch\"} 1\n", engine.TRTLLMServe},
-		{"vLLM with several API processes before the first request", "# TYPE vllm:num_requests_running gauge\n", engine.VLLM},
-		{"SGLang", "# TYPE sglang:num_running_reqs gauge\n", engine.SGLang},
+		{"vLLM with several API processes before the first request", "# TYPE vllm:num_requests_running gauge\nvllm:prompt_tokens_total 0\n", engine.VLLM},
+		{"an idle router with the families of vLLM", "# TYPE vllm:num_requests_running gauge\n", engine.Unknown},
+		{"SGLang", "sglang:num_running_reqs 0\n", engine.SGLang},
 		{"a name within a name", "my_nv_inference_count 1\nmy_trtllm_x 1\n", engine.Unknown},
 		{"nothing", "", engine.Unknown},
 	} {
 		require.Equal(t, c.want, engine.FromPage([]byte(c.page)).Kind, c.name)
+	}
+}
+
+// TestAPIOfAnotherProgram uses programs whose API answers like that of a known kind.
+func TestAPIOfAnotherProgram(t *testing.T) {
+	const libraries = "# TYPE python_info gauge\npython_info 1\nprocess_start_time_seconds 1\nhttp_requests_total{handler=\"/v1/models\",method=\"GET\",status=\"2xx\"} 1\n"
+	for _, c := range []struct {
+		name, owner, path, page string
+		want                    engine.Kind
+	}{
+		{"vLLM without statistics", "vllm", "/metrics", libraries, engine.VLLM},
+		{"the frontend in Rust without statistics", "vllm-frontend-rs", "/metrics", libraries, engine.VLLM},
+		{"vLLM without a page", "vllm", "/other", "", engine.VLLM},
+		{"a server made of vLLM, with families of its own", "vllm", "/metrics", libraries + "vllm_omni:num_requests_running 1\n", engine.Unknown},
+		{"a server with a similar owner", "vllm-mlx", "/metrics", libraries, engine.Unknown},
+		{"the same with its families", "vllm-mlx", "/metrics", "vllm_mlx_scheduler_running_requests 1\n", engine.Unknown},
+		{"a plugin's owner", "vllm-omni", "/metrics", libraries, engine.Unknown},
+		{"an owner that ends alike", "my-vllm", "/metrics", libraries, engine.Unknown},
+		{"another case", "vLLM", "/metrics", libraries, engine.Unknown},
+		{"a router of vLLM before it has an engine", "vllm", "/metrics", libraries + "# TYPE vllm:num_requests_running gauge\n", engine.Unknown},
+		{"a gateway in front of vLLM", "vllm", "/metrics", "# HELP litellm_requests_metric Requests\n# TYPE litellm_requests_metric counter\n", engine.Unknown},
+		{"trtllm-serve before its first request", "tensorrt_llm", "/prometheus/metrics", "# TYPE trtllm_request_success_total counter\n", engine.TRTLLMServe},
+		{"a proxy in front of trtllm-serve", "tensorrt_llm", "/prometheus/metrics", "envoy_cluster_upstream_rq_total 1\n", engine.Unknown},
+		{"a server with a similar owner", "tensorrt_llm_bench", "/prometheus/metrics", "", engine.Unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := answers{
+				"/version": `{"version":"1.0.0"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"` + c.owner + `"}]}`, c.path: c.page,
+			}
+			for _, pages := range []bool{true, false} {
+				require.Equal(t, c.want, engine.Detect(t.Context(), server, "http://server", pages).Kind)
+			}
+		})
 	}
 }
 

@@ -39,7 +39,7 @@ var _ = register(&dynamo{shell{base{
 	prefixes: append(dynamoFronts(), dynamoComponent, vllmPrefix),
 	noModel:  "unknown_model",
 	quirks:   Quirks{CountersAppear: true},
-	owner:    "nvidia", healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may report notready while it serves",
+	owners:   []string{"nvidia"}, healthNote: "the API answers, but a frontend is healthy whatever its workers do, and a worker may report notready while it serves",
 }}})
 
 // dynamo is a frontend, or a worker around an engine. Neither reports a version.

@@ -150,8 +150,9 @@ type base struct {
 	versionPath, versionKey string
 	// iterations is the API path of iteration statistics.
 	iterations string
-	// owner is the owned_by of listed models that identifies the kind. It may be empty.
-	owner string
+	// owners lists the values of owned_by of listed models that identify the kind, as a whole: other
+	// servers extend them. It may be empty.
+	owners []string
 	// These explain why it cannot stream, why it may have no page, and what its readiness means.
 	noStream, noPage, healthNote string
 	emptyPage                    bool
@@ -204,13 +205,14 @@ func (*base) hint(context.Context, *questions) string             { return "" }
 
 // identify implements Engine for servers with a version and a list of models that they own.
 func (b *base) identify(ctx context.Context, q *questions) string {
-	if b.owner == "" || b.versionPath == "" {
+	if len(b.owners) == 0 || b.versionPath == "" {
 		return ""
 	}
-	if list, _ := q.models(ctx); !strings.HasPrefix(list.owner(), b.owner) || q.version(ctx) == "" {
+	list, _ := q.models(ctx)
+	if !slices.Contains(b.owners, list.owner()) || q.version(ctx) == "" {
 		return ""
 	}
-	return "/v1/models lists models owned by " + b.owner + ", and /version answers"
+	return "/v1/models lists models owned by " + list.owner() + ", and /version answers"
 }
 
 // Ask implements Engine for servers with OpenAI's list of models, and perhaps a version.
@@ -225,9 +227,9 @@ func (b *base) ask(ctx context.Context, client Client, address string) (f Facts)
 	q := &questions{client: client, base: address}
 	if b.versionPath != "" {
 		f.EngineVersion = plainVersion(q.text(ctx, b.versionPath, b.versionKey))
-		f.Confirmed = b.owner == "" && f.EngineVersion != ""
+		f.Confirmed = len(b.owners) == 0 && f.EngineVersion != ""
 	}
-	q.askModels(ctx, b.owner, &f)
+	q.askModels(ctx, b.owners, &f)
 	return f
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -156,10 +157,10 @@ func (q *questions) version(ctx context.Context) string {
 	return plainVersion(q.text(ctx, versionPath, versionKey))
 }
 
-// askModels adds the list of models. If they have the owner, that confirms the kind.
-func (q *questions) askModels(ctx context.Context, owner string, f *Facts) {
+// askModels adds the list of models. If they have one of the owners, that confirms the kind.
+func (q *questions) askModels(ctx context.Context, owners []string, f *Facts) {
 	list, listed := q.models(ctx)
-	f.Confirmed = f.Confirmed || owner != "" && strings.HasPrefix(list.owner(), owner)
+	f.Confirmed = f.Confirmed || slices.Contains(owners, list.owner())
 	f.Listed, f.Problems = listed, q.problems
 	for _, m := range list.Data {
 		id := plainText(m.ID)

@@ -17,7 +17,7 @@ const sglangPrefix = "sglang:"
 var _ = register(&sglang{base{
 	kind: SGLang, path: "/metrics",
 	noPage:     "SGLang has the page only with --enable-metrics; the router smg answers like it, and has its page on another port (--prometheus-port, 29000)",
-	owner:      "sglang",
+	owners:     []string{"sglang"},
 	healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
 	priority:   -1, marks: []mark{{text: sglangPrefix, weight: 2}},
 	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
@@ -30,7 +30,7 @@ type sglang struct{ base }
 
 // identify implements Engine (seen in 0.5.23).
 func (s *sglang) identify(ctx context.Context, q *questions) string {
-	if list, _ := q.models(ctx); list.owner() != s.owner {
+	if list, _ := q.models(ctx); !slices.Contains(s.owners, list.owner()) {
 		return ""
 	}
 	for _, path := range []string{"/model_info", "/get_model_info"} {
@@ -51,7 +51,7 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string) Round {
 	return func(yield func(Facts, bool) bool) {
 		var f Facts
 		q := &questions{client: client, base: address}
-		q.askModels(ctx, s.owner, &f)
+		q.askModels(ctx, s.owners, &f)
 		if yield(f, false) {
 			s.askSchedulers(ctx, q, &f)
 			yield(f, true)

@@ -11,7 +11,7 @@ import (
 const TritonOpenAI Kind = "triton-openai"
 
 var _ = register(&tritonOpenAI{newTritonPage(base{
-	kind: TritonOpenAI, path: "/metrics", owner: "Triton Inference Server", ready: "/health/ready",
+	kind: TritonOpenAI, path: "/metrics", owners: []string{"Triton Inference Server"}, ready: "/health/ready",
 	pagesOf: []Kind{Triton},
 	answers: []Signal{AnswersHealth, AnswersModels, AnswersStream},
 	stream:  Stream{Usage: true},

@@ -28,7 +28,7 @@ const servePrefix = "trtllm_"
 // answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
 	kind: TRTLLMServe, path: "/prometheus/metrics", iterations: "/metrics",
-	owner: "tensorrt_llm", ready: "/health", versionPath: versionPath, versionKey: versionKey,
+	owners: []string{"tensorrt_llm"}, ready: "/health", versionPath: versionPath, versionKey: versionKey,
 	emptyPage: true,
 	noPage:    "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none for embeddings",
 	priority:  1, marks: []mark{

@@ -10,13 +10,13 @@ import (
 const VLLM Kind = "vllm"
 
 // Servers with vLLM inside also show its names, next to names of their own, which weigh more.
-// Models are owned by vllm (vllm/entrypoints/openai, ModelCard); the Rust frontend extends the
-// owner (rust/src/server/src/openai/models.rs). /health answers 503 once the engine's process has
+// Models are owned by vllm (vllm/entrypoints/openai, ModelCard); the Rust frontend has an owner of
+// its own (rust/src/server/src/routes/openai/models.rs). /health answers 503 once the engine's process has
 // died, a moment before the server exits. While that process hangs, sleeps or drains it answers
 // 200 (seen in 0.32.0: for up to 301 s).
 var _ = register(&vllm{base{
 	kind: VLLM, path: "/metrics",
-	owner: "vllm", ready: "/health", live: "/health", versionPath: versionPath, versionKey: versionKey,
+	owners: []string{"vllm", "vllm-frontend-rs"}, ready: "/health", live: "/health", versionPath: versionPath, versionKey: versionKey,
 	healthNote: "the API answers; it reports ready for up to 301 s while the engine hangs, which the page shows",
 	priority:   -1, marks: []mark{{text: vllmPrefix, weight: 2}},
 	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},

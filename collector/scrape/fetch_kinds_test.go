@@ -36,7 +36,7 @@ func TestDetectServers(t *testing.T) {
 		serveNow  = "trtllm_model_config_info{engine_type=\"pytorch\"} 1.0\n"
 		vllmOld   = "vllm:gpu_cache_usage_perc{engine=\"0\",model_name=\"m\"} 0.0\n"
 		vllmNow   = "python_info 1.0\nvllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0.0\n"
-		vllmTypes = "# HELP vllm:num_requests_running x\n# TYPE vllm:num_requests_running gauge\n"
+		vllmTypes = "# HELP vllm:num_requests_running x\n# TYPE vllm:num_requests_running gauge\nvllm:prompt_tokens_total{engine=\"0\",model_name=\"m\"} 0\n"
 		silent    = "python_info 1.0\nprocess_start_time_seconds 1.0\nhttp_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"2xx\"} 1.0\n"
 		sglangNow = "sglang:num_running_reqs{engine_type=\"unified\",model_name=\"m\"} 0.0\n"
 		worker    = "dynamo_component_uptime_seconds 1\n"
