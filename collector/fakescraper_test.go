@@ -59,6 +59,11 @@ func (p *fakeScraper) Scrape(ctx context.Context, page string, buf []byte) (scra
 	return scrape.Page{Body: append(buf[:0], text...), ContentType: "text/plain"}, err
 }
 
+// ScrapeFresh implements scrape.Scraper. It fails.
+func (*fakeScraper) ScrapeFresh(context.Context, string, []byte) (scrape.Page, error) {
+	return scrape.Page{}, errors.New("there is no second connection")
+}
+
 // Do implements scrape.Scraper.
 func (p *fakeScraper) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int, http.Header, []byte, error) {
 	if p.api == nil {

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -53,6 +54,11 @@ func (c *canned) page() []byte { return c.pages[c.next.Add(1)%uint64(len(c.pages
 // Scrape implements scrape.Scraper without a network.
 func (c *canned) Scrape(_ context.Context, _ string, buf []byte) (scrape.Page, error) {
 	return scrape.Page{Body: append(buf[:0], c.page()...), ContentType: "text/plain; charset=utf-8"}, nil
+}
+
+// ScrapeFresh implements scrape.Scraper. It fails.
+func (*canned) ScrapeFresh(context.Context, string, []byte) (scrape.Page, error) {
+	return scrape.Page{}, errors.New("there is no second connection")
 }
 
 // Do implements scrape.Scraper.

@@ -34,6 +34,8 @@ type server struct {
 	mu       sync.Mutex
 	now      answering
 	requests map[string]int
+	// fresh counts the pages that were requested over connections of their own.
+	fresh int
 	// slept is how long the replica's machine was suspended.
 	slept time.Duration
 }
@@ -51,6 +53,11 @@ type answering struct {
 	unframed  bool
 	failed    error
 	pageTakes time.Duration
+	// kept is true if the page comes over a connection that stays open. Others get another; there
+	// are none if it is empty.
+	kept         bool
+	another      string
+	anotherTakes time.Duration
 	// api has the bodies by path; other paths answer status, 404 by default, and body.
 	// refused is true if nothing listens.
 	api      map[string]string
@@ -147,7 +154,22 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (scrape
 	if now.failed != nil {
 		return scrape.Page{}, now.failed
 	}
-	return scrape.Page{Body: append(buf[:0], now.page...), ContentType: "text/plain", Unframed: now.unframed}, nil
+	return scrape.Page{Body: append(buf[:0], now.page...), ContentType: "text/plain", Unframed: now.unframed, Kept: now.kept}, nil
+}
+
+// ScrapeFresh implements Scraper. It fails unless the server has another process.
+func (s *server) ScrapeFresh(ctx context.Context, _ string, buf []byte) (scrape.Page, error) {
+	s.mu.Lock()
+	now := s.now
+	s.fresh++
+	s.mu.Unlock()
+	if now.another == "" {
+		return scrape.Page{}, failed(scrape.ReasonConnect)
+	}
+	if err := pass(ctx, now.anotherTakes); err != nil {
+		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonTimeout, Err: err}
+	}
+	return scrape.Page{Body: append(buf[:0], now.another...), ContentType: "text/plain"}, nil
 }
 
 // Do implements Scraper.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ type Scraper interface {
 
 	// Scrape requests one page; see [Client.Scrape].
 	Scrape(ctx context.Context, url string, buf []byte) (Page, error)
+	// ScrapeFresh is Scrape over a connection of its own; see [Client.ScrapeFresh].
+	ScrapeFresh(ctx context.Context, url string, buf []byte) (Page, error)
 	// Open returns a response that is streamed; see [Client.Open].
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
 	// PageLane and QuestionLane return lanes, or nil; see [Client.PageLane].
@@ -43,6 +46,9 @@ type Page struct {
 	// truncated body cannot be told from a complete one: HTTP/1 without Content-Length,
 	// chunks or compression.
 	Unframed bool
+	// Kept is true if the page came over a connection that was open before, and that leads to
+	// the server unless there is a proxy nobody told of.
+	Kept bool
 
 	memory reservation
 	sent   sent
@@ -55,7 +61,9 @@ func (p *Page) Release() { p.memory.release() }
 type Client struct {
 	rt http.RoundTripper
 	// brief is rt with connections that close soon after a request.
-	brief      http.RoundTripper
+	brief http.RoundTripper
+	// fresh is rt with a connection for each request.
+	fresh      http.RoundTripper
 	transports []http.RoundTripper
 	dial       dialFunc
 	// signer adds the credentials to a request and notes them in its scope, without sending it.
@@ -107,6 +115,9 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	if c.brief, err = c.roundTripper(&cfg, briefIdleTimeout, token); err != nil {
 		return nil, err
 	}
+	if c.fresh, err = c.roundTripper(&cfg, notIdle, token); err != nil {
+		return nil, err
+	}
 	c.signer = credentials(&cfg, recorder{unsent{}, c.public}, token)
 	r.connections.Add(c)
 	if cfg.TLS.InsecureSkipVerify {
@@ -141,8 +152,18 @@ func (c *Client) CloseIdle() {
 // byte. The body overwrites buf. Every error is an *Error; the other fields of the page then
 // hold what was known when it failed.
 func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
+	return c.scrapeOver(ctx, c.rt, url, buf)
+}
+
+// ScrapeFresh is Scrape over a new connection, which is closed afterwards: it may lead to another
+// process than those that are open.
+func (c *Client) ScrapeFresh(ctx context.Context, url string, buf []byte) (Page, error) {
+	return c.scrapeOver(ctx, c.fresh, url, buf)
+}
+
+func (c *Client) scrapeOver(ctx context.Context, rt http.RoundTripper, url string, buf []byte) (Page, error) {
 	page := Page{Body: buf[:0], memory: reservation{resources: c.resources}}
-	failure := c.scrape(ctx, url, &page)
+	failure := c.scrape(ctx, rt, url, &page)
 	if failure == nil {
 		return page, nil
 	}
@@ -154,14 +175,15 @@ func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, erro
 	return page, failure
 }
 
-func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
+func (c *Client) scrape(ctx context.Context, rt http.RoundTripper, url string, page *Page) *Error {
 	s, end := c.begin(ctx)
 	defer end()
-	req, failure := newPageRequest(s, url) //nolint:contextcheck // A scope is a context.
+	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { page.Kept = got.Reused && !c.proxied }}
+	req, failure := newPageRequest(httptrace.WithClientTrace(s, trace), url) //nolint:contextcheck // A scope is a context.
 	if failure != nil {
 		return failure
 	}
-	resp, failure := c.send(s, c.rt, req) //nolint:contextcheck // A scope is a context.
+	resp, failure := c.send(s, rt, req) //nolint:contextcheck // A scope is a context.
 	if failure != nil {
 		return failure
 	}

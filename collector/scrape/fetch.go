@@ -29,12 +29,12 @@ type Fetched struct {
 	buffer *buffer
 }
 
-// Release frees the body of the page, which must not be used afterwards.
+// Release frees the body of the page, which must not be used afterwards. Of the page only Kept stays.
 func (p *Fetched) Release() {
 	p.Page.Release()
 	if p.buffer != nil {
 		buffers.Put(p.buffer)
-		p.buffer, p.Page = nil, Page{}
+		p.buffer, p.Page = nil, Page{Kept: p.Page.Kept}
 	}
 }
 

@@ -79,7 +79,7 @@ func addressOf(u *url.URL) (netip.AddrPort, bool) {
 
 // lanePage converts the answer of a lane to a page, which shares its memory.
 func lanePage(answer lane.Answer, rawURL string) (Page, error) {
-	page := Page{Body: answer.Body, ContentType: answer.ContentType}
+	page := Page{Body: answer.Body, ContentType: answer.ContentType, Kept: answer.Kept}
 	_, page.sent.query, _ = strings.Cut(rawURL, "?")
 	if failure := checkContentType(page.ContentType); failure != nil {
 		return Page{}, failure

@@ -20,6 +20,8 @@ const (
 	// briefIdleTimeout is long enough for the next request of a round and shorter than any
 	// reasonable interval between rounds.
 	briefIdleTimeout = 50 * time.Millisecond
+	// notIdle closes connections after a request.
+	notIdle = 0
 	// handshakeTimeout bounds handshakes, which net/http continues after their scrape ended,
 	// and dialTimeout dials without the deadline of a scrape.
 	handshakeTimeout = 10 * time.Second
@@ -85,6 +87,7 @@ func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.
 			TLSClientConfig:        tlsClient,
 			TLSHandshakeTimeout:    handshakeTimeout,
 			DisableCompression:     true,
+			DisableKeepAlives:      idle == notIdle,
 			MaxIdleConnsPerHost:    1000,
 			ReadBufferSize:         bufferSize,
 			WriteBufferSize:        bufferSize,

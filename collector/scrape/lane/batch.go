@@ -36,6 +36,8 @@ type Answer struct {
 	// Duration is the time from the request to the last byte, Received when that byte arrived.
 	Duration time.Duration
 	Received time.Time
+	// Kept is true if the connection was open before the request.
+	Kept bool
 }
 
 // Add adds the request of a lane to the batch. It reports false if the lane cannot be used
@@ -121,7 +123,7 @@ func (b *Batch) complete(r *request, now time.Time) {
 	d := durationOf(now.Sub(r.start), r.start.UnixNano(), r.received, now.UnixNano())
 	answer := Answer{
 		Body: r.buf[r.head.size : r.head.size+r.head.length], ContentType: r.head.contentType,
-		Duration: d, Received: r.start.Add(d),
+		Duration: d, Received: r.start.Add(d), Kept: !r.fresh,
 	}
 	r.lane.release(!r.head.closes)
 	r.done(answer, true)

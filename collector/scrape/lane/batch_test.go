@@ -77,6 +77,23 @@ func TestAnswerDuration(t *testing.T) {
 	}
 }
 
+func TestAnswerShowsWhetherItsConnectionWasKept(t *testing.T) {
+	l := serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) })
+	kept := func() bool {
+		b := Batch{Timeout: time.Minute}
+		var got Answer
+		require.True(t, b.Add(l, func(a Answer, _ bool) { got = a }))
+		b.Run()
+		return got.Kept
+	}
+	require.False(t, kept(), "the first one")
+	require.True(t, kept())
+	require.True(t, kept())
+	l.CloseIdle()
+	require.False(t, kept())
+	require.True(t, kept())
+}
+
 // A batch allocates nothing after its first run, for any number of requests.
 func TestBatchReusesBuffers(t *testing.T) {
 	var lanes []*Lane
