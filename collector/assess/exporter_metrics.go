@@ -75,7 +75,7 @@ var (
 	MetricTargetTypeConflicts      = counter("target_type_conflicts_total", "Families for which the target's own page declares two types.")
 	MetricTargetShapeChanges       = counter("target_shape_changes_total", "Pages of the target that differed from the previous one in more than values.")
 	MetricTargetCounterResets      = counter("target_counter_resets_total", "Counters of the target that decreased between two scrapes.")
-	MetricTargetRestarts           = counter("target_restarts_total", "Restarts of the target's server: its start time changed, or nearly all of its counters were reset at once. Several processes behind one address do not count.")
+	MetricTargetRestarts           = counter("target_restarts_total", "Restarts of the target's server: its start time changed, all of its counters fell at once, or one fell and its connection was lost. Several processes behind one address do not count.")
 	MetricTargetScrapeFailures     = counter("target_scrape_failures_total", "Failed scrapes of the target by reason.", "reason")
 	MetricTargetSeriesDropped      = counter("target_series_dropped_total", "Series of the target's pages that were left out, by reason.", "reason")
 	MetricTargetSeriesLeftOut      = gauge("target_series_left_out", "Series of the target's page left out because of limits.output_series or limits.output_bytes, by whole families; absent if there are none.")

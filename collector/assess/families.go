@@ -186,8 +186,8 @@ var moments = sync.OnceValue(func() []moment {
 			func(h *engine.Health) (float64, bool) { return h.Duration.Seconds(), h.API != engine.APIUnknown }),
 
 		replicaMoment("processes", derive.Exact,
-			"Number of processes that answer at the replica's address, in turn or at random; absent unless more than one is known to. No rates are derived from their counters.",
-			"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that fall and go on where an earlier page had them",
+			"Number of processes that are known to answer at the replica's address: at least two, more only if the pages name them; absent unless more than one is known to. Nothing is derived from their pages.",
+			"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that are lower on a new connection, or higher than the open one shows afterwards",
 			func(now *Situation) (float64, bool) { return float64(now.Processes), now.Processes > 0 }),
 
 		iterationMoment("iteration_stats_failures_total", derive.Exact,

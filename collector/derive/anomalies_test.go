@@ -87,11 +87,11 @@ func TestAnomaliesSuppressFamilies(t *testing.T) {
 		{"an executor whose rows stay 0", "engine_zero", [][]string{page(0, zeroRows()...), page(9, zeroRows()...)}, "saturation_ratio requests_running queue_depth kv_cache_utilization", "requests_per_second"},
 		{"blocks that do not add up", "kv_blocks_mismatch", [][]string{page(0, kind+`"free"} 10`), page(1, kind+`"free"} 10`)}, "kv_cache_utilization_ratio", "kv_cache_blocks{ requests_running"},
 		{"a ratio that does not match the blocks", "kv_fraction_mismatch", [][]string{page(0, kind+`"fraction"} 64`), page(1, kind+`"fraction"} 64`)}, "kv_cache_utilization_ratio", "kv_cache_blocks{"},
-		{"failures that continue across a load", "failures_survived_unload", [][]string{page(0), page(1), page(2, stopped[0])}, "requests_total model_requests_total", "requests_failed_total"},
+		{"failures that continue across a load", "failures_survived_unload", [][]string{page(0), page(1), page(2, stopped[0]), page(3, stopped[0])}, "requests_total model_requests_total", "requests_failed_total"},
 		{"an iteration counter of two instances", "flapping_gauges", [][]string{page(3), page(4, iterationsAt(20)), page(5), page(6, iterationsAt(40))}, "requests_running saturation_ratio generation_tokens_per_second_estimate engine_iterations_total", "requests_per_second"},
 		{"blocks that changed while the page was written", "kv_blocks_mismatch", [][]string{page(0), page(1, kind+`"free"} 69`)}, "", "kv_cache_utilization_ratio"},
 		{"a ratio of no blocks", "kv_fraction_mismatch", [][]string{page(0, none...), page(1, none...)}, "", "requests_running"},
-		{"a load after no failures", "failures_survived_unload", [][]string{page(0, stopped[1]), page(1, stopped[1]), page(2, stopped...)}, "", "requests_failed_total"},
+		{"a load after no failures", "failures_survived_unload", [][]string{page(0, stopped[1]), page(1, stopped[1]), page(2, stopped...), page(3, stopped...)}, "", "requests_failed_total"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, "m")

@@ -86,12 +86,12 @@ func (d *Deriver) Objectives() []target.Check { return d.program.objectives }
 
 // Observe adds the values of one page to the window. The time now is monotonic, from any origin;
 // page is the result of package engine for pages of the block's shape.
-func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engine.Page) {
+func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engine.Page, connection Connection) {
 	if page != d.page || page.Ranks() != d.ranks {
 		d.compile(page, block)
 	}
 	d.program.readRow(block, d.row, d.opts.Stats)
-	seen := d.processes.identify(int64(now), block, page)
+	seen := d.processes.identify(int64(now), block, page, connection)
 	d.window.setNet(int64(now), seen.transition, d.program.net, d.row)
 	if d.window.push(int64(now), d.row, seen.transition) {
 		d.processes.record(int64(now), &seen, block, page)
@@ -102,19 +102,37 @@ func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engi
 	}
 }
 
-// Render returns the derived series as of the page that was observed last.
+// Witness compares a page with the observed ones without adding it to the window. It was read
+// after the last of them, over a new connection beside theirs.
+func (d *Deriver) Witness(now time.Duration, block *exposition.Block, page *engine.Page) {
+	d.processes.witness(int64(now), block, page)
+}
+
+// TakeWitnesses returns how many pages [Deriver.Witness] wants before the next page is observed.
+// The next call returns 0 unless that page gives a reason.
+func (d *Deriver) TakeWitnesses() (n int) {
+	n, d.processes.wanted = d.processes.wanted, 0
+	return n
+}
+
+// Render returns the derived series as of the page that was observed last. They have no values
+// while several processes answer or may answer: counters that alternate are resets to a reader,
+// each of which counts as an increase.
 func (d *Deriver) Render(block *exposition.Block) *exposition.Block {
 	out := d.out.Block()
-	d.program.render(d.window, block, out)
+	if !d.processes.doubt && !d.processes.isSeveral(d.window.now) {
+		d.program.render(d.window, block, out)
+	}
 	return out
 }
 
 // Restarted reports whether a page, which is not observed, is the first of a restarted process.
-func (d *Deriver) Restarted(now time.Duration, block *exposition.Block, page *engine.Page) bool {
-	return d.processes.identify(int64(now), block, page).transition == restarts
+func (d *Deriver) Restarted(now time.Duration, block *exposition.Block, page *engine.Page, connection Connection) bool {
+	return d.processes.identify(int64(now), block, page, connection).transition == restarts
 }
 
-// Processes returns the number of processes that answer in turn, or 0 if only one is known.
+// Processes returns the number of processes that are known to answer, or 0 if only one is. It is
+// at least two, and more only if the pages name them.
 func (d *Deriver) Processes() int { return d.processes.count(d.window.now) }
 
 // compile switches to the program for pages of another shape and keeps common columns.

@@ -23,6 +23,9 @@ func (d *Deriver) Derive(now time.Duration, block *exposition.Block) *exposition
 	} else {
 		page.Refresh(block)
 	}
-	d.Observe(now, block, page)
+	d.Observe(now, block, page, Opened)
 	return d.Render(block)
 }
+
+// Reconnect makes the next page the first one over a new connection, since the previous was lost.
+func (d *Deriver) Reconnect() { d.processes.kept = true }

@@ -556,11 +556,14 @@ func TestRefusalInStreamCancelsNoFailure(t *testing.T) {
 		{"a restarted process", 0, 2, 2, 1002},
 		{"and refused a stream", 1, 2, 2, 1003},
 	} {
+		if c.name == "a restarted process" {
+			b.deriver.Reconnect()
+		}
 		got := b.settled(vllmCounts(1000, c.refused, c.failed)...)
 		require.Equal(t, c.wantBad, got.get(t, least), c.name)
 		require.Equal(t, c.wantAll, got.get(t, all), c.name)
 	}
-	require.Equal(t, derive.Stats{Resets: 2}, b.deriver.Stats(), "what is made of counters is not a counter that fell")
+	require.Equal(t, derive.Stats{Resets: 2, Restarts: 1}, b.deriver.Stats(), "what is made of counters is not a counter that fell")
 }
 
 // TestFailureAfterRestartCountsOnEveryPath uses a vLLM that failed at one path,
@@ -571,6 +574,9 @@ func TestFailureAfterRestartCountsOnEveryPath(t *testing.T) {
 		path         string
 		good, failed int
 	}{{"completions", 1000, 100}, {"completions", 1100, 110}, {"chat/completions", 10, 2}, {"chat/completions", 20, 5}} {
+		if c.good == 10 {
+			b.deriver.Reconnect()
+		}
 		got := b.settled(append(vllmCounts(c.good, 0, -1), fmt.Sprintf(`http_requests_total{handler="/v1/%s",method="POST",status="5xx"} %d`, c.path, c.failed))...)
 		require.Equal(t, float64(c.failed), got.get(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`), c)
 	}
@@ -592,6 +598,9 @@ func TestAbortCancelsNoAnswer(t *testing.T) {
 		{"they have ended, and one well", 104, 3, 101},
 		{"a restarted process", 5, 1, 4},
 	} {
+		if c.name == "a restarted process" {
+			b.deriver.Reconnect()
+		}
 		require.Equal(t, c.want, b.settled(sglangCounts(c.ended, c.aborted)...).get(t, `requests_total{class="ok", model_id="m"}`), c.name)
 	}
 }

@@ -4,43 +4,35 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// processTracker determines which process a page belongs to. Several processes may answer in
-// turn: the workers of one server, or servers behind a load balancer.
-type processTracker struct {
-	// window is for how long observations count.
-	window    int64
-	processes []*process
-	current   *process
-	// run counts the pages since another process certainly answered, jitters how many of them had
-	// a slightly different start time than the previous page.
-	run, jitters int
-	// votes is the evidence for several processes, votedAt when it was last found.
-	votes   int
-	votedAt int64
-}
-
-type process struct {
-	id    engine.Process
-	marks marks
-	last  int64
-	pages int
-}
+// Connection is the connection over which a page came. A process cannot change under a connection
+// that leads straight to it.
+type Connection uint8
 
 const (
-	// maxProcesses limits the processes that are remembered.
-	maxProcesses = 16
-	// proof is how many votes prove that there are several processes.
-	proof = 2
-	// maxJitters is for how many pages the start time may vary, without a decreasing counter,
-	// until it counts as the start time of a single process.
-	maxJitters = 10
+	// Opened is a new connection, or one of which nothing is known, as through a proxy.
+	Opened Connection = iota
+	// Kept is a connection that was open before the previous page.
+	Kept
+	// Reopened is a new connection after one that was refused or lost.
+	Reopened
+)
+
+const (
+	// firstWitnesses is how many pages over new connections are wanted at first, and after a sign
+	// of another process: of two processes, chosen at random, the other one stays unseen once in
+	// 256 times.
+	firstWitnesses = 8
+	// pagesPerWitness is for how many pages some over new connections are wanted later, when another
+	// process may have been added: a page in ten hardly counts for server and exporter. Two of them
+	// also show processes whose counts are close: between them no time passes.
+	pagesPerWitness, laterWitnesses = 20, 2
+	// maxNames limits the names of processes that are remembered.
+	maxNames = 64
 )
 
 // transition is how a page follows the previous one.
@@ -54,308 +46,347 @@ const (
 	breaks
 )
 
+// processTracker determines whether pages belong to one process. Counters of one process fall
+// only when it restarts, or one by one when a model is loaded again. So from one page to a later
+// one they fall as often as along all pages in between, unless one of those is of another process.
+type processTracker struct {
+	window int64
+	// base is the last page that was not in doubt, path what the pages since show: those over
+	// other connections and those in doubt.
+	base base
+	path path
+	// doubt is true if counters fell on the previous page while no connection was lost: the next
+	// one shows whether that was a restart.
+	doubt bool
+	// fell holds when that happened to a counter, by the hash of its labels.
+	fell map[uint64]int64
+	// kept is true if the previous page came over a kept connection.
+	kept bool
+	// several is true if several processes were found, the last time at provedAt.
+	several  bool
+	provedAt int64
+	names    []named
+	// wanted is how many pages over new connections are wanted, pages counts the others.
+	wanted, pages int
+	row           []float64
+}
+
+// named is a process that names itself; answered is false if it did only over other connections.
+type named struct {
+	id       engine.Process
+	last     int64
+	answered bool
+}
+
 // sighting describes what a page shows about its process.
 type sighting struct {
 	transition transition
 	id         engine.Process
-	// process is nil if it is new. overtaken is an ended process whose counters the page has
-	// reached.
-	process, overtaken *process
-	// grown is the share of the process's counts that is new on the page.
-	grown float64
-	// now is how the page differs from the current process. fits is true if the page may belong
-	// to it, replaced if the page names another process.
-	now            changes
-	fits, replaced bool
-	// votes is the evidence of the page for several processes.
-	votes int
+	connection Connection
+	// several is true if the page proves several processes, doubt if it may.
+	several, doubt bool
+	changes        changes
 }
 
-// identify determines which process a page belongs to. It does not change the tracker.
-func (t *processTracker) identify(now int64, block *exposition.Block, page *engine.Page) sighting {
-	s := sighting{id: page.Process(block)}
-	if t.current == nil {
+// changes describes how a page differs from an earlier one.
+type changes struct {
+	// renamed is true if the page names another process, fell lists the counters that fell, and
+	// whole is true if none that had counted went on.
+	renamed, whole bool
+	fell           []int
+}
+
+func (c *changes) any() bool { return c.renamed || len(c.fell) > 0 || c.whole }
+
+// identify determines which process a page belongs to. It does not change the tracker, but for row.
+func (t *processTracker) identify(now int64, block *exposition.Block, page *engine.Page, connection Connection) sighting {
+	s := sighting{id: page.Process(block), connection: connection}
+	if t.base.page == nil {
 		return s
 	}
-	t.match(&s, now-t.window, block, page)
-	t.classify(&s, now)
-	if t.recentVotes(now)+s.votes >= proof {
-		s.transition = breaks
+	t.row = t.base.read(t.row, block, page)
+	lost := connection == Reopened || connection == Opened && t.kept
+	s.changes = t.compare(&s)
+	several := t.isSeveral(now)
+	switch {
+	case t.contradicts(s.id, lost), !lost && t.fellBefore(now, &s.changes), s.changes.renamed && t.returns(s.id):
+		s.several, s.transition = true, breaks
+	case several:
+		s.several, s.transition = s.changes.any(), breaks
+	case s.changes.any():
+		s.doubt = !lost
+		if lost || s.changes.whole {
+			s.transition = restarts
+		}
 	}
 	return s
 }
 
-// classify determines how a page follows the previous one.
-func (t *processTracker) classify(s *sighting, now int64) {
-	switch {
-	case s.process == t.current:
-		if t.startDiffers(s.id) && t.jitters < maxJitters {
-			s.transition = breaks
-		}
-	case s.process != nil:
-		s.transition = breaks
-		t.classifyReturn(s)
-	case s.replaced || s.now.restarted():
-		s.transition = restarts
-		if s.replaced && t.current.outlives(s.id, now) {
-			s.votes = 1
-		}
-	default:
-		s.transition = breaks
-		if s.now.barelyDecreased() {
-			s.votes = 1
+// compare returns how the page in row differs from the previous one.
+func (t *processTracker) compare(s *sighting) (c changes) {
+	id, values := t.base.id, t.base.values
+	if t.doubt {
+		id, values = t.path.id, t.path.values
+	}
+	same, known := id.SameAs(s.id)
+	if c.renamed = known && !same; same {
+		return c
+	}
+	counted, present, goesOn := false, false, false
+	for i, v := range t.row {
+		counted = counted || values[i] > 0
+		present = present || values[i] > 0 && !math.IsNaN(v)
+		if falls(values[i], v) {
+			c.fell = append(c.fell, i)
+		} else if values[i] > 0 && v >= 0 {
+			goesOn = true
 		}
 	}
+	vanished := counted && !present && s.connection != Kept // Over a kept one, the last model was unloaded.
+	c.whole = c.renamed || vanished || len(c.fell) > 0 && !goesOn
+	return c
 }
 
-// match assigns a page to the process with the nearest counters that answered since a time.
-func (t *processTracker) match(s *sighting, since int64, block *exposition.Block, page *engine.Page) {
-	places := sync.OnceValue(func() map[uint64]exposition.ValueIndex {
-		all := make(map[uint64]exposition.ValueIndex)
-		for _, source := range page.Sources() {
-			all[source.Labels.Hash()] = source.Place
-		}
-		return all
-	})
-	for _, p := range t.processes {
-		same, distinguishable := p.id.SameAs(s.id)
-		switch {
-		case distinguishable && !same:
-			s.replaced = s.replaced || p == t.current
-			continue
-		case !same && p != t.current && p.last < since && (p.id != s.id || s.id == engine.Process{}):
-			continue // It has not answered for long and is not named by the page.
-		}
-		c := p.marks.compare(block, page, places)
-		fits := same || c.continues()
-		if p == t.current {
-			fits = same || !c.otherProcess() && (p.id.Started > 0 && p.id == s.id || !c.leaps())
-			s.now, s.fits = c, fits
-		}
-		if fits && (same || s.process == nil || c.grown < s.grown) {
-			s.process, s.grown = p, c.grown
-		}
-	}
-}
+// falls reports whether a counter is lower than before, by more than sums of fractions vary with
+// the order of their terms. It reports false if one of the values is NaN.
+func falls(before, after float64) bool { return after < before*(1-1e-9) }
 
-// startDiffers reports whether the start time differs from the previous page's: the clock is
-// being adjusted, or the workers of a server started together.
-func (t *processTracker) startDiffers(id engine.Process) bool {
-	return t.current.id.Started > 0 && t.current.id.Started != id.Started
-}
-
-// classifyReturn classifies a page of a process that another process had replaced. A page that
-// names its process is proof. By counters alone it may be a young process that has reached the
-// counts of an earlier one, but that takes as many pages and does not match closely.
-func (t *processTracker) classifyReturn(s *sighting) {
-	switch {
-	case s.replaced, 4*s.grown <= s.now.grown && s.process.pages >= 8*t.run:
-		s.votes = proof
-	case s.now.otherProcess():
-		s.votes = 1
-	case s.fits && 2*t.run > s.process.pages:
-		s.process, s.overtaken = t.current, s.process
-	}
-}
-
-// outlives reports whether a process cannot have been replaced by next, because next started
-// before it, or too long after its only page.
-func (p *process) outlives(next engine.Process, now int64) bool {
-	if p.id.Started <= 0 || next.Started <= 0 {
+// contradicts reports whether the page in row follows from the base, but not from a page in
+// between, which then belongs to another process. What happened since the last of those does not
+// count if the connection was lost in the meantime.
+func (t *processTracker) contradicts(id engine.Process, lost bool) bool {
+	if t.path.values == nil {
 		return false
 	}
-	delay, elapsed := next.Started-p.id.Started, time.Duration(now-p.last).Seconds()
-	return delay < 0 || p.pages == 1 && delay > 2*elapsed+2
+	if same, _ := t.base.id.SameAs(id); same && t.path.renamed == 0 {
+		return false
+	}
+	if t.path.renamed+steps(!lost && differ(t.path.id, id)) > steps(differ(t.base.id, id)) {
+		return true
+	}
+	for i, v := range t.row {
+		if t.path.fell[i]+steps(!lost && falls(t.path.values[i], v)) > steps(falls(t.base.values[i], v)) {
+			return true
+		}
+	}
+	return false
 }
 
-// recentVotes returns the votes of the last window.
-func (t *processTracker) recentVotes(now int64) int {
-	if now-t.votedAt > t.window {
-		return 0
+func steps(step bool) uint8 {
+	if step {
+		return 1
 	}
-	return t.votes
+	return 0
+}
+
+// differ reports whether two pages name different processes.
+func differ(a, b engine.Process) bool {
+	same, known := a.SameAs(b)
+	return known && !same
+}
+
+// fellBefore reports whether a counter fell for the second time in a window.
+func (t *processTracker) fellBefore(now int64, c *changes) bool {
+	return len(t.fell) > 0 && slices.ContainsFunc(c.fell, func(i int) bool {
+		at, ok := t.fell[t.base.hash(i)]
+		return ok && now-at <= t.window
+	})
+}
+
+// returns reports whether a process has answered before, or started before the present one: it
+// does not replace it.
+func (t *processTracker) returns(id engine.Process) bool {
+	if id.Started > 0 && id.Started < t.base.id.Started {
+		return true
+	}
+	return slices.ContainsFunc(t.names, func(n named) bool { return n.answered && n.is(id) })
+}
+
+// is reports whether a name may be that of the process.
+func (n *named) is(id engine.Process) bool {
+	same, known := n.id.SameAs(id)
+	return same || !known && n.id.Started > 0 && id.Started > 0
 }
 
 // record stores the sighting of a page that is part of the window.
 func (t *processTracker) record(now int64, s *sighting, block *exposition.Block, page *engine.Page) {
-	p := s.process
+	first := t.base.page == nil
+	t.note(now, s.id, true)
 	switch {
-	case p == nil:
-		t.prune(now - t.window)
-		p = &process{}
-		t.processes = append(t.processes, p)
-	case s.overtaken != nil:
-		t.remove(s.overtaken)
+	case s.several:
+		t.several, t.provedAt, t.fell = true, now, nil
+	case s.doubt:
+		t.noteFalls(now, s.changes.fell)
 	}
-	if t.votes = t.recentVotes(now); s.votes > 0 || t.votes >= proof && p != t.current {
-		t.votes, t.votedAt = min(t.votes+s.votes, proof), now
+	if t.doubt = s.doubt; t.doubt {
+		t.path.add(&t.base, s.id, t.row)
+	} else {
+		t.row = t.base.set(t.row, s.id, block, page)
+		t.path = path{}
 	}
+	t.kept = s.connection == Kept
+	t.pages++
 	switch {
-	case p != t.current:
-		t.run, t.jitters = 0, 0
-	case t.startDiffers(s.id):
-		t.jitters++
+	case first, s.doubt, s.transition == restarts:
+		t.wanted = firstWitnesses
+	case t.isSeveral(now), t.pages%pagesPerWitness == 0:
+		t.wanted = max(t.wanted, laterWitnesses)
 	}
-	t.run++
-	p.marks.update(block, page)
-	t.current, p.id, p.last = p, s.id, now
-	p.pages++
 }
 
-// prune drops processes that have not answered since a time, and the oldest of too many.
-func (t *processTracker) prune(since int64) {
-	t.processes = slices.DeleteFunc(t.processes, func(p *process) bool {
-		if p != t.current && p.last < since {
-			p.marks = marks{}
-			return p.id == engine.Process{}
+// witness stores what a page over another connection shows that was read after the previous page.
+func (t *processTracker) witness(now int64, block *exposition.Block, page *engine.Page) {
+	if t.base.page == nil {
+		return
+	}
+	t.row = t.base.read(t.row, block, page)
+	id := page.Process(block)
+	t.note(now, id, false)
+	t.path.add(&t.base, id, t.row)
+}
+
+// note stores when a process answered that names itself.
+func (t *processTracker) note(now int64, id engine.Process, answered bool) {
+	if id == (engine.Process{}) {
+		return
+	}
+	i := slices.IndexFunc(t.names, func(n named) bool { return n.is(id) })
+	if i < 0 {
+		if len(t.names) == maxNames {
+			oldest := slices.MinFunc(t.names, func(a, b named) int { return cmp.Compare(a.last, b.last) })
+			t.names = slices.DeleteFunc(t.names, func(n named) bool { return n == oldest })
 		}
-		return false
-	})
-	if len(t.processes) >= maxProcesses {
-		t.remove(slices.MinFunc(t.processes, func(a, b *process) int { return cmp.Compare(a.last, b.last) }))
+		i = len(t.names)
+		t.names = append(t.names, named{id: id})
+	}
+	n := &t.names[i]
+	n.last, n.answered = now, n.answered || answered
+}
+
+func (t *processTracker) noteFalls(now int64, fell []int) {
+	for hash, at := range t.fell {
+		if now-at > t.window {
+			delete(t.fell, hash)
+		}
+	}
+	for _, i := range fell {
+		if t.fell == nil {
+			t.fell = make(map[uint64]int64)
+		}
+		t.fell[t.base.hash(i)] = now
 	}
 }
 
-func (t *processTracker) remove(p *process) {
-	t.processes = slices.DeleteFunc(t.processes, func(o *process) bool { return o == p })
+// isSeveral reports whether several processes answered within the last window.
+func (t *processTracker) isSeveral(now int64) bool {
+	return t.several && now-t.provedAt <= t.window
 }
 
-// count returns how many processes are known to answer, or 0 if only one is.
+// count returns how many processes are known to answer, at least two if they do not name
+// themselves, or 0 if only one is.
 func (t *processTracker) count(now int64) int {
-	if t.recentVotes(now) < proof {
+	if !t.isSeveral(now) {
 		return 0
 	}
 	n := 0
-	for _, p := range t.processes {
-		if p.last >= now-t.window && (p.pages > 1 || p.id != engine.Process{}) {
+	for i := range t.names {
+		if t.names[i].last >= now-t.window {
 			n++
 		}
 	}
 	return max(n, 2)
 }
 
-// maxMarks limits the counters by which a process is recognized.
-const maxMarks = 64
-
-// marks holds counters of the newest page of a process.
-type marks struct {
-	page   *engine.Page
+// base holds the counters of a page.
+type base struct {
+	id   engine.Process
+	page *engine.Page
+	// series are the numbers of the watched series, places those of their values.
+	series []int
 	places []exposition.ValueIndex
 	values []float64
 }
 
-// update stores the counters of a page.
-func (m *marks) update(block *exposition.Block, page *engine.Page) {
-	if page != m.page {
-		m.page, m.places = page, nil
-		for _, i := range markedCounters(page) {
-			m.places = append(m.places, page.Shape().WatchedIndex(i))
-		}
-		m.values = make([]float64, len(m.places))
-	}
-	block.Numbers(m.places, m.values)
-}
-
-// markedCounters returns the indexes of up to maxMarks counters, spread over the page.
-func markedCounters(page *engine.Page) []int {
-	all := page.Counters()
-	if len(all) <= maxMarks {
-		return all
-	}
-	for i := range maxMarks {
-		all[i] = all[i*len(all)/maxMarks]
-	}
-	return all[:maxMarks]
-}
-
-// changes describes how the counters of a process differ on another page.
-type changes struct {
-	// present counts the counters that the page has, positive the counters that were above 0,
-	// missing and decreased how many of the positive ones it lacks or has with a smaller value.
-	present, positive, missing, decreased int
-	// grown is the mean share of the present values that is new, retained the mean share of their
-	// values that decreased counters still have.
-	grown, retained float64
-}
-
-// compare returns how a page differs from the marks; places returns its places by label hash.
-func (m *marks) compare(block *exposition.Block, page *engine.Page, places func() map[uint64]exposition.ValueIndex) (c changes) {
-	indexes := m.places
-	if page != m.page && m.page != nil {
-		indexes = nil
-		for _, i := range markedCounters(m.page) {
-			place, ok := places()[m.page.Shape().WatchedLabels(i).Hash()]
-			if !ok {
-				place = nowhere
-			}
-			indexes = append(indexes, place)
-		}
-	}
-	for i, previous := range m.values {
-		v := math.NaN()
-		if indexes[i] != nowhere {
-			v = block.Number(indexes[i])
-		}
-		if finite(v) {
-			c.present++
-		}
-		switch {
-		case !(previous > 0):
-			if c.positive == 0 && v > 0 {
-				c.grown = 1 // Everything is new for a process that had counted nothing yet.
-			}
-			continue
-		case c.positive == 0:
-			c.grown = 0
-		}
-		c.positive++
-		switch {
-		case !finite(v):
-			c.missing++
-		case v < previous:
-			c.decreased++
-			c.grown++
-			c.retained += v / previous
-		default:
-			c.grown += (v - previous) / v
-		}
-	}
-	c.grown /= float64(max(c.positive-c.missing, 1))
-	c.retained /= float64(max(c.decreased, 1))
-	return c
-}
-
-const (
-	// minDecreased is how many counters must decrease, or all if there are fewer, before a page
-	// belongs to another process: single counters are reset one by one.
-	minDecreased = 3
-	// leap is the share of new counts above which a page hardly belongs to the same process: its
-	// counters are five times their previous values.
-	leap = 0.8
-)
-
-// otherProcess reports whether too many counters decreased for the same process.
-func (c *changes) otherProcess() bool {
-	return c.decreased > 0 && c.decreased+c.missing >= min(minDecreased, c.positive) || c.missing > 0 && c.present == 0
-}
-
-// restarted reports whether nearly all counters decreased by far or vanished: a server that shuts
-// down unloads its models. A young process may already have counted as much again.
-func (c *changes) restarted() bool {
-	return (c.decreased > 0 || c.present == 0) && 3*(c.decreased+c.missing) >= 2*c.positive && !c.barelyDecreased()
-}
-
-// barelyDecreased reports whether counters decreased to values that a process hardly reaches
-// between its start and its first page: they belong to another running process.
-func (c *changes) barelyDecreased() bool { return c.positive >= minDecreased && c.retained > 0.5 }
-
-// leaps reports whether most counts are new.
-func (c *changes) leaps() bool { return c.positive >= minDecreased && c.grown >= leap }
-
-// continues reports whether counters alone show the same process.
-func (c *changes) continues() bool {
-	return 10*(c.decreased+c.missing) <= c.positive && c.grown < leap
-}
-
 // nowhere is the place of a counter that is not on a page.
 const nowhere = exposition.ValueIndex(math.MaxUint32)
+
+// read reads the counters of the base from any page into a row, NaN if the page lacks them.
+func (b *base) read(row []float64, block *exposition.Block, page *engine.Page) []float64 {
+	row = slices.Grow(row[:0], len(b.places))[:len(b.places)]
+	places := b.places
+	if page != b.page {
+		places = b.placesOn(page)
+	}
+	for i, place := range places {
+		row[i] = math.NaN()
+		if place != nowhere {
+			row[i] = block.Number(place)
+		}
+	}
+	return row
+}
+
+// placesOn returns where another page has the counters of the base.
+func (b *base) placesOn(page *engine.Page) []exposition.ValueIndex {
+	shape, all := page.Shape(), make(map[uint64]exposition.ValueIndex)
+	for _, i := range page.Counters() {
+		all[shape.WatchedLabels(i).Hash()] = shape.WatchedIndex(i)
+	}
+	places := make([]exposition.ValueIndex, len(b.series))
+	for i := range places {
+		place, ok := all[b.hash(i)]
+		if !ok {
+			place = nowhere
+		}
+		places[i] = place
+	}
+	return places
+}
+
+func (b *base) hash(i int) uint64 { return b.page.Shape().WatchedLabels(b.series[i]).Hash() }
+
+// set makes a page the base. Row holds what [base.read] read from it, and is exchanged.
+func (b *base) set(row []float64, id engine.Process, block *exposition.Block, page *engine.Page) []float64 {
+	b.id = id
+	if page == b.page {
+		row, b.values = b.values, row
+		return row
+	}
+	b.page, b.series = page, page.Counters()
+	b.places = make([]exposition.ValueIndex, len(b.series))
+	for i, series := range b.series {
+		b.places[i] = page.Shape().WatchedIndex(series)
+	}
+	b.values = b.read(nil, block, page)
+	return row
+}
+
+// path describes pages that follow a base, by its counters.
+type path struct {
+	// id is the name on the last of them, values the last values.
+	id     engine.Process
+	values []float64
+	// renamed counts how often the name changed, fell how often each counter fell.
+	renamed uint8
+	fell    []uint8
+}
+
+// maxFalls is more than a counter of one process can fall between two pages, and no overflow.
+const maxFalls = 100
+
+// add adds a page, whose counters are in row.
+func (p *path) add(from *base, id engine.Process, row []float64) {
+	if p.values == nil {
+		*p = path{id: from.id, values: slices.Clone(from.values), fell: make([]uint8, len(row))}
+	}
+	p.renamed = min(p.renamed+steps(differ(p.id, id)), maxFalls)
+	if id != (engine.Process{}) {
+		p.id = id
+	}
+	for i, v := range row {
+		p.fell[i] = min(p.fell[i]+steps(falls(p.values[i], v)), maxFalls)
+		if !math.IsNaN(v) {
+			p.values[i] = v
+		}
+	}
+}

@@ -16,15 +16,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// address is an address with several processes behind it.
+// address is an address with one or more processes behind it.
 type address struct {
 	*bench
 
-	read *engine.Page
-	// fastest is the highest shown rate of tokens, rates the number of pages with a rate, began
-	// the number of apparent restarts.
-	fastest      float64
-	rates, began int
+	// connection is the connection of the next page.
+	connection derive.Connection
+	// fresh returns the page that a request over a new connection gets, without a witness if nil.
+	fresh func() string
+	read  *engine.Page
+	// fastest is the highest shown rate of tokens, rates the number of pages with a rate, shown of
+	// those with any derived series, began the number of apparent restarts.
+	fastest             float64
+	rates, shown, began int
 }
 
 // newAddress returns an address that is scraped every second, over windows of a minute.
@@ -33,23 +37,41 @@ func newAddress(t *testing.T, kind engine.Kind) *address {
 	return &address{bench: newBench(t, kind, "m").with(func(o *derive.Options) { o.Interval = time.Second })}
 }
 
-// page reads a page a second after the previous one.
-func (a *address) page(text string) {
+// parse reads a page.
+func (a *address) parse(text string) (*exposition.Block, *engine.Page) {
 	a.tb.Helper()
 	raw, err := a.cache.Parse([]byte(text), "", nil)
 	require.NoError(a.tb, err)
 	if a.read == nil || a.read.Shape() != raw.Shape() {
 		a.read = engine.ReadPage(a.engine, raw)
 	}
+	return raw, a.read
+}
+
+// page reads a page a second after the previous one, and those over new connections that follow.
+func (a *address) page(text string) {
+	a.tb.Helper()
 	a.now += time.Second
-	if a.deriver.Restarted(a.now, raw, a.read) {
+	raw, page := a.parse(text)
+	if a.deriver.Restarted(a.now, raw, page, a.connection) {
 		a.began++
 	}
-	a.deriver.Observe(a.now, raw, a.read)
+	a.deriver.Observe(a.now, raw, page, a.connection)
 	a.out = a.deriver.Render(raw)
-	if rate, ok := a.values()[`generation_tokens_per_second{model_id="m"}`]; ok {
+	all := a.values()
+	if rate, ok := all[`generation_tokens_per_second{model_id="m"}`]; ok {
 		a.fastest = max(a.fastest, rate)
 		a.rates++
+	}
+	if len(all) > 0 {
+		a.shown++
+	}
+	wanted := a.deriver.TakeWitnesses()
+	for range wanted {
+		if a.fresh != nil {
+			raw, page = a.parse(a.fresh())
+			a.deriver.Witness(a.now, raw, page)
+		}
 	}
 }
 
@@ -85,73 +107,156 @@ func (w worker) page(second int) string {
 	return b.String()
 }
 
-// inTurn returns workers that answer in turn.
-func inTurn(second, n int) int { return second % n }
+// balancer returns which of n workers gets the next request.
+type balancer func(n int) int
 
-func TestAlternatingProcessesAreDetected(t *testing.T) {
-	draw := rand.New(rand.NewPCG(1, 2))
-	random := func(_, n int) int { return draw.IntN(n) }
-	seldom := func(second, _ int) int { return min(1, second%100/99) }
-	oldest := func(n int, each worker) (all []worker) {
-		for i := range n {
-			w := each
-			if w.born > 0 {
-				w.born += float64(10 * i)
-			}
-			w.counted *= int(math.Pow(8, float64(i)))
-			if w.id != "" {
-				w.id = strconv.Itoa(i)
-			}
-			all = append(all, w)
-		}
-		return all
+func inTurn() balancer {
+	next := -1
+	return func(n int) int {
+		next++
+		return next % n
 	}
+}
+
+func atRandom(seed uint64) balancer { return rand.New(rand.NewPCG(seed, 2)).IntN }
+
+// many returns workers whose counts grow from one to the next.
+func many(n int, first worker, counts func(i int) int) (all []worker) {
+	for i := range n {
+		w := first
+		if w.born > 0 {
+			w.born += float64(10 * i)
+		}
+		if w.id != "" {
+			w.id = strconv.Itoa(i)
+		}
+		w.counted += counts(i)
+		all = append(all, w)
+	}
+	return all
+}
+
+func near(i int) int { return 13 * i }
+func far(i int) int  { return 9 * int(math.Pow(8, float64(i))) }
+func even(i int) int { return 10000 * i }
+
+func TestSeveralProcessesAreDetected(t *testing.T) {
+	rising := many(3, worker{counted: 100}, even)
 	for _, c := range []struct {
-		name     string
-		kind     engine.Kind
-		workers  []worker
-		next     func(second, n int) int
-		restarts uint64
-		exactly  bool
+		name    string
+		kind    engine.Kind
+		workers []worker
+		// exactly is true if the pages name their processes.
+		exactly bool
 	}{
-		{"two with start times", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}}, inTurn, 1, true},
-		{"two, the older one second", engine.VLLM, []worker{{born: 1.70001e9, counted: 90000}, {born: 1.7e9, counted: 100}}, inTurn, 1, true},
-		{"ten in the order of their start", engine.VLLM, oldest(10, worker{born: 1.7e9, counted: 100}), inTurn, 2, true},
-		{"ten at random", engine.VLLM, oldest(10, worker{born: 1.7e9, counted: 100}), random, 3, true},
-		{"one of a hundred pages is of another", engine.VLLM, oldest(2, worker{born: 1.7e9, counted: 100}), seldom, 1, true},
-		{"idle ones with different start times", engine.VLLM, []worker{{born: 1.7e9, idle: true}, {born: 1.70001e9, idle: true}}, inTurn, 1, true},
-		{"two with names", engine.Dynamo, oldest(2, worker{id: "a", counted: 100}), inTurn, 1, true},
-		{"workers that started together", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.7e9 + 0.05, counted: 90000}}, inTurn, 1, true},
-		{"two without start times, the lower first", engine.VLLM, []worker{{counted: 100}, {counted: 90000}}, inTurn, 1, true},
-		{"two without start times, the higher first", engine.VLLM, []worker{{counted: 90000}, {counted: 100}}, inTurn, 1, true},
-		{"two without start times, nearly equal", engine.VLLM, []worker{{counted: 9000}, {counted: 8000}}, inTurn, 0, true},
-		{"one with counts, one idle", engine.VLLM, []worker{{counted: 9000}, {idle: true}}, inTurn, 2, true},
-		{"three without start times", engine.VLLM, oldest(3, worker{counted: 1000}), inTurn, 2, false},
-		{"ten without start times", engine.VLLM, oldest(10, worker{counted: 1000}), inTurn, 2, false},
-		{"ten without start times, at random", engine.VLLM, oldest(10, worker{counted: 1000}), random, 4, false},
-		{"four of one server that started together", engine.VLLM, []worker{{born: 1.7e9, counted: 1000}, {born: 1.7e9 + 0.03, counted: 1070}, {born: 1.7e9 + 0.06, counted: 1140}, {born: 1.7e9 + 0.09, counted: 1210}}, inTurn, 0, false},
-		{"two nearly equal ones, at random", engine.VLLM, []worker{{counted: 1000}, {counted: 1050}}, random, 0, false},
-		{"one of a hundred pages is of another, higher", engine.VLLM, []worker{{counted: 1000}, {counted: 90000}}, seldom, 0, true},
-		{"one of a hundred pages is of another, lower", engine.VLLM, []worker{{counted: 90000}, {counted: 1000}}, seldom, 2, true},
+		{"two with start times", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}}, true},
+		{"two, the older one second", engine.VLLM, []worker{{born: 1.70001e9, counted: 90000}, {born: 1.7e9, counted: 100}}, true},
+		{"ten in the order of their start", engine.VLLM, many(10, worker{born: 1.7e9}, far), true},
+		{"idle ones with different start times", engine.VLLM, []worker{{born: 1.7e9, idle: true}, {born: 1.70001e9, idle: true}}, true},
+		{"two with names", engine.Dynamo, many(2, worker{id: "a"}, far), true},
+		{"workers that started together", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.7e9 + 0.05, counted: 90000}}, false},
+		{"four of one server that started together", engine.VLLM, []worker{{born: 1.7e9, counted: 1000}, {born: 1.7e9 + 0.03, counted: 1070}, {born: 1.7e9 + 0.06, counted: 1140}, {born: 1.7e9 + 0.09, counted: 1210}}, false},
+		{"two, the lower first", engine.VLLM, []worker{{counted: 100}, {counted: 90000}}, false},
+		{"two, the higher first", engine.VLLM, []worker{{counted: 90000}, {counted: 100}}, false},
+		{"two that are nearly equal", engine.VLLM, []worker{{counted: 9000}, {counted: 8999}}, false},
+		{"one with counts, one idle", engine.VLLM, []worker{{counted: 9000}, {idle: true}}, false},
+		{"three that rise", engine.VLLM, rising, false},
+		{"three that fall", engine.VLLM, []worker{rising[2], rising[1], rising[0]}, false},
+		{"four that rise", engine.VLLM, many(4, worker{counted: 100}, even), false},
+		{"eight that are near", engine.VLLM, many(8, worker{counted: 100}, near), false},
+		{"ten that are far", engine.VLLM, many(10, worker{}, far), false},
+		{"twenty-five that rise", engine.VLLM, many(25, worker{counted: 100}, even), false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			a := newAddress(t, c.kind)
-			maximum := 0
-			for second := range 250 {
-				a.page(c.workers[c.next(second, len(c.workers))].page(second))
-				if second > 150 { // The first evidence is too old.
+		for _, way := range []struct {
+			name string
+			// perRequest is true if each request goes to another process, even over an open
+			// connection; else each connection has its own process.
+			perRequest bool
+			connection derive.Connection
+			balance    balancer
+		}{
+			{"each request in turn", true, derive.Kept, inTurn()},
+			{"each request at random", true, derive.Kept, atRandom(1)},
+			{"each connection in turn, closed after a page", true, derive.Opened, inTurn()},
+			{"each connection at random, closed after a page", true, derive.Opened, atRandom(3)},
+			{"each connection in turn, kept open", false, derive.Kept, inTurn()},
+			{"each connection at random, kept open", false, derive.Kept, atRandom(5)},
+		} {
+			t.Run(c.name+"/"+way.name, func(t *testing.T) {
+				a, n, second, maximum := newAddress(t, c.kind), len(c.workers), 0, 0
+				a.fresh = func() string { return c.workers[way.balance(n)].page(second) }
+				mine := way.balance(n)
+				for second = range 250 {
+					if way.perRequest && second > 0 {
+						mine = way.balance(n)
+					}
+					a.connection = way.connection
+					if second == 0 {
+						a.connection = derive.Opened
+					}
+					a.page(c.workers[mine].page(second))
+					// More processes than pages in the first second, in the order of their
+					// counts, are known once it is the turn of the first one again.
+					known := 2
+					if n > 9 {
+						known = 2 * n
+					}
+					if second >= known {
+						require.Zero(t, len(a.values()), "second %d", second)
+					}
 					maximum = max(maximum, a.deriver.Processes())
 				}
+				if c.exactly {
+					require.Equal(t, n, maximum)
+				} else {
+					require.Equal(t, 2, maximum, "that is all the pages show")
+				}
+				require.LessOrEqual(t, a.deriver.Stats().Restarts, uint64(1))
+				if n <= 9 {
+					require.LessOrEqual(t, a.fastest, 100.001, "each makes 100 tokens a second")
+				}
+			})
+		}
+	}
+}
+
+// Servers that cannot be asked over new connections, and whose pages come through a proxy.
+func TestSeveralProcessesAreDetectedWithoutWitness(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		workers []worker
+		// until is the page from which on they are known.
+		until int
+	}{
+		{"two, the lower first", []worker{{counted: 100}, {counted: 90000}}, 3},
+		{"two, the higher first", []worker{{counted: 90000}, {counted: 100}}, 2},
+		{"three that rise", many(3, worker{counted: 100}, even), 6},
+		{"eight that rise", many(8, worker{counted: 100}, even), 16},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, balance := newAddress(t, engine.VLLM), inTurn()
+			for second := range 100 {
+				a.page(c.workers[balance(len(c.workers))].page(second))
+				require.Equal(t, second >= c.until, a.deriver.Processes() > 0, "second %d", second)
 			}
-			if c.exactly {
-				require.Equal(t, len(c.workers), maximum)
-			} else {
-				require.GreaterOrEqual(t, maximum, 2)
-			}
-			require.LessOrEqual(t, a.deriver.Stats().Restarts, c.restarts)
-			require.Less(t, a.fastest, 300.0, "each makes 100 tokens a second")
+			require.LessOrEqual(t, a.deriver.Stats().Restarts, uint64(1))
 		})
 	}
+}
+
+func TestSecondProcessIsDetectedOnceItIsAdded(t *testing.T) {
+	a, second := newAddress(t, engine.VLLM), 0
+	workers, balance := []worker{{counted: 1000}, {counted: -300}}, inTurn()
+	a.fresh = func() string { return workers[balance(1+second/30)].page(second) }
+	for second = range 60 {
+		a.page(workers[0].page(second))
+		a.connection = derive.Kept
+		if second < 30 {
+			require.Zero(t, a.deriver.Processes())
+		}
+	}
+	require.Equal(t, 2, a.deriver.Processes())
+	require.Less(t, a.shown, 52)
 }
 
 func TestReplacedProcessIsRestart(t *testing.T) {
@@ -189,8 +294,11 @@ func TestReplacedProcessIsRestart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAddress(t, engine.VLLM)
 			for _, l := range c.lives {
+				a.connection = derive.Reopened
 				for second := range l.seconds {
+					a.fresh = func() string { return l.page(second + 1) }
 					a.page(l.page(second + 1))
+					a.connection = derive.Kept
 					require.Zero(t, a.deriver.Processes())
 				}
 			}
@@ -210,10 +318,9 @@ func TestSingleProcessHasRates(t *testing.T) {
 	}{
 		{"its start is always the same", func(int) float64 { return 1.7e9 }, 0, 99},
 		{"its start is the same in a burst", func(int) float64 { return 1.7e9 }, 9999, 99},
-		{"its start wavers", func(second int) float64 { return 1.7e9 + float64(second%3)*0.6 }, 0, 89},
+		{"its start wavers", func(second int) float64 { return 1.7e9 + float64(second%3)*0.6 }, 0, 99},
 		{"it does not say", func(int) float64 { return 0 }, 0, 99},
-		{"it does not say, and grows less than fivefold", func(int) float64 { return 0 }, 2149, 99},
-		{"it does not say, and grows fivefold", func(int) float64 { return 0 }, 2150, 98},
+		{"it does not say, and grows in a burst", func(int) float64 { return 0 }, 9999, 99},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAddress(t, engine.VLLM)
@@ -227,7 +334,7 @@ func TestSingleProcessHasRates(t *testing.T) {
 	}
 }
 
-func TestAlternatingProcessesHaveNoRates(t *testing.T) {
+func TestLaterOneProcessHasRatesAgain(t *testing.T) {
 	a := newAddress(t, engine.VLLM)
 	two := []worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}}
 	for second := range 30 {
@@ -256,40 +363,44 @@ func TestRestartIsDetectedByCounters(t *testing.T) {
 	before := lines(prompt+"500", tokens+"900", failed+"3", running+"4")
 	n := [2]string{strings.Replace(prompt, `"m"`, `"n"`, 1), strings.Replace(tokens, `"m"`, `"n"`, 1)}
 	six := lines(n[0]+"7", n[1]+"8", other+"7")
+	const never, unlessKept, lost, always = 0, 1, 2, 3
 	for _, c := range []struct {
 		name, before, after string
-		want                bool
+		// restarts is over which connections that is a restart.
+		restarts int
 	}{
-		{"all go on", before, lines(prompt+"510", tokens+"905", failed+"3", running+"2"), false},
-		{"all begin at 0", before, lines(prompt+"0", tokens+"0", failed+"0", running+"0"), true},
-		{"all begin, and counted since", before, lines(prompt+"20", tokens+"40", failed+"1", running+"1"), true},
-		{"one alone fell", before, lines(prompt+"510", tokens+"2", failed+"3", running+"4"), false},
-		{"two decreased and one is missing", before, lines(prompt+"5", tokens+"2", running+"4"), true},
-		{"all are missing", before, lines(running + "0"), true},
-		{"some are missing", before, lines(prompt+"510", running+"4"), false},
-		{"none above 0", lines(prompt+"0", tokens+"0", failed+"0", running+"4"), lines(running + "0"), false},
-		{"both that were above 0 decreased", lines(prompt+"5", tokens+"7", failed+"0", running+"4"), lines(prompt+"0", tokens+"0", failed+"0", running+"4"), true},
-		{"the only one above 0 decreased", lines(prompt+"5", tokens+"0", failed+"0", running+"4"), lines(prompt+"2", tokens+"0", failed+"0", running+"4"), true},
-		{"one decreased and two are missing", before, lines(prompt+"5", running+"4"), true},
-		{"a stopping server unloads its models", lines(prompt+"500", tokens+"900", failed+"3", other+"7"), lines(other + "8"), false},
-		{"all fell to half", lines(prompt+"500", tokens+"900", failed+"4"), lines(prompt+"250", tokens+"450", failed+"2"), true},
-		{"all fell to more than half", lines(prompt+"500", tokens+"900", failed+"4"), lines(prompt+"251", tokens+"450", failed+"2"), false},
-		{"four of six fell", before + six, lines(prompt+"5", tokens+"9", failed+"1") + lines(n[0]+"1", n[1]+"8", other+"8"), true},
-		{"three of six fell", before + six, lines(prompt+"5", tokens+"9", failed+"1") + lines(n[0]+"7", n[1]+"8", other+"8"), false},
-		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), false},
+		{"all go on", before, lines(prompt+"510", tokens+"905", failed+"3", running+"2"), never},
+		{"all begin at 0", before, lines(prompt+"0", tokens+"0", failed+"0", running+"0"), always},
+		{"all begin, and counted since", before, lines(prompt+"20", tokens+"40", failed+"1", running+"1"), always},
+		{"all fell a little", before, lines(prompt+"499", tokens+"899", failed+"2"), always},
+		{"one alone fell", before, lines(prompt+"510", tokens+"2", failed+"3", running+"4"), lost},
+		{"two decreased and one is missing", before, lines(prompt+"5", tokens+"2", running+"4"), always},
+		{"one decreased and two are missing", before, lines(prompt+"5", running+"4"), always},
+		{"all are missing: the last model was unloaded", before, lines(running + "0"), unlessKept},
+		{"some are missing", before, lines(prompt+"510", running+"4"), never},
+		{"none above 0", lines(prompt+"0", tokens+"0", failed+"0", running+"4"), lines(running + "0"), never},
+		{"the only one above 0 decreased", lines(prompt+"5", tokens+"0", failed+"0"), lines(prompt+"2", tokens+"0", failed+"0"), always},
+		{"all of one model are missing: it was unloaded", before + six, six, never},
+		{"all of one model fell: it was loaded again", before + six, lines(prompt+"5", tokens+"9", failed+"1") + six, lost},
+		{"all of one model fell, the others are missing", before + six, lines(prompt+"5", tokens+"9", failed+"1"), always},
+		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), never},
+		{"a sum of fractions has another order", lines("request_queue_time_seconds_sum{model_name=\"m\"} 0.6000000000000001"), lines("request_queue_time_seconds_sum{model_name=\"m\"} 0.6"), never},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, engine.NIM, "m")
-			read := func(text string) (*exposition.Block, *engine.Page) {
-				raw, err := b.cache.Parse([]byte(text), "", nil)
-				require.NoError(t, err)
-				return raw, engine.ReadPage(b.engine, raw)
-			}
-			raw, page := read(c.before)
-			require.False(t, b.deriver.Restarted(0, raw, page), "there was no page before")
-			b.deriver.Observe(0, raw, page)
-			raw, page = read(c.after)
-			require.Equal(t, c.want, b.deriver.Restarted(5*time.Second, raw, page))
-		})
+		for _, connection := range []derive.Connection{derive.Kept, derive.Opened, derive.Reopened} {
+			t.Run(fmt.Sprint(c.name, "/", connection), func(t *testing.T) {
+				b := newBench(t, engine.NIM, "m")
+				read := func(text string) (*exposition.Block, *engine.Page) {
+					raw, err := b.cache.Parse([]byte(text), "", nil)
+					require.NoError(t, err)
+					return raw, engine.ReadPage(b.engine, raw)
+				}
+				raw, page := read(c.before)
+				require.False(t, b.deriver.Restarted(0, raw, page, connection), "there was no page before")
+				b.deriver.Observe(0, raw, page, derive.Opened)
+				raw, page = read(c.after)
+				want := c.restarts == always || c.restarts == unlessKept && connection != derive.Kept || c.restarts == lost && connection == derive.Reopened
+				require.Equal(t, want, b.deriver.Restarted(5*time.Second, raw, page, connection))
+			})
+		}
 	}
 }

@@ -157,16 +157,22 @@ func (p *Page) Sources() []Source {
 	return sources
 }
 
-// Counters returns the indexes of the watched series that are counters, in order.
+// Counters returns the indexes of the watched series that are counters of the process, in order.
+// Buckets are left out, since they fall only with the count of their histogram, and gauges that
+// count but belong to an instance of a model: the instances set them in turn.
 func (p *Page) Counters() []int {
 	var all []int
 	for _, r := range p.readings {
-		if r.meaning.Counter && (len(all) == 0 || all[len(all)-1] != int(r.series)) {
+		m := r.meaning
+		if m.Counter && m.Part != PartBucket && !strings.HasPrefix(m.Name, instanceRows) && (len(all) == 0 || all[len(all)-1] != int(r.series)) {
 			all = append(all, int(r.series))
 		}
 	}
 	return all
 }
+
+// instanceRows begins the names of gauges that each instance of a model in Triton sets for itself.
+const instanceRows = "nv_trt_llm_"
 
 // get returns the content of the page. A nil page is empty.
 func (p *Page) get() *content {

@@ -56,7 +56,7 @@ type Replica struct {
 }
 
 type jobs struct {
-	page, health, identity, iterations, canary, cancelCheck job
+	page, witness, health, identity, iterations, canary, cancelCheck job
 	// start waits for Pool.Starts; releaseStart is set during the first scrape.
 	start job
 

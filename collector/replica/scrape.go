@@ -68,6 +68,7 @@ func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 		run.publish(next)
 		run.endStart()
 		run.logChanges(&previous)
+		run.askWitnesses(run.ctx)
 	})
 }
 
@@ -110,7 +111,9 @@ func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, failed error)
 	suspended := r.slot.Suspended()
 	if err = failed; err == nil {
 		r.counters.addPage(raw.Shape().Drops())
-		if err = r.guard("derive", func() { r.deriver.Observe(p.Received.Sub(r.pool.Origin)+suspended, raw, r.reader.last) }); err != nil {
+		if err = r.guard("derive", func() {
+			r.deriver.Observe(p.Received.Sub(r.pool.Origin)+suspended, raw, r.reader.last, r.connection(p))
+		}); err != nil {
 			r.reset()
 		}
 	}

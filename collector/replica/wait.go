@@ -21,7 +21,7 @@ func (r *Replica) hasAPI() bool { return r.server.Known() && r.api() != nil }
 // restarted reports whether a page is the first of another process and must wait for its identity.
 func (r *Replica) restarted(p *scrape.Fetched, raw *exposition.Block) bool {
 	// If counters decrease on every page, only every other page waits.
-	r.reader.restarted = !r.reader.restarted && r.deriver.Restarted(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), raw, r.reader.last)
+	r.reader.restarted = !r.reader.restarted && r.deriver.Restarted(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), raw, r.reader.last, r.connection(p))
 	return r.reader.restarted
 }
 

@@ -21,6 +21,9 @@ type Book struct {
 	// Running and Waiting are in flight by the engine's last report; Arrived counts requests that
 	// arrived since.
 	Running, Waiting, Arrived int
+	// Gone counts requests that were in flight and left without an end: no counter of begun
+	// requests falls.
+	Gone int
 	// Now is the time since the first page.
 	Now time.Duration
 }
@@ -38,7 +41,18 @@ func (b Book) add(other Book) Book {
 	}
 	sum.Steps += b.Steps
 	sum.Tokens += b.Tokens
+	sum.Gone += b.Gone
+	sum.Gone += max(b.begun()-sum.begun(), 0)
 	return sum
+}
+
+// begun returns the number of requests that have begun.
+func (b *Book) begun() int {
+	n := b.Running + b.Waiting + b.Arrived + b.Gone
+	for _, ended := range b.Ended {
+		n += ended
+	}
+	return n
 }
 
 // Page is a moment at which a server is scraped.

@@ -202,7 +202,7 @@ func dynamoFrontend(b *Book, p *pageWriter) {
 		return
 	}
 	inFlight := b.Running + b.Waiting + b.Arrived
-	p.event(f+"requests_started_total", `endpoint="chat_completions",request_type="stream",`+l, b.ok()+b.failed()+b.client()+b.canceled()+b.overload()+inFlight)
+	p.event(f+"requests_started_total", `endpoint="chat_completions",request_type="stream",`+l, b.begun())
 	p.gauge(f+"inflight_requests", l, float64(inFlight))
 	p.gauge(f+"queued_requests", l, float64(b.Waiting+b.Arrived))
 	p.event(f+"output_tokens_total", l, b.Tokens)

@@ -173,7 +173,11 @@ func (r *run) page(p *Page) (Result, error) {
 	} else {
 		r.read.Refresh(block)
 	}
-	r.deriver.Observe(p.At, block, r.read)
+	connection := derive.Kept
+	if p.Restarted {
+		connection = derive.Reopened
+	}
+	r.deriver.Observe(p.At, block, r.read, connection)
 	out := r.deriver.Render(block)
 	var all []Series
 	for n := range out.Shape().Lines() {

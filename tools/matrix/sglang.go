@@ -77,7 +77,7 @@ func sglangHTTP(b *Book, p *pageWriter) {
 	answers := func(endpoint, method, status string, n int) {
 		p.event(v+"http_responses_total", fmt.Sprintf("endpoint=%q,method=%q,status_code=%q", endpoint, method, status), n)
 	}
-	p.event(v+"http_requests_total", `endpoint="/v1/completions",method="POST"`, b.ok()+canceled+b.client()+b.overload()+b.failed()+b.Running+b.Waiting+b.Arrived)
+	p.event(v+"http_requests_total", `endpoint="/v1/completions",method="POST"`, b.begun())
 	answers("/metrics", "GET", "200", 1)
 	answers("/health", "GET", "503", 3)
 	answers("/v1/completions", "POST", "200", b.ok()+canceled)

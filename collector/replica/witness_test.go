@@ -1,0 +1,110 @@
+package replica
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// pageOf returns a page of a process that has counted n requests.
+func pageOf(n int) string {
+	return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\n", n, n)
+}
+
+// during scrapes ten times every five seconds, after each has changed the answers.
+func (s *stepped) during(each func(n int, now *answering)) {
+	for n := range 10 {
+		s.change(func(now *answering) { each(n, now) })
+		s.due()
+		s.after(5 * time.Second)
+	}
+}
+
+func TestOtherProcessesAreFoundOverOtherConnections(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// another returns the page of others at the nth scrape, when the open one has 1000+10n.
+		another func(n int) string
+		// derived is true if series are derived, shown is the number of processes.
+		derived bool
+		shown   string
+		after   func(now *answering)
+	}{
+		{"the same process", func(n int) string { return pageOf(1001 + 10*n) }, true, "", nil},
+		{"the same process has not counted more", func(n int) string { return pageOf(1000 + 10*n) }, true, "", nil},
+		{"one that has counted less", func(n int) string { return pageOf(990 + 10*n) }, false, "2", nil},
+		{"one that has counted more", func(n int) string { return pageOf(1011 + 10*n) }, false, "2", nil},
+		{"one with a series more", func(n int) string { return pageOf(990+10*n) + "nv_inference_exec_count{model=\"m\"} 3\n" }, false, "2", nil},
+		{"an empty page", func(int) string { return "\n" }, true, "", nil},
+		{"no page", func(int) string { return "<html>" }, true, "", nil},
+		{"nobody", func(int) string { return "" }, true, "", nil},
+		{"one that answers too late", func(n int) string { return pageOf(10 * n) }, true, "", func(now *answering) { now.anotherTakes = never }},
+		{"one that answers during the next scrape", func(n int) string { return pageOf(990 + 10*n) }, true, "", func(now *answering) { now.anotherTakes = 3 * time.Second; now.pageTakes = 4 * time.Second }},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			now := tritonAnswers()
+			now.api["/v2/repository/index"] = indexOfM
+			if c.after != nil {
+				c.after(&now)
+			}
+			s := step(t, now, nil)
+			s.during(func(n int, now *answering) { now.page, now.another, now.kept = pageOf(1000+10*n), c.another(n), n > 0 })
+			page := s.page()
+			require.Equal(t, c.derived, strings.Contains(page, "llm_server_requests_total{"))
+			require.Contains(t, page, "nv_inference_count{", "the server's own series pass")
+			require.Equal(t, c.shown != "", strings.Contains(page, "llm_server_processes{"))
+			if c.shown != "" {
+				require.Contains(t, s.after(0).StateReason, c.shown+" processes answer at this address")
+			}
+			s.read()
+			require.EqualValues(t, 10, s.slot.Status().Scrapes)
+			require.Zero(t, s.slot.Status().Failures, "what other connections show is no scrape")
+		}))
+	}
+}
+
+func TestFewPagesAreRequestedOverOtherConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		for n := range 100 {
+			s.change(func(now *answering) { now.page, now.another, now.kept = pageOf(1000+10*n), pageOf(1000+10*n), n > 0 })
+			s.due()
+			s.after(5 * time.Second)
+		}
+		require.LessOrEqual(t, s.fresh, 8+100/20*2)
+		require.Greater(t, s.fresh, 10)
+	})
+}
+
+func TestRestartIsNoOtherProcess(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		restart func(now *answering)
+	}{
+		{"its connection was lost", func(now *answering) { now.kept = false }},
+		{"nobody listened in the meantime", func(now *answering) { now.failed = failed(scrape.ReasonConnect) }},
+	} {
+		t.Run(c.name, bubble(func(t *testing.T) {
+			now := tritonAnswers()
+			now.api["/v2/repository/index"] = indexOfM
+			s := step(t, now, nil)
+			for life := range 4 {
+				s.during(func(n int, now *answering) {
+					now.page, now.kept, now.failed = pageOf(10*n+life), n > 1, nil
+					if now.another = now.page; n == 0 && life > 0 {
+						c.restart(now)
+					}
+				})
+				require.Contains(t, s.page(), "llm_server_requests_per_second{")
+			}
+			require.NotContains(t, s.page(), "llm_server_processes{")
+			require.EqualValues(t, 3, s.deriver.Stats().Restarts)
+		}))
+	}
+}
