@@ -118,7 +118,7 @@ func (a *Answers) Reconcile(p *Endpoint, page *Page) {
 	if p == nil {
 		return
 	}
-	a.compare(p.engine, page)
+	a.compare(p, page)
 	a.Unconfirmed = !a.confirmed(p, page)
 	facts := a.allFacts
 	if facts != nil && a.Unconfirmed {
@@ -136,8 +136,11 @@ func (a *Answers) Reconcile(p *Endpoint, page *Page) {
 // another server: models may be loaded and unloaded between two requests.
 const maxContradictions = 2
 
-func (a *Answers) compare(e Engine, page *Page) {
-	agreement := agree(e, page, a.allFacts)
+func (a *Answers) compare(p *Endpoint, page *Page) {
+	agreement := agree(p.engine, page, a.allFacts)
+	if agreement == TrustNo && p.outweighsNames(a.allFacts) {
+		agreement = TrustUnknown
+	}
 	switch {
 	case page == nil:
 		return
@@ -151,6 +154,16 @@ func (a *Answers) compare(e Engine, page *Page) {
 	}
 	a.uncompared = false
 }
+
+// outweighsNames reports whether an address counts for more than models with other names than on the
+// page: a server of the kind answers where the operator says that its API is, or on the port of the
+// page, while only one name of each model speaks against it.
+func (p *Endpoint) outweighsNames(f *Facts) bool {
+	return p.certain && f.Confirmed && (p.configured() || !f.rooted())
+}
+
+// configured reports whether the operator said where the API is.
+func (p *Endpoint) configured() bool { return p.target.APIURL != "" }
 
 func (a *Answers) confirmed(p *Endpoint, page *Page) bool {
 	return a.agreement == TrustYes || a.agreement == TrustUnknown &&
@@ -169,7 +182,7 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	h.FromServer = h.FromServer && !a.echoed()
 	switch {
 	case h.API == APIRefused && !previous.Found:
-		h.Detail = "it was not found at " + p.base + adviceLocation
+		h.Detail = "it was not found at " + p.base + p.advice()
 	case h.API == APIRefused:
 	case h.API == APIFailed && a.Unconfirmed:
 		h = Health{API: h.API, Status: h.Status, Detail: h.Detail, Duration: h.Duration}
@@ -178,7 +191,24 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	}
 	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer || a.agreement == TrustYes && h.Status != 0
 	h.WasLive = h.Live || previous.WasLive
+	h.WasReady = h.API == APIReady && !h.Paused || previous.WasReady
+	h.conclude(p.engine.SamePort())
 	a.Health = &h
+}
+
+// conclude adds what an answer means after earlier ones; samePort is true if page and API share a
+// port. A Triton reports that it is no longer live only while it shuts down (core src/server.cc,
+// InferenceServer::IsLive).
+func (h *Health) conclude(samePort bool) {
+	switch {
+	case samePort && h.NoEndpoint && h.WasReady:
+		h.Detail = "the worker has no endpoint any more"
+	case samePort && h.NoEndpoint:
+		h.Starting = true
+	case samePort:
+	case h.API == APIRefused && h.Found, h.API == APINotReady && h.WasLive && h.LiveKnown && !h.Live:
+		h.Draining = true
+	}
 }
 
 // echoed reports whether nothing was answered but the status of the health, as proxies answer to
@@ -188,11 +218,17 @@ func (a *Answers) echoed() bool {
 	return !f.Listed && f.EngineVersion == "" && !slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Status != a.lastHealth.Status })
 }
 
-const adviceLocation = "; set api_port or api_path"
+// advice says what to do about an address where another server answers, or none.
+func (p *Endpoint) advice() string {
+	if p.configured() {
+		return "; check api_port and api_path, which say that its API is there"
+	}
+	return "; set api_port or api_path"
+}
 
 func (a *Answers) whyUnconfirmed(p *Endpoint) string {
 	if a.agreement == TrustNo {
-		return "what answers at " + p.base + " is of another kind, or has other models than the page" + adviceLocation
+		return "what answers at " + p.base + " is of another kind, or has other models than the page" + p.advice()
 	}
-	return "nothing shows that what answers at " + p.base + " is its API (" + a.lastHealth.Detail + ")" + adviceLocation
+	return "nothing shows that what answers at " + p.base + " is its API (" + a.lastHealth.Detail + ")" + p.advice()
 }

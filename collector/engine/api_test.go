@@ -22,7 +22,7 @@ func given(t *testing.T) *engine.Endpoint {
 }
 
 func TestHealthRemembersEarlierAnswers(t *testing.T) {
-	const notFound = "it was not found at http://10.0.0.1:8000; set api_port or api_path"
+	const notFound = "it was not found at http://10.0.0.1:8000; check api_port and api_path, which say that its API is there"
 	refused := engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
 	ready := engine.Health{API: engine.APIReady, Status: 200, Live: true, LiveKnown: true}
 	for _, c := range []struct {
@@ -185,30 +185,55 @@ func TestAPIAddressByPage(t *testing.T) {
 }
 
 func TestAnswersOfUnprovenServerDoNotCount(t *testing.T) {
-	const m, advice = "nv_inference_request_success{model=\"m\"} 1\n", "; set api_port or api_path"
-	unproven := "nothing shows that what answers at http://h:8000 is its API (busy)" + advice
+	const (
+		m, served, llama  = "nv_inference_request_success{model=\"m\"} 1\n", "vllm:num_requests_running{model_name=\"m\"} 1\n", "vllm:num_requests_running{model_name=\"meta/llama\"} 1\n"
+		set, check        = "; set api_port or api_path", "; check api_port and api_path, which say that its API is there"
+		given, guess      = "http://h:8000", ""
+		other, unprovable = "what answers at http://h:8000 is of another kind, or has other models than the page", "nothing shows that what answers at http://h:8000 is its API (busy)"
+	)
+	of := func(confirmed bool, models ...engine.ModelFacts) engine.Facts {
+		return engine.Facts{Confirmed: confirmed, Listed: true, Models: models}
+	}
+	html := engine.Facts{Problems: []engine.Problem{{Unexpected: true}}}
+	renamed := engine.ModelFacts{Name: "my-model", Root: "meta/llama", State: engine.ModelReady}
 	for _, c := range []struct {
-		name, page, configured string
-		facts                  engine.Facts
-		version, detail        string
-		found                  bool
+		name             string
+		kind             engine.Kind
+		page, configured string
+		facts            engine.Facts
+		version, detail  string
+		found            bool
 	}{
-		{"a Triton before its first page", "", "", engine.Facts{Confirmed: true}, "2", "busy", false},
-		{"another server before the first page", "", "", engine.Facts{}, "", unproven, false},
-		{"a Triton with the model of the page", m, "", engine.Facts{Confirmed: true, Listed: true, Models: named("m")}, "2", "busy", true},
-		{"a Triton with another model", m, "", engine.Facts{Confirmed: true, Listed: true, Models: named("n")}, "", "what answers at http://h:8000 is of another kind, or has other models than the page" + advice, false},
-		{"a proxy at a configured address", m, "http://h:8000", engine.Facts{}, "2", unproven, false},
+		{"a Triton before its first page", engine.Triton, "", guess, engine.Facts{Confirmed: true}, "2", "busy", false},
+		{"another server before the first page", engine.Triton, "", guess, engine.Facts{}, "", unprovable + set, false},
+		{"a Triton with the model of the page", engine.Triton, m, guess, of(true, named("m")...), "2", "busy", true},
+		{"a Triton with another model", engine.Triton, m, guess, of(true, named("n")...), "", other + set, false},
+		{"a Triton with another model where the operator says", engine.Triton, m, given, of(true, named("n")...), "2", unprovable + check, false},
+		{"a Triton that lists no model of the page where the operator says", engine.Triton, m, given, of(true), "2", unprovable + check, false},
+		{"a Triton that lists no model of the page at a guessed port", engine.Triton, m, guess, of(true), "", other + set, false},
+		{"another kind with other models where the operator says", engine.Triton, m, given, html, "", other + check, false},
+		{"a proxy at a configured address", engine.Triton, m, given, engine.Facts{}, "2", unprovable + check, false},
+		{"a vLLM that serves the page's model under another name", engine.VLLM, llama, guess, of(true, renamed), "2", "busy", true},
+		{"a vLLM that has another model, and another name for it", engine.VLLM, served, guess, of(true, renamed), "", other + set, false},
+		{"the same where the operator says", engine.VLLM, served, given, of(true, renamed), "2", unprovable + check, false},
+		{"a vLLM that says nothing but other names on the page's port", engine.VLLM, served, guess, of(true, named("n")...), "2", unprovable + set, false},
+		{"an unknown server with other names on the page's port", engine.VLLM, served, guess, of(false, named("n")...), "", other + set, false},
+		{"an unknown server with other names where the operator says", engine.VLLM, served, given, of(false, named("n")...), "", other + check, false},
 	} {
 		var l engine.Locator
 		var a engine.Answers
 		var page *engine.Page
 		if c.page != "" {
-			page = readPage(t, engine.Triton, []byte(c.page))
+			page = readPage(t, c.kind, []byte(c.page))
 		}
 		c.facts.EngineVersion = "2"
 		a.AddFacts(c.facts, time.Minute)
 		a.AddHealth(engine.Health{API: engine.APINotReady, Status: 503, Detail: "busy"})
-		a.Reconcile(l.Locate(nil, &target.Target{MetricsURL: "http://h:8002/metrics", APIURL: c.configured}, engineOf(t, engine.Triton), false), page)
+		metrics := "http://h:8002/metrics"
+		if c.kind == engine.VLLM {
+			metrics = "http://h:8000/metrics"
+		}
+		a.Reconcile(l.Locate(nil, &target.Target{MetricsURL: metrics, APIURL: c.configured}, engineOf(t, c.kind), false), page)
 		require.Equal(t, c.version, a.Facts.EngineVersion, c.name)
 		require.Equal(t, c.detail, a.Health.Detail, c.name)
 		require.Equal(t, c.found, a.Health.Found, c.name)

@@ -131,6 +131,7 @@ func (*dynamo) Health(ctx context.Context, client Client, address string) Health
 	switch {
 	case json.Unmarshal(answer.Endpoints, &endpoints) == nil:
 		h.API, h.Detail = workerHealth(endpoints)
+		h.NoEndpoint = len(endpoints) == 0
 	case h.API == APINotReady && (answer.Stage == "draining" || answer.Status == "shutting_down"):
 		h.Draining, h.Detail = true, "the frontend is draining: it finishes accepted requests and exits"
 	case h.API == APINotReady && slices.Contains([]string{"unhealthy", "not_ready"}, answer.Status):
@@ -172,7 +173,8 @@ func workerHealth(endpoints map[string]string) (APIState, string) {
 	case ok:
 		return APINotReady, "the worker's endpoint generate is " + short([]byte(state))
 	case len(endpoints) == 0:
-		return APINotReady, "the worker has no endpoint yet"
+		return APINotReady, "the worker has no endpoint: it is starting, or it is a follower node of a worker on several nodes, " +
+			"which never has one; silent: true says so for a pool of followers, __silent__ for a target"
 	}
 	// It serves something else, as prefill workers may.
 	for name, state := range endpoints {

@@ -35,8 +35,7 @@ type Facts struct {
 	// Listed is true if the server listed its models; Models are in its order.
 	Listed bool
 	Models []ModelFacts
-	// Responsive is true if the engine itself answered or was paused in the last round: it does
-	// not hang.
+	// Responsive is true if the engine itself answered in the last round: it does not hang.
 	Responsive bool
 	// Problems lists the failed requests of the last round.
 	Problems []Problem
@@ -66,6 +65,9 @@ const (
 // ModelFacts are what a server answered about one model.
 type ModelFacts struct {
 	Name string
+	// Root is the name or path from which the server loaded the model, if it says so. A page may
+	// name the model by it.
+	Root string
 	// Version and State are from the index. State is empty if the model was never loaded.
 	Version, State string
 	// Configured is true if the model's config is known. All fields below are from it.
@@ -213,6 +215,11 @@ func agree(e Engine, p *Page, f *Facts) Trust {
 	return TrustUnknown
 }
 
+// rooted reports whether the server said from where it loaded its models.
+func (f *Facts) rooted() bool {
+	return slices.ContainsFunc(f.Models, func(m ModelFacts) bool { return m.Root != "" })
+}
+
 // agree implements Engine: an API that lists none of the page's models belongs to another server.
 // One common model is enough, since some pages have model names that clients made up.
 func (b *base) agree(p *Page, f *Facts) Trust {
@@ -222,7 +229,7 @@ func (b *base) agree(p *Page, f *Facts) Trust {
 			continue
 		}
 		hasNames = true
-		shared = shared || slices.ContainsFunc(f.Models, func(m ModelFacts) bool { return sameModel(m.Name, name) })
+		shared = shared || slices.ContainsFunc(f.Models, func(m ModelFacts) bool { return sameModel(m.Name, name) || m.Root != "" && sameModel(m.Root, name) })
 	}
 	switch {
 	case !hasNames || len(f.Models) == 0:

@@ -31,6 +31,29 @@ const (
 	APIFailed
 )
 
+// Word is what a server says of itself. It is the server's own: what its page or the answers to
+// requests show may differ.
+type Word uint8
+
+const (
+	// WordUnknown means that nothing was said, or nothing that counts as this server's answer.
+	WordUnknown Word = iota
+	WordReady
+	// WordNotReady means that requests should go elsewhere, for no reason with a word of its own.
+	WordNotReady
+	// WordStarting means that the server was not ready yet.
+	WordStarting
+	// WordDraining means that the server finishes requests and exits.
+	WordDraining
+	// WordPaused means that somebody paused the server, or put it to sleep, until it is resumed.
+	WordPaused
+)
+
+// String returns the word in lower case.
+func (w Word) String() string {
+	return [...]string{"unknown", "ready", "not ready", "starting", "draining", "paused"}[w]
+}
+
 // Health is what the API answered about the server's health.
 type Health struct {
 	API APIState
@@ -43,29 +66,51 @@ type Health struct {
 	// Models holds the rows of the repository index, nil for servers without one.
 	Models []ModelState
 	// Starting is true if the server answers that it loads its engine, Draining if it answers that
-	// it finishes requests and exits.
+	// it finishes requests and exits, Paused if it answers that it was paused or put to sleep.
 	Starting bool
 	Draining bool
+	Paused   bool
+	// NoEndpoint is true for a worker that has nothing to send requests to. It may be starting, or
+	// be a follower, whose requests go to its leader.
+	NoEndpoint bool
 	// Detail describes the answer to users.
 	Detail string
-
 	// Found is true once the server's API has answered, WasLive once it has reported that the
-	// server is live. [Answers.Reconcile] sets them.
-	Found, WasLive bool
+	// server is live, WasReady once it has reported that it is ready. [Answers.Reconcile] sets
+	// them.
+	Found, WasLive, WasReady bool
 	// Duration is how long an [Endpoint] took to answer.
 	Duration time.Duration
+}
+
+// Word returns what the server says of itself.
+func (h *Health) Word() Word {
+	switch {
+	case h.Draining:
+		return WordDraining
+	case h.Paused:
+		return WordPaused
+	case h.API == APIReady:
+		return WordReady
+	case h.API == APINotReady && h.Starting:
+		return WordStarting
+	case h.API == APINotReady:
+		return WordNotReady
+	}
+	return WordUnknown
 }
 
 // ModelState is a row of the repository index. A model that was never loaded has only a name.
 type ModelState struct{ Name, Version, State, Reason string }
 
-// settled reports whether the answer is valid as long as the server answers ready.
+// settled reports whether the answer is valid as long as the server answers ready, as a paused one
+// does too.
 func (h *Health) settled() bool {
 	changing := slices.ContainsFunc(h.Models, func(m ModelState) bool { return m.State != ModelReady && m.State != ModelUnavailable })
-	return h.API == APIReady && h.Status == http.StatusOK && !changing
+	return h.API == APIReady && h.Status == http.StatusOK && !h.Paused && !changing
 }
 
-// readiness queries a URL that answers 200 for ready, and 400, 500 or 503 for not ready.
+// readiness queries a URL that answers 200 for ready, and another status for not ready; see unready.
 func readiness(ctx context.Context, client Client, url string) (Health, http.Header) {
 	status, header, body, err := client.Do(ctx, http.MethodGet, url, nil, answerLimit)
 	return healthOf(url, status, body, err), header
@@ -85,16 +130,31 @@ func healthOf(url string, status int, body []byte, err error) Health {
 		h.API, h.Detail = APIFailed, "a web page, as of a proxy that asks for a login, is at "+url
 	case status == http.StatusOK:
 		h.API, h.Detail = APIReady, "the API answers 200"
-	case status == http.StatusBadRequest || status == http.StatusServiceUnavailable || status == http.StatusInternalServerError:
-		// The servers leave the body empty (Triton src/http_server.cc, vLLM and trtllm-serve
-		// Response(status_code=503)); proxies do not.
-		h.API, h.FromServer, h.Detail = APINotReady, len(body) == 0, "the API answers "+http.StatusText(status)
+	case unready(status):
+		// The servers answer 400, 500 or 503 and leave the body empty (Triton src/http_server.cc,
+		// vLLM and trtllm-serve Response(status_code=503)); proxies do not.
+		own := status == http.StatusBadRequest || status == http.StatusServiceUnavailable || status == http.StatusInternalServerError
+		h.API, h.FromServer, h.Detail = APINotReady, own && len(body) == 0, "the API answers "+statusText(status)
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		h.API, h.Detail = APIFailed, "the API is restricted: "+restrictedHint+" ("+short(body)+")"
 	default:
 		h.API, h.Detail = APIFailed, "the API answers "+statusText(status)+" to "+url
 	}
 	return h
+}
+
+// unready reports whether a status means that the server is not ready: its own failure, whatever the
+// number, as of wrappers that have one of their own for a server that ended. Gateways answer 502 and
+// 504 if they reached no server, which says as little as no answer; 501 and 505 are about the
+// question. Triton answers 400.
+func unready(status int) bool {
+	switch status {
+	case http.StatusBadRequest:
+		return true
+	case http.StatusNotImplemented, http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusHTTPVersionNotSupported:
+		return false
+	}
+	return status >= http.StatusInternalServerError
 }
 
 // liveIfAnswered sets liveness for kinds that are live if they answer at all.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 func TestUnreadyModelsAreNamed(t *testing.T) {
@@ -118,7 +120,12 @@ func TestHealthByStatus(t *testing.T) {
 		{response{status: 403, body: "no\n\tright \xff"}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (no right ?)"},
 		{response{status: 403, body: "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: set the header that the server expects in http_headers (x" + strings.Repeat("é", 59) + ")"},
 		{response{status: 404}, engine.APIFailed, "the API answers Not Found to http://server/"},
-		{response{status: 599}, engine.APIFailed, "the API answers 599 to http://server/"},
+		{response{status: 513, body: `{"message":"NIM server has crashed"}`}, engine.APINotReady, "the API answers 513"},
+		{response{status: 599}, engine.APINotReady, "the API answers 599"},
+		{response{status: 502}, engine.APIFailed, "the API answers Bad Gateway to http://server/"},
+		{response{status: 504}, engine.APIFailed, "the API answers Gateway Timeout to http://server/"},
+		{response{status: 501}, engine.APIFailed, "the API answers Not Implemented to http://server/"},
+		{response{status: 429}, engine.APIFailed, "the API answers Too Many Requests to http://server/"},
 		{response{status: 200, body: "\n<html>Sign in</html>"}, engine.APIFailed, "a web page, as of a proxy that asks for a login, is at http://server/"},
 	} {
 		for _, kind := range kinds {
@@ -192,4 +199,84 @@ func TestHealthAddress(t *testing.T) {
 		engineOf(t, kind).Health(t.Context(), rec, "http://server")
 		require.Equal(t, want, strings.Join(rec.paths, " "), kind)
 	}
+}
+
+// TestWords names what servers say of themselves; each has answered before that it is live and ready.
+func TestWords(t *testing.T) {
+	const up, absent, list = "", "absent", `{"data":[{"id":"m","owned_by":"sglang"}]}`
+	serving := func(kind engine.Kind, more answers) answers {
+		server := answers{"/health": up, "/v1/models": list, "/v2/health/ready": up, "/v2/health/live": up, "/health/ready": up, "/v1/health/ready": up, "/v1/health/live": up}
+		if kind == engine.Dynamo {
+			server = answers{"/health": `{"status":"healthy","endpoints":{"generate":"ready"}}`}
+		}
+		maps.Copy(server, more)
+		maps.DeleteFunc(server, func(_, text string) bool { return text == absent })
+		return server
+	}
+	for _, c := range []struct {
+		says string
+		kind engine.Kind
+		more answers
+		want engine.Word
+	}{
+		{"a vLLM that is not in development mode", engine.VLLM, nil, engine.WordReady},
+		{"a vLLM that is not paused", engine.VLLM, answers{"/is_paused": `{"is_paused":false}`, "/is_sleeping": `{"is_sleeping":false}`}, engine.WordReady},
+		{"a paused vLLM", engine.VLLM, answers{"/is_paused": `{"is_paused":true}`, "/is_sleeping": `{"is_sleeping":false}`}, engine.WordPaused},
+		{"a paused vLLM of 0.12, outside of development mode", engine.VLLM, answers{"/is_paused": `{"is_paused":true}`}, engine.WordPaused},
+		{"a sleeping vLLM before 0.12", engine.VLLM, answers{"/is_sleeping": `{"is_sleeping":true}`}, engine.WordPaused},
+		{"a vLLM whose engine does not say whether it is paused", engine.VLLM, answers{"/is_paused": refuses, "/is_sleeping": refuses}, engine.WordReady},
+		{"a page of a proxy at the path", engine.VLLM, answers{"/is_paused": "<html>", "/is_sleeping": "{}"}, engine.WordReady},
+		{"a vLLM whose engine died while it was paused", engine.VLLM, answers{"/health": notReady, "/is_paused": `{"is_paused":true}`}, engine.WordNotReady},
+		{"an SGLang before 0.5.20", engine.SGLang, answers{"/ping": up}, engine.WordReady},
+		{"an SGLang that is ready", engine.SGLang, answers{"/ready": up, "/ping": up}, engine.WordReady},
+		{"a paused SGLang", engine.SGLang, answers{"/ready": notReady, "/ping": up}, engine.WordPaused},
+		{"an SGLang whose last health check failed, or that exits", engine.SGLang, answers{"/ready": notReady, "/ping": notReady}, engine.WordReady},
+		{"a NIM behind a wrapper", engine.NIM, answers{"/v1/health/ready": notReady, "/v1/health/live": notReady}, engine.WordNotReady},
+		{"a NIM without that path", engine.NIM, answers{"/v1/health/ready": absent}, engine.WordUnknown},
+		{"a Triton while a model loads", engine.Triton, answers{"/v2/health/ready": notReady}, engine.WordNotReady},
+		{"a Triton whose API is closed already", engine.Triton, answers{"/v2/health/ready": refuses}, engine.WordDraining},
+		{"a vLLM whose port is closed", engine.VLLM, answers{"/health": refuses}, engine.WordUnknown},
+		{"a worker that lost its endpoint", engine.Dynamo, answers{"/health": `{"status":"notready","endpoints":{}}`}, engine.WordNotReady},
+	} {
+		word, h := wordOf(t, c.kind, serving(c.kind, nil), serving(c.kind, c.more))
+		require.Equal(t, c.want, word, "%s: %s", c.says, h.Detail)
+		require.True(t, h.WasReady, c.says)
+		require.NotEmpty(t, h.Detail, c.says)
+	}
+	word, _ := wordOf(t, engine.Triton, serving(engine.Triton, nil), response{status: http.StatusBadRequest})
+	require.Equal(t, engine.WordDraining, word, "a Triton that exits")
+}
+
+// TestFirstWords names what servers say that were never ready.
+func TestFirstWords(t *testing.T) {
+	for _, c := range []struct {
+		says   string
+		kind   engine.Kind
+		server answers
+		want   engine.Word
+	}{
+		{"a worker without endpoint, or a follower", engine.Dynamo, answers{"/health": `{"status":"notready","endpoints":{}}`}, engine.WordStarting},
+		{"a worker whose endpoint is not ready", engine.Dynamo, answers{"/health": `{"status":"notready","endpoints":{"generate":"notready"}}`}, engine.WordNotReady},
+		{"a frontend without workers", engine.Dynamo, answers{"/health": `{"status":"healthy","instances":[]}`}, engine.WordNotReady},
+		{"a Triton that is not live yet", engine.Triton, answers{"/v2/health/ready": notReady, "/v2/health/live": notReady}, engine.WordNotReady},
+		{"a Triton that nobody found", engine.Triton, answers{"*": refuses}, engine.WordUnknown},
+		{"a vLLM that was paused before its first request", engine.VLLM, answers{"/health": "", "/is_paused": `{"is_paused":true}`}, engine.WordPaused},
+	} {
+		word, h := wordOf(t, c.kind, c.server)
+		require.Equal(t, c.want, word, "%s: %s", c.says, h.Detail)
+		require.False(t, h.WasReady, c.says)
+	}
+}
+
+// wordOf returns the word after each of the servers in turn was asked at a given address.
+func wordOf(t *testing.T, kind engine.Kind, servers ...engine.Client) (engine.Word, *engine.Health) {
+	t.Helper()
+	var a engine.Answers
+	for _, server := range servers {
+		e := engineOf(t, kind)
+		a.AddHealth(e.Health(t.Context(), server, "http://10.0.0.1:8000"))
+		var l engine.Locator
+		a.Reconcile(l.Locate(nil, &target.Target{MetricsURL: "http://10.0.0.1:8002/metrics", APIURL: "http://10.0.0.1:8000"}, e, false), nil)
+	}
+	return a.Health.Word(), a.Health
 }

@@ -231,6 +231,16 @@ func (p *Page) Loaded(name string) (loaded, known bool) {
 	return models[name], len(models) > 0
 }
 
+// hasLoaded reports whether any model is loaded.
+func (p *Page) hasLoaded() bool {
+	for _, loaded := range p.get().loaded {
+		if loaded {
+			return true
+		}
+	}
+	return false
+}
+
 // Models returns the models whose requests are counted, sorted.
 func (p *Page) Models() []string { return sorted(p.get().loaded) }
 

@@ -120,6 +120,7 @@ type modelList struct {
 	Data []struct {
 		ID      string `json:"id"`
 		OwnedBy string `json:"owned_by"`
+		Root    string `json:"root"`
 	} `json:"data"`
 }
 
@@ -165,7 +166,7 @@ func (q *questions) askModels(ctx context.Context, owners []string, f *Facts) {
 	for _, m := range list.Data {
 		id := plainText(m.ID)
 		if id != "" && f.Model(id) == nil && len(f.Models) < modelsLimit {
-			f.Models = append(f.Models, ModelFacts{Name: id, State: ModelReady})
+			f.Models = append(f.Models, ModelFacts{Name: id, Root: plainText(m.Root), State: ModelReady})
 		}
 	}
 }

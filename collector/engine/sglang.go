@@ -59,11 +59,8 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string) Round {
 	}
 }
 
-// askSchedulers requests what the schedulers answer. Paused ones answer, unless they load weights;
-// newer releases are then healthy, and not ready (seen in the source of 0.5.23, http_server.py).
+// askSchedulers requests what the schedulers answer. Paused ones answer, unless they load weights.
 func (*sglang) askSchedulers(ctx context.Context, q *questions, f *Facts) {
-	ready, _ := readiness(ctx, q.client, q.base+"/ready")
-	healthy, _ := readiness(ctx, q.client, q.base+"/ping")
 	var info struct {
 		Version string            `json:"version"`
 		States  []json.RawMessage `json:"internal_states"`
@@ -72,7 +69,7 @@ func (*sglang) askSchedulers(ctx context.Context, q *questions, f *Facts) {
 		q.get(ctx, "/get_server_info", &info) // For older releases.
 	}
 	f.EngineVersion, f.Problems = plainVersion(info.Version), q.problems
-	f.Responsive = len(info.States) > 0 || ready.API == APINotReady && healthy.API == APIReady
+	f.Responsive = len(info.States) > 0
 }
 
 // Health implements Engine. It does not request /health and /health_generate: each sends a request
@@ -82,9 +79,26 @@ func (*sglang) Health(ctx context.Context, client Client, address string) Health
 	h, _ := readiness(ctx, client, address+"/v1/models")
 	if h.API == APIReady {
 		h.Detail = "the API lists its models"
+		h.Paused = sglangPaused(ctx, client, address)
+	}
+	if h.Paused {
+		h.Detail = "it is paused, as for new weights, until it is continued"
 	}
 	h.liveIfAnswered()
 	return h
+}
+
+// sglangPaused reports whether the server is healthy and yet not ready, which since 0.5.20 is how it
+// tells that it is paused (http_server.py, /ready; earlier releases lack that path). If it is
+// neither, it starts, or exits, or somebody's last request for /health failed, which it remembers
+// until the next one: that says nothing about now.
+func sglangPaused(ctx context.Context, client Client, address string) bool {
+	ready, _ := readiness(ctx, client, address+"/ready")
+	if ready.API != APINotReady {
+		return false
+	}
+	healthy, _ := readiness(ctx, client, address+"/ping")
+	return healthy.API == APIReady
 }
 
 // CountsFailures implements Engine: answers are counted by route and status, including the one with

@@ -133,8 +133,12 @@ func notLoaded(models []ModelState) string {
 	return "; not loaded: " + strings.Join(names, ", ")
 }
 
-// Unserved implements Engine: without its LLM, a Triton is ready with the models around it.
+// Unserved implements Engine: a Triton is ready without any model, and without its LLM it is ready
+// with the models around it.
 func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
+	if models != nil && !p.hasLoaded() && !slices.ContainsFunc(models, func(m ModelState) bool { return m.State == ModelReady }) {
+		return "the server is ready but none of its models is loaded"
+	}
 	llms := tritonLLMs(p, f)
 	serving := slices.Clone(llms)
 	for i := range f.get().Models {
@@ -180,11 +184,15 @@ func tritonLLMs(p *Page, f *Facts) []string {
 	return sorted(all)
 }
 
-// tritonLoaded reports whether a model is loaded according to the page, or else the index.
+// tritonLoaded reports whether a model is loaded according to the page or the index, or whether
+// neither knows. Each shows what the other does not: the page lacks a model until it counts, the
+// index lacks one that was loaded with its files in the request.
 func tritonLoaded(name string, p *Page, models []ModelState) bool {
-	if loaded, known := p.Loaded(name); known {
-		return loaded
+	loaded, known := p.Loaded(name)
+	for _, m := range models {
+		if m.Name == name {
+			loaded, known = loaded || m.State == ModelReady, true
+		}
 	}
-	models = slices.DeleteFunc(slices.Clone(models), func(m ModelState) bool { return m.Name != name })
-	return len(models) == 0 || slices.ContainsFunc(models, func(m ModelState) bool { return m.State == ModelReady })
+	return loaded || !known
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -53,6 +54,32 @@ func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string {
 		return "its engines sleep until they are woken"
 	}
 	return ""
+}
+
+// Health implements Engine. A paused or sleeping server answers /health with 200. It tells where it
+// can be paused or put to sleep: in 0.12 to 0.14 (/is_paused), and else in development mode
+// (VLLM_SERVER_DEV_MODE=1; source of 0.11 to 0.32).
+func (v *vllm) Health(ctx context.Context, client Client, address string) Health {
+	h := v.base.Health(ctx, client, address)
+	if h.API != APIReady {
+		return h
+	}
+	q := &questions{client: client, base: address}
+	var answer struct {
+		Paused   bool `json:"is_paused"`
+		Sleeping bool `json:"is_sleeping"`
+	}
+	q.get(ctx, "/is_paused", &answer)
+	if len(q.problems) == 0 || !q.problems[0].Unanswered { // Both wait for the engine.
+		q.get(ctx, "/is_sleeping", &answer)
+	}
+	switch {
+	case answer.Sleeping:
+		h.Paused, h.Detail = true, "its engines sleep until they are woken"
+	case answer.Paused:
+		h.Paused, h.Detail = true, "it is paused, as for new weights, until it is resumed"
+	}
+	return h
 }
 
 // arrange implements Engine: series name the base model, listed before its adapters, or none.

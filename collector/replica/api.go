@@ -36,15 +36,15 @@ func (r *Replica) setHealth(from *engine.Endpoint, h engine.Health, failed error
 }
 
 // checkHealth queries only the readiness of a server that shows no change, through the batch if
-// there is one, and otherwise its complete health. An address that may not be the server's own is
-// queried once per identity interval.
+// there is one, and otherwise its complete health: of a suspected one too, which may be paused. An
+// address that may not be the server's own is queried once per identity interval.
 func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 	previous := r.answers.Health
 	if previous != nil && r.answers.Unconfirmed && r.isReady() && time.Since(r.jobs.health.started) < r.pool.IdentityInterval {
 		return
 	}
 	server := r.api()
-	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || !r.pacer.HealthValid(previous, r.signs(), r.pool.IdentityInterval) {
+	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || r.status.Suspected || !r.pacer.HealthValid(previous, r.signs(), r.pool.IdentityInterval) {
 		r.queryHealth(ctx)
 		return
 	}

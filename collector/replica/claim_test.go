@@ -20,7 +20,7 @@ import (
 func vllmAt(path, model, version string) map[string]string {
 	return map[string]string{
 		path + "/health": "", path + "/version": fmt.Sprintf(`{"version":%q}`, version),
-		path + "/v1/models": fmt.Sprintf(`{"object":"list","data":[{"id":%q,"owned_by":"vllm"}]}`, model),
+		path + "/v1/models": fmt.Sprintf(`{"object":"list","data":[{"id":%[1]q,"root":%[1]q,"owned_by":"vllm"}]}`, model),
 	}
 }
 
@@ -70,6 +70,9 @@ func TestForeignAPIIsNotUsed(t *testing.T) {
 		{"a vLLM behind a proxy that refuses all but the page", "vllm", "/metrics", "", nil, 503, "<html>", "unknown", "", "ready"},
 		{"a vLLM that requires a key", "vllm", "/metrics", "", nil, 401, `{"error":"Unauthorized"}`, "unknown", "", "ready"},
 		{"another vLLM on the port of the page", "vllm", "/metrics", "", vllmAt("", "other", "0.12.0"), 404, "", "unknown", "", "ready"},
+		{"a vLLM on the port of its page, which calls its model by its path", "vllm", "/metrics", "", map[string]string{"/health": "", "/version": `{"version":"0.30.0"}`, "/v1/models": `{"data":[{"id":"mine","root":"m","owned_by":"vllm"}]}`}, 404, "", "0.30.0", "1", "ready"},
+		{"a vLLM whose engine is dead, and which calls its model by its path", "vllm", "/metrics", "", map[string]string{"/version": `{"version":"0.30.0"}`, "/v1/models": `{"data":[{"id":"mine","root":"m","owned_by":"vllm"}]}`}, 503, "", "0.30.0", "0", "not_ready"},
+		{"a Triton with other models at a given address", "triton", "/metrics", "http://10.0.0.1:9000", triton(`[{"name":"other"}]`), 404, "", "2.51.0", "1", "ready"},
 		{"a vLLM next to its page, another at the root", "vllm", "/a/b/metrics", "", merge(vllmAt("", "other", "0.9.1"), vllmAt("/a/b", "m", "0.12.0")), 404, "", "0.12.0", "1", "ready"},
 		{"another vLLM at the root", "vllm", "/b/metrics", "", vllmAt("", "other", "0.9.1"), 404, "", "unknown", "", "ready"},
 		{"a vLLM at the root of its page", "vllm", "/b/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
