@@ -43,8 +43,13 @@ type Engine interface {
 	Health(ctx context.Context, client Client, address string) Health
 	// ReadyPath returns a path that answers 200 only while the result of Health holds, or "".
 	ReadyPath() string
+	// SelfTest returns the server's own health check that generates, if it has one.
+	SelfTest() (test SelfTest, ok bool)
 	// Unserved explains why a ready server serves none of its models, empty if it may serve one.
 	Unserved(p *Page, f *Facts, models []ModelState) string
+	// Deliberate reports whether somebody brought about what Unserved explains, who then need not be
+	// told.
+	Deliberate(p *Page, f *Facts, models []ModelState) bool
 	// IterationsPath returns the API path of iteration statistics, which have one reader, or "".
 	IterationsPath() string
 	// StockVersion returns the TensorRT-LLM version of the server's stock image, if that is listed
@@ -146,6 +151,8 @@ type base struct {
 	// ready is the API path that answers 200 while the server is ready, live the path for
 	// liveness: equal to ready if any answer means live, empty if there is none.
 	ready, live string
+	// selfTest is the server's own health check that generates, without a path if it has none.
+	selfTest SelfTest
 	// versionPath and versionKey locate the version in the API.
 	versionPath, versionKey string
 	// iterations is the API path of iteration statistics.
@@ -192,10 +199,12 @@ func (b *base) MissingPageHint() string                  { return b.noPage }
 func (b *base) IterationsPath() string                   { return b.iterations }
 func (b *base) Answers() []Signal                        { return b.answers }
 func (b *base) Quirks(*Page) Quirks                      { return b.quirks }
+func (b *base) SelfTest() (test SelfTest, ok bool)       { return b.selfTest, b.selfTest.Path != "" }
 func (b *base) Stream(string, *Page) (Stream, string)    { return b.stream, b.noStream }
 
 func (*base) StockVersion(*Facts, *Page) (version, reason string) { return "", "" }
 func (*base) Unserved(*Page, *Facts, []ModelState) string         { return "" }
+func (*base) Deliberate(*Page, *Facts, []ModelState) bool         { return false }
 func (*base) CountsFailures(p *Page) bool                         { return p.Has(RequestsFailed) }
 func (*base) Tier(*Page) Tier                                     { return "" }
 func (*base) Meanings() []Meaning                                 { return nil }
@@ -326,6 +335,10 @@ func (s *shell) CountsFailures(p *Page) bool { return s.inside(p).CountsFailures
 
 func (s *shell) Unserved(p *Page, f *Facts, models []ModelState) string {
 	return s.inside(p).Unserved(p, f, models)
+}
+
+func (s *shell) Deliberate(p *Page, f *Facts, models []ModelState) bool {
+	return s.inside(p).Deliberate(p, f, models)
 }
 
 func (s *shell) Determinism(f *Facts, p *Page) []target.Check {

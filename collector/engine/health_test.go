@@ -221,8 +221,9 @@ func TestWords(t *testing.T) {
 	}{
 		{"a vLLM that is not in development mode", engine.VLLM, nil, engine.WordReady},
 		{"a vLLM that is not paused", engine.VLLM, answers{"/is_paused": `{"is_paused":false}`, "/is_sleeping": `{"is_sleeping":false}`}, engine.WordReady},
-		{"a paused vLLM", engine.VLLM, answers{"/is_paused": `{"is_paused":true}`, "/is_sleeping": `{"is_sleeping":false}`}, engine.WordPaused},
+		{"a paused vLLM", engine.VLLM, answers{"/is_paused": `{"is_paused":true}`, "/is_sleeping": `{"is_sleeping":true}`}, engine.WordPaused},
 		{"a paused vLLM of 0.12, outside of development mode", engine.VLLM, answers{"/is_paused": `{"is_paused":true}`}, engine.WordPaused},
+		{"a sleeping vLLM of 0.12", engine.VLLM, answers{"/is_paused": `{"is_paused":false}`, "/is_sleeping": `{"is_sleeping":true}`}, engine.WordPaused},
 		{"a sleeping vLLM before 0.12", engine.VLLM, answers{"/is_sleeping": `{"is_sleeping":true}`}, engine.WordPaused},
 		{"a vLLM whose engine does not say whether it is paused", engine.VLLM, answers{"/is_paused": refuses, "/is_sleeping": refuses}, engine.WordReady},
 		{"a page of a proxy at the path", engine.VLLM, answers{"/is_paused": "<html>", "/is_sleeping": "{}"}, engine.WordReady},

@@ -152,3 +152,34 @@ func TestReadyServerWithoutLLM(t *testing.T) {
 		})
 	}
 }
+
+func TestNothingIsServedOnPurpose(t *testing.T) {
+	const asleep, awake = "vllm:engine_sleep_state{sleep_state=\"awake\"} 0\n", "vllm:engine_sleep_state{sleep_state=\"awake\"} 1\n"
+	row := func(name, state, reason string) engine.ModelState {
+		return engine.ModelState{Name: name, State: state, Reason: reason}
+	}
+	llm := &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm"}}}
+	for _, c := range []struct {
+		says   string
+		kind   engine.Kind
+		page   string
+		facts  *engine.Facts
+		models []engine.ModelState
+		want   bool
+	}{
+		{"a vLLM was put to sleep", engine.VLLM, asleep, nil, nil, true},
+		{"a vLLM is awake", engine.VLLM, awake, nil, nil, false},
+		{"a NIM with a vLLM that was put to sleep", engine.NIM, asleep, nil, nil, true},
+		{"all models were unloaded", engine.Triton, "", nil, []engine.ModelState{row("m", engine.ModelUnavailable, "unloaded")}, true},
+		{"none was ever loaded", engine.Triton, "", nil, []engine.ModelState{}, true},
+		{"the LLM was unloaded", engine.Triton, "", llm, []engine.ModelState{row("tensorrt_llm", engine.ModelUnavailable, "unloaded"), row("preprocessing", engine.ModelReady, "")}, true},
+		{"the LLM failed to load", engine.Triton, "", llm, []engine.ModelState{row("tensorrt_llm", engine.ModelUnavailable, "out of memory"), row("preprocessing", engine.ModelReady, "")}, false},
+		{"one was unloaded, and one failed to load", engine.Triton, "", nil, []engine.ModelState{row("m", engine.ModelUnavailable, "unloaded"), row("n", engine.ModelUnavailable, "no memory")}, false},
+		{"the only one loads", engine.Triton, "", nil, []engine.ModelState{row("m", engine.ModelLoading, "")}, false},
+		{"one serves", engine.Triton, "", nil, []engine.ModelState{row("m", engine.ModelReady, "")}, false},
+		{"a Triton does not list its models", engine.Triton, "", llm, nil, false},
+	} {
+		page := readPage(t, c.kind, []byte(c.page+"process_open_fds 1\n"))
+		require.Equal(t, c.want, engineOf(t, c.kind).Deliberate(page, c.facts, c.models), c.says)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -14,8 +15,13 @@ const SGLang Kind = "sglang"
 // sglangPrefix begins the names of its series.
 const sglangPrefix = "sglang:"
 
+// GET /health_generate is in 0.3.5 to 0.5.23; /health is the same from 0.5.0 on, unless
+// SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION turns that off. Since 0.4.4 the server waits for
+// SGLANG_HEALTH_CHECK_TIMEOUT (20 s) for any output of its engine, so that requests in progress answer
+// for it (http_server.py; seen in 0.5.23: 1 s while idle, busy or with a full queue).
 var _ = register(&sglang{base{
 	kind: SGLang, path: "/metrics",
+	selfTest:   SelfTest{Path: "/health_generate", Patience: 20 * time.Second, Remembered: true},
 	noPage:     "SGLang has the page only with --enable-metrics; the router smg answers like it, and has its page on another port (--prometheus-port, 29000)",
 	owners:     []string{"sglang"},
 	healthNote: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",

@@ -136,9 +136,6 @@ func notLoaded(models []ModelState) string {
 // Unserved implements Engine: a Triton is ready without any model, and without its LLM it is ready
 // with the models around it.
 func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
-	if models != nil && !p.hasLoaded() && !slices.ContainsFunc(models, func(m ModelState) bool { return m.State == ModelReady }) {
-		return "the server is ready but none of its models is loaded"
-	}
 	llms := tritonLLMs(p, f)
 	serving := slices.Clone(llms)
 	for i := range f.get().Models {
@@ -149,7 +146,7 @@ func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 	if len(llms) == 0 {
 		// The LLM failed to load, unless there are models other than those around it.
 		for _, m := range models {
-			if m.State == ModelUnavailable && m.Reason != "" && m.Reason != "unloaded" {
+			if m.State == ModelUnavailable && m.Reason != "" && m.Reason != unloaded {
 				llms = append(llms, m.Name)
 			}
 			if m.Name != preprocessing && m.Name != postprocessing && !strings.HasSuffix(m.Name, "_bls") {
@@ -157,11 +154,25 @@ func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 			}
 		}
 	}
-	if len(llms) == 0 || slices.ContainsFunc(serving, func(name string) bool { return tritonLoaded(name, p, models) }) {
-		return ""
+	switch loaded := func(name string) bool { return tritonLoaded(name, p, models) }; {
+	case len(llms) > 0 && !slices.ContainsFunc(serving, loaded):
+		return "the server is ready but its LLM is not loaded: " + strings.Join(llms, ", ")
+	case models != nil && !p.hasLoaded() && !slices.ContainsFunc(models, ready):
+		return "the server is ready but none of its models is loaded"
 	}
-	return "the server is ready but its LLM is not loaded: " + strings.Join(llms, ", ")
+	return ""
 }
+
+// Deliberate implements Engine: models were unloaded, and none failed to load.
+func (t *tritonPage) Deliberate(p *Page, f *Facts, models []ModelState) bool {
+	return t.Unserved(p, f, models) != "" && models != nil && !slices.ContainsFunc(models, func(m ModelState) bool { return !ready(m) && m.Reason != unloaded })
+}
+
+// unloaded is the index's reason why a model that was unloaded is not available (core
+// src/model_repository_manager).
+const unloaded = "unloaded"
+
+func ready(m ModelState) bool { return m.State == ModelReady }
 
 // tritonLLMs finds the LLMs by config, by series of an executor, or by name if loading failed.
 func tritonLLMs(p *Page, f *Facts) []string {
@@ -191,7 +202,7 @@ func tritonLoaded(name string, p *Page, models []ModelState) bool {
 	loaded, known := p.Loaded(name)
 	for _, m := range models {
 		if m.Name == name {
-			loaded, known = loaded || m.State == ModelReady, true
+			loaded, known = loaded || ready(m), true
 		}
 	}
 	return loaded || !known

@@ -25,10 +25,12 @@ const servePrefix = "trtllm_"
 // away from other readers. Its priority makes detection request what only trtllm-serve answers
 // before it requests the pages of others at that path; its models have an owner of their own
 // (openai_protocol.py, ModelCard). Families appear with their first sample, so that a fresh server
-// answers 200 with an empty body.
+// answers 200 with an empty body. GET /health_generate, in releases since 1.0, asks for one token of a
+// chat and waits behind others; it counts as a request (openai_server.py).
 var _ = register(&trtllmServe{base{
 	kind: TRTLLMServe, path: "/prometheus/metrics", iterations: "/metrics",
 	owners: []string{"tensorrt_llm"}, ready: "/health", versionPath: versionPath, versionKey: versionKey,
+	selfTest:  SelfTest{Path: "/health_generate", Counted: true},
 	emptyPage: true,
 	noPage:    "trtllm-serve has the page from TensorRT-LLM 1.1 on with return_perf_metrics: true, and none for embeddings",
 	priority:  1, marks: []mark{

@@ -56,9 +56,15 @@ func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string {
 	return ""
 }
 
+// Deliberate implements Engine: nothing but a request puts engines to sleep.
+func (v *vllm) Deliberate(p *Page, f *Facts, models []ModelState) bool {
+	return v.Unserved(p, f, models) != ""
+}
+
 // Health implements Engine. A paused or sleeping server answers /health with 200. It tells where it
-// can be paused or put to sleep: in 0.12 to 0.14 (/is_paused), and else in development mode
-// (VLLM_SERVER_DEV_MODE=1; source of 0.11 to 0.32).
+// can be paused or put to sleep: 0.12 to 0.14 whether they are paused, others in development mode
+// (VLLM_SERVER_DEV_MODE=1; source of 0.11 to 0.32). A paused 0.32 says that it sleeps too, and the
+// reverse (seen). Both questions wait for the engine, so that a hanging one answers neither.
 func (v *vllm) Health(ctx context.Context, client Client, address string) Health {
 	h := v.base.Health(ctx, client, address)
 	if h.API != APIReady {
@@ -70,14 +76,15 @@ func (v *vllm) Health(ctx context.Context, client Client, address string) Health
 		Sleeping bool `json:"is_sleeping"`
 	}
 	q.get(ctx, "/is_paused", &answer)
-	if len(q.problems) == 0 || !q.problems[0].Unanswered { // Both wait for the engine.
+	hangs := slices.ContainsFunc(q.problems, func(p Problem) bool { return p.Unanswered })
+	if !answer.Paused && !hangs {
 		q.get(ctx, "/is_sleeping", &answer)
 	}
 	switch {
+	case answer.Paused:
+		h.Paused, h.Detail = true, "it is paused, as for new weights, or asleep, until it is resumed"
 	case answer.Sleeping:
 		h.Paused, h.Detail = true, "its engines sleep until they are woken"
-	case answer.Paused:
-		h.Paused, h.Detail = true, "it is paused, as for new weights, until it is resumed"
 	}
 	return h
 }

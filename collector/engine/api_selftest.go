@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// SelfTest is a health check of the server's own that generates a token: a question for which nobody
+// has to know a model, a prompt or a format. Like any request it may be answered by one of several
+// ranks while another hangs.
+type SelfTest struct {
+	// Path answers GET.
+	Path string
+	// Patience is how long the server, as it is shipped, waits for its engine before it answers that
+	// this failed; 0 if it waits as long as its client.
+	Patience time.Duration
+	// Remembered is true if the server remembers the result until the next test, and reports it where
+	// it tells whether it is ready. After a failure it must be asked again until it answers, or it
+	// will never be ready to others; and it must not be asked while it is paused, when it fails.
+	Remembered bool
+	// Counted is true if the token counts as a request of a client.
+	Counted bool
+}
+
+// SelfTestResult is what the answer to a [SelfTest] shows.
+type SelfTestResult uint8
+
+const (
+	// SelfTestUnknown means that it shows nothing: the release has no such check, or the answer is
+	// not the server's.
+	SelfTestUnknown SelfTestResult = iota
+	// SelfTestAnswered means that the engine works.
+	SelfTestAnswered
+	// SelfTestFailed means that the engine was silent for longer than the server waits for it.
+	SelfTestFailed
+	// SelfTestSilent means that there was no answer in time.
+	SelfTestSilent
+	// SelfTestRejected means that the server could not answer its own request, as it never can for
+	// some models, for example without a chat template. It convicts a server only if it did before.
+	SelfTestRejected
+	// SelfTestAway means that the server starts or exits, and did not ask its engine.
+	SelfTestAway
+)
+
+// SelfTestAnswer is the answer to a [SelfTest].
+type SelfTestAnswer struct {
+	Result SelfTestResult
+	// Detail describes the answer to users.
+	Detail string
+	// Took is how long it took.
+	Took time.Duration
+}
+
+// SelfTest asks the server to test itself, until ctx is done. It reports false if the kind has no
+// such question.
+func (p *Endpoint) SelfTest(ctx context.Context) (SelfTestAnswer, bool) {
+	test, ok := p.engine.SelfTest()
+	if !ok {
+		return SelfTestAnswer{}, false
+	}
+	url, start := p.base+test.Path, time.Now()
+	status, _, body, err := p.briefClient().Do(ctx, http.MethodGet, url, nil, answerLimit)
+	a := SelfTestAnswer{Took: time.Since(start)}
+	a.Result, a.Detail = selfTestResult(status, body, err, a.Took)
+	a.Detail = test.Path + " " + a.Detail
+	return a, true
+}
+
+// selfTestAsked is the least time in which a server that asks its engine says that it failed: SGLang
+// looks once a second (http_server.py).
+const selfTestAsked = time.Second
+
+func selfTestResult(status int, body []byte, err error, took time.Duration) (SelfTestResult, string) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return SelfTestSilent, "does not answer within " + took.Round(time.Second).String()
+	case err != nil:
+		return SelfTestUnknown, "does not answer: " + err.Error()
+	case status == http.StatusOK && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")):
+		return SelfTestUnknown, "answers a web page, as of a proxy that asks for a login"
+	case status == http.StatusOK:
+		return SelfTestAnswered, "answers 200"
+	case status == http.StatusServiceUnavailable && took < selfTestAsked:
+		return SelfTestAway, "answers that the server starts or exits"
+	case status == http.StatusServiceUnavailable:
+		return SelfTestFailed, "answers that the engine was silent for " + took.Round(time.Second).String()
+	case status == http.StatusInternalServerError:
+		return SelfTestRejected, "answers that the server's own request failed (" + short(body) + ")"
+	}
+	return SelfTestUnknown, "answers " + statusText(status)
+}

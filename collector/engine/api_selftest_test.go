@@ -1,0 +1,85 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// tested is a server that answers a self-test after some time.
+type tested struct {
+	response
+
+	after time.Duration
+}
+
+// DoBrief implements engine.BriefClient.
+func (s tested) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	if address != "http://h:8000/health_generate" {
+		return 0, nil, nil, errors.New("not asked: " + address)
+	}
+	select {
+	case <-time.After(s.after):
+		return s.Do(ctx, method, address, body, limit)
+	case <-ctx.Done():
+		return 0, nil, nil, fmt.Errorf("scrape: %w", ctx.Err())
+	}
+}
+
+// TestSelfTest has the answers of SGLang 0.5.23, which were seen, and of trtllm-serve by its source.
+func TestSelfTest(t *testing.T) {
+	ok, down := response{status: 200}, response{status: 503}
+	for _, c := range []struct {
+		says   string
+		kind   engine.Kind
+		server tested
+		want   engine.SelfTestResult
+		detail string
+	}{
+		{"an SGLang, idle, busy or full", engine.SGLang, tested{ok, time.Second}, engine.SelfTestAnswered, "/health_generate answers 200"},
+		{"an SGLang whose scheduler hangs", engine.SGLang, tested{down, 20 * time.Second}, engine.SelfTestFailed, "/health_generate answers that the engine was silent for 20s"},
+		{"the same, with SGLANG_HEALTH_CHECK_TIMEOUT=5", engine.SGLang, tested{down, 5 * time.Second}, engine.SelfTestFailed, "/health_generate answers that the engine was silent for 5s"},
+		{"the same, with SGLANG_HEALTH_CHECK_TIMEOUT=60", engine.SGLang, tested{down, time.Minute}, engine.SelfTestSilent, "/health_generate does not answer within 30s"},
+		{"an SGLang that starts or exits", engine.SGLang, tested{down, time.Millisecond}, engine.SelfTestAway, "/health_generate answers that the server starts or exits"},
+		{"a trtllm-serve that works", engine.TRTLLMServe, tested{response{status: 200, body: "Generation health check OK"}, time.Second}, engine.SelfTestAnswered, "/health_generate answers 200"},
+		{"a trtllm-serve that hangs", engine.TRTLLMServe, tested{ok, time.Hour}, engine.SelfTestSilent, "/health_generate does not answer within 30s"},
+		{"a trtllm-serve whose model has no chat template", engine.TRTLLMServe, tested{response{status: 500, body: "Generation health check failed"}, 0}, engine.SelfTestRejected, "/health_generate answers that the server's own request failed (Generation health check failed)"},
+		{"a trtllm-serve that loads its engine", engine.TRTLLMServe, tested{down, 0}, engine.SelfTestAway, "/health_generate answers that the server starts or exits"},
+		{"a release without it", engine.TRTLLMServe, tested{response{status: 404}, 0}, engine.SelfTestUnknown, "/health_generate answers Not Found"},
+		{"a proxy that lost its server", engine.SGLang, tested{response{status: 502}, 0}, engine.SelfTestUnknown, "/health_generate answers Bad Gateway"},
+		{"a proxy that did not wait", engine.SGLang, tested{response{status: 504}, 10 * time.Second}, engine.SelfTestUnknown, "/health_generate answers Gateway Timeout"},
+		{"a proxy that asks for a login", engine.SGLang, tested{response{status: 200, body: "<html>"}, 0}, engine.SelfTestUnknown, "/health_generate answers a web page, as of a proxy that asks for a login"},
+		{"a server that requires a key", engine.SGLang, tested{response{status: 401}, 0}, engine.SelfTestUnknown, "/health_generate answers Unauthorized"},
+		{"nothing listens", engine.SGLang, tested{response{err: syscall.ECONNREFUSED}, 0}, engine.SelfTestUnknown, "/health_generate does not answer: connection refused"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var l engine.Locator
+			p := l.Locate(c.server, &target.Target{MetricsURL: "http://h:8000/metrics"}, engineOf(t, c.kind), false)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			got, has := p.SelfTest(ctx)
+			require.True(t, has, c.says)
+			require.Equal(t, c.want, got.Result, "%s: %s", c.says, got.Detail)
+			require.Equal(t, c.detail, got.Detail, c.says)
+			require.Equal(t, min(c.server.after, 30*time.Second), got.Took, c.says)
+		})
+	}
+}
+
+func TestOnlySomeKindsTestThemselves(t *testing.T) {
+	for _, e := range engine.All() {
+		test, has := e.SelfTest()
+		require.Equal(t, e.Kind() == engine.SGLang || e.Kind() == engine.TRTLLMServe, has, e.Kind())
+		require.Equal(t, has, test.Path != "", e.Kind())
+	}
+}
