@@ -46,6 +46,8 @@ type Knowledge struct {
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
+	// APIGiven is true if the operator said where the API is.
+	APIGiven bool
 	// Canary is true if canary requests are sent, Confirms if one is sent when the replica seems
 	// to hang, Iterations if iteration statistics are read.
 	Canary, Confirms, Iterations bool
@@ -55,9 +57,22 @@ type Knowledge struct {
 const (
 	cureDCGM      = "run the DCGM exporter next to it"
 	cureElsewhere = "set api_port or api_path if the API is elsewhere"
+	cureGiven     = "check api_port and api_path, which say where the API is"
 	cureHeader    = "set authorization or http_headers to what the API requires"
 	cureConfirm   = "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"
 )
+
+// elsewhere returns the remedy for an API that may be elsewhere, given the one if nobody said where.
+// An address at which a server of the kind answers needs none.
+func (k *Knowledge) elsewhere(unsaid string) string {
+	switch {
+	case k.Facts.get().Confirmed:
+		return ""
+	case k.APIGiven:
+		return cureGiven
+	}
+	return unsaid
+}
 
 // yes and no return checks without a name.
 func yes(reason string) target.Check      { return target.Passed("", reason) }
@@ -132,15 +147,15 @@ func (k *Knowledge) health(note string) target.Check {
 	case APIReady, APINotReady:
 		return yes(cmp.Or(note, "the API reports whether it is ready"))
 	case APIRefused:
-		return no("nothing listens on the API's address", cureElsewhere+"; a server with its HTTP API off cannot be asked")
+		return no("nothing listens on the API's address", k.elsewhere(cureElsewhere+"; a server with its HTTP API off cannot be asked"))
 	case APIFailed:
 		if k.Health.Status == http.StatusUnauthorized || k.Health.Status == http.StatusForbidden {
 			return no(k.Health.Detail, cureHeader)
 		}
-		return no(k.Health.Detail, cureElsewhere)
+		return no(k.Health.Detail, k.elsewhere(cureElsewhere))
 	case APIUnknown:
 	}
-	return no(cmp.Or(k.Health.Detail, "the API was not asked yet, or its address is not known"), cureElsewhere)
+	return no(cmp.Or(k.Health.Detail, "the API was not asked yet, or its address is not known"), k.elsewhere(cureElsewhere))
 }
 
 // config judges whether the server shows its configuration, and returns otherwise if it does not.

@@ -244,6 +244,33 @@ func TestCapabilitiesWithoutPage(t *testing.T) {
 	}
 }
 
+// TestAdviceKnowsWhatIsSet has remedies for an API that did not answer as expected.
+func TestAdviceKnowsWhatIsSet(t *testing.T) {
+	const check = " [check api_port and api_path, which say where the API is]"
+	page := readPage(t, engine.Triton, []byte("nv_inference_request_success{model=\"m\"} 1\n"))
+	silence := &engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}}}
+	found := &engine.Facts{Confirmed: true, Listed: true, EngineVersion: "2.44.0"}
+	failed := engine.Health{API: engine.APIFailed, Detail: "it hangs"}
+	for _, c := range []struct {
+		says, name string
+		known      engine.Knowledge
+		want       string
+	}{
+		{"nothing answers at a guessed port", engine.CanConfig, engine.Knowledge{Facts: silence}, "false, GET /v2: nothing listens [set api_port if the API is elsewhere]"},
+		{"nothing answers at a given one", engine.CanConfig, engine.Knowledge{Facts: silence, APIGiven: true}, "false, GET /v2: nothing listens" + check},
+		{"nothing was answered yet at a given one", engine.CanConfig, engine.Knowledge{APIGiven: true}, "false, the API answered with no config of a model" + check},
+		{"a Triton at a given port lists no config", engine.CanConfig, engine.Knowledge{Facts: found, APIGiven: true}, "false, the API answered with no config of a model"},
+		{"a Triton at a guessed port lists no config", engine.CanConfig, engine.Knowledge{Facts: found}, "false, the API answered with no config of a model"},
+		{"a guessed port hangs", engine.CanHealth, engine.Knowledge{Health: failed}, "false, it hangs [set api_port or api_path if the API is elsewhere]"},
+		{"a given one hangs", engine.CanHealth, engine.Knowledge{Health: failed, APIGiven: true}, "false, it hangs" + check},
+		{"the API of a Triton hangs", engine.CanHealth, engine.Knowledge{Health: failed, Facts: found}, "false, it hangs"},
+		{"nothing listens at a given port", engine.CanHealth, engine.Knowledge{Health: engine.Health{API: engine.APIRefused}, APIGiven: true}, "false, nothing listens on the API's address" + check},
+	} {
+		c.known.Page = page
+		require.Equal(t, c.want, capability(t, engine.Triton, c.name, &c.known), c.says)
+	}
+}
+
 func TestHealthFromAPI(t *testing.T) {
 	for _, c := range []struct {
 		kind   engine.Kind

@@ -215,7 +215,7 @@ func (v *tritonView) noQuantiles() target.Check {
 // noTritonConfig explains why no model config is known.
 func noTritonConfig(k *Knowledge) target.Check {
 	if k.Facts == nil || len(k.Facts.Problems) == 0 {
-		return no("the API answered with no config of a model", "set api_port")
+		return no("the API answered with no config of a model", k.elsewhere("set api_port"))
 	}
 	for _, p := range k.Facts.Problems {
 		if p.Restricted {
@@ -223,7 +223,7 @@ func noTritonConfig(k *Knowledge) target.Check {
 		}
 	}
 	p := k.Facts.Problems[0]
-	return no(p.Question+": "+p.Reason, "set api_port if the API is elsewhere")
+	return no(p.Question+": "+p.Reason, k.elsewhere("set api_port if the API is elsewhere"))
 }
 
 // outcomes judges which of the models that clients call count ended requests.

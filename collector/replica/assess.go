@@ -66,7 +66,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 	b := assess.Basis{
 		Engine: r.server.Engine, Topology: id.Topology, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
 		Knowledge: engine.Knowledge{
-			Facts: r.answers.Facts, MissingPage: answered(failed, http.StatusNotFound), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Iterations: r.pool.IterationStats,
+			Facts: r.answers.Facts, APIGiven: r.target.APIURL != "", MissingPage: answered(failed, http.StatusNotFound), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Iterations: r.pool.IterationStats,
 		},
 		Expect: expect,
 		Declared: engine.Pins{
