@@ -191,7 +191,7 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 	}
 	h.Found = previous.Found || h.API == APIReady || h.API == APINotReady && h.FromServer || a.agreement == TrustYes && h.Status != 0
 	h.WasLive = h.Live || previous.WasLive
-	h.WasReady = h.API == APIReady && !h.Paused || previous.WasReady
+	h.WasReady = h.API == APIReady && !h.Paused || previous.WasReady && h.API != APIRefused
 	h.conclude(p.engine.SamePort())
 	a.Health = &h
 }

@@ -177,7 +177,7 @@ func AskReady(ctx context.Context, client BriefClient, t *target.Target, kind, b
 		return false, false
 	}
 	h := server.Health(ctx)
-	return h.API == APIReady, h.API == APIReady || h.API == APINotReady && (base != "" || h.FromServer)
+	return h.Word() == WordReady, h.API == APIReady || h.API == APINotReady && (base != "" || h.FromServer)
 }
 
 // Health queries whether the server is live and ready. A missing answer is a result too.

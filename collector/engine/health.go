@@ -76,8 +76,8 @@ type Health struct {
 	// Detail describes the answer to users.
 	Detail string
 	// Found is true once the server's API has answered, WasLive once it has reported that the
-	// server is live, WasReady once it has reported that it is ready. [Answers.Reconcile] sets
-	// them.
+	// server is live, WasReady once it has reported that it is ready, until it refuses connections
+	// and another process may follow. [Answers.Reconcile] sets them.
 	Found, WasLive, WasReady bool
 	// Duration is how long an [Endpoint] took to answer.
 	Duration time.Duration

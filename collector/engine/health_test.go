@@ -241,11 +241,22 @@ func TestWords(t *testing.T) {
 	} {
 		word, h := wordOf(t, c.kind, serving(c.kind, nil), serving(c.kind, c.more))
 		require.Equal(t, c.want, word, "%s: %s", c.says, h.Detail)
-		require.True(t, h.WasReady, c.says)
+		require.Equal(t, h.API != engine.APIRefused, h.WasReady, c.says)
 		require.NotEmpty(t, h.Detail, c.says)
 	}
 	word, _ := wordOf(t, engine.Triton, serving(engine.Triton, nil), response{status: http.StatusBadRequest})
 	require.Equal(t, engine.WordDraining, word, "a Triton that exits")
+}
+
+// TestRestartedWorkerStartsAgain has a worker that was ready, and another process in its place.
+func TestRestartedWorkerStartsAgain(t *testing.T) {
+	ready, none := answers{"/health": `{"status":"ready","endpoints":{"generate":"ready"}}`}, answers{"/health": `{"status":"notready","endpoints":{}}`}
+	word, h := wordOf(t, engine.Dynamo, ready, answers{"*": refuses}, none)
+	require.Equal(t, engine.WordStarting, word, h.Detail)
+	require.True(t, h.NoEndpoint)
+	word, h = wordOf(t, engine.Dynamo, ready, none)
+	require.Equal(t, engine.WordNotReady, word)
+	require.Equal(t, "the worker has no endpoint any more", h.Detail)
 }
 
 // TestFirstWords names what servers say that were never ready.
