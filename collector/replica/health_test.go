@@ -118,3 +118,38 @@ func TestSuspectedServerIsAskedWhatItSays(t *testing.T) {
 		require.Equal(t, 6, s.count("/server_info"), "with each page while it is suspected")
 	})(t)
 }
+
+// TestSuspectedServerIsAskedWhetherItIsPaused has a vLLM of which a request stands still, because it
+// was paused.
+func TestSuspectedServerIsAskedWhetherItIsPaused(t *testing.T) {
+	bubble(func(t *testing.T) {
+		const page = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 2\nvllm:generation_tokens_total{engine=\"0\",model_name=\"m\"} "
+		api := vllmAt("", "m", "0.32.0")
+		api["/is_paused"] = `{"is_paused":false}`
+		s := step(t, answering{page: page + "1\n", api: api}, func(tgt *target.Target, p *Pool) {
+			tgt.Engine, tgt.MetricsURL, p.IdentityInterval = "vllm", "http://10.0.0.1:8000/metrics", time.Hour
+		})
+		pages := func(from, to int, text func(n int) string) target.Status {
+			for n := from; n < to; n++ {
+				s.change(func(now *answering) { now.page = page + text(n) + "\n" })
+				s.due()
+				s.after(5 * time.Second)
+			}
+			return s.after(0)
+		}
+		moving, standing := func(n int) string { return fmt.Sprint(n) }, func(int) string { return "5" }
+		require.False(t, pages(1, 6, moving).Suspected)
+		require.LessOrEqual(t, s.count("/is_paused"), 2, "its readiness is enough")
+		s.change(func(now *answering) { now.api["/is_paused"] = `{"is_paused":true}` })
+		now := pages(6, 16, standing)
+		require.True(t, now.Suspected)
+		require.Contains(t, now.StateReason, "it is paused")
+		s.change(func(now *answering) { now.api["/is_paused"] = `{"is_paused":false}` })
+		now = pages(16, 20, moving)
+		require.False(t, now.Suspected)
+		require.NotContains(t, now.StateReason, "paused")
+		asked := s.count("/is_paused")
+		pages(20, 30, moving)
+		require.Equal(t, asked, s.count("/is_paused"))
+	})(t)
+}
