@@ -138,12 +138,13 @@ const maxContradictions = 2
 
 func (a *Answers) compare(p *Endpoint, page *Page) {
 	agreement := agree(p.engine, page, a.allFacts)
-	if agreement == TrustNo && p.outweighsNames(a.allFacts) {
-		agreement = TrustUnknown
-	}
+	outweighed := agreement == TrustNo && p.outweighsNames(a.allFacts)
 	switch {
 	case page == nil:
 		return
+	case outweighed && a.agreement == TrustNo:
+		a.agreement, a.contradictions = TrustUnknown, 0
+	case outweighed:
 	case agreement == TrustYes:
 		a.agreement, a.contradictions = agreement, 0
 	case agreement == TrustNo && a.uncompared:

@@ -240,6 +240,28 @@ func TestAnswersOfUnprovenServerDoNotCount(t *testing.T) {
 	}
 }
 
+// TestTritonFollowsAnotherServerAtGivenAddress has an address that another server had at first.
+func TestTritonFollowsAnotherServerAtGivenAddress(t *testing.T) {
+	page := readPage(t, engine.Triton, []byte("nv_inference_request_success{model=\"m\"} 1\n"))
+	var a engine.Answers
+	round := func(f engine.Facts) {
+		f.EngineVersion = "2"
+		a.AddFacts(f, time.Minute)
+		a.AddHealth(engine.Health{API: engine.APIReady, Status: 200})
+		a.Reconcile(given(t), page)
+	}
+	round(engine.Facts{Problems: []engine.Problem{{Unexpected: true}}})
+	require.Empty(t, a.Facts.EngineVersion)
+	require.Equal(t, engine.WordUnknown, a.Health.Word())
+	for range 3 {
+		round(engine.Facts{Confirmed: true, Listed: true, Models: named("n")})
+		require.Equal(t, "2", a.Facts.EngineVersion)
+		require.Equal(t, engine.WordReady, a.Health.Word())
+	}
+	round(engine.Facts{Confirmed: true, Listed: true, Models: named("m")})
+	require.Equal(t, "2", a.Facts.EngineVersion)
+}
+
 // health answers over brief connections only, as questions about health are asked.
 type health struct{ response }
 
