@@ -92,7 +92,7 @@ func quotedLabelName(prefix string) (found bool) {
 	return found
 }
 
-// shape assigns every sample of the body to its family. The first of equal series wins.
+// shape assigns every sample of the body to its family. Of equal series the newest sample wins.
 func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 	b := &shapeBuilder{drops: r.drops}
 	omitted, err := r.preselect(renderer, b)
@@ -100,7 +100,7 @@ func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 		return nil, err
 	}
 	b.series, r.valueDrops = make([]series, 0, len(r.samples)-b.leftOut.Series), false
-	seen := make(map[string]struct{}, len(r.samples)-b.leftOut.Series)
+	seen := make(map[string]int, len(r.samples)-b.leftOut.Series)
 	for i := range r.samples {
 		cached, err := renderer.series(r.samples[i].series)
 		if err != nil {
@@ -130,6 +130,7 @@ func (r *pageReader) shape(renderer *seriesRenderer) (*Shape, error) {
 // in different orders thereby share everything that refers to these indexes.
 func (r *pageReader) assignIndexes(b *shapeBuilder) {
 	b.sort()
+	r.watchNewest()
 	ordered, written := make([]*sample, 0, len(r.samples)), make([]bool, len(r.samples))
 	for i := range b.series {
 		sr := &b.series[i]
@@ -137,17 +138,10 @@ func (r *pageReader) assignIndexes(b *shapeBuilder) {
 		ordered = append(ordered, &r.samples[sr.value])
 		sr.value = i
 	}
-	seen := make(map[uint64]bool, min(len(r.samples), maxInitialSamples))
 	for i := range r.samples {
-		s := &r.samples[i]
 		if !written[i] {
-			ordered = append(ordered, s)
+			ordered = append(ordered, &r.samples[i])
 		}
-		hash := s.watched.Hash()
-		if seen[hash] { // The first of equal series is watched.
-			s.watched = labels.EmptyLabels()
-		}
-		seen[hash] = true
 	}
 	slices.SortStableFunc(ordered[len(b.series):], func(x, y *sample) int { return bytes.Compare(x.series, y.series) })
 	for i, s := range ordered {
@@ -158,12 +152,31 @@ func (r *pageReader) assignIndexes(b *shapeBuilder) {
 	}
 }
 
-// addSeries adds the series of sample i to its family unless it is a duplicate or malformed.
-func (r *pageReader) addSeries(b *shapeBuilder, seen map[string]struct{}, cached *cachedSeries, i int) {
+// watchNewest watches one sample of each series.
+func (r *pageReader) watchNewest() {
+	newest := make(map[uint64]*sample, min(len(r.samples), maxInitialSamples))
+	for i := range r.samples {
+		s := &r.samples[i]
+		hash := s.watched.Hash()
+		switch other := newest[hash]; {
+		case other == nil:
+			newest[hash] = s
+		case s.after(other):
+			other.watched, newest[hash] = labels.EmptyLabels(), s
+		default:
+			s.watched = labels.EmptyLabels()
+		}
+	}
+}
+
+// addSeries adds the series of sample i to its family unless it is malformed or an older duplicate.
+// The positions of the series that were added are in seen.
+func (r *pageReader) addSeries(b *shapeBuilder, seen map[string]int, cached *cachedSeries, i int) {
 	family := r.meta.familyIndex(b, r.format, cached.name)
 	f := &b.families[family]
 	identity, drop := cached.lint(f)
-	if _, duplicate := seen[identity]; drop == "" && duplicate {
+	previous, duplicate := seen[identity]
+	if drop == "" && duplicate && !r.samples[i].after(&r.samples[b.series[previous].value]) {
 		drop = DropDuplicate
 	}
 	if s := &r.samples[i]; drop == "" && f.Type == model.MetricTypeHistogram && !strings.HasSuffix(cached.name, "_sum") {
@@ -177,6 +190,12 @@ func (r *pageReader) addSeries(b *shapeBuilder, seen map[string]struct{}, cached
 		b.drops.add(drop)
 		return
 	}
-	seen[identity] = struct{}{}
-	b.series = append(b.series, series{family: family, prefix: cached.prefix, value: i, order: cached.order(f.Type)})
+	added := series{family: family, prefix: cached.prefix, value: i, order: cached.order(f.Type)}
+	if duplicate {
+		b.drops.add(DropDuplicate)
+		b.series[previous] = added
+		return
+	}
+	seen[identity] = len(b.series)
+	b.series = append(b.series, added)
 }

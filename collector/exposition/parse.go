@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -21,9 +22,14 @@ type sample struct {
 	conflicting bool
 	// count is true if the value is a number of observations.
 	count bool
+	// timestamp is in milliseconds, the largest number for a sample of the time of the scrape.
+	timestamp int64
 	// watched holds the labels as the server wrote them; empty unless the series is watched.
 	watched labels.Labels
 }
+
+// after reports whether a sample is newer than another one.
+func (s *sample) after(other *sample) bool { return s.timestamp > other.timestamp }
 
 // pageReader parses one body on the slow path.
 type pageReader struct {
@@ -198,7 +204,9 @@ func (r *pageReader) sample(p textparse.Parser) error {
 		end++
 	}
 	r.consumed = end
+	timestamp := int64(math.MaxInt64)
 	if ts != nil {
+		timestamp = *ts
 		r.drops.Timestamps++
 	}
 	series := r.body[start : start+len(text)]
@@ -208,6 +216,7 @@ func (r *pageReader) sample(p textparse.Parser) error {
 	r.samples = append(r.samples, sample{
 		series:      series,
 		value:       Span{uint32(value), uint32(end)},
+		timestamp:   timestamp,
 		conflicting: r.meta.conflicts > 0 && r.meta.conflicting(r.format, r.name(series)),
 	})
 	return nil

@@ -91,6 +91,32 @@ func TestParseValidPages(t *testing.T) {
 		},
 		{"outside histograms le is a label like others", "a{le=\"1\"} 1\na{le=\"1.0\"} 2\n", "# TYPE a untyped\na{le=\"1\"} 1\na{le=\"1.0\"} 2\n", nil},
 		{"S14 timestamps are stripped", "a 1 1546300800000\n", "# TYPE a untyped\na 1\n", nil},
+		{
+			"of equal series the newest timestamp counts, wherever it is",
+			"a 800 1000\na 600 2000\na 900 3000\nb 3 3000\nb 1 1000\nc 1 1000\nc 3 3000\nc 2 2000\n",
+			"# TYPE a untyped\na 900\n# TYPE b untyped\nb 3\n# TYPE c untyped\nc 3\n",
+			map[string]int{exposition.DropDuplicate: 5},
+		},
+		{
+			"a sample without a timestamp is of now, so the newest",
+			"a 1 1000\na 2\na 3 2000\nb 2\nb 1 1000\n", "# TYPE a untyped\na 2\n# TYPE b untyped\nb 2\n",
+			map[string]int{exposition.DropDuplicate: 3},
+		},
+		{
+			"of equal series with equal timestamps the first counts", "a 1 1000\na 2 1000\n", "# TYPE a untyped\na 1\n",
+			map[string]int{exposition.DropDuplicate: 1},
+		},
+		{
+			"newest, whatever the order of labels",
+			"# TYPE h histogram\nh_bucket{x=\"1\",le=\"+Inf\"} 1 1000\nh_bucket{le=\"+Inf\",x=\"1\"} 2 2000\n",
+			"# TYPE h histogram\nh_bucket{le=\"+Inf\",x=\"1\"} 2\n",
+			map[string]int{exposition.DropDuplicate: 1},
+		},
+		{
+			"an older sample counts if the newest is invalid",
+			"# TYPE h histogram\nh_count 1 1000\nh_count -2 2000\n", "# TYPE h histogram\nh_count 1\n",
+			map[string]int{exposition.DropInvalidHistogram: 1},
+		},
 		{"S15 a family without samples is absent", "# HELP a x\n# TYPE a counter\n# TYPE b gauge\nb 1\n", "# TYPE b gauge\nb 1\n", nil},
 		{"L03 a label named __name__ drops its series", "a{__name__=\"b\"} 1\nc 1\n", "# TYPE c untyped\nc 1\n", map[string]int{exposition.DropReservedLabel: 1}},
 		{"L03 so does every label of the scraper's kind", "a{__x__=\"b\"} 1\n", "", map[string]int{exposition.DropReservedLabel: 1}},

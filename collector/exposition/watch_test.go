@@ -57,3 +57,20 @@ func TestWatchedSeriesOfNewPage(t *testing.T) {
 		requireWatched(t, body+"# EOF\n", openMetrics)
 	}
 }
+
+// TestNewestSampleIsWatched reads what /metrics shows, on the first page and on the next ones, whose
+// timestamps differ.
+func TestNewestSampleIsWatched(t *testing.T) {
+	t.Parallel()
+	cache := exposition.NewCache(exposition.Options{Watch: func(string) bool { return true }})
+	for _, c := range []struct{ page, want string }{
+		{"a 1 1000\na 2 3000\na 3 2000\n", `{__name__="a"} "2" true true`},
+		{"a 4 5000\na 2 3000\na 3 2000\n", `{__name__="a"} "4" true true`},
+		{"a 5 5000\na 6 3000\na 7 2000\n", `{__name__="a"} "5" true true`},
+		{"a 5 5000\na 6\na 7 2000\n", `{__name__="a"} "6" true true`},
+	} {
+		b, err := parseWith(t, cache, c.page, "")
+		require.NoError(t, err)
+		require.Equal(t, []string{c.want}, watchedOf(b), c.page)
+	}
+}
