@@ -112,10 +112,10 @@ func (p *Plan) zero(id string) Eval {
 	}
 	const minRequests = 3
 	return func(w *Window) (float64, bool) {
-		slots, okM := limit(w)
-		n, okN := iterations(w)
-		if !okM || !okN || slots > 0 || n > 0 {
-			return 0, okM && okN
+		_, limited := limit(w)
+		n, ok := iterations(w)
+		if !ok || limited || n > 0 {
+			return 0, ok
 		}
 		return flag(slices.ContainsFunc(ended, func(c int) bool {
 			grown, _, ok := w.Increase(c)

@@ -103,7 +103,7 @@ func TestAnomaliesSuppressFamilies(t *testing.T) {
 			if tc.check == "decoupled_durations" {
 				series = `source_anomaly{check="decoupled_durations", model="m", model_id="m"}`
 			}
-			require.Equal(t, tc.absent != "", got.get(t, series) == 1)
+			require.Equal(t, tc.absent != "", got[series] == 1)
 			for part := range strings.FieldsSeq(tc.absent) {
 				require.Zero(t, got.count(part), "%s is falsified", part)
 			}
@@ -228,7 +228,7 @@ func TestGaugesOfGoneExecutor(t *testing.T) {
 // for the request limit and for iterations, while requests end.
 func TestExecutorIsZeroIfBothRowsAreZero(t *testing.T) {
 	const l = `model="m",version="1"`
-	for _, limit := range []string{"0", "8", "NaN"} {
+	for _, limit := range []string{"0", "8"} {
 		for _, iterations := range []string{"0", "7", "NaN"} {
 			for ended, enough := range map[int]bool{0: false, 2: false, 3: true} {
 				b := newBench(t, engine.Triton, "m")
@@ -236,7 +236,7 @@ func TestExecutorIsZeroIfBothRowsAreZero(t *testing.T) {
 				b.page(replaceLines(soundPage(10, 0), rows...)...)
 				got := b.page(replaceLines(soundPage(10+ended, 0), rows...)...)
 				name := fmt.Sprintf("limit %s, iterations %s, %d ended", limit, iterations, ended)
-				require.Equal(t, limit != "NaN" && iterations != "NaN", hasSeries(got, found("engine_zero", "m")), name)
+				require.Equal(t, iterations != "NaN", hasSeries(got, found("engine_zero", "m")), name)
 				require.Equal(t, limit == "0" && iterations == "0" && enough, got[found("engine_zero", "m")] == 1, name)
 			}
 		}

@@ -93,9 +93,26 @@ func unplaced() term {
 	}}
 }
 
+// cacheUse returns the share of the KV cache in use, computed or as the server states it: 0 of a cache
+// of unknown size is unknown.
 func cacheUse() term {
 	computed := orElse(combineTerms(total(engine.KVBlocksUsed), cacheLimit(), ratio), combineTerms(total(engine.KVTokensUsed), total(engine.KVTokensLimit), ratio))
-	return orValue(computed, total(engine.KVUtilization))
+	return orValue(computed, ofKnownCache(total(engine.KVUtilization)))
+}
+
+// ofKnownCache returns t, except a value of 0 while the page shows a KV cache without a size.
+func ofKnownCache(t term) term {
+	return term{t.inputs, func(p *Plan, id string) Eval {
+		part, size := t.eval(p, id), orElse(total(engine.KVBlocksLimit), total(engine.WorkerKVBlocks), total(engine.KVTokensLimit)).eval(p, id)
+		if part == nil || size == nil {
+			return part
+		}
+		return func(w *Window) (float64, bool) {
+			v, ok := part(w)
+			_, known := size(w)
+			return v, ok && (v != 0 || known)
+		}
+	}}
 }
 
 // cacheLimit returns the number of KV cache blocks: of the engine, of all workers of a router, or,
@@ -110,11 +127,11 @@ func blockTokens() term {
 }
 
 func cacheTokens() term {
-	return orElse(configuredTokens(), combineTerms(cacheLimit(), blockTokens(), product), total(engine.KVTokensLimit))
+	return orValue(orElse(configuredTokens(), combineTerms(cacheLimit(), blockTokens(), product)), total(engine.KVTokensLimit))
 }
 
 func cacheFree() term {
-	return orElse(combineTerms(total(engine.KVBlocksFree), total(engine.KVBlockTokens), product), total(engine.KVTokensFree))
+	return ofKnownCache(orValue(combineTerms(total(engine.KVBlocksFree), total(engine.KVBlockTokens), product), total(engine.KVTokensFree)))
 }
 
 func transferBytes() term {
@@ -136,7 +153,7 @@ func configuredTokens() term {
 }
 
 // cacheConfigValue converts a label of a cache config, given how many tokens fit into one rank
-// and the number of ranks. All ranks must have the same labels.
+// and the number of ranks. All ranks must have the same labels. A size of 0 is unknown.
 func cacheConfigValue(label string, convert func(v float64, tokens string, ranks int) float64) term {
 	return term{allOf(engine.CacheStated), func(p *Plan, id string) Eval {
 		groups := p.groupsOf(engine.CacheStated, id)
@@ -144,10 +161,11 @@ func cacheConfigValue(label string, convert func(v float64, tokens string, ranks
 			return nil
 		}
 		v, err := strconv.ParseFloat(groups[0].labels.Get(label), 64)
-		if v = convert(v, groups[0].labels.Get("tokens"), len(p.ranks(groups))); err != nil || v != v {
+		size := convert(v, groups[0].labels.Get("tokens"), len(p.ranks(groups)))
+		if err != nil || !(v > 0) || !(size > 0) {
 			return nil
 		}
-		return constant(v)
+		return constant(size)
 	}}
 }
 

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/prometheus/prometheus/model/labels"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -30,9 +32,28 @@ func (p *Plan) gate(id string, checks ...string) Gate {
 
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// gateOf returns the gate of a group's value. If durations are disabled, Triton does not count
-// the other counters that it updates with them.
+// gateOf returns the gate of a group's value, which is closed while the size of what it is a part of
+// is on the page and unknown.
 func (p *Plan) gateOf(g *group) Gate {
+	var gates []Gate
+	for _, size := range p.groups[g.signal.Size()] {
+		if labels.Equal(size.labels, g.labels) {
+			gates = append(gates, known(p.value(size)))
+		}
+	}
+	return every(append(gates, p.gateOfSignal(g))...)
+}
+
+func known(e Eval) Gate {
+	return func(w *Window) bool {
+		_, ok := e(w)
+		return ok
+	}
+}
+
+// gateOfSignal returns the gate of a group's signal. If durations are disabled, Triton does not
+// count the other counters that it updates with them.
+func (p *Plan) gateOfSignal(g *group) Gate {
 	switch g.signal {
 	case engine.SpecDraft, engine.SpecAccepted:
 		if ranks := p.page.Ranks(); ranks == engine.RanksUnsure || ranks == engine.RanksApart {
@@ -48,6 +69,8 @@ func (p *Plan) gateOf(g *group) Gate {
 		return p.executorGate(g.id)
 	case engine.EngineIterations, engine.KVBlocksReused:
 		return p.gate(g.id, checkFlapping)
+	case engine.GPUEnergy:
+		return moving(p.columnsOf(g.members))
 	case engine.FirstToken, engine.OutputToken, engine.InterToken:
 		return p.tokenGate(g.id)
 	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
@@ -62,14 +85,25 @@ func (p *Plan) gateOf(g *group) Gate {
 
 // executorGate is closed before an engine's first iteration, when TensorRT-LLM shows all gauges as
 // 0, even the limit of requests, and while its gauges stand still or belong to an ended process.
+// A limit of 0 is unknown, so that requests in flight show that the engine runs.
 func (p *Plan) executorGate(id string) Gate {
 	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
 	limit, heartbeats := p.total(engine.RequestsLimit, id), p.groupColumns(p.groupsOf(engine.EngineHeartbeat, id))
+	requests := p.sum(slices.Concat(p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id)))
 	const patience = 3
 	return func(w *Window) bool {
-		slots, limited := valueOf(limit, w)
+		_, limited := valueOf(limit, w)
+		runs := limit == nil || limited || isPositive(requests, w)
 		beats := func(c int) bool { return w.current[c] > 0 && w.now-w.changed[c] <= patience*w.gap }
-		return !(limited && slots <= 0) && !isPositive(flapping, w) && !isPositive(stale, w) && (len(heartbeats) == 0 || slices.ContainsFunc(heartbeats, beats))
+		return runs && !isPositive(flapping, w) && !isPositive(stale, w) && (len(heartbeats) == 0 || slices.ContainsFunc(heartbeats, beats))
+	}
+}
+
+// moving is closed while any of the columns stood still for a whole window: the energy of a GPU always
+// grows, unless its sensor fails.
+func moving(columns []int) Gate {
+	return func(w *Window) bool {
+		return !slices.ContainsFunc(columns, func(c int) bool { return w.now-w.changed[c] > w.length })
 	}
 }
 

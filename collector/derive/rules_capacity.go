@@ -61,7 +61,7 @@ func headroom() Rule {
 			if okTokens && okIn && okOut && in+out > 0 {
 				v = min(v, freeTokens/(in+out))
 			}
-			return v, okNow && okAll && all > 0
+			return v, okNow && okAll
 		})
 	})
 }
@@ -89,7 +89,7 @@ func limitedBy() Rule {
 			switch {
 			case pauses > 0 || used >= full && wait > 0:
 				return "kv_cache", ok
-			case limited && slots > 0 && now >= slots:
+			case limited && now >= slots:
 				return "slots", ok
 			case wait > 0 && prefills > 0:
 				return "prefill", ok

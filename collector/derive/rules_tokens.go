@@ -50,7 +50,15 @@ func tokensPerGPU() Rule {
 
 func energyPerToken() Rule {
 	return byTokens(allOf(engine.GPUEnergy), func(p *Plan, tokens []int) Eval {
-		return growthRatio(p.groupColumns(p.groups[engine.GPUEnergy]), tokens)
+		energy := p.groupColumns(p.groups[engine.GPUEnergy])
+		perToken, moves := growthRatio(energy, tokens), moving(energy)
+		if perToken == nil {
+			return nil
+		}
+		return func(w *Window) (float64, bool) {
+			v, ok := perToken(w)
+			return v, ok && v > 0 && moves(w)
+		}
 	})
 }
 

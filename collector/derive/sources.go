@@ -202,10 +202,10 @@ func (p *Plan) column(i int) int {
 	in, out := &p.sources[i], p.program
 	c := out.addColumn(in.Place, in.key(out.gpus), in.meaning.Counter)
 	p.columnOf[i] = c
-	switch shift := in.meaning.Shift; {
-	case in.meaning.NotZero:
+	if in.meaning.ZeroUnknown() {
 		out.notZero = append(out.notZero, int32(c))
-	case shift != 0 && in.Part != engine.PartBucket && in.Part != engine.PartCount: // Buckets and counts have no unit.
+	}
+	if shift := in.meaning.Shift; shift != 0 && in.Part != engine.PartBucket && in.Part != engine.PartCount { // Buckets and counts have no unit.
 		out.scaled = append(out.scaled, scaledColumn{int32(c), math.Pow10(shift)})
 	}
 	p.checkSample(in)

@@ -104,6 +104,9 @@ func (k *Knowledge) capability(e Engine, name string) target.Check {
 	default:
 		c = e.judge(name, k)
 	}
+	if name == CanKVCache && c.OK && k.Page.cacheless() {
+		c = no("its size on the page is 0: the engine has no KV cache, or has not run yet", "")
+	}
 	if name == CanTTFT && !c.OK && k.Canary && noStream == "" {
 		c = yes("the canary, for its own requests only: llm_server_canary_time_to_first_token_seconds; for the server: " + c.Reason)
 	}

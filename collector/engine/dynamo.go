@@ -324,8 +324,8 @@ func frontendMeanings() []Meaning {
 		{Name: "inflight_requests", Signal: RequestsActive},
 		// 1 while requests can be routed, 0 after the last worker is lost, absent seconds later.
 		{Name: "model_ready", Signal: ModelRoutable, Combine: Max},
-		{Name: "model_total_kv_blocks", Signal: WorkerKVBlocks, Combine: Max, NotZero: true},
-		{Name: "model_max_num_seqs", Signal: WorkerRequestsLimit, Combine: Max, NotZero: true},
+		{Name: "model_total_kv_blocks", Signal: WorkerKVBlocks, Combine: Max},
+		{Name: "model_max_num_seqs", Signal: WorkerRequestsLimit, Combine: Max},
 		{Name: "model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
 	}
 	// The KV router counts the full blocks of prompts of each worker. This reveals how many workers

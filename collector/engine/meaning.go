@@ -82,7 +82,7 @@ type Meaning struct {
 	Combine Combine
 	// Counter is true if the value only grows while the server runs, regardless of its TYPE.
 	Counter bool
-	// NotZero is true if the server shows 0 for an unknown value.
+	// NotZero is true if the server shows 0 for an unknown value, see [Meaning.ZeroUnknown].
 	NotZero bool
 	// Dims lists the labels that are kept, as "theirs=ours" or one word. Reasons are lower-cased.
 	Dims []string
@@ -180,6 +180,9 @@ func (m *Meaning) Holds(version string) bool {
 		return ok && strings.HasPrefix(version, prefix)
 	})
 }
+
+// ZeroUnknown reports whether a value of 0 is unknown: always for some signals, or for this server.
+func (m *Meaning) ZeroUnknown() bool { return m.NotZero || m.Signal.Sized() }
 
 // selects reports whether a series with that name matches Where.
 func (m *Meaning) selects(lset labels.Labels) bool {

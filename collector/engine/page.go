@@ -318,6 +318,18 @@ func (p *Page) Value(s Signal) (float64, bool) {
 	return v, v > 0
 }
 
+// cacheless reports whether the page shows the size of the KV cache as 0.
+func (p *Page) cacheless() bool {
+	shown := false
+	for _, size := range []Signal{KVBlocksLimit, WorkerKVBlocks, KVTokensLimit} {
+		if _, known := p.Value(size); known {
+			return false
+		}
+		shown = shown || p.Has(size)
+	}
+	return shown
+}
+
 // Buckets returns the bounds of the page's histograms by family.
 func (p *Page) Buckets() map[string]string { return p.get().buckets }
 

@@ -104,7 +104,7 @@ func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lse
 		c.signals[m.Signal] = true
 	}
 	switch m.Signal { //nolint:exhaustive // Values of the others are for rules alone.
-	case KVBlockTokens, RequestsLimit, RequestsFinished, RequestDuration, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable:
+	case KVBlockTokens, KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, RequestsLimit, RequestsFinished, RequestDuration, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable:
 		if m.Part == PartValue || m.Part == PartCount {
 			c.valued[m.Signal] = append(c.valued[m.Signal], series)
 		}

@@ -208,7 +208,7 @@ func sglangScheduler() []Meaning {
 		// Tokens, about once per step, without the first token of each request (seen in 0.5.23).
 		{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive, Counter: true},
 		{Name: "realtime_tokens_total", Where: []string{"mode=prefill_*"}, Signal: PromptTokensLive, Counter: true},
-		{Name: "spec_accept_length", Signal: SpecLength, Combine: Max, NotZero: true},
+		{Name: "spec_accept_length", Signal: SpecLength, Combine: Max},
 		// Passes through the model, by execution mode.
 		{Name: "cuda_graph_passes_total", Signal: EngineIterations, Counter: true},
 		// The KV cache, in tokens and in pages of tokens. What can be evicted counts as free.

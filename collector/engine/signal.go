@@ -187,6 +187,37 @@ const (
 	HostMemoryTotal   Signal = "host_memory_total_bytes"
 )
 
+// Sized reports whether 0 means that the value is unknown: sizes and limits, sensors of GPUs in use,
+// and means that are 1 at least.
+func (s Signal) Sized() bool {
+	switch s { //nolint:exhaustive // The others may be 0.
+	case RequestsLimit, WorkerRequestsLimit, BatchLimit, BatchTokensLimit,
+		KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, KVBlockTokens,
+		GPUMemoryTotal, GPUPower, GPUPowerLimit, GPUEnergy, HostMemoryTotal, PinnedMemoryLimit,
+		SpecLength, DecodedAverage:
+		return true
+	}
+	return false
+}
+
+// Size returns the signal of the size that the value is a part of, empty if there is none. While the
+// size is unknown, so is the part.
+func (s Signal) Size() Signal {
+	switch s { //nolint:exhaustive // The others are no parts.
+	case KVBlocksUsed, KVBlocksFree:
+		return KVBlocksLimit
+	case KVTokensUsed, KVTokensFree:
+		return KVTokensLimit
+	case GPUMemoryUsed:
+		return GPUMemoryTotal
+	case HostMemoryUsed:
+		return HostMemoryTotal
+	case PinnedMemoryUsed:
+		return PinnedMemoryLimit
+	}
+	return ""
+}
+
 // Signals of the process behind a page: its start, and its uptime with labels that name it.
 const (
 	ProcessStarted Signal = "process_started_timestamp_seconds"
