@@ -14,7 +14,7 @@ func modelFamilies() []Family {
 			"Requests of each model that ended, including failed ones (source nv_inference_request_success, nv_inference_request_failure). A streaming ensemble counts postprocessing once per token; decoupled Python models count requests when they accept them.",
 			"success + failure"),
 		sampled("model_requests_failed_total", engine.ModelFailed,
-			"Failed requests of each model by reason (source nv_inference_request_failure). An ensemble counts each failure twice since 24.07; from 24.10 a step of the Python backend that answers with an error counts as a success and the ensemble alone fails; the counter survives an unload of the model."),
+			"Failed requests of each model by reason (source nv_inference_request_failure). An ensemble counts each failure twice since 24.07; from 24.06 a request that the Python backend answers with an error counts as a success, and of an ensemble around it as a failure; the counter survives an unload of the model."),
 		counted("model_inferences_total", engine.ModelInferences, "Inferences of each model: requests times their own batch size (source nv_inference_count)."),
 		counted("model_executions_total", engine.ModelExecutions, "Batches each model executed (source nv_inference_exec_count). TensorRT-LLM counts one per request."),
 		family("model_batch_size_average", Exact, executedBatch(),
@@ -59,13 +59,14 @@ func modelLatencyFamilies() []Family {
 
 func machineFamilies() []Family {
 	const twice = " Two servers on one host both expose it: aggregate with max by gpu_uuid."
+	const unknown = " Absent if it is 0."
 	return []Family{
 		sampled("gpu_utilization_ratio", engine.GPUUtilization, "GPU utilization, 0 to 1, by all processes on it (source nv_gpu_utilization)."+twice),
 		sampled("gpu_memory_used_bytes", engine.GPUMemoryUsed, "Memory in use on the GPU, by all processes (source nv_gpu_memory_used_bytes)."+twice),
 		counted("gpu_memory_total_bytes", engine.GPUMemoryTotal, "Total memory of the GPU (source nv_gpu_memory_total_bytes)."+twice),
-		sampled("gpu_power_watts", engine.GPUPower, "Power the GPU draws (source nv_gpu_power_usage)."+twice),
-		counted("gpu_power_limit_watts", engine.GPUPowerLimit, "Power limit of the GPU (source nv_gpu_power_limit)."+twice),
-		counted("gpu_energy_joules_total", engine.GPUEnergy, "Energy the GPU used since the server started (source nv_energy_consumption)."+twice),
+		sampled("gpu_power_watts", engine.GPUPower, "Power the GPU draws (source nv_gpu_power_usage)."+unknown+twice),
+		counted("gpu_power_limit_watts", engine.GPUPowerLimit, "Power limit of the GPU (source nv_gpu_power_limit)."+unknown+twice),
+		counted("gpu_energy_joules_total", engine.GPUEnergy, "Energy the GPU used since the server started (source nv_energy_consumption). Absent while it is 0 or stands still for a whole window: it always grows."+twice),
 		sampled("host_cpu_utilization_ratio", engine.HostCPU, "CPU utilization of the host, 0 to 1, by all processes (source nv_cpu_utilization)."),
 		sampled("host_memory_used_bytes", engine.HostMemoryUsed, "Memory in use on the host, by all processes (source nv_cpu_memory_used_bytes)."),
 		sampled("host_memory_total_bytes", engine.HostMemoryTotal, "Total memory of the host (source nv_cpu_memory_total_bytes)."),

@@ -68,6 +68,11 @@ func (b *bench) facts(models ...engine.ModelFacts) *bench {
 	})
 }
 
+// release sets the version of the server.
+func (b *bench) release(version string) *bench {
+	return b.with(func(o *derive.Options) { o.Identity.EngineVersion = version })
+}
+
 // configured returns a model with a known config.
 func configured(name, backend string, decoupled bool) engine.ModelFacts {
 	return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled}

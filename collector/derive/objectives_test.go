@@ -100,7 +100,7 @@ func TestAvailabilityCountsServerFailures(t *testing.T) {
 		{"an ensemble counts most failures twice", engine.ModelFacts{Name: "m", State: "READY", Configured: true, Platform: "ensemble"}, 3, 6, 97},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, engine.Triton, "m").promises(available).facts(c.model)
+			b := newBench(t, engine.Triton, "m").promises(available).facts(c.model).release("2.51.0")
 			got := b.page(page...)
 			require.Equal(t, c.all, got.get(t, all))
 			require.Equal(t, c.lower, got.get(t, good))
@@ -134,7 +134,7 @@ func TestAvailabilityReasons(t *testing.T) {
 		{"a release without error counts", engine.TRTLLMServe, engine.ModelFacts{Name: "m"}, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995}).facts(c.m).requireNoObjective(c.page, "availability", c.want)
+			newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995}).facts(c.m).release("2.51.0").requireNoObjective(c.page, "availability", c.want)
 		})
 	}
 }

@@ -132,7 +132,7 @@ func TestOutcomesFromMetricsModule(t *testing.T) {
 		{"a dead process: requests that it was never given", map[string][4]int{"1": {10, 25, 8, 2}}, true, map[string]float64{"ok 1": 8, "server 1": 27, "failed backend": 25, "failed error": 2, "rate": 7}, "unknown 1"},
 		{"two versions are apart", map[string][4]int{"1": {10, 0, 10, 0}, "2": {30, 0, 29, 1}}, true, map[string]float64{"ok 1": 10, "ok 2": 29, "server 2": 1, "server 1": 0, "rate": 2}, "unknown 1"},
 		{"accepted requests without the module", map[string][4]int{"1": {10, 0, -1, 0}}, true, map[string]float64{"unknown 1": 10, "rate": 2}, "ok 1"},
-		{"without the module, whole requests", map[string][4]int{"1": {10, 5, -1, 0}}, false, map[string]float64{"ok 1": 10, "server 1": 5, "rate": 3}, "unknown 1"},
+		{"without the module, requests that were answered, perhaps with errors", map[string][4]int{"1": {10, 5, -1, 0}}, false, map[string]float64{"unknown 1": 10, "server 1": 5, "rate": 3}, "ok 1"},
 		{"one version has the module, the other not", map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}}, true, map[string]float64{"ok 1": 8, "unknown 2": 30, "server 2": 4}, "client 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestRefusedRequestCountsOnce(t *testing.T) {
 // TestOneEntryOfTwoFails uses two deployments on one Triton: the ratio of the failing
 // one is its own, and the replica still serves.
 func TestOneEntryOfTwoFails(t *testing.T) {
-	b := newBench(t, engine.Triton).facts(configured("good", "onnxruntime", false), configured("bad", "onnxruntime", false))
+	b := newBench(t, engine.Triton).facts(configured("good", "onnxruntime", false), configured("bad", "onnxruntime", false)).release("2.51.0")
 	for n := range 4 {
 		got := b.page(
 			fmt.Sprintf(`nv_inference_request_success{model="good",version="1"} %d`, 10*n),
@@ -520,7 +520,7 @@ func TestStepsOfAnotherEnsembleAreNotAdded(t *testing.T) {
 	b := newBench(t, engine.Triton, "ensemble", "tensorrt_llm_bls", "preprocessing", "tensorrt_llm").facts(
 		engine.ModelFacts{Name: "ensemble", State: "READY", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm"}},
 		engine.ModelFacts{Name: "tensorrt_llm_bls", State: "READY", Configured: true, Backend: "python", Calls: []string{"preprocessing", "tensorrt_llm"}},
-		configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false))
+		configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false)).release("2.44.0")
 	page := func(n int) values {
 		var lines []string
 		for model, counts := range map[string][2]int{"ensemble": {6, 8}, "tensorrt_llm_bls": {6, 4}, "preprocessing": {12, 8}, "tensorrt_llm": {12, 0}} {
@@ -618,4 +618,67 @@ func TestExistingCounterIsNotNew(t *testing.T) {
 	missed(90_020, `trtllm_kv_cache_reused_blocks_total{model_name="m"} 30`).lacks(t, ratio, "of the misses of the window only the last is known")
 	got := missed(90_030, `trtllm_kv_cache_reused_blocks_total{model_name="m"} 60`)
 	require.InDelta(t, 0.75, got.get(t, ratio), 1e-9)
+}
+
+// TestSuccessesAreTrustedWhereFailuresAreCounted asks one model of each backend and release. Where
+// failures may count as successes, nothing is known of the successes; failures are counted as such.
+func TestSuccessesAreTrustedWhereFailuresAreCounted(t *testing.T) {
+	bls := engine.ModelFacts{Name: "m", State: "READY", Configured: true, Backend: "python", Calls: []string{"tensorrt_llm"}}
+	ensemble := engine.ModelFacts{Name: "m", State: "READY", Configured: true, Platform: "ensemble", Steps: []string{"python_step"}}
+	for _, c := range []struct {
+		name, version string
+		model         engine.ModelFacts
+		trusted       bool
+		more          []string
+	}{
+		{"the C++ backend of TensorRT-LLM", "2.51.0", configured("m", "tensorrtllm", true), true, nil},
+		{"the C++ backend in an unknown release", "", configured("m", "tensorrtllm", false), true, nil},
+		{"an executor that only the C++ backend has, without a config", "", engine.ModelFacts{Name: "m"}, true, []string{
+			`nv_trt_llm_general_metrics{general_type="iteration_counter",model="m",version="1"} 5`, `nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="reused",model="m",version="1"} 0`,
+		}},
+		{"an executor that a Python model may have, without a config", "", engine.ModelFacts{Name: "m"}, false, []string{
+			`nv_trt_llm_general_metrics{general_type="iteration_counter",model="m",version="1"} 5`,
+		}},
+		{"a Python model of 24.03, where its errors count as failures", "2.44.0", configured("m", "python", false), true, nil},
+		{"a Python model of 24.05", "2.46.0", configured("m", "python", false), true, nil},
+		{"a Python model of 24.06, where its errors count as successes", "2.47.0", configured("m", "python", false), false, nil},
+		{"a Python model of 24.10", "2.51.0", configured("m", "python", false), false, nil},
+		{"a Python model of an unknown release", "unknown", configured("m", "python", false), false, nil},
+		{"a decoupled Python model of any release", "2.44.0", configured("m", "python", true), false, nil},
+		{"a BLS model", "2.51.0", bls, false, nil},
+		{"an ensemble of Python steps", "2.51.0", ensemble, true, nil},
+		{"an ensemble of an unknown release", "", ensemble, true, nil},
+		{"the vLLM backend", "2.64.0", configured("m", "vllm", true), false, nil},
+		{"ONNX Runtime of 21.12, which counts no failures", "2.17.0", configured("m", "onnxruntime", false), false, nil},
+		{"ONNX Runtime of 22.02", "2.19.0", configured("m", "onnxruntime", false), true, nil},
+		{"PyTorch", "2.64.0", configured("m", "pytorch", false), true, nil},
+		{"TensorRT of an unknown release", "", configured("m", "tensorrt", false), false, nil},
+		{"a backend of the operator's own", "2.64.0", configured("m", "my_backend", false), false, nil},
+		{"a model without a config", "2.64.0", engine.ModelFacts{Name: "m", State: "READY"}, false, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton).facts(c.model).release(c.version)
+			page := func(n int) values {
+				return b.page(append(c.more,
+					fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, 8*n),
+					fmt.Sprintf(`nv_inference_request_failure{model="m",reason="BACKEND",version="1"} %d`, 2*n))...)
+			}
+			if len(c.more) > 0 { // What the page itself shows of the model.
+				b.with(func(o *derive.Options) {
+					shown := engine.NamedModels{Names: []string{"m"}, Executors: []string{"m"}}
+					if strings.Contains(strings.Join(c.more, ""), "reused") {
+						shown.Native = shown.Names
+					}
+					o.Identity.Topology = engine.NewTopology(b.engine, shown, []engine.ModelFacts{c.model}, nil)
+				})
+			}
+			page(0)
+			got := page(1)
+			class := map[bool]string{true: "ok", false: "unknown"}[c.trusted]
+			require.Equal(t, 8.0, got.get(t, fmt.Sprintf(`requests_total{class=%q, model="m", model_id="m", version="1"}`, class)))
+			require.Equal(t, 2.0, got.get(t, `requests_total{class="server", model="m", model_id="m", version="1"}`), "failures are failures")
+			require.Equal(t, c.trusted, got.count("request_error_ratio{") > 0)
+			require.InDelta(t, 2, got.get(t, `requests_per_second{model="m", model_id="m", version="1"}`), 1e-9)
+		})
+	}
 }

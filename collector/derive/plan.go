@@ -151,6 +151,11 @@ func (p *Plan) trusted(model string) bool {
 	return p.identity.Topology.HandsOver(model) == engine.TrustNo
 }
 
+// countsOutcomes reports whether a model counts all its failures, so that its successes are successes.
+func (p *Plan) countsOutcomes(model string) bool {
+	return p.identity.Topology.Uncounted(model, p.identity.EngineVersion) == ""
+}
+
 // executor reports whether a model batches in flight, which it does if it shows iterations.
 func (p *Plan) executor(model string) bool {
 	return p.identity.Topology.InFlight(model) ||

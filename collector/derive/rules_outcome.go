@@ -129,7 +129,7 @@ func (p *Plan) newOutcome(id string, mv modelVersion) *outcome {
 	o := &outcome{classes: make(map[engine.Class]*tally), complete: p.countsFailures(), ownFailures: p.countsFailures()}
 	if mv.model != "" {
 		o.ownFailures = p.countsOwnRequests(id, mv)
-		o.complete = o.ownFailures || p.trusted(mv.model)
+		o.complete = o.ownFailures || p.countsOutcomes(mv.model)
 	}
 	recounted := p.recounted(id, mv)
 	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
@@ -355,8 +355,8 @@ func (p *Plan) classes(o *outcome) []engine.Class {
 
 // requestsTotal counts the requests of entry and single models by class, so that a request to an
 // ensemble counts once. Each of Triton's models has a series of its own: in a sum of two models,
-// an unload of one would look like a reset of both. For models that hand their requests over, or
-// may do so, the class of accepted requests is unknown. A class that is counted only partly appears
+// an unload of one would look like a reset of both. For models that do not count all failures, or
+// may not, the class of the other requests is unknown. A class that is counted only partly appears
 // with its first request.
 func requestsTotal() Rule {
 	return eachModelVersion(ended(), func(p *Plan, f *Family, id string, mv modelVersion) {

@@ -25,7 +25,8 @@ type versions struct {
 
 func newVersions(t *testing.T, decoupled bool) *versions {
 	t.Helper()
-	return &versions{newBench(t, engine.Triton).facts(configured("llm", "python", decoupled)), make(map[string]served)}
+	backend := map[bool]string{true: "python", false: "onnxruntime"}[decoupled]
+	return &versions{newBench(t, engine.Triton).facts(configured("llm", backend, decoupled)).release("2.51.0"), make(map[string]served)}
 }
 
 // serve returns a page after each version did some more. Times waver by a tenth from

@@ -175,7 +175,7 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.Triton, engine.CanOutcomes, "nv_inference_request_failure{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"n\"} 1\n", nil, "false, no model is loaded [load the model]"},
 		{engine.TritonOpenAI, engine.CanOutcomes, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they are accepted [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
 		{engine.TritonOpenAI, engine.CanOutcomes, api, nil, "false, the config of model tensorrt_llm is not known, and requests of decoupled models count as done once they are accepted [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
-		{engine.TritonOpenAI, engine.CanOutcomes, api, llm("python", "READY"), "false, model tensorrt_llm is decoupled: a request counts as success once it is accepted, whatever its outcome [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
+		{engine.TritonOpenAI, engine.CanOutcomes, api, llm("python", "READY"), "false, model tensorrt_llm hands its requests over: they count as success once they are accepted [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
 		{engine.Triton, engine.CanStall, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, nothing on the page shows requests in flight of what clients call [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
 		{engine.Triton, engine.CanStall, core + "vllm:generation_tokens_total 1\n", nil, "false, tokens move, and nothing shows how many requests run [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
 		{engine.Triton, engine.CanE2E, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
@@ -291,4 +291,90 @@ func TestHealthFromAPI(t *testing.T) {
 		known := &engine.Knowledge{MissingPage: true, Health: c.health}
 		require.Equal(t, c.want, capability(t, c.kind, engine.CanHealth, known))
 	}
+}
+
+// TestOutcomesOfDeployments covers the model repositories that users of Triton have: which entry models
+// count their outcomes, and which model the reason names if one does not.
+func TestOutcomesOfDeployments(t *testing.T) {
+	model := func(name, backend string, decoupled bool) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, State: "READY", Configured: true, Backend: backend, Decoupled: decoupled}
+	}
+	pre, post, llm := model("preprocessing", "python", false), model("postprocessing", "python", false), model("tensorrt_llm", "tensorrtllm", true)
+	ensemble := engine.ModelFacts{Name: "ensemble", State: "READY", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm", "postprocessing"}}
+	bls := model("tensorrt_llm_bls", "python", true)
+	for _, c := range []struct {
+		name, version string
+		models        []engine.ModelFacts
+		known         bool
+		names         string
+	}{
+		{"an ensemble around the C++ backend", "2.51.0", []engine.ModelFacts{pre, llm, post, ensemble}, true, ""},
+		{"the same in an old release", "2.36.0", []engine.ModelFacts{pre, llm, post, ensemble}, true, ""},
+		{"an ensemble beside a BLS model", "2.51.0", []engine.ModelFacts{pre, llm, post, ensemble, bls}, true, "tensorrt_llm_bls"},
+		{"a BLS model alone", "2.51.0", []engine.ModelFacts{pre, llm, post, bls}, false, "tensorrt_llm_bls"},
+		{"a BLS model that does not stream", "2.51.0", []engine.ModelFacts{pre, llm, post, model("tensorrt_llm_bls", "python", false)}, false, "tensorrt_llm_bls"},
+		{"the C++ backend alone", "2.51.0", []engine.ModelFacts{llm}, true, ""},
+		{"the LLM-API model", "2.64.0", []engine.ModelFacts{model("tensorrt_llm", "python", true)}, false, "tensorrt_llm"},
+		{"a Python model", "2.51.0", []engine.ModelFacts{model("m", "python", false)}, false, "m"},
+		{"a Python model before its errors counted as successes", "2.44.0", []engine.ModelFacts{model("m", "python", false)}, true, ""},
+		{"an ONNX model", "2.49.0", []engine.ModelFacts{model("m", "onnxruntime", false)}, true, ""},
+		{"an ONNX model before its failures counted", "2.17.0", []engine.ModelFacts{model("m", "onnxruntime", false)}, false, "m"},
+		{"an ONNX model beside a Python model", "2.51.0", []engine.ModelFacts{model("a", "onnxruntime", false), model("b", "python", false)}, true, "b"},
+		{"a backend that nobody knows", "2.51.0", []engine.ModelFacts{model("m", "own", false)}, false, "m"},
+		{"models without configs", "2.51.0", []engine.ModelFacts{{Name: "m", State: "READY"}}, false, "m"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var page strings.Builder
+			for _, m := range c.models {
+				fmt.Fprintf(&page, "nv_inference_request_success{model=%q,version=\"1\"} 1\n", m.Name)
+				fmt.Fprintf(&page, "nv_inference_request_duration_us{model=%q,version=\"1\"} 1\n", m.Name)
+			}
+			k := &engine.Knowledge{Page: readPage(t, engine.Triton, []byte(page.String())), Facts: &engine.Facts{EngineVersion: c.version, Models: c.models}}
+			for _, check := range engine.Capabilities(engineOf(t, engine.Triton), k) {
+				if check.Name == engine.CanOutcomes {
+					require.Equal(t, c.known, check.OK, check.Reason)
+					require.Contains(t, check.Reason, c.names)
+				}
+			}
+		})
+	}
+}
+
+// TestKVCacheOfUnknownSize requires the capability only of a cache with a size.
+func TestKVCacheOfUnknownSize(t *testing.T) {
+	for _, c := range []struct {
+		kind engine.Kind
+		page string
+		want bool
+	}{
+		{engine.Triton, "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"max\",model=\"m\"} 0\nnv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"used\",model=\"m\"} 0\n", false},
+		{engine.Triton, "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"max\",model=\"m\"} 9\nnv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"used\",model=\"m\"} 0\n", true},
+		{engine.TRTLLMServe, "trtllm_kv_cache_max_blocks 0\ntrtllm_kv_cache_utilization 0\n", false},
+		{engine.TRTLLMServe, "trtllm_kv_cache_utilization 0\n", true},
+		{engine.SGLang, "sglang:max_total_num_tokens 0\nsglang:token_usage 0\n", false},
+		{engine.SGLang, "sglang:max_total_num_tokens 10\nsglang:num_pages 0\nsglang:token_usage 0\n", true},
+		{engine.VLLM, "vllm:kv_cache_usage_perc 0\n", true},
+	} {
+		page := "nv_inference_request_success{model=\"m\"} 1\n" + c.page
+		for _, check := range engine.Capabilities(engineOf(t, c.kind), &engine.Knowledge{Page: readPage(t, c.kind, []byte(page)), Facts: &engine.Facts{}}) {
+			if check.Name == engine.CanKVCache {
+				require.Equal(t, c.want, check.OK, "%s: %s", c.page, check.Reason)
+			}
+		}
+	}
+}
+
+// TestNativeExecutors finds the models whose executor is the C++ backend, which alone counts reused
+// blocks.
+func TestNativeExecutors(t *testing.T) {
+	page := readPage(t, engine.Triton, []byte(strings.Join([]string{
+		`nv_inference_request_success{model="cpp",version="1"} 1`, `nv_inference_request_success{model="python",version="1"} 1`,
+		`nv_trt_llm_general_metrics{general_type="iteration_counter",model="cpp",version="1"} 5`,
+		`nv_trt_llm_general_metrics{general_type="iteration_counter",model="python",version="1"} 5`,
+		`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="reused",model="cpp",version="1"} 0`,
+	}, "\n")+"\n"))
+	require.Equal(t, []string{"cpp"}, page.NamedModels().Native)
+	topology := engine.NewTopology(engineOf(t, engine.Triton), page.NamedModels(), nil, nil)
+	require.Empty(t, topology.Uncounted("cpp", ""))
+	require.NotEmpty(t, topology.Uncounted("python", ""))
 }

@@ -31,8 +31,9 @@ type Page struct {
 type content struct {
 	readings []reading
 	rankSet
-	// executors are the models that count iterations, inner the models with an engine inside.
-	modelNames, executors, inner []string
+	// executors are the models that count iterations, native those that only the C++ backend of
+	// TensorRT-LLM shows, inner the models with an engine inside.
+	modelNames, executors, native, inner []string
 	// inside is the engine whose page the server passes on, or nil.
 	inside Engine
 	// loaded holds the counted models, with false if only failures remain.
@@ -185,7 +186,7 @@ func (p *Page) get() *content {
 // NamedModels returns the models that the page names.
 func (p *Page) NamedModels() NamedModels {
 	c := p.get()
-	models := NamedModels{Names: c.modelNames, Executors: c.executors, Inner: c.inner}
+	models := NamedModels{Names: c.modelNames, Executors: c.executors, Native: c.native, Inner: c.inner}
 	if c.inside != nil {
 		models.Inside = c.inside.Kind()
 	}

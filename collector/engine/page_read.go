@@ -113,6 +113,9 @@ func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lse
 	case ProcessUptime:
 		c.processIDs = append(c.processIDs, lset.Get(m.Dims[0]))
 	}
+	if strings.HasPrefix(m.Name, executorPrefix) && (m.Signal == KVBlocksReused || m.Signal == Disaggregated) && !slices.Contains(c.native, name) {
+		c.native = append(c.native, name)
+	}
 	if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(c.inner, name) {
 		c.inner = append(c.inner, name)
 	}

@@ -42,6 +42,8 @@ type treatment struct {
 	configured, streams            bool
 	handsOver                      Trust
 	ensemble, inFlight, followsLLM bool
+	// backend runs the model, empty if unknown.
+	backend string
 	// unloaded is true if the server lists the model but has not loaded it.
 	unloaded bool
 }
@@ -49,8 +51,9 @@ type treatment struct {
 // NamedModels are the models on a page. Executors have an executor, Inner models hand requests to
 // an engine inside the server. Inside is the kind of the engine whose page is passed on.
 type NamedModels struct {
-	Names, Executors, Inner []string
-	Inside                  Kind
+	// Names are all, Native those whose executor is TensorRT-LLM's C++ backend.
+	Names, Executors, Native, Inner []string
+	Inside                          Kind
 }
 
 // UnnamedModel is the only model of trtllm-serve up to 1.2 (openai_server.py, _init_llm).

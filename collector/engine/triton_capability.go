@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,6 +58,9 @@ type tritonView struct {
 	released bool
 	// Loaded models that clients call: requests count when they end, earlier, or it is unknown.
 	whole, early, unknown []string
+	// The same models: failures are counted, or not all. The reason is that of the first.
+	counted, uncounted []string
+	whyUncounted       string
 	// pending is true if the release counts pending requests correctly, queues if Triton itself
 	// queues requests for a model that clients call.
 	pending, queues bool
@@ -86,8 +90,15 @@ func (t *tritonPage) view(name string, k *Knowledge) *tritonView {
 			continue
 		}
 		v.queues = v.queues || !topology.Ensemble(name) && topology.QueuedByCore(name)
-		if list := lists[topology.HandsOver(name)]; p.loaded[name] {
-			*list = append(*list, name)
+		if !p.loaded[name] {
+			continue
+		}
+		list := lists[topology.HandsOver(name)]
+		*list = append(*list, name)
+		if reason := topology.Uncounted(name, f.get().EngineVersion); reason != "" {
+			v.uncounted, v.whyUncounted = append(v.uncounted, name), cmp.Or(v.whyUncounted, reason)
+		} else {
+			v.counted = append(v.counted, name)
 		}
 	}
 	if v.set == setLLMAPI && t.SamePort() && len(v.unknown) > 0 && v.unknown[0] == llmName {
@@ -231,15 +242,18 @@ func (v *tritonView) outcomes() target.Check {
 	switch {
 	case !v.Has(ModelRequestSeconds):
 		return v.countersOff()
-	case len(v.whole) > 0 && len(v.early)+len(v.unknown) > 0:
-		return yes("success and failures of " + strings.Join(v.whole, ", ") + "; of " + strings.Join(slices.Concat(v.early, v.unknown), ", ") + " only what was accepted")
-	case len(v.whole) > 0:
+	case len(v.counted) > 0 && len(v.uncounted) > 0:
+		return yes("success and failures of " + strings.Join(v.counted, ", ") + "; not of " + strings.Join(v.uncounted, ", ") + ": " + v.whyUncounted)
+	case len(v.counted) > 0:
 		return yes("success and failures of the models that clients call; invalid requests, full queues and clients that leave a stream are not counted")
-	case len(v.early) > 0:
-		return no("model "+v.early[0]+" is decoupled: a request counts as success once it is accepted, whatever its outcome", v.cureEarly)
+	case len(v.uncounted) == 0 || v.uncounted[0] == v.firstUnknown():
+		return v.unconfigured()
 	}
-	return v.unconfigured()
+	return no(v.whyUncounted, v.cureEarly)
 }
+
+// firstUnknown returns the first model without a config, empty if there is none.
+func (v *tritonView) firstUnknown() string { return append(v.unknown, "")[0] }
 
 // unconfigured explains that the first unknown model may hand over its requests.
 func (v *tritonView) unconfigured() target.Check {

@@ -24,7 +24,11 @@ func (*tritonPage) arrange(t *Topology, models NamedModels, facts []ModelFacts) 
 		}
 	}
 	for _, n := range models.Names {
-		t.models[n] = tritonTreatment(n, configs[n], slices.Contains(models.Executors, n), slices.Contains(models.Inner, n))
+		m := tritonTreatment(n, configs[n], slices.Contains(models.Executors, n), slices.Contains(models.Inner, n))
+		if m.backend == "" && slices.Contains(models.Native, n) {
+			m.backend = backendCPP
+		}
+		t.models[n] = m
 	}
 	entries := tritonEntries(t, models.Names, facts, configs)
 	tritonGroups(t, entries, models.Names, configs)
@@ -65,7 +69,7 @@ func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment 
 		}
 		return m
 	}
-	m.configured, m.streams, m.handsOver = true, f.Decoupled, TrustNo
+	m.configured, m.streams, m.handsOver, m.backend = true, f.Decoupled, TrustNo, f.Backend
 	m.ensemble = f.Platform == platformEnsemble
 	pythonBased := f.Backend == backendPython || f.Backend == backendVLLM
 	if pythonBased && (f.Decoupled || executor || name == llmName) {
@@ -73,6 +77,46 @@ func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment 
 	}
 	m.inFlight = m.inFlight || f.Decoupled && pythonBased || f.Backend == backendCPP || f.Backend == backendVLLM
 	return m
+}
+
+// Releases of Triton in which backends count failed requests, verified in their sources. The counts of
+// ensembles are the core's own, in all releases.
+const (
+	minorBackendFailures = 19 // 22.02: ONNX Runtime, PyTorch and OpenVINO; before, failed ones were not counted.
+	minorPythonErrors    = 47 // 24.06: an answer that is an error counts as a success of a Python model.
+)
+
+// Uncounted explains why the failed requests of a model are not all counted, so that its successes
+// prove nothing. It is empty if they are, as far as a server with that version is known.
+func (t *Topology) Uncounted(model, version string) string {
+	m, ok := t.models[model]
+	minor, released := tritonMinor(version)
+	switch {
+	case !ok || m.ensemble:
+		return ""
+	case m.handsOver == TrustYes && m.streams:
+		return "model " + model + " is decoupled: a request counts as success once it is accepted, whatever its outcome"
+	case m.handsOver == TrustYes:
+		return "model " + model + " hands its requests over: they count as success once they are accepted"
+	case m.backend == backendCPP:
+		return ""
+	case !m.configured:
+		return "the config of model " + model + " is not known, and requests of decoupled models count as done once they are accepted"
+	case m.backend == backendPython && released && minor >= minorPythonErrors:
+		return "model " + model + " is of the Python backend, which since 24.06 (2.47) counts a request that it answers with an error as success"
+	case m.backend != backendPython && !slices.Contains(countingBackends(), m.backend):
+		return "it is not known whether backend " + m.backend + " of model " + model + " counts failed requests"
+	case !released:
+		return "the release is not known, and not in every one does backend " + m.backend + " of model " + model + " count all failed requests"
+	case minor < minorBackendFailures:
+		return "before 22.02 (2.19) backend " + m.backend + " of model " + model + " does not count all failed requests"
+	}
+	return ""
+}
+
+// countingBackends returns the backends that count failed requests since [minorBackendFailures].
+func countingBackends() []string {
+	return []string{"onnxruntime", "openvino", "pytorch", "tensorflow", "tensorrt"}
 }
 
 // tritonGroups finds entries and their parts. Ensembles come before BLS models, since a repository
