@@ -132,13 +132,13 @@ func at(d time.Duration) time.Time { return time.Unix(1000, 0).Add(d) }
 
 // identity returns the identity of the server by its API and its page.
 func (r *run) identity() derive.Identity {
-	var models []engine.ModelFacts
+	var facts engine.Facts
 	if r.facts != nil {
-		models = r.facts.Models
+		facts = *r.facts
 	}
 	return derive.Identity{
-		Labels: labels.FromStrings("engine", string(r.server.Kind)), Source: engine.SourceUnknown,
-		Topology: engine.NewTopology(r.engine, r.read.NamedModels(), models, nil),
+		EngineVersion: facts.EngineVersion, Labels: labels.FromStrings("engine", string(r.server.Kind)), Source: engine.SourceUnknown,
+		Topology: engine.NewTopology(r.engine, r.read.NamedModels(), facts.Models, nil),
 	}
 }
 
