@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -50,6 +51,9 @@ var families = sync.OnceValue(func() []family {
 		{about("model_state", derive.OfModel, []string{"state", "version"},
 			"State of the model: 1 for its current state (ready, loading, unloading or unavailable), 0 for the others. A model whose core series are gone from /metrics is unavailable, even if other series of it remain.",
 			"POST /v2/repository/index, and nv_inference_request_success on /metrics", engine.AnswersIndex, engine.AnswersModels), eachModel(stateSeries)},
+		{about("models_left_out", derive.OfReplica, []string{"state"},
+			"Models without series of model_ready, model_state and model_info, since the replica has more than 256: by state, unknown if they were never loaded. Models in use, by their requests, come first, then those that failed to load or are in transition, then ready ones. Absent if none is left out.",
+			"rows of POST /v2/repository/index beyond the limit", engine.AnswersIndex), (*Findings).modelsLeftOut},
 		{about("model_info", derive.OfModel, []string{"backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "platform", "role", "version"},
 			"1 with what is known about the model: its role (entry, part or single) and the settings of its config. Unknown labels are left out.",
 			"GET /v2/models/{model}/config, /v1/models", engine.AnswersIndex, engine.AnswersModels), eachModel(infoSeries)},
@@ -94,18 +98,27 @@ func checksOf(name string) func(*Findings, adder) {
 	}
 }
 
-// modelsReady adds model_ready. Only the first row of a version counts.
+// modelsReady adds model_ready of the models that the index lists.
 func (f *Findings) modelsReady(add adder) {
-	seen := make(map[[2]string]bool)
-	for _, m := range f.Health.Models[:min(len(f.Health.Models), maxModels)] {
-		row, id := [2]string{m.Name, m.Version}, relabel.Unknown
+	listed := make(map[[2]string]bool, len(f.Health.Models))
+	for _, m := range f.Health.Models {
+		listed[[2]string{m.Name, m.Version}] = true
+	}
+	for _, m := range f.kept {
+		id := relabel.Unknown
 		if f.Topology != nil {
 			id = f.Topology.ModelID(m.Name)
 		}
-		if !seen[row] {
-			seen[row] = true
+		if listed[[2]string{m.Name, m.Version}] {
 			add(flag(m.State == engine.ModelReady), "model", m.Name, "version", m.Version, "model_id", id)
 		}
+	}
+}
+
+// modelsLeftOut adds how many models have no series of their own.
+func (f *Findings) modelsLeftOut(add adder) {
+	for _, state := range slices.Sorted(maps.Keys(f.LeftOut)) {
+		add(float64(f.LeftOut[state]), "state", cmp.Or(state, relabel.Unknown))
 	}
 }
 

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,6 +34,10 @@ type Findings struct {
 	// Unserved explains why a ready server serves none of its models, empty if it does.
 	Unserved string
 	Models   []target.Model
+	// LeftOut counts the models beyond the limit of models by state, empty if it is unknown.
+	LeftOut map[string]int
+	// kept are the versions of models within the limit.
+	kept []engine.ModelState
 	// Checks are in the order of [Lists].
 	Checks []target.CheckList
 }
@@ -45,7 +50,8 @@ func Examine(b *Basis) *Findings {
 		f.Generation, f.GenerationReason = string(generation), reason
 	}
 	f.Unserved = f.Engine.Unserved(f.Page, f.Facts, f.Health.Models)
-	f.Models = describe(&f.Basis)
+	kept, leftOut := f.rows()
+	f.kept, f.Models, f.LeftOut = kept, describe(&f.Basis, kept), count(&f.Basis, leftOut)
 	for _, list := range Lists() {
 		f.Checks = append(f.Checks, target.CheckList{Name: list.Name, Checks: list.checks(f)})
 	}
@@ -56,7 +62,7 @@ func Examine(b *Basis) *Findings {
 func (f *Findings) RestsOn(b *Basis) bool {
 	return f != nil && f.Topology == b.Topology && f.EngineVersion == b.EngineVersion && f.TRTLLMVersion == b.TRTLLMVersion &&
 		f.Engine == b.Engine && f.Facts == b.Facts && f.Page == b.Page && f.MissingPage == b.MissingPage &&
-		f.Health.API == b.Health.API && f.Health.Detail == b.Health.Detail && slices.Equal(f.Health.Models, b.Health.Models) &&
+		f.Health.API == b.Health.API && f.Health.Detail == b.Health.Detail && slices.Equal(f.Health.Models, b.Health.Models) && maps.Equal(f.Health.LeftOut, b.Health.LeftOut) &&
 		slices.Equal(f.Objectives, b.Objectives)
 }
 

@@ -29,37 +29,76 @@ func modelState(index string, loaded, known bool) string {
 	return ""
 }
 
-// describe returns what is known about each model. Whether a model is loaded depends on the page.
-func describe(b *Basis) []target.Model {
+// describe returns what is known about each model in rows. Whether a model is loaded depends on the
+// page.
+func describe(b *Basis, rows []engine.ModelState) (all []target.Model) {
 	if b.Topology == nil {
 		return nil
 	}
-	var all []target.Model
-	versions, names := make(map[[2]string]bool), make(map[string]bool)
-	add := func(name, version, index string) {
-		key := [2]string{name, version}
-		if name == engine.UnnamedModel || len(all) == maxModels || versions[key] || names[name] && version == "" {
-			return
-		}
-		versions[key], names[name] = true, true
-		all = append(all, b.model(name, version, index))
-	}
-	for _, row := range b.Health.Models {
-		add(row.Name, row.Version, row.State)
-	}
-	if b.Facts != nil && b.Health.Models == nil { // The index from a health check is newer than the facts.
-		for i := range b.Facts.Models {
-			if f := &b.Facts.Models[i]; f.State != "" {
-				add(f.Name, f.Version, f.State)
-			}
-		}
-	}
-	for _, name := range b.Page.Models() {
-		add(name, "", "")
+	for _, row := range rows {
+		all = append(all, b.model(row.Name, row.Version, row.State))
 	}
 	slices.SortFunc(all, func(x, y target.Model) int {
 		return cmp.Or(strings.Compare(x.Name, y.Name), strings.Compare(x.Version, y.Version))
 	})
+	return all
+}
+
+// count counts models that are left out by state: rows, and those that the health check left out.
+func count(b *Basis, rows []engine.ModelState) map[string]int {
+	states := make(map[string]int)
+	for state, n := range b.Health.LeftOut {
+		states[modelState(state, false, false)] += n
+	}
+	for _, row := range rows {
+		loaded, known := b.Page.Loaded(row.Name)
+		states[modelState(row.State, loaded, known)]++
+	}
+	return states
+}
+
+// rows returns the versions of models that get series of their own, and the others. First come those
+// that have requests, the busiest first, then those in trouble, then the rest by the index.
+func (b *Basis) rows() (kept, leftOut []engine.ModelState) {
+	rows := b.versions()
+	if len(rows) <= maxModels {
+		return rows, nil
+	}
+	inTrouble := func(m engine.ModelState) int { return [...]int{1, 0, 2, 3}[m.Rank()] }
+	slices.SortStableFunc(rows, func(x, y engine.ModelState) int {
+		return cmp.Or(cmp.Compare(b.Page.Requests(y.Name), b.Page.Requests(x.Name)), inTrouble(x)-inTrouble(y))
+	})
+	return rows[:maxModels], rows[maxModels:]
+}
+
+// versions returns the versions of models that index or page name, each once.
+func (b *Basis) versions() (all []engine.ModelState) {
+	versions, names := make(map[[2]string]bool), make(map[string]bool)
+	add := func(row engine.ModelState) {
+		key := [2]string{row.Name, row.Version}
+		if row.Name == engine.UnnamedModel || versions[key] || names[row.Name] && row.Version == "" {
+			return
+		}
+		versions[key], names[row.Name] = true, true
+		all = append(all, row)
+	}
+	for _, row := range b.Health.Models {
+		add(row)
+	}
+	if b.Facts != nil && b.Health.Models == nil { // The index from a health check is newer than the facts.
+		for i := range b.Facts.Models {
+			if f := &b.Facts.Models[i]; f.State != "" {
+				add(engine.ModelState{Name: f.Name, Version: f.Version, State: f.State})
+			}
+		}
+	}
+	for _, name := range b.Page.Models() {
+		row := engine.ModelState{Name: name}
+		if loaded, _ := b.Page.Loaded(name); loaded {
+			row.State = engine.ModelReady
+		}
+		add(row)
+	}
 	return all
 }
 

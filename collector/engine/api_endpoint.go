@@ -234,12 +234,12 @@ type Identity struct {
 	From *Endpoint
 }
 
-// Identity queries versions and models. Like a [Round] it may yield partial facts first.
-func (p *Endpoint) Identity(ctx context.Context) iter.Seq2[Identity, bool] {
+// Identity queries versions and models, given what is known already. Like a [Round] it may yield partial facts first.
+func (p *Endpoint) Identity(ctx context.Context, earlier Earlier) iter.Seq2[Identity, bool] {
 	return func(yield func(Identity, bool) bool) {
 		ctx, cancel := context.WithTimeout(ctx, p.target.Timeout)
 		defer cancel()
-		for facts, complete := range p.engine.Ask(ctx, p.briefClient(), p.base) {
+		for facts, complete := range p.engine.Ask(ctx, p.briefClient(), p.base, earlier) {
 			from := p
 			if complete && !answered(&facts) && p.alternative != nil {
 				if found := p.alternative.pageless(ctx); answered(&found) {
@@ -261,5 +261,5 @@ func (p *Endpoint) pageless(ctx context.Context) Facts {
 	if hasPage(ctx, p.briefClient(), p.engine, p.base) {
 		return Facts{}
 	}
-	return p.engine.Ask(ctx, p.briefClient(), p.base).Complete()
+	return p.engine.Ask(ctx, p.briefClient(), p.base, Earlier{}).Complete()
 }

@@ -71,8 +71,11 @@ func (p *Pacer) HealthValid(previous *Health, now Signs, interval time.Duration)
 }
 
 // IdentityInterval returns how long the identity of a ready server is valid, given the interval
-// between identity requests.
+// between identity requests. The next round is early while models were not asked about.
 func (p *Pacer) IdentityInterval(previous *Facts, now Signs, interval time.Duration) time.Duration {
+	if previous.Unasked() > 0 {
+		return interval >> earlyRetries
+	}
 	if previous != nil && len(previous.Problems) == 0 && p.identity == now {
 		return IdentityRounds * interval
 	}

@@ -164,6 +164,9 @@ func (k *Knowledge) health(note string) target.Check {
 // config judges whether the server shows its configuration, and returns otherwise if it does not.
 func (k *Knowledge) config(otherwise target.Check) target.Check {
 	if slices.ContainsFunc(k.Facts.get().Models, func(m ModelFacts) bool { return m.Configured }) {
+		if n := k.Facts.Unasked(); n > 0 {
+			return yes(fmt.Sprintf("the configs of its models; %d are still to be asked for", n))
+		}
 		return yes("the configs of its models")
 	}
 	if k.Page.Has(ModelConfig) {

@@ -20,7 +20,7 @@ func TestServerDownHasNoCapabilities(t *testing.T) {
 func TestRestrictedAPIIsNamed(t *testing.T) {
 	e, _ := engine.ByName("triton")
 	server := answers{"*": restricted}
-	facts := e.Ask(t.Context(), server, "http://server").Complete()
+	facts := e.Ask(t.Context(), server, "http://server", engine.Earlier{}).Complete()
 	page := readPage(t, engine.Triton, replica(t, simulate.Spec{Kind: simulate.KindTriton}, 0).Page())
 	for _, c := range engine.Capabilities(e, &engine.Knowledge{
 		Page: page, Facts: &facts, Health: e.Health(t.Context(), server, "http://server"),
@@ -37,13 +37,13 @@ func TestUnloadedModelIsIgnored(t *testing.T) {
 	spec := simulate.Spec{Kind: simulate.KindTritonPython, Workload: simulate.Workload{Rate: 5, OutputTokens: 20}}
 	r := listening(t, replica(t, spec, 20*time.Second))
 	e, _ := engine.ByName("triton")
-	before := e.Ask(t.Context(), newNetwork(t), r.APIURL()).Complete()
+	before := e.Ask(t.Context(), newNetwork(t), r.APIURL(), engine.Earlier{}).Complete()
 	r.SetRate(0)
 	r.Advance(20 * time.Second)
 	r.Unload("tensorrt_llm")
 	r.Advance(5 * time.Second)
 	require.Contains(t, string(r.Page()), "nv_trt_llm_request_metrics", "half of the model stays on the page")
-	facts := e.Ask(t.Context(), newNetwork(t), r.APIURL()).Complete().WithEarlier(&before)
+	facts := e.Ask(t.Context(), newNetwork(t), r.APIURL(), engine.Earlier{}).Complete().WithEarlier(&before)
 	for _, c := range engine.Capabilities(e, &engine.Knowledge{Page: readPage(t, engine.Triton, r.Page()), Facts: facts}) {
 		if c.Name == engine.CanTokens || c.Name == engine.CanRunning || c.Name == engine.CanKVCache {
 			require.False(t, c.OK, c.Name)

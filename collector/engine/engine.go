@@ -37,8 +37,8 @@ type Engine interface {
 	MissingPageHint() string
 
 	// Ask queries the API for version and models while its result is read. If a request fails, only
-	// its own facts are missing.
-	Ask(ctx context.Context, client Client, address string) Round
+	// its own facts are missing. Earlier answers decide which models are asked about first.
+	Ask(ctx context.Context, client Client, address string, earlier Earlier) Round
 	// Health queries the API for whether the server is live and ready.
 	Health(ctx context.Context, client Client, address string) Health
 	// ReadyPath returns a path that answers 200 only while the result of Health holds, or "".
@@ -88,6 +88,14 @@ type Engine interface {
 	hint(ctx context.Context, q *questions) string
 	// arrange sets the roles, ids and treatments of the models in a topology.
 	arrange(t *Topology, named NamedModels, facts []ModelFacts)
+}
+
+// Earlier is what is known before a round of questions about a server's identity. The zero value is
+// nothing.
+type Earlier struct {
+	Facts *Facts
+	// Busy lists models that have requests, the busiest first.
+	Busy []string
 }
 
 // Stream describes how a kind of server streams answers to its clients.
@@ -225,7 +233,7 @@ func (b *base) identify(ctx context.Context, q *questions) string {
 }
 
 // Ask implements Engine for servers with OpenAI's list of models, and perhaps a version.
-func (b *base) Ask(ctx context.Context, client Client, address string) Round {
+func (b *base) Ask(ctx context.Context, client Client, address string, _ Earlier) Round {
 	return func(yield func(Facts, bool) bool) { yield(b.ask(ctx, client, address), true) }
 }
 

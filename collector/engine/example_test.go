@@ -20,7 +20,7 @@ func ExampleDetect() {
 	fmt.Println(found.Kind, "because", found.Evidence)
 
 	e, _ := engine.ByName(string(found.Kind))
-	facts := e.Ask(ctx, server, "http://10.0.0.1:8000").Complete()
+	facts := e.Ask(ctx, server, "http://10.0.0.1:8000", engine.Earlier{}).Complete()
 	version, source := facts.ResolveVersion(e, nil, "")
 	fmt.Println(facts.Models[0].Name, version, source)
 	// Output:

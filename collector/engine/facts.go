@@ -35,6 +35,8 @@ type Facts struct {
 	// Listed is true if the server listed its models; Models are in its order.
 	Listed bool
 	Models []ModelFacts
+	// nextConfig is the number of ready models whose configs were asked for in turn.
+	nextConfig int
 	// Responsive is true if the engine itself answered in the last round: it does not hang.
 	Responsive bool
 	// Problems lists the failed requests of the last round.
@@ -70,6 +72,8 @@ type ModelFacts struct {
 	Root string
 	// Version and State are from the index. State is empty if the model was never loaded.
 	Version, State string
+	// Unasked is true for a ready model whose config was not asked for yet, since there are many.
+	Unasked bool
 	// Configured is true if the model's config is known. All fields below are from it.
 	Configured bool
 	// Backend is empty for an ensemble, whose Platform is "ensemble".
@@ -152,16 +156,34 @@ func (f Facts) WithEarlier(earlier *Facts) *Facts {
 		return &f
 	}
 	f.Models = slices.Clone(f.Models)
+	known := make(map[string]*ModelFacts, len(earlier.Models))
+	for i := range earlier.Models {
+		known[earlier.Models[i].Name] = &earlier.Models[i]
+	}
 	for i := range f.Models {
-		old := earlier.Model(f.Models[i].Name)
-		if old == nil || f.Models[i].Configured || !old.Configured {
-			continue
+		m := &f.Models[i]
+		old := known[m.Name]
+		switch {
+		case old == nil || m.Configured:
+		case old.Configured:
+			state, version := m.State, m.Version
+			*m = *old
+			m.State, m.Version = state, version
+		default:
+			m.Unasked = m.Unasked && (old.Unasked || old.State != ModelReady)
 		}
-		state, version := f.Models[i].State, f.Models[i].Version
-		f.Models[i] = *old
-		f.Models[i].State, f.Models[i].Version = state, version
 	}
 	return &f
+}
+
+// Unasked counts the ready models whose configs were not asked for yet.
+func (f *Facts) Unasked() (n int) {
+	for i := range f.get().Models {
+		if f.Models[i].Unasked {
+			n++
+		}
+	}
+	return n
 }
 
 // answeredAgain reports whether every config that is in the earlier facts was answered again, so

@@ -43,7 +43,7 @@ func ask(t *testing.T, kind engine.Kind, server engine.Client) (f engine.Facts) 
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		f = engineOf(t, kind).Ask(ctx, server, "http://server").Complete()
+		f = engineOf(t, kind).Ask(ctx, server, "http://server", engine.Earlier{}).Complete()
 	})
 	return f
 }
@@ -382,7 +382,7 @@ func TestHangingRequestDelaysNoOther(t *testing.T) {
 				start := time.Now()
 				var early []engine.Facts
 				var f engine.Facts
-				for known, complete := range e.Ask(ctx, c.server, "http://server") {
+				for known, complete := range e.Ask(ctx, c.server, "http://server", engine.Earlier{}) {
 					if f = known; !complete {
 						require.LessOrEqual(t, time.Since(start), round/8)
 						early = append(early, known)
@@ -418,7 +418,7 @@ func TestFailureIsNoProblemWhileOthersMayAnswer(t *testing.T) {
 		defer cancel()
 		server := manyModels(1, 0, "/v2", hangs, "/v2/models/m00/config", "<html>")
 		var rounds []engine.Facts
-		for f := range engineOf(t, engine.Triton).Ask(ctx, server, "http://server") {
+		for f := range engineOf(t, engine.Triton).Ask(ctx, server, "http://server", engine.Earlier{}) {
 			rounds = append(rounds, f)
 		}
 		require.Len(t, rounds, 2)
@@ -464,7 +464,7 @@ func TestPanicInRequestReachesCaller(t *testing.T) {
 	for path, over := range map[string]string{"/v2": ".askVersion(", "/v2/repository/index": ".askModels", "/v2/models/m11/config": ".askConfig("} {
 		panicked := func() (p any) {
 			defer func() { p = recover() }()
-			engineOf(t, engine.Triton).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server").Complete()
+			engineOf(t, engine.Triton).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server", engine.Earlier{}).Complete()
 			return nil
 		}()
 		require.Contains(t, panicked, "broken over "+path+"\n", "or nobody could tell that a round failed")
@@ -474,7 +474,7 @@ func TestPanicInRequestReachesCaller(t *testing.T) {
 
 func TestTritonRequests(t *testing.T) {
 	server := &recorder{Client: tritonServer()}
-	engineOf(t, engine.Triton).Ask(t.Context(), server, "http://server").Complete()
+	engineOf(t, engine.Triton).Ask(t.Context(), server, "http://server", engine.Earlier{}).Complete()
 	require.Equal(t, map[string]string{"GET /v2": "", "POST /v2/repository/index": "{}", "GET /v2/models/tensorrt_llm/config": ""}, server.bodies)
 }
 

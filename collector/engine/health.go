@@ -65,6 +65,8 @@ type Health struct {
 	Status int
 	// Models holds the rows of the repository index, nil for servers without one.
 	Models []ModelState
+	// LeftOut counts the rows beyond the limit of rows by state.
+	LeftOut map[string]int
 	// Starting is true if the server answers that it loads its engine, Draining if it answers that
 	// it finishes requests and exits, Paused if it answers that it was paused or put to sleep.
 	Starting bool

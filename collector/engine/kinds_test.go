@@ -88,7 +88,7 @@ func TestUnknownServerGetsNoRequests(t *testing.T) {
 	require.True(t, none.SamePort())
 	require.Empty(t, none.Answers())
 	require.Equal(t, engine.Quirks{}, none.Quirks(nil))
-	require.Equal(t, engine.Facts{}, none.Ask(t.Context(), rec, "http://server").Complete())
+	require.Equal(t, engine.Facts{}, none.Ask(t.Context(), rec, "http://server", engine.Earlier{}).Complete())
 	require.Equal(t, engine.Health{}, none.Health(t.Context(), rec, "http://server"))
 	require.Empty(t, rec.paths)
 	require.Empty(t, none.Meanings())

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -23,8 +24,10 @@ type Page struct {
 	shape  *exposition.Shape
 	// comparison is the evidence so far about whether ranks share their requests.
 	comparison rankComparison
-	// values holds the latest values of the signals in content.valued.
-	values map[Signal]float64
+	// values holds the latest values of the signals in content.valued, requests the latest counts
+	// of content.counts.
+	values   map[Signal]float64
+	requests map[string]float64
 }
 
 // content holds what labels reveal. It is immutable and shared by all pages of one shape.
@@ -50,6 +53,8 @@ type content struct {
 	buckets map[string]string
 	// valued holds the series whose values are read here, by signal.
 	valued map[Signal][]int
+	// counts holds the series that count requests of the loaded models, if there are many.
+	counts map[string][]int
 	// starts holds the series with the start time of the process, processIDs its names in labels.
 	starts     []int
 	processIDs []string
@@ -100,7 +105,7 @@ func ReadPage(e Engine, b *exposition.Block) *Page { return ReadNext(e, b, nil) 
 
 // ReadNext reads a page of a new shape. It keeps what the previous page revealed about ranks.
 func ReadNext(e Engine, b *exposition.Block, previous *Page) *Page {
-	p := &Page{engine: e, shape: b.Shape(), comparison: newRankComparison(), values: make(map[Signal]float64)}
+	p := &Page{engine: e, shape: b.Shape(), comparison: newRankComparison(), values: make(map[Signal]float64), requests: make(map[string]float64)}
 	if previous != nil {
 		p.comparison = previous.comparison
 	}
@@ -248,6 +253,7 @@ func (p *Page) Models() []string { return sorted(p.get().loaded) }
 // Refresh reads another page of the same shape, and reports whether it revealed anything new.
 func (p *Page) Refresh(b *exposition.Block) bool {
 	changed := p.compareRanks(b)
+	changed = p.countRequests(b) || changed
 	for signal, series := range p.valued {
 		value := 0.0
 		for _, i := range series {
@@ -266,6 +272,47 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		}
 	}
 	return changed
+}
+
+// countRequests counts the requests of models, and reports whether others have requests now.
+func (p *Page) countRequests(b *exposition.Block) (changed bool) {
+	for name, series := range p.counts {
+		n := 0.0
+		for _, i := range series {
+			if v, ok := b.WatchedValue(i); ok && v > 0 {
+				n += v
+			}
+		}
+		changed = changed || n > 0 != (p.requests[name] > 0)
+		p.requests[name] = n
+	}
+	return changed
+}
+
+// Busy returns the models that have requests, the busiest first, if the page has many models.
+func (p *Page) Busy() (names []string) {
+	for name := range p.get().counts {
+		if p.requests[name] > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.requests[b], p.requests[a]), strings.Compare(a, b))
+	})
+	return names
+}
+
+// Requests returns how many requests of a model ended. A loaded model of a page without many counts
+// as in use.
+func (p *Page) Requests(name string) float64 {
+	loaded, _ := p.Loaded(name)
+	switch {
+	case !loaded:
+		return 0
+	case len(p.counts) == 0:
+		return 1
+	}
+	return p.requests[name]
 }
 
 // compareRanks compares the batches of ranks, and reports whether this revealed anything new.

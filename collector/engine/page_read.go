@@ -17,7 +17,7 @@ import (
 func readContent(e Engine, shape *exposition.Shape, ranks Ranks) *content {
 	c := &content{
 		loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
-		buckets: make(map[string]string), valued: make(map[Signal][]int),
+		buckets: make(map[string]string), valued: make(map[Signal][]int), counts: make(map[string][]int),
 	}
 	index, noModel := IndexOf(e), e.data().noModel
 	all := make([]labels.Labels, shape.Watched())
@@ -99,6 +99,9 @@ func (c *content) readSeries(e Engine, meanings []Indexed, series int, name, noM
 
 // readMeaning adds a series of a loaded model with one of its meanings.
 func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lset labels.Labels) {
+	if (m.Signal == ModelSuccess || m.Signal == ModelFailed) && len(c.loaded) > maxConfigs {
+		c.counts[name] = append(c.counts[name], series)
+	}
 	if m.Part != PartSum && m.Part != PartCount {
 		// A distribution needs its buckets or quantiles.
 		c.signals[m.Signal] = true

@@ -89,7 +89,8 @@ func unreadable(err error) string {
 	return "answers text that is not JSON"
 }
 
-// Limits of versions, of names and parameters, and of the models of a server.
+// Limits of versions, of names and parameters, and of the models of a server. A list of models
+// without states is cut at its end: nothing is concluded from a model that is not listed.
 const (
 	versionLimit = 64
 	textLimit    = 256

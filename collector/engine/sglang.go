@@ -53,7 +53,7 @@ func (s *sglang) identify(ctx context.Context, q *questions) string {
 
 // Ask implements Engine. The version comes last, since its answer waits for the schedulers
 // (sgl-project/sglang#4191).
-func (s *sglang) Ask(ctx context.Context, client Client, address string) Round {
+func (s *sglang) Ask(ctx context.Context, client Client, address string, _ Earlier) Round {
 	return func(yield func(Facts, bool) bool) {
 		var f Facts
 		q := &questions{client: client, base: address}

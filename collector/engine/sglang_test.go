@@ -186,7 +186,7 @@ func TestSGLangHealthGeneratesNothing(t *testing.T) {
 	e := engineOf(t, engine.SGLang)
 	require.Equal(t, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: 200, Detail: "the API lists its models"}, e.Health(t.Context(), rec, "http://server"))
 	engine.Detect(t.Context(), rec, "http://server", true)
-	e.Ask(t.Context(), rec, "http://server").Complete()
+	e.Ask(t.Context(), rec, "http://server", engine.Earlier{}).Complete()
 	require.False(t, slices.ContainsFunc(rec.paths, func(path string) bool { return path == "/health" || path == "/health_generate" }))
 	require.Equal(t, engine.APIRefused, e.Health(t.Context(), answers{"*": refuses}, "http://server").API)
 }

@@ -99,38 +99,48 @@ func (t *triton) Health(ctx context.Context, client Client, address string) Heal
 	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
 		// Models that were never loaded have no state.
 		index = slices.DeleteFunc(index, func(m ModelState) bool { return m.State == "" || plainText(m.Name) == "" })
-		h.Models = index[:min(len(index), modelsLimit)]
+		rows, leftOut := worthiest(index, modelsLimit, ModelState.Rank)
+		h.Models, h.LeftOut = rows, make(map[string]int)
+		for _, m := range leftOut {
+			h.LeftOut[m.State]++
+		}
 	}
 	h.Detail += notLoaded(h.Models)
 	return h
 }
 
-// notLoaded lists the models without a ready version, since a server stays ready after an unload.
+// notLoaded lists the models without a ready version, since a server stays ready after an unload:
+// if there are many, first those with a reason.
 func notLoaded(models []ModelState) string {
 	const limit = 4
 	listed := make(map[string]bool)
 	for _, m := range models {
 		listed[m.Name] = listed[m.Name] || m.State == ModelReady
 	}
-	var names []string
+	var missing []ModelState
 	for _, m := range models {
-		if listed[m.Name] {
-			continue
+		if !listed[m.Name] {
+			listed[m.Name] = true
+			missing = append(missing, m)
 		}
-		listed[m.Name] = true
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	named, others := worthiest(missing, limit, ModelState.Rank)
+	names := make([]string, len(named))
+	for i, m := range named {
 		reason := strings.ToLower(m.State)
 		if m.State == ModelUnavailable && m.Reason != "" {
 			reason = short([]byte(m.Reason))
 		}
-		names = append(names, fmt.Sprintf("%s (%s)", m.Name, reason))
+		names[i] = fmt.Sprintf("%s (%s)", m.Name, reason)
 	}
-	switch {
-	case len(names) == 0:
-		return ""
-	case len(names) > limit:
-		return fmt.Sprintf("; not loaded: %s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
+	text := "; not loaded: " + strings.Join(names, ", ")
+	if len(others) > 0 {
+		text += fmt.Sprintf(" and %d more", len(others))
 	}
-	return "; not loaded: " + strings.Join(names, ", ")
+	return text
 }
 
 // Unserved implements Engine: a Triton is ready without any model, and without its LLM it is ready

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// Limits of the configs that one round requests, in total and concurrently.
+	// Limits of the configs that one round requests, in total and concurrently. Rounds cover all
+	// models in turn.
 	maxConfigs    = 64
 	configsAtOnce = 2
 	// patience is how long a round waits before it passes on partial answers.
@@ -26,13 +27,13 @@ const (
 
 // Ask implements Engine. It requests version, models and configs concurrently, so that a hanging
 // request does not delay others.
-func (*triton) Ask(ctx context.Context, client Client, address string) Round {
+func (*triton) Ask(ctx context.Context, client Client, address string, earlier Earlier) Round {
 	return func(yield func(Facts, bool) bool) {
 		wait := patience
 		if deadline, ok := ctx.Deadline(); ok {
 			wait = min(wait, time.Until(deadline)/8) // So that the first page still waits for the facts.
 		}
-		r := &tritonRound{client: client, base: address, answers: make([]func(*Facts), 2)}
+		r := &tritonRound{client: client, base: address, earlier: earlier, answers: make([]func(*Facts), 2)}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -56,8 +57,9 @@ func (*triton) Ask(ctx context.Context, client Client, address string) Round {
 
 // tritonRound is one round of requests about a Triton's identity.
 type tritonRound struct {
-	client Client
-	base   string
+	client  Client
+	base    string
+	earlier Earlier
 
 	mu sync.Mutex
 	// answers add to the facts, in the order of version, models, configs.
@@ -114,44 +116,55 @@ func askVersion(ctx context.Context, q *questions) func(*Facts) {
 	}
 }
 
-// askModels requests the list of models, then the configs of those that are ready.
+// askModels requests the list of models, then the configs of those that are ready: first of models
+// that are in use and whose config was never asked for, with the models that they call, then of all
+// in turn.
 func (r *tritonRound) askModels(ctx context.Context) {
 	var models []ModelFacts
+	var configs *configQueue
 	r.ask(1, func(q *questions) func(*Facts) {
 		var index []ModelState
 		if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); !ok {
 			return func(*Facts) {}
 		}
 		models = listed(index)
-		return func(f *Facts) { f.Listed, f.Models = true, slices.Clone(models) }
+		configs = newConfigQueue(models, r.earlier)
+		return func(f *Facts) {
+			f.Listed, f.Models = true, slices.Clone(models)
+			configs.mark(f)
+		}
 	})
+	if configs == nil {
+		return
+	}
 	r.mu.Lock()
 	r.answers = append(r.answers, make([]func(*Facts), len(models))...)
 	r.mu.Unlock()
-	ready := make(chan int, maxConfigs)
-	for i := range models {
-		if models[i].State == ModelReady && len(ready) < maxConfigs {
-			ready <- i
-		}
-	}
-	close(ready)
 	r.run(slices.Repeat([]func(){func() {
-		for i := range ready {
-			if ctx.Err() == nil {
-				r.ask(2+i, func(q *questions) func(*Facts) { return askConfig(ctx, q, i, models[i].Name) })
+		for ctx.Err() == nil {
+			i, ok := configs.take()
+			if !ok {
+				return
 			}
+			r.ask(2+i, func(q *questions) func(*Facts) { return configs.askConfig(ctx, q, i) })
 		}
-	}}, min(configsAtOnce, len(ready)))...)
+	}}, min(configsAtOnce, len(configs.ready)))...)
 }
 
 // askConfig requests the config of model i.
-func askConfig(ctx context.Context, q *questions, i int, name string) func(*Facts) {
-	var c modelConfig
-	text, ok := q.get(ctx, "/v2/models/"+url.PathEscape(name)+"/config", &c)
+func (c *configQueue) askConfig(ctx context.Context, q *questions, i int) func(*Facts) {
+	var config modelConfig
+	name := c.models[i].Name
+	text, ok := q.get(ctx, "/v2/models/"+url.PathEscape(name)+"/config", &config)
 	hash := configHash(text)
+	if ok && config.Name == name {
+		var m ModelFacts
+		config.read(&Facts{}, &m)
+		c.call(slices.Concat(m.Steps, m.Calls))
+	}
 	return func(f *Facts) {
-		if ok && c.Name == name {
-			c.read(f, &f.Models[i])
+		if ok && config.Name == name {
+			config.read(f, &f.Models[i])
 			f.Models[i].ConfigHash = hash
 		}
 	}
@@ -168,8 +181,7 @@ func (r *tritonRound) facts() (f Facts) {
 }
 
 // listed returns the models of a repository index, one per name, preferably a ready version.
-// Models that were never loaded come last and are dropped first, since a repository may have
-// thousands.
+// Models that were never loaded come last. Of thousands, the ready ones are kept.
 func listed(index []ModelState) []ModelFacts {
 	position := make(map[string]int)
 	var models, never []ModelFacts
@@ -190,8 +202,8 @@ func listed(index []ModelState) []ModelFacts {
 			models[i].State, models[i].Version = row.State, m.Version
 		}
 	}
-	models = append(models, never...)
-	return models[:min(len(models), modelsLimit)]
+	kept, _ := worthiest(append(models, never...), modelsLimit, func(m ModelFacts) int { return ModelState{State: m.State}.Rank() })
+	return kept
 }
 
 // agree implements Engine: page and index name the same models once these are loaded.

@@ -33,6 +33,7 @@ func (*tritonPage) arrange(t *Topology, models NamedModels, facts []ModelFacts) 
 	entries := tritonEntries(t, models.Names, facts, configs)
 	tritonGroups(t, entries, models.Names, configs)
 	tritonUnresolved(t, models, configs)
+	tritonUnasked(t, facts)
 	for i := range facts {
 		if draft := facts[i].Draft; t.known[draft] {
 			t.roles[draft] = RoleDraft
@@ -184,6 +185,19 @@ func tritonUnresolved(t *Topology, models NamedModels, configs map[string]*Model
 	}
 	for _, n := range open {
 		t.roles[n] = RoleUnknown
+	}
+}
+
+// tritonUnasked makes the role of models unknown that are called by no known model, while the
+// configs of other models were not asked for: any of these may call them.
+func tritonUnasked(t *Topology, facts []ModelFacts) {
+	if !slices.ContainsFunc(facts, func(f ModelFacts) bool { return f.Unasked }) {
+		return
+	}
+	for name, role := range t.roles {
+		if role == RoleSingle {
+			t.roles[name] = RoleUnknown
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ var _ = register(&trtllmServe{base{
 type trtllmServe struct{ base }
 
 // Ask implements Engine without GET /health, on which newer servers may exit (openai_server.py).
-func (t *trtllmServe) Ask(ctx context.Context, client Client, address string) Round {
+func (t *trtllmServe) Ask(ctx context.Context, client Client, address string, _ Earlier) Round {
 	return func(yield func(Facts, bool) bool) {
 		f := t.ask(ctx, client, address)
 		if f.EngineVersion != "" {

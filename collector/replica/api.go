@@ -66,11 +66,11 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 		return
 	}
 	r.pacer.IdentityRequested(r.signs())
-	server, run := r.locator.ForIdentity(&r.answers), r.startJob(ctx, &r.jobs.identity)
+	server, run, earlier := r.locator.ForIdentity(&r.answers), r.startJob(ctx, &r.jobs.identity), r.answers.Earlier(r.reader.last)
 	runJob(run, "identity", func(ctx context.Context) engine.Identity {
 		build := buildVersion(r.pool.EngineDir)
 		var found engine.Identity
-		for answer, complete := range server.Identity(ctx) {
+		for answer, complete := range server.Identity(ctx, earlier) {
 			found = answer
 			found.BuildVersion = build
 			if !complete {
