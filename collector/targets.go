@@ -32,6 +32,10 @@ func targetsOf(cfg *config.Pool, part config.Sharding, groups []*targetgroup.Gro
 		search.Found += len(g.Targets)
 		for _, lset := range g.Targets {
 			discovered := p.labels(g.Labels, lset)
+			if rule := ended(discovered); rule != "" {
+				search.Drop(g.Source, withoutSecrets(discovered.Get(model.AddressLabel)), rule)
+				continue
+			}
 			switch t, err := p.target(discovered); {
 			case err != nil:
 				search.LeftOut++
@@ -53,13 +57,19 @@ func targetsOf(cfg *config.Pool, part config.Sharding, groups []*targetgroup.Gro
 
 type targetMaker struct{ *config.Pool }
 
-// dropped counts a target that relabeling dropped, and records the rule for the first
-// [target.MaxDrops].
-func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels.Labels) {
-	s.Dropped++
-	if len(s.Drops) == target.MaxDrops {
-		return
+// ended says why a target is none: Kubernetes lists a pod that has ended until somebody deletes it,
+// and another pod may have its address by then. It is empty for a pod that still runs, also while
+// it is being deleted.
+func ended(lset labels.Labels) string {
+	switch phase := lset.Get(podPhaseLabel); phase {
+	case "Failed", "Succeeded":
+		return "the pod has ended: " + podPhaseLabel + " is " + phase
 	}
+	return ""
+}
+
+// dropped records a target that relabeling dropped, and the rule that did.
+func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels.Labels) {
 	address := lset.Get(model.AddressLabel)
 	public := withoutSecrets(address)
 	rule := p.RelabelConfigs.DroppedBy(lset)
@@ -67,7 +77,7 @@ func (p targetMaker) dropped(s *target.PoolDiscovery, source string, lset labels
 		// A rule that matches the address quotes it.
 		rule = strings.ReplaceAll(rule, strings.Trim(strconv.Quote(address), `"`), public)
 	}
-	s.Drops = append(s.Drops, target.Drop{Source: target.Scrub(source), Address: public, Rule: rule})
+	s.Drop(source, public, rule)
 }
 
 func (p targetMaker) labels(group, single model.LabelSet) labels.Labels {
@@ -177,6 +187,9 @@ func withoutSecrets(address string) string {
 
 // podNameLabel is the label in which Kubernetes discovery stores the name of the pod.
 const podNameLabel = "__meta_kubernetes_pod_name"
+
+// podPhaseLabel is the label in which Kubernetes discovery stores the phase of the pod.
+const podPhaseLabel = "__meta_kubernetes_pod_phase"
 
 // SilentLabel is the label that marks a target without a port: true or false.
 const SilentLabel = "__silent__"

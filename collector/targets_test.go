@@ -42,6 +42,37 @@ func TestReplicaNameDefaultsToPod(t *testing.T) {
 	require.Equal(t, []string{"llama/triton-0", "llama/named", "llama/10.2.0.9:8002", "llama/triton-2", "llama/triton-3", "llama/10.2.1.3:8002"}, keys)
 }
 
+// TestPodsThatEndedAreNoTargets uses pods as Kubernetes lists them.
+func TestPodsThatEndedAreNoTargets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		labels model.LabelSet
+		kept   bool
+	}{
+		{"a pod that runs", model.LabelSet{"__meta_kubernetes_pod_phase": "Running"}, true},
+		{"a pod that starts", model.LabelSet{"__meta_kubernetes_pod_phase": "Pending"}, true},
+		{"a pod on a node that is lost", model.LabelSet{"__meta_kubernetes_pod_phase": "Unknown"}, true},
+		{"a pod that is being deleted", model.LabelSet{"__meta_kubernetes_pod_phase": "Running", "__meta_kubernetes_pod_ready": "false"}, true},
+		{"an endpoint that drains", model.LabelSet{"__meta_kubernetes_endpointslice_endpoint_conditions_terminating": "true", "__meta_kubernetes_pod_phase": "Running"}, true},
+		{"an endpoint whose pod is not known yet", model.LabelSet{"__meta_kubernetes_endpointslice_address_target_kind": "Pod"}, true},
+		{"no pod at all", nil, true},
+		{"an evicted pod", model.LabelSet{"__meta_kubernetes_pod_phase": "Failed"}, false},
+		{"a pod of a job that is done", model.LabelSet{"__meta_kubernetes_pod_phase": "Succeeded"}, false},
+		{"an evicted pod with a name of its own", model.LabelSet{"__meta_kubernetes_pod_phase": "Failed", "replica_id": "gpu-1"}, false},
+		{"an endpoint whose pod has ended", model.LabelSet{"__meta_kubernetes_endpointslice_endpoint_conditions_ready": "true", "__meta_kubernetes_pod_phase": "Failed"}, false},
+		{"an evicted pod without an address", model.LabelSet{model.AddressLabel: "", "__meta_kubernetes_pod_phase": "Failed"}, false},
+	} {
+		all, s := targetsFound(model.LabelSet{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"}.Merge(c.labels))
+		require.Equal(t, c.kept, len(all) == 1, c.name)
+		require.Zero(t, s.LeftOut, c.name)
+		if !c.kept {
+			require.Equal(t, 1, s.Dropped, c.name)
+			require.Contains(t, s.Drops[0].Rule, "the pod has ended", c.name)
+		}
+	}
+}
+
 // TestTargetWithoutPoolLabel uses empty labels, which rules create when they copy a
 // missing label.
 func TestTargetWithoutPoolLabel(t *testing.T) {

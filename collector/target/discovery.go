@@ -12,8 +12,8 @@ type PoolDiscovery struct {
 	Sources []Source `json:"sources"`
 	// Answered is false until a source has answered.
 	Answered bool `json:"answered"`
-	// Found counts the targets before relabeling. It is the sum of Dropped by relabeling,
-	// Elsewhere on other shards, LeftOut because they cannot be used, and the pool's Targets.
+	// Found counts the targets before relabeling. It is the sum of those Dropped, by relabeling or
+	// because their pod has ended, Elsewhere on other shards, LeftOut because they cannot be used, and the pool's Targets.
 	Found     int `json:"found"`
 	Dropped   int `json:"dropped"`
 	Elsewhere int `json:"elsewhere"`
@@ -38,11 +38,19 @@ type Source struct {
 	LastError   string    `json:"last_error,omitempty"`
 }
 
-// Drop is a target that relabeling dropped, with the rule.
+// Drop is a target that was dropped, with the rule.
 type Drop struct {
 	Source  string `json:"source"`
 	Address string `json:"address"`
 	Rule    string `json:"rule"`
+}
+
+// Drop counts a dropped target and keeps the first [MaxDrops] of them.
+func (s *PoolDiscovery) Drop(source, address, rule string) {
+	s.Dropped++
+	if len(s.Drops) < MaxDrops {
+		s.Drops = append(s.Drops, Drop{Source: Scrub(source), Address: address, Rule: rule})
+	}
 }
 
 // Failing reports whether the last attempt failed. A partial failure reports the targets that
@@ -86,13 +94,13 @@ func (s *PoolDiscovery) Problem() string {
 	prefix := fmt.Sprintf("pool %s has no targets: ", s.PoolID)
 	switch {
 	case s.Dropped > 0 && s.LeftOut > 0:
-		return prefix + fmt.Sprintf("%d targets were found, relabeling dropped %d, and none of the others can be used: %s", s.Found, s.Dropped, s.Error)
+		return prefix + fmt.Sprintf("%d targets were found, %d were dropped, and none of the others can be used: %s", s.Found, s.Dropped, s.Error)
 	case s.Dropped > 0 && len(s.Drops) > 0:
 		first := &s.Drops[0]
 		if s.Dropped == 1 {
-			return prefix + fmt.Sprintf("relabeling dropped the only target found, %s: %s", first.Address, first.Rule)
+			return prefix + fmt.Sprintf("the only target found was dropped, %s: %s", first.Address, first.Rule)
 		}
-		return prefix + fmt.Sprintf("relabeling dropped all %d targets found, the first %s: %s", s.Dropped, first.Address, first.Rule)
+		return prefix + fmt.Sprintf("all %d targets found were dropped, the first %s: %s", s.Dropped, first.Address, first.Rule)
 	case s.LeftOut > 0:
 		return prefix + fmt.Sprintf("%d targets were found, and none can be used: %s", s.LeftOut, s.Error)
 	}

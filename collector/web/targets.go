@@ -62,7 +62,7 @@ type targetsDocument struct {
 	Targets  []TargetState          `json:"targets"`
 }
 
-// serveTargets shows all targets; with ?dropped also the targets that relabeling dropped.
+// serveTargets shows all targets; with ?dropped also the dropped targets.
 func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request, f filter) {
 	searches := s.searches(r.URL.Query().Has("dropped"))
 	if !wantsJSON(r) {

@@ -295,7 +295,7 @@ func TestReadinessNamesMissingSources(t *testing.T) {
 func TestPoolWithoutTargetsIsReady(t *testing.T) {
 	status, body := searched(t, dropping(), "/-/ready")
 	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "Ready.\nPool llama has no targets: relabeling dropped the only target found, <b>:1: relabel_configs[0] drops every target.\n", body)
+	require.Equal(t, "Ready.\nPool llama has no targets: the only target found was dropped, <b>:1: relabel_configs[0] drops every target.\n", body)
 	_, body = searched(t, dropping(), "/")
 	require.Contains(t, body, "Pool llama has no targets")
 	require.Contains(t, body, "&lt;b&gt;:1", "names are shown as text")
