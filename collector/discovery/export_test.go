@@ -23,7 +23,7 @@ func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...prom
 	for i, d := range discoverers {
 		key := fmt.Sprintf("fake_sd_configs[%d]", i)
 		m.reports.all = append(m.reports.all, target.Source{Key: key})
-		m.sources = append(m.sources, source{key, d})
+		m.sources = append(m.sources, source{key: key, discoverer: d})
 	}
 	return m
 }

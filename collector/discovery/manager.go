@@ -31,12 +31,15 @@ const (
 type source struct {
 	key        string
 	discoverer promdiscovery.Discoverer
+	// client counts the failures of a source whose client logs them elsewhere; nil for others.
+	client *clientFailures
 }
 
 // Manager merges the target groups of the sources of one pool.
 type Manager struct {
 	logger *slog.Logger
-	// internal holds the metrics of Prometheus' discoverers, which count failures.
+	// internal holds the metrics of Prometheus' discoverers, which count failures. Sources in
+	// Kubernetes have registries of their own.
 	internal *prometheus.Registry
 	static   []*targetgroup.Group
 	sources  []source
@@ -74,9 +77,12 @@ func build(cfg Config, logger *slog.Logger, wanted func(*block) bool) (*Manager,
 		if !wanted(&b) {
 			continue
 		}
-		name := b.config.Name()
+		name, registry, client := b.config.Name(), m.internal, newClientFailures(&b)
+		if client != nil {
+			name, registry = b.key, client.registry
+		}
 		if mechanisms[name] == nil {
-			mechanisms[name] = b.config.NewDiscovererMetrics(m.internal, refresh)
+			mechanisms[name] = b.config.NewDiscovererMetrics(registry, refresh)
 			if err := mechanisms[name].Register(); err != nil {
 				return nil, fmt.Errorf("%s: registering metrics: %w", b.key, err)
 			}
@@ -96,7 +102,7 @@ func build(cfg Config, logger *slog.Logger, wanted func(*block) bool) (*Manager,
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", b.key, err))
 		}
-		m.sources = append(m.sources, source{b.key, d})
+		m.sources = append(m.sources, source{b.key, d, client})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -135,6 +141,7 @@ func (m *Manager) Run(ctx context.Context, update func([]*targetgroup.Group)) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
+	defer m.hearClient()()
 	for i, s := range m.sources {
 		groups := make(chan []*targetgroup.Group)
 		wg.Go(func() { m.supervise(ctx, s, groups) })

@@ -33,12 +33,25 @@ func failing(s *target.Source) bool {
 	return !s.LastErrorAt.IsZero() && !s.LastErrorAt.Before(s.LastSuccess)
 }
 
+// waits reports whether a source has never answered.
+func (r *reports) waits(i int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[i].LastSuccess.IsZero()
+}
+
+// unsynced ends the message of a source in Kubernetes that ends before it could list.
+const unsynced = "informer unable to sync cache"
+
 // failed records a failure of a source, and reports whether to log it, which is not the case for
 // a repeated one.
 func (r *reports) failed(i int, text string) (log bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &r.all[i]
+	if strings.HasSuffix(text, unsynced) && failing(s) {
+		return false // The client has said why.
+	}
 	log = !failing(s) || s.LastError != text
 	s.LastError, s.LastErrorAt = text, time.Now()
 	return log
@@ -83,8 +96,10 @@ func (h *errorRecorder) Handle(ctx context.Context, r slog.Record) error {
 	})
 	if r.Level >= slog.LevelWarn {
 		text := strings.TrimSuffix(scrubbed.Message+": "+err, ": ")
-		// Every failed refresh begins with this.
+		// Every failed refresh, and every failed list, begins with one of these.
 		text = strings.TrimPrefix(text, "Unable to refresh target groups: ")
+		text = strings.TrimPrefix(text, "Failed to watch: ")
+		text = strings.TrimPrefix(text, "watch-list failed - backing off: ")
 		if !h.record(strings.Join(strings.Fields(text), " ")) {
 			return nil
 		}

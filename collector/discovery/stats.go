@@ -27,12 +27,17 @@ func (m *Manager) failures() map[string]float64 {
 	if err != nil {
 		m.logger.Warn("Discovery metrics are incomplete", "err", err)
 	}
-	found, kinds := map[string]float64{}, map[string]string{
+	found := map[string]float64{}
+	for _, s := range m.sources {
+		if s.client != nil {
+			found["kubernetes"] += s.client.count()
+		}
+	}
+	kinds := map[string]string{
 		"prometheus_sd_file_read_errors_total":    "file",
 		"prometheus_sd_file_watcher_errors_total": "file",
 		"prometheus_sd_http_failures_total":       "http",
 		"prometheus_sd_dns_lookup_failures_total": "dns",
-		"prometheus_sd_kubernetes_failures_total": "kubernetes",
 	}
 	for _, f := range families {
 		if kind, ok := kinds[f.GetName()]; ok {
