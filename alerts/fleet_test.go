@@ -184,6 +184,12 @@ func (e *exporter) sees(s *server, l life) {
 	}
 }
 
+// sleeps adds a server whose engine sleeps from a minute on, and which is there until then.
+func (e *exporter) sleeps(s *server, minutes int, l life) {
+	e.sees(s, l)
+	e.write("llm_server_engine_awake", s.labels("model_id", "m"), between(minutes, 1<<20, 0, always(1)))
+}
+
 // traffic is the rate of requests to a server by outcome, and their time to first token.
 type traffic struct {
 	ok, failed, refused, late timeline

@@ -99,6 +99,48 @@ func scenarios() []scenario {
 			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(0))
 			e.pool("p", 3, ready.becomes(0, "draining").becomes(3, ""))
 		}},
+		{name: "one of four is put to sleep on purpose", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			e.sleeps(&server{pool: "p", replica: "fourth"}, 0, ready.becomes(0, "unserved"))
+		}},
+		{name: "three of four are put to sleep on purpose, although two are expected", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 1, ready)
+			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(2))
+			for i := range 3 {
+				e.sleeps(&server{pool: "p", replica: fmt.Sprint("sleeper", i)}, 0, ready.becomes(0, "unserved"))
+			}
+		}},
+		{name: "a pool of one sleeps until it is needed", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(1))
+			e.sleeps(&server{pool: "p", replica: "0"}, 0, ready.becomes(0, "unserved"))
+		}},
+		{name: "an exporter starts while a pool sleeps", build: func(f *fleet) {
+			e := f.exporter("e", from(0, 1, always(absent)))
+			e.has("p", always(2))
+			for i := range 2 {
+				e.sleeps(&server{pool: "p", replica: strconv.Itoa(i)}, -10, stays("unserved"))
+			}
+		}},
+		{name: "one sleeps on purpose, and then the last one that serves crashes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 1, ready.becomes(5, "down"))
+			e.sleeps(&server{pool: "p", replica: "sleeper"}, 0, ready.becomes(0, "unserved"))
+		}, pages: map[string]int{"LLMPoolDown": 8}},
+		{name: "one of four is awake and has lost its LLM", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			e.sleeps(&server{pool: "p", replica: "fourth"}, 1 << 20, ready.becomes(0, "unserved"))
+		}, pages: map[string]int{"LLMReplicaBroken": 2}},
+		{name: "one of four slept on purpose, wakes up and has lost its LLM", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			s := &server{pool: "p", replica: "fourth"}
+			e.sees(s, stays("unserved"))
+			e.write("llm_server_engine_awake", s.labels("model_id", "m"), from(0, 1, always(0)))
+		}, pages: map[string]int{"LLMReplicaBroken": 2}},
 		{name: "scaled to zero unexpectedly, drained", build: func(f *fleet) {
 			f.exporter("e", up).pool("p", 3, ready.becomes(0, "draining").becomes(3, ""))
 		}, tickets: []string{"LLMDiscovery", "LLMPoolGone"}},
