@@ -143,9 +143,10 @@ func TestSeverity(t *testing.T) {
 		}), assess.Broken, "LLMReplicaNotUp", "it is not ready"},
 		{"one of another version", changed(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; unexpected engine_version"},
 		{"one of several behind its address", changed(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "", "the API answers 200; 3 processes answer at this address in turn, so that rates are unknown: give each its own address"},
-		{"one with another's page", changed(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
+		{"one with another's page", changed(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the page looks like that of nim, engine says dynamo; the API answers 200"},
 		{"of two things the worse counts", changed(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", assess.Canary{Failed: "b", Twice: true} }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
-		{"the first of two equal severities", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "the API answers 200; a; b"},
+		{"the first of two equal severities", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "a; the API answers 200; b"},
+		{"of another kind, whose failures nobody can judge", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unobservable = "it looks like triton", "set a flag of vllm" }), assess.Look, "", "it looks like triton; the API answers 200"},
 		{"and so its state", changed(failed, func(e *assess.Evidence) { e.Canary.Failed = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
 		{"the reason of a broken state is kept", changed(failed, func(e *assess.Evidence) { e.Unmet = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
 	} {

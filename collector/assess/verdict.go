@@ -62,9 +62,16 @@ func Judge(e *Evidence) Verdict {
 	}
 	c := consequenceOf(state)
 	v := Verdict{State: state, Reason: e.reason(state, w, r), Severity: c.severity, Runbook: c.runbook, Suspected: r.Suspected, Probes: probes}
-	if state == Ready && e.Unobservable != "" {
+	if state == Ready && e.Unobservable != "" && e.Mismatch == "" {
 		// "ready" would promise too much for such a server.
 		v.Reason += "; whether its requests fail is unknown: " + e.Unobservable
+	}
+	if e.Mismatch != "" {
+		// What is judged by the wrong kind's names comes after it.
+		v.Reason = e.Mismatch + "; " + v.Reason
+		if v.Severity == OK {
+			v.Severity = Look
+		}
 	}
 	for _, problem := range e.remarks(state, w, r) {
 		if problem.wrong == "" {
@@ -113,7 +120,7 @@ func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 	if e.Processes > 0 {
 		all = append(all, remark{strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: give each its own address", ""})
 	}
-	all = append(all, remark{e.Mismatch, ""}, remark{e.Unmet, unmetRunbook})
+	all = append(all, remark{e.Unmet, unmetRunbook})
 	if r.Look {
 		all = append(all, e.accused(w))
 	}

@@ -144,7 +144,7 @@ func TestConfiguredKindHasToShow(t *testing.T) {
 			status := s.after(5 * time.Second)
 			require.Equal(t, c.severity, status.Severity)
 			require.Equal(t, "ready", status.State, "state and probes rest on the page")
-			require.Equal(t, c.severity == "look", strings.HasSuffix(status.StateReason, "neither the page nor an API shows that it is vllm, as engine says"), status.StateReason)
+			require.Equal(t, c.severity == "look", strings.HasPrefix(status.StateReason, "neither the page nor an API shows that it is vllm, as engine says"), status.StateReason)
 		}))
 	}
 }
