@@ -56,9 +56,10 @@ type Probes struct{ Judged, Ready, Live bool }
 // Scrape is the result of the last scrape.
 type Scrape struct {
 	// OK is true if it returned a page, Unanswered if nothing answered, Refused if nothing
-	// listens. Error describes the failure, Hint a possible cause.
-	OK, Unanswered, Refused bool
-	Error, Hint             string
+	// listens, Withheld if a server answered and withheld the page from this exporter. Error
+	// describes the failure, Hint a possible cause.
+	OK, Unanswered, Refused, Withheld bool
+	Error, Hint                       string
 	// Again is true if the scrape before failed, too.
 	Again bool
 	// Seen is true if a scrape ever succeeded, MayStart while a replica that refuses connections

@@ -106,7 +106,7 @@ func (e *Evidence) neverSeen(s State) bool {
 	case e.Scrape.OK || e.Scrape.Seen:
 		return false
 	case s == Blind:
-		return e.API.API != engine.APIReady
+		return e.API.API != engine.APIReady && !e.Scrape.Withheld
 	}
 	return s == Down && e.Scrape.Refused && e.Scrape.MayStart
 }
@@ -231,6 +231,8 @@ func (e *Evidence) withoutPage(state State) string {
 	switch {
 	case state == Blind && e.API.API == engine.APIReady:
 		return "the API answers, but the page does not: " + failure
+	case state == Blind && !e.Scrape.Seen:
+		return "it answers, but not with its page, which this exporter has never read: " + failure
 	case state == Blind:
 		return "its page cannot be read any more, which says little about its requests: " + failure
 	case state == Unknown && e.Scrape.Refused:

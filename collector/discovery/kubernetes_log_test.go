@@ -84,7 +84,9 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 		{"a token that has expired", "pod", refusal(http.StatusUnauthorized, "Unauthorized", "Unauthorized"), []string{"Unauthorized"}},
 		{"an address that is no API server", "pod", http.NotFound, []string{"could not find the requested resource"}},
 		{"a server that is overloaded", "pod", refusal(http.StatusInternalServerError, "InternalError", "etcdserver: request timed out"), []string{"request timed out"}},
-		{"a proxy with a login page", "pod", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<!DOCTYPE html><html>login</html>")) }, []string{"*v1.Pod"}},
+		{"a proxy with a login page", "pod", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<!DOCTYPE html><html>login</html>"))
+		}, []string{"*v1.Pod"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			srv := httptest.NewServer(c.answer)

@@ -135,8 +135,11 @@ func (r *Replica) addFailure(s *assess.Scrape, failed error) {
 	denied := failure != nil && failure.Class == scrape.ClassDenied // No request was sent.
 	// Gateways answer with these statuses instead of their server.
 	badGateway, gatewayTimeout := answered(failed, http.StatusBadGateway), answered(failed, http.StatusGatewayTimeout)
+	// A port that has only ever ended connections is held by somebody.
+	ended := reason == scrape.ReasonReset && !s.Seen
 	s.Error = failed.Error()
-	s.Unanswered = reason.Unanswered() || badGateway || gatewayTimeout
+	s.Withheld = failure != nil && failure.Refused()
+	s.Unanswered = reason.Unanswered() && !ended || badGateway || gatewayTimeout
 	s.Refused = badGateway || reason == scrape.ReasonConnect && !denied
 	if answered(failed, http.StatusNotFound) {
 		s.Hint = r.server.Engine.MissingPageHint()

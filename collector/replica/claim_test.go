@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -145,6 +146,49 @@ func TestConfiguredKindHasToShow(t *testing.T) {
 			require.Equal(t, c.severity, status.Severity)
 			require.Equal(t, "ready", status.State, "state and probes rest on the page")
 			require.Equal(t, c.severity == "look", strings.HasPrefix(status.StateReason, "neither the page nor an API shows that it is vllm, as engine says"), status.StateReason)
+		}))
+	}
+}
+
+// TestServerThatWithholdsItsPageIsNoAbsentOne starts with servers that answer from the beginning,
+// but not with a page.
+func TestServerThatWithholdsItsPageIsNoAbsentOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		failure scrape.Error
+		state   string
+	}{
+		"without our token":             {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "401"}, "blind"},
+		"forbidden":                     {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "403"}, "blind"},
+		"at another path":               {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "404"}, "blind"},
+		"busy with too many scrapes":    {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "429"}, "blind"},
+		"behind a login page":           {scrape.Error{Reason: scrape.ReasonContentType}, "blind"},
+		"behind a redirect":             {scrape.Error{Reason: scrape.ReasonRedirect}, "blind"},
+		"with a certificate of another": {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassName}, "blind"},
+		"that wants our certificate":    {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassClientCert}, "blind"},
+		"with TLS, asked without":       {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassWantsTLS}, "blind"},
+		"without TLS, asked with":       {scrape.Error{Reason: scrape.ReasonTLS, Class: scrape.ClassNotTLS}, "blind"},
+		"with a page beyond our limit":  {scrape.Error{Reason: scrape.ReasonSampleLimit}, "blind"},
+		"that ends every connection":    {scrape.Error{Reason: scrape.ReasonReset}, "unknown"},
+		"that is not ready yet":         {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "503"}, "unknown"},
+		"behind a gateway without it":   {scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "502"}, "unknown"},
+		"that is not there":             {scrape.Error{Reason: scrape.ReasonConnect}, "unknown"},
+		"whose name nobody knows":       {scrape.Error{Reason: scrape.ReasonDNS}, "unknown"},
+		"that is this exporter":         {scrape.Error{Reason: scrape.ReasonSelfScrape}, "unknown"},
+		"in a network that is denied":   {scrape.Error{Reason: scrape.ReasonConnect, Class: scrape.ClassDenied}, "down"},
+		"that hangs":                    {scrape.Error{Reason: scrape.ReasonTimeout}, "down"},
+	} {
+		t.Run(name, bubble(func(t *testing.T) {
+			c.failure.Err = errors.New("why")
+			s := step(t, answering{failed: &c.failure}, func(t *target.Target, p *Pool) {
+				t.MetricsURL, t.APIURL = "https://10.0.0.1:8000/metrics", ""
+				p.StartBudget = time.Hour
+			})
+			s.due()
+			status := s.after(5 * time.Second)
+			require.Equal(t, c.state, status.State, status.StateReason)
+			if c.state == "blind" {
+				require.Contains(t, status.StateReason, "it answers")
+			}
 		}))
 	}
 }

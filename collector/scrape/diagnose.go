@@ -89,7 +89,7 @@ func Diagnose(ctx context.Context, cfg Config, timeout time.Duration, t *target.
 	if hint := p.apiAt(ctx, u, proto); hint != "" {
 		f.What = hint
 	}
-	p.elsewhere(ctx, f, u, proto != protocolTLS && c.class != ClassNotTLS)
+	p.elsewhere(ctx, f, u, proto != protocolTLS && c.class != ClassWantsTLS && c.class != ClassNotTLS)
 	if hint := missingPageHint(s, &c); hint != "" && f.Page == "" {
 		f.What, f.Where, f.Do = "the server runs, but serves no metrics", target.Public(s.PageURL), "change how it is started: "+hint
 	}

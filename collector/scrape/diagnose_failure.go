@@ -46,6 +46,9 @@ func (c *failedScrape) mayBeAnotherProtocol() bool {
 
 func (c *failedScrape) explain(f *Diagnosis, u *url.URL, proto protocol) {
 	port := u.Port()
+	if c.class == ClassWantsTLS {
+		proto = protocolTLS
+	}
 	switch proto {
 	case protocolTLS:
 		f.What = port + " speaks TLS, but the request was plain HTTP"

@@ -96,6 +96,20 @@ func (r Reason) Unanswered() bool {
 	return r == ReasonConnect || r == ReasonTimeout || r == ReasonReset
 }
 
+// Refused reports whether a server answered the scrape and withheld its page: for want of a
+// credential, a certificate, the right path, port or protocol. A status of the server that may
+// pass, such as 503, is no refusal.
+func (e *Error) Refused() bool {
+	switch e.Reason { //nolint:exhaustive // The others do not show that a server answered, or whose fault it is.
+	case ReasonHTTPStatus:
+		return strings.HasPrefix(e.Class, "4")
+	case ReasonTLS, ReasonProtocol, ReasonRedirect, ReasonContentType, ReasonParse,
+		ReasonBodyTooLarge, ReasonHeadersTooLarge, ReasonDecompress, ReasonSampleLimit, ReasonLabelLimit, ReasonSecret:
+		return true
+	}
+	return false
+}
+
 // Classes of ReasonTLS, and ClassDenied of ReasonConnect.
 const (
 	ClassExpired    = "expired"     // The certificate is expired or not valid yet.
@@ -104,6 +118,7 @@ const (
 	ClassVersion    = "version"     // The two sides have no TLS version in common.
 	ClassClientCert = "client_cert" // The server requires a client certificate, or refuses ours.
 	ClassNotTLS     = "not_tls"     // The server does not speak TLS on this port.
+	ClassWantsTLS   = "wants_tls"   // The server speaks only TLS on this port, and was asked without.
 	ClassHandshake  = "handshake"   // The handshake failed in another way.
 	ClassDenied     = "denied"      // The address is in dial.deny.
 )

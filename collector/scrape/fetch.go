@@ -2,9 +2,11 @@ package scrape
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"sync"
 	"time"
@@ -93,7 +95,36 @@ func (f *Fetcher) fetch(ctx context.Context) (Page, error) {
 	if f.unrecognized {
 		err = f.explain(ctx, page.Body, err)
 	}
-	return page, err
+	return page, f.wantsTLS(ctx, err)
+}
+
+// adviceTLS is what to do at a port that ends every plain connection.
+const adviceTLS = "set scheme: https, or where a mesh demands mTLS let the exporter join it or except the port"
+
+// wantsTLS replaces the failure of a request without TLS at a port that speaks TLS. A port that
+// ended the connection and was never seen to answer may admit only its mesh.
+func (f *Fetcher) wantsTLS(ctx context.Context, scrapeErr error) error {
+	plain, ok := errors.AsType[*Error](scrapeErr)
+	u, err := url.Parse(cmp.Or(f.Server.URL, f.Target.MetricsURL))
+	if !ok || f.Up || err != nil || u.Scheme != "http" || !mayBeTLS(plain) {
+		return scrapeErr
+	}
+	u.Scheme = "https"
+	_, _, _, err = f.Scraper.Do(ctx, http.MethodGet, u.String(), nil, 0)
+	secure, failed := errors.AsType[*Error](err)
+	switch {
+	case err == nil, failed && secure.Reason == ReasonTLS && secure.Class != ClassNotTLS, failed && secure.Reason == ReasonHTTPStatus:
+		return failf(ReasonTLS, ClassWantsTLS, "the port speaks TLS, and was asked without; %s", adviceTLS)
+	case plain.Reason == ReasonReset:
+		return failf(ReasonReset, plain.Class, "%w, or admits only TLS: %s", plain.Err, adviceTLS)
+	}
+	return scrapeErr
+}
+
+// mayBeTLS reports whether a TLS server may have caused the failure of a plain request: most end
+// the connection, send an alert, or answer 400.
+func mayBeTLS(failure *Error) bool {
+	return failure.Reason == ReasonReset || failure.Reason == ReasonProtocol || failure.Reason == ReasonHTTPStatus && failure.Class == "400"
 }
 
 // scrape requests one page. Requests that follow it count neither in its duration nor in its age.

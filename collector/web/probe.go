@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,7 +167,7 @@ func (r *replica) unjudged() string {
 	case s.LastScrape.IsZero():
 		return "it was not tried yet."
 	default:
-		return "its page was never read (" + s.LastReason + "), which says little about its requests."
+		return "its page was never read (" + cmp.Or(s.LastError, s.LastReason) + "), which says little about its requests."
 	}
 }
 

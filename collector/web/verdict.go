@@ -165,6 +165,8 @@ func wordFor(v *target.Verdict) string {
 	switch {
 	case severity == unknown:
 		return "not tried yet"
+	case v.State == string(assess.Unknown) && !v.Judged:
+		return "never read" // Somebody answers there.
 	case v.State == string(assess.Unknown):
 		return "never seen"
 	case v.State != stateReady || severity == healthy:
@@ -176,7 +178,7 @@ func wordFor(v *target.Verdict) string {
 // clause returns a clause that says for how many replicas a word applies.
 func clause(n int, word string) string {
 	verbs := map[string][2]string{
-		"never seen": {"was never seen", "were never seen"}, "not tried yet": {"was not tried yet", "were not tried yet"},
+		"never seen": {"was never seen", "were never seen"}, "never read": {"was never read", "were never read"}, "not tried yet": {"was not tried yet", "were not tried yet"},
 		"canary failing": {"fails canary requests", "fail canary requests"}, "differs": {"differs", "differ"}, "check": {"needs attention", "need attention"},
 	}[word]
 	return plural(n, cmp.Or(verbs[0], "is "+word), cmp.Or(verbs[1], "are "+word))
