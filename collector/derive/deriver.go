@@ -68,7 +68,7 @@ func NewDeriver(opts Options) *Deriver {
 	opts.Stats = cmp.Or(opts.Stats, &Stats{})
 	return &Deriver{
 		opts: opts, program: &program{}, window: newWindow(opts.Window, opts.Interval, nil),
-		processes: processTracker{window: int64(opts.Window)}, appeared: make(map[column]struct{}),
+		processes: processTracker{window: int64(max(opts.Window, minPages*opts.Interval))}, appeared: make(map[column]struct{}),
 	}
 }
 
@@ -108,12 +108,18 @@ func (d *Deriver) Witness(now time.Duration, block *exposition.Block, page *engi
 	d.processes.witness(int64(now), block, page)
 }
 
-// TakeWitnesses returns how many pages [Deriver.Witness] wants before the next page is observed.
-// The next call returns 0 unless that page gives a reason.
-func (d *Deriver) TakeWitnesses() (n int) {
-	n, d.processes.wanted = d.processes.wanted, 0
-	return n
+// TakeWitness reports whether [Deriver.Witness] wants a page before the next page is observed, and
+// assumes that it is requested.
+func (d *Deriver) TakeWitness() bool {
+	wanted := d.processes.wanted > 0
+	if wanted {
+		d.processes.wanted--
+	}
+	return wanted
 }
+
+// ForgoWitnesses tells the deriver that no such pages can be had.
+func (d *Deriver) ForgoWitnesses() { d.processes.wanted = 0 }
 
 // Render returns the derived series as of the page that was observed last. They have no values
 // while several processes answer or may answer: counters that alternate are resets to a reader,

@@ -25,12 +25,14 @@ const (
 const (
 	// firstWitnesses is how many pages over new connections are wanted at first, and after a sign
 	// of another process: of two processes, chosen at random, the other one stays unseen once in
-	// 256 times.
+	// 256 times. For as many pages a few more are wanted, since processes may answer in turn.
 	firstWitnesses = 8
-	// pagesPerWitness is for how many pages some over new connections are wanted later, when another
-	// process may have been added: a page in ten hardly counts for server and exporter. Two of them
-	// also show processes whose counts are close: between them no time passes.
-	pagesPerWitness, laterWitnesses = 20, 2
+	// laterWitnesses are wanted once in pagesPerWitness pages, as another process may be added: one
+	// request in ten hardly counts for server and exporter. Two show even processes whose counts
+	// are close, since no time passes between them.
+	laterWitnesses, pagesPerWitness = 2, 20
+	// minPages is for how many pages at least several processes stay known.
+	minPages = 12
 	// maxNames limits the names of processes that are remembered.
 	maxNames = 64
 )
@@ -50,6 +52,7 @@ const (
 // only when it restarts, or one by one when a model is loaded again. So from one page to a later
 // one they fall as often as along all pages in between, unless one of those is of another process.
 type processTracker struct {
+	// window is for how long observations count.
 	window int64
 	// base is the last page that was not in doubt, path what the pages since show: those over
 	// other connections and those in doubt.
@@ -66,7 +69,8 @@ type processTracker struct {
 	several  bool
 	provedAt int64
 	names    []named
-	// wanted is how many pages over new connections are wanted, pages counts the others.
+	// wanted is how many pages over new connections are wanted, pages counts the others since a
+	// sign of another process.
 	wanted, pages int
 	row           []float64
 }
@@ -228,8 +232,8 @@ func (t *processTracker) record(now int64, s *sighting, block *exposition.Block,
 	t.pages++
 	switch {
 	case first, s.doubt, s.transition == restarts:
-		t.wanted = firstWitnesses
-	case t.isSeveral(now), t.pages%pagesPerWitness == 0:
+		t.wanted, t.pages = firstWitnesses, 0
+	case t.isSeveral(now), t.pages <= firstWitnesses, t.pages%pagesPerWitness == 0:
 		t.wanted = max(t.wanted, laterWitnesses)
 	}
 }

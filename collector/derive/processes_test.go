@@ -66,12 +66,9 @@ func (a *address) page(text string) {
 	if len(all) > 0 {
 		a.shown++
 	}
-	wanted := a.deriver.TakeWitnesses()
-	for range wanted {
-		if a.fresh != nil {
-			raw, page = a.parse(a.fresh())
-			a.deriver.Witness(a.now, raw, page)
-		}
+	for a.fresh != nil && a.deriver.TakeWitness() {
+		raw, page = a.parse(a.fresh())
+		a.deriver.Witness(a.now, raw, page)
 	}
 }
 
@@ -330,6 +327,92 @@ func TestSingleProcessHasRates(t *testing.T) {
 			require.Zero(t, a.deriver.Processes())
 			require.Zero(t, a.deriver.Stats().Restarts)
 			require.Equal(t, c.rates, a.rates)
+		})
+	}
+}
+
+// TestFallOfCounters uses a Triton with two models, of which something happens to the fourth page.
+func TestFallOfCounters(t *testing.T) {
+	page := func(models ...string) string { return strings.Join(models, "") }
+	counts := func(model string, n int) string {
+		return fmt.Sprintf("nv_inference_request_success{model=%[1]q} %[2]d\nnv_inference_count{model=%[1]q} %[2]d\nnv_inference_exec_count{model=%[1]q} %[2]d\n", model, n)
+	}
+	usual := func(n int) string { return page(counts("m", 1000+10*n), counts("n", 500+5*n)) }
+	for _, c := range []struct {
+		name       string
+		connection derive.Connection
+		pages      func(n int) string
+		fresh      func(n int) string
+		// held lists the pages from which nothing is derived.
+		held     []int
+		restarts uint64
+		several  bool
+	}{
+		{"nothing happens", derive.Kept, usual, usual, nil, 0, false},
+		{"nothing happens, the connection is new each time", derive.Opened, usual, usual, nil, 0, false},
+		{"a model is loaded again", derive.Kept, func(n int) string { return page(counts("m", 1000+10*n), counts("n", 5*(n-4))) }, nil, []int{4}, 0, false},
+		{"the only model is loaded again", derive.Kept, func(n int) string { return counts("m", 5*(n-4)) }, nil, []int{4}, 1, false},
+		{"a model is unloaded, and loaded later", derive.Kept, func(n int) string {
+			if n < 6 {
+				return counts("m", 1000+10*n)
+			}
+			return page(counts("m", 1000+10*n), counts("n", 5*(n-6)))
+		}, nil, nil, 0, false},
+		{"all models are unloaded", derive.Kept, func(int) string { return "nv_inference_request_failure{model=\"m\"} 0\n" }, nil, nil, 0, false},
+		{"the server restarts behind a proxy", derive.Kept, func(n int) string { return page(counts("m", 10*(n-4)), counts("n", 5*(n-4))) }, nil, []int{4}, 1, false},
+		{"the server restarts, and its connection is lost", derive.Reopened, func(n int) string { return page(counts("m", 10*(n-4)), counts("n", 5*(n-4))) }, nil, nil, 1, false},
+		{"one page is of another process", derive.Kept, func(n int) string {
+			if n == 4 {
+				return page(counts("m", 10), counts("n", 10))
+			}
+			return usual(n)
+		}, nil, []int{4, 5, 6, 7}, 1, true},
+		{"one page is of another process, which has more of one model", derive.Kept, func(n int) string {
+			if n == 4 {
+				return page(counts("m", 9000), counts("n", 10))
+			}
+			return usual(n)
+		}, nil, []int{4, 5, 6, 7}, 0, true},
+		{"a new connection shows another process", derive.Kept, usual, func(n int) string { return usual(n - 1) }, []int{5, 6, 7}, 0, true},
+		{"a new connection shows a process that has more of one model", derive.Kept, usual, func(n int) string { return page(counts("m", 1000+10*n), counts("n", 900)) }, []int{5, 6, 7}, 0, true},
+		{"a new connection shows the restart first", derive.Kept, func(n int) string {
+			if n == 4 {
+				return usual(n)
+			}
+			return page(counts("m", 10*(n-4)), counts("n", 5*(n-4)))
+		}, func(n int) string { return page(counts("m", 10*(n-4)), counts("n", 5*(n-4))) }, []int{5}, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton, "m", "n").with(func(o *derive.Options) { o.Interval = time.Second })
+			a, n := &address{bench: b}, 0
+			a.fresh = func() string {
+				switch {
+				case n < 4:
+					return usual(n)
+				case c.fresh != nil:
+					return c.fresh(n)
+				}
+				return c.pages(n)
+			}
+			var held []int
+			for n = range 8 {
+				text := usual(n)
+				a.connection = derive.Kept
+				if n >= 4 {
+					text = c.pages(n)
+				}
+				if n == 4 || c.connection == derive.Opened {
+					a.connection = c.connection
+				}
+				before := a.shown
+				a.page(text)
+				if a.shown == before {
+					held = append(held, n)
+				}
+			}
+			require.Equal(t, c.held, held)
+			require.Equal(t, c.restarts, a.deriver.Stats().Restarts)
+			require.Equal(t, c.several, a.deriver.Processes() > 0)
 		})
 	}
 }

@@ -23,53 +23,52 @@ func (r *Replica) connection(p *scrape.Fetched) derive.Connection {
 	return derive.Opened
 }
 
-// askWitnesses requests the page over new connections, beside the one that stays open, if that may
-// show whether other processes answer at the address. A failure proves nothing and ends it.
+// askWitnesses requests the page over new connections, beside the one that stays open, while that
+// may show whether other processes answer at the address, or until the next scrape.
 func (r *Replica) askWitnesses(ctx context.Context) {
-	n := r.deriver.TakeWitnesses()
-	if n == 0 || r.jobs.witness.running {
+	if r.jobs.witness.running || !r.deriver.TakeWitness() {
 		return
 	}
 	run, url := r.startJob(ctx, &r.jobs.witness), r.server.URL
 	go func() {
 		defer run.finish(func() {})
-		_ = run.guard("witness", func() {
-			ctx, cancel := context.WithTimeout(run.ctx, run.target.Timeout)
-			defer cancel()
-			for range n {
-				if !run.askWitness(ctx, url) {
-					return
-				}
-			}
-		})
+		ctx, cancel := context.WithTimeout(run.ctx, run.target.Timeout)
+		defer cancel()
+		for run.askWitness(ctx, url) {
+			continue
+		}
 	}()
 }
 
-// askWitness requests the page once. It reports whether it may be requested again now.
+// askWitness requests the page once. It reports whether it shall be requested again now.
 func (run jobRun) askWitness(ctx context.Context, url string) (again bool) {
+	var page scrape.Page
+	var err error
 	asked := time.Now()
-	page, err := run.pool.Scraper.ScrapeFresh(ctx, url, nil)
+	panicked := run.guard("witness", func() { page, err = run.pool.Scraper.ScrapeFresh(ctx, url, nil) })
 	defer page.Release()
 	received := time.Now()
-	if err != nil {
-		return false
-	}
 	run.update(func() {
 		// Of two pages that were requested at once, nobody knows which is the older one.
-		again = run.ctx.Err() == nil && run.epoch == run.server.Epoch && !run.jobs.page.running && !run.jobs.page.started.After(asked)
-		if again {
-			again = run.guard("witness", func() { run.addWitness(&page, received) }) == nil
+		overlaps := run.jobs.page.running || run.jobs.page.started.After(asked)
+		switch {
+		case run.ctx.Err() != nil || run.epoch != run.server.Epoch:
+		case err != nil || panicked != nil || !overlaps && !run.addWitness(&page, received):
+			run.deriver.ForgoWitnesses()
+		default:
+			again = !overlaps && run.deriver.TakeWitness()
 		}
 	})
 	return again
 }
 
-// addWitness compares a page with those before it. It changes neither labels nor shapes.
-func (r *Replica) addWitness(p *scrape.Page, received time.Time) {
+// addWitness compares a page with those before it. It reports whether that is possible. It changes
+// neither labels nor shapes.
+func (r *Replica) addWitness(p *scrape.Page, received time.Time) bool {
 	reader := &r.reader
 	page, err := reader.cache.Read(p.Body, p.ContentType, reader.label)
 	if err != nil || reader.last == nil {
-		return
+		return false
 	}
 	var block *exposition.Block
 	read := reader.last
@@ -80,7 +79,9 @@ func (r *Replica) addWitness(p *scrape.Page, received time.Time) {
 	} else {
 		block, err = reader.cache.Add(&page, reader.label)
 	}
-	if err == nil && block.Shape() == read.Shape() {
-		r.deriver.Witness(received.Sub(r.pool.Origin)+r.slot.Suspended(), block, read)
+	if err != nil || block.Shape() != read.Shape() {
+		return false
 	}
+	r.deriver.Witness(received.Sub(r.pool.Origin)+r.slot.Suspended(), block, read)
+	return true
 }
