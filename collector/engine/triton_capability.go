@@ -243,7 +243,11 @@ func (v *tritonView) outcomes() target.Check {
 	case !v.Has(ModelRequestSeconds):
 		return v.countersOff()
 	case len(v.counted) > 0 && len(v.uncounted) > 0:
-		return yes("success and failures of " + strings.Join(v.counted, ", ") + "; not of " + strings.Join(v.uncounted, ", ") + ": " + v.whyUncounted)
+		reason := "success and failures of " + strings.Join(v.counted, ", ") + "; " + v.whyUncounted
+		if others := v.uncounted[1:]; len(others) > 0 {
+			reason += "; nor are all failures of " + strings.Join(others, ", ") + " known"
+		}
+		return yes(reason)
 	case len(v.counted) > 0:
 		return yes("success and failures of the models that clients call; invalid requests, full queues and clients that leave a stream are not counted")
 	case len(v.uncounted) == 0 || v.uncounted[0] == v.firstUnknown():

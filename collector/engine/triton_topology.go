@@ -95,7 +95,7 @@ func (t *Topology) Uncounted(model, version string) string {
 	switch {
 	case !ok || m.ensemble:
 		return ""
-	case m.handsOver == TrustYes && m.streams:
+	case m.handsOver == TrustYes && (m.streams || !m.configured):
 		return "model " + model + " is decoupled: a request counts as success once it is accepted, whatever its outcome"
 	case m.handsOver == TrustYes:
 		return "model " + model + " hands its requests over: they count as success once they are accepted"
