@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 )
 
@@ -61,10 +63,19 @@ func (p *Endpoint) SelfTest(ctx context.Context) (SelfTestAnswer, bool) {
 	if !ok {
 		return SelfTestAnswer{}, false
 	}
-	url, start := p.base+test.Path, time.Now()
-	status, _, body, err := p.briefClient().Do(ctx, http.MethodGet, url, nil, answerLimit)
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	start := time.Now()
+	status, _, body, err := p.briefClient().Do(ctx, http.MethodGet, p.base+test.Path, nil, answerLimit)
 	a := SelfTestAnswer{Took: time.Since(start)}
-	a.Result, a.Detail = selfTestResult(status, body, err, a.Took)
+	switch {
+	case err == nil:
+		a.Result, a.Detail = selfTestResult(status, body, a.Took)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && connected.Load():
+		a.Result, a.Detail = SelfTestSilent, "does not answer within "+a.Took.Round(time.Second).String()
+	default: // A server that nobody reached was not asked.
+		a.Detail = "was not asked: " + err.Error()
+	}
 	a.Detail = test.Path + " " + a.Detail
 	return a, true
 }
@@ -73,12 +84,8 @@ func (p *Endpoint) SelfTest(ctx context.Context) (SelfTestAnswer, bool) {
 // looks once a second (http_server.py).
 const selfTestAsked = time.Second
 
-func selfTestResult(status int, body []byte, err error, took time.Duration) (SelfTestResult, string) {
+func selfTestResult(status int, body []byte, took time.Duration) (SelfTestResult, string) {
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return SelfTestSilent, "does not answer within " + took.Round(time.Second).String()
-	case err != nil:
-		return SelfTestUnknown, "does not answer: " + err.Error()
 	case status == http.StatusOK && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")):
 		return SelfTestUnknown, "answers a web page, as of a proxy that asks for a login"
 	case status == http.StatusOK:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -16,17 +17,21 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// tested is a server that answers a self-test after some time.
+// tested is a server that answers a self-test after some time. It cannot be reached if away is true.
 type tested struct {
 	response
 
 	after time.Duration
+	away  bool
 }
 
 // DoBrief implements engine.BriefClient.
 func (s tested) DoBrief(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	if address != "http://h:8000/health_generate" {
 		return 0, nil, nil, errors.New("not asked: " + address)
+	}
+	if !s.away {
+		httptrace.ContextClientTrace(ctx).GotConn(httptrace.GotConnInfo{})
 	}
 	select {
 	case <-time.After(s.after):
@@ -46,21 +51,22 @@ func TestSelfTest(t *testing.T) {
 		want   engine.SelfTestResult
 		detail string
 	}{
-		{"an SGLang, idle, busy or full", engine.SGLang, tested{ok, time.Second}, engine.SelfTestAnswered, "/health_generate answers 200"},
-		{"an SGLang whose scheduler hangs", engine.SGLang, tested{down, 20 * time.Second}, engine.SelfTestFailed, "/health_generate answers that the engine was silent for 20s"},
-		{"the same, with SGLANG_HEALTH_CHECK_TIMEOUT=5", engine.SGLang, tested{down, 5 * time.Second}, engine.SelfTestFailed, "/health_generate answers that the engine was silent for 5s"},
-		{"the same, with SGLANG_HEALTH_CHECK_TIMEOUT=60", engine.SGLang, tested{down, time.Minute}, engine.SelfTestSilent, "/health_generate does not answer within 30s"},
-		{"an SGLang that starts or exits", engine.SGLang, tested{down, time.Millisecond}, engine.SelfTestAway, "/health_generate answers that the server starts or exits"},
-		{"a trtllm-serve that works", engine.TRTLLMServe, tested{response{status: 200, body: "Generation health check OK"}, time.Second}, engine.SelfTestAnswered, "/health_generate answers 200"},
-		{"a trtllm-serve that hangs", engine.TRTLLMServe, tested{ok, time.Hour}, engine.SelfTestSilent, "/health_generate does not answer within 30s"},
-		{"a trtllm-serve whose model has no chat template", engine.TRTLLMServe, tested{response{status: 500, body: "Generation health check failed"}, 0}, engine.SelfTestRejected, "/health_generate answers that the server's own request failed (Generation health check failed)"},
-		{"a trtllm-serve that loads its engine", engine.TRTLLMServe, tested{down, 0}, engine.SelfTestAway, "/health_generate answers that the server starts or exits"},
-		{"a release without it", engine.TRTLLMServe, tested{response{status: 404}, 0}, engine.SelfTestUnknown, "/health_generate answers Not Found"},
-		{"a proxy that lost its server", engine.SGLang, tested{response{status: 502}, 0}, engine.SelfTestUnknown, "/health_generate answers Bad Gateway"},
-		{"a proxy that did not wait", engine.SGLang, tested{response{status: 504}, 10 * time.Second}, engine.SelfTestUnknown, "/health_generate answers Gateway Timeout"},
-		{"a proxy that asks for a login", engine.SGLang, tested{response{status: 200, body: "<html>"}, 0}, engine.SelfTestUnknown, "/health_generate answers a web page, as of a proxy that asks for a login"},
-		{"a server that requires a key", engine.SGLang, tested{response{status: 401}, 0}, engine.SelfTestUnknown, "/health_generate answers Unauthorized"},
-		{"nothing listens", engine.SGLang, tested{response{err: syscall.ECONNREFUSED}, 0}, engine.SelfTestUnknown, "/health_generate does not answer: connection refused"},
+		{"an SGLang, idle, busy or full", engine.SGLang, tested{ok, time.Second, false}, engine.SelfTestAnswered, "/health_generate answers 200"},
+		{"an SGLang whose scheduler hangs", engine.SGLang, tested{down, 20 * time.Second, false}, engine.SelfTestFailed, "/health_generate answers that the engine was silent for 20s"},
+		{"the same, with SGLANG_HEALTH_CHECK_TIMEOUT=5", engine.SGLang, tested{down, 5 * time.Second, false}, engine.SelfTestFailed, "/health_generate answers that the engine was silent for 5s"},
+		{"the same, with SGLANG_HEALTH_CHECK_TIMEOUT=60", engine.SGLang, tested{down, time.Minute, false}, engine.SelfTestSilent, "/health_generate does not answer within 30s"},
+		{"an SGLang that starts or exits", engine.SGLang, tested{down, time.Millisecond, false}, engine.SelfTestAway, "/health_generate answers that the server starts or exits"},
+		{"a trtllm-serve that works", engine.TRTLLMServe, tested{response{status: 200, body: "Generation health check OK"}, time.Second, false}, engine.SelfTestAnswered, "/health_generate answers 200"},
+		{"a trtllm-serve that hangs", engine.TRTLLMServe, tested{ok, time.Hour, false}, engine.SelfTestSilent, "/health_generate does not answer within 30s"},
+		{"a trtllm-serve whose model has no chat template", engine.TRTLLMServe, tested{response{status: 500, body: "Generation health check failed"}, 0, false}, engine.SelfTestRejected, "/health_generate answers that the server's own request failed (Generation health check failed)"},
+		{"a trtllm-serve that loads its engine", engine.TRTLLMServe, tested{down, 0, false}, engine.SelfTestAway, "/health_generate answers that the server starts or exits"},
+		{"a release without it", engine.TRTLLMServe, tested{response{status: 404}, 0, false}, engine.SelfTestUnknown, "/health_generate answers Not Found"},
+		{"a proxy that lost its server", engine.SGLang, tested{response{status: 502}, 0, false}, engine.SelfTestUnknown, "/health_generate answers Bad Gateway"},
+		{"a proxy that did not wait", engine.SGLang, tested{response{status: 504}, 10 * time.Second, false}, engine.SelfTestUnknown, "/health_generate answers Gateway Timeout"},
+		{"a proxy that asks for a login", engine.SGLang, tested{response{status: 200, body: "<html>"}, 0, false}, engine.SelfTestUnknown, "/health_generate answers a web page, as of a proxy that asks for a login"},
+		{"a server that requires a key", engine.SGLang, tested{response{status: 401}, 0, false}, engine.SelfTestUnknown, "/health_generate answers Unauthorized"},
+		{"nothing listens", engine.SGLang, tested{response{err: syscall.ECONNREFUSED}, 0, true}, engine.SelfTestUnknown, "/health_generate was not asked: connection refused"},
+		{"the network drops what is sent, or connections are short here", engine.SGLang, tested{ok, time.Hour, true}, engine.SelfTestUnknown, "/health_generate was not asked: scrape: context deadline exceeded"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var l engine.Locator
