@@ -206,7 +206,7 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 func (h *Health) conclude(samePort bool) {
 	switch {
 	case samePort && h.NoEndpoint && h.WasReady:
-		h.Detail = "the worker has no endpoint any more"
+		h.Detail = "it has no endpoint for requests any more"
 	case samePort && h.NoEndpoint:
 		h.Starting = true
 	case samePort:

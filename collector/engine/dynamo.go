@@ -173,8 +173,7 @@ func workerHealth(endpoints map[string]string) (APIState, string) {
 	case ok:
 		return APINotReady, "the worker's endpoint generate is " + short([]byte(state))
 	case len(endpoints) == 0:
-		return APINotReady, "the worker has no endpoint: it is starting, or it is a follower node of a worker on several nodes, " +
-			"which never has one; silent: true says so for a pool of followers, __silent__ for a target"
+		return APINotReady, "the worker has no endpoint for requests: " + mayFollow
 	}
 	// It serves something else, as prefill workers may.
 	for name, state := range endpoints {

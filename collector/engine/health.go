@@ -85,6 +85,10 @@ type Health struct {
 	Duration time.Duration
 }
 
+// mayFollow explains why a server may have no endpoint, and what to do about it.
+const mayFollow = "it is starting, or it is a follower node of one on several nodes, which never takes any; " +
+	"silent: true says so for a pool of followers, __silent__ for a target"
+
 // Word returns what the server says of itself.
 func (h *Health) Word() Word {
 	switch {

@@ -256,7 +256,7 @@ func TestRestartedWorkerStartsAgain(t *testing.T) {
 	require.True(t, h.NoEndpoint)
 	word, h = wordOf(t, engine.Dynamo, ready, none)
 	require.Equal(t, engine.WordNotReady, word)
-	require.Equal(t, "the worker has no endpoint any more", h.Detail)
+	require.Equal(t, "it has no endpoint for requests any more", h.Detail)
 }
 
 // TestFirstWords names what servers say that were never ready.
@@ -268,6 +268,8 @@ func TestFirstWords(t *testing.T) {
 		want   engine.Word
 	}{
 		{"a worker without endpoint, or a follower", engine.Dynamo, answers{"/health": `{"status":"notready","endpoints":{}}`}, engine.WordStarting},
+		{"a follower node of an SGLang", engine.SGLang, answers{"/ping": "", "/health": "", "/health_generate": ""}, engine.WordStarting},
+		{"an SGLang of which a proxy shows the page only", engine.SGLang, answers{}, engine.WordUnknown},
 		{"a worker whose endpoint is not ready", engine.Dynamo, answers{"/health": `{"status":"notready","endpoints":{"generate":"notready"}}`}, engine.WordNotReady},
 		{"a frontend without workers", engine.Dynamo, answers{"/health": `{"status":"healthy","instances":[]}`}, engine.WordNotReady},
 		{"a Triton that is not live yet", engine.Triton, answers{"/v2/health/ready": notReady, "/v2/health/live": notReady}, engine.WordNotReady},

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"time"
 
@@ -90,6 +91,9 @@ func (*sglang) Health(ctx context.Context, client Client, address string) Health
 	if h.Paused {
 		h.Detail = "it is paused, as for new weights, until it is continued"
 	}
+	if h.Status == http.StatusNotFound && sglangFollows(ctx, client, address) {
+		h.API, h.FromServer, h.NoEndpoint, h.Detail = APINotReady, true, true, "the server takes no requests: "+mayFollow
+	}
 	h.liveIfAnswered()
 	return h
 }
@@ -105,6 +109,13 @@ func sglangPaused(ctx context.Context, client Client, address string) bool {
 	}
 	healthy, _ := readiness(ctx, client, address+"/ping")
 	return healthy.API == APIReady
+}
+
+// sglangFollows reports whether a server without models is healthy, as a follower node answers whatever
+// happens (seen in the source of 0.5.23, launch_dummy_health_check_server).
+func sglangFollows(ctx context.Context, client Client, address string) bool {
+	h, _ := readiness(ctx, client, address+"/ping")
+	return h.API == APIReady
 }
 
 // CountsFailures implements Engine: answers are counted by route and status, including the one with
