@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -177,4 +178,54 @@ func TestDeniedAddressIsDownImmediately(t *testing.T) {
 	status, _ := scrapedOnce(t, f.Pools[0])
 	require.Equal(t, "down", status.State)
 	require.Contains(t, status.StateReason, "is in dial.deny")
+}
+
+// TestStrangerIsNoReplica uses programs that nobody listed, found by a discovery that finds them next
+// to their servers.
+func TestStrangerIsNoReplica(t *testing.T) {
+	t.Parallel()
+	const libraries = "# TYPE python_info gauge\npython_info 1\n"
+	for _, c := range []struct {
+		name, page, owner string
+	}{
+		{"a gateway", "litellm_proxy_total_requests_metric_total{model=\"gpt\"} 55\n", "openai"},
+		{"a gateway that lists the models of vLLM", "litellm_proxy_total_requests_metric_total{model=\"gpt\"} 55\n", "vllm"},
+		{"a gateway with the names of OpenTelemetry", "gen_ai_client_token_usage_token_count{gen_ai_request_model=\"m\"} 40\n", ""},
+		{"a gateway of another kind", "gateway_request_total{pod_name=\"gw\",code=\"200\",model=\"m\"} 12\n", ""},
+		{"a proxy", "envoy_cluster_upstream_rq_total 12\n", ""},
+		{"an idle router with the families of vLLM", libraries + "# TYPE vllm:num_requests_running gauge\nx 1\n", "vllm"},
+		{"a server that extends vLLM's owner", "vllm_mlx_scheduler_running_requests 1\n", "vllm-mlx"},
+		{"a server made of vLLM", "vllm_omni:num_requests_running 1\n", "vllm"},
+		{"an engine of another kind", "llamacpp:requests_processing 1\n", "llamacpp"},
+		{"another engine", "tgi_queue_size 1\n", ""},
+		{"a router that is known", "smg_worker_health 1\n", "sglang"},
+		{"an exporter of GPUs", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 3\n", ""},
+	} {
+		s := newFakeServer(t)
+		answers := map[string]http.HandlerFunc{"/metrics": body(c.page)}
+		if c.owner != "" {
+			answers["/v1/models"] = body(`{"data":[{"id":"m","owned_by":"` + c.owner + `"}]}`)
+			answers["/version"] = body(`{"version":"0.18.0"}`)
+		}
+		s.setAnswers(answers, http.NotFound)
+		for kind, counts := range map[string]bool{"auto": false, "unknown": true} {
+			t.Run(c.name+" with engine "+kind, func(t *testing.T) {
+				t.Parallel()
+				p := pool("p", "r="+s.address())
+				p.Engine = kind
+				status, page := scrapedOnce(t, p)
+				require.Equal(t, target.HealthUp, status.Health, status.LastError)
+				require.Equal(t, "unknown", status.DetectedEngine)
+				require.Equal(t, map[bool]string{false: "silent", true: "ready"}[counts], status.State, status.StateReason)
+				require.Equal(t, counts, strings.Contains(page, "llm_server_state{"), "what counts replicas counts states")
+				require.NotContains(t, page, "llm_server_requests")
+				name := c.page[strings.LastIndex(strings.TrimSpace(c.page), "\n")+1:]
+				name = name[:strings.IndexAny(name, "{ ")]
+				requireText(t, page, name+"{", `pool_id="p",replica_id="r"`)
+				if !counts {
+					require.Contains(t, status.StateReason, "does not count as a replica")
+				}
+			})
+		}
+	}
 }

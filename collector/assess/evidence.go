@@ -12,9 +12,11 @@ import (
 // Evidence holds the observations on which [Judge] bases a verdict.
 type Evidence struct {
 	// Silent is true for a rank that is declared to bind no port. Companion is the name of a
-	// program that is not an LLM server.
+	// program that is not an LLM server. Stranger is true if neither a page nor an API shows a known
+	// kind of server, and the operator names none.
 	Silent    bool
 	Companion string
+	Stranger  bool
 	// Now is the time of the verdict. StallAfter and Window are those of the configuration.
 	Now                time.Time
 	StallAfter, Window time.Duration

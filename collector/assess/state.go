@@ -7,8 +7,8 @@ type State string
 
 // States of a replica, of which exactly one applies.
 const (
-	// Silent is a rank that binds no port, or a program that is not an LLM server. It has no
-	// state of its own and is not in States.
+	// Silent is a rank that binds no port, or a program that is not known to be an LLM server. It
+	// has no state of its own and is not in States.
 	Silent State = "silent"
 	// Unknown is a replica that this process has never seen up and that may still start: whether
 	// it ever served is unknown.

@@ -95,6 +95,9 @@ func (e *Evidence) silent() string {
 		return "this rank binds no port; it is reported through its leader"
 	case e.Companion != "":
 		return "this is " + e.Companion + ", not an LLM server: its series are passed on, and it does not count as a replica"
+	case e.Stranger:
+		return "neither its page nor its API is that of a known kind of LLM server: its series are passed on, and it does not count as a replica; " +
+			"if it is an LLM server, set engine of its pool, to unknown if its kind is not listed"
 	}
 	return ""
 }

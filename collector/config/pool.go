@@ -23,9 +23,10 @@ const (
 // EngineAuto is the engine of pools whose kind of server is detected.
 const EngineAuto = "auto"
 
-// Engines returns the valid values of the key engine.
+// Engines returns the valid values of the key engine. An unknown server counts as a replica if the
+// operator says so.
 func Engines() []string {
-	names := []string{EngineAuto}
+	names := []string{EngineAuto, string(engine.Unknown)}
 	for _, e := range engine.All() {
 		names = append(names, string(e.Kind()))
 	}

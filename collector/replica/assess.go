@@ -31,7 +31,7 @@ func (r *Replica) assess(failed error) {
 		// No page has updated the identity since the API answered.
 		r.updateIdentity(r.reader.last)
 	}
-	if !r.target.Silent && r.server.Companion == "" {
+	if !r.target.Silent && r.server.Companion == "" && !r.stranger() {
 		r.updateConclusions(failed)
 	}
 	e := r.evidence(failed)
@@ -45,6 +45,12 @@ func (r *Replica) assess(failed error) {
 	s.Suspected = v.Suspected
 	s.Judged, s.ProbeReady, s.ProbeLive = v.Probes.Judged, v.Probes.Ready, v.Probes.Live
 	r.updateCanaryOrder()
+}
+
+// stranger reports whether pages were read that no known kind of server has, and nobody says that it
+// is one.
+func (r *Replica) stranger() bool {
+	return r.target.Auto() && !r.server.Known() && !r.status.LastSuccess.IsZero()
 }
 
 // updateConclusions draws the conclusions again if their basis has changed.
@@ -89,6 +95,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	e := assess.Evidence{
 		Silent:     r.target.Silent,
 		Companion:  r.server.Companion,
+		Stranger:   r.stranger(),
 		Now:        time.Now(),
 		StallAfter: r.pool.StallAfter,
 		Window:     r.pool.Window,
@@ -113,7 +120,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		r.addFailure(&e.Scrape, failed)
 		return e
 	}
-	if !r.target.Auto() && r.server.Unrecognized() && !cmp.Or(r.answers.Facts, &engine.Facts{}).Confirmed {
+	if !r.target.Auto() && r.target.Engine != string(engine.Unknown) && r.server.Unrecognized() && !cmp.Or(r.answers.Facts, &engine.Facts{}).Confirmed {
 		e.Mismatch = "neither the page nor an API shows that it is " + r.target.Engine + ", as engine says"
 	}
 	e.Unrouted, e.RefusedFailed = r.reader.last.Unrouted(), r.server.Engine.Quirks(r.reader.last).RefusedFailed

@@ -51,7 +51,7 @@ func TestScrapeOnce(t *testing.T) {
 		{
 			name: "is the page of a stranger, who has no API to wait for", change: func(now *answering) { now.page, now.api = "x 1\n", nil },
 			target:  func(t *target.Target, _ *Pool) { t.Engine, t.MetricsURL = target.Auto, "http://10.0.0.1:8000" },
-			scrapes: 1, health: target.HealthUp, version: "unknown", state: "ready",
+			scrapes: 1, health: target.HealthUp, version: "unknown", state: "silent",
 		},
 		{
 			name: "is none of a silent target", target: func(t *target.Target, _ *Pool) { t.Silent = true },

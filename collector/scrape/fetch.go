@@ -151,7 +151,7 @@ func (f *Fetcher) locate(ctx context.Context) error {
 		f.Server.URL = u.String()
 		return nil
 	}
-	if f.Server.Known() {
+	if f.Server.Known() || !f.Target.Auto() {
 		f.Server.URL = withPath(u, f.Server.Engine.MetricsPath())
 		return nil
 	}

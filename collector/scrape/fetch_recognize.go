@@ -68,6 +68,8 @@ func (f *Fetcher) recognize(ctx context.Context, body []byte, scrapeErr error) {
 		f.Server.setKind(engine.Detection{Kind: engine.Kind(f.Target.Engine)})
 	}
 	switch {
+	case f.Target.Engine == string(engine.Unknown):
+		// The operator knows it, whatever its page looks like.
 	case detected.Companion != "":
 		// It is not of the configured kind either.
 		f.Server.setKind(detected)
