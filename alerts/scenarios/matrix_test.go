@@ -243,7 +243,7 @@ func TestTableAlertsOnlyOnProblems(t *testing.T) {
 			for _, name := range []string{"LLMReplicaBroken", "LLMPoolDown", "LLMPoolDegraded"} {
 				require.False(t, scenario.Healthy && slices.Contains(names, name), "%s: %s", cell, name)
 			}
-			require.Equal(t, scenario.Canary, slices.Contains(names, "LLMCanaryFailing"), cell)
+			require.Equal(t, scenario.Asking == matrix.Canary, slices.Contains(names, "LLMCanaryFailing"), cell)
 			refused, _ := last.Value("request_error_ratio", "class", "overload")
 			require.True(t, refused <= 0.05 || slices.Contains(names, "LLMPoolSaturated"), cell)
 			if slices.Contains(quiet(), scenario.Name) {

@@ -27,7 +27,9 @@ type Evidence struct {
 	// Unrouted is true if requests for none of the models can be sent anywhere.
 	Unrouted bool
 	// Unserved explains why a ready server serves none of its models; empty if it may serve one.
-	Unserved string
+	// Deliberate is true if somebody brought that about.
+	Unserved   string
+	Deliberate bool
 	// Failing lists the entries of which only failures end, Still is the work in flight of which
 	// nothing moves, Acquitted is when the pages last spoke for the replica.
 	Failing   []Failures
@@ -75,9 +77,7 @@ type API struct {
 
 	// SamePort is true for servers with page and API on the same port.
 	SamePort bool
-	// WasReady is true if this process was ready before. NotReadySince is when it began to answer
-	// that it is not.
-	WasReady      bool
+	// NotReadySince is when it began to answer that it is not ready.
 	NotReadySince time.Time
 }
 
@@ -195,10 +195,13 @@ func (c *Canary) answer() Answer {
 // connections while models load.
 func (e *Evidence) word(a Accusation) Word {
 	api := &e.API
+	said := api.Word()
 	switch {
-	case e.Scrape.OK && (e.apiClosed() || e.ends()), api.Draining:
+	case e.Scrape.OK && (e.apiClosed() || e.ends()), said == engine.WordDraining:
 		return SaysDraining
-	case !e.Scrape.OK && api.API == engine.APINotReady && (api.Starting || !e.Scrape.Seen):
+	case said == engine.WordPaused:
+		return SaysUnserved
+	case said == engine.WordStarting, said == engine.WordNotReady && !e.Scrape.OK && !e.Scrape.Seen:
 		return SaysStarting
 	case api.API == engine.APINotReady && e.admits(a):
 		return AdmitsFailure

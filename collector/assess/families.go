@@ -180,9 +180,13 @@ type moment struct {
 var moments = sync.OnceValue(func() []moment {
 	return []moment{
 		replicaMoment("suspected", derive.Sampled,
-			"1 while gauges show requests in flight but nothing moves, without other evidence: the server hangs, or the gauges are stale. With other evidence llm_server_state is stalled. Else 0.",
+			"1 while the page shows requests in flight and nothing moves, and no question of the exporter has settled whether the server hangs. A healthy server may show the same. Else 0.",
 			"gauges of requests in flight, counters of iterations, tokens and ended requests",
 			func(now *Situation) (float64, bool) { return flag(now.Suspected), now.State != Silent }),
+		replicaMoment("paused", derive.Sampled,
+			"1 while the replica is unserved because somebody paused it, put it to sleep or unloaded its models, 0 while it is unserved for another reason; absent in other states.",
+			"GET /is_paused, /is_sleeping, /ready and /ping, the repository index, engine_sleep_state on /metrics",
+			func(now *Situation) (float64, bool) { return flag(now.Deliberate), now.State == Unserved }),
 		healthMoment("live",
 			"1 if the server reports that it is live, 0 if it reports that it is not; absent if its API reports neither.",
 			"GET /v2/health/live and its like", engine.AnswersLive,

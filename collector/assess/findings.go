@@ -32,8 +32,10 @@ type Findings struct {
 
 	Generation, GenerationReason string
 	// Unserved explains why a ready server serves none of its models, empty if it does.
-	Unserved string
-	Models   []target.Model
+	// Deliberate is true if somebody brought that about.
+	Unserved   string
+	Deliberate bool
+	Models     []target.Model
 	// LeftOut counts the models beyond the limit of models by state, empty if it is unknown.
 	LeftOut map[string]int
 	// kept are the versions of models within the limit.
@@ -50,6 +52,7 @@ func Examine(b *Basis) *Findings {
 		f.Generation, f.GenerationReason = string(generation), reason
 	}
 	f.Unserved = f.Engine.Unserved(f.Page, f.Facts, f.Health.Models)
+	f.Deliberate = f.Engine.Deliberate(f.Page, f.Facts, f.Health.Models)
 	kept, leftOut := f.rows()
 	f.kept, f.Models, f.LeftOut = kept, describe(&f.Basis, kept), count(&f.Basis, leftOut)
 	for _, list := range Lists() {

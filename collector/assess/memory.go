@@ -13,15 +13,18 @@ import (
 type Memory struct {
 	// Canary is the record of the canary.
 	Canary canary.Record
-	// wasReady is true if the present process was ready before, notReadySince is when its API began
-	// to answer that it is not. failedScrapes counts the failed scrapes in a row.
-	wasReady      bool
+	// notReadySince is when the API began to answer that the server is not ready. failedScrapes
+	// counts the failed scrapes in a row.
 	notReadySince time.Time
 	failedScrapes int
-	// question is the last answer to a question about an accusation, awaited when the one was sent
-	// that has no answer yet, asked when the last one was sent.
+	// accused is since when a question could tell more about what the pages say.
+	accused time.Time
+	// question is the last answer to such a question, awaited when the one was sent that has no
+	// answer yet, asked when the last one was sent. again is true if it must be repeated until it is
+	// answered, whatever the pages say.
 	question       canary.Report
 	awaited, asked time.Time
+	again          bool
 	others         others
 }
 
@@ -68,7 +71,6 @@ func (m *Memory) NoPage(refused bool) {
 func (m *Memory) Health(now time.Time, h *engine.Health) {
 	switch {
 	case h.API == engine.APIReady:
-		m.wasReady = true
 		m.notReadySince = time.Time{}
 	case h.API == engine.APINotReady && m.notReadySince.IsZero():
 		m.notReadySince = now
@@ -77,35 +79,40 @@ func (m *Memory) Health(now time.Time, h *engine.Health) {
 
 // NewProcess forgets what was known of the process that answered before.
 func (m *Memory) NewProcess() {
-	m.wasReady = false
-	m.notReadySince, m.awaited = time.Time{}, time.Time{}
-	m.question = canary.Report{}
+	m.notReadySince, m.awaited, m.accused = time.Time{}, time.Time{}, time.Time{}
+	m.question, m.again = canary.Report{}, false
 	m.others = others{}
 	m.Canary.NewProcess()
 }
 
-// MayAsk reports whether a question could tell more about what the pages say, and enough time has
-// passed since the last one.
-func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) bool {
-	if now.Sub(m.asked) < canary.ConfirmEvery && !m.asked.IsZero() {
-		return false
-	}
-	failing := false
+// MayAsk reports whether a question could tell more about what the pages say, since when, and that
+// enough time has passed since the last one.
+func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, ok bool) {
+	accused := c.Still.InFlight > 0 && !c.Still.Partly
 	for _, f := range c.Failing {
-		failing = failing || c.Acquitted <= f.Since
+		accused = accused || c.Acquitted <= f.Since
 	}
-	return failing || c.Still.InFlight > 0 && !c.Still.Partly
+	switch {
+	case !accused:
+		m.accused = time.Time{}
+	case m.accused.IsZero():
+		m.accused = now
+	}
+	return m.accused, (accused || m.again) && (m.asked.IsZero() || now.Sub(m.asked) >= canary.ConfirmEvery)
 }
 
 // Asked notes that a question was sent.
 func (m *Memory) Asked(now time.Time) { m.asked, m.awaited = now, now }
 
-// Answer notes what became of the question. An empty report says nothing.
-func (m *Memory) Answer(report canary.Report) {
+// Answer notes what became of the question. An empty report says nothing. A server that remembers
+// that its own health check failed is asked until it succeeds.
+func (m *Memory) Answer(report canary.Report, remembered bool) {
 	m.awaited = time.Time{}
-	if report.Result != "" {
-		m.question = report
+	if report.Result == "" {
+		return
 	}
+	m.question = report
+	m.again = remembered && !report.Result.Answered()
 }
 
 // CanaryAsked notes that a request of the canary was sent, and CanaryAnswered that it ended.
@@ -121,7 +128,7 @@ func (m *Memory) CanaryAnswered() {
 // Recall adds what is remembered to the evidence.
 func (m *Memory) Recall(e *Evidence) {
 	e.Scrape.Again = m.failedScrapes > 1
-	e.API.WasReady, e.API.NotReadySince = m.wasReady, m.notReadySince
+	e.API.NotReadySince = m.notReadySince
 	e.Question = m.latestQuestion()
 	e.Canary.Failed, e.Canary.Late, e.Canary.Twice = m.Canary.Failing()
 	e.Canary.Others, e.Canary.Moved = m.others.ended, m.others.moved

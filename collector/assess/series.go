@@ -30,8 +30,8 @@ type Situation struct {
 	// Labels are the labels that all its series have.
 	Labels labels.Labels
 	State  State
-	// Suspected is true if a single sign speaks against the replica, see [Verdict].
-	Suspected bool
+	// Suspected and Deliberate are those of the [Verdict].
+	Suspected, Deliberate bool
 	// Findings is nil for a silent replica.
 	Findings *Findings
 	Answers  *engine.Answers

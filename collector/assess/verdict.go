@@ -28,6 +28,8 @@ type Verdict struct {
 	Severity Severity
 	// Suspected is true if something speaks against the replica that a question could settle.
 	Suspected bool
+	// Deliberate is true if it serves nothing because somebody paused or unloaded it.
+	Deliberate bool
 	// Runbook is the entry of the runbook, empty if nothing is wrong.
 	Runbook string
 	Probes  Probes
@@ -62,6 +64,7 @@ func Judge(e *Evidence) Verdict {
 	}
 	c := consequenceOf(state)
 	v := Verdict{State: state, Reason: e.reason(state, w, r), Severity: c.severity, Runbook: c.runbook, Suspected: r.Suspected, Probes: probes}
+	v.Deliberate = state == Unserved && (e.API.Paused || e.Deliberate)
 	if state == Ready && e.Unobservable != "" && e.Mismatch == "" {
 		// "ready" would promise too much for such a server.
 		v.Reason += "; whether its requests fail is unknown: " + e.Unobservable
@@ -174,7 +177,9 @@ func (e *Evidence) reason(state State, w Witnesses, r *Ruling) string {
 			text += ", and the page fails too: " + e.pageFailure()
 		}
 	case Unserved:
-		text = e.Unserved
+		if !e.API.Paused {
+			text = e.Unserved
+		}
 	case Failing:
 		text = e.failing()
 	case Stalled:

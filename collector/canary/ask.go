@@ -26,8 +26,8 @@ type Opener interface {
 // Question is what to request from which server in which protocol.
 type Question struct {
 	// Base is the URL of the server's API without a trailing slash, Model the server's
-	// name of the model. Health is the path of its own generating health check, empty without one.
-	Base, Model, Health string
+	// name of the model.
+	Base, Model string
 	// Generate selects Triton's generate_stream instead of OpenAI's API.
 	Generate bool
 	// Usage, Seed and IgnoreEOS are true if a server with OpenAI's API accepts stream_options,
@@ -44,12 +44,8 @@ func (c *Config) Ask(ctx context.Context, open Opener, q Question) Report {
 // ConfirmEvery is the minimum time between two requests of [Config.Confirms].
 const ConfirmEvery = time.Minute
 
-// Confirms asks a suspected server whether it answers at all: with its own generating health check
-// if it has one, else with a request for one token.
+// Confirms asks a suspected server for one token, to find out whether it answers at all.
 func (c *Config) Confirms(ctx context.Context, open Opener, q Question) Report {
-	if q.Health != "" {
-		return c.askHealth(ctx, open, q.Base+q.Health)
-	}
 	return c.ask(ctx, open, q, 1)
 }
 
@@ -63,40 +59,6 @@ func (c *Config) ask(ctx context.Context, open Opener, q Question, tokens int) R
 	report := a.report(failed)
 	report.Asked, report.At = asked, time.Now()
 	return report
-}
-
-// askHealth requests the server's own generating health check. It has no prompt, model or format of
-// ours that could be wrong.
-func (c *Config) askHealth(ctx context.Context, open Opener, url string) Report {
-	report := Report{Result: OK, Asked: time.Now()}
-	timeout := time.Duration(c.Timeout)
-	late := &failure{NoFirstToken, fmt.Sprintf("its own health check does not answer within %s", timeout)}
-	bounded, release := context.WithTimeoutCause(ctx, timeout, late)
-	defer release()
-	if failed := healthCheck(bounded, open, url); failed != nil {
-		report.Result, report.Reason = failed.result, plain(failed.reason)
-	}
-	if ctx.Err() != nil || report.Result == noConnection {
-		return Report{}
-	}
-	report.At = time.Now()
-	return report
-}
-
-func healthCheck(ctx context.Context, open Opener, url string) *failure {
-	resp, err := open.Open(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return cmp.Or(interrupted(ctx, err), &failure{Connect, err.Error()})
-	}
-	defer func() { _ = resp.Body.Close() }()
-	switch status := resp.StatusCode; {
-	case status == http.StatusOK:
-		return nil
-	case status >= http.StatusInternalServerError:
-		return &failure{HTTPError, fmt.Sprintf("its own health check answers %d: %s", status, errorSummary(resp.Body))}
-	default:
-		return &failure{Unsupported, fmt.Sprintf("its own health check answers %d", status)}
-	}
 }
 
 // attempt is one request in flight. It is not safe for concurrent use.

@@ -42,7 +42,7 @@ func (r *Replica) assess(failed error) {
 		s.StateSince = time.Now()
 	}
 	s.State, s.StateReason, s.Severity, s.Runbook = string(v.State), v.Reason, string(v.Severity), v.Runbook
-	s.Suspected = v.Suspected
+	s.Suspected, s.Deliberate = v.Suspected, v.Deliberate
 	s.Judged, s.ProbeReady, s.ProbeLive = v.Probes.Judged, v.Probes.Ready, v.Probes.Live
 	r.updateCanaryOrder()
 }
@@ -130,7 +130,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		e.Pages(&c, r.at)
 	}
 	if k := r.published.conclusions; k != nil {
-		e.Unserved, e.Unobservable = k.Unserved, k.Unobservable()
+		e.Unserved, e.Deliberate, e.Unobservable = k.Unserved, k.Deliberate, k.Unobservable()
 	}
 	return e
 }
@@ -184,7 +184,7 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 	}
 	_ = r.guard("assess", func() {
 		next.About = r.published.about.Block(&assess.Situation{
-			Labels: r.reader.identity.Labels, State: assess.State(r.status.State), Suspected: r.status.Suspected,
+			Labels: r.reader.identity.Labels, State: assess.State(r.status.State), Suspected: r.status.Suspected, Deliberate: r.status.Deliberate,
 			Findings: r.published.conclusions, Answers: &r.answers, Canary: &r.memory.Canary, Processes: processes,
 		}, raw, derived)
 	})

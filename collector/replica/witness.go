@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
@@ -23,30 +24,62 @@ func (r *Replica) noteScrape(p *scrape.Fetched, failed error) {
 	r.memory.Page(p.Start, &c)
 }
 
-// askIfAccused sends a question to a server that the pages speak against. Only the newest answer
-// since then counts.
+// askIfAccused sends a question to a server that the pages speak against, once the server had its
+// own word: a paused one must not be asked. Only the newest answer since then counts.
 func (r *Replica) askIfAccused(ctx context.Context) {
 	now := time.Now()
 	if !r.pool.Canary.Asks() || r.jobs.canary.running || r.deriver.Processes() > 0 {
 		return
 	}
-	if c := r.deriver.Conditions(); !r.memory.MayAsk(now, &c) {
+	c := r.deriver.Conditions()
+	since, ok := r.memory.MayAsk(now, &c)
+	switch {
+	case !ok:
+		return
+	case r.pacer.HealthTime().Before(since):
+		r.queryHealth(ctx)
+		return
+	case r.jobs.health.running || r.answers.Health != nil && r.answers.Health.Paused:
 		return
 	}
-	order := r.canaryOrder()
-	if order.Hold != "" {
+	ask, model, remembered := r.question()
+	if ask == nil {
 		return
 	}
 	r.memory.Asked(now)
 	r.deriver.BeginOwn()
-	runJob(r.startJob(ctx, &r.jobs.canary), "canary", func(ctx context.Context) canary.Report {
-		return r.pool.Canary.Confirms(ctx, r.pool.Scraper, order.Question)
-	}, func(report canary.Report, failed error) {
+	runJob(r.startJob(ctx, &r.jobs.canary), "canary", ask, func(report canary.Report, failed error) {
 		if failed != nil {
 			report = canary.Report{}
 		}
-		r.deriver.EndOwn(order.Question.Model, report.Result.Answered())
-		r.memory.Answer(report)
+		r.deriver.EndOwn(model, report.Result.Answered())
+		r.memory.Answer(report, remembered)
 		r.reassess()
 	})
+}
+
+// question returns what asks the server a question and the model that it goes to, nil if it cannot
+// be asked now: the server's own generating health check if it has one, else a request for one
+// token. It is remembered if the server remembers that it failed.
+func (r *Replica) question() (ask func(context.Context) canary.Report, model string, remembered bool) {
+	cfg, order := &r.pool.Canary, r.canaryOrder()
+	if assess.Holds(assess.State(r.status.State)) {
+		return nil, "", false
+	}
+	request := func(ctx context.Context) canary.Report { return cfg.Confirms(ctx, r.pool.Scraper, order.Question) }
+	test, ok := r.server.Engine.SelfTest()
+	if ok && r.answers.Facts != nil && r.answers.Facts.Confirmed {
+		server := r.api()
+		return func(ctx context.Context) canary.Report {
+			report := canary.SelfTest(ctx, server, time.Duration(cfg.Timeout))
+			if report.Result == canary.Unsupported && order.Hold == "" {
+				return request(ctx)
+			}
+			return report
+		}, order.Question.Model, test.Remembered
+	}
+	if order.Hold != "" {
+		return nil, "", false
+	}
+	return request, order.Question.Model, false
 }

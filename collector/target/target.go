@@ -148,6 +148,8 @@ type Verdict struct {
 	Runbook  string `json:"runbook,omitempty"`
 	// Suspected is true if a healthy server may look the same.
 	Suspected bool `json:"suspected,omitempty"`
+	// Deliberate is true if it serves nothing because somebody paused or unloaded it.
+	Deliberate bool `json:"deliberate,omitempty"`
 	// Judged is true once the replica was judged. ProbeReady and ProbeLive are true for 200.
 	Judged     bool `json:"-"`
 	ProbeReady bool `json:"-"`

@@ -110,7 +110,9 @@ type run struct {
 	topology *engine.Topology
 	previous assess.Judgment
 	memory   assess.Memory
-	asking   Asking
+	// health is what the API said last.
+	health engine.Health
+	asking Asking
 	// own is what the exporter's own requests add to the server's book, asked how many there were.
 	own   Book
 	asked int
@@ -154,7 +156,10 @@ func (r *run) page(p *Page) (Result, error) {
 		r.own = Book{}
 		r.memory.NewProcess()
 	}
-	r.memory.Health(at(p.At), &p.API)
+	health := p.API
+	health.WasReady = r.health.WasReady && !p.Restarted || health.API == engine.APIReady
+	r.health = health
+	r.memory.Health(at(p.At), &health)
 	if !p.Scrape.OK {
 		r.memory.NoPage(p.Scrape.Refused)
 		r.ask(p)
@@ -212,10 +217,12 @@ func (r *run) ask(p *Page) {
 	c := r.deriver.Conditions()
 	holds := r.previous.State != "" && assess.Holds(r.previous.State)
 	isCanary := r.asking == Canary && p.At >= r.due
+	_, accused := r.memory.MayAsk(at(p.At), &c)
+	accused = accused && !p.API.Paused
 	switch {
 	case r.asking == "" || r.asking == NoQuestions || r.hanging != nil || holds || !r.askable():
 		return
-	case r.memory.MayAsk(at(p.At), &c):
+	case accused:
 		r.memory.Asked(at(p.At))
 		isCanary = false
 	case isCanary:
@@ -245,7 +252,7 @@ func (r *run) ask(p *Page) {
 func (r *run) answered(p *Page, isCanary bool, report canary.Report) {
 	r.deriver.EndOwn(r.entry(), report.Result.Answered())
 	if !isCanary {
-		r.memory.Answer(report)
+		r.memory.Answer(report, false)
 		return
 	}
 	r.memory.Canary.Take(report, 0)
@@ -275,8 +282,8 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	}
 	e := assess.Evidence{
 		Now: at(p.At), StallAfter: derive.DefaultStallAfter, Window: window,
-		Previous: r.previous, Scrape: outcome.Scrape, API: assess.API{Health: outcome.API, SamePort: r.engine.SamePort()},
-		Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Unobservable: conclusions.Unobservable(),
+		Previous: r.previous, Scrape: outcome.Scrape, API: assess.API{Health: r.health, SamePort: r.engine.SamePort()},
+		Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Deliberate: conclusions.Deliberate, Unobservable: conclusions.Unobservable(),
 	}
 	r.memory.Recall(&e)
 	if p.Scrape.OK {

@@ -98,7 +98,8 @@ func played(t *testing.T, scenario *matrix.Scenario) *snapshot.Store {
 			Scraping: target.Scraping{Health: health, LastScrape: now, LastSuccess: success},
 			Verdict: target.Verdict{
 				State: string(last.State), StateReason: last.Reason, Severity: string(last.Severity), Runbook: last.Runbook,
-				Suspected: last.Suspected, Unread: last.Unread, StateSince: now,
+				Suspected: last.Suspected, StateSince: now,
+				Judged: last.Probes.Judged, ProbeReady: last.Probes.Ready, ProbeLive: last.Probes.Live,
 			},
 		}})
 	}
