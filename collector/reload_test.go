@@ -246,7 +246,7 @@ func TestDrainingServerStaysDrainingAcrossReloads(t *testing.T) {
 		}
 		tc.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:3"))
 		time.Sleep(20 * time.Second)
-		require.Contains(t, tc.status("a").StateReason, "set api_port", "it never answered there")
+		require.Contains(t, tc.status("a").StateReason, "check api_port", "it never answered there")
 	})
 }
 

@@ -12,8 +12,7 @@ import (
 
 // SelfTest is a health check of the server's own that generates a token: a question for which nobody
 // has to know a model, a prompt or a format. Like any request it may be answered by one of several
-// ranks while another hangs. Only the answer of a server that [Facts.Confirmed] is one: a follower
-// node of SGLang answers 200 whatever happens.
+// ranks while another hangs. See [Answers.MayTest].
 type SelfTest struct {
 	// Path answers GET.
 	Path string
@@ -79,6 +78,20 @@ func (p *Endpoint) SelfTest(ctx context.Context) (SelfTestAnswer, bool) {
 	}
 	a.Detail = test.Path + " " + a.Detail
 	return a, true
+}
+
+// MayTest reports whether the server may be asked to test itself: it is one, since a follower node of
+// SGLang answers 200 whatever happens, and does not say that it could not answer.
+func (a *Answers) MayTest() bool {
+	if a.Unconfirmed || !a.Facts.get().Confirmed || a.Health == nil {
+		return false
+	}
+	switch a.Health.Word() {
+	case WordPaused, WordStarting, WordDraining:
+		return false
+	case WordUnknown, WordReady, WordNotReady:
+	}
+	return true
 }
 
 // selfTestAsked is the least time in which a server that asks its engine says that it failed: SGLang

@@ -89,3 +89,33 @@ func TestOnlySomeKindsTestThemselves(t *testing.T) {
 		require.Equal(t, has, test.Path != "", e.Kind())
 	}
 }
+
+func TestWhoIsAskedToTestItself(t *testing.T) {
+	page := readPage(t, engine.SGLang, []byte("sglang:num_running_reqs{model_name=\"m\"} 1\n"))
+	sglang := engine.Facts{Confirmed: true, Listed: true, Models: named("m")}
+	ready := engine.Health{API: engine.APIReady, Status: 200}
+	for _, c := range []struct {
+		says   string
+		facts  engine.Facts
+		health engine.Health
+		want   bool
+	}{
+		{"a server that says that it is ready", sglang, ready, true},
+		{"one whose API does not answer", sglang, engine.Health{API: engine.APIFailed}, true},
+		{"one that says that it is not ready", sglang, engine.Health{API: engine.APINotReady, Status: 503}, true},
+		{"a paused one, which would remember that it failed", sglang, engine.Health{API: engine.APIReady, Status: 200, Paused: true}, false},
+		{"one that exits", sglang, engine.Health{API: engine.APINotReady, Status: 503, Draining: true}, false},
+		{"one that loads its engine", sglang, engine.Health{API: engine.APINotReady, Status: 503, Starting: true}, false},
+		{"a follower, which lists no models", engine.Facts{Problems: []engine.Problem{{Status: 404}}}, engine.Health{API: engine.APINotReady, Status: 404, FromServer: true, NoEndpoint: true}, false},
+		{"a server of another kind", engine.Facts{Listed: true, Models: named("m")}, ready, false},
+		{"a server that requires a key for its models", engine.Facts{Problems: []engine.Problem{{Restricted: true}}}, engine.Health{API: engine.APIFailed, Status: 401}, false},
+	} {
+		var l engine.Locator
+		var a engine.Answers
+		require.False(t, a.MayTest(), "nothing was answered yet")
+		a.AddFacts(c.facts, time.Minute)
+		a.AddHealth(c.health)
+		a.Reconcile(l.Locate(nil, &target.Target{MetricsURL: "http://h:8000/metrics"}, engineOf(t, engine.SGLang), false), page)
+		require.Equal(t, c.want, a.MayTest(), c.says)
+	}
+}
