@@ -61,8 +61,10 @@ type processTracker struct {
 	// doubt is true if counters fell on the previous page while no connection was lost: the next
 	// one shows whether that was a restart.
 	doubt bool
-	// fell holds when that happened to a counter, by the hash of its labels.
+	// fell holds when that happened to a counter, by the hash of its labels, gone is true if the
+	// previous page had none of the counters that had counted.
 	fell map[uint64]int64
+	gone bool
 	// kept is true if the previous page came over a kept connection.
 	kept bool
 	// several is true if several processes were found, the last time at provedAt.
@@ -94,10 +96,10 @@ type sighting struct {
 
 // changes describes how a page differs from an earlier one.
 type changes struct {
-	// renamed is true if the page names another process, fell lists the counters that fell, and
-	// whole is true if none that had counted went on.
-	renamed, whole bool
-	fell           []int
+	// renamed is true if the page names another process, gone if none of the counters that had
+	// counted is left, whole if none went on. Fell lists the counters that fell.
+	renamed, gone, whole bool
+	fell                 []int
 }
 
 func (c *changes) any() bool { return c.renamed || len(c.fell) > 0 || c.whole }
@@ -146,7 +148,8 @@ func (t *processTracker) compare(s *sighting) (c changes) {
 			goesOn = true
 		}
 	}
-	vanished := counted && !present && s.connection != Kept // Over a kept one, the last model was unloaded.
+	c.gone = counted && !present
+	vanished := c.gone && !t.gone && s.connection != Kept // Over a kept one, the last model was unloaded.
 	c.whole = c.renamed || vanished || len(c.fell) > 0 && !goesOn
 	return c
 }
@@ -228,7 +231,7 @@ func (t *processTracker) record(now int64, s *sighting, block *exposition.Block,
 		t.row = t.base.set(t.row, s.id, block, page)
 		t.path = path{}
 	}
-	t.kept = s.connection == Kept
+	t.kept, t.gone = s.connection == Kept, s.changes.gone
 	t.pages++
 	switch {
 	case first, s.doubt, s.transition == restarts:

@@ -359,6 +359,7 @@ func TestFallOfCounters(t *testing.T) {
 			return page(counts("m", 1000+10*n), counts("n", 5*(n-6)))
 		}, nil, nil, 0, false},
 		{"all models are unloaded", derive.Kept, func(int) string { return "nv_inference_request_failure{model=\"m\"} 0\n" }, nil, nil, 0, false},
+		{"all models are unloaded, the connection is new each time", derive.Opened, func(int) string { return "nv_inference_request_failure{model=\"m\"} 0\n" }, nil, []int{4}, 1, false},
 		{"the server restarts behind a proxy", derive.Kept, func(n int) string { return page(counts("m", 10*(n-4)), counts("n", 5*(n-4))) }, nil, []int{4}, 1, false},
 		{"the server restarts, and its connection is lost", derive.Reopened, func(n int) string { return page(counts("m", 10*(n-4)), counts("n", 5*(n-4))) }, nil, nil, 1, false},
 		{"one page is of another process", derive.Kept, func(n int) string {
