@@ -48,10 +48,10 @@ type treatment struct {
 	unloaded bool
 }
 
-// NamedModels are the models on a page. Executors have an executor, Inner models hand requests to
-// an engine inside the server. Inside is the kind of the engine whose page is passed on.
+// NamedModels are the models on a page. Executors have an executor, Native ones that of the C++
+// backend of TensorRT-LLM, Inner models hand requests to an engine inside the server. Inside is the
+// kind of the engine whose page is passed on.
 type NamedModels struct {
-	// Names are all, Native those whose executor is TensorRT-LLM's C++ backend.
 	Names, Executors, Native, Inner []string
 	Inside                          Kind
 }
