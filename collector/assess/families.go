@@ -54,6 +54,13 @@ var families = sync.OnceValue(func() []family {
 		{about("models_left_out", derive.OfReplica, []string{"state"},
 			"Models without series of model_ready, model_state and model_info, since the replica has more than 256: by state, unknown if they were never loaded. Models in use, by their requests, come first, then those that failed to load or are in transition, then ready ones. Absent if none is left out.",
 			"rows of POST /v2/repository/index beyond the limit", engine.AnswersIndex), (*Findings).modelsLeftOut},
+		{about("model_configs_pending", derive.OfReplica, nil,
+			"Ready models whose config was not asked for yet, since there are more than 64. Meanwhile the role of a model that no known one calls is unknown. Absent if there are none.",
+			"ready models of POST /v2/repository/index less those whose config was requested", engine.AnswersConfig), func(f *Findings, add adder) {
+			if n := f.Facts.Unasked(); n > 0 {
+				add(float64(n))
+			}
+		}},
 		{about("model_info", derive.OfModel, []string{"backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "platform", "role", "version"},
 			"1 with what is known about the model: its role (entry, part or single) and the settings of its config. Unknown labels are left out.",
 			"GET /v2/models/{model}/config, /v1/models", engine.AnswersIndex, engine.AnswersModels), eachModel(infoSeries)},

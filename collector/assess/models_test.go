@@ -12,6 +12,18 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
+func TestConfigsThatWereNotAskedForAreCounted(t *testing.T) {
+	pending := func(unasked int) string {
+		return text(after(t, func(b *assess.Basis) {
+			for i := range unasked {
+				b.Facts.Models = append(b.Facts.Models, engine.ModelFacts{Name: fmt.Sprint("m", i), State: "READY", Unasked: true})
+			}
+		}).Series(labels.EmptyLabels()))
+	}
+	require.NotContains(t, pending(0), "model_configs_pending")
+	require.Contains(t, pending(36), "model_configs_pending{} 36\n")
+}
+
 // TestModelsBeyondTheLimit examines a replica with many models: which get series of their own, and how
 // the others are counted.
 func TestModelsBeyondTheLimit(t *testing.T) {
