@@ -3,6 +3,7 @@ package derive
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,8 +25,8 @@ type Dropped struct{ Models, Series int }
 // Dropped returns how much the budget dropped from the last page.
 func (d *Deriver) Dropped() Dropped { return d.dropped }
 
-// priority orders model ids within a budget: entry is true for a model that clients call and for
-// series without a model, served if the server lists the model as ready. Traffic comes last.
+// priority orders model ids within a budget: entry is true for a model that clients call, served if
+// the server lists the model as ready. Traffic comes last.
 type priority struct {
 	entry, served bool
 	traffic       float64
@@ -40,26 +41,32 @@ func byPriority(ids map[string]priority) []string {
 	})
 }
 
+// priorities returns the priorities of the models on a page. The block may be nil.
+func (id *Identity) priorities(page *engine.Page, block *exposition.Block) map[string]priority {
+	all, served := make(map[string]priority), id.Topology.Served()
+	for _, s := range page.Sources() {
+		if s.Model == "" || s.Unloaded {
+			continue
+		}
+		model := id.Topology.ModelID(s.Model)
+		r := all[model]
+		r.entry = r.entry || id.Topology.Role(s.Model).Front()
+		r.served = served[model]
+		if class := classOf(&s); s.Meaning.Counter && (class == "" || class == engine.ClassOK) && block != nil {
+			r.traffic += max(block.Number(s.Place), 0)
+		}
+		all[model] = r
+	}
+	return all
+}
+
 // dropModels drops the sources of models that exceed the limit, and returns the number of these
 // models. The block may be nil.
 func (p *Plan) dropModels(limit int, block *exposition.Block) int {
 	if limit == 0 {
 		return 0
 	}
-	ids, served := make(map[string]priority), p.identity.Topology.Served()
-	for i := range p.sources {
-		s := &p.sources[i]
-		if s.Model == "" {
-			continue
-		}
-		r := ids[s.id]
-		r.entry = r.entry || p.identity.Topology.Role(s.Model).Front()
-		r.served = served[s.id]
-		if counts := s.meaning.Counter && (s.class == "" || s.class == engine.ClassOK); counts && block != nil {
-			r.traffic += max(block.Number(s.Place), 0)
-		}
-		ids[s.id] = r
-	}
+	ids := p.identity.priorities(p.page, block)
 	if len(ids) <= limit {
 		return 0
 	}
@@ -69,19 +76,26 @@ func (p *Plan) dropModels(limit int, block *exposition.Block) int {
 }
 
 // dropSeries drops all series of the models that do not fit, and returns the number of series.
-func dropSeries(all []exposition.ComputedSeries, served map[string]bool, limit exposition.Budget) int {
+func dropSeries(all []exposition.ComputedSeries, limit exposition.Budget, priorities func() map[string]priority) int {
 	if limit == (exposition.Budget{}) {
 		return 0
 	}
-	costs := make(map[string]exposition.Budget)
-	ids := make(map[string]priority)
+	costs, total := make(map[string]exposition.Budget), exposition.Budget{}
 	for i := range all {
-		id := all[i].Labels.Get("model_id")
-		ids[id] = priority{entry: id == "", served: served[id]}
+		cost, id := exposition.Budget{}, all[i].Labels.Get("model_id")
 		if !all[i].Hidden {
-			costs[id] = costs[id].Add(all[i].Cost())
+			cost = all[i].Cost()
 		}
+		costs[id], total = costs[id].Add(cost), total.Add(cost)
 	}
+	if limit.Fits(total) {
+		return 0
+	}
+	known, ids := priorities(), make(map[string]priority, len(costs))
+	for id := range costs {
+		ids[id] = known[id]
+	}
+	ids[""] = priority{entry: true, served: true, traffic: math.Inf(1)} // The replica's own.
 	admitted, used := make(map[string]bool, len(ids)), exposition.Budget{}
 	for _, id := range byPriority(ids) {
 		if with := used.Add(costs[id]); limit.Fits(with) {

@@ -110,3 +110,30 @@ func TestInventedModelsDoNotReplaceServedModel(t *testing.T) {
 		}
 	}
 }
+
+// TestBudgetFollowsModelsThatComeIntoUse has a page of many models: the last ones are in use, or come
+// into use while the page keeps its shape.
+func TestBudgetFollowsModelsThatComeIntoUse(t *testing.T) {
+	for name, budget := range map[string]derive.Budget{"models": {Models: 10}, "series": {Budget: exposition.Budget{Series: 120}}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, engine.Triton).with(func(o *derive.Options) { o.Budget = budget })
+			page := func(busy ...string) []string {
+				var lines []string
+				for i := range 100 {
+					model := fmt.Sprintf("m%03d", i)
+					requests := 0
+					if slices.Contains(busy, model) {
+						requests = 5
+					}
+					lines = append(lines, fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, requests))
+				}
+				return lines
+			}
+			b.page(page("m098")...)
+			require.Contains(t, b.modelIDs(), "m098")
+			require.NotContains(t, b.modelIDs(), "m097")
+			b.page(page("m098", "m097")...)
+			require.Subset(t, b.modelIDs(), []string{"m097", "m098"})
+		})
+	}
+}

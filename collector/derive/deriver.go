@@ -39,9 +39,10 @@ type Options struct {
 // Deriver computes the derived series of one target. It is not safe for concurrent use.
 type Deriver struct {
 	opts Options
-	// The program was compiled for page and ranks; gpus are the GPUs of the page.
+	// The program was compiled for page, ranks and uses; gpus are the GPUs of the page.
 	page    *engine.Page
 	ranks   engine.Ranks
+	uses    int
 	gpus    []string
 	program *program
 	window  *Window
@@ -87,7 +88,7 @@ func (d *Deriver) Objectives() []target.Check { return d.program.objectives }
 // Observe adds the values of one page to the window. The time now is monotonic, from any origin;
 // page is the result of package engine for pages of the block's shape.
 func (d *Deriver) Observe(now time.Duration, block *exposition.Block, page *engine.Page, connection Connection) {
-	if page != d.page || page.Ranks() != d.ranks {
+	if page != d.page || page.Ranks() != d.ranks || d.dropped != (Dropped{}) && page.Uses() != d.uses {
 		d.compile(page, block)
 	}
 	d.program.readRow(block, d.row, d.opts.Stats)
@@ -144,7 +145,7 @@ func (d *Deriver) Processes() int { return d.processes.count(d.window.now) }
 // compile switches to the program for pages of another shape and keeps common columns.
 func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	old, oldGPUs, window := d.program, d.gpus, d.window
-	d.page, d.ranks, d.gpus = page, page.Ranks(), page.Shape().GPUs()
+	d.page, d.ranks, d.uses, d.gpus = page, page.Ranks(), page.Uses(), page.Shape().GPUs()
 	compile := func() *program { return newPlan(&d.opts, page, block).compile() }
 	if key, shared := d.opts.programKey(page); shared {
 		d.program = programs.Intern(key, nil, compile)
@@ -152,7 +153,9 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 		d.program = compile()
 	}
 	series := d.program.seriesOf(&d.opts.Identity, d.gpus)
-	d.dropped = Dropped{d.program.droppedModels, dropSeries(series, d.opts.Identity.Topology.Served(), d.opts.Budget.Remaining(page.Shape().Cost()))}
+	d.dropped = Dropped{d.program.droppedModels, dropSeries(series, d.opts.Budget.Remaining(page.Shape().Cost()), func() map[string]priority {
+		return d.opts.Identity.priorities(page, block)
+	})}
 	d.out = exposition.NewComputed(series, d.opts.Identity.Relabel, page.Shape())
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats

@@ -28,6 +28,8 @@ type Page struct {
 	// of content.counts.
 	values   map[Signal]float64
 	requests map[string]float64
+	// uses counts how often other models came into use.
+	uses int
 }
 
 // content holds what labels reveal. It is immutable and shared by all pages of one shape.
@@ -253,7 +255,10 @@ func (p *Page) Models() []string { return sorted(p.get().loaded) }
 // Refresh reads another page of the same shape, and reports whether it revealed anything new.
 func (p *Page) Refresh(b *exposition.Block) bool {
 	changed := p.compareRanks(b)
-	changed = p.countRequests(b) || changed
+	if p.countRequests(b) {
+		changed = true
+		p.uses++
+	}
 	for signal, series := range p.valued {
 		value := 0.0
 		for _, i := range series {
@@ -301,6 +306,9 @@ func (p *Page) Busy() (names []string) {
 	})
 	return names
 }
+
+// Uses is a number that differs once other models have requests, if the page has many models.
+func (p *Page) Uses() int { return p.uses }
 
 // Requests returns how many requests of a model ended. A loaded model of a page without many counts
 // as in use.
