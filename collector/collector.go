@@ -60,6 +60,8 @@ type Collector struct {
 	configured []*pool
 	running    map[string]*pool
 	replicas   map[string]*runningReplica
+	// contests holds the names that several targets claim, by key.
+	contests map[string]*contest
 	// freeMemory returns memory to the system freeMemoryAfter the last change of the replicas.
 	freeMemory *time.Timer
 	// refusalsLogged is the number of targets refused by the last change.
@@ -82,7 +84,7 @@ func New(opts Options) (*Collector, error) {
 		opts:    opts,
 		applied: make(chan []*pool, 1), grace: handover,
 		newScraper: func(cfg scrape.Config, log *slog.Logger) (scrape.Scraper, error) { return shared.Client(cfg, log) },
-		running:    make(map[string]*pool), replicas: make(map[string]*runningReplica),
+		running:    make(map[string]*pool), replicas: make(map[string]*runningReplica), contests: make(map[string]*contest),
 	}
 	id := rand.Text()
 	m, err := newMetrics(opts.Registerer, id, shared)
@@ -142,6 +144,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	background.Go(func() { c.scheduler.run(ctx) })
 	background.Go(func() { c.publishPoolSeries(ctx) })
+	background.Go(func() { c.settleNames(ctx) })
 	defer background.Wait()
 	for {
 		select {
@@ -183,6 +186,7 @@ func (c *Collector) ScrapeOnce(ctx context.Context, timeout time.Duration) ([]ta
 		running.Go(func() {
 			groups, answered := p.discoverOnce(ctx, timeout)
 			found, search := targetsOf(&p.cfg, p.shard, groups, c.opts.Logger)
+			found = p.named(found)
 			search.Answered, search.Sources, search.Targets = answered, p.sources.Sources(), len(found)
 			searches[i], failed[i] = search, make([]error, len(found))
 			for j, t := range found {

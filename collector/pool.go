@@ -35,8 +35,9 @@ type pool struct {
 	// synced is true once discovery has answered, graceOver once the pool no longer waits for
 	// sources.
 	synced, graceOver bool
-	// targets holds the targets that were found last, by key, duplicates the targets whose key
-	// another target has.
+	// found holds the targets that were found last, targets those of them that have a name, by
+	// key, duplicates the servers whose name another server has.
+	found      []*target.Target
 	targets    map[string]*target.Target
 	duplicates []*target.Target
 	// search summarizes what discovery found last.

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -72,7 +73,8 @@ func (c *Collector) removePool(ctx context.Context, p *pool) {
 	defer c.mu.Unlock()
 	delete(c.running, p.cfg.PoolID)
 	c.poolChanges.Add(1)
-	p.graceOver, p.targets = true, nil
+	p.graceOver, p.found, p.targets = true, nil, nil
+	maps.DeleteFunc(c.contests, func(_ string, x *contest) bool { return x.pool == p.cfg.PoolID })
 	c.removeReplicas(ctx, p)
 	p.release()
 	for _, m := range []*prometheus.GaugeVec{c.metrics.targets, c.metrics.dropped, c.metrics.empty} {
@@ -132,14 +134,20 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refusalsLogged = 0
-	p.targets, p.duplicates = make(map[string]*target.Target, len(found)), nil
-	for _, t := range found {
-		if other, duplicate := p.targets[t.Key()]; duplicate {
-			p.duplicates = append(p.duplicates, t)
-			c.logRefused(t, duplicateOf(other))
-			continue
-		}
+	p.found, p.synced = found, true
+	c.place(ctx, p, &search)
+}
+
+// place gives the targets found for a pool their names, and starts, keeps and removes replicas so
+// that they match.
+func (c *Collector) place(ctx context.Context, p *pool, search *target.PoolDiscovery) {
+	kept, refused := c.settle(p, p.found)
+	p.targets, p.duplicates = make(map[string]*target.Target, len(kept)), refused
+	for _, t := range kept {
 		p.targets[t.Key()] = t
+	}
+	for _, t := range refused {
+		c.logRefused(t, duplicateOf(p.targets[t.Key()]))
 	}
 	c.removeReplicas(ctx, p)
 	for key, t := range p.targets {
@@ -147,14 +155,11 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 			c.cancel(r) // Cancel all first, so that they end at the same time.
 		}
 	}
-	for _, t := range found {
-		if p.targets[t.Key()] == t {
-			c.ensure(ctx, p, t)
-		}
+	for _, t := range kept {
+		c.ensure(ctx, p, t)
 	}
 	search.Targets = len(p.targets)
-	c.recordSearch(p, &search)
-	p.synced = true
+	c.recordSearch(p, search)
 	c.countRefused()
 }
 

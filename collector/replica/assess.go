@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -31,7 +30,7 @@ func (r *Replica) assess(failed error) {
 		// No page has updated the identity since the API answered.
 		r.updateIdentity(r.reader.last)
 	}
-	if !r.target.Silent && r.server.Companion == "" && !r.stranger() {
+	if !r.target.Silent && r.companion() == "" && !r.stranger() {
 		r.updateConclusions(failed)
 	}
 	e := r.evidence(failed)
@@ -94,7 +93,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	s := &r.status
 	e := assess.Evidence{
 		Silent:     r.target.Silent,
-		Companion:  r.server.Companion,
+		Companion:  r.companion(),
 		Stranger:   r.stranger(),
 		Now:        time.Now(),
 		StallAfter: r.pool.StallAfter,
@@ -120,7 +119,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		r.addFailure(&e.Scrape, failed)
 		return e
 	}
-	if !r.target.Auto() && r.target.Engine != string(engine.Unknown) && r.server.Unrecognized() && !cmp.Or(r.answers.Facts, &engine.Facts{}).Confirmed {
+	if r.unconfirmed() {
 		e.Mismatch = "neither the page nor an API shows that it is " + r.target.Engine + ", as engine says"
 	}
 	e.Unrouted, e.RefusedFailed = r.reader.last.Unrouted(), r.server.Engine.Quirks(r.reader.last).RefusedFailed

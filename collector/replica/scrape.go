@@ -121,7 +121,7 @@ func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, failed error)
 		r.status.LeftOut = r.counters.setLeftOut(nil, r.deriver.Dropped())
 		return next, err
 	}
-	if r.pool.Page.Normalised || len(r.pool.Page.Aliases) > 0 {
+	if r.target.Beside == "" && (r.pool.Page.Normalised || len(r.pool.Page.Aliases) > 0) {
 		_ = r.guard("derive", func() { next.Derived = r.deriver.Render(raw) })
 	}
 	if r.pool.Page.Raw {

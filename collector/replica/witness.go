@@ -68,7 +68,7 @@ func (r *Replica) question() (ask func(context.Context) canary.Report, model str
 	}
 	request := func(ctx context.Context) canary.Report { return cfg.Confirms(ctx, r.pool.Scraper, order.Question) }
 	test, ok := r.server.Engine.SelfTest()
-	if ok && r.answers.Facts != nil && r.answers.Facts.Confirmed {
+	if ok && r.answers.MayTest() {
 		server := r.api()
 		return func(ctx context.Context) canary.Report {
 			report := canary.SelfTest(ctx, server, time.Duration(cfg.Timeout))

@@ -3,6 +3,7 @@
 package target
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"strings"
@@ -26,6 +27,9 @@ type Target struct {
 	TRTLLMVersion string `json:"-"`
 	// Silent marks a worker rank without a port, which is never scraped.
 	Silent bool `json:"silent,omitempty"`
+	// Beside is the replica whose name this target claims too, such as another port of its pod.
+	// As long as it is set, the target does not count as a replica.
+	Beside string `json:"beside,omitempty"`
 	// Pod reports that ReplicaID is the name of a Kubernetes pod.
 	Pod bool `json:"-"`
 	// Labels are additional labels set by discovery or relabeling.
@@ -43,6 +47,9 @@ func (t *Target) Auto() bool { return t.Engine == Auto }
 
 // Key returns the unique name of the target: "pool_id/replica_id".
 func (t *Target) Key() string { return t.PoolID + "/" + t.ReplicaID }
+
+// Claims returns the unique name that the target would have if no other had it.
+func (t *Target) Claims() string { return t.PoolID + "/" + cmp.Or(t.Beside, t.ReplicaID) }
 
 // Public returns a URL without the parts that may contain secrets.
 func Public(raw string) string {

@@ -1,0 +1,167 @@
+package collector
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// contest is a name that several targets of a pool claim, such as the ports of one pod. All of
+// them are scraped. The target with the strongest evidence has the name, as long as none has
+// stronger evidence; what is no server yields it, and only a second server is refused.
+type contest struct {
+	// pool is the configured pool whose discovery found the targets.
+	pool string
+	// holder is the page of the target that has the name, shown what the targets have shown last,
+	// by page.
+	holder string
+	shown  map[string]replica.Evidence
+}
+
+// settle gives the targets that were found for a pool names of their own: a target beside the
+// holder of its name is named after its port. It returns the targets to scrape, and the servers
+// whose name another server has. An address that was found twice is one target.
+func (c *Collector) settle(p *pool, found []*target.Target) (kept, refused []*target.Target) {
+	claimants, taken := make(map[string][]*target.Target, len(found)), make(map[string]bool, len(found))
+	var names []string
+	for _, t := range found {
+		key := t.Key()
+		if !taken[key] {
+			names = append(names, key)
+		}
+		if page := key + " " + t.MetricsURL; !taken[page] {
+			taken[key], taken[page] = true, true
+			claimants[key] = append(claimants[key], t)
+		}
+	}
+	for name, x := range c.contests {
+		if x.pool == p.cfg.PoolID && len(claimants[name]) < 2 {
+			delete(c.contests, name)
+		}
+	}
+	for _, name := range names {
+		all := claimants[name]
+		if len(all) == 1 {
+			kept = append(kept, all[0])
+			continue
+		}
+		x := c.contest(p, name)
+		x.elect(all)
+		for _, t := range all {
+			switch {
+			case t.MetricsURL == x.holder:
+				kept = append(kept, t)
+			case x.shown[t.MetricsURL] == replica.ShowsServer && x.shown[x.holder] == replica.ShowsServer:
+				refused = append(refused, t)
+			default:
+				kept = append(kept, beside(t, taken))
+			}
+		}
+	}
+	return kept, refused
+}
+
+func (c *Collector) contest(p *pool, name string) *contest {
+	x := c.contests[name]
+	if x == nil {
+		x = &contest{shown: map[string]replica.Evidence{}}
+		c.contests[name] = x
+	}
+	x.pool = p.cfg.PoolID
+	return x
+}
+
+// elect chooses the target that has the name, and forgets targets that are gone.
+func (x *contest) elect(all []*target.Target) {
+	shown, best := make(map[string]replica.Evidence, len(all)), all[0].MetricsURL
+	for _, t := range all {
+		shown[t.MetricsURL] = x.shown[t.MetricsURL]
+	}
+	for _, t := range all {
+		if shown[t.MetricsURL] > shown[best] {
+			best = t.MetricsURL
+		}
+	}
+	if now, there := shown[x.holder]; !there || now < shown[best] {
+		x.holder = best
+	}
+	x.shown = shown
+}
+
+// beside returns a target that does not have the name that it claims: it is named after its port,
+// or else after its address, and then taken.
+func beside(t *target.Target, taken map[string]bool) *target.Target {
+	named := *t
+	named.Beside, named.Pod = t.ReplicaID, false
+	suffixes := []string{t.MetricsURL}
+	if u, err := url.Parse(t.MetricsURL); err == nil {
+		suffixes = []string{u.Port(), u.Host, u.Host + u.Path, t.MetricsURL}
+	}
+	for _, suffix := range suffixes {
+		named.ReplicaID = t.ReplicaID + ":" + suffix
+		if !taken[named.Key()] {
+			break
+		}
+	}
+	taken[named.Key()] = true
+	return &named
+}
+
+// settleInterval is the time between two looks at what the targets of contested names show.
+const settleInterval = time.Second
+
+// settleNames gives contested names to other targets when their pages show that they are the
+// servers, until ctx is done.
+func (c *Collector) settleNames(ctx context.Context) {
+	ticker := time.NewTicker(settleInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			c.resettle(ctx)
+		}
+	}
+}
+
+// resettle settles the names of pools again in which a target has shown something new.
+func (c *Collector) resettle(ctx context.Context) {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news := make(map[string]bool)
+	if len(c.contests) > 0 {
+		for _, r := range c.replicas {
+			t := r.Target()
+			x := c.contests[t.Claims()]
+			if x == nil {
+				continue
+			}
+			if now := r.Shows(); now != replica.ShowsNothing && now != x.shown[t.MetricsURL] {
+				x.shown[t.MetricsURL], news[x.pool] = now, true
+			}
+		}
+	}
+	for id := range news {
+		if p := c.running[id]; p != nil && p.synced {
+			c.refusalsLogged = 0
+			search := p.search
+			c.place(ctx, p, &search)
+		}
+	}
+}
+
+// named gives all targets of a pool names of their own, each a replica that is judged for itself.
+func (p *pool) named(found []*target.Target) []*target.Target {
+	once := &Collector{contests: map[string]*contest{}}
+	kept, _ := once.settle(p, found)
+	for _, t := range kept {
+		t.Beside = ""
+	}
+	return kept
+}

@@ -1,0 +1,158 @@
+package collector_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// Ports of a pod by what listens there, as addresses of tests.
+const (
+	workerPort = "10.0.0.1:9090"
+	kvbmPort   = "10.0.0.1:6880"
+	nixlPort   = "10.0.0.1:19090"
+	otherPort  = "10.0.0.1:7070"
+	closedPort = "10.0.0.1:1111"
+	latePort   = "10.0.0.1:2222"
+	endsPort   = "10.0.0.1:3333"
+	secondPort = "10.0.0.2:9090"
+)
+
+// portsOfPod answers like the ports above: a server that starts after a minute is at latePort, one
+// that ends after a minute at endsPort.
+func portsOfPod(start time.Time) *fakeScraper {
+	refused := &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
+	late := func() bool { return time.Since(start) > time.Minute }
+	pages := map[string]string{
+		kvbmPort: "kvbm_matched_tokens 1\n", nixlPort: "agent_xfer_time 1\n", otherPort: "process_open_fds 1\n",
+		workerPort: tritonPage, secondPort: tritonPage, latePort: tritonPage, endsPort: tritonPage,
+	}
+	return &fakeScraper{page: func(page string) (string, error) {
+		u, _ := url.Parse(page)
+		text, ok := pages[u.Host]
+		if !ok || u.Host == latePort && !late() || u.Host == endsPort && late() {
+			return "", refused
+		}
+		return text, nil
+	}}
+}
+
+// TestNameBelongsToServerOfPod gives all ports of a pod the name of the pod, as discovery does.
+func TestNameBelongsToServerOfPod(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		ports []string
+		// early and late are the states of the replica named pod after half a minute and after two.
+		early, late string
+		// holder is the port that has the name in the end, refused how many have none.
+		holder  string
+		refused int
+	}{
+		{"the worker is read first", []string{workerPort, nixlPort, kvbmPort}, "ready", "ready", workerPort, 0},
+		{"the worker is read last", []string{nixlPort, kvbmPort, workerPort}, "ready", "ready", workerPort, 0},
+		{"the worker is read in the middle", []string{kvbmPort, workerPort, nixlPort}, "ready", "ready", workerPort, 0},
+		{"a companion's port is closed", []string{closedPort, kvbmPort, workerPort}, "ready", "ready", workerPort, 0},
+		{"a program that nobody knows is read first", []string{otherPort, workerPort}, "ready", "ready", workerPort, 0},
+		{"the worker loads while its companion answers", []string{kvbmPort, latePort}, "unknown", "ready", latePort, 0},
+		{"the worker loads while a stranger answers", []string{otherPort, latePort}, "ready", "ready", latePort, 0},
+		{"the worker ends, and its companion stays", []string{kvbmPort, endsPort}, "ready", "down", endsPort, 0},
+		{"only companions", []string{kvbmPort, nixlPort}, "silent", "silent", kvbmPort, 0},
+		{"two servers of one name", []string{workerPort, secondPort}, "ready", "ready", workerPort, 1},
+		{"a second server comes later", []string{latePort, workerPort}, "ready", "ready", workerPort, 1},
+		{"a second server comes while the first is down", []string{latePort, endsPort}, "ready", "down", endsPort, 1},
+		{"one address was found twice", []string{workerPort, workerPort}, "ready", "ready", workerPort, 0},
+		{"one address was found twice, beside its companion", []string{kvbmPort, workerPort, kvbmPort, workerPort}, "ready", "ready", workerPort, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var targets []string
+				for _, port := range c.ports {
+					targets = append(targets, "pod="+port)
+				}
+				tc := startWithScraper(t, portsOfPod(time.Now()), everySeconds("p", 5, targets...))
+				time.Sleep(30 * time.Second)
+				require.Equal(t, c.early, tc.status("pod").State)
+				time.Sleep(90 * time.Second)
+				require.Equal(t, c.late, tc.status("pod").State, tc.status("pod").StateReason)
+				require.Equal(t, "http://"+c.holder+"/metrics", tc.store.Slot("p/pod").Target().MetricsURL)
+				require.Contains(t, tc.ownMetrics(), fmt.Sprintf(`trtllm_exporter_targets_refused{pool_id="p"} %d`, c.refused))
+				for _, slot := range tc.store.Slots() {
+					if slot.Target().ReplicaID != "pod" {
+						require.Equal(t, "silent", slot.Status().State, "%s counts as no replica", slot.Target().ReplicaID)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestSeriesOfCompanionPassBesideServer reads the page of a pod whose programs have families of
+// one name: each series is there once, and none of a companion has the name of the server.
+func TestSeriesOfCompanionPassBesideServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := portsOfPod(time.Now())
+		pages := p.page
+		p.page = func(page string) (string, error) {
+			text, err := pages(page)
+			return text + "process_resident_memory_bytes 1\n", err
+		}
+		tc := startWithScraper(t, p, everySeconds("p", 5, "pod="+kvbmPort, "pod="+workerPort))
+		time.Sleep(30 * time.Second)
+		page := tc.page()
+		for name, series := range map[string]string{"pod:6880": "kvbm_matched_tokens", "pod": "nv_inference_request_success"} {
+			require.Regexp(t, series+`\{.*replica_id="`+name+`"`, page)
+			require.Regexp(t, `process_resident_memory_bytes\{.*replica_id="`+name+`"`, page)
+		}
+		require.NotRegexp(t, `llm_server_state\{.*replica_id="pod:6880"`, page)
+		require.NotRegexp(t, `kvbm_matched_tokens\{.*replica_id="pod"`, page)
+		seen := map[string]bool{}
+		for line := range strings.Lines(page) {
+			series := line[:strings.LastIndexByte(line, ' ')+1]
+			require.False(t, seen[series] && !strings.HasPrefix(line, "#"), line)
+			seen[series] = true
+		}
+	})
+}
+
+// TestRefusedServerTakesNameOfOneThatIsGone removes the first of two servers with one name.
+func TestRefusedServerTakesNameOfOneThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tc := startWithScraper(t, portsOfPod(time.Now()), everySeconds("p", 5, "pod="+workerPort, "pod="+secondPort))
+		time.Sleep(30 * time.Second)
+		require.Contains(t, tc.ownMetrics(), `trtllm_exporter_targets_refused{pool_id="p"} 1`)
+		tc.apply(everySeconds("p", 5, "pod="+secondPort))
+		time.Sleep(30 * time.Second)
+		require.Equal(t, "ready", tc.status("pod").State)
+		require.Contains(t, tc.ownMetrics(), `trtllm_exporter_targets_refused{pool_id="p"} 0`)
+		require.Len(t, tc.store.Slots(), 1)
+	})
+}
+
+// TestReloadLeavesNamesAsTheyAre reloads while a companion is read first.
+func TestReloadLeavesNamesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := portsOfPod(time.Now())
+		tc := startWithScraper(t, p, everySeconds("p", 5, "pod="+kvbmPort, "pod="+workerPort))
+		time.Sleep(30 * time.Second)
+		n := len(p.times("http://" + workerPort + "/metrics"))
+		tc.apply(everySeconds("p", 5, "pod="+kvbmPort, "pod="+workerPort, "pod="+nixlPort))
+		for range 60 {
+			time.Sleep(time.Second)
+			require.Equal(t, "ready", tc.status("pod").State)
+		}
+		require.Len(t, tc.store.Slots(), 3)
+		require.InDelta(t, n+12, len(p.times("http://"+workerPort+"/metrics")), 1, "one loop goes on")
+	})
+}
