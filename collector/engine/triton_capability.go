@@ -312,7 +312,7 @@ func (v *tritonView) stall() target.Check {
 	case v.Has(GenerationTokens):
 		return no("tokens move, and nothing shows how many requests run", cureCanary)
 	case v.Has(ModelPending) && v.pending && v.queues:
-		return yes("requests that end, while others wait in Triton's queues for much longer than they take")
+		return yes("requests that end, while others wait in Triton's queues")
 	}
 	return no("nothing on the page shows requests in flight of what clients call", v.cureEarly)
 }
