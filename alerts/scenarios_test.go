@@ -112,6 +112,26 @@ func scenarios() []scenario {
 				e.sleeps(&server{pool: "p", replica: fmt.Sprint("sleeper", i)}, 0, ready.becomes(0, "unserved"))
 			}
 		}},
+		{name: "one of four is paused for new weights", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			s := &server{pool: "p", replica: "fourth"}
+			e.sees(s, ready.becomes(0, "unserved"))
+			e.write("llm_server_paused", s.labels(), from(0, 1, always(absent)))
+		}},
+		{name: "the models of a whole pool are unloaded by hand", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 3, ready.becomes(0, "unserved")) {
+				e.write("llm_server_paused", s.labels(), from(0, 1, always(absent)))
+			}
+		}},
+		{name: "one of four is unserved, and by nobody's hand", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			s := &server{pool: "p", replica: "fourth"}
+			e.sees(s, ready.becomes(0, "unserved"))
+			e.write("llm_server_paused", s.labels(), from(0, 0, always(absent)))
+		}, pages: map[string]int{"LLMReplicaBroken": 2}},
 		{name: "a pool of one sleeps until it is needed", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(1))
