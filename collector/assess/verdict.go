@@ -33,6 +33,8 @@ type Verdict struct {
 	// Runbook is the entry of the runbook, empty if nothing is wrong.
 	Runbook string
 	Probes  Probes
+	// Witnesses is what decided; its zero value for a silent replica.
+	Witnesses Witnesses
 }
 
 // Entries of the runbook for problems besides the state.
@@ -63,7 +65,7 @@ func Judge(e *Evidence) Verdict {
 		probes.Ready = e.quiet()
 	}
 	c := consequenceOf(state)
-	v := Verdict{State: state, Reason: e.reason(state, w, r), Severity: c.severity, Runbook: c.runbook, Suspected: r.Suspected, Probes: probes}
+	v := Verdict{State: state, Reason: e.reason(state, w, r), Severity: c.severity, Runbook: c.runbook, Suspected: r.Suspected, Probes: probes, Witnesses: w}
 	v.Deliberate = state == Unserved && (e.API.Paused || e.Deliberate)
 	if state == Ready && e.Unobservable != "" && e.Mismatch == "" {
 		// "ready" would promise too much for such a server.

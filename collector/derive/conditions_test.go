@@ -150,7 +150,7 @@ func TestAcquittal(t *testing.T) {
 			b := newBench(t, engine.Triton).facts(
 				ensemble, configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false),
 				configured("postprocessing", "python", false), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
-			)
+			).with(func(o *derive.Options) { o.Identity.EngineVersion = "2.64.0" })
 			b.page(append(ensemblePage(7, 0, 0, 1), fmt.Sprintf(tc.line, 1))...)
 			for n := range 3 {
 				page := ensemblePage(7, 2*(n+1), 0, 1+steps(tc.iterations, n))

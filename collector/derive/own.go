@@ -1,12 +1,17 @@
 package derive
 
-// ownRequests tells which pages may show the answers to requests that the exporter sent itself:
-// those are no witnesses of how the requests of others fare.
+// ownRequests tells which pages may show requests that the exporter sent itself: those are no
+// witnesses of how the requests of others fare.
 type ownRequests struct {
 	running int
+	// ended counts those that ended since the last page, unanswered the ones without an answer.
+	ended, unanswered int
 	// answered is true if one was answered since the last page. onPage tells whether the newest
 	// page may show an answer, before whether the one before it may.
 	answered, onPage, before bool
+	// inFlight is how many the newest page may show in flight, dropped how many of those that it
+	// may count as arrived never were answered.
+	inFlight, dropped float64
 }
 
 // nextPage begins a page. Servers may count a request one page late.
@@ -15,6 +20,9 @@ func (o *ownRequests) nextPage() {
 	o.onPage = now || o.before
 	o.before = o.answered
 	o.answered = false
+	o.inFlight = float64(o.running + o.ended)
+	o.dropped = float64(o.unanswered)
+	o.ended, o.unanswered = 0, 0
 }
 
 // BeginOwn tells that the exporter sends a request to the server.
@@ -24,6 +32,10 @@ func (d *Deriver) BeginOwn() { d.own.running++ }
 func (d *Deriver) EndOwn(model string, answered bool) {
 	d.own.running = max(d.own.running-1, 0)
 	d.own.answered = d.own.answered || answered
+	d.own.ended++
+	if !answered {
+		d.own.unanswered++
+	}
 	for i := range d.program.watch.entries {
 		e := &d.program.watch.entries[i]
 		if e.model != "" && e.model != model {

@@ -53,9 +53,11 @@ func (d *Deriver) watchWork() {
 		v, ok := k.inFlight(w)
 		if ok && k.counted && (moved || v < s.over || !s.seen) {
 			s.seen, s.over = true, v
+		} else if k.counted {
+			s.over += d.own.dropped
 		}
-		switch {
-		case !ok || v-s.over < k.minInFlight || !k.showsProgress(w):
+		switch inFlight := v - s.over - d.own.inFlight; {
+		case !ok || inFlight < k.minInFlight || !k.showsProgress(w):
 			*s = workState{seen: s.seen, over: s.over}
 			continue
 		case !s.active || s.began > w.now:
