@@ -55,7 +55,12 @@ type Judgment struct {
 }
 
 // Probes are the answers of the probes. They are unknown before the first judgment.
-type Probes struct{ Judged, Ready, Live bool }
+type Probes struct {
+	Judged, Ready, Live bool
+	// Accused is true if the replica is not ready because of an accusation, which only pages can
+	// take back, and not because of what it said.
+	Accused bool
+}
 
 // Scrape is the result of the last scrape.
 type Scrape struct {
@@ -159,7 +164,7 @@ func (e *Evidence) accusation() Accusation {
 		return Silence
 	case !s.OK:
 		return SilentOnce
-	case e.Still.InFlight > 0 && (len(e.Failing) == 0 || e.Previous.State == Stalled):
+	case e.Still.InFlight > 0 && (e.Previous.State == Stalled || !e.failuresStand()):
 		// Of a model whose processes died the gauges stand still, so failures count first. Requests
 		// of a stalled one fail in the end.
 		return NothingMoves
@@ -246,6 +251,12 @@ func (e *Evidence) failingSince() (since time.Time) {
 		}
 	}
 	return since
+}
+
+// failuresStand reports whether only failures end, and nothing has answered that yet.
+func (e *Evidence) failuresStand() bool {
+	since := e.failingSince()
+	return len(e.Failing) > 0 && !e.Acquitted.After(since) && e.Question.since(since) != Answered
 }
 
 // quiet reports whether no request failed for a window.

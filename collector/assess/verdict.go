@@ -52,17 +52,10 @@ func Judge(e *Evidence) Verdict {
 	w := e.witnesses()
 	r := Decide(w)
 	state := r.StateFor(w.Accusation)
-	probes := Probes{Judged: true, Ready: r.Ready.answer(e.Previous.Probes.Ready), Live: r.Live.answer(e.Previous.Probes.Live)}
-	if r.Ready == Keep {
-		probes.Judged = e.Previous.Probes.Judged
-	}
-	switch {
-	case e.neverSeen(state):
+	probes := e.probes(state, r)
+	if e.neverSeen(state) {
 		state = Unknown
 		probes = Probes{Judged: e.Scrape.Refused, Live: true}
-	case state == Failing && r.Live == Pass:
-		// It gets no requests that could acquit it.
-		probes.Ready = e.quiet()
 	}
 	c := consequenceOf(state)
 	v := Verdict{State: state, Reason: e.reason(state, w, r), Severity: c.severity, Runbook: c.runbook, Suspected: r.Suspected, Probes: probes, Witnesses: w}
@@ -88,6 +81,24 @@ func Judge(e *Evidence) Verdict {
 		}
 	}
 	return v
+}
+
+// probes returns the answers of the probes. What was said before does not outlive what the server
+// says now, and a replica that is not asked gets no requests that could acquit it.
+func (e *Evidence) probes(s State, r *Ruling) Probes {
+	previous := &e.Previous.Probes
+	p := Probes{Judged: true, Ready: r.Ready.answer(previous.Ready), Live: r.Live.answer(previous.Live)}
+	switch {
+	case s == Failing || s == Stalled || s == CanaryFailing:
+		p.Accused = true
+	case r.Ready == Keep:
+		p.Judged, p.Accused = previous.Judged, previous.Accused
+		p.Ready = p.Ready || e.API.Word() == engine.WordReady && !p.Accused
+	}
+	if p.Accused && p.Live && len(e.Failing) > 0 && e.quiet() {
+		p.Ready = true
+	}
+	return p
 }
 
 // answer returns what a probe answers; previous is what it answered before.

@@ -246,11 +246,15 @@ func (p *Plan) watchConditions() {
 	w.inFlight = p.requestsInFlight()
 }
 
+// trusted reports whether requests that ended well are known to have done so: those of a model
+// whose failures are not all counted may have been accepted only.
+func (o *outcome) trusted(mv modelVersion) bool { return mv.model == "" || o.complete }
+
 // entry returns what the conditions read of an outcome.
 func (o *outcome) entry(id string, mv modelVersion) entry {
 	e := entry{
 		key: id + "\x00" + mv.model + "\x00" + mv.version, model: mv.model, version: mv.version,
-		trusted: mv.model == "" || o.complete, steps: o.steps, otherEntries: o.otherEntries,
+		trusted: o.trusted(mv), steps: o.steps, otherEntries: o.otherEntries,
 	}
 	for class, t := range o.classes {
 		switch class {

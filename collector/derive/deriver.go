@@ -170,7 +170,8 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 	}
 	d.works = make(map[string]*workState, len(works))
 	for _, k := range d.program.watch.works {
-		d.works[k.key] = cmp.Or(works[k.key], &workState{})
+		// Counters that have just appeared were 0 on the pages before.
+		d.works[k.key] = cmp.Or(works[k.key], &workState{seen: k.countersAppear && len(d.window.times) > 0})
 	}
 	d.row = make([]float64, len(d.program.places))
 }

@@ -23,8 +23,10 @@ type work struct {
 	// counted is true if inFlight is a difference of counters, which may never return to 0: what
 	// it showed at the last progress is over.
 	counted bool
-	// progress holds counters. If any of them moves, the work makes progress. Failures are none.
+	// progress holds counters of steps, and ends the requests that ended well. If any of them
+	// moves, the work makes progress. Failures are none.
 	progress []int
+	ends     []*tally
 	// countersAppear is true if absent counters are 0.
 	countersAppear bool
 	// serves is true if its progress is that of requests which may end well, false for a part of
@@ -49,7 +51,7 @@ func (d *Deriver) watchWork() {
 	for i := range d.program.watch.works {
 		k := &d.program.watch.works[i]
 		s := d.works[k.key]
-		moved := slices.ContainsFunc(k.progress, w.moved)
+		moved := k.moves(w)
 		v, ok := k.inFlight(w)
 		if ok && k.counted && (moved || v < s.over || !s.seen) {
 			s.seen, s.over = true, v
@@ -71,10 +73,16 @@ func (d *Deriver) watchWork() {
 	}
 }
 
+// moves reports whether the newest page shows progress.
+func (k *work) moves(w *Window) bool {
+	return slices.ContainsFunc(k.progress, w.moved) || slices.ContainsFunc(k.ends, func(t *tally) bool { return t.growth(w) > 0 })
+}
+
 // showsProgress reports whether the page would show progress.
 func (k *work) showsProgress(w *Window) bool {
 	present := func(c int) bool { return w.since[c] != never }
-	return k.countersAppear || slices.ContainsFunc(k.progress, present)
+	ended := func(t *tally) bool { return slices.ContainsFunc(t.columns(), present) }
+	return k.countersAppear || slices.ContainsFunc(k.progress, present) || slices.ContainsFunc(k.ends, ended)
 }
 
 // stands reports whether the work made no progress for as long as is needed to say so.
@@ -112,11 +120,11 @@ func workSignals() []engine.Signal {
 func (p *Plan) works(id string) []work {
 	works := p.rankWorks(id)
 	works = append(works, p.stageWorks(id)...)
-	progress := p.groupColumns(p.progressGroups(id))
+	progress, ends := p.progress(id)
 	for i, arrivals := range p.arrivals(id) {
 		arrivals.key = fmt.Sprint("arrivals ", i, " of ", id)
 		arrivals.minInFlight = 1
-		arrivals.progress = progress
+		arrivals.progress, arrivals.ends = p.groupColumns(progress), ends
 		arrivals.countersAppear = p.quirks.CountersAppear
 		works = append(works, arrivals)
 	}
@@ -196,18 +204,29 @@ func (p *Plan) steps(id string) (all []*group) {
 	return all
 }
 
-// progressGroups returns counters that move while an engine works: steps, and requests that end
-// well. Failures are no progress: those of an engine that hangs run into their timeouts. Gauges
-// without a model go with the counters of all.
-func (p *Plan) progressGroups(id string) []*group {
-	well := func(g *group) bool { return g.class == engine.ClassOK }
-	own := append(p.steps(id), filter(p.groupsOf(engine.RequestsFinished, id), well)...)
-	if len(own) > 0 {
-		return own
+// progress returns what moves while an engine works: steps, and requests that end well. Failures
+// are no progress: those of an engine that hangs run into their timeouts, or their clients leave.
+// Gauges without a model go with the counters of all.
+func (p *Plan) progress(id string) (steps []*group, ends []*tally) {
+	steps, ends = p.steps(id), p.ends(id)
+	if len(steps) > 0 || len(ends) > 0 {
+		return steps, ends
 	}
-	all := filter(p.groups[engine.RequestsFinished], well)
 	for _, signal := range stepSignals() {
-		all = append(all, p.groups[signal]...)
+		steps = append(steps, p.groups[signal]...)
+	}
+	for _, other := range p.ids(ended()) {
+		ends = append(ends, p.ends(other)...)
+	}
+	return steps, ends
+}
+
+// ends returns the requests of entries that ended well.
+func (p *Plan) ends(id string) (all []*tally) {
+	for _, mv := range p.modelVersions(id) {
+		if o := p.outcome(id, mv); o != nil && o.classes[engine.ClassOK] != nil && o.trusted(mv) {
+			all = append(all, o.classes[engine.ClassOK])
+		}
 	}
 	return all
 }
@@ -219,7 +238,7 @@ func (p *Plan) rankWorks(id string) (works []work) {
 		p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id),
 		p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsDeferred, id),
 	)
-	progress := p.progressGroups(id)
+	progress, ends := p.progress(id)
 	for _, r := range p.ranks(gauges) {
 		k := work{
 			key:            fmt.Sprint("rank ", r, " of ", id),
@@ -234,9 +253,9 @@ func (p *Plan) rankWorks(id string) (works []work) {
 		ofRank, shared := p.columnsOfRank(progress, r)
 		k.progress = ofRank
 		if len(ofRank) == 0 || r.number == "" {
-			k.progress = append(k.progress, shared...) // Shared counters keep moving while one rank stands still.
+			k.progress, k.ends = append(k.progress, shared...), ends // They keep moving while one rank stands still.
 		}
-		if len(k.progress) == 0 {
+		if len(k.progress)+len(k.ends) == 0 {
 			k.progress = p.groupColumns(progress)
 		}
 		works = append(works, k)

@@ -42,7 +42,7 @@ func (r *Replica) assess(failed error) {
 	}
 	s.State, s.StateReason, s.Severity, s.Runbook = string(v.State), v.Reason, string(v.Severity), v.Runbook
 	s.Suspected, s.Deliberate = v.Suspected, v.Deliberate
-	s.Judged, s.ProbeReady, s.ProbeLive = v.Probes.Judged, v.Probes.Ready, v.Probes.Live
+	s.Judged, s.ProbeReady, s.ProbeLive, s.Accused = v.Probes.Judged, v.Probes.Ready, v.Probes.Live, v.Probes.Accused
 	r.updateCanaryOrder()
 }
 
@@ -100,7 +100,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		Window:     r.pool.Window,
 		Previous: assess.Judgment{
 			State:  assess.State(s.State),
-			Probes: assess.Probes{Judged: s.Judged, Ready: s.ProbeReady, Live: s.ProbeLive},
+			Probes: assess.Probes{Judged: s.Judged, Ready: s.ProbeReady, Live: s.ProbeLive, Accused: s.Accused},
 		},
 		Scrape: assess.Scrape{
 			OK:       failed == nil,
@@ -115,7 +115,13 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		e.API.Health = *h
 	}
 	r.memory.Recall(&e)
+	e.Processes = r.deriver.Processes()
+	if e.Processes == 0 { // Accusations rest on successive pages of one process.
+		c := r.deriver.Conditions()
+		e.Pages(&c, r.at)
+	}
 	if failed != nil {
+		e.Processes = 0
 		r.addFailure(&e.Scrape, failed)
 		return e
 	}
@@ -123,11 +129,6 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		e.Mismatch = "neither the page nor an API shows that it is " + r.target.Engine + ", as engine says"
 	}
 	e.Unrouted, e.RefusedFailed = r.reader.last.Unrouted(), r.server.Engine.Quirks(r.reader.last).RefusedFailed
-	e.Processes = r.deriver.Processes()
-	if e.Processes == 0 { // Accusations rest on successive pages of one process.
-		c := r.deriver.Conditions()
-		e.Pages(&c, r.at)
-	}
 	if k := r.published.conclusions; k != nil {
 		e.Unserved, e.Deliberate, e.Unobservable = k.Unserved, k.Deliberate, k.Unobservable()
 	}

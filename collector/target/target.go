@@ -157,8 +157,10 @@ type Verdict struct {
 	Suspected bool `json:"suspected,omitempty"`
 	// Deliberate is true if it serves nothing because somebody paused or unloaded it.
 	Deliberate bool `json:"deliberate,omitempty"`
-	// Judged is true once the replica was judged. ProbeReady and ProbeLive are true for 200.
+	// Judged is true once the replica was judged. ProbeReady and ProbeLive are true for 200. Accused
+	// is true if only pages can make it ready again.
 	Judged     bool `json:"-"`
+	Accused    bool `json:"-"`
 	ProbeReady bool `json:"-"`
 	ProbeLive  bool `json:"-"`
 }

@@ -198,7 +198,7 @@ func dynamoFrontend(b *Book, p *pageWriter) {
 	p.event(f+"requests_total", request(l, "error", "cancelled"), b.canceled())
 	p.event(f+"requests_total", request(l, "error", "overload"), b.overload())
 	p.event(f+"model_rejection_total", l, b.overload())
-	if b.ok()+b.failed()+b.client()+b.canceled()+b.overload() == 0 {
+	if b.begun() == 0 {
 		return
 	}
 	inFlight := b.Running + b.Waiting + b.Arrived

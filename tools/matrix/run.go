@@ -116,6 +116,8 @@ type run struct {
 	// own is what the exporter's own requests add to the server's book, asked how many there were.
 	own   Book
 	asked int
+	// lost counts those that the server took and never answered.
+	lost int
 	// hanging is a request without an answer so far, and due when the canary sends the next.
 	hanging *hanging
 	due     time.Duration
@@ -153,7 +155,7 @@ func (r *run) entry() string {
 // page processes a page, if the scrape returned it, and the requests that the exporter sends then.
 func (r *run) page(p *Page) (Result, error) {
 	if p.Restarted {
-		r.own = Book{}
+		r.own, r.lost = Book{}, 0
 		r.memory.NewProcess()
 	}
 	health := p.API
@@ -166,6 +168,7 @@ func (r *run) page(p *Page) (Result, error) {
 		return r.seen(p, nil, nil), nil
 	}
 	book := r.own.add(p.Book)
+	book.Arrived += r.lost
 	block, err := r.cache.Parse([]byte(r.server.Text(&book)), "", nil)
 	if err != nil {
 		return Result{}, err
@@ -243,6 +246,7 @@ func (r *run) ask(p *Page) {
 		r.own = r.own.add(requests(engine.ClassServer, 1))
 	case Hangs:
 		r.hanging = &hanging{p.At, p.At + canaryTimeout, isCanary}
+		r.lost++
 		return
 	}
 	r.answered(p, isCanary, report)
@@ -286,9 +290,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 		Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Deliberate: conclusions.Deliberate, Unobservable: conclusions.Unobservable(),
 	}
 	r.memory.Recall(&e)
-	if p.Scrape.OK {
-		e.Pages(&s.Conditions, at)
-	}
+	e.Pages(&s.Conditions, at)
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
 	s.Canary, s.Asked = r.served, r.asked
 	r.previous = assess.Judgment{State: s.State, Probes: s.Probes}
