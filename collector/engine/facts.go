@@ -190,8 +190,11 @@ func (f *Facts) Unasked() (n int) {
 // that a missing parameter was removed.
 func (f *Facts) answeredAgain(earlier *Facts) bool {
 	return f.Listed && !slices.ContainsFunc(earlier.Models, func(m ModelFacts) bool {
+		if !m.Configured {
+			return false
+		}
 		now := f.Model(m.Name)
-		return m.Configured && (now == nil || !now.Configured)
+		return now == nil || !now.Configured
 	})
 }
 

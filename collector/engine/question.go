@@ -89,12 +89,13 @@ func unreadable(err error) string {
 	return "answers text that is not JSON"
 }
 
-// Limits of versions, of names and parameters, and of the models of a server. A list of models
+// Limits of versions, of names and parameters, and of the models of a server, or the ready ones. A list of models
 // without states is cut at its end: nothing is concluded from a model that is not listed.
 const (
 	versionLimit = 64
 	textLimit    = 256
 	modelsLimit  = 1024
+	readyLimit   = 4096
 )
 
 // plainVersion returns a version that is fit for a label, like 0.17.0.post1 or 2.73.0dev, or "".

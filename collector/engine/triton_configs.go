@@ -105,7 +105,7 @@ func (c *configQueue) mark(f *Facts) {
 }
 
 // worthiest returns at most limit rows, those of the lowest rank first, and the rows that are left
-// out. Rows of rank 0 are never left out; without a limit in sight the order stays.
+// out. Of rows of rank 0 it returns up to readyLimit. The order stays if none is left out.
 func worthiest[T any](rows []T, limit int, rank func(row T) int) (kept, leftOut []T) {
 	if len(rows) <= limit {
 		return rows, nil
@@ -113,7 +113,7 @@ func worthiest[T any](rows []T, limit int, rank func(row T) int) (kept, leftOut 
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b T) int { return rank(a) - rank(b) })
 	n := limit
-	for n < len(rows) && rank(rows[n]) == 0 {
+	for n < min(len(rows), readyLimit) && rank(rows[n]) == 0 {
 		n++
 	}
 	return rows[:n], rows[n:]

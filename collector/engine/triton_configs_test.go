@@ -166,6 +166,22 @@ func TestReadyModelsOfLargeIndexAreKept(t *testing.T) {
 	require.Equal(t, map[string]int{"UNAVAILABLE": 2001}, h.LeftOut)
 }
 
+func TestRolesOfTooManyModelsStayUnknown(t *testing.T) {
+	r := newRepository(0)
+	var rows strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&rows, `{"name":"m%04d","version":"1","state":"READY"},`, i)
+	}
+	r.answers["/v2/repository/index"] = "[" + strings.TrimSuffix(rows.String(), ",") + "]"
+	r.round(t)
+	require.Len(t, r.facts.Models, 4096)
+	for range 64 {
+		r.round(t)
+	}
+	require.Zero(t, r.facts.Unasked())
+	require.Equal(t, []engine.Role{engine.RoleUnknown}, r.roles(t, "m0000"), "one of those beyond may call it")
+}
+
 func TestBrokenModelOfLargeIndexIsKept(t *testing.T) {
 	r := newRepository(3)
 	rows := strings.Trim(r.answers["/v2/repository/index"], "[]")

@@ -189,9 +189,9 @@ func tritonUnresolved(t *Topology, models NamedModels, configs map[string]*Model
 }
 
 // tritonUnasked makes the role of models unknown that are called by no known model, while the
-// configs of other models were not asked for: any of these may call them.
+// configs of other models were not asked for, or never will be: any of these may call them.
 func tritonUnasked(t *Topology, facts []ModelFacts) {
-	if !slices.ContainsFunc(facts, func(f ModelFacts) bool { return f.Unasked }) {
+	if len(facts) < readyLimit && !slices.ContainsFunc(facts, func(f ModelFacts) bool { return f.Unasked }) {
 		return
 	}
 	for name, role := range t.roles {
