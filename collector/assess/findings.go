@@ -65,8 +65,8 @@ func Examine(b *Basis) *Findings {
 func (f *Findings) RestsOn(b *Basis) bool {
 	return f != nil && f.Topology == b.Topology && f.EngineVersion == b.EngineVersion && f.TRTLLMVersion == b.TRTLLMVersion &&
 		f.Engine == b.Engine && f.Facts == b.Facts && f.Page == b.Page && f.MissingPage == b.MissingPage &&
-		f.Health.API == b.Health.API && f.Health.Detail == b.Health.Detail && slices.Equal(f.Health.Models, b.Health.Models) && maps.Equal(f.Health.LeftOut, b.Health.LeftOut) &&
-		slices.Equal(f.Objectives, b.Objectives)
+		f.Health.API == b.Health.API && f.Health.Detail == b.Health.Detail && slices.Equal(f.Health.Models, b.Health.Models) &&
+		maps.Equal(f.Health.LeftOut, b.Health.LeftOut) && slices.Equal(f.Objectives, b.Objectives)
 }
 
 // List returns the checks of the named list.

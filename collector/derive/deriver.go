@@ -153,9 +153,8 @@ func (d *Deriver) compile(page *engine.Page, block *exposition.Block) {
 		d.program = compile()
 	}
 	series := d.program.seriesOf(&d.opts.Identity, d.gpus)
-	d.dropped = Dropped{d.program.droppedModels, dropSeries(series, d.opts.Budget.Remaining(page.Shape().Cost()), func() map[string]priority {
-		return d.opts.Identity.priorities(page, block)
-	})}
+	priorities := func() map[string]priority { return d.opts.Identity.priorities(page, block) }
+	d.dropped = Dropped{d.program.droppedModels, dropSeries(series, d.opts.Budget.Remaining(page.Shape().Cost()), priorities)}
 	d.out = exposition.NewComputed(series, d.opts.Identity.Relabel, page.Shape())
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats

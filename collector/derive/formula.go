@@ -102,8 +102,9 @@ func cacheUse() term {
 
 // ofKnownCache returns t, except a value of 0 while the page shows a KV cache without a size.
 func ofKnownCache(t term) term {
+	limit := orElse(total(engine.KVBlocksLimit), total(engine.WorkerKVBlocks), total(engine.KVTokensLimit))
 	return term{t.inputs, func(p *Plan, id string) Eval {
-		part, size := t.eval(p, id), orElse(total(engine.KVBlocksLimit), total(engine.WorkerKVBlocks), total(engine.KVTokensLimit)).eval(p, id)
+		part, size := t.eval(p, id), limit.eval(p, id)
 		if part == nil || size == nil {
 			return part
 		}
@@ -127,11 +128,13 @@ func blockTokens() term {
 }
 
 func cacheTokens() term {
-	return orValue(orElse(configuredTokens(), combineTerms(cacheLimit(), blockTokens(), product)), total(engine.KVTokensLimit))
+	computed := orElse(configuredTokens(), combineTerms(cacheLimit(), blockTokens(), product))
+	return orValue(computed, total(engine.KVTokensLimit))
 }
 
 func cacheFree() term {
-	return ofKnownCache(orValue(combineTerms(total(engine.KVBlocksFree), total(engine.KVBlockTokens), product), total(engine.KVTokensFree)))
+	computed := combineTerms(total(engine.KVBlocksFree), total(engine.KVBlockTokens), product)
+	return ofKnownCache(orValue(computed, total(engine.KVTokensFree)))
 }
 
 func transferBytes() term {

@@ -95,7 +95,8 @@ func (p *Plan) executorGate(id string) Gate {
 		_, limited := valueOf(limit, w)
 		runs := limit == nil || limited || isPositive(requests, w)
 		beats := func(c int) bool { return w.current[c] > 0 && w.now-w.changed[c] <= patience*w.gap }
-		return runs && !isPositive(flapping, w) && !isPositive(stale, w) && (len(heartbeats) == 0 || slices.ContainsFunc(heartbeats, beats))
+		alive := len(heartbeats) == 0 || slices.ContainsFunc(heartbeats, beats)
+		return runs && alive && !isPositive(flapping, w) && !isPositive(stale, w)
 	}
 }
 

@@ -205,7 +205,8 @@ func (p *Plan) column(i int) int {
 	if in.meaning.ZeroUnknown() {
 		out.notZero = append(out.notZero, int32(c))
 	}
-	if shift := in.meaning.Shift; shift != 0 && in.Part != engine.PartBucket && in.Part != engine.PartCount { // Buckets and counts have no unit.
+	// Buckets and counts have no unit.
+	if shift := in.meaning.Shift; shift != 0 && in.Part != engine.PartBucket && in.Part != engine.PartCount {
 		out.scaled = append(out.scaled, scaledColumn{int32(c), math.Pow10(shift)})
 	}
 	p.checkSample(in)

@@ -107,7 +107,10 @@ func ReadPage(e Engine, b *exposition.Block) *Page { return ReadNext(e, b, nil) 
 
 // ReadNext reads a page of a new shape. It keeps what the previous page revealed about ranks.
 func ReadNext(e Engine, b *exposition.Block, previous *Page) *Page {
-	p := &Page{engine: e, shape: b.Shape(), comparison: newRankComparison(), values: make(map[Signal]float64), requests: make(map[string]float64)}
+	p := &Page{
+		engine: e, shape: b.Shape(), comparison: newRankComparison(),
+		values: make(map[Signal]float64), requests: make(map[string]float64),
+	}
 	if previous != nil {
 		p.comparison = previous.comparison
 	}

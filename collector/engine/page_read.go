@@ -107,7 +107,8 @@ func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lse
 		c.signals[m.Signal] = true
 	}
 	switch m.Signal { //nolint:exhaustive // Values of the others are for rules alone.
-	case KVBlockTokens, KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, RequestsLimit, RequestsFinished, RequestDuration, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable:
+	case KVBlockTokens, KVBlocksLimit, WorkerKVBlocks, KVTokensLimit, RequestsLimit,
+		RequestsFinished, RequestDuration, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable:
 		if m.Part == PartValue || m.Part == PartCount {
 			c.valued[m.Signal] = append(c.valued[m.Signal], series)
 		}
@@ -116,7 +117,8 @@ func (c *content) readMeaning(e Engine, m *Indexed, series int, name string, lse
 	case ProcessUptime:
 		c.processIDs = append(c.processIDs, lset.Get(m.Dims[0]))
 	}
-	if strings.HasPrefix(m.Name, executorPrefix) && (m.Signal == KVBlocksReused || m.Signal == Disaggregated) && !slices.Contains(c.native, name) {
+	onlyNative := strings.HasPrefix(m.Name, executorPrefix) && (m.Signal == KVBlocksReused || m.Signal == Disaggregated)
+	if onlyNative && !slices.Contains(c.native, name) {
 		c.native = append(c.native, name)
 	}
 	if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(c.inner, name) {

@@ -202,7 +202,8 @@ func listed(index []ModelState) []ModelFacts {
 			models[i].State, models[i].Version = row.State, m.Version
 		}
 	}
-	kept, _ := worthiest(append(models, never...), modelsLimit, func(m ModelFacts) int { return ModelState{State: m.State}.Rank() })
+	rank := func(m ModelFacts) int { return ModelState{State: m.State}.Rank() }
+	kept, _ := worthiest(append(models, never...), modelsLimit, rank)
 	return kept
 }
 

@@ -102,13 +102,16 @@ func (t *Topology) Uncounted(model, version string) string {
 	case m.backend == backendCPP:
 		return ""
 	case !m.configured:
-		return "the config of model " + model + " is not known, and requests of decoupled models count as done once they are accepted"
+		return "the config of model " + model + " is not known, " +
+			"and requests of decoupled models count as done once they are accepted"
 	case m.backend == backendPython && released && minor >= minorPythonErrors:
-		return "model " + model + " is of the Python backend, which since 24.06 (2.47) counts a request that it answers with an error as success"
+		return "model " + model + " is of the Python backend, " +
+			"which since 24.06 (2.47) counts a request that it answers with an error as success"
 	case m.backend != backendPython && !slices.Contains(countingBackends(), m.backend):
 		return "it is not known whether backend " + m.backend + " of model " + model + " counts failed requests"
 	case !released:
-		return "the release is not known, and not in every one does backend " + m.backend + " of model " + model + " count all failed requests"
+		return "the release is not known, and not in every one does backend " + m.backend +
+			" of model " + model + " count all failed requests"
 	case minor < minorBackendFailures:
 		return "before 22.02 (2.19) backend " + m.backend + " of model " + model + " does not count all failed requests"
 	}

@@ -66,7 +66,8 @@ func (r *Replica) queryIdentity(ctx context.Context) {
 		return
 	}
 	r.pacer.IdentityRequested(r.signs())
-	server, run, earlier := r.locator.ForIdentity(&r.answers), r.startJob(ctx, &r.jobs.identity), r.answers.Earlier(r.reader.last)
+	server, run := r.locator.ForIdentity(&r.answers), r.startJob(ctx, &r.jobs.identity)
+	earlier := r.answers.Earlier(r.reader.last)
 	runJob(run, "identity", func(ctx context.Context) engine.Identity {
 		build := buildVersion(r.pool.EngineDir)
 		var found engine.Identity
