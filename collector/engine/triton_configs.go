@@ -21,12 +21,17 @@ type configQueue struct {
 	called, order []int
 	turn          int
 	taken         map[int]bool
+	// unanswered are the models whose request got no answer: they count as not asked about.
+	unanswered map[int]bool
 	// next is the number of the model whose turn is next.
 	next int
 }
 
 func newConfigQueue(models []ModelFacts, earlier Earlier) *configQueue {
-	c := &configQueue{models: models, ready: make(map[string]int), asked: make(map[string]bool), taken: make(map[int]bool)}
+	c := &configQueue{
+		models: models, ready: make(map[string]int), asked: make(map[string]bool),
+		taken: make(map[int]bool), unanswered: make(map[int]bool),
+	}
 	var inTurn []int
 	for i := range models {
 		if models[i].State == ModelReady {
@@ -91,6 +96,13 @@ func (c *configQueue) call(names []string) {
 	}
 }
 
+// miss records that a request got no answer.
+func (c *configQueue) miss(i int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unanswered[i] = true
+}
+
 // mark marks the models that were not asked about in this round.
 func (c *configQueue) mark(f *Facts) {
 	if c.all {
@@ -100,7 +112,7 @@ func (c *configQueue) mark(f *Facts) {
 	defer c.mu.Unlock()
 	f.nextConfig = c.next
 	for i := range f.Models {
-		f.Models[i].Unasked = f.Models[i].State == ModelReady && !c.taken[i]
+		f.Models[i].Unasked = f.Models[i].State == ModelReady && (!c.taken[i] || c.unanswered[i])
 	}
 }
 

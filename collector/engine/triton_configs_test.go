@@ -1,10 +1,12 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -229,4 +231,20 @@ func TestModelsInUseOfLargePage(t *testing.T) {
 	require.Empty(t, few.Busy())
 	require.Positive(t, few.Requests("m"), "among few models each counts as in use")
 	require.Zero(t, few.Requests("other"))
+}
+
+func TestModelWhoseConfigIsNotAnsweredStaysUnknown(t *testing.T) {
+	r := newRepository(100)
+	r.answers["/v2/models/zz_pipeline/config"] = hangs
+	synctest.Test(t, func(t *testing.T) {
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			earlier := engine.Earlier{Facts: r.facts, Busy: []string{"zz_pipeline"}}
+			f := engineOf(t, engine.Triton).Ask(ctx, r.answers, "http://server", earlier).Complete()
+			r.facts = f.WithEarlier(r.facts)
+			cancel()
+		}
+	})
+	require.Equal(t, 1, r.facts.Unasked())
+	require.Equal(t, []engine.Role{engine.RoleUnknown}, r.roles(t, "expert_0000"), "the pipeline may call it")
 }

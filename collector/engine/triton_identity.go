@@ -157,6 +157,9 @@ func (c *configQueue) askConfig(ctx context.Context, q *questions, i int) func(*
 	name := c.models[i].Name
 	text, ok := q.get(ctx, "/v2/models/"+url.PathEscape(name)+"/config", &config)
 	hash := configHash(text)
+	if slices.ContainsFunc(q.problems, func(p Problem) bool { return p.Unanswered }) {
+		c.miss(i)
+	}
 	if ok && config.Name == name {
 		var m ModelFacts
 		config.read(&Facts{}, &m)
