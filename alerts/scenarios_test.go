@@ -167,6 +167,22 @@ func scenarios() []scenario {
 		{name: "a pool vanishes without draining", build: func(f *fleet) {
 			f.exporter("e", up).pool("p", 3, ready.becomes(0, ""))
 		}, pages: map[string]int{"LLMPoolDown": 5}, tickets: []string{"LLMDiscovery", "LLMPoolGone"}},
+		{name: "a pool vanishes, and a gateway is still found in it", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", from(0, 1, always(4)))
+			e.write("trtllm_exporter_target_up", map[string]string{"pool_id": "p", "replica_id": "gateway"}, always(1))
+			for i := range 3 {
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready.becomes(0, ""))
+			}
+		}, pages: map[string]int{"LLMPoolDown": 5}, tickets: []string{"LLMPoolGone"}},
+		{name: "a gateway of a pool is down", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			e.write("trtllm_exporter_target_up", map[string]string{"pool_id": "p", "replica_id": "gateway"}, from(0, 0, always(1)))
+			for i := range 3 {
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready)
+			}
+		}},
 		{name: "scaled from zero", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(0))
