@@ -129,7 +129,7 @@ func reportClientError(r slog.Record) (heard bool) {
 	listeners.mu.Unlock()
 	for _, m := range running {
 		for i, s := range m.sources {
-			if s.client != nil && (s.client.rose() || r.Level == levelRetries && m.reports.waits(i)) {
+			if s.client != nil && (r.Level >= slog.LevelError && s.client.rose() || r.Level == levelRetries && m.reports.waits(i)) {
 				m.sourceLogger(i, s.key).Error(r.Message, "err", text)
 				heard = true
 			}
