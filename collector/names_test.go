@@ -139,6 +139,20 @@ func TestRefusedServerTakesNameOfOneThatIsGone(t *testing.T) {
 	})
 }
 
+// TestScrapeOnceReadsAllPortsOfPod scrapes once, as doctor does: each port is judged for itself.
+func TestScrapeOnceReadsAllPortsOfPod(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tc := newCollector(t)
+		tc.UseScraper(portsOfPod(time.Now()))
+		tc.apply(everySeconds("p", 5, "pod="+kvbmPort, "pod="+workerPort))
+		_, err := tc.ScrapeOnce(t.Context(), time.Second)
+		require.NoError(t, err)
+		require.Equal(t, "silent", tc.status("pod").State)
+		require.Equal(t, "ready", tc.status("pod:9090").State)
+	})
+}
+
 // TestReloadLeavesNamesAsTheyAre reloads while a companion is read first.
 func TestReloadLeavesNamesAsTheyAre(t *testing.T) {
 	t.Parallel()
