@@ -75,9 +75,10 @@ func TestClusterDenialIsReported(t *testing.T) {
 	within(t, 20*time.Second, "the other pool is scraped", func() bool { return e.found(t)["known/r0"].Health == "down" })
 	require.Len(t, e.page(t).named("trtllm_exporter_target_up"), 1)
 
-	status, _, err := get(t.Context(), e.url("/-/ready"))
+	status, body, err := get(t.Context(), e.url("/-/ready"))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, string(body), "pods is forbidden", "and so does what a person looks at first")
 
 	// A right that is granted later is sufficient.
 	c.helm(t, "upgrade", "exporter", repositoryRoot(t)+"/deploy/helm/trtllm-exporter", "--reuse-values", "--set=rbac.create=true")
