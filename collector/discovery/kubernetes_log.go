@@ -111,29 +111,38 @@ const adviceRights = "; grant the account get, list and watch (in the chart: rba
 // any. An error that the client does not count is reported to the sources that still wait; it
 // names the address.
 func reportClientError(r slog.Record) (heard bool) {
-	text := ""
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "err" {
-			text = a.Value.String()
-		}
-		return true
-	})
+	text := clientError(r)
 	if text == "" {
 		return false
-	}
-	if strings.Contains(text, " is forbidden: ") {
-		text += adviceRights
 	}
 	listeners.mu.Lock()
 	running := slices.Collect(maps.Keys(listeners.all))
 	listeners.mu.Unlock()
 	for _, m := range running {
 		for i, s := range m.sources {
-			if s.client != nil && (r.Level >= slog.LevelError && s.client.rose() || r.Level == levelRetries && m.reports.waits(i)) {
+			if s.client == nil {
+				continue
+			}
+			failed := r.Level >= slog.LevelError && s.client.rose()
+			if failed || r.Level == levelRetries && m.reports.waits(i) {
 				m.sourceLogger(i, s.key).Error(r.Message, "err", text)
 				heard = true
 			}
 		}
 	}
 	return heard
+}
+
+// clientError returns the error of a log record with what to do about it, empty if it has none.
+func clientError(r slog.Record) (text string) {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "err" {
+			text = a.Value.String()
+		}
+		return text == ""
+	})
+	if strings.Contains(text, " is forbidden: ") {
+		text += adviceRights
+	}
+	return text
 }
