@@ -2,7 +2,6 @@ package replica
 
 import (
 	"context"
-	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -24,36 +23,35 @@ func (r *Replica) connection(p *scrape.Fetched) derive.Connection {
 }
 
 // askWitnesses requests the page over new connections, beside the one that stays open, while that
-// may show whether other processes answer at the address, or until the next scrape.
-func (r *Replica) askWitnesses(ctx context.Context) {
+// may show whether other processes answer at the address, or until the next scrape. It reports
+// whether it does, and is then part of the start of the replica.
+func (r *Replica) askWitnesses(ctx context.Context) (asks bool) {
 	if r.jobs.witness.running || !r.deriver.TakeWitness() {
-		return
+		return false
 	}
 	run, url := r.startJob(ctx, &r.jobs.witness), r.server.URL
 	go func() {
-		defer run.finish(func() {})
+		defer run.finish(run.endStart)
 		ctx, cancel := context.WithTimeout(run.ctx, run.target.Timeout)
 		defer cancel()
 		for run.askWitness(ctx, url) {
 			continue
 		}
 	}()
+	return true
 }
 
 // askWitness requests the page once. It reports whether it shall be requested again now.
 func (run jobRun) askWitness(ctx context.Context, url string) (again bool) {
-	var page scrape.Page
-	var err error
-	asked := time.Now()
-	panicked := run.guard("witness", func() { page, err = run.pool.Scraper.ScrapeFresh(ctx, url, nil) })
+	page := &scrape.Fetched{}
+	panicked := run.guard("witness", func() { page = scrape.FetchFresh(ctx, run.pool.Scraper, url) })
 	defer page.Release()
-	received := time.Now()
 	run.update(func() {
 		// Of two pages that were requested at once, nobody knows which is the older one.
-		overlaps := run.jobs.page.running || run.jobs.page.started.After(asked)
+		overlaps := run.jobs.page.running || run.jobs.page.started.After(page.Start)
 		switch {
 		case run.ctx.Err() != nil || run.epoch != run.server.Epoch:
-		case err != nil || panicked != nil || !overlaps && !run.addWitness(&page, received):
+		case panicked != nil || page.Err != nil || !overlaps && !run.addWitness(page):
 			run.deriver.ForgoWitnesses()
 		default:
 			again = !overlaps && run.deriver.TakeWitness()
@@ -64,9 +62,9 @@ func (run jobRun) askWitness(ctx context.Context, url string) (again bool) {
 
 // addWitness compares a page with those before it. It reports whether that is possible. It changes
 // neither labels nor shapes.
-func (r *Replica) addWitness(p *scrape.Page, received time.Time) bool {
+func (r *Replica) addWitness(p *scrape.Fetched) bool {
 	reader := &r.reader
-	page, err := reader.cache.Read(p.Body, p.ContentType, reader.label)
+	page, err := reader.cache.Read(p.Page.Body, p.Page.ContentType, reader.label)
 	if err != nil || reader.last == nil {
 		return false
 	}
@@ -82,6 +80,6 @@ func (r *Replica) addWitness(p *scrape.Page, received time.Time) bool {
 	if err != nil || block.Shape() != read.Shape() {
 		return false
 	}
-	r.deriver.Witness(received.Sub(r.pool.Origin)+r.slot.Suspended(), block, read)
+	r.deriver.Witness(p.Received.Sub(r.pool.Origin)+r.slot.Suspended(), block, read)
 	return true
 }

@@ -66,9 +66,10 @@ func (run jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 		_ = run.guard("assess", func() { run.assess(err) })
 		run.published.err = err
 		run.publish(next)
-		run.endStart()
+		if !run.askWitnesses(run.ctx) {
+			run.endStart()
+		}
 		run.logChanges(&previous)
-		run.askWitnesses(run.ctx)
 	})
 }
 

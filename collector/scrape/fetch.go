@@ -75,6 +75,16 @@ func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 	return &f.Fetched
 }
 
+// FetchFresh requests a page over a connection of its own. The caller releases it.
+func FetchFresh(ctx context.Context, s Scraper, url string) *Fetched {
+	f := &Fetched{Start: time.Now(), buffer: buffers.Get().(*buffer)} // The pool holds nothing else.
+	f.Page, f.Err = s.ScrapeFresh(ctx, url, f.buffer.memory)
+	f.Received = time.Now()
+	f.Duration = f.Received.Sub(f.Start)
+	f.buffer.adopt(f.Page.Body)
+	return f
+}
+
 // Settled reports whether nothing but the page has to be requested, which a lane can do.
 func (f *Fetcher) Settled() bool {
 	return f.Up && f.Server.Known() && !f.Server.Uncertain && !f.Server.Provisional && f.Server.URL != ""
