@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"regexp"
 	"slices"
@@ -30,7 +31,12 @@ const (
 	exitNoPage = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	// The Kubernetes client reports through the sources of targets, and logs nothing else until a
+	// command has a log.
+	redirectKubernetesLog(slog.New(slog.DiscardHandler))
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // exitError is an error with an exit code of its own.
 type exitError struct {

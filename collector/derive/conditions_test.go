@@ -310,6 +310,8 @@ func TestUnansweredArrivals(t *testing.T) {
 		{"a router sends one on to decode", engine.TRTLLMDisaggregated, router(18, 12), router(18, 13), derive.DefaultStallAfter},
 		{"a frontend", engine.Dynamo, frontend(9, 9), frontend(10, 9), derive.DefaultStallAfter},
 		{"a frontend, answered", engine.Dynamo, frontend(9, 9), frontend(10, 10), 0},
+		{"SGLang, whose scheduler hung while idle", engine.SGLang, sglangOpen(0), sglangOpen(3), derive.DefaultStallAfter},
+		{"SGLang, asked for its page only", engine.SGLang, sglangOpen(0), sglangOpen(0), 0},
 		{"an executor that hung while idle", engine.Triton, ensemble(5, 5), ensemble(6, 5), derive.DefaultStallAfter},
 		{"an executor that is idle", engine.Triton, ensemble(5, 4), ensemble(5, 4), 0},
 	} {
@@ -318,6 +320,17 @@ func TestUnansweredArrivals(t *testing.T) {
 			b.page(c.before...)
 			require.Equal(t, c.want, b.stillAfter(c.after...))
 		})
+	}
+}
+
+// sglangOpen returns a page of an idle scheduler, beside requests that its API holds open.
+func sglangOpen(requests int) []string {
+	return []string{
+		`sglang:num_running_reqs{model_name="m"} 0`,
+		`sglang:http_requests_total{endpoint="/nowhere",method="POST"} 7`,
+		`sglang:http_requests_active{endpoint="/metrics",method="GET"} 1`,
+		`sglang:http_requests_active{endpoint="/flush_cache",method="POST"} 1`,
+		fmt.Sprintf(`sglang:http_requests_active{endpoint="/v1/completions",method="POST"} %d`, requests),
 	}
 }
 

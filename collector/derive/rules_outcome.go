@@ -369,7 +369,8 @@ func requestsTotal() Rule {
 			if class == engine.ClassOK && mv.model != "" && !o.complete {
 				class = engine.ClassUnknown
 			}
-			p.emit(f, p.forModelVersion(id, mv, labelClass, string(class)), p.gate(id, checkFrozen, checkSurvived), func(w *Window) (float64, bool) {
+			gate := p.gate(id, checkFrozen, checkSurvived)
+			p.emit(f, p.forModelVersion(id, mv, labelClass, string(class)), gate, func(w *Window) (float64, bool) {
 				v, ok := w.totals(columns)
 				return v, ok && (v > 0 || !partial)
 			})

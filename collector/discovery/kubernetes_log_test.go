@@ -20,6 +20,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 )
 
+// clientLines holds what the Kubernetes client and the sources log. The client's log is set once,
+// before any client runs.
+//
+//nolint:gochecknoglobals // The client has one log in a process.
+var clientLines, clientLogger = func() (*syncBuffer, *slog.Logger) {
+	lines := new(syncBuffer)
+	logger := slog.New(slog.NewTextHandler(lines, nil))
+	klog.SetSlogLogger(slog.New(discovery.KubernetesLog(logger.With("component", "kubernetes").Handler())))
+	return lines, logger
+}()
+
 // refusal answers like an API server that refuses a request.
 func refusal(code int, reason, message string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -68,10 +79,7 @@ func watchCluster(t *testing.T, logger *slog.Logger, roles []string, servers ...
 // TestKubernetesSaysWhyItFindsNothing shows the error of the cluster as that of the source: the
 // client writes it to a log that the whole process shares.
 func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
-	t.Cleanup(klog.ClearLogger)
-	var log syncBuffer
-	logger := slog.New(slog.NewTextHandler(&log, nil))
-	klog.SetSlogLogger(slog.New(discovery.KubernetesLog(logger.With("component", "kubernetes").Handler())))
+	logger := clientLogger
 	forbidden := refusal(http.StatusForbidden, "Forbidden", `pods is forbidden: User "system:serviceaccount:llm:x" cannot list resource "pods" in API group "" in the namespace "llm"`)
 	for _, c := range []struct {
 		name, role string
@@ -99,7 +107,7 @@ func TestKubernetesSaysWhyItFindsNothing(t *testing.T) {
 			}
 			require.True(t, s.Failing())
 			require.NotZero(t, m.Stats().Failures["kubernetes"])
-			require.Contains(t, log.String(), "pool_id="+fmt.Sprintf("%q", c.name)+" discovery=kubernetes_sd_configs[0]")
+			require.Contains(t, clientLines.String(), "pool_id="+fmt.Sprintf("%q", c.name)+" discovery=kubernetes_sd_configs[0]")
 		})
 	}
 	t.Run("nothing listens", func(t *testing.T) {

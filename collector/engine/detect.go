@@ -145,7 +145,8 @@ func Detect(ctx context.Context, client Client, address string, pages bool) Dete
 // keep its owner. What is on their pages tells them apart.
 func bare(e Engine, page []byte) bool {
 	own := func(name string) bool {
-		return e.EmptyPage() && slices.ContainsFunc(e.data().marks, func(m mark) bool { return strings.HasPrefix(name, m.text) })
+		begins := func(m mark) bool { return strings.HasPrefix(name, m.text) }
+		return e.EmptyPage() && slices.ContainsFunc(e.data().marks, begins)
 	}
 	for line := range bytes.Lines(page) {
 		words := strings.Fields(string(line[:min(len(line), nameLimit)]))

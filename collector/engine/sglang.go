@@ -306,6 +306,7 @@ func sglangAsksNoModel() []string {
 // answered (seen in 0.5.23), and of requests answered with an error status. 404 is left out: it is
 // the answer to wrong paths, since any model name is served. Arrivals cannot leave them out, so
 // only those of known routes count: a wrong path would look like a request without an answer.
+// Releases from 0.5.8 on, except some, show the requests that are open.
 func sglangHTTP() []Meaning {
 	all := []Meaning{{Name: sglangAnswers, Where: []string{"endpoint!=", "status_code!="}, Signal: HTTPAnswers}}
 	for _, endpoint := range []string{
@@ -319,7 +320,8 @@ func sglangHTTP() []Meaning {
 			Signal: RequestsStarted, Counter: true,
 		})
 	}
-	asked := append([]string{"method=P*"}, except("endpoint", sglangAsksNoModel()...)...) // POST, or PUT on some routes.
+	asked := append([]string{"method=P*"}, except("endpoint", sglangAsksNoModel()...)...) // PUT on some routes.
+	all = append(all, Meaning{Name: "http_requests_active", Where: asked, Signal: RequestsOpen})
 	for _, class := range []string{"4", "5"} {
 		all = append(all, Meaning{
 			Name: sglangAnswers, Where: append([]string{"status_code=" + class + "*", "status_code!=404"}, asked...),

@@ -123,8 +123,8 @@ func (*vllm) judge(name string, k *Knowledge) target.Check {
 	case name == CanOutcomes && p.Has(HTTPAnswers):
 		return yes(vllmOutcomes(p))
 	case name == CanOutcomes && p.HasName(vllmAnswers):
-		return no(vllmAnswers+" does not tell routes apart: clients' mistakes cannot be told from wrong paths; answers of 5xx still count as failures",
-			"the release of FastAPI that this vLLM asks for")
+		return no(vllmAnswers+" does not tell routes apart: clients' mistakes cannot be told from wrong paths; "+
+			"answers of 5xx still count as failures", "the release of FastAPI that this vLLM asks for")
 	}
 	if !p.HasPrefix(vllmPrefix) && name != CanGPU {
 		return no("the server was started with --disable-log-stats: the page has no series of the engine", cureLogStats)
