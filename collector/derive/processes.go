@@ -31,6 +31,9 @@ const (
 	// request in ten hardly counts for server and exporter. Two show even processes whose counts
 	// are close, since no time passes between them.
 	laterWitnesses, pagesPerWitness = 2, 20
+	// knownWitnesses are wanted for each page while several processes are known, so that they stay
+	// known although their counts are close.
+	knownWitnesses = 4
 	// minPages is for how many pages at least several processes stay known.
 	minPages = 12
 	// maxNames limits the names of processes that are remembered.
@@ -236,7 +239,9 @@ func (t *processTracker) record(now int64, s *sighting, block *exposition.Block,
 	switch {
 	case first, s.doubt, s.transition == restarts:
 		t.wanted, t.pages = firstWitnesses, 0
-	case t.isSeveral(now), t.pages <= firstWitnesses, t.pages%pagesPerWitness == 0:
+	case t.isSeveral(now):
+		t.wanted = max(t.wanted, knownWitnesses)
+	case t.pages <= firstWitnesses, t.pages%pagesPerWitness == 0:
 		t.wanted = max(t.wanted, laterWitnesses)
 	}
 }
