@@ -155,9 +155,8 @@ func demoText(fleet *simulate.Fleet) string {
 		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
 		// A Dynamo worker has no API for the canary, so LLMCanaryFailing would fire.
 		if !slices.ContainsFunc(pool.Replicas, func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo }) {
-			// The timeout is longer than the queueing time of an overloaded replica, since
-			// overload is not a failure.
-			b.WriteString("    canary: { enabled: true, interval: 30s, first_token_timeout: 30s }\n")
+			// A frozen replica shows soon. One whose canary waits behind others is only slow.
+			b.WriteString("    canary: { enabled: true, interval: 30s, first_token_timeout: 4s }\n")
 		}
 		b.WriteString("    static_configs:\n")
 		for _, r := range pool.Replicas {

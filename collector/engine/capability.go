@@ -59,7 +59,7 @@ const (
 	cureElsewhere = "set api_port or api_path if the API is elsewhere"
 	cureGiven     = "check api_port and api_path, which say where the API is"
 	cureHeader    = "set authorization or http_headers to what the API requires"
-	cureConfirm   = "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"
+	confirmHint   = "canary: { confirm: true } in the pool, a request when the replica is suspected,"
 )
 
 // elsewhere returns the remedy for an API that may be elsewhere, given the one if nobody said where.
@@ -129,19 +129,18 @@ func (k *Knowledge) cancel(e Engine, noStream string) target.Check {
 	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one ends when its client leaves")
 }
 
-// stall judges whether a server that hangs would be found. What the page shows is one sign, which a
-// healthy server may show too, so that it takes a question.
+// stall judges whether a server that hangs would be seen. What the page shows is one sign, which a
+// healthy server may show too, so that only a question makes it stalled.
 func (k *Knowledge) stall(visible target.Check, noStream string) target.Check {
-	const sign = ", which a healthy server may show too: llm_server_suspected shows it"
 	switch {
 	case !visible.OK:
 		return visible
-	case noStream != "":
-		return no(visible.Reason+sign, "")
-	case k.Confirms || k.Canary:
+	case (k.Confirms || k.Canary) && noStream == "":
 		return yes(visible.Reason + "; a request of the exporter confirms it")
+	case noStream != "":
+		return yes(visible.Reason + "; llm_server_suspected shows it, since a healthy server may look the same")
 	}
-	return no(visible.Reason+sign, cureConfirm)
+	return yes(visible.Reason + "; llm_server_suspected shows it, since a healthy server may look the same; " + confirmHint + " settles it")
 }
 
 // health judges whether the API answers about health; note qualifies a good answer.

@@ -206,7 +206,7 @@ func TestCapabilityReasons(t *testing.T) {
 		{engine.TRTLLMServe, engine.CanTPOT, serve, nil, "false, no request had more than one token yet"},
 		{engine.TRTLLMServe, engine.CanConfig, serve, nil, "false, this release has no config info on its page [TensorRT-LLM 1.3 or later]"},
 
-		{engine.NIM, engine.CanStall, "num_requests_running 1\nnum_request_max 1\n", nil, "false, tokens, while requests run, which a healthy server may show too: llm_server_suspected shows it [canary: { confirm: true } in the pool, one request of one token when the replica is suspected]"},
+		{engine.NIM, engine.CanStall, "num_requests_running 1\nnum_request_max 1\n", nil, "true, tokens, while requests run; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
 		{engine.NIM, engine.CanTokens, "", nil, "false, the page has no names of NIM 1.x, vLLM or SGLang"},
 		{engine.NIM, engine.CanTokens, "num_request_max 1\n", nil, "false, not on the page yet; families appear with the first request"},
 

@@ -132,8 +132,8 @@ func TestSGLangReasons(t *testing.T) {
 		{"a release that counts them, before the first", newer, engine.CanLiveTokens, "false, " + fresh},
 		{"an old one", begins, engine.CanKVCache, "true, token_usage, rounded to 2 digits"},
 		{"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache, "true, kv_used_tokens of max_total_num_tokens"},
-		{"an old release that counts arrivals", begins + comes, engine.CanStall, "false, tokens, and requests that end, while others run, which a healthy server may show too: llm_server_suspected shows it [canary: { confirm: true } in the pool, one request of one token when the replica is suspected]"},
-		{"a new one", begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n", engine.CanStall, "false, passes through the model, while requests run, which a healthy server may show too: llm_server_suspected shows it [canary: { confirm: true } in the pool, one request of one token when the replica is suspected]"},
+		{"an old release that counts arrivals", begins + comes, engine.CanStall, "true, tokens, and requests that end, while others run; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
+		{"a new one", begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n", engine.CanStall, "true, passes through the model, while requests run; llm_server_suspected shows it, since a healthy server may look the same; canary: { confirm: true } in the pool, a request when the replica is suspected, settles it"},
 		{
 			"a release without whole requests", begins + answers, engine.CanOutcomes,
 			counted + "requests aborted while waiting do not count as finished, so class ok is a lower bound" + abortReason,

@@ -27,7 +27,7 @@ func TestMetricsModule(t *testing.T) {
 		engine.CanTPOT:       {"nv_llmapi_inter_token_latency_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, nv_llmapi_inter_token_latency_seconds, token by token", idle},
 		engine.CanE2E:        {"nv_llmapi_request_duration_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, nv_llmapi_request_duration_seconds of requests that ended well", idle},
 		engine.CanQuantiles:  {"nv_llmapi_request_duration_seconds_bucket{model=\"m\",le=\"+Inf\"} 1\n", "true, histograms of the metrics module", idle},
-		engine.CanStall:      {"nv_llmapi_requests_in_flight{model=\"m\"} 1\nnv_llmapi_iterations_total{model=\"m\"} 1\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n", "false, the count of iterations and tokens, while requests are in flight, which a healthy server may show too: llm_server_suspected shows it", idle},
+		engine.CanStall:      {"nv_llmapi_requests_in_flight{model=\"m\"} 1\nnv_llmapi_iterations_total{model=\"m\"} 1\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n", "true, the count of iterations and tokens, while requests are in flight; llm_server_suspected shows it, since a healthy server may look the same", idle},
 		engine.CanKVReuse:    {"nv_llmapi_kv_cache_reused_blocks_total{model=\"m\"} 1\n", "true, nv_llmapi_kv_cache_reused_blocks_total", silent},
 		engine.CanOutcomes:   {"", "true, nv_llmapi_requests_ended_total, by class", "true, nv_llmapi_requests_ended_total, by class"},
 		engine.CanRunning:    {"nv_trt_llm_request_metrics{model=\"m\",request_type=\"scheduled\"} 1\n", "true, the executor's scheduled requests, of its last iteration", silent},

@@ -101,7 +101,7 @@ func TestSamplePageCapabilities(t *testing.T) {
 		{"real-dynamo-frontend-under-load.prom", engine.Dynamo, "tokens live_tokens ttft tpot e2e quantiles outcomes stall cancel"},
 		{"real-dynamo-worker-idle.prom", engine.Dynamo, ""},
 		{"real-dynamo-worker-trtllm-idle.prom", engine.Dynamo, ""},
-		{"real-dynamo-worker-under-load.prom", engine.Dynamo, "queue running ttft tpot e2e quantiles kv_cache"},
+		{"real-dynamo-worker-under-load.prom", engine.Dynamo, "queue running ttft tpot e2e quantiles stall kv_cache"},
 		{"dynamo-trtllm-worker-docs.prom", engine.Dynamo, "ttft tpot e2e quantiles"},
 		{"nim-1.0.0*.prom", engine.NIM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
 	} {

@@ -159,6 +159,8 @@ func (s *sglang) writeHTTP(p *page) {
 	if inFlight := uint64(s.w.engine.inFlight()); all+inFlight > 0 {
 		p.one("counter", "sglang:http_requests_total", "Total number of HTTP requests by endpoint and method",
 			pairs("endpoint", path, "method", "POST"), float64(all+inFlight))
+		p.one("gauge", "sglang:http_requests_active", "Number of currently active HTTP requests",
+			pairs("endpoint", path, "method", "POST"), float64(inFlight))
 	}
 }
 
