@@ -62,7 +62,7 @@ func TestNameBelongsToServerOfPod(t *testing.T) {
 		{"a companion's port is closed", []string{closedPort, kvbmPort, workerPort}, "ready", "ready", workerPort, 0},
 		{"a program that nobody knows is read first", []string{otherPort, workerPort}, "ready", "ready", workerPort, 0},
 		{"the worker loads while its companion answers", []string{kvbmPort, latePort}, "unknown", "ready", latePort, 0},
-		{"the worker loads while a stranger answers", []string{otherPort, latePort}, "ready", "ready", latePort, 0},
+		{"the worker loads while a stranger answers", []string{otherPort, latePort}, "unknown", "ready", latePort, 0},
 		{"the worker ends, and its companion stays", []string{kvbmPort, endsPort}, "ready", "down", endsPort, 0},
 		{"only companions", []string{kvbmPort, nixlPort}, "silent", "silent", kvbmPort, 0},
 		{"two servers of one name", []string{workerPort, secondPort}, "ready", "ready", workerPort, 1},

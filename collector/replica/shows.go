@@ -10,8 +10,8 @@ import (
 // Evidence is what a target has shown of itself, the weakest claim to a replica's name first.
 type Evidence int
 
-// What a target may show. A known companion is certainly no replica, a stranger may be one, and
-// what never answered may still be loading.
+// What a target may show. A companion is no replica, and neither is a stranger unless the kind of
+// server is configured. What never answered may still be loading.
 const (
 	ShowsCompanion Evidence = iota - 1
 	ShowsNothing
@@ -26,7 +26,7 @@ func (r *Replica) Shows() Evidence {
 	switch {
 	case r.status.Scrapes == 0:
 		return ShowsNothing
-	case r.server.Companion != "":
+	case r.server.Companion != "", r.stranger():
 		return ShowsCompanion
 	case r.server.Known() && !r.unconfirmed():
 		return ShowsServer
