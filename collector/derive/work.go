@@ -107,12 +107,16 @@ func (d *Deriver) still() (worst Stillness) {
 	return worst
 }
 
-// workSignals returns the signals that show requests in flight.
-func workSignals() []engine.Signal {
+// gaugeSignals returns the signals that show requests in flight, workSignals also those that show
+// requests which arrived.
+func gaugeSignals() []engine.Signal {
 	return []engine.Signal{
-		engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsDeferred,
-		engine.RequestsStarted, engine.RequestsOpen,
+		engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsTransfer, engine.RequestsHandedOn,
 	}
+}
+
+func workSignals() []engine.Signal {
+	return append(gaugeSignals(), engine.RequestsStarted, engine.RequestsOpen)
 }
 
 // works returns the work of an engine: that of its ranks, the requests that arrived and were not
@@ -234,10 +238,10 @@ func (p *Plan) ends(id string) (all []*tally) {
 // rankWorks returns the work of each rank of an engine by its gauges. In the sum of all ranks, the
 // others would hide a rank that stands still.
 func (p *Plan) rankWorks(id string) (works []work) {
-	gauges := slices.Concat(
-		p.groupsOf(engine.RequestsActive, id), p.groupsOf(engine.RequestsRunning, id),
-		p.groupsOf(engine.RequestsWaiting, id), p.groupsOf(engine.RequestsDeferred, id),
-	)
+	var gauges []*group
+	for _, signal := range gaugeSignals() {
+		gauges = append(gauges, p.groupsOf(signal, id)...)
+	}
 	progress, ends := p.progress(id)
 	for _, r := range p.ranks(gauges) {
 		k := work{

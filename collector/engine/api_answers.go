@@ -58,7 +58,7 @@ func (a *Answers) AddFacts(facts Facts, interval time.Duration) {
 // AddPartialFacts adds the facts of a round with requests that are still open.
 func (a *Answers) AddPartialFacts(facts Facts) {
 	if a.allFacts != nil {
-		facts.Problems, facts.Responsive = a.allFacts.Problems, a.allFacts.Responsive
+		facts.Problems = a.allFacts.Problems
 	}
 	a.setFacts(facts.WithEarlier(a.allFacts))
 }

@@ -37,8 +37,6 @@ type Facts struct {
 	Models []ModelFacts
 	// nextConfig is the number of ready models whose configs were asked for in turn.
 	nextConfig int
-	// Responsive is true if the engine itself answered in the last round: it does not hang.
-	Responsive bool
 	// Problems lists the failed requests of the last round.
 	Problems []Problem
 }

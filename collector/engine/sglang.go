@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
@@ -66,17 +65,15 @@ func (s *sglang) Ask(ctx context.Context, client Client, address string, _ Earli
 	}
 }
 
-// askSchedulers requests what the schedulers answer. Paused ones answer, unless they load weights.
+// askSchedulers requests what waits for an answer of the schedulers.
 func (*sglang) askSchedulers(ctx context.Context, q *questions, f *Facts) {
 	var info struct {
-		Version string            `json:"version"`
-		States  []json.RawMessage `json:"internal_states"`
+		Version string `json:"version"`
 	}
 	if _, ok := q.get(ctx, "/server_info", &info); !ok && ctx.Err() == nil {
 		q.get(ctx, "/get_server_info", &info) // For older releases.
 	}
 	f.EngineVersion, f.Problems = plainVersion(info.Version), q.problems
-	f.Responsive = len(info.States) > 0
 }
 
 // Health implements Engine. It does not request /health and /health_generate: each sends a request
@@ -123,11 +120,9 @@ func sglangFollows(ctx context.Context, client Client, address string) bool {
 func (*sglang) CountsFailures(p *Page) bool { return p.Has(HTTPAnswers) }
 
 // Quirks implements Engine. With several tokenizer workers no answers are counted, and streams
-// count as aborted shortly after they ended (sgl-project/sglang#28868). Older releases have no
-// live tokens.
+// count as aborted shortly after they ended (sgl-project/sglang#28868).
 func (s *sglang) Quirks(p *Page) Quirks {
 	q := s.quirks
-	q.TokensWhenRequestsEnd = p != nil && !p.Has(GenerationTokensLive) && !p.Has(KVTokensLimit)
 	q.AbortsRepeated = p != nil && p.engine.Kind() == SGLang && p.Has(KVTokensLimit) && !s.CountsFailures(p)
 	return q
 }
@@ -205,6 +200,7 @@ func sglangScheduler() []Meaning {
 		{Name: "num_decode_transfer_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_bootstrap_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_prealloc_queue_reqs", Signal: RequestsTransfer},
+		{Name: "num_prefill_inflight_queue_reqs", Signal: RequestsHandedOn},
 		// Transfers of KV caches from prefill to decode. The MB are mebibytes, and the time begins
 		// with the last part of a prompt (req_time_stats.py). Earlier releases show only the last
 		// transfer, in gauges without these suffixes.
@@ -230,9 +226,6 @@ func sglangScheduler() []Meaning {
 		{Name: "max_total_num_tokens", Signal: KVTokensLimit},
 		{Name: "num_pages", Signal: KVBlocksLimit},
 		{Name: "page_size", Signal: KVBlockTokens, Combine: Max},
-	}
-	for _, queue := range []string{"decode_prealloc", "decode_transfer", "prefill_bootstrap", "prefill_prealloc", "prefill_inflight"} {
-		all = append(all, Meaning{Name: "num_" + queue + "_queue_reqs", Signal: RequestsDeferred})
 	}
 	for i := range all {
 		all[i].Rank = "dp_rank"

@@ -164,23 +164,6 @@ func TestSGLangIdentity(t *testing.T) {
 	require.Equal(t, "0.4.0", ask(t, engine.SGLang, server).EngineVersion)
 }
 
-// TestSGLangIsResponsive covers releases whose schedulers answer, as paused ones do too.
-func TestSGLangIsResponsive(t *testing.T) {
-	const states = `{"version":"0.5.9","internal_states":[{}]}`
-	for _, c := range []struct {
-		says   string
-		server answers
-		want   bool
-	}{
-		{"its scheduler answers", answers{"/server_info": states}, true},
-		{"an older one does", answers{"/get_server_info": states}, true},
-		{"only its API answers", answers{"/server_info": `{"version":"0.5.9"}`, "/ready": "", "/ping": ""}, false},
-		{"it is healthy, and its schedulers do not answer", answers{"/ready": notReady, "/ping": ""}, false},
-	} {
-		require.Equal(t, c.want, ask(t, engine.SGLang, c.server).Responsive, c.says)
-	}
-}
-
 func TestSGLangHealthGeneratesNothing(t *testing.T) {
 	rec := &recorder{Client: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
 	e := engineOf(t, engine.SGLang)

@@ -44,8 +44,8 @@ const (
 	StreamsUnaborted Signal = "streams_whole_total"
 	// RequestsTransfer wait for the capacity of another server, or for their KV cache from it.
 	RequestsTransfer Signal = "requests_transfer"
-	// RequestsDeferred may wait for another server. Other signals may count them too.
-	RequestsDeferred Signal = "requests_deferred"
+	// RequestsHandedOn are computed, and wait until another server has their KV cache.
+	RequestsHandedOn Signal = "requests_handed_on"
 
 	PromptTokens       Signal = "prompt_tokens_total"
 	GenerationTokens   Signal = "generation_tokens_total"
@@ -251,8 +251,6 @@ type Quirks struct {
 	ActiveHoldsWaiting bool
 	// GaugesWhenRequestsEnd is true if an idle server shows the gauges of its last request.
 	GaugesWhenRequestsEnd bool
-	// TokensWhenRequestsEnd is true if [GenerationTokens] and [PromptTokens] grow only then.
-	TokensWhenRequestsEnd bool
 	// SeriesOutliveModels is true if all series except [ModelSuccess] stay after an unload, stale.
 	SeriesOutliveModels bool
 	// CountersAppear is true if counters appear with their first event: an absent one is 0.

@@ -177,10 +177,6 @@ func vllmEngine() []Meaning {
 		{Name: "num_requests_running", Signal: RequestsRunning, Rank: vllmRank},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
-		// Deferred ones wait for a KV cache from another server. Older releases do not distinguish
-		// them.
-		{Name: "num_requests_waiting_by_reason", Where: only("reason", "deferred"), Signal: RequestsDeferred, Rank: vllmRank},
-		{Name: "num_requests_waiting", Unless: []string{"num_requests_waiting_by_reason"}, Signal: RequestsDeferred, Rank: vllmRank},
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
 		{Name: "request_success_total", Where: []string{"finished_reason!=error"}, Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
 		{Name: "request_success_total", Where: only("finished_reason", "error"), Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: &Outcome{Usual: ClassServer, Again: "http_5xx"}},

@@ -92,33 +92,6 @@ func TestUnchangedHealthPublishesNothing(t *testing.T) {
 	})
 }
 
-// TestSuspectedServerIsAskedWhatItSays has an SGLang at which requests arrive while nothing moves.
-// It may be paused.
-func TestSuspectedServerIsAskedWhatItSays(t *testing.T) {
-	bubble(func(t *testing.T) {
-		page := "sglang:num_running_reqs 3\nsglang:generation_tokens_total 9\nsglang:http_requests_total{endpoint=\"/generate\",method=\"POST\"} "
-		s := step(t, answering{page: page + "1\n", api: map[string]string{
-			"/v1/models": `{"object":"list","data":[{"id":"llama","object":"model","owned_by":"sglang"}]}`, "/server_info": `{"version":"0.5.9","internal_states":[{}]}`,
-		}}, func(tgt *target.Target, p *Pool) {
-			tgt.Engine, tgt.MetricsURL, p.IdentityInterval = "sglang", "http://10.0.0.1:8000/metrics", time.Hour
-		})
-		pages := func(from, to int) target.Status {
-			for n := from; n < to; n++ {
-				s.change(func(now *answering) { now.page = fmt.Sprint(page, n, "\n") })
-				s.due()
-				s.after(5 * time.Second)
-			}
-			return s.after(0)
-		}
-		require.False(t, pages(1, 7).Suspected)
-		require.Equal(t, 1, s.count("/server_info"))
-		now := pages(7, 12)
-		require.Equal(t, "ready", now.State)
-		require.True(t, now.Suspected)
-		require.Equal(t, 6, s.count("/server_info"), "with each page while it is suspected")
-	})(t)
-}
-
 // TestSuspectedServerIsAskedWhetherItIsPaused has a vLLM of which a request stands still, because it
 // was paused.
 func TestSuspectedServerIsAskedWhetherItIsPaused(t *testing.T) {

@@ -219,9 +219,6 @@ func (r *Replica) followUp(ctx context.Context) {
 		r.queryIdentity(ctx)
 	}
 	r.checkRestarts(ctx)
-	if r.status.Suspected { // It may say that it was paused.
-		r.jobs.identity.ensure(ctx, r.status.LastScrape, r.queryIdentity)
-	}
 	if r.status.Scrapes > 0 && !r.jobs.health.running && !r.jobs.page.running && r.pacer.HealthOutdated(r.signs()) {
 		r.queryHealth(ctx)
 	}

@@ -129,6 +129,7 @@ func (s *sglang) writeLoad(p *page) {
 	gauge("num_prefill_bootstrap_queue_reqs", "The number of requests in the prefill bootstrap queue.", 0)
 	gauge("num_decode_prealloc_queue_reqs", "The number of requests in the decode prealloc queue.", 0)
 	gauge("num_decode_transfer_queue_reqs", "The number of requests in the decode transfer queue.", 0)
+	gauge("num_prefill_inflight_queue_reqs", "The number of requests in the prefill inflight queue.", 0)
 	throughput := 0.0
 	if s.last.latency > 0 {
 		throughput = float64(s.last.decoding) / s.last.latency.Seconds()
