@@ -1,9 +1,7 @@
 package assess
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -262,30 +260,4 @@ func (e *Evidence) failuresStand() bool {
 // quiet reports whether no request failed for a window.
 func (e *Evidence) quiet() bool {
 	return !slices.ContainsFunc(e.Failing, func(f Failures) bool { return e.Now.Sub(f.Last) <= e.Window })
-}
-
-// entries names the models of which all requests fail, or returns an empty string if the server
-// does not count per model.
-func (e *Evidence) entries() string {
-	var names []string
-	for _, f := range e.Failing {
-		if f.Entry != "" {
-			names = append(names, f.Entry)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// allFail says which requests fail.
-func (e *Evidence) allFail() string {
-	text := "all requests are failing"
-	if models := e.entries(); models != "" {
-		text = "all requests to " + models + " are failing"
-	}
-	return text
-}
-
-// stands says since when nothing moves.
-func (e *Evidence) stands() string {
-	return fmt.Sprintf("%g requests are in flight, but nothing has moved since %s", e.Still.InFlight, e.Still.Since.UTC().Format("15:04 UTC"))
 }

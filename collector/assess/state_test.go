@@ -62,7 +62,7 @@ func TestReplicaState(t *testing.T) {
 		}), assess.Failing, "all requests to a, b are failing"},
 		{"not ready for long, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-40*time.Second), "it says no"
-		}), assess.Stalled, "and the server has said for 40s that it is not ready: it says no"},
+		}), assess.Stalled, "and the server has said since 13:59 UTC that it is not ready: it says no"},
 		{"not ready for a moment, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-20*time.Second), "it says no"
 		}), assess.NotReady, "it says no"},

@@ -1,10 +1,7 @@
 package assess
 
 import (
-	"fmt"
 	"log/slog"
-	"strconv"
-	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -37,11 +34,15 @@ type Verdict struct {
 	Witnesses Witnesses
 }
 
-// Entries of the runbook for problems besides the state.
-const unmetRunbook, canaryRunbook, saturatedRunbook, suspectedRunbook = "LLMExpectationMismatch", "LLMCanaryFailing", "LLMPoolSaturated", "LLMReplicaSuspected"
-
-// failingRunbook is the entry for replicas of which all requests, or all of an entry, fail.
-const failingRunbook = "LLMReplicaBroken"
+// Entries of the runbook for problems besides the state; failingRunbook is for entries of which all
+// requests fail.
+const (
+	unmetRunbook     = "LLMExpectationMismatch"
+	canaryRunbook    = "LLMCanaryFailing"
+	saturatedRunbook = "LLMPoolSaturated"
+	suspectedRunbook = "LLMReplicaSuspected"
+	failingRunbook   = "LLMReplicaBroken"
+)
 
 // Judge returns the verdict on a replica. Problems besides its state are added to the reason, and
 // raise the severity of a replica that serves.
@@ -58,8 +59,16 @@ func Judge(e *Evidence) Verdict {
 		probes = Probes{Judged: e.Scrape.Refused, Live: true}
 	}
 	c := consequenceOf(state)
-	v := Verdict{State: state, Reason: e.reason(state, w, r), Severity: c.severity, Runbook: c.runbook, Suspected: r.Suspected, Probes: probes, Witnesses: w}
-	v.Deliberate = state == Unserved && (e.API.Paused || e.Deliberate)
+	v := Verdict{
+		State:      state,
+		Reason:     e.reason(state, w, r),
+		Severity:   c.severity,
+		Suspected:  r.Suspected,
+		Deliberate: state == Unserved && (e.API.Paused || e.Deliberate),
+		Runbook:    c.runbook,
+		Probes:     probes,
+		Witnesses:  w,
+	}
 	if state == Ready && e.Unobservable != "" && e.Mismatch == "" {
 		// "ready" would promise too much for such a server.
 		v.Reason += "; whether its requests fail is unknown: " + e.Unobservable
@@ -104,16 +113,18 @@ func (e *Evidence) probes(s State, r *Ruling) Probes {
 // answer returns what a probe answers; previous is what it answered before.
 func (p Probe) answer(previous bool) bool { return p == Pass || p == Keep && previous }
 
+const passedOn = "its series are passed on, and it does not count as a replica"
+
 // silent explains why a target has no state of its own, empty if it has.
 func (e *Evidence) silent() string {
 	switch {
 	case e.Silent:
 		return "this rank binds no port; it is reported through its leader"
 	case e.Companion != "":
-		return "this is " + e.Companion + ", not an LLM server: its series are passed on, and it does not count as a replica"
+		return "this is " + e.Companion + ", not an LLM server: " + passedOn
 	case e.Stranger:
-		return "neither its page nor its API is that of a known kind of LLM server: its series are passed on, and it does not count as a replica; " +
-			"if it is an LLM server, set engine of its pool, to unknown if its kind is not listed"
+		return "neither its page nor its API is that of a known kind of LLM server: " + passedOn +
+			"; if it is an LLM server, set engine of its pool, to unknown if its kind is not listed"
 	}
 	return ""
 }
@@ -128,142 +139,6 @@ func (e *Evidence) neverSeen(s State) bool {
 		return e.API.API != engine.APIReady && !e.Scrape.Withheld
 	}
 	return s == Down && e.Scrape.Refused && e.Scrape.MayStart
-}
-
-// remark is a problem of a replica besides its state, or none if the text is empty.
-type remark struct{ wrong, runbook string }
-
-// remarks returns the problems besides the state.
-func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
-	var all []remark
-	if e.Processes > 0 {
-		all = append(all, remark{strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: give each its own address", ""})
-	}
-	all = append(all, remark{e.Unmet, unmetRunbook})
-	if r.Look {
-		all = append(all, e.accused(w))
-	}
-	if state == CanaryFailing || w.Accusation != Nothing || !r.Look {
-		all = append(all, remark{e.Canary.Failed, canaryRunbook})
-	}
-	return all
-}
-
-// accused returns what is to be said of a ready replica that needs attention.
-func (e *Evidence) accused(w Witnesses) remark {
-	switch {
-	case w.Accusation == OnlyFailures && w.Acquitted:
-		return remark{e.allFail() + ", and others are served", failingRunbook}
-	case w.Accusation == OnlyFailures && w.Question == Answered:
-		return remark{e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook}
-	case w.Accusation == OnlyFailures:
-		return remark{e.allFail() + ", and the exporter has asked and waits for the answer", suspectedRunbook}
-	case w.Accusation == NothingMoves && w.Question == Answered:
-		return remark{e.stands() + "; the exporter's own request was answered, so that the counters stand still and it serves", suspectedRunbook}
-	case w.Accusation == NothingMoves:
-		return remark{e.stands() + "; they may be gone, or take long", suspectedRunbook}
-	case e.Canary.Late && w.Acquitted:
-		return remark{"slow: its canary waited too long, or was rejected, behind other requests, which make progress", saturatedRunbook}
-	case e.Canary.Others > 0:
-		return remark{fmt.Sprintf("%s; %g requests of others ended well since", e.Canary.Failed, e.Canary.Others), canaryRunbook}
-	}
-	return remark{e.Canary.Failed, canaryRunbook}
-}
-
-// reason returns the sentence about a state.
-func (e *Evidence) reason(state State, w Witnesses, r *Ruling) string {
-	api := &e.API
-	text := api.Detail
-	switch state {
-	case Ready, CanaryFailing:
-		if api.API != engine.APIReady && api.Detail == "" {
-			text = "the page answers; its API was not asked"
-		} else if api.API != engine.APIReady {
-			text = "the page answers; all that is known of its API: " + api.Detail
-		}
-	case Draining:
-		text = e.drains()
-	case NotReady:
-		if e.Scrape.OK && api.API != engine.APINotReady {
-			text = "the page shows no worker for any of its models"
-		} else if !e.Scrape.OK {
-			text += ", and the page fails too: " + e.pageFailure()
-		}
-	case Unserved:
-		if !e.API.Paused {
-			text = e.Unserved
-		}
-	case Failing:
-		text = e.failing()
-	case Stalled:
-		text = e.stands()
-	case Unknown, Blind, Down:
-		text = e.withoutPage(state)
-	case Starting, Silent:
-	}
-	if state == Failing || state == Stalled || state == NotReady {
-		text += e.proof(w, r)
-	}
-	return text
-}
-
-// proof says what joined an accusation, empty if nothing did.
-func (e *Evidence) proof(w Witnesses, r *Ruling) string {
-	switch {
-	case r.Live != Fail:
-		return ""
-	case w.Word == AdmitsFailure && w.Question != Failed:
-		return ", and the server has said for " + e.Now.Sub(e.API.NotReadySince).Round(time.Second).String() + " that it is not ready: " + e.API.Detail
-	}
-	return ", and the exporter's own request failed: " + e.Question.Reason
-}
-
-func (e *Evidence) drains() string {
-	switch {
-	case e.apiClosed():
-		return e.API.Detail + " while the page still answers: the server is shutting down"
-	case e.ends():
-		return "the API reports that the server is no longer live while the page still answers: the server is shutting down"
-	}
-	return e.API.Detail
-}
-
-func (e *Evidence) failing() string {
-	switch {
-	case e.RefusedFailed:
-		return e.allFail() + ", or all are rejected for lack of capacity: the page counts both alike, and the server's log tells which"
-	case e.API.API == engine.APIReady:
-		return e.allFail() + ", although its API reports ready"
-	}
-	return e.allFail()
-}
-
-// pageFailure describes why there is no page.
-func (e *Evidence) pageFailure() string {
-	if e.Scrape.Hint != "" {
-		return e.Scrape.Error + "; " + e.Scrape.Hint
-	}
-	return e.Scrape.Error
-}
-
-// withoutPage explains a state of a replica whose page does not come.
-func (e *Evidence) withoutPage(state State) string {
-	failure := e.pageFailure()
-	switch {
-	case state == Blind && e.API.API == engine.APIReady:
-		return "the API answers, but the page does not: " + failure
-	case state == Blind && !e.Scrape.Seen:
-		return "it answers, but not with its page, which this exporter has never read: " + failure
-	case state == Blind:
-		return "its page cannot be read any more, which says little about its requests: " + failure
-	case state == Unknown && e.Scrape.Refused:
-		return "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"
-	case state == Unknown:
-		return "this exporter has never read its page: " + failure
-	case e.Scrape.Refused && e.Scrape.Seen:
-		return "nothing listens any more: the server has stopped or is restarting; " + failure
-	}
-	return failure
 }
 
 // Announce logs one line if the state of a replica or of its target changed.

@@ -101,23 +101,54 @@ type Ruling struct {
 //
 //nolint:gochecknoglobals // constant data.
 var rulings = []Ruling{
+	// Nothing listens any more, so that no word is newer than that.
 	{Accusations: accusations(Refusal), State: Down, Ready: Fail, Live: Pass},
 	{Accusations: accusations(RefusedOnce), State: Down, Ready: Keep, Live: Keep},
+
+	// The server's word about itself.
 	{Words: words(SaysDraining), State: Draining, Ready: Fail, Live: Pass},
 	{Words: words(SaysStarting), State: Starting, Ready: Fail, Live: Pass},
 	{Words: words(SaysUnserved), State: Unserved, Ready: Fail, Live: Pass},
-	{Accusations: counters, Acquitted: no, Questions: failed, Ready: Fail, Live: Fail},
-	{Accusations: passive, Acquitted: no, Questions: answers(NotAsked, Awaited), Words: words(AdmitsFailure), Ready: Fail, Live: Fail},
+
+	// Convictions.
+	{
+		Accusations: counters, Acquitted: no, Questions: failed,
+		Ready: Fail, Live: Fail,
+	},
+	{
+		Accusations: passive, Acquitted: no, Questions: answers(NotAsked, Awaited), Words: words(AdmitsFailure),
+		Ready: Fail, Live: Fail,
+	},
 	{Words: words(SaysNotReady, AdmitsFailure), State: NotReady, Ready: Fail, Live: Pass},
+
+	// No page, which says little about requests.
 	{Accusations: accusations(Silence), State: Down, Ready: Fail, Live: Keep},
 	{Accusations: accusations(SilentOnce), State: Down, Ready: Keep, Live: Keep},
-	{Accusations: accusations(NoPage), Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Keep},
+	{
+		Accusations: accusations(NoPage), Acquitted: no, Questions: answers(FailedTwice),
+		State: CanaryFailing, Ready: Fail, Live: Keep,
+	},
 	{Accusations: accusations(NoPage), State: Blind, Ready: Keep, Live: Keep},
-	{Accusations: accusations(OnlyFailures), Acquitted: no, Questions: answers(NotAsked), State: Failing, Ready: Fail, Live: Pass},
-	{Accusations: accusations(OnlyFailures), Acquitted: no, Questions: answers(Awaited), State: Ready, Look: true, Suspected: true, Ready: Pass, Live: Pass},
+
+	// Only failures end: a count, so a fact, though one client's bad requests look the same.
+	{
+		Accusations: accusations(OnlyFailures), Acquitted: no, Questions: answers(NotAsked),
+		State: Failing, Ready: Fail, Live: Pass,
+	},
+	{
+		Accusations: accusations(OnlyFailures), Acquitted: no, Questions: answers(Awaited),
+		State: Ready, Look: true, Suspected: true, Ready: Pass, Live: Pass,
+	},
 	{Accusations: accusations(OnlyFailures), State: Ready, Look: true, Ready: Pass, Live: Pass},
-	{Accusations: accusations(NothingMoves), Questions: answers(NotAsked, Awaited), State: Ready, Look: true, Suspected: true, Ready: Pass, Live: Pass},
+
+	// Nothing moves: a guess.
+	{
+		Accusations: accusations(NothingMoves), Questions: answers(NotAsked, Awaited),
+		State: Ready, Look: true, Suspected: true, Ready: Pass, Live: Pass,
+	},
 	{Accusations: accusations(NothingMoves), State: Ready, Look: true, Ready: Pass, Live: Pass},
+
+	// Nothing but the canary speaks against it.
 	{Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Pass},
 	{Questions: failed, State: Ready, Look: true, Ready: Pass, Live: Pass},
 	{State: Ready, Ready: Pass, Live: Pass},

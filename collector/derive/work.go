@@ -75,7 +75,8 @@ func (d *Deriver) watchWork() {
 
 // moves reports whether the newest page shows progress.
 func (k *work) moves(w *Window) bool {
-	return slices.ContainsFunc(k.progress, w.moved) || slices.ContainsFunc(k.ends, func(t *tally) bool { return t.growth(w) > 0 })
+	ended := func(t *tally) bool { return t.growth(w) > 0 }
+	return slices.ContainsFunc(k.progress, w.moved) || slices.ContainsFunc(k.ends, ended)
 }
 
 // showsProgress reports whether the page would show progress.
@@ -111,7 +112,8 @@ func (d *Deriver) still() (worst Stillness) {
 // requests which arrived.
 func gaugeSignals() []engine.Signal {
 	return []engine.Signal{
-		engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsTransfer, engine.RequestsHandedOn,
+		engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting,
+		engine.RequestsTransfer, engine.RequestsHandedOn,
 	}
 }
 
@@ -142,12 +144,18 @@ func (p *Plan) arrivals(id string) (all []work) {
 	if open := p.groupsOf(engine.RequestsOpen, id); len(open) > 0 {
 		return []work{{inFlight: combine(p.groupColumns(open), engine.Sum)}}
 	}
-	ended := slices.Concat(p.groupsOf(engine.RequestsFinished, id), p.groupsOf(engine.RequestsFailed, id), p.groupsOf(engine.RequestsAborted, id))
+	ended := slices.Concat(
+		p.groupsOf(engine.RequestsFinished, id), p.groupsOf(engine.RequestsFailed, id), p.groupsOf(engine.RequestsAborted, id),
+	)
 	if started := p.groupColumns(p.groupsOf(engine.RequestsStarted, id)); len(started) > 0 {
 		all = append(all, work{inFlight: difference(started, p.groupColumns(ended)), counted: true})
 	}
-	answered := filter(p.entryGroups(engine.ModelSuccess, id), func(g *group) bool { return p.trusted(g.model) && !p.countsAcceptance(g) })
-	answered = slices.Concat(answered, p.entryGroups(engine.ModelFailed, id))
+	answered := p.entryGroups(engine.ModelFailed, id)
+	for _, g := range p.entryGroups(engine.ModelSuccess, id) {
+		if p.trusted(g.model) && !p.countsAcceptance(g) {
+			answered = append(answered, g)
+		}
+	}
 	for _, g := range p.groupsOf(engine.ModelSuccess, id) {
 		switch {
 		case p.countsAcceptance(g):

@@ -7,6 +7,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // at returns the time of an instant that was passed to the deriver.
@@ -28,7 +29,7 @@ func (r *Replica) noteScrape(p *scrape.Fetched, failed error) {
 // own word: a paused one must not be asked. Only the newest answer since then counts.
 func (r *Replica) askIfAccused(ctx context.Context) {
 	now := time.Now()
-	if !r.pool.Canary.Asks() || r.jobs.canary.running || r.deriver.Processes() > 0 {
+	if !r.pool.Canary.Asks() || r.jobs.canary.running || r.status.Health != target.HealthUp || r.deriver.Processes() > 0 {
 		return
 	}
 	c := r.deriver.Conditions()

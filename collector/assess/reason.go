@@ -1,0 +1,180 @@
+package assess
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// remark is a problem of a replica besides its state, or none if the text is empty.
+type remark struct{ wrong, runbook string }
+
+// remarks returns the problems besides the state.
+func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
+	var all []remark
+	if e.Processes > 0 {
+		all = append(all, remark{strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: " +
+			"give each its own address", ""})
+	}
+	all = append(all, remark{e.Unmet, unmetRunbook})
+	if r.Look {
+		all = append(all, e.accused(w))
+	}
+	if w.Accusation != OnlyFailures && len(e.Failing) > 0 && e.Scrape.OK {
+		all = append(all, remark{e.allFail(), failingRunbook})
+	}
+	if state == CanaryFailing || w.Accusation != Nothing || !r.Look {
+		all = append(all, remark{e.Canary.Failed, canaryRunbook})
+	}
+	return all
+}
+
+// accused returns what is to be said of a ready replica that needs attention.
+func (e *Evidence) accused(w Witnesses) remark {
+	switch {
+	case w.Accusation == OnlyFailures && w.Acquitted:
+		return remark{e.allFail() + ", and others are served", failingRunbook}
+	case w.Accusation == OnlyFailures && w.Question == Answered:
+		return remark{e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook}
+	case w.Accusation == OnlyFailures:
+		return remark{e.allFail() + ", and the exporter has asked and waits for the answer", suspectedRunbook}
+	case w.Accusation == NothingMoves && w.Question == Answered:
+		return remark{e.stands() + "; the exporter's own request was answered: its counters stand still, and it answers", suspectedRunbook}
+	case w.Accusation == NothingMoves:
+		return remark{e.stands() + "; they may be gone, or take long", suspectedRunbook}
+	case e.Canary.Late && w.Acquitted:
+		const slow = "slow: its canary waited too long, or was rejected, behind other requests, which make progress"
+		return remark{slow, saturatedRunbook}
+	case e.Canary.Others > 0:
+		return remark{fmt.Sprintf("%s; %g requests of others ended well since", e.Canary.Failed, e.Canary.Others), canaryRunbook}
+	}
+	return remark{e.Canary.Failed, canaryRunbook}
+}
+
+// reason returns the sentence about a state.
+func (e *Evidence) reason(state State, w Witnesses, r *Ruling) string {
+	api := &e.API
+	text := api.Detail
+	switch state {
+	case Ready, CanaryFailing:
+		if api.API != engine.APIReady && api.Detail == "" {
+			text = "the page answers; its API was not asked"
+		} else if api.API != engine.APIReady {
+			text = "the page answers; all that is known of its API: " + api.Detail
+		}
+	case Draining:
+		text = e.drains()
+	case NotReady:
+		if e.Scrape.OK && api.API != engine.APINotReady {
+			text = "the page shows no worker for any of its models"
+		} else if !e.Scrape.OK {
+			text += ", and the page fails too: " + e.pageFailure()
+		}
+	case Unserved:
+		if !e.API.Paused {
+			text = e.Unserved
+		}
+	case Failing:
+		text = e.failing()
+	case Stalled:
+		text = e.stands()
+	case Unknown, Blind, Down:
+		text = e.withoutPage(state)
+	case Starting, Silent:
+	}
+	if state == Failing || state == Stalled || state == NotReady {
+		text += e.proof(w, r)
+	}
+	return text
+}
+
+// proof says what joined an accusation, empty if nothing did.
+func (e *Evidence) proof(w Witnesses, r *Ruling) string {
+	switch {
+	case r.Live != Fail:
+		return ""
+	case w.Word == AdmitsFailure && w.Question != Failed:
+		return ", and the server has said since " + clock(e.API.NotReadySince) + " that it is not ready: " + e.API.Detail
+	}
+	return ", and the exporter's own request failed: " + e.Question.Reason
+}
+
+func (e *Evidence) drains() string {
+	switch {
+	case e.apiClosed():
+		return e.API.Detail + " while the page still answers: the server is shutting down"
+	case e.ends():
+		return "the API reports that the server is no longer live while the page still answers: the server is shutting down"
+	}
+	return e.API.Detail
+}
+
+func (e *Evidence) failing() string {
+	switch {
+	case e.RefusedFailed:
+		return e.allFail() + ", or all are rejected for lack of capacity: the page counts both alike, and the server's log tells which"
+	case e.API.API == engine.APIReady:
+		return e.allFail() + ", although its API reports ready"
+	}
+	return e.allFail()
+}
+
+// pageFailure describes why there is no page.
+func (e *Evidence) pageFailure() string {
+	if e.Scrape.Hint != "" {
+		return e.Scrape.Error + "; " + e.Scrape.Hint
+	}
+	return e.Scrape.Error
+}
+
+// withoutPage explains a state of a replica whose page does not come.
+func (e *Evidence) withoutPage(state State) string {
+	failure := e.pageFailure()
+	switch {
+	case state == Blind && e.API.API == engine.APIReady:
+		return "the API answers, but the page does not: " + failure
+	case state == Blind && !e.Scrape.Seen:
+		return "it answers, but not with its page, which this exporter has never read: " + failure
+	case state == Blind:
+		return "its page cannot be read any more, which says little about its requests: " + failure
+	case state == Unknown && e.Scrape.Refused:
+		return "nothing listens, and this exporter has never seen it up; servers open their ports when their models are loaded"
+	case state == Unknown:
+		return "this exporter has never read its page: " + failure
+	case e.Scrape.Refused && e.Scrape.Seen:
+		return "nothing listens any more: the server has stopped or is restarting; " + failure
+	}
+	return failure
+}
+
+// clock returns the time of day.
+func clock(t time.Time) string { return t.UTC().Format("15:04 UTC") }
+
+// entries names the models of which all requests fail, or returns an empty string if the server
+// does not count per model.
+func (e *Evidence) entries() string {
+	var names []string
+	for _, f := range e.Failing {
+		if f.Entry != "" {
+			names = append(names, f.Entry)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// allFail says which requests fail.
+func (e *Evidence) allFail() string {
+	text := "all requests are failing"
+	if models := e.entries(); models != "" {
+		text = "all requests to " + models + " are failing"
+	}
+	return text
+}
+
+// stands says since when nothing moves.
+func (e *Evidence) stands() string {
+	return fmt.Sprintf("%g requests are in flight, but nothing has moved since %s", e.Still.InFlight, clock(e.Still.Since))
+}
