@@ -40,7 +40,9 @@ type Evidence struct {
 	// Processes is the number of processes that answer in turn, or 0 if only one is known.
 	Processes int
 	// Unobservable explains why failing requests would go unnoticed, empty if they would not.
+	// Uncounted explains why those to some models would.
 	Unobservable string
+	Uncounted    []string
 	// Mismatch describes how the page contradicts the configured kind of server, Unmet which
 	// expectations are not met; empty if nothing is wrong.
 	Mismatch, Unmet string

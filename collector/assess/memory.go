@@ -165,5 +165,5 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 		})
 	}
 	e.Still = Stillness{InFlight: c.Still.InFlight, Since: at(c.Still.Since), Partly: c.Still.Partly}
-	e.Acquitted = at(c.Acquitted)
+	e.Acquitted, e.Uncounted = at(c.Acquitted), c.Uncounted
 }

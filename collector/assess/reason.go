@@ -91,6 +91,17 @@ func (e *Evidence) reason(state State, w Witnesses, r *Ruling) string {
 	return text
 }
 
+// unknown says what "ready" does not promise.
+func (e *Evidence) unknown() string {
+	switch {
+	case e.Unobservable != "":
+		return "; whether its requests fail is unknown: " + e.Unobservable
+	case len(e.Uncounted) > 0:
+		return "; whether some requests fail is unknown: " + strings.Join(e.Uncounted, "; ")
+	}
+	return ""
+}
+
 // proof says what joined an accusation, empty if nothing did.
 func (e *Evidence) proof(w Witnesses, r *Ruling) string {
 	switch {

@@ -136,6 +136,7 @@ func TestSeverity(t *testing.T) {
 			e.Failing, e.Question = failing, assess.Question{Asked: two, Answer: assess.Answered}
 		}), assess.Look, "LLMReplicaBroken", "the API answers 200; all requests are failing, and the exporter's own was answered: the requests may be to blame"},
 		{"failures not exposed", changed(serving(), func(e *assess.Evidence) { e.Unobservable = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail is unknown: it counts no errors"},
+		{"failures of one model not exposed", changed(serving(), func(e *assess.Evidence) { e.Uncounted = []string{"model bls is decoupled"} }), assess.OK, "", "the API answers 200; whether some requests fail is unknown: model bls is decoupled"},
 		{"failures not exposed, known to fail", changed(serving(), func(e *assess.Evidence) { e.Unobservable, e.Failing = "it counts no errors", failing }), assess.Broken, "LLMReplicaBroken", "all requests are failing, although its API reports ready"},
 		{"suspected", changed(serving(), func(e *assess.Evidence) { e.Still = hung() }), assess.Look, "LLMReplicaSuspected", "the API answers 200; 42 requests are in flight, but nothing has moved since 13:59 UTC; they may be gone, or take long"},
 		{"also known not to be ready", changed(serving(), func(e *assess.Evidence) {

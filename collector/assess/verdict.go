@@ -69,9 +69,8 @@ func Judge(e *Evidence) Verdict {
 		Probes:     probes,
 		Witnesses:  w,
 	}
-	if state == Ready && e.Unobservable != "" && e.Mismatch == "" {
-		// "ready" would promise too much for such a server.
-		v.Reason += "; whether its requests fail is unknown: " + e.Unobservable
+	if state == Ready && e.Mismatch == "" {
+		v.Reason += e.unknown()
 	}
 	if e.Mismatch != "" {
 		// What is judged by the wrong kind's names comes after it.

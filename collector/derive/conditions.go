@@ -21,6 +21,9 @@ const DefaultFailingMin, failingPages = 5, 2
 type Conditions struct {
 	// Failing lists the entries of which only failures end, the one that failed first in front.
 	Failing []FailingEntry
+	// Uncounted explains, for models that clients called within the window, why nobody knows how their
+	// requests end.
+	Uncounted []string
 	// Still is the work in flight of which nothing moves; its InFlight is 0 if there is none.
 	Still Stillness
 	// Served counts requests that ended well, as far as the server is known to count failures
@@ -66,6 +69,8 @@ type watch struct {
 // entry is a model that clients call, and the counters of its outcome.
 type entry struct {
 	key, model, version string
+	// why explains why it is not trusted.
+	why string
 	// ended holds the requests that ended well if the server is known to count the other ones too
 	// (trusted), and otherwise those that were accepted, whatever became of them.
 	ended   tally
@@ -85,8 +90,9 @@ type entryState struct {
 	settled, unsettled, own float64
 	// pages counts the pages with failures, unsettledPages those with unsettled ones.
 	pages, unsettledPages int
-	// since is the time of the page before the first failure, last of the latest.
-	since, last int64
+	// since is the time of the page before the first failure, last of the latest. Accepted is when a
+	// request ended of which nobody knows how.
+	since, last, accepted int64
 	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
 	ownEnded, ownFailed pending
 }
@@ -95,6 +101,7 @@ type entryState struct {
 func (d *Deriver) Conditions() Conditions {
 	c := Conditions{
 		Failing:   d.failing(),
+		Uncounted: d.uncounted(),
 		Still:     d.still(),
 		Served:    d.served,
 		Movements: d.movements,
@@ -123,12 +130,25 @@ func (d *Deriver) watchEntries() {
 			d.servedAt = w.now
 		case ended > 0:
 			d.acceptedAt = w.now
+			d.entries[e.key].accepted = w.now
 		}
 	}
 	if slices.ContainsFunc(by.tokens, w.moved) && !d.own.onPage {
 		d.movements++
 		d.movedAt = w.now
 	}
+}
+
+// uncounted returns [Conditions.Uncounted].
+func (d *Deriver) uncounted() (all []string) {
+	for i := range d.program.watch.entries {
+		e := &d.program.watch.entries[i]
+		accepted := d.entries[e.key].accepted
+		if accepted > 0 && d.window.now-accepted <= d.window.length && e.why != "" && !slices.Contains(all, e.why) {
+			all = append(all, e.why)
+		}
+	}
+	return all
 }
 
 // acquitted returns when the pages last spoke for the replica. Where each model counts, tokens may
@@ -232,7 +252,9 @@ func (p *Plan) watchConditions() {
 	for _, id := range p.ids(ended()) {
 		for _, mv := range p.modelVersions(id) {
 			if o := p.outcome(id, mv); o != nil {
-				w.entries = append(w.entries, o.entry(id, mv))
+				e := o.entry(id, mv)
+				e.why = p.identity.Topology.Uncounted(mv.model, p.identity.EngineVersion)
+				w.entries = append(w.entries, e)
 			}
 		}
 	}

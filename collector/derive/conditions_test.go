@@ -160,6 +160,7 @@ func TestAcquittal(t *testing.T) {
 			require.Len(t, c.Failing, 1)
 			require.Equal(t, "ensemble", c.Failing[0].Model)
 			require.Equal(t, tc.acquitted, c.Acquitted > c.Failing[0].Since)
+			require.Equal(t, tc.line == bls && tc.moves, len(c.Uncounted) == 1, "%v", c.Uncounted)
 		})
 	}
 }

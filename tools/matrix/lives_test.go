@@ -71,7 +71,7 @@ func (l *life) told(page int) bool {
 }
 
 func TestServedReplicaIsNeverBroken(t *testing.T) {
-	lives(t, 400, matrix.Episodes(), func(l *life) {
+	lives(t, 200, matrix.Episodes(), func(l *life) {
 		for i := 1; i < len(l.seen); i++ {
 			if l.others(i) == 0 || l.told(i) || l.server.Only {
 				continue // A server that counts accepted requests does not show how they end.
@@ -83,7 +83,7 @@ func TestServedReplicaIsNeverBroken(t *testing.T) {
 }
 
 func TestHealthyLifeIsNeverRestarted(t *testing.T) {
-	lives(t, 400, matrix.HealthyEpisodes(), func(l *life) {
+	lives(t, 200, matrix.HealthyEpisodes(), func(l *life) {
 		for i := range l.seen {
 			v := &l.seen[i].Verdict
 			require.True(l, v.Probes.Live || !v.Probes.Judged, "page %d: %+v %s", i, v.Witnesses, v.Reason)
@@ -121,7 +121,7 @@ func TestEveryHangIsSeen(t *testing.T) {
 		suspect  = derive.DefaultStallAfter + 2*pages
 		question = canary.ConfirmEvery + 10*time.Second + 2*pages
 	)
-	lives(t, 400, matrix.Episodes(), func(l *life) {
+	lives(t, 200, matrix.Episodes(), func(l *life) {
 		var since time.Duration
 		for i := 1; i < len(l.seen); i++ {
 			p := &l.sc.Pages[i]
