@@ -229,6 +229,44 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 	})
 }
 
+// TestOwnRequestsAreNoWork has requests of the exporter's own in flight, alone and beside one of
+// somebody else, which counts on whether or not the gauge shows ours.
+func TestOwnRequestsAreNoWork(t *testing.T) {
+	page := func(ok, running int) []string {
+		return []string{
+			fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running),
+			fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 10*ok),
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ok),
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		// before, while and after are the numbers of running requests on the pages around ours, ended
+		// how many requests have ended on the pages with it.
+		before, while, after, ended int
+		stands                      bool
+	}{
+		{"ours hangs alone", 0, 1, 0, 1, false},
+		{"ours hangs after that of somebody else has ended", 2, 1, 0, 2, false},
+		{"one of somebody else hangs, and the gauge does not show ours", 1, 1, 1, 1, true},
+		{"one of somebody else hangs, and the gauge shows ours", 1, 2, 1, 1, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, engine.VLLM, "m")
+			b.repeat(4, page(1, tc.before))
+			b.deriver.BeginOwn()
+			b.repeat(8, page(tc.ended, tc.while))
+			require.Equal(t, tc.stands, b.deriver.Conditions().Still.InFlight > 0, "while ours is in flight")
+			since := b.deriver.Conditions().Still.Since
+			b.deriver.EndOwn("m", false)
+			b.repeat(2, page(tc.ended, tc.after))
+			still := b.deriver.Conditions().Still
+			require.Equal(t, tc.stands, still.InFlight > 0, "after it ended")
+			require.Equal(t, since, still.Since, "as long as before")
+		})
+	}
+}
+
 // own sends a request of the exporter's own, and ends it.
 func (b *bench) own(answered bool) {
 	b.deriver.BeginOwn()

@@ -44,6 +44,9 @@ type workState struct {
 	active            bool
 	began, progressed int64
 	inFlight          float64
+	// ours is how many of its requests may be the exporter's own: none of those that were in flight
+	// before these were sent, and of which nothing has moved since.
+	ours float64
 }
 
 func (d *Deriver) watchWork() {
@@ -58,16 +61,22 @@ func (d *Deriver) watchWork() {
 		} else if k.counted {
 			s.over += d.own.dropped
 		}
-		switch inFlight := v - s.over - d.own.inFlight; {
+		// An answer to the exporter's own request is no progress of work that stands still.
+		progress := moved && !(d.own.onPage && s.stands(d))
+		if s.active && !progress {
+			s.ours = min(s.ours, d.own.inFlight)
+		} else {
+			s.ours = d.own.inFlight
+		}
+		switch inFlight := v - s.over - s.ours; {
 		case !ok || inFlight < k.minInFlight || !k.showsProgress(w):
 			*s = workState{seen: s.seen, over: s.over}
 			continue
 		case !s.active || s.began > w.now:
-			*s = workState{seen: s.seen, over: s.over, active: true, began: w.now, progressed: w.now}
+			*s = workState{seen: s.seen, over: s.over, active: true, began: w.now, progressed: w.now, ours: s.ours}
 		}
 		s.inFlight = v - s.over
-		// An answer to the exporter's own request is no progress of work that stands still.
-		if moved && !(d.own.onPage && s.stands(d)) {
+		if progress {
 			s.progressed = w.now
 		}
 	}
