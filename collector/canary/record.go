@@ -31,6 +31,8 @@ type Record struct {
 	summary      *Summary
 	summaryOrder *Order
 	due          bool
+	// checks is true if the next request checks the failure of the last one.
+	checks bool
 	// succeeded is the identity under which a request succeeded with this process.
 	succeeded   string
 	unconfirmed *unconfirmed
@@ -113,7 +115,8 @@ func (r *Record) add(report Report, o *Order) {
 		r.summary = &Summary{Counts: make(map[Result]uint64)}
 	}
 	r.summary.add(report, o.Identity)
-	r.summaryOrder, r.due = o, r.due || r.summary.failures == 1
+	r.summaryOrder, r.checks = o, r.summary.failures == 1 && !r.checks
+	r.due = r.due || r.checks
 	if report.Result == OK {
 		r.succeeded = o.Identity
 	}
@@ -188,6 +191,9 @@ func (r *Record) Failing() (failed string, late, twice bool) {
 	failed = "the canary request failed (" + string(last.Result) + "): " + last.Reason
 	return failed, last.Result.Late(), r.summary.failures > 1 && r.Succeeded()
 }
+
+// Fails reports whether the last request failed, and no request of others has ended well since.
+func (r *Record) Fails() bool { return r.summary != nil && r.summary.failures > 0 }
 
 // Succeeded reports whether the request succeeded before with this process, model and config.
 func (r *Record) Succeeded() bool { return r.order != nil && r.succeeded == r.order.Identity }

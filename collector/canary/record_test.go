@@ -214,6 +214,23 @@ func TestFirstFailureIsCheckedAtOnce(t *testing.T) {
 	}
 }
 
+// TestCheckOfFailureIsNotChecked has others that are served between all requests of the canary.
+func TestCheckOfFailureIsNotChecked(t *testing.T) {
+	var r canary.Record
+	r.Order(&canary.Order{Identity: "a"})
+	sent := 0
+	for range 4 {
+		r.Due()
+		for r.Next() != nil {
+			sent++
+			r.Take(canary.Report{Result: canary.HTTPError}, time.Second)
+			r.Acquit()
+			require.LessOrEqual(t, sent, 8)
+		}
+	}
+	require.Equal(t, 8, sent, "each failed one is checked once")
+}
+
 func TestHistoryEndsWithServer(t *testing.T) {
 	var r canary.Record
 	order := &canary.Order{Identity: "a"}
