@@ -125,8 +125,8 @@ type Canary struct {
 	// Twice is true if two in a row failed while no request of others ended well, although such
 	// requests succeeded before.
 	Twice bool
-	// Others is how many requests of others ended well since it was sent, Moved is true if tokens
-	// moved.
+	// Others is how many requests of others ended well since it was sent, or the first of those that
+	// failed in a row, Moved is true if tokens moved.
 	Others float64
 	Moved  bool
 }

@@ -28,16 +28,19 @@ type Memory struct {
 	others         others
 }
 
-// others follows the requests of others since the canary's request was sent.
+// others follows the requests of others since the canary's request was sent, or the first of those
+// that failed in a row.
 type others struct {
 	asked time.Time
 	// based is true once a page that was requested afterwards shows what ended well before.
 	based     bool
 	served    float64
 	movements int
-	// ended is how many requests ended well since then, moved is true if tokens moved.
+	// ended is how many requests ended well since then, moved is true if tokens moved. Known is true
+	// once pages have shown that, or do not come.
 	ended float64
 	moved bool
+	known bool
 }
 
 func (o *others) acquit() bool { return o.ended > 0 || o.moved }
@@ -51,6 +54,7 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 	case !o.based:
 		o.based, o.served, o.movements = true, c.Served, c.Movements
 	default:
+		o.known = true
 		o.ended = max(o.ended, c.Served-o.served)
 		o.moved = o.moved || c.Movements > o.movements
 	}
@@ -62,6 +66,9 @@ func (m *Memory) Page(requested time.Time, c *derive.Conditions) {
 // NoPage takes a failed scrape into account, refused if nothing listened.
 func (m *Memory) NoPage(refused bool) {
 	m.failedScrapes++
+	if m.failedScrapes > 1 {
+		m.others.known = true
+	}
 	if m.failedScrapes > 1 && refused {
 		m.NewProcess()
 	}
@@ -116,7 +123,11 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 }
 
 // CanaryAsked notes that a request of the canary was sent, and CanaryAnswered that it ended.
-func (m *Memory) CanaryAsked(now time.Time) { m.others = others{asked: now} }
+func (m *Memory) CanaryAsked(now time.Time) {
+	if !m.Canary.Fails() {
+		m.others = others{asked: now}
+	}
+}
 
 // CanaryAnswered notes that a request of the canary ended and was recorded.
 func (m *Memory) CanaryAnswered() {
@@ -131,6 +142,7 @@ func (m *Memory) Recall(e *Evidence) {
 	e.API.NotReadySince = m.notReadySince
 	e.Question = m.latestQuestion()
 	e.Canary.Failed, e.Canary.Late, e.Canary.Twice = m.Canary.Failing()
+	e.Canary.Twice = e.Canary.Twice && m.others.known
 	e.Canary.Others, e.Canary.Moved = m.others.ended, m.others.moved
 }
 

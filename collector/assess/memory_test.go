@@ -1,0 +1,61 @@
+package assess_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+)
+
+// TestCanaryFailsTwiceWhileNobodyElseIsServed has a canary that succeeded once, and pages around
+// its failed requests: whether others are served is known only from pages that came since.
+func TestCanaryFailsTwiceWhileNobodyElseIsServed(t *testing.T) {
+	const ok, fails, quiet, served, late = "the canary succeeds", "it fails", "a page, nobody was served", "a page, others were served", "no page"
+	for _, tc := range []struct {
+		name  string
+		steps []string
+		twice bool
+	}{
+		{"nothing is known of others yet", []string{ok, quiet, fails, fails}, false},
+		{"one page is not enough to compare", []string{ok, quiet, fails, fails, quiet}, false},
+		{"nobody was served", []string{ok, quiet, fails, fails, quiet, quiet}, true},
+		{"nobody was served between both", []string{ok, quiet, fails, quiet, quiet, fails}, true},
+		{"others were served between both", []string{ok, quiet, fails, quiet, served, fails, quiet, quiet}, false},
+		{"others were served between both, and it fails again", []string{ok, quiet, fails, quiet, served, fails, fails, quiet, quiet}, true},
+		{"others were served afterwards", []string{ok, quiet, fails, fails, quiet, served}, false},
+		{"a third request changes nothing", []string{ok, quiet, fails, fails, quiet, quiet, fails}, true},
+		{"one page is late", []string{ok, quiet, fails, fails, late}, false},
+		{"the page does not come", []string{ok, quiet, fails, fails, late, late}, true},
+		{"the canary succeeds again", []string{ok, quiet, fails, fails, quiet, quiet, ok}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var m assess.Memory
+			m.Canary.Order(&canary.Order{Identity: "a"})
+			now, ended := time.Unix(1_000_000, 0), 7.0
+			for _, step := range tc.steps {
+				now = now.Add(time.Second)
+				switch step {
+				case served:
+					ended += 3
+					fallthrough
+				case quiet:
+					m.Page(now, &derive.Conditions{Served: ended})
+				case late:
+					m.NoPage(false)
+				default:
+					m.CanaryAsked(now)
+					result := map[string]canary.Result{ok: canary.OK, fails: canary.HTTPError}[step]
+					m.Canary.Take(canary.Report{Result: result}, time.Second)
+					m.CanaryAnswered()
+				}
+			}
+			var e assess.Evidence
+			m.Recall(&e)
+			require.Equal(t, tc.twice, e.Canary.Twice)
+		})
+	}
+}
