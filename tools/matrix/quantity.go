@@ -107,7 +107,7 @@ func (q Quantity) finding(pages []Result, usual map[string]Answer) Finding {
 		}
 	}
 	if answer := usual[q.Capability]; !g.Shown {
-		if g.Why, g.Cure = answer.Reason, answer.Cure; answer.OK && !strings.Contains(answer.Reason, "not counted") {
+		if g.Why, g.Cure = answer.Reason, answer.Cure; answer.OK && q.State == "" && !strings.Contains(answer.Reason, "not counted") {
 			g.Why = "not on the page"
 		}
 	}

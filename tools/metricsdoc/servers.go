@@ -30,8 +30,6 @@ func shorthand() [][2]string {
 		{"*KV cache*", "KV cache utilization; KV cache size; KV cache reuse"},
 		{"*by model*", "success and failures of the models that clients call; invalid requests, full queues and clients that leave a stream are not counted"},
 		{"*by status*", "requests that finished, and answers by HTTP status; rejections are subtracted from the 5xx answers, although some have their error inside a stream: failures are then a lower bound; errors inside a stream and disconnected clients are not counted"},
-		{"*one sign*", "only one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"},
-		{"*confirm*", "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"},
 		{"*canary*", "canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"},
 		{"*module*", "the metrics module of deploy/triton/llmapi, three lines in the model's folder"},
 	}
