@@ -358,3 +358,17 @@ readinessProbe:
   failureThreshold: 6
 {{- end }}
 {{- end }}
+
+{{/* What the readiness lacks if a pool of the configuration allows no question. */}}
+{{- define "trtllm-exporter.unasked" -}}
+{{- if not .Values.existingConfigMap }}
+{{- range .Values.config.pools }}
+{{- $canary := .canary | default dict }}
+{{- if not (or $canary.confirm $canary.enabled) }}
+
+It stays 200 while the server hangs, because pool {{ .pool_id }} does not allow the exporter to ask it: set
+canary: { confirm: true } in the pool, for at most one request of one token a minute while the server is suspected.
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
