@@ -43,11 +43,13 @@ func TestBalancerRemovesFailingServer(t *testing.T) {
 	}
 }
 
-// TestBalancerTriesRemovedServer requires what docs/probes.md describes: a server without
-// requests is tried once per window, because nothing else shows whether it still fails.
+// TestBalancerTriesRemovedServer requires what docs/probes.md describes: without questions, a
+// server without requests is tried once per window, because nothing else shows whether it still fails.
 func TestBalancerTriesRemovedServer(t *testing.T) {
 	t.Parallel()
-	p, e := balanced(t, "central.yaml", simulate.Engine{})
+	p := startPool(t, 3, simulate.Engine{})
+	p.central(t)
+	e := startEnvoy(t, p, "central.yaml")
 	l := p.send(t, p.envoy(), 6, 2)
 	time.Sleep(12 * time.Second)
 	idle := func() bool {
@@ -67,12 +69,28 @@ func TestBalancerTriesRemovedServer(t *testing.T) {
 	t.Logf("a server that still fails is tried after %.0f s, for %.0f s and %d failed requests", again.Seconds(), back.Seconds(), after-before)
 }
 
-// TestBalancerWithCanarySparesClients requires that with a canary no client's request tries
-// a failing server, and that the server returns soon after it recovered.
-func TestBalancerWithCanarySparesClients(t *testing.T) {
-	t.Parallel()
+// TestBalancerWithQuestionsSparesClients requires that no client's request tries a failing server
+// that the exporter may ask, and that the server returns soon after it recovered.
+func TestBalancerWithQuestionsSparesClients(t *testing.T) {
+	for _, c := range []struct {
+		keys string
+		// back is how long the server may stay out after it recovered.
+		back time.Duration
+	}{
+		{confirms, 75 * time.Second},
+		{"canary: { enabled: true, interval: 10s }", 45 * time.Second},
+	} {
+		t.Run(c.keys, func(t *testing.T) {
+			t.Parallel()
+			sparesClients(t, c.keys, c.back)
+		})
+	}
+}
+
+func sparesClients(t *testing.T, keys string, limit time.Duration) {
+	t.Helper()
 	p := startPool(t, 3, simulate.Engine{})
-	p.central(t, "canary: { enabled: true, interval: 10s }")
+	p.central(t, keys)
 	e := startEnvoy(t, p, "central.yaml")
 	l := p.send(t, p.envoy(), 6, 20)
 	time.Sleep(12 * time.Second)
@@ -83,11 +101,11 @@ func TestBalancerWithCanarySparesClients(t *testing.T) {
 
 	during(t, 90*time.Second, "it stays out", func() bool { return e.servers(t)[1].out })
 	p.replicas[1].FailRequests(false)
-	back := e.waitFor(t, 1, false, 45*time.Second)
+	back := e.waitFor(t, 1, false, limit)
 	e.requireRequests(t, 1, true, 5*time.Second)
 	_, failed, _ := l.counts()
 	require.Equal(t, before, failed, "a client's request tried the server")
-	t.Logf("with a canary every 10 s: out after %.0f s, in %.0f s after it recovered", after.Seconds(), back.Seconds())
+	t.Logf(keys+": out after %.0f s, in %.0f s after it recovered", after.Seconds(), back.Seconds())
 }
 
 // TestBalancerWithoutExporter requires that no request is refused while the exporter is

@@ -28,7 +28,7 @@ func balanced(t *testing.T, file string, engine simulate.Engine, replace ...stri
 	t.Helper()
 	p := startPool(t, 3, engine)
 	if file == "central.yaml" {
-		p.central(t)
+		p.central(t, confirms)
 	} else {
 		p.sidecars(t)
 	}

@@ -74,28 +74,45 @@ func (p *pool) server(i int) string { return fmt.Sprintf("%s%d", p.net, i+1) }
 func (p *pool) exporter() string    { return p.net + "100" }
 func (p *pool) envoy() string       { return p.net + "101" }
 
+// confirms lets a request of the exporter decide whether a suspected server hangs, as the examples
+// recommend.
+const confirms = "canary: { confirm: true }"
+
 // central starts one exporter for all replicas; more are additional keys of the pool.
 func (p *pool) central(t *testing.T, more ...string) *process {
 	t.Helper()
+	var targets []string
+	for i := range p.replicas {
+		targets = append(targets, fmt.Sprintf("{ targets: ['%s:%d'], labels: { replica_id: %s } }", p.server(i), pagePort, replicaID(i)))
+	}
+	return startExporter(t, p.exporter(), "--config.file", configFile(t, targets, more))
+}
+
+// sidecars starts an exporter for each replica, on its host.
+func (p *pool) sidecars(t *testing.T) (all []*process) {
+	t.Helper()
+	for i := range p.replicas {
+		target := fmt.Sprintf("{ targets: ['%s:%d'] }", p.server(i), pagePort)
+		file := configFile(t, []string{target}, []string{confirms})
+		all = append(all, startExporter(t, p.server(i), "--config.file", file, "--replica-id", replicaID(i)))
+	}
+	return all
+}
+
+// configFile writes the configuration of a pool; more are additional keys.
+func configFile(t *testing.T, targets, more []string) string {
+	t.Helper()
 	var doc strings.Builder
 	fmt.Fprintf(&doc, "pools:\n  - pool_id: %s\n    static_configs:\n", poolID)
-	for i := range p.replicas {
-		fmt.Fprintf(&doc, "      - { targets: ['%s:%d'], labels: { replica_id: %s } }\n", p.server(i), pagePort, replicaID(i))
+	for _, target := range targets {
+		doc.WriteString("      - " + target + "\n")
 	}
 	for _, line := range more {
 		doc.WriteString("    " + line + "\n")
 	}
 	file := filepath.Join(t.TempDir(), "trtllm_exporter.yml")
 	require.NoError(t, os.WriteFile(file, []byte(doc.String()), 0o600))
-	return startExporter(t, p.exporter(), "--config.file", file)
-}
-
-func (p *pool) sidecars(t *testing.T) (all []*process) {
-	t.Helper()
-	for i := range p.replicas {
-		all = append(all, startExporter(t, p.server(i), "--target", fmt.Sprintf("http://%s:%d", p.server(i), pagePort)))
-	}
-	return all
+	return file
 }
 
 // startExporter starts an exporter and waits until it is ready.

@@ -15,8 +15,8 @@ import (
 type fault struct {
 	name       string
 	begin, end func(*simulate.Replica)
-	// limit is how long the verdict may take with the default intervals: a scrape every 5s,
-	// and a stall after 30s.
+	// limit is how long the verdict may take with the default intervals: a scrape every 5s, a
+	// stall after 30s, and 10s for the answer to a question.
 	limit time.Duration
 	// restart is set if liveness detects it too.
 	restart bool
@@ -25,7 +25,7 @@ type fault struct {
 func faults() []fault {
 	return []fault{
 		{"every request fails", func(r *simulate.Replica) { r.FailRequests(true) }, repair, 25 * time.Second, true},
-		{"the executor is frozen", freezeBusy, func(r *simulate.Replica) { r.Stall(false) }, 55 * time.Second, true},
+		{"the executor is frozen", freezeBusy, func(r *simulate.Replica) { r.Stall(false) }, 65 * time.Second, true},
 		{"the model is unloaded", func(r *simulate.Replica) { r.Unload("tensorrt_llm") }, func(r *simulate.Replica) { r.Load("tensorrt_llm") }, 25 * time.Second, false},
 		{"the server has exited", func(r *simulate.Replica) { r.Stop() }, func(r *simulate.Replica) { r.Restart(0) }, 30 * time.Second, false},
 	}
@@ -36,8 +36,7 @@ func repair(r *simulate.Replica) {
 	r.Restart(0)
 }
 
-// freezeBusy freezes the executor while its page shows requests. If it freezes while idle,
-// only the canary detects it.
+// freezeBusy freezes the executor while its page shows requests.
 func freezeBusy(r *simulate.Replica) {
 	working := regexp.MustCompile(`request_type="active",version="1"\} [1-9]`)
 	for start := time.Now(); !working.Match(r.Page()) && time.Since(start) < 20*time.Second; {
