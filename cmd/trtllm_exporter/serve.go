@@ -51,7 +51,7 @@ func (f *webFlags) declare(cmd *kingpin.CmdClause) {
 	answers := []string{string(web.UnjudgedServer), string(web.UnjudgedReady), string(web.UnjudgedUnready)}
 	cmd.Flag("probe.unjudged", "Readiness answer for replicas that are not judged yet: the server's own answer at that moment (server), ready, or unready.").
 		Default(answers[0]).EnumVar((*string)(&f.Unjudged), answers...)
-	cmd.Flag("probe.canary", "Fail readiness probes while the canary of the replica fails; --no-probe.canary leaves that to alerts.").
+	cmd.Flag("probe.canary", "Fail readiness probes of replicas that are canary_failing; --no-probe.canary leaves those to alerts.").
 		Default("true").BoolVar(&f.canary)
 }
 

@@ -21,7 +21,7 @@ func Catalogue() []derive.Family {
 	}
 	state := derive.ReplicaFamily("state", derive.OfReplica, []string{"state"},
 		"State of the replica, judged from its /metrics and its API: 1 for its current state, 0 for the others.",
-		"/metrics answers, API answers, all requests fail, no iteration while requests are in flight and come")
+		"/metrics answers, API answers, only failures end, nothing moves while requests are in flight, the answer to a request of the exporter")
 	state.Grade = derive.Sampled
 	all = append(all, state)
 	for i := range moments() {
