@@ -72,6 +72,7 @@ func TestBalancerTriesRemovedServer(t *testing.T) {
 // TestBalancerWithQuestionsSparesClients requires that no client's request tries a failing server
 // that the exporter may ask, and that the server returns soon after it recovered.
 func TestBalancerWithQuestionsSparesClients(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		keys string
 		// back is how long the server may stay out after it recovered.
