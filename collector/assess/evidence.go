@@ -112,6 +112,8 @@ type Question struct {
 	Asked  time.Time
 	Answer Answer
 	Reason string
+	// Overload is true if it was rejected for lack of capacity.
+	Overload bool
 	// AwaitedSince is when the question was sent that has no answer yet, or zero.
 	AwaitedSince time.Time
 }
@@ -139,6 +141,9 @@ func (e *Evidence) witnesses() Witnesses {
 	case OnlyFailures:
 		w.Acquitted = e.Acquitted.After(e.failingSince())
 		w.Question = e.Question.since(e.failingSince())
+		if w.Question == Failed && e.Question.Overload && e.RefusedFailed {
+			w.Question = NotAsked // The failures on the page may be such rejections.
+		}
 	case NothingMoves:
 		if !e.Still.Partly {
 			w.Question = e.Question.since(e.Still.Since)

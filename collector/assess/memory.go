@@ -157,9 +157,10 @@ func (m *Memory) latestQuestion() Question {
 		if !report.Asked.After(q.Asked) || report.Result.Doubtful() && !m.Canary.Succeeded() {
 			continue
 		}
-		q.Asked, q.Answer, q.Reason = report.Asked, Answered, ""
+		q.Asked, q.Answer, q.Reason, q.Overload = report.Asked, Answered, "", false
 		if !report.Result.Answered() {
 			q.Answer, q.Reason = Failed, report.Reason
+			q.Overload = report.Result == canary.Overload
 		}
 	}
 	return q

@@ -12,6 +12,37 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
+// TestFullServerIsNotRestarted has pages that count rejections for lack of capacity as failures.
+func TestFullServerIsNotRestarted(t *testing.T) {
+	failing := []assess.Failures{{Requests: 5, Since: two.Add(-time.Minute), Last: two}}
+	rejected := assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 503", Overload: true}
+	failed := assess.Question{Asked: two, Answer: assess.Failed, Reason: "status 500"}
+	for _, c := range []struct {
+		name     string
+		question assess.Question
+		// alike is true if the page cannot tell rejections from failures.
+		alike bool
+		state assess.State
+		live  bool
+	}{
+		{"the question was rejected like the others may be", rejected, true, assess.Failing, true},
+		{"it failed otherwise", failed, true, assess.Failing, false},
+		{"the page counts rejections by themselves, and failures end", rejected, false, assess.Failing, false},
+		{"nothing was asked", assess.Question{}, true, assess.Failing, true},
+		{"it was answered", assess.Question{Asked: two, Answer: assess.Answered}, true, assess.Ready, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Failing, e.Question, e.RefusedFailed = failing, c.question, c.alike
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, c.state, v.State)
+			require.Equal(t, c.live, v.Probes.Live)
+			require.Equal(t, c.state == assess.Ready, v.Probes.Ready)
+		})
+	}
+}
+
 // TestReplicaState has what the scenarios of tools/matrix do not play.
 func TestReplicaState(t *testing.T) {
 	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
