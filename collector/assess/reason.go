@@ -39,8 +39,6 @@ func (e *Evidence) accused(w Witnesses) remark {
 		return remark{e.allFail() + ", and others are served", failingRunbook}
 	case w.Accusation == OnlyFailures && w.Question == Answered:
 		return remark{e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook}
-	case w.Accusation == OnlyFailures:
-		return remark{e.allFail() + ", and the exporter has asked and waits for the answer", suspectedRunbook}
 	case w.Accusation == NothingMoves && w.Question == Answered:
 		return remark{e.stands() + "; the exporter's own request was answered: its counters stand still, and it answers", suspectedRunbook}
 	case w.Accusation == NothingMoves:

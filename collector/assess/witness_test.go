@@ -26,7 +26,7 @@ func TestWitnesses(t *testing.T) {
 		{"the canary failed twice, nobody else asks", assess.Witnesses{assess.Nothing, false, assess.FailedTwice, assess.SaysReady}, assess.CanaryFailing, assess.Fail, assess.Pass},
 		{"only failures end", assess.Witnesses{assess.OnlyFailures, false, assess.NotAsked, assess.SaysReady}, assess.Failing, assess.Fail, assess.Pass},
 		{"only failures end, of an unknown API", assess.Witnesses{assess.OnlyFailures, false, assess.NotAsked, assess.SaysNothing}, assess.Failing, assess.Fail, assess.Pass},
-		{"only failures end, a question is on its way", assess.Witnesses{assess.OnlyFailures, false, assess.Awaited, assess.SaysReady}, assess.Ready, assess.Pass, assess.Pass},
+		{"only failures end, a question is on its way", assess.Witnesses{assess.OnlyFailures, false, assess.Awaited, assess.SaysReady}, assess.Failing, assess.Fail, assess.Pass},
 		{"only failures end, the question was answered", assess.Witnesses{assess.OnlyFailures, false, assess.Answered, assess.SaysReady}, assess.Ready, assess.Pass, assess.Pass},
 		{"only failures end, and so did the question", assess.Witnesses{assess.OnlyFailures, false, assess.Failed, assess.SaysReady}, assess.Failing, assess.Fail, assess.Fail},
 		{"only failures of one entry end, another serves", assess.Witnesses{assess.OnlyFailures, acquitted, assess.NotAsked, assess.SaysReady}, assess.Ready, assess.Pass, assess.Pass},
