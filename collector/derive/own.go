@@ -9,9 +9,9 @@ type ownRequests struct {
 	// answered is true if one was answered since the last page. onPage tells whether the newest
 	// page may show an answer, before whether the one before it may.
 	answered, onPage, before bool
-	// inFlight is how many the newest page may show in flight, dropped how many of those that it
-	// may count as arrived never were answered.
-	inFlight, dropped float64
+	// inFlight is how many the newest page may show in flight, mayEnd how many it may show ended, and
+	// dropped how many of those that it may count as arrived never were answered.
+	inFlight, mayEnd, dropped float64
 }
 
 // nextPage begins a page. Servers may count a request one page late.
@@ -20,7 +20,9 @@ func (o *ownRequests) nextPage() {
 	o.onPage = now || o.before
 	o.before = o.answered
 	o.answered = false
+	late := o.inFlight
 	o.inFlight = float64(o.running + o.ended)
+	o.mayEnd = max(o.inFlight, late)
 	o.dropped = float64(o.unanswered)
 	o.ended, o.unanswered = 0, 0
 }

@@ -61,8 +61,8 @@ func (d *Deriver) watchWork() {
 		} else if k.counted {
 			s.over += d.own.dropped
 		}
-		// An answer to the exporter's own request is no progress of work that stands still.
-		progress := moved && !(d.own.onPage && s.stands(d))
+		// What may be an answer to the exporter's own request is no progress of work that stands still.
+		progress := moved && (!d.own.onPage || !s.stands(d) || k.endsMore(w, d.own.mayEnd))
 		if s.active && !progress {
 			s.ours = min(s.ours, d.own.inFlight)
 		} else {
@@ -86,6 +86,11 @@ func (d *Deriver) watchWork() {
 func (k *work) moves(w *Window) bool {
 	ended := func(t *tally) bool { return t.growth(w) > 0 }
 	return slices.ContainsFunc(k.progress, w.moved) || slices.ContainsFunc(k.ends, ended)
+}
+
+// endsMore reports whether more than so many requests ended well on the newest page.
+func (k *work) endsMore(w *Window, n float64) bool {
+	return slices.ContainsFunc(k.ends, func(t *tally) bool { return t.growth(w) > n })
 }
 
 // showsProgress reports whether the page would show progress.
@@ -325,9 +330,8 @@ func (p *Plan) queueWorks() (works []work) {
 			serves:      g.role.Front(),
 			minInFlight: 1,
 			inFlight:    p.value(g),
-			progress: p.groupColumns(slices.Concat(
-				p.sameModel(engine.ModelSuccess, g), p.sameModel(engine.ModelExecutions, g), p.steps(g.id),
-			)),
+			progress:    p.groupColumns(slices.Concat(p.sameModel(engine.ModelExecutions, g), p.steps(g.id))),
+			ends:        []*tally{{single: p.groupColumns(p.sameModel(engine.ModelSuccess, g))}},
 		})
 	}
 	return works
