@@ -90,15 +90,16 @@ func (r *Replica) observeLoad(p *scrape.Fetched) {
 	r.memory.Canary.Observe(canary.Load{Requested: p.Start, Received: p.Received, InFlight: c.InFlight, Known: c.InFlightKnown})
 }
 
-func (r *Replica) canaryOrder() *canary.Order {
-	return assess.CanaryOrder(r.server.Engine, r.reader.identity, r.answers.ConfirmedURL(r.api()), r.pool.Canary.Model, assess.State(r.status.State))
+// canaryOrder returns the order for requests to a model, to the entry model if it is empty.
+func (r *Replica) canaryOrder(model string) *canary.Order {
+	return assess.CanaryOrder(r.server.Engine, r.reader.identity, r.answers.ConfirmedURL(r.api()), model, assess.State(r.status.State))
 }
 
 func (r *Replica) updateCanaryOrder() {
 	if !r.pool.Canary.Enabled || r.target.Silent {
 		return
 	}
-	r.memory.Canary.Order(r.canaryOrder())
+	r.memory.Canary.Order(r.canaryOrder(r.pool.Canary.Model))
 	r.status.Canary = r.memory.Canary.Status()
 }
 

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -175,6 +176,50 @@ func TestOneRequestDistinguishesHangFromStaleGauge(t *testing.T) {
 		})
 		s.due()
 		require.Equal(t, "ready", s.after(0).State)
+	}))
+}
+
+// TestQuestionGoesToTheModelThatFails has a Triton with several models, all requests to one of which fail.
+func TestQuestionGoesToTheModelThatFails(t *testing.T) {
+	ask := func(t *testing.T, configured, inputs string) *stepped {
+		t.Helper()
+		now := tritonAnswers()
+		now.api["/v2/repository/index"] = `[{"name":"a","version":"1","state":"READY"},{"name":"b","version":"1","state":"READY"}]`
+		now.stream = inputs
+		s := step(t, now, func(_ *target.Target, p *Pool) {
+			p.Canary = canary.DefaultConfig
+			p.Canary.Confirm, p.Canary.Model = true, configured
+		})
+		for failures := range 6 {
+			s.change(func(now *answering) {
+				now.page = "nv_inference_request_success{model=\"a\",version=\"1\"} 5\nnv_inference_request_success{model=\"b\",version=\"1\"} 5\n" +
+					"nv_inference_request_failure{model=\"a\",version=\"1\"} 0\n" +
+					fmt.Sprintf("nv_inference_request_failure{model=\"b\",version=\"1\"} %d\n", 3*failures)
+			})
+			s.due()
+			s.after(5 * time.Second)
+		}
+		return s
+	}
+	const text = `{"inputs":[{"name":"text_input"}]}`
+	t.Run("it is asked, and its answer is none", bubble(func(t *testing.T) {
+		s := ask(t, "", text)
+		require.Equal(t, 1, s.count("/v2/models/b/generate_stream"), "no other model can answer for it")
+		require.Zero(t, s.count("/v2/models/a/generate_stream"))
+		require.Equal(t, "failing", s.after(0).State)
+		require.False(t, s.after(0).ProbeLive)
+	}))
+	t.Run("it takes no text", bubble(func(t *testing.T) {
+		s := ask(t, "", `{"inputs":[{"name":"image"}]}`)
+		require.Zero(t, s.count("/v2/models/a/generate_stream"))
+		require.Zero(t, s.count("/v2/models/b/generate_stream"))
+		require.Equal(t, "failing", s.after(0).State)
+		require.True(t, s.after(0).ProbeLive, "a question that cannot be put says nothing")
+	}))
+	t.Run("the configuration names another", bubble(func(t *testing.T) {
+		s := ask(t, "a", text)
+		require.Equal(t, 1, s.count("/v2/models/a/generate_stream"))
+		require.Zero(t, s.count("/v2/models/b/generate_stream"))
 	}))
 }
 

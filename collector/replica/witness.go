@@ -63,11 +63,18 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 // be asked now: the server's own generating health check if it has one, else a request for one
 // token. It is remembered if the server remembers that it failed.
 func (r *Replica) question() (ask func(context.Context) canary.Report, model string, remembered bool) {
-	cfg, order := &r.pool.Canary, r.canaryOrder()
+	cfg, order := &r.pool.Canary, r.questionOrder()
 	if assess.Holds(assess.State(r.status.State)) {
 		return nil, "", false
 	}
-	request := func(ctx context.Context) canary.Report { return cfg.Confirms(ctx, r.pool.Scraper, order.Question) }
+	unknown := r.status.Canary == nil || r.status.Canary.Model != order.Question.Model
+	request := func(ctx context.Context) canary.Report {
+		report := cfg.Confirms(ctx, r.pool.Scraper, order.Question)
+		if unknown && report.Result.Doubtful() {
+			return canary.Report{} // That the canary's model takes such requests says nothing about this one.
+		}
+		return report
+	}
 	test, ok := r.server.Engine.SelfTest()
 	if ok && r.answers.MayTest() {
 		server := r.api()
@@ -83,4 +90,15 @@ func (r *Replica) question() (ask func(context.Context) canary.Report, model str
 		return nil, "", false
 	}
 	return request, order.Question.Model, false
+}
+
+// questionOrder returns the order for a question, which goes to the model of which only failures end
+// since last: another one cannot answer for it. It goes to the canary's model if the configuration
+// names that, or if the server does not list the other.
+func (r *Replica) questionOrder() *canary.Order {
+	c := r.deriver.Conditions()
+	if n := len(c.Failing); n > 0 && r.pool.Canary.Model == "" && r.answers.Facts.Model(c.Failing[n-1].Model) != nil {
+		return r.canaryOrder(c.Failing[n-1].Model)
+	}
+	return r.canaryOrder(r.pool.Canary.Model)
 }
