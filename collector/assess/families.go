@@ -186,9 +186,13 @@ type moment struct {
 //nolint:gochecknoglobals // constant data, built on first use.
 var moments = sync.OnceValue(func() []moment {
 	return []moment{
+		replicaMoment("serving", derive.Sampled,
+			"1 if the replica answers requests as far as is known: it is ready, or its page cannot be read and it was ready before, or its API says that it is. Else 0.",
+			"the state of the replica, and the answer of its readiness probe",
+			func(now *Situation) (float64, bool) { return flag(now.Serves), now.State != Silent }),
 		replicaMoment("suspected", derive.Sampled,
-			"1 while the page shows requests in flight and nothing moves, and no question of the exporter has settled whether the server hangs. A healthy server may show the same. Else 0.",
-			"gauges of requests in flight, counters of iterations, tokens and ended requests",
+			"1 while requests are in flight of which nothing moves, or only failures end, and no question of the exporter has settled whether the server hangs. A healthy server may show the same. Else 0.",
+			"requests in flight or arrived, counters of iterations, tokens and ended requests, the exporter's own request",
 			func(now *Situation) (float64, bool) { return flag(now.Suspected), now.State != Silent }),
 		replicaMoment("paused", derive.Sampled,
 			"1 while the replica is unserved because somebody paused it, put it to sleep or unloaded its models, 0 while it is unserved for another reason; absent in other states.",

@@ -30,8 +30,8 @@ type Situation struct {
 	// Labels are the labels that all its series have.
 	Labels labels.Labels
 	State  State
-	// Suspected and Deliberate are those of the [Verdict].
-	Suspected, Deliberate bool
+	// Serves, Suspected and Deliberate are those of the [Verdict].
+	Serves, Suspected, Deliberate bool
 	// Findings is nil for a silent replica.
 	Findings *Findings
 	Answers  *engine.Answers

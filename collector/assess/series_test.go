@@ -39,8 +39,8 @@ func states(own string, state assess.State) string {
 		}
 		b.WriteString("llm_server_state{" + own + `state="` + string(s) + `"} ` + value + "\n")
 	}
-	b.WriteString("llm_server_suspected" + strings.TrimSuffix("{"+strings.TrimSuffix(own, ",")+"}", "{}") + " 0\n")
-	return b.String()
+	value := strings.TrimSuffix("{"+strings.TrimSuffix(own, ",")+"}", "{}") + " 0\n"
+	return "llm_server_serving" + value + b.String() + "llm_server_suspected" + value
 }
 
 func TestStateHasSeriesPerValue(t *testing.T) {
@@ -49,9 +49,10 @@ func TestStateHasSeriesPerValue(t *testing.T) {
 	require.Equal(t, states(`pool_id="p",`, assess.Ready), shownText(k.Block(now)))
 	now.State = assess.Failing
 	require.Equal(t, states(`pool_id="p",`, assess.Failing), shownText(k.Block(now)))
-	now.Suspected = true
+	now.Serves, now.Suspected = true, true
 	require.Contains(t, shownText(k.Block(now)), `llm_server_suspected{pool_id="p"} 1`)
-	now.Suspected = false
+	require.Contains(t, shownText(k.Block(now)), `llm_server_serving{pool_id="p"} 1`)
+	now.Serves, now.Suspected = false, false
 	now.Labels = labels.FromStrings("pool_id", "q")
 	require.Equal(t, states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)), "its labels are others")
 	now.Processes = 3

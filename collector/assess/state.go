@@ -79,3 +79,7 @@ func consequenceOf(s State) consequence {
 
 // Holds reports whether no requests of the exporter's own are sent in a state.
 func Holds(s State) bool { return consequenceOf(s).holdsCanary }
+
+// Serves reports whether a replica answers requests as far as is known, given its state and what its
+// readiness probe answers: a blind one does if it did before, or if its API is ready.
+func Serves(s State, ready bool) bool { return s == Ready || s == Blind && ready }

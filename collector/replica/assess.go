@@ -184,7 +184,8 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 	}
 	_ = r.guard("assess", func() {
 		next.About = r.published.about.Block(&assess.Situation{
-			Labels: r.reader.identity.Labels, State: assess.State(r.status.State), Suspected: r.status.Suspected, Deliberate: r.status.Deliberate,
+			Labels: r.reader.identity.Labels, State: assess.State(r.status.State),
+			Serves: assess.Serves(assess.State(r.status.State), r.status.ProbeReady), Suspected: r.status.Suspected, Deliberate: r.status.Deliberate,
 			Findings: r.published.conclusions, Answers: &r.answers, Canary: &r.memory.Canary, Processes: processes,
 		}, raw, derived)
 	})

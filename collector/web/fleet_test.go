@@ -88,6 +88,11 @@ func TestVerdictIsOneSentence(t *testing.T) {
 		{"0 of 5 replicas serve: 1 is failing, 1 is stalled, 3 are starting.", "broken", []target.Status{stalled(), failing(), loading(), loading(), loading()}},
 		{"3 of 3 replicas serve: 2 differ.", "look", []target.Status{mismatching(), serving(), mismatching()}},
 		{"1 of 2 replicas serve: 1 was not tried yet.", "unknown", []target.Status{{}, serving()}},
+		{"2 of 2 replicas serve: 1 is blind.", "look", []target.Status{serving(), blind(true)}},
+		{"1 of 2 replicas serve: 1 is blind.", "look", []target.Status{serving(), blind(false)}},
+		{"0 of 2 replicas are known to serve: 2 are blind.", "look", []target.Status{withholding(), withholding()}},
+		{"1 of 2 replicas are known to serve: 1 is blind.", "look", []target.Status{withholding(), serving()}},
+		{"The only replica is blind.", "look", []target.Status{withholding()}},
 	} {
 		for _, path := range []string{"/", "/targets"} {
 			page := pageOf(t, path, c.replicas...)

@@ -48,6 +48,21 @@ func stalled() target.Status {
 	return verdict("stalled", "broken", "LLMReplicaBroken", "requests are in flight and no iteration happens")
 }
 
+// blind returns a replica whose page cannot be read any more, and what its readiness probe answered
+// before.
+func blind(ready bool) target.Status {
+	s := verdict("blind", "look", "LLMReplicaUnreadable", "its page cannot be read any more")
+	s.ProbeReady = ready
+	return s
+}
+
+// withholding returns a replica that has never given its page to the exporter.
+func withholding() target.Status {
+	s := blind(false)
+	s.Judged, s.LastSuccess = false, time.Time{}
+	return s
+}
+
 func canaryFailing() target.Status {
 	return verdict("canary_failing", "broken", "LLMCanaryFailing", "the API answers 200; the canary request failed (never_ended): 8 frames with text came")
 }

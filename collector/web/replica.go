@@ -80,12 +80,8 @@ func (s *Server) since(r *replica) time.Time {
 // Key returns the name of the replica in a query.
 func (r *replica) Key() string { return r.Target.Key() }
 
-// Serves reports whether the replica answers requests: it is ready, or its API is ready while its
-// page cannot be read.
-func (r *replica) Serves() bool {
-	state := assess.State(r.State)
-	return state == assess.Ready || state == assess.Blind
-}
+// Serves reports whether the replica answers requests as far as is known.
+func (r *replica) Serves() bool { return assess.Serves(assess.State(r.State), r.Status.ProbeReady) }
 
 func (r *replica) Page() string { return "replica?target=" + url.QueryEscape(r.Key()) }
 

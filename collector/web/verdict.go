@@ -37,6 +37,9 @@ func judgeFleet(all []*replica, byPool map[string][]*replica, now time.Time) Ver
 	t := newTally(all)
 	problems := t.problems()
 	v := Verdict{Severity: t.worst, Headline: t.serves("replicas serve")}
+	if t.unread > 0 {
+		v.Headline = t.serves("replicas are known to serve")
+	}
 	v.Age, v.Late = dataAge(all, now)
 	switch {
 	case t.total == 0:
@@ -88,7 +91,9 @@ func dataAge(all []*replica, now time.Time) (text string, late bool) {
 // tally counts replicas by what they are doing.
 type tally struct {
 	total, serving, saturated int
-	worst                     string
+	// unread counts those that answer, and of which nobody knows whether they serve.
+	unread int
+	worst  string
 	// words lists the Words of replicas with problems, the worst first; counts holds their
 	// numbers.
 	words  []string
@@ -106,6 +111,9 @@ func newTally(all []*replica) *tally {
 			t.worst = r.Severity
 		}
 		t.total++
+		if !r.Serves() && r.State == string(assess.Blind) && r.Status.LastSuccess.IsZero() {
+			t.unread++
+		}
 		if r.Serves() {
 			t.serving++
 			if r.Full() {

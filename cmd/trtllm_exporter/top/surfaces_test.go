@@ -114,6 +114,7 @@ func series(of *target.Target, seen *matrix.Result) *exposition.Block {
 	for _, state := range assess.States() {
 		all.Add(metadata["llm_server_state"], oneIf[state == seen.State], id, labels.Label{Name: "state", Value: string(state)})
 	}
+	all.Add(metadata["llm_server_serving"], oneIf[assess.Serves(seen.State, seen.Probes.Ready)], id)
 	all.Add(metadata["llm_server_suspected"], oneIf[seen.Suspected], id)
 	if n, ok := seen.Value("saturated"); ok {
 		all.Add(metadata["llm_server_saturated"], oneIf[n > 0], id, labels.Label{Name: "model_id", Value: "m"})
