@@ -190,6 +190,25 @@ func (e *exporter) sleeps(s *server, minutes int, l life) {
 	e.write("llm_server_engine_awake", s.labels("model_id", "m"), between(minutes, 1<<20, 0, always(1)))
 }
 
+// suspects adds a server that is ready, and whether the exporter suspects it.
+func (e *exporter) suspects(s *server, suspected timeline) {
+	e.sees(s, ready)
+	e.write("llm_server_suspected", s.labels(), suspected)
+}
+
+// loses adds a server whose page does not come from a minute on, and whether it then still counts as
+// serving.
+func (e *exporter) loses(s *server, l life, minutes int, serves float64) {
+	e.sees(s, l.becomes(minutes, "blind"))
+	e.write("trtllm_exporter_target_last_success_timestamp_seconds", s.labels(), always(1))
+	e.write("llm_server_serving", s.labels(), from(minutes, serves, func(step int) float64 {
+		if l(step) == "ready" {
+			return 1
+		}
+		return 0
+	}))
+}
+
 // traffic is the rate of requests to a server by outcome, and their time to first token.
 type traffic struct {
 	ok, failed, refused, late timeline

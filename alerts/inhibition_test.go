@@ -130,6 +130,21 @@ func TestCauseInhibitsSymptoms(t *testing.T) {
 			[]string{"LLMPoolDown"},
 		},
 		{
+			"a pool of which all replicas are suspected, and are full",
+			[]string{"LLMPoolSuspected", "LLMReplicaSuspected" + r0, "LLMReplicaSuspected replica_id=r1", "LLMPoolSaturated"},
+			[]string{"LLMPoolSuspected", "LLMPoolSaturated"},
+		},
+		{
+			"a suspected pool that is proven to be down",
+			[]string{"LLMPoolDown", "LLMPoolSuspected", "LLMReplicaSuspected" + r0},
+			[]string{"LLMPoolDown"},
+		},
+		{
+			"one that is suspected in a pool that serves",
+			[]string{"LLMReplicaSuspected" + r0},
+			[]string{"LLMReplicaSuspected" + r0},
+		},
+		{
 			"a gone pool",
 			[]string{"LLMPoolGone", "LLMDiscovery", "LLMSLOBlind slo=availability"},
 			[]string{"LLMPoolGone"},

@@ -152,7 +152,7 @@ func scenarios() []scenario {
 		{name: "one of four is awake and has lost its LLM", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.pool("p", 3, ready)
-			e.sleeps(&server{pool: "p", replica: "fourth"}, 1 << 20, ready.becomes(0, "unserved"))
+			e.sleeps(&server{pool: "p", replica: "fourth"}, 1<<20, ready.becomes(0, "unserved"))
 		}, pages: map[string]int{"LLMReplicaBroken": 2}},
 		{name: "one of four slept on purpose, wakes up and has lost its LLM", build: func(f *fleet) {
 			e := f.exporter("e", up)
@@ -295,6 +295,187 @@ func scenarios() []scenario {
 				e.write("llm_server_saturated", s.labels("model_id", "m"), up)
 			}
 		}},
+		// Suspicion: work exists, and nothing moves.
+		{name: "one of four is suspected", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			e.suspects(&server{pool: "p", replica: "fourth"}, from(0, 1, always(0)))
+		}, tickets: []string{"LLMReplicaSuspected"}},
+		{name: "three of four are suspected, and the fourth is idle", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 1, ready)
+			for i := range 3 {
+				e.suspects(&server{pool: "p", replica: strconv.Itoa(i)}, from(0, 1, always(0)))
+			}
+		}, tickets: []string{"LLMReplicaSuspected"}},
+		{name: "all replicas are suspected", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(3))
+			for i := range 3 {
+				e.suspects(&server{pool: "p", replica: strconv.Itoa(i)}, from(0, 1, always(0)))
+			}
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		{name: "a pool of one is suspected", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(1))
+			e.suspects(&server{pool: "p", replica: "0"}, from(0, 1, always(0)))
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		{name: "a pool of one is suspected for four minutes, again and again", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(1))
+			e.suspects(&server{pool: "p", replica: "0"}, func(step int) float64 {
+				if step >= 0 && step%(6*minute) < 4*minute {
+					return 1
+				}
+				return 0
+			})
+		}},
+		{name: "a pool of one is suspected for half an hour, and recovers", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(1))
+			e.suspects(&server{pool: "p", replica: "0"}, between(0, 30, 1, always(0)))
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		{name: "two are suspected, and the others of the pool are down", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 2, ready.becomes(0, "down"))
+			for i := range 2 {
+				e.suspects(&server{pool: "p", replica: strconv.Itoa(i)}, from(0, 1, always(0)))
+			}
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMPoolDegraded", "LLMReplicaDown", "LLMReplicaSuspected"}},
+		{name: "all are suspected, and then proven to hang", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(2))
+			for i := range 2 {
+				s := &server{pool: "p", replica: strconv.Itoa(i)}
+				e.sees(s, ready.becomes(2, "stalled"))
+				e.write("llm_server_suspected", s.labels(), between(0, 2, 1, always(0)))
+			}
+		}, pages: map[string]int{"LLMPoolDown": 4}},
+		{name: "a pool that is filled on purpose looks as if it hung", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p-batch", always(1))
+			e.suspects(&server{pool: "p-batch", replica: "0"}, from(0, 1, always(0)))
+		}},
+		{name: "all workers are suspected behind a frontend that is not", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(3))
+			e.suspects(&server{pool: "p", replica: "front", tier: "frontend"}, always(0))
+			for i := range 2 {
+				e.suspects(&server{pool: "p", replica: strconv.Itoa(i), tier: "worker"}, from(0, 1, always(0)))
+			}
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		{name: "both exporters of a pair suspect a pool of one", build: func(f *fleet) {
+			for i := range 2 {
+				e := f.exporter(fmt.Sprint("e", i), up)
+				e.has("p", always(1))
+				e.suspects(&server{pool: "p", replica: "0"}, from(0, 1, always(0)))
+			}
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		{name: "one exporter of a pair suspects a pool of one, and the other has an answer", build: func(f *fleet) {
+			for i := range 2 {
+				e := f.exporter(fmt.Sprint("e", i), up)
+				e.has("p", always(1))
+				e.suspects(&server{pool: "p", replica: "0"}, from(0, float64(i), always(0)))
+			}
+		}},
+		{name: "one exporter of a pair suspects a pool of one, and the other is cut off", build: func(f *fleet) {
+			e := f.exporter("a", up)
+			e.has("p", always(1))
+			e.suspects(&server{pool: "p", replica: "0"}, from(0, 1, always(0)))
+			other := f.exporter("b", up)
+			other.pool("q", 1, ready)
+			other.has("p", always(1))
+			other.sees(&server{pool: "p", replica: "0"}, ready.becomes(0, "down"))
+			other.write("llm_server_suspected", (&server{pool: "p", replica: "0"}).labels(), always(0))
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMExporterUnhealthy", "LLMReplicaSuspected"}},
+		{name: "a pool of one is suspected, and its exporter restarts", build: func(f *fleet) {
+			e := f.exporter("e", between(20, 21, 0, up))
+			e.has("p", always(1))
+			e.suspects(&server{pool: "p", replica: "0"}, between(20, 23, 0, from(0, 1, always(0))))
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		{name: "all replicas of all shards are suspected", build: func(f *fleet) {
+			for i := range 3 {
+				e := f.exporter(fmt.Sprint("s", i), up)
+				e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(3))
+				e.has("p", always(1))
+				e.suspects(&server{pool: "p", replica: strconv.Itoa(i)}, from(0, 1, always(0)))
+			}
+		}, pages: map[string]int{"LLMPoolSuspected": 7}, tickets: []string{"LLMReplicaSuspected"}},
+		{name: "the replicas of two of three shards are suspected", build: func(f *fleet) {
+			for i := range 3 {
+				e := f.exporter(fmt.Sprint("s", i), up)
+				e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(3))
+				e.has("p", always(1))
+				e.suspects(&server{pool: "p", replica: strconv.Itoa(i)}, from(0, min(1, float64(i)), always(0)))
+			}
+		}, tickets: []string{"LLMReplicaSuspected"}},
+		// Pages that do not come.
+		{name: "the pages of a pool can no longer be read", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(3))
+			for i := range 3 {
+				e.loses(&server{pool: "p", replica: strconv.Itoa(i)}, ready, 0, 1)
+			}
+		}, tickets: []string{"LLMReplicaUnreadable"}},
+		{name: "a pool withholds its pages from the start, so that nobody knows whether it serves", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(3))
+			for i := range 3 {
+				s := &server{pool: "p", replica: strconv.Itoa(i)}
+				e.sees(s, stays("").becomes(0, "blind"))
+				e.write("llm_server_serving", s.labels(), from(0, 0, always(absent)))
+			}
+		}, tickets: []string{"LLMReplicaUnreadable"}},
+		{name: "one of four withholds its page from the start", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			s := &server{pool: "p", replica: "new"}
+			e.sees(s, stays("").becomes(0, "blind"))
+			e.write("llm_server_serving", s.labels(), from(0, 0, always(absent)))
+		}, tickets: []string{"LLMReplicaUnreadable"}},
+		{name: "one of four starts, and then withholds its page", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			s := &server{pool: "p", replica: "new"}
+			e.sees(s, stays("").becomes(0, "unknown").becomes(3, "blind"))
+			e.write("llm_server_serving", s.labels(), from(0, 0, always(absent)))
+		}, tickets: []string{"LLMReplicaUnreadable"}},
+		{name: "a pool hangs, and then its pages do not come either", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(2))
+			for i := range 2 {
+				e.loses(&server{pool: "p", replica: strconv.Itoa(i)}, ready.becomes(0, "stalled"), 10, 0)
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{"LLMReplicaUnreadable"}},
+		// Canary and answers.
+		{name: "the canary of a pool of one fails, and others are served", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			s := e.pool("p", 1, ready)[0]
+			e.write("llm_server_canary_success", s.labels("model_id", "m"), from(0, 0, always(1)))
+		}, tickets: []string{"LLMCanaryFailing"}},
+		{name: "the canary of one of four fails, and nobody else asks", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			s := &server{pool: "p", replica: "fourth"}
+			e.sees(s, ready.becomes(0, "canary_failing"))
+			e.write("llm_server_canary_success", s.labels("model_id", "m"), from(0, 0, always(1)))
+		}, tickets: []string{"LLMCanaryFailing"}},
+		{name: "the canary of a pool of one fails, and nobody else asks", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			s := e.pool("p", 1, ready.becomes(0, "canary_failing"))[0]
+			e.write("llm_server_canary_success", s.labels("model_id", "m"), from(0, 0, always(1)))
+		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{"LLMCanaryFailing"}},
+		{name: "several processes answer at the address of one of four", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			s := e.pool("p", 4, ready)[0]
+			// With luck, no page shows another process for a while.
+			e.write("llm_server_processes", s.labels(), func(step int) float64 {
+				if step < 0 || step%(5*minute) < 2*minute {
+					return absent
+				}
+				return 2
+			})
+		}, tickets: []string{"LLMReplicaProcesses"}},
 		// Restarts.
 		{name: "a pool is down, and its exporter restarts", build: func(f *fleet) {
 			f.exporter("e", between(20, 21, 0, up)).pool("p", 3, ready.becomes(0, "down").becomes(20, "unknown").becomes(40, "down"))

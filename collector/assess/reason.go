@@ -2,7 +2,6 @@ package assess
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,8 +15,9 @@ type remark struct{ wrong, runbook string }
 func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 	var all []remark
 	if e.Processes > 0 {
-		all = append(all, remark{strconv.Itoa(e.Processes) + " processes answer at this address in turn, so that rates are unknown: " +
-			"give each its own address", ""})
+		text := fmt.Sprintf("at least %d processes answer at this address in turn, so that nothing is derived from their pages: "+
+			"give each its own address", e.Processes)
+		all = append(all, remark{text, processesRunbook})
 	}
 	all = append(all, remark{e.Unmet, unmetRunbook})
 	if r.Look {

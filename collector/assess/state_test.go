@@ -174,7 +174,7 @@ func TestSeverity(t *testing.T) {
 			e.API.API, e.API.Detail, e.Still = engine.APINotReady, "it is not ready", hung()
 		}), assess.Broken, "LLMReplicaNotUp", "it is not ready"},
 		{"one of another version", changed(serving(), func(e *assess.Evidence) { e.Unmet = "unexpected engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; unexpected engine_version"},
-		{"one of several behind its address", changed(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "", "the API answers 200; 3 processes answer at this address in turn, so that rates are unknown: give each its own address"},
+		{"one of several behind its address", changed(serving(), func(e *assess.Evidence) { e.Processes = 3 }), assess.Look, "LLMReplicaProcesses", "the API answers 200; at least 3 processes answer at this address in turn, so that nothing is derived from their pages: give each its own address"},
 		{"one with another's page", changed(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the page looks like that of nim, engine says dynamo; the API answers 200"},
 		{"of two things the worse counts", changed(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", assess.Canary{Failed: "b", Twice: true} }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
 		{"the first of two equal severities", changed(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "a; the API answers 200; b"},
@@ -208,5 +208,46 @@ func TestStateSeverities(t *testing.T) {
 	}), "the worst is first")
 	for s, severity := range severities {
 		require.Equal(t, s == assess.Ready || s == assess.Silent, severity == assess.OK, s)
+	}
+}
+
+func TestBlindReplicaServesAsBefore(t *testing.T) {
+	page := assess.Scrape{OK: true, Seen: true}
+	gone := assess.Scrape{Error: "http_status (500)", Seen: true}
+	withheld := assess.Scrape{Error: "http_status (401)", Withheld: true}
+	failing := []assess.Failures{{Requests: 5, Since: two.Add(-time.Second), Last: two}}
+	unanswered := assess.Question{Asked: two, Answer: assess.Failed, Reason: "no text"}
+	evidence := func(s assess.Scrape, api engine.APIState) assess.Evidence {
+		e := serving()
+		e.Scrape, e.API.API = s, api
+		return e
+	}
+	for _, c := range []struct {
+		name  string
+		lives []assess.Evidence
+		want  bool
+	}{
+		{"it was ready", []assess.Evidence{evidence(page, engine.APIUnknown), evidence(gone, engine.APIUnknown)}, true},
+		{"it was ready, and its page is withheld since", []assess.Evidence{evidence(page, engine.APIUnknown), evidence(withheld, engine.APIUnknown)}, true},
+		{"it was suspected", []assess.Evidence{changed(evidence(page, engine.APIReady), func(e *assess.Evidence) { e.Still = hung() }), evidence(gone, engine.APIReady)}, true},
+		{"all requests failed", []assess.Evidence{changed(evidence(page, engine.APIReady), func(e *assess.Evidence) { e.Failing = failing }), evidence(gone, engine.APIReady)}, false},
+		{"it hung", []assess.Evidence{changed(evidence(page, engine.APIReady), func(e *assess.Evidence) { e.Still, e.Question = hung(), unanswered }), evidence(gone, engine.APIReady)}, false},
+		{"it said that it was not ready", []assess.Evidence{evidence(page, engine.APINotReady), evidence(gone, engine.APIUnknown)}, false},
+		{"it was not ready, and its API is", []assess.Evidence{evidence(page, engine.APINotReady), evidence(gone, engine.APIReady)}, true},
+		{"it was down", []assess.Evidence{evidence(assess.Scrape{Unanswered: true, Refused: true, Again: true, Seen: true}, engine.APIRefused), evidence(gone, engine.APIUnknown)}, false},
+		{"nobody ever read its page", []assess.Evidence{evidence(withheld, engine.APIUnknown)}, false},
+		{"nobody ever read its page, and its API is ready", []assess.Evidence{evidence(withheld, engine.APIReady)}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var previous assess.Judgment
+			var v assess.Verdict
+			for _, e := range c.lives {
+				e.Previous = previous
+				v = assess.Judge(&e)
+				previous = assess.Judgment{State: v.State, Probes: v.Probes}
+			}
+			require.Equal(t, assess.Blind, v.State)
+			require.Equal(t, c.want, assess.Serves(v.State, v.Probes.Ready))
+		})
 	}
 }

@@ -42,6 +42,7 @@ const (
 	saturatedRunbook = "LLMPoolSaturated"
 	suspectedRunbook = "LLMReplicaSuspected"
 	failingRunbook   = "LLMReplicaBroken"
+	processesRunbook = "LLMReplicaProcesses"
 )
 
 // Judge returns the verdict on a replica. Problems besides its state are added to the reason, and
