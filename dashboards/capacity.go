@@ -89,7 +89,7 @@ func headroom() row {
 // servingEngines selects serving replicas, except frontends of pools whose workers are scraped.
 func servingEngines() string {
 	state := func(tier string) string {
-		return fmt.Sprintf(`llm_server_state{%s,state=~"ready|blind",%s}`, replicaMatchers, tier)
+		return fmt.Sprintf(`llm_server_serving{%s,%s}`, replicaMatchers, tier)
 	}
 	return state(`tier!="frontend"`) + " or " + state(`tier="frontend"`) + " unless on (pool_id) " + state(`tier="worker"`)
 }

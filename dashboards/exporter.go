@@ -60,7 +60,7 @@ func exporter() Dashboard {
 					"ops", []query{{byReason("series_dropped"), "{{pool_id}} {{reason}}"}}),
 					graph("Skipped derived values", "Why derived series had no value: resets, restarts, gaps, clocks. Peaks at restarts are normal; a steady line is a server that flaps.",
 						"ops", []query{{byReason("derived_skipped"), "{{pool_id}} {{reason}}"}}),
-					graph("Counter resets and shape changes", "Counters that decreased, and pages with other series than before. Steady: several processes answer on one address.",
+					graph("Counter resets and shape changes", "Counters that decreased, and pages with other series than before. Steady: a server, or a model of it, restarts again and again. Counters of several processes at one address are not compared, see LLMReplicaProcesses in the runbook.",
 						"ops", []query{{byPool("counter_resets"), "{{pool_id}} resets"}, {byPool("shape_changes"), "{{pool_id}} shapes"}}),
 					graph("Metadata conflicts", "Families whose HELP or TYPE differ between targets. For types, align versions.",
 						"none", []query{{gauge("trtllm_exporter_metadata_conflicts"), instance + " {{kind}}"}}))),

@@ -69,7 +69,7 @@ func numbers() []number {
 				`llm_server_slo_objective{pool_id="strict",slo="availability"}`:                                  0.75,
 				`pool_model_class:llm_server_requests_not_ok:rate{pool_id="plain",model_id="m",class="server"}`:  0.2,
 				`pool_model:llm_server_requests:rate{pool_id="plain",model_id="m"}`:                              10,
-				`llm_server_state{pool_id="plain",replica_id="r0",engine="triton",state="ready"}`:                1,
+				`llm_server_serving{pool_id="plain",replica_id="r0",engine="triton"}`:                            1,
 			},
 			shows: map[string]float64{`{pool_id="strict"}`: 2, `{pool_id="plain"}`: 2},
 		},

@@ -125,6 +125,6 @@ func stateNumber(by, name string, states []MappedValue) string {
 }
 
 // serving returns 1 for replicas that serve requests, 0 for others.
-func serving() string { return eachReplica("llm_server_state", `state=~"ready|blind"`) }
+func serving() string { return eachReplica("llm_server_serving") }
 
 func replicaCount() string { return "count by (pool_id) (" + serving() + ")" }

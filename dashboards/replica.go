@@ -76,7 +76,7 @@ func replicaRequests() row {
 		return query{each("llm_server_requests_" + name), named(legend)}
 	}
 	return section("Requests",
-		sideBySide(9, graph("In flight", "Admitted requests, those in prefill and decode, waiting, paused, and the limit. Waiting grows while running is constant: full. Running is constant and nothing completes: LLMReplicaBroken.",
+		sideBySide(9, graph("In flight", "Admitted requests, those in prefill and decode, waiting, paused, and the limit. Waiting grows while running is constant: full. Running is constant and nothing completes: LLMReplicaSuspected.",
 			"short", []query{
 				count("active", "admitted"), count("prefill", "prefill"), count("decode", "decode"),
 				count("waiting", "waiting"), count("paused", "paused"), count("limit", "limit"),
