@@ -62,6 +62,7 @@ func serveRanks(b *Book, p *pageWriter, l string) {
 // counts a stream as answered when it starts.
 func serveOrchestrator(b *Book, p *pageWriter) {
 	answered := b.ok() + b.canceled()
+	p.count("total_requests_total", "", answered+b.overload()+b.failed()+b.Arrived)
 	p.count("total_responses_total", "", answered)
 	p.count("validation_exceptions_total", "", b.client())
 	p.count("http_exceptions_total", "", b.overload())

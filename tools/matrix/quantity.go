@@ -15,8 +15,9 @@ type Quantity struct {
 	// Families lists alternatives, best first; Class selects series.
 	Families []string
 	Class    engine.Class
-	// State is a state that must be detected.
-	State assess.State
+	// State is a state that must be detected, Suspected is true for hangs, which a question proves.
+	State     assess.State
+	Suspected bool
 	// Capability is the capability with the reason if it is absent or incomplete.
 	Capability string
 }
@@ -36,7 +37,7 @@ func Quantities() []Quantity {
 		share("client errors", engine.ClassClient),
 		share("canceled", engine.ClassCanceled),
 		{Name: "state failing", State: assess.Failing, Capability: engine.CanOutcomes},
-		{Name: "state stalled", State: assess.Stalled, Capability: engine.CanStall},
+		{Name: "hangs", Suspected: true, Capability: engine.CanStall},
 		family("queue", engine.CanQueue, "queue_depth"),
 		family("hidden queue of the executor", engine.CanRunning, "queue_hidden_requests_estimate"),
 		family("running requests", engine.CanRunning, "requests_running"),
@@ -91,9 +92,11 @@ func Findings(server *Server) ([]Finding, error) {
 // finding looks for a quantity in results.
 func (q Quantity) finding(pages []Result, usual map[string]Answer) Finding {
 	g := Finding{Quantity: q}
-	// A growing queue shows a stall of any server, but a hanging server may not update its queue.
-	if q.State != "" && (q.Capability != engine.CanStall || usual[q.Capability].OK) {
+	switch {
+	case q.State != "":
 		g.Shown = slices.ContainsFunc(pages, func(s Result) bool { return s.State == q.State })
+	case q.Suspected:
+		g.Shown = usual[q.Capability].OK && slices.ContainsFunc(pages, func(s Result) bool { return s.Suspected })
 	}
 	live := q.Capability != engine.CanLiveTokens || usual[q.Capability].OK
 	for _, family := range q.Families {

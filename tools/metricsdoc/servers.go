@@ -155,8 +155,11 @@ func section(b *strings.Builder, product string, servers []gaps) {
 
 // source returns the series of a quantity, with the grades of families.
 func source(q *matrix.Quantity) string {
-	if q.State != "" {
+	switch {
+	case q.State != "":
 		return fmt.Sprintf("`llm_server_state{state=%q}`", q.State)
+	case q.Suspected:
+		return "`llm_server_suspected`; `llm_server_state{state=\"stalled\"}` once a request of the exporter proves it"
 	}
 	catalogue := assess.Catalogue()
 	all := make([]string, len(q.Families))
