@@ -74,6 +74,7 @@ func exporterConfig(fleet *simulate.Fleet) string {
 		case "calm", "calm-stream", "hung", "failing":
 			b.WriteString("    canary: { enabled: true, interval: 10s, end_timeout: 2s }\n")
 		}
+		b.WriteString(questions(pool))
 		if pool.Name == "calm" {
 			b.WriteString("    expect: { engine_version: \"2.65.0\" }\n")
 		}
@@ -95,6 +96,14 @@ func exporterConfig(fleet *simulate.Fleet) string {
 
 // modelIDs gives one name to a model that each kind of server names differently.
 const modelIDs = "    model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, postprocessing] }\n"
+
+// questions lets the exporter ask the replicas that hang, since only that proves it.
+func questions(pool simulate.Pool) string {
+	if strings.HasSuffix(pool.Name, "stuck") {
+		return "    canary: { confirm: true }\n"
+	}
+	return ""
+}
 
 // targets returns the replicas of a pool in the exporter's configuration.
 func targets(pool simulate.Pool) string {

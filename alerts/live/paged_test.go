@@ -49,7 +49,7 @@ func poolsConfig(pools ...simulate.Pool) string {
 	var b strings.Builder
 	b.WriteString("pools:\n")
 	for _, pool := range pools {
-		fmt.Fprintf(&b, "  - pool_id: %s\n%s", pool.Name, targets(pool))
+		fmt.Fprintf(&b, "  - pool_id: %s\n%s%s", pool.Name, questions(pool), targets(pool))
 	}
 	return b.String()
 }
