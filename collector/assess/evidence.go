@@ -152,6 +152,10 @@ func (e *Evidence) witnesses() Witnesses {
 		w.Acquitted = e.Canary.Others > 0 || e.Canary.Moved
 		w.Question = e.Canary.answer()
 	}
+	if e.Canary.Twice && Decide(w).Suspected {
+		// What the canary showed before stands until a question about the accusation is answered.
+		w.Accusation, w.Acquitted, w.Question = Nothing, false, FailedTwice
+	}
 	return w
 }
 

@@ -43,6 +43,42 @@ func TestFullServerIsNotRestarted(t *testing.T) {
 	}
 }
 
+// TestAccusationIsNoHelp has a canary that failed twice before work stood still or only failures ended:
+// until a question about that is answered, what it showed stands.
+func TestAccusationIsNoHelp(t *testing.T) {
+	still := assess.Stillness{InFlight: 4, Since: two.Add(-time.Minute)}
+	failing := []assess.Failures{{Requests: 5, Since: two.Add(-time.Minute), Last: two}}
+	before, awaited := assess.Question{Asked: two.Add(-time.Hour), Answer: assess.Failed}, assess.Question{AwaitedSince: two}
+	since, answered := assess.Question{Asked: two, Answer: assess.Failed}, assess.Question{Asked: two, Answer: assess.Answered}
+	for _, c := range []struct {
+		name        string
+		still       assess.Stillness
+		failing     []assess.Failures
+		question    assess.Question
+		state       assess.State
+		ready, live bool
+	}{
+		{"nobody else asks", assess.Stillness{}, nil, before, assess.CanaryFailing, false, true},
+		{"work stands still", still, nil, before, assess.CanaryFailing, false, true},
+		{"work stands still, a question is on its way", still, nil, awaited, assess.CanaryFailing, false, true},
+		{"work stands still, and the next question fails", still, nil, since, assess.Stalled, false, false},
+		{"work stands still, and a question is answered", still, nil, answered, assess.Ready, true, true},
+		{"only failures end", assess.Stillness{}, failing, before, assess.Failing, false, true},
+		{"only failures end, a question is on its way", assess.Stillness{}, failing, awaited, assess.CanaryFailing, false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := changed(serving(), func(e *assess.Evidence) {
+				e.Still, e.Failing, e.Question = c.still, c.failing, c.question
+				e.Canary = assess.Canary{Failed: "the canary request failed (no_first_token)", Twice: true}
+			})
+			v := assess.Judge(&e)
+			require.Equal(t, c.state, v.State)
+			require.Equal(t, c.ready, v.Probes.Ready)
+			require.Equal(t, c.live, v.Probes.Live)
+		})
+	}
+}
+
 // TestReplicaState has what the scenarios of tools/matrix do not play.
 func TestReplicaState(t *testing.T) {
 	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
