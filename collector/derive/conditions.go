@@ -261,9 +261,7 @@ func (p *Plan) watchConditions() {
 	for _, id := range p.ids(anyOf(workSignals()...)) {
 		w.works = append(w.works, p.works(id)...)
 	}
-	for _, signal := range stepSignals() {
-		w.tokens = append(w.tokens, p.groupColumns(p.groups[signal])...)
-	}
+	w.tokens = p.groupColumns(stepsOf(func(signal engine.Signal) []*group { return p.groups[signal] }))
 	w.works = append(w.works, p.queueWorks()...)
 	w.inFlight = p.requestsInFlight()
 }

@@ -383,6 +383,35 @@ func TestFailuresAreNoProgress(t *testing.T) {
 	require.InDelta(t, 3, b.deriver.Conditions().Still.InFlight, 0)
 }
 
+// TestLatenciesOfTokensAreProgress has engines that count no tokens, only how long each one took, as
+// Dynamo's mock engine does.
+func TestLatenciesOfTokensAreProgress(t *testing.T) {
+	page := func(first, others, ended int) []string {
+		gap := histogram("trtllm:inter_token_latency_seconds", `model_name="m",engine="0"`, others, "1.0 +Inf", others, others)
+		wait := histogram("trtllm:time_to_first_token_seconds", `model_name="m",engine="0"`, first, "1.0 +Inf", first, first)
+		whole := histogram("trtllm:e2e_request_latency_seconds", `model_name="m",engine="0"`, ended, "1.0 +Inf", ended, ended)
+		return append(append(append(gap, wait...), whole...), `trtllm:num_requests_running{model_name="m",engine="0"} 3`)
+	}
+	for _, c := range []struct {
+		name string
+		page func(n int) []string
+		want float64
+	}{
+		{"no token comes", func(int) []string { return page(4, 9, 1) }, 3},
+		{"tokens come", func(n int) []string { return page(4, 9+n, 1) }, 0},
+		{"first tokens come", func(n int) []string { return page(4+n, 9, 1) }, 0},
+		{"requests end, which may have failed", func(n int) []string { return page(4, 9, 1+n) }, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Dynamo, "m")
+			for n := range 12 {
+				b.page(c.page(n)...)
+			}
+			require.InDelta(t, c.want, b.deriver.Conditions().Still.InFlight, 0)
+		})
+	}
+}
+
 // TestStillnessOfOneRank has two ranks with requests, of which one moves.
 func TestStillnessOfOneRank(t *testing.T) {
 	b := newBench(t, engine.VLLM, "m")

@@ -223,9 +223,22 @@ func stepSignals() []engine.Signal {
 }
 
 // steps returns the counters of iterations and tokens of an engine.
-func (p *Plan) steps(id string) (all []*group) {
+func (p *Plan) steps(id string) []*group {
+	return stepsOf(func(signal engine.Signal) []*group { return p.groupsOf(signal, id) })
+}
+
+// stepsOf returns the counters of iterations and tokens among the groups of signals. Of latencies it
+// is how many were observed, each that of a token.
+func stepsOf(groups func(engine.Signal) []*group) (all []*group) {
 	for _, signal := range stepSignals() {
-		all = append(all, p.groupsOf(signal, id)...)
+		all = append(all, groups(signal)...)
+	}
+	for _, signal := range []engine.Signal{engine.FirstToken, engine.InterToken} {
+		for _, g := range groups(signal) {
+			observed := *g
+			observed.members = g.count
+			all = append(all, &observed)
+		}
 	}
 	return all
 }
@@ -238,9 +251,7 @@ func (p *Plan) progress(id string) (steps []*group, ends []*tally) {
 	if len(steps) > 0 || len(ends) > 0 {
 		return steps, ends
 	}
-	for _, signal := range stepSignals() {
-		steps = append(steps, p.groups[signal]...)
-	}
+	steps = stepsOf(func(signal engine.Signal) []*group { return p.groups[signal] })
 	for _, other := range p.ids(ended()) {
 		ends = append(ends, p.ends(other)...)
 	}
