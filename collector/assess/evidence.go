@@ -22,8 +22,8 @@ type Evidence struct {
 	Previous Judgment
 	Scrape   Scrape
 	API      API
-	// Unrouted is true if requests for none of the models can be sent anywhere.
-	Unrouted bool
+	// Routes is true for a router, Unrouted if it can send requests for none of the models anywhere.
+	Routes, Unrouted bool
 	// Unserved explains why a ready server serves none of its models; empty if it may serve one.
 	// Deliberate is true if somebody brought that about.
 	Unserved   string
@@ -217,9 +217,11 @@ func (e *Evidence) word(a Accusation) Word {
 		return SaysUnserved
 	case said == engine.WordStarting, said == engine.WordNotReady && !e.Scrape.OK && !e.Scrape.Seen:
 		return SaysStarting
+	case e.Routes && api.API == engine.APINotReady, e.Scrape.OK && e.Unrouted:
+		return SaysNoWorkers
 	case api.API == engine.APINotReady && e.admits(a):
 		return AdmitsFailure
-	case api.API == engine.APINotReady, e.Scrape.OK && e.Unrouted:
+	case api.API == engine.APINotReady:
 		return SaysNotReady
 	case e.Scrape.OK && e.Unserved != "":
 		return SaysUnserved
@@ -243,13 +245,13 @@ func (e *Evidence) ends() bool {
 }
 
 // admits reports whether a server that was ready has said for long enough that it is not, beside
-// an accusation. What a router says is about its workers.
+// an accusation.
 func (e *Evidence) admits(a Accusation) bool {
 	since := e.API.NotReadySince
 	if a == OnlyFailures && e.failingSince().After(since) {
 		since = e.failingSince()
 	}
-	return e.API.WasReady && !e.Unrouted && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
+	return e.API.WasReady && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
 }
 
 // failingSince returns since when only failures end at the entry that was the last to begin so.

@@ -130,6 +130,10 @@ func TestReplicaState(t *testing.T) {
 		{"not ready for long, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-40*time.Second), "it says no"
 		}), assess.Stalled, "and the server has said since 13:59 UTC that it is not ready: it says no"},
+		{"a router without workers for long, and its requests fail", changed(serving(), func(e *assess.Evidence) {
+			e.Routes, e.Failing, e.Question = true, failing, assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+			e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = engine.APINotReady, true, two.Add(-time.Hour), "it has no worker"
+		}), assess.NotReady, "it has no worker"},
 		{"not ready for a moment, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-20*time.Second), "it says no"
 		}), assess.NotReady, "it says no"},
@@ -154,6 +158,22 @@ func TestReplicaState(t *testing.T) {
 			require.Equal(t, c.state, v.State, v.Reason)
 			require.Contains(t, v.Reason, c.reason)
 		})
+	}
+}
+
+// TestRoutersAreNotRestarted has a frontend whose workers all hang.
+func TestRoutersAreNotRestarted(t *testing.T) {
+	hangs := changed(serving(), func(e *assess.Evidence) {
+		e.Still, e.Question = hung(), assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
+	})
+	for routes, probes := range map[bool]assess.Probes{
+		false: {Judged: true, Accused: true},
+		true:  {Judged: true, Accused: true, Live: true},
+	} {
+		hangs.Routes = routes
+		v := assess.Judge(&hangs)
+		require.Equal(t, assess.Stalled, v.State)
+		require.Equal(t, probes, v.Probes)
 	}
 }
 

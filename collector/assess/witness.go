@@ -54,6 +54,8 @@ const (
 	SaysNotReady Word = "not ready"
 	// AdmitsFailure is SaysNotReady for stall_after, by a process that was ready before.
 	AdmitsFailure Word = "not ready for stall_after"
+	// SaysNoWorkers means that a router is not ready, which is about its workers.
+	SaysNoWorkers Word = "router, not ready"
 	SaysStarting  Word = "starting"
 	SaysDraining  Word = "draining"
 	// SaysUnserved means that its models are asleep, paused or not loaded.
@@ -109,6 +111,7 @@ var rulings = []Ruling{
 	{Words: words(SaysDraining), State: Draining, Ready: Fail, Live: Pass},
 	{Words: words(SaysStarting), State: Starting, Ready: Fail, Live: Pass},
 	{Words: words(SaysUnserved), State: Unserved, Ready: Fail, Live: Pass},
+	{Words: words(SaysNoWorkers), State: NotReady, Ready: Fail, Live: Pass},
 
 	// Convictions.
 	{
@@ -205,7 +208,7 @@ func AllAnswers() []Answer { return []Answer{NotAsked, Awaited, Answered, Failed
 
 // AllWords returns all words.
 func AllWords() []Word {
-	return []Word{SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysStarting, SaysDraining, SaysUnserved}
+	return []Word{SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysNoWorkers, SaysStarting, SaysDraining, SaysUnserved}
 }
 
 // RulingsTable returns the table of verdicts as Markdown.

@@ -41,6 +41,8 @@ func TestWitnesses(t *testing.T) {
 		{"it has said for long that it is not ready, and nothing else", assess.Witnesses{assess.Nothing, false, assess.NotAsked, assess.AdmitsFailure}, assess.NotReady, assess.Fail, assess.Pass},
 		{"nothing moves, it is not ready for a moment", assess.Witnesses{assess.NothingMoves, false, assess.NotAsked, assess.SaysNotReady}, assess.NotReady, assess.Fail, assess.Pass},
 		{"paused, nothing moves and no question is answered", assess.Witnesses{assess.NothingMoves, false, assess.Failed, assess.SaysUnserved}, assess.Unserved, assess.Fail, assess.Pass},
+		{"a router without workers, whose requests all fail, and so did the question", assess.Witnesses{assess.OnlyFailures, false, assess.Failed, assess.SaysNoWorkers}, assess.NotReady, assess.Fail, assess.Pass},
+		{"a router without workers, nothing moves", assess.Witnesses{assess.NothingMoves, false, assess.NotAsked, assess.SaysNoWorkers}, assess.NotReady, assess.Fail, assess.Pass},
 		{"draining, with requests that fail", assess.Witnesses{assess.OnlyFailures, false, assess.NotAsked, assess.SaysDraining}, assess.Draining, assess.Fail, assess.Pass},
 		{"starting", assess.Witnesses{assess.NoPage, false, assess.NotAsked, assess.SaysStarting}, assess.Starting, assess.Fail, assess.Pass},
 		{"the page does not come, the API answers", assess.Witnesses{assess.NoPage, false, assess.NotAsked, assess.SaysReady}, assess.Blind, assess.Keep, assess.Keep},

@@ -114,6 +114,9 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	if h := r.answers.Health; h != nil {
 		e.API.Health = *h
 	}
+	if r.reader.last != nil {
+		e.Routes = r.server.Engine.Tier(r.reader.last) == engine.TierFrontend
+	}
 	r.memory.Recall(&e)
 	e.Processes = r.deriver.Processes()
 	if e.Processes == 0 { // Accusations rest on successive pages of one process.

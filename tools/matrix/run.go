@@ -287,7 +287,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	e := assess.Evidence{
 		Now: at(p.At), StallAfter: derive.DefaultStallAfter, Window: window,
 		Previous: r.previous, Scrape: outcome.Scrape, API: assess.API{Health: r.health, SamePort: r.engine.SamePort()},
-		Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Deliberate: conclusions.Deliberate, Unobservable: conclusions.Unobservable(),
+		Routes: r.engine.Tier(read) == engine.TierFrontend, Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Deliberate: conclusions.Deliberate, Unobservable: conclusions.Unobservable(),
 	}
 	r.memory.Recall(&e)
 	e.Pages(&s.Conditions, at)
