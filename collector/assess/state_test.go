@@ -64,7 +64,7 @@ func TestAccusationIsNoHelp(t *testing.T) {
 		{"work stands still, and the next question fails", still, nil, since, assess.Stalled, false, false},
 		{"work stands still, and a question is answered", still, nil, answered, assess.Ready, true, true},
 		{"only failures end", assess.Stillness{}, failing, before, assess.Failing, false, true},
-		{"only failures end, a question is on its way", assess.Stillness{}, failing, awaited, assess.CanaryFailing, false, true},
+		{"only failures end, a question is on its way", assess.Stillness{}, failing, awaited, assess.Failing, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := changed(serving(), func(e *assess.Evidence) {

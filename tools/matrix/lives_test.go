@@ -136,7 +136,7 @@ func TestEveryHangIsSeen(t *testing.T) {
 			require.True(l, v.Suspected || v.Severity == assess.Broken, "page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
 			if askable := l.seen[i].Asked > 0; askable && p.At-since >= suspect+question {
 				require.Equal(l, assess.Broken, v.Severity, "page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
-				require.False(l, v.Probes.Live, "page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
+				require.Equal(l, l.seen[i].Routes, v.Probes.Live, "page %d hangs since %s: %+v %s", i, since, v.Witnesses, v.Reason)
 			}
 		}
 	})

@@ -22,6 +22,8 @@ type Result struct {
 	derive.Conditions
 	// Unshown is set if failing requests would go unnoticed.
 	Unshown bool
+	// Routes is true for a router.
+	Routes bool
 	// Canary is the result of the last canary request; nil without canary.
 	Canary *bool
 	// Asked counts the requests of the exporter's own so far.
@@ -275,7 +277,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	for _, o := range r.deriver.Objectives() {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
-	s.Conditions = r.deriver.Conditions()
+	s.Conditions, s.Routes = r.deriver.Conditions(), r.engine.Tier(read) == engine.TierFrontend
 	knowledge := engine.Knowledge{
 		Page: read, Facts: r.facts, Health: outcome.API,
 		Canary: r.asking == Canary, Confirms: r.asking == Confirm,
@@ -287,7 +289,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	e := assess.Evidence{
 		Now: at(p.At), StallAfter: derive.DefaultStallAfter, Window: window,
 		Previous: r.previous, Scrape: outcome.Scrape, API: assess.API{Health: r.health, SamePort: r.engine.SamePort()},
-		Routes: r.engine.Tier(read) == engine.TierFrontend, Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Deliberate: conclusions.Deliberate, Unobservable: conclusions.Unobservable(),
+		Routes: s.Routes, Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Deliberate: conclusions.Deliberate, Unobservable: conclusions.Unobservable(),
 	}
 	r.memory.Recall(&e)
 	e.Pages(&s.Conditions, at)
