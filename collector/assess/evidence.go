@@ -88,8 +88,10 @@ type API struct {
 
 // Failures are the failed requests of an entry of which none ended well since.
 type Failures struct {
-	// Entry is the name of the model, empty if the server does not count per model.
+	// Entry is the name of the model, empty if the server does not count per model. Part is set if
+	// only requests to this part of it are known to fail.
 	Entry    string
+	Part     string
 	Requests float64
 	// Since is before the first failure, Last the page with the latest.
 	Since, Last time.Time
@@ -138,8 +140,8 @@ func (e *Evidence) witnesses() Witnesses {
 	w := Witnesses{Accusation: e.accusation(), Question: NotAsked}
 	w.Word = e.word(w.Accusation)
 	switch w.Accusation {
-	case OnlyFailures:
-		w.Acquitted = e.Acquitted.After(e.failingSince())
+	case OnlyFailures, PartFails:
+		w.Acquitted = e.acquitted()
 		w.Question = e.Question.since(e.failingSince())
 		if w.Question == Failed && e.Question.Overload && e.RefusedFailed {
 			w.Question = NotAsked // The failures on the page may be such rejections.
@@ -177,6 +179,8 @@ func (e *Evidence) accusation() Accusation {
 		// Of a model whose processes died the gauges stand still, so failures count first. Requests
 		// of a stalled one fail in the end.
 		return NothingMoves
+	case e.part() != "":
+		return PartFails
 	case len(e.Failing) > 0:
 		return OnlyFailures
 	}
@@ -266,8 +270,19 @@ func (e *Evidence) failingSince() (since time.Time) {
 
 // failuresStand reports whether only failures end, and nothing has answered that yet.
 func (e *Evidence) failuresStand() bool {
-	since := e.failingSince()
-	return len(e.Failing) > 0 && !e.Acquitted.After(since) && e.Question.since(since) != Answered
+	return len(e.Failing) > 0 && !e.acquitted() && e.Question.since(e.failingSince()) != Answered
+}
+
+// acquitted reports whether the pages speak for the replica since only failures end. Requests whose
+// end nobody counts do not speak for a part that they may need.
+func (e *Evidence) acquitted() bool { return e.part() == "" && e.Acquitted.After(e.failingSince()) }
+
+// part returns the part of a model at which only failures end, empty if none is known.
+func (e *Evidence) part() string {
+	if len(e.Failing) == 0 {
+		return ""
+	}
+	return e.Failing[0].Part
 }
 
 // quiet reports whether no request failed for a window.

@@ -97,7 +97,7 @@ func (m *Memory) NewProcess() {
 func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, ok bool) {
 	accused := c.Still.InFlight > 0 && !c.Still.Partly
 	for _, f := range c.Failing {
-		accused = accused || c.Acquitted <= f.Since
+		accused = accused || c.Acquitted <= f.Since || f.Part != ""
 	}
 	switch {
 	case !accused:
@@ -172,6 +172,7 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 	for _, f := range c.Failing {
 		e.Failing = append(e.Failing, Failures{
 			Entry:    f.Model,
+			Part:     f.Part,
 			Requests: f.Requests,
 			Since:    at(f.Since),
 			Last:     at(f.Last),

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ func (e *Evidence) remarks(state State, w Witnesses, r *Ruling) []remark {
 	if r.Look {
 		all = append(all, e.accused(w))
 	}
-	if w.Accusation != OnlyFailures && len(e.Failing) > 0 && e.Scrape.OK {
+	if w.Accusation != OnlyFailures && w.Accusation != PartFails && len(e.Failing) > 0 && e.Scrape.OK {
 		all = append(all, remark{e.allFail(), failingRunbook})
 	}
 	if state == CanaryFailing || w.Accusation != Nothing || !r.Look {
@@ -39,6 +40,10 @@ func (e *Evidence) accused(w Witnesses) remark {
 		return remark{e.allFail() + ", and others are served", failingRunbook}
 	case w.Accusation == OnlyFailures && w.Question == Answered:
 		return remark{e.allFail() + ", and the exporter's own was answered: the requests may be to blame", failingRunbook}
+	case w.Accusation == PartFails && w.Question == Answered:
+		return remark{e.allFail() + ", and the exporter's own was answered: it may do without", failingRunbook}
+	case w.Accusation == PartFails:
+		return remark{e.allFail(), suspectedRunbook}
 	case w.Accusation == NothingMoves && w.Question == Answered:
 		return remark{e.stands() + "; the exporter's own request was answered: its counters stand still, and it answers", suspectedRunbook}
 	case w.Accusation == NothingMoves:
@@ -167,7 +172,7 @@ func clock(t time.Time) string { return t.UTC().Format("15:04 UTC") }
 func (e *Evidence) entries() string {
 	var names []string
 	for _, f := range e.Failing {
-		if f.Entry != "" {
+		if f.Entry != "" && !slices.Contains(names, f.Entry) {
 			names = append(names, f.Entry)
 		}
 	}
@@ -176,6 +181,9 @@ func (e *Evidence) entries() string {
 
 // allFail says which requests fail.
 func (e *Evidence) allFail() string {
+	if part := e.part(); part != "" {
+		return "all requests to " + part + " are failing, a part of " + e.entries() + ", which does not count how its own end"
+	}
 	text := "all requests are failing"
 	if models := e.entries(); models != "" {
 		text = "all requests to " + models + " are failing"

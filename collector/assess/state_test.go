@@ -119,6 +119,14 @@ func TestReplicaState(t *testing.T) {
 			e.Still, e.Failing, e.Previous.State = hung(), failing, assess.Stalled
 			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
 		}), assess.Stalled, "nothing has moved"},
+		{"a part fails while requests are accepted and tokens move", changed(serving(), func(e *assess.Evidence) { e.Failing, e.Acquitted = partFails(), two }), assess.Ready,
+			"all requests to postprocessing are failing, a part of tensorrt_llm_bls, which does not count how its own end"},
+		{"a part fails, and so does a question", changed(serving(), func(e *assess.Evidence) {
+			e.Failing, e.Acquitted, e.Question = partFails(), two, assess.Question{Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "it is not healthy"}
+		}), assess.Failing, "although its API reports ready, and the exporter's own request failed: it is not healthy"},
+		{"a part fails, and a question is answered", changed(serving(), func(e *assess.Evidence) {
+			e.Failing, e.Acquitted, e.Question = partFails(), two, assess.Question{Asked: two.Add(-time.Second), Answer: assess.Answered}
+		}), assess.Ready, "it may do without"},
 		{"one of two entries fails", changed(serving(), func(e *assess.Evidence) {
 			e.Failing, e.Acquitted = []assess.Failures{{Entry: "ensemble", Requests: 9, Since: two.Add(-time.Minute), Last: two}}, two
 		}), assess.Ready, "all requests to ensemble are failing, and others are served"},
@@ -184,6 +192,11 @@ var two = time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC)
 
 // hung returns work that makes no progress for a minute.
 func hung() assess.Stillness { return assess.Stillness{InFlight: 42, Since: two.Add(-time.Minute)} }
+
+// partFails returns the failures of a part, as of a BLS model.
+func partFails() []assess.Failures {
+	return []assess.Failures{{Entry: "tensorrt_llm_bls", Part: "postprocessing", Requests: 5, Since: two.Add(-time.Minute), Last: two}}
+}
 
 func changed(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 	change(&e)

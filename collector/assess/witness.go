@@ -15,6 +15,9 @@ const (
 	Nothing Accusation = "none"
 	// OnlyFailures means that requests ended, and all of them by the server's fault.
 	OnlyFailures Accusation = "only failures end"
+	// PartFails means that only failures end at a part of a model that does not count how its own
+	// requests end, and may do without that part.
+	PartFails Accusation = "a part only fails"
 	// NothingMoves means that requests are in flight of which nothing moves.
 	NothingMoves Accusation = "nothing moves"
 	// NoPage means that something answers, and not with a page, or that the page is late while the
@@ -140,12 +143,12 @@ var rulings = []Ruling{
 	},
 	{Accusations: accusations(OnlyFailures), State: Ready, Look: true, Ready: Pass, Live: Pass},
 
-	// Nothing moves: a guess.
+	// Nothing moves, or a part only fails: a guess.
 	{
-		Accusations: accusations(NothingMoves), Questions: answers(NotAsked, Awaited),
+		Accusations: signs, Questions: answers(NotAsked, Awaited),
 		State: Ready, Look: true, Suspected: true, Ready: Pass, Live: Pass,
 	},
-	{Accusations: accusations(NothingMoves), State: Ready, Look: true, Ready: Pass, Live: Pass},
+	{Accusations: signs, State: Ready, Look: true, Ready: Pass, Live: Pass},
 
 	// Nothing but the canary speaks against it.
 	{Acquitted: no, Questions: answers(FailedTwice), State: CanaryFailing, Ready: Fail, Live: Pass},
@@ -157,8 +160,9 @@ var rulings = []Ruling{
 //
 //nolint:gochecknoglobals // constant data.
 var (
-	counters = accusations(OnlyFailures, NothingMoves)
-	passive  = accusations(OnlyFailures, NothingMoves, NoPage)
+	counters = accusations(OnlyFailures, PartFails, NothingMoves)
+	passive  = accusations(OnlyFailures, PartFails, NothingMoves, NoPage)
+	signs    = accusations(PartFails, NothingMoves)
 	failed   = answers(Failed, FailedTwice)
 	no       = []bool{false}
 )
@@ -190,7 +194,7 @@ func (r *Ruling) StateFor(a Accusation) State {
 	switch {
 	case r.State != "":
 		return r.State
-	case a == OnlyFailures:
+	case a == OnlyFailures || a == PartFails:
 		return Failing
 	case a == NothingMoves:
 		return Stalled
@@ -200,7 +204,7 @@ func (r *Ruling) StateFor(a Accusation) State {
 
 // AllAccusations returns all accusations.
 func AllAccusations() []Accusation {
-	return []Accusation{Nothing, OnlyFailures, NothingMoves, NoPage, SilentOnce, Silence, RefusedOnce, Refusal}
+	return []Accusation{Nothing, OnlyFailures, PartFails, NothingMoves, NoPage, SilentOnce, Silence, RefusedOnce, Refusal}
 }
 
 // AllAnswers returns all answers.

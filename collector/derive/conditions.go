@@ -42,7 +42,10 @@ type Conditions struct {
 type FailingEntry struct {
 	// Model and Version are empty if the server does not count per model.
 	Model, Version string
-	Requests       float64
+	// Part is set if only the requests to this part of the model are known to fail, because the
+	// model does not count how its own end, and may do without that part.
+	Part     string
+	Requests float64
 	// Since is the time of the page before the first failure, Last that of the latest one.
 	Since, Last time.Duration
 }
@@ -79,6 +82,8 @@ type entry struct {
 	// ones are counted, see [outcome.since].
 	failed              tally
 	steps, otherEntries []int
+	// part is true for a part of models that do not count how their requests end.
+	part bool
 }
 
 // entryState is what happened at an entry since a request last ended well.
@@ -125,11 +130,12 @@ func (d *Deriver) watchEntries() {
 		e := &by.entries[i]
 		ended := d.watchEntry(e, d.entries[e.key])
 		switch {
+		case e.part:
 		case ended > 0 && e.trusted:
 			d.served += ended
 			d.servedAt = w.now
 		case ended > 0:
-			d.acceptedAt = w.now
+			d.acceptedAt, d.acceptedBy = w.now, e.model
 			d.entries[e.key].accepted = w.now
 		}
 	}
@@ -235,13 +241,23 @@ func (s *entryState) failures() float64 {
 }
 
 func (d *Deriver) failing() (all []FailingEntry) {
+	var parts []FailingEntry
 	minimum := float64(cmp.Or(d.opts.FailingMin, DefaultFailingMin))
 	for i := range d.program.watch.entries {
 		e := &d.program.watch.entries[i]
 		s := d.entries[e.key]
-		if n := s.failures(); n >= minimum && max(s.pages, s.unsettledPages) >= failingPages {
-			all = append(all, FailingEntry{e.model, e.version, n, time.Duration(s.since), time.Duration(s.last)})
+		f := FailingEntry{Model: e.model, Version: e.version, Requests: s.failures(), Since: time.Duration(s.since), Last: time.Duration(s.last)}
+		switch {
+		case f.Requests < minimum || max(s.pages, s.unsettledPages) < failingPages:
+		case !e.part:
+			all = append(all, f)
+		case d.acceptedAt > s.since && d.servedAt <= s.since:
+			f.Model, f.Version, f.Part = d.acceptedBy, "", e.model
+			parts = append(parts, f)
 		}
+	}
+	if len(all) == 0 {
+		all = parts
 	}
 	slices.SortStableFunc(all, func(a, b FailingEntry) int { return cmp.Compare(a.Since, b.Since) })
 	return all
@@ -250,12 +266,17 @@ func (d *Deriver) failing() (all []FailingEntry) {
 func (p *Plan) watchConditions() {
 	w := &p.program.watch
 	for _, id := range p.ids(ended()) {
+		trusted := true
 		for _, mv := range p.modelVersions(id) {
 			if o := p.outcome(id, mv); o != nil {
 				e := o.entry(id, mv)
 				e.why = p.identity.Topology.Uncounted(mv.model, p.identity.EngineVersion)
 				w.entries = append(w.entries, e)
+				trusted = trusted && e.trusted
 			}
+		}
+		if !trusted {
+			w.entries = append(w.entries, p.failingParts(id)...)
 		}
 	}
 	for _, id := range p.ids(anyOf(workSignals()...)) {
@@ -264,6 +285,24 @@ func (p *Plan) watchConditions() {
 	w.tokens = p.groupColumns(stepsOf(func(signal engine.Signal) []*group { return p.groups[signal] }))
 	w.works = append(w.works, p.queueWorks()...)
 	w.inFlight = p.requestsInFlight()
+}
+
+// failingParts returns the parts of models whose failures the page counts.
+func (p *Plan) failingParts(id string) (all []entry) {
+	for _, failures := range p.groupsOf(engine.ModelFailed, id) {
+		if failures.role != engine.RolePart || failures.class != engine.ClassServer {
+			continue
+		}
+		mv := modelVersion{failures.model, failures.version}
+		i := slices.IndexFunc(all, func(e entry) bool { return e.model == mv.model && e.version == mv.version })
+		if i < 0 {
+			i = len(all)
+			all = append(all, entry{key: id + "\x00part " + mv.model + "\x00" + mv.version, model: mv.model, version: mv.version, part: true})
+			all[i].ended.single = p.groupColumns(p.sameModel(engine.ModelSuccess, failures))
+		}
+		all[i].failed.single = append(all[i].failed.single, p.columnsOf(failures.members)...)
+	}
+	return all
 }
 
 // trusted reports whether requests that ended well are known to have done so: those of a model

@@ -1,6 +1,7 @@
 package derive_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -166,6 +167,56 @@ func TestAcquittal(t *testing.T) {
 }
 
 // steps returns n steps further, or no step.
+// TestPartsOfModelsThatCountNoFailures has an ensemble and a BLS model, whose error responses count as
+// successes, over the same parts (seen in Triton 2.51, whose process of a part was killed).
+func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
+	type counts struct{ bls, ranker, ensembleFailed, part, partFailed int }
+	for _, tc := range []struct {
+		name string
+		// then is what a page counts, the nth after the first.
+		then func(n int) counts
+		want string
+	}{
+		{"requests are accepted, and a part only fails", func(n int) counts { return counts{bls: 3 * n, partFailed: 3 * n} }, "postprocessing"},
+		{"a part fails sometimes", func(n int) counts { return counts{bls: 3 * n, part: n, partFailed: 2 * n} }, ""},
+		{"a part fails rarely", func(n int) counts { return counts{bls: 3 * n, partFailed: n} }, ""},
+		{"nothing is accepted, as when another calls the part", func(n int) counts { return counts{partFailed: 3 * n} }, ""},
+		{"the ensemble counts its own failures", func(n int) counts { return counts{ensembleFailed: 3 * n, partFailed: 3 * n} }, "of ensemble"},
+		{"both are in use", func(n int) counts { return counts{bls: 3 * n, ensembleFailed: 3 * n, partFailed: 6 * n} }, "of ensemble"},
+		{"another model serves", func(n int) counts { return counts{bls: 3 * n, ranker: n, partFailed: 3 * n} }, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ensemble := configured("ensemble", "", false)
+			ensemble.Steps = []string{"preprocessing", "tensorrt_llm", "postprocessing"}
+			b := newBench(t, engine.Triton).facts(
+				ensemble, configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false),
+				configured("postprocessing", "python", false), configured("tensorrt_llm_bls", "python", true), configured("ranker", "onnxruntime", false),
+			).with(func(o *derive.Options) { o.Identity.EngineVersion = "2.64.0" })
+			for n := range 4 {
+				c := tc.then(n)
+				b.page(
+					fmt.Sprintf(`nv_inference_request_success{model="tensorrt_llm_bls",version="1"} %d`, 7+c.bls),
+					fmt.Sprintf(`nv_inference_request_success{model="ranker",version="1"} %d`, 7+c.ranker),
+					`nv_inference_request_success{model="ensemble",version="1"} 7`,
+					fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="BACKEND",version="1"} %d`, c.ensembleFailed),
+					`nv_inference_request_success{model="tensorrt_llm",version="1"} 7`,
+					fmt.Sprintf(`nv_inference_request_success{model="postprocessing",version="1"} %d`, 7+c.part),
+					fmt.Sprintf(`nv_inference_request_failure{model="postprocessing",reason="BACKEND",version="1"} %d`, c.partFailed),
+					fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, 100+n),
+				)
+			}
+			got := ""
+			for _, f := range b.deriver.Conditions().Failing {
+				got += cmp.Or(f.Part, "of "+f.Model)
+				if f.Part != "" {
+					require.Equal(t, "tensorrt_llm_bls", f.Model, "the model that a question goes to")
+				}
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
 func steps(moves bool, n int) int {
 	if moves {
 		return n + 1

@@ -59,7 +59,9 @@ type Deriver struct {
 	served                        float64
 	movements                     int
 	servedAt, acceptedAt, movedAt int64
-	own                           ownRequests
+	// acceptedBy is the model that accepted it.
+	acceptedBy string
+	own        ownRequests
 	// appeared holds the counters that have appeared on a page.
 	appeared map[column]struct{}
 }
