@@ -223,6 +223,43 @@ func TestQuestionGoesToTheModelThatFails(t *testing.T) {
 	}))
 }
 
+// TestServerThatRemembersFailureIsAskedOnceItMoves has an SGLang that hung, whose own readiness stays
+// failed until its next health check succeeds.
+func TestServerThatRemembersFailureIsAskedOnceItMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const check = "/health_generate"
+		page := func(tokens int) string {
+			return fmt.Sprintf("sglang:num_running_reqs{model_name=\"m\"} 3\nsglang:generation_tokens_total{model_name=\"m\"} %d\n", tokens)
+		}
+		now := answering{page: page(9), api: map[string]string{"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","owned_by":"sglang"}]}`}}
+		s := step(t, now, func(tgt *target.Target, p *Pool) {
+			tgt.Engine, tgt.MetricsURL = "sglang", "http://10.0.0.1:8000/metrics"
+			p.Canary = canary.DefaultConfig
+			p.Canary.Confirm = true
+		})
+		s.slow = map[string]time.Duration{check: never}
+		pass := func(pages, tokens int) {
+			for range pages {
+				s.change(func(now *answering) { now.page = page(tokens) })
+				s.due()
+				s.after(5 * time.Second)
+			}
+		}
+		pass(14, 9)
+		require.Equal(t, 1, s.count(check))
+		require.Equal(t, "stalled", s.after(0).State)
+		s.slow = nil
+		s.change(func(now *answering) { now.api[check] = "" })
+		pass(2, 10)
+		require.Equal(t, 2, s.count(check), "at once, since others are told that it is not ready")
+		require.Equal(t, "ready", s.after(0).State)
+		for tokens := range 20 {
+			pass(1, 11+tokens)
+		}
+		require.Equal(t, 2, s.count(check), "it answered")
+	})
+}
+
 // anotherKind replaces the server by one of another kind.
 func (s *stepped) anotherKind() {
 	s.update(func() {

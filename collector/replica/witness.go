@@ -47,7 +47,7 @@ func (r *Replica) askIfAccused(ctx context.Context) {
 	if ask == nil {
 		return
 	}
-	r.memory.Asked(now)
+	r.memory.Asked(now, &c)
 	r.deriver.BeginOwn()
 	runJob(r.startJob(ctx, &r.jobs.canary), "canary", ask, func(report canary.Report, failed error) {
 		if failed != nil {
