@@ -318,6 +318,27 @@ func TestOwnRequestsAreNoWork(t *testing.T) {
 	}
 }
 
+// TestOthersAreServedWhileOursIsInFlight has work that stood still, and others that are served before the
+// exporter's own request has an answer.
+func TestOthersAreServedWhileOursIsInFlight(t *testing.T) {
+	page := func(ok int) []string {
+		return []string{
+			`vllm:num_requests_running{engine="0",model_name="m"} 4`,
+			fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 10*ok),
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ok),
+			`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 0`,
+		}
+	}
+	b := newBench(t, engine.VLLM, "m")
+	b.repeat(8, page(1))
+	require.InDelta(t, 4, b.deriver.Conditions().Still.InFlight, 0)
+	b.deriver.BeginOwn()
+	b.page(page(1)...)
+	require.InDelta(t, 4, b.deriver.Conditions().Still.InFlight, 0)
+	b.page(page(3)...)
+	require.Zero(t, b.deriver.Conditions().Still)
+}
+
 // own sends a request of the exporter's own, and ends it.
 func (b *bench) own(answered bool) {
 	b.deriver.BeginOwn()

@@ -62,7 +62,8 @@ func (d *Deriver) watchWork() {
 			s.over += d.own.dropped
 		}
 		// What may be an answer to the exporter's own request is no progress of work that stands still.
-		progress := moved && (!d.own.onPage || !s.stands(d) || k.endsMore(w, d.own.mayEnd))
+		mayBeOurs := d.own.onPage && s.stands(d) && !k.endsMore(w, d.own.mayEnd)
+		progress := moved && !mayBeOurs
 		if s.active && !progress {
 			s.ours = min(s.ours, d.own.inFlight)
 		} else {
@@ -276,7 +277,8 @@ func (p *Plan) rankWorks(id string) (works []work) {
 		gauges = append(gauges, p.groupsOf(signal, id)...)
 	}
 	progress, ends := p.progress(id)
-	for _, r := range p.ranks(gauges) {
+	ranks := p.ranks(gauges)
+	for _, r := range ranks {
 		k := work{
 			key:            fmt.Sprint("rank ", r, " of ", id),
 			serves:         true,
@@ -289,7 +291,7 @@ func (p *Plan) rankWorks(id string) (works []work) {
 		}
 		ofRank, shared := p.columnsOfRank(progress, r)
 		k.progress = ofRank
-		if len(ofRank) == 0 || r.number == "" {
+		if len(ofRank) == 0 || r.number == "" || len(ranks) == 1 {
 			k.progress, k.ends = append(k.progress, shared...), ends // They keep moving while one rank stands still.
 		}
 		if len(k.progress)+len(k.ends) == 0 {

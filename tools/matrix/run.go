@@ -150,8 +150,8 @@ func (r *run) identity() derive.Identity {
 
 // entry returns the model that the exporter's own requests go to.
 func (r *run) entry() string {
-	model, _ := r.topology.EntryModel()
-	return model
+	name, _ := r.topology.EntryModel()
+	return name
 }
 
 // page processes a page, if the scrape returned it, and the requests that the exporter sends then.
@@ -242,16 +242,23 @@ func (r *run) ask(p *Page) {
 	switch p.Own {
 	case Answers:
 		report.Result, report.Output = canary.OK, "same"
-		r.own = r.own.add(requests(engine.ClassOK, 1))
+		r.own = r.own.add(ownRequest(engine.ClassOK))
 	case Fails:
 		report.Result, report.Reason = canary.HTTPError, "the server answers 500"
-		r.own = r.own.add(requests(engine.ClassServer, 1))
+		r.own = r.own.add(ownRequest(engine.ClassServer))
 	case Hangs:
 		r.hanging = &hanging{p.At, p.At + canaryTimeout, isCanary}
 		r.lost++
 		return
 	}
 	r.answered(p, isCanary, report)
+}
+
+// ownRequest returns a request of the exporter's own that has ended, and is in flight no more.
+func ownRequest(class engine.Class) Book {
+	b := requests(class, 1)
+	b.Running = 0
+	return b
 }
 
 // answered ends a request of the exporter's own.
