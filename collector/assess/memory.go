@@ -21,11 +21,11 @@ type Memory struct {
 	accused time.Time
 	// question is the last answer to such a question, awaited when the one was sent that has no
 	// answer yet, asked when the last one was sent. again is true if it must be repeated until it is
-	// answered, whatever the pages say, and at once when work moves; movements is what had moved when
-	// it was asked.
+	// answered, whatever the pages say, and at once when work moves that stood still when it was
+	// asked; movements is what had moved then.
 	question       canary.Report
 	awaited, asked time.Time
-	again          bool
+	again, stood   bool
 	movements      int
 	others         others
 }
@@ -107,13 +107,14 @@ func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, o
 	case m.accused.IsZero():
 		m.accused = now
 	}
-	due := m.asked.IsZero() || now.Sub(m.asked) >= canary.ConfirmEvery || m.again && c.Movements > m.movements
+	due := m.asked.IsZero() || now.Sub(m.asked) >= canary.ConfirmEvery || m.again && m.stood && c.Movements > m.movements
 	return m.accused, (accused || m.again) && due
 }
 
 // Asked notes that a question was sent, in these conditions.
 func (m *Memory) Asked(now time.Time, c *derive.Conditions) {
-	m.asked, m.awaited, m.movements = now, now, c.Movements
+	m.asked, m.awaited = now, now
+	m.stood, m.movements = c.Still.InFlight > 0, c.Movements
 }
 
 // Answer notes what became of the question. An empty report says nothing. A server that remembers
