@@ -44,28 +44,40 @@ func TestModelsBeyondTheLimit(t *testing.T) {
 		leftOut string
 	}{
 		{
-			"the last ones are in use and one is broken", append(ready[:320:320], broken), nil, []string{"ready0318", "ready0319"},
-			map[string]string{"ready0318": "ready", "ready0319": "ready", "zzz_broken": "unavailable", "ready0000": "ready", "ready0300": ""}, "ready 65",
+			"the last ones are in use and one is broken", append(ready[:320:320], broken), nil,
+			[]string{"ready0318", "ready0319"},
+			map[string]string{"ready0318": "ready", "ready0319": "ready", "zzz_broken": "unavailable", "ready0000": "ready", "ready0300": ""},
+			"ready 65",
 		},
 		{
-			"the broken one comes first", append([]engine.ModelState{broken}, ready...), nil, []string{"ready0319"},
-			map[string]string{"ready0319": "ready", "zzz_broken": "unavailable"}, "ready 65",
+			"the broken one comes first", append([]engine.ModelState{broken}, ready...), nil,
+			[]string{"ready0319"},
+			map[string]string{"ready0319": "ready", "zzz_broken": "unavailable"},
+			"ready 65",
 		},
 		{
 			"none is in use", append(ready[:320:320], broken), nil, nil,
-			map[string]string{"zzz_broken": "unavailable", "ready0000": "ready", "ready0254": "ready", "ready0255": ""}, "ready 65",
+			map[string]string{"zzz_broken": "unavailable", "ready0000": "ready", "ready0254": "ready", "ready0255": ""},
+			"ready 65",
 		},
 		{
-			"most are unloaded", append(unloaded[:400:400], ready[:10]...), nil, []string{"ready0009"},
-			map[string]string{"ready0009": "ready", "ready0000": "ready", "unavailable0000": "unavailable", "unavailable0399": ""}, "unavailable 154",
+			"most are unloaded", append(unloaded[:400:400], ready[:10]...), nil,
+			[]string{"ready0009"},
+			map[string]string{"ready0009": "ready", "ready0000": "ready", "unavailable0000": "unavailable", "unavailable0399": ""},
+			"unavailable 154",
 		},
 		{
-			"more failed than fit", append(failed[:300:300], ready[:10]...), nil, []string{"ready0009"},
-			map[string]string{"ready0009": "ready", "unavailable0000": "unavailable", "unavailable0299": ""}, "unavailable 54",
+			"more failed than fit", append(failed[:300:300], ready[:10]...), nil,
+			[]string{"ready0009"},
+			map[string]string{"ready0009": "ready", "unavailable0000": "unavailable", "unavailable0299": ""},
+			"unavailable 54",
 		},
 		{
-			"more than the health check keeps", append(ready[:320:320], broken), map[string]int{"UNAVAILABLE": 7, "": 2}, []string{"ready0319"},
-			map[string]string{"zzz_broken": "unavailable"}, "unknown 2, ready 65, unavailable 7",
+			"more than the health check keeps", append(ready[:320:320], broken),
+			map[string]int{"UNAVAILABLE": 7, "": 2},
+			[]string{"ready0319"},
+			map[string]string{"zzz_broken": "unavailable"},
+			"unknown 2, ready 65, unavailable 7",
 		},
 		{"all fit", append(ready[:255:255], broken), nil, nil, map[string]string{"ready0254": "ready", "zzz_broken": "unavailable"}, ""},
 	} {

@@ -186,8 +186,6 @@ func TestRoutersAreNotRestarted(t *testing.T) {
 }
 
 // two is two o'clock, when the verdicts are given.
-//
-//nolint:gochecknoglobals // constant data.
 var two = time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC)
 
 // hung returns work that makes no progress for a minute.

@@ -182,11 +182,12 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 	s.steps += w.growth(e.steps)
 	s.otherEntries += w.growth(e.otherEntries)
 	single, double := w.growth(e.failed.single), w.growth(e.failed.double)
-	if len(e.failed.net) > 0 {
+	switch {
+	case len(e.failed.net) > 0:
 		s.watchNet(e.failed.net, w)
-	} else if len(e.failed.double) > 0 {
+	case len(e.failed.double) > 0:
 		double = 2 * s.ownFailed.without(double/2)
-	} else {
+	default:
 		single = s.ownFailed.without(single)
 	}
 	if single+double > 0 {
@@ -315,13 +316,11 @@ func (o *outcome) entry(id string, mv modelVersion) entry {
 		key: id + "\x00" + mv.model + "\x00" + mv.version, model: mv.model, version: mv.version,
 		trusted: o.trusted(mv), steps: o.steps, otherEntries: o.otherEntries,
 	}
-	for class, t := range o.classes {
-		switch class {
-		case engine.ClassOK:
-			e.ended = *t
-		case engine.ClassServer:
-			e.failed = *t
-		}
+	if t := o.classes[engine.ClassOK]; t != nil {
+		e.ended = *t
+	}
+	if t := o.classes[engine.ClassServer]; t != nil {
+		e.failed = *t
 	}
 	return e
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -398,30 +399,37 @@ func TestClassIsCountedWhereThePageShowsIt(t *testing.T) {
 	}{
 		{
 			"the list of models was answered", engine.VLLM, vllm(`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 3`),
-			[]string{"server", "client"}, []string{"canceled", "overload"},
+			[]string{"server", "client"},
+			[]string{"canceled", "overload"},
 		},
 		{
 			"the page shows rejections", engine.VLLM, vllm(`http_requests_total{handler="/v1/models",method="GET",status="2xx"} 3`,
 				`vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} 0`),
-			[]string{"server", "client", "overload"}, []string{"canceled"},
+			[]string{"server", "client", "overload"},
+			[]string{"canceled"},
 		},
 		{"nothing was answered yet", engine.VLLM, vllm(), nil, []string{"server", "client", "canceled", "overload"}},
 		{
 			"no route is told apart", engine.VLLM, vllm(`http_requests_total{handler="none",method="GET",status="2xx"} 3`),
-			nil, []string{"server", "client", "canceled", "overload"},
+			nil,
+			[]string{"server", "client", "canceled", "overload"},
 		},
 		{
 			"a counter of that name of another program", engine.VLLM, vllm(`http_requests_total{code="200",method="get"} 3`),
-			nil, []string{"server", "client", "canceled", "overload"},
+			nil,
+			[]string{"server", "client", "canceled", "overload"},
 		},
 		{
 			"SGLang answered its page", engine.SGLang,
 			[]string{`sglang:num_requests_total{model_name="m"} %d`, `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 3`},
-			[]string{"server", "client"}, nil,
+			[]string{"server", "client"},
+			nil,
 		},
 		{
-			"an SGLang with several tokenizer workers", engine.SGLang, []string{`sglang:num_requests_total{model_name="m"} %d`},
-			nil, []string{"server", "client", "canceled", "overload"},
+			"an SGLang with several tokenizer workers", engine.SGLang,
+			[]string{`sglang:num_requests_total{model_name="m"} %d`},
+			nil,
+			[]string{"server", "client", "canceled", "overload"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -429,7 +437,7 @@ func TestClassIsCountedWhereThePageShowsIt(t *testing.T) {
 			for n := range 5 {
 				page := slices.Clone(c.page)
 				for i, line := range page {
-					page[i] = strings.Replace(line, "%d", fmt.Sprint(n*flag(!strings.Contains(line, "abort"))), 1)
+					page[i] = strings.Replace(line, "%d", strconv.Itoa(n*flag(!strings.Contains(line, "abort"))), 1)
 				}
 				got = b.page(page...)
 			}

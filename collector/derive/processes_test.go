@@ -199,7 +199,7 @@ func TestSeveralProcessesAreDetected(t *testing.T) {
 						known = 2 * n
 					}
 					if second >= known {
-						require.Zero(t, len(a.values()), "second %d", second)
+						require.Empty(t, a.values(), "second %d", second)
 					}
 					maximum = max(maximum, a.deriver.Processes())
 				}

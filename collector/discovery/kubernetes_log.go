@@ -125,7 +125,7 @@ func reportClientError(r slog.Record) (heard bool) {
 			}
 			failed := r.Level >= slog.LevelError && s.client.rose()
 			if failed || r.Level == levelRetries && m.reports.waits(i) {
-				m.sourceLogger(i, s.key).Error(r.Message, "err", text)
+				m.sourceLogger(i, s.key).Error(r.Message, "err", text) //nolint:sloglint // The words of the client.
 				heard = true
 			}
 		}

@@ -22,8 +22,6 @@ import (
 
 // clientLines holds what the Kubernetes client and the sources log. The client's log is set once,
 // before any client runs.
-//
-//nolint:gochecknoglobals // The client has one log in a process.
 var clientLines, clientLogger = func() (*syncBuffer, *slog.Logger) {
 	lines := new(syncBuffer)
 	logger := slog.New(slog.NewTextHandler(lines, nil))
@@ -61,11 +59,12 @@ func (b *syncBuffer) String() string {
 // watchCluster runs the discovery of blocks, which name no API server, each with its own.
 func watchCluster(t *testing.T, logger *slog.Logger, roles []string, servers ...string) *discovery.Manager {
 	t.Helper()
-	text := "kubernetes_sd_configs:\n"
+	var text strings.Builder
+	text.WriteString("kubernetes_sd_configs:\n")
 	for i, server := range servers {
-		text += fmt.Sprintf("  - { role: %s, api_server: %q, namespaces: { names: [llm] } }\n", roles[i%len(roles)], server)
+		fmt.Fprintf(&text, "  - { role: %s, api_server: %q, namespaces: { names: [llm] } }\n", roles[i%len(roles)], server)
 	}
-	m, err := discovery.New(config(t, text), logger)
+	m, err := discovery.New(config(t, text.String()), logger)
 	require.NoError(t, err)
 	done := make(chan struct{})
 	go func() {

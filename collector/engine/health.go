@@ -35,6 +35,7 @@ const (
 // requests show may differ.
 type Word uint8
 
+// What a server may say of itself.
 const (
 	// WordUnknown means that nothing was said, or nothing that counts as this server's answer.
 	WordUnknown Word = iota

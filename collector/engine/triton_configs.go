@@ -73,7 +73,8 @@ func (c *configQueue) take() (i int, ok bool) {
 			i, c.called = c.called[0], c.called[1:]
 		} else {
 			i, c.order = c.order[0], c.order[1:]
-			if c.turn--; c.turn < 0 {
+			c.turn--
+			if c.turn < 0 {
 				c.next++
 			}
 		}

@@ -30,15 +30,18 @@ func (r *Replica) askWitnesses(ctx context.Context) (asks bool) {
 		return false
 	}
 	run, url := r.startJob(ctx, &r.jobs.witness), r.server.URL
-	go func() {
-		defer run.finish(run.endStart)
-		ctx, cancel := context.WithTimeout(run.ctx, run.target.Timeout)
-		defer cancel()
-		for run.askWitness(ctx, url) {
-			continue
-		}
-	}()
+	go run.requestFresh(url)
 	return true
+}
+
+// requestFresh requests the page until nobody has to know more.
+func (run jobRun) requestFresh(url string) {
+	defer run.finish(run.endStart)
+	ctx, cancel := context.WithTimeout(run.ctx, run.target.Timeout)
+	defer cancel()
+	for run.askWitness(ctx, url) {
+		continue
+	}
 }
 
 // askWitness requests the page once. It reports whether it shall be requested again now.

@@ -76,9 +76,9 @@ func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 }
 
 // FetchFresh requests a page over a connection of its own. The caller releases it.
-func FetchFresh(ctx context.Context, s Scraper, url string) *Fetched {
+func FetchFresh(ctx context.Context, s Scraper, pageURL string) *Fetched {
 	f := &Fetched{Start: time.Now(), buffer: buffers.Get().(*buffer)} // The pool holds nothing else.
-	f.Page, f.Err = s.ScrapeFresh(ctx, url, f.buffer.memory)
+	f.Page, f.Err = s.ScrapeFresh(ctx, pageURL, f.buffer.memory)
 	f.Received = time.Now()
 	f.Duration = f.Received.Sub(f.Start)
 	f.buffer.adopt(f.Page.Body)
