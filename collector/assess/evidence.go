@@ -103,8 +103,9 @@ type Stillness struct {
 	InFlight float64
 	// Since is when something moved last.
 	Since time.Time
-	// Partly is true if other work of the replica moves, which a question cannot tell apart.
-	Partly bool
+	// Partly is true if other work of the replica moves, which a question cannot tell apart, Left if
+	// its requests are no longer in flight and none of them ended.
+	Partly, Left bool
 }
 
 // Question is what the exporter asked the server by itself.

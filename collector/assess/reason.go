@@ -193,5 +193,8 @@ func (e *Evidence) allFail() string {
 
 // stands says since when nothing moves.
 func (e *Evidence) stands() string {
+	if e.Still.Left {
+		return fmt.Sprintf("%g requests were given up, and nothing has moved since %s", e.Still.InFlight, clock(e.Still.Since))
+	}
 	return fmt.Sprintf("%g requests are in flight, but nothing has moved since %s", e.Still.InFlight, clock(e.Still.Since))
 }

@@ -55,8 +55,9 @@ type Stillness struct {
 	InFlight float64
 	// Since is when something moved last, or when the work began.
 	Since time.Duration
-	// Partly is true if other work of the replica moves.
-	Partly bool
+	// Partly is true if other work of the replica moves, Left if the requests are no longer in flight
+	// and none of them ended, see [Deriver.Convict].
+	Partly, Left bool
 }
 
 // watch lists what the conditions are based on.

@@ -339,6 +339,44 @@ func TestOthersAreServedWhileOursIsInFlight(t *testing.T) {
 	require.Zero(t, b.deriver.Conditions().Still)
 }
 
+// TestClientsThatLeaveDoNotAcquit has work that stands still, of a server that did or did not answer a
+// question, and what comes then.
+func TestClientsThatLeaveDoNotAcquit(t *testing.T) {
+	page := func(ok, running int) []string {
+		return []string{
+			fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running),
+			fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 10*ok),
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ok),
+		}
+	}
+	for _, tc := range []struct {
+		name         string
+		convicted    bool
+		then         []string
+		stands, left bool
+	}{
+		{"they leave a server that was not asked", false, page(7, 0), false, false},
+		{"they leave a server that did not answer", true, page(7, 0), true, true},
+		{"some of them leave", true, page(7, 1), true, false},
+		{"one of them was served", true, page(8, 0), false, false},
+		{"the process restarts", true, page(1, 0), false, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, engine.VLLM, "m")
+			b.repeat(8, page(7, 4))
+			require.InDelta(t, 4, b.deriver.Conditions().Still.InFlight, 0)
+			b.deriver.Convict(tc.convicted)
+			b.repeat(3, tc.then)
+			still := b.deriver.Conditions().Still
+			require.Equal(t, tc.stands, still.InFlight > 0)
+			require.Equal(t, tc.left, still.Left)
+			b.deriver.Convict(false)
+			b.page(tc.then...)
+			require.Equal(t, tc.stands && !tc.left, b.deriver.Conditions().Still.InFlight > 0, "it answered")
+		})
+	}
+}
+
 // own sends a request of the exporter's own, and ends it.
 func (b *bench) own(answered bool) {
 	b.deriver.BeginOwn()

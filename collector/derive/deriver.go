@@ -62,6 +62,8 @@ type Deriver struct {
 	// acceptedBy is the model that accepted it.
 	acceptedBy string
 	own        ownRequests
+	// convicted is true if a question has proven that the work stands still.
+	convicted bool
 	// appeared holds the counters that have appeared on a page.
 	appeared map[column]struct{}
 }

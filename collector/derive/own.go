@@ -52,6 +52,11 @@ func (d *Deriver) EndOwn(model string, answered bool) {
 	}
 }
 
+// Convict tells whether a question has proven that the work stands still. Clients that leave do not
+// acquit a server that does not answer: the work then stands until something moves, the process
+// restarts, or the server answers.
+func (d *Deriver) Convict(proven bool) { d.convicted = proven }
+
 // pending counts own requests that the server may still count.
 type pending struct {
 	n     float64

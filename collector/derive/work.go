@@ -47,6 +47,8 @@ type workState struct {
 	// ours is how many of its requests may be the exporter's own: none of those that were in flight
 	// before these were sent, and of which nothing has moved since.
 	ours float64
+	// left is true if its requests are gone, and none of them ended.
+	left bool
 }
 
 func (d *Deriver) watchWork() {
@@ -69,8 +71,12 @@ func (d *Deriver) watchWork() {
 		} else {
 			s.ours = d.own.inFlight
 		}
-		switch inFlight := v - s.over - s.ours; {
-		case !ok || inFlight < k.minInFlight || !k.showsProgress(w):
+		inFlight := v - s.over - s.ours
+		gone := !ok || inFlight < k.minInFlight || !k.showsProgress(w)
+		switch s.left = gone && !moved && d.convicted && w.restarted != w.now && s.stands(d); {
+		case s.left:
+			continue
+		case gone:
 			*s = workState{seen: s.seen, over: s.over}
 			continue
 		case !s.active || s.began > w.now:
@@ -116,7 +122,7 @@ func (d *Deriver) still() (worst Stillness) {
 		case !s.stands(d):
 			moves = moves || k.serves && s.active && s.progressed > s.began
 		case worst.InFlight == 0 || time.Duration(s.progressed) < worst.Since:
-			worst = Stillness{InFlight: s.inFlight, Since: time.Duration(s.progressed)}
+			worst = Stillness{InFlight: s.inFlight, Since: time.Duration(s.progressed), Left: s.left}
 		}
 	}
 	worst.Partly = worst.InFlight > 0 && moves

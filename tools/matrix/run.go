@@ -296,11 +296,13 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	e := assess.Evidence{
 		Now: at(p.At), StallAfter: derive.DefaultStallAfter, Window: window,
 		Previous: r.previous, Scrape: outcome.Scrape, API: assess.API{Health: r.health, SamePort: r.engine.SamePort()},
-		Routes: s.Routes, Unrouted: read.Unrouted(), Unserved: conclusions.Unserved, Deliberate: conclusions.Deliberate, Unobservable: conclusions.Unobservable(),
+		Routes: s.Routes, Unrouted: read.Unrouted(),
+		Unserved: conclusions.Unserved, Deliberate: conclusions.Deliberate, Unobservable: conclusions.Unobservable(),
 	}
 	r.memory.Recall(&e)
 	e.Pages(&s.Conditions, at)
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
+	r.deriver.Convict(s.State == assess.Stalled && s.Witnesses.Question == assess.Failed)
 	s.Canary, s.Asked = r.served, r.asked
 	r.previous = assess.Judgment{State: s.State, Probes: s.Probes}
 	return s
