@@ -93,8 +93,8 @@ type Failures struct {
 	Entry    string
 	Part     string
 	Requests float64
-	// Since is before the first failure, Last the page with the latest.
-	Since, Last time.Time
+	// Since is before the first failure, First the page with it, Last the page with the latest.
+	Since, First, Last time.Time
 }
 
 // Stillness is work in flight of which nothing moves.
@@ -276,7 +276,10 @@ func (e *Evidence) failuresStand() bool {
 
 // acquitted reports whether the pages speak for the replica since only failures end. Requests whose
 // end nobody counts do not speak for a part that they may need.
-func (e *Evidence) acquitted() bool { return e.part() == "" && e.Acquitted.After(e.failingSince()) }
+func (e *Evidence) acquitted() bool {
+	late := func(f Failures) bool { return !e.Acquitted.After(f.Since) || !e.Acquitted.After(f.First) }
+	return len(e.Failing) > 0 && e.part() == "" && !slices.ContainsFunc(e.Failing, late)
+}
 
 // part returns the part of a model at which only failures end, empty if none is known.
 func (e *Evidence) part() string {

@@ -99,7 +99,7 @@ func (m *Memory) NewProcess() {
 func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, ok bool) {
 	accused := c.Still.InFlight > 0 && !c.Still.Partly
 	for _, f := range c.Failing {
-		accused = accused || c.Acquitted <= f.Since || f.Part != ""
+		accused = accused || c.Acquitted <= max(f.Since, f.First) || f.Part != ""
 	}
 	switch {
 	case !accused:
@@ -181,6 +181,7 @@ func (e *Evidence) Pages(c *derive.Conditions, at func(time.Duration) time.Time)
 			Part:     f.Part,
 			Requests: f.Requests,
 			Since:    at(f.Since),
+			First:    at(f.First),
 			Last:     at(f.Last),
 		})
 	}

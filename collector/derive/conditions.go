@@ -46,8 +46,9 @@ type FailingEntry struct {
 	// model does not count how its own end, and may do without that part.
 	Part     string
 	Requests float64
-	// Since is the time of the page before the first failure, Last that of the latest one.
-	Since, Last time.Duration
+	// Since is the time of the page before the first failure, First that of the page with it, Last
+	// that of the latest one. What the page with the first one shows may be of before it.
+	Since, First, Last time.Duration
 }
 
 // Stillness is work in flight without progress for [Options.StallAfter].
@@ -96,9 +97,9 @@ type entryState struct {
 	settled, unsettled, own float64
 	// pages counts the pages with failures, unsettledPages those with unsettled ones.
 	pages, unsettledPages int
-	// since is the time of the page before the first failure, last of the latest. Accepted is when a
-	// request ended of which nobody knows how.
-	since, last, accepted int64
+	// since is the time of the page before the first failure, first of the page with it, last of the
+	// latest. Accepted is when a request ended of which nobody knows how.
+	since, first, last, accepted int64
 	// ownEnded and ownFailed are requests of the exporter that the next pages may count.
 	ownEnded, ownFailed pending
 }
@@ -178,7 +179,7 @@ func (d *Deriver) watchEntry(e *entry, s *entryState) (ended float64) {
 		return ended
 	}
 	if s.failures() == 0 {
-		s.since = w.previousAt
+		s.since, s.first = w.previousAt, w.now
 	}
 	s.steps += w.growth(e.steps)
 	s.otherEntries += w.growth(e.otherEntries)
@@ -248,7 +249,10 @@ func (d *Deriver) failing() (all []FailingEntry) {
 	for i := range d.program.watch.entries {
 		e := &d.program.watch.entries[i]
 		s := d.entries[e.key]
-		f := FailingEntry{Model: e.model, Version: e.version, Requests: s.failures(), Since: time.Duration(s.since), Last: time.Duration(s.last)}
+		f := FailingEntry{
+			Model: e.model, Version: e.version, Requests: s.failures(),
+			Since: time.Duration(s.since), First: time.Duration(s.first), Last: time.Duration(s.last),
+		}
 		switch {
 		case f.Requests < minimum || max(s.pages, s.unsettledPages) < failingPages:
 		case !e.part:

@@ -160,13 +160,46 @@ func TestAcquittal(t *testing.T) {
 			c := b.deriver.Conditions()
 			require.Len(t, c.Failing, 1)
 			require.Equal(t, "ensemble", c.Failing[0].Model)
-			require.Equal(t, tc.acquitted, c.Acquitted > c.Failing[0].Since)
+			require.Equal(t, tc.acquitted, c.Acquitted > c.Failing[0].First)
 			require.Equal(t, tc.line == bls && tc.moves, len(c.Uncounted) == 1, "%v", c.Uncounted)
 		})
 	}
 }
 
 // steps returns n steps further, or no step.
+// TestTokensOfBeforeTheFailuresAcquitNobody has a frontend that loses its workers between two pages:
+// the tokens of until then are on the page that shows the first failures.
+func TestTokensOfBeforeTheFailuresAcquitNobody(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		tokens    []int
+		acquitted bool
+	}{
+		{"nothing moves any more", []int{120, 120, 120}, false},
+		{"tokens of others go on", []int{120, 130, 130}, true},
+		{"nothing moved before either", []int{100, 100, 100}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, engine.Dynamo, "m")
+			page := func(failed, tokens int) {
+				b.page(
+					`dynamo_frontend_requests_total{error_type="",model="m",status="success"} 7`,
+					fmt.Sprintf(`dynamo_frontend_requests_total{error_type="unavailable",model="m",status="error"} %d`, failed),
+					fmt.Sprintf(`dynamo_frontend_output_tokens_total{model="m"} %d`, tokens),
+				)
+			}
+			page(0, 90)
+			page(0, 100)
+			for n, tokens := range tc.tokens {
+				page(4*(n+1), tokens)
+			}
+			c := b.deriver.Conditions()
+			require.Len(t, c.Failing, 1)
+			require.Equal(t, tc.acquitted, c.Acquitted > c.Failing[0].First)
+		})
+	}
+}
+
 // TestPartsOfModelsThatCountNoFailures has an ensemble and a BLS model, whose error responses count as
 // successes, over the same parts (seen in Triton 2.51, whose process of a part was killed).
 func TestPartsOfModelsThatCountNoFailures(t *testing.T) {

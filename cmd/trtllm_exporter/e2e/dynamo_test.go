@@ -43,6 +43,7 @@ pools:
 		"f0": startProbe(t, s.exporter, "/-/replicas/frontends/f0/ready"), "w0": startProbe(t, s.exporter, "/-/replicas/workers/w0/ready"),
 		"w1": startProbe(t, s.exporter, "/-/replicas/workers/w1/ready"),
 	}
+	live := startProbe(t, s.exporter, "/-/replicas/frontends/f0/live")
 	play(t, []step{
 		{"an empty frontend that reports healthy is not ready", s.empty},
 		{"a serving worker that reports notready is ready", s.serves},
@@ -53,6 +54,7 @@ pools:
 		{"a frozen worker is down and its frontend not ready", s.frozen},
 		{"a killed frontend is down", s.gone},
 	})
+	live.never(t, http.StatusServiceUnavailable) // Nobody restarts a frontend for its workers.
 }
 
 func (s *scene) becomes(t *testing.T, replica, state string) string {

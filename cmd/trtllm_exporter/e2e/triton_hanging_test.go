@@ -41,13 +41,16 @@ func TestHangingRequestsWait(t *testing.T) {
 	s := newTriton(t, hanging())
 	s.launch(t)
 	s.waitReady(t)
-	e := startPool(t, "scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 5s", s.metricsAddress())
+	e := startPool(t, "scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 5s", s.metricsAddress(),
+		"canary: { confirm: true, first_token_timeout: 2s }")
+	ready, live := startProbe(t, e, "/-/replica/ready"), startProbe(t, e, "/-/replica/live")
 	for range 3 {
 		tokens, err := s.generateStream(t.Context(), "ensemble", promptOf(3), 5)
 		require.NoError(t, err)
 		require.Equal(t, 5, tokens)
 	}
 	e.inState(t, "r0", "ready", longest)
+	began := time.Now()
 	sent, ended := hangs(t, s)
 	within(t, time.Minute, "many were sent", func() bool { return sent.Load() >= 15 })
 	if !s.answers(t) {
@@ -60,4 +63,6 @@ func TestHangingRequestsWait(t *testing.T) {
 	require.InDelta(t, 3, p.sum("llm_server_requests_total"), 1, "none has ended")
 	require.Equal(t, http.StatusOK, s.status(t, "/v2/health/ready"), "readiness is wrong")
 	e.inState(t, "r0", "stalled", time.Minute)
+	ready.waitFor(t, http.StatusServiceUnavailable, "its requests hang", began)
+	live.waitFor(t, http.StatusServiceUnavailable, "its requests hang", began)
 }

@@ -23,7 +23,8 @@ func TestMetricsModuleIsRead(t *testing.T) {
 	require.Contains(t, found.stdout, "metric set E")
 	require.Contains(t, found.stdout, "live_tokens  yes")
 
-	e := startPool(t, "scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 3s", s.metricsAddress(), "identity_interval: 2s")
+	const global = "scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 3s"
+	e := startPool(t, global, s.metricsAddress(), "identity_interval: 2s")
 	becomes := func(state string) {
 		t.Helper()
 		e.inState(t, "r0", state, 20*time.Second)
@@ -58,7 +59,6 @@ func TestMetricsModuleIsRead(t *testing.T) {
 	stop := repeat(t, 300*time.Millisecond, func(context.Context) { s.begin(t, ask(5, 5, true, "!boom")).wait() }) //nolint:contextcheck // A disconnect may crash Triton.
 	becomes("failing")
 	ready.waitFor(t, http.StatusServiceUnavailable, "every request fails", began)
-	live.waitFor(t, http.StatusServiceUnavailable, "every request fails", began)
 	require.Greater(t, e.page(t).sum("llm_server_request_error_ratio", "class", "server"), 0.0)
 	stop()
 	s.sendAll(t, ask(5, 5, true))
@@ -66,14 +66,19 @@ func TestMetricsModuleIsRead(t *testing.T) {
 
 	ready.waitFor(t, http.StatusOK, "it serves again", began)
 
+	asks := startPool(t, global, s.metricsAddress(), "identity_interval: 2s", "canary: { confirm: true, first_token_timeout: 2s }")
+	asks.inState(t, "r0", "ready", 20*time.Second)
 	began = time.Now()
 	over = s.begin(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
-	stop = repeat(t, time.Second, func(context.Context) { s.begin(t, ask(5, 2, true)) }) //nolint:contextcheck // Requests end with the test.
-	becomes("stalled")
-	stop()
-	ready.waitFor(t, http.StatusServiceUnavailable, "its executor is frozen", began)
+	asks.inState(t, "r0", "stalled", 20*time.Second)
+	for _, path := range []string{"/-/replica/ready", "/-/replica/live"} {
+		startProbe(t, asks, path).waitFor(t, http.StatusServiceUnavailable, "its executor is frozen", began)
+	}
+	require.True(t, e.report(t).Suspected, "nobody asked")
 	requireAnswered(t, over)
+	asks.inState(t, "r0", "ready", 20*time.Second)
 	becomes("ready")
+	live.never(t, http.StatusServiceUnavailable)
 
 	began = time.Now()
 	s.unload(t, "tensorrt_llm")

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestVLLMStates(t *testing.T) {
 		{"a hung engine with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, vllmCore, "the engine", 2400) }},
 		{"a hung worker with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, vllmWorker, "the worker, as in a stuck kernel", 2400) }},
 		{"a sleeping server is not stalled", l.vllmSleeps},
-		{"a draining server reports ready and fails", l.vllmDrains},
+		{"a draining server reports ready, and finishes what it has", l.vllmDrains},
 		{"a restarted server is ready", l.back},
 		{"a server with a killed engine is down", func(t *testing.T) { t.Helper(); l.killed(t, vllmCore, 2000) }},
 	})
@@ -68,12 +69,13 @@ func (l *life) vllmDrains(t *testing.T) {
 		seen, err := l.server.complete(t.Context(), 1, arrival{words: 5, tokens: 5})
 		return err == nil && seen.status == http.StatusInternalServerError
 	})
-	refused := time.Now()
 	require.Equal(t, http.StatusOK, l.server.status(t, "/health"), "it reports ready")
 	repeat(t, engineInterval/2, func(ctx context.Context) {
 		_, _ = l.server.complete(ctx, 1, arrival{words: 5, tokens: 5})
 	})
-	l.waitFor(t, "failing", refused, 3*engineInterval)
+	within(t, engineLongest, "it is said that new requests fail", func() bool { return strings.Contains(l.report(t).Reason, "all requests are failing") })
+	require.False(t, c.over(), "give them more tokens")
+	require.Equal(t, []int{http.StatusOK, http.StatusOK}, l.probes(t), "a restart would end the requests that it finishes")
 	require.Zero(t, before.only(t, "llm_server_requests_total", "class", "server"))
 	c.requireComplete(t)
 	l.waitFor(t, "down", time.Now(), engineLongest)

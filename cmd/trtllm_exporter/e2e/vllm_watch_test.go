@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -135,13 +136,35 @@ func (l *life) hangs(t *testing.T, part, called string, tokens int) {
 	pid := l.server.part(t, part)
 	stopped := signalPart(t, pid, syscall.SIGSTOP)
 	within(t, engineLongest, "it is suspected", func() bool { return l.report(t).Suspected })
-	const allowed = stallAfter + firstToken + 2*engineInterval
+	require.Equal(t, []int{http.StatusOK, http.StatusOK}, l.probes(t), "a healthy server may look the same")
+	allowed := stallAfter + l.server.answersWithin() + 3*engineInterval
 	r := l.waitFor(t, "stalled", stopped, allowed)
-	require.Contains(t, r.Reason, "nothing moves")
+	require.Contains(t, r.Reason, "nothing has moved")
+	require.Equal(t, []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable}, l.probes(t))
 	l.stalled = r.Since
 	documentStall(t, l.server.kind, called, r.Since.Sub(stopped), allowed+busyMachine)
 	l.waitFor(t, "ready", signalPart(t, pid, syscall.SIGCONT), 2*engineInterval)
+	require.Equal(t, []int{http.StatusOK, http.StatusOK}, l.probes(t))
 	c.requireComplete(t)
+}
+
+// probes returns the statuses of readiness and liveness.
+func (l *life) probes(t *testing.T) (statuses []int) {
+	t.Helper()
+	for _, path := range []string{"/-/replica/ready", "/-/replica/live"} {
+		status, _, err := get(t.Context(), l.url(path))
+		require.NoError(t, err)
+		statuses = append(statuses, status)
+	}
+	return statuses
+}
+
+// answersWithin is how long the exporter's question waits for an answer: SGLang's own health check gives up after 20 s.
+func (s *engineServer) answersWithin() time.Duration {
+	if s.kind == "sglang" {
+		return 20 * time.Second
+	}
+	return firstToken
 }
 
 func (l *life) back(t *testing.T) {
