@@ -58,12 +58,13 @@ func (s *tritonServer) index(t *testing.T) map[string]string {
 // tensorrt_llm_bls.
 const modelProcesses = 5
 
-// killStubs kills the processes of the server's Python models, and requires that number.
-func (s *tritonServer) killStubs(t *testing.T, processes int) {
+// killStubs kills the processes of the server's Python models, or of one of them, and requires that
+// number.
+func (s *tritonServer) killStubs(t *testing.T, processes int, of ...string) {
 	t.Helper()
 	region, killed := fmt.Sprintf("triton_%d_", s.port+2), 0
 	for pid, line := range commandLines(t) {
-		if strings.Contains(line, "triton_python_backend_stub") && strings.Contains(line, region) {
+		if strings.Contains(line, "triton_python_backend_stub") && strings.Contains(line, region) && strings.Contains(line, strings.Join(of, "")+"/") {
 			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 			killed++
 		}

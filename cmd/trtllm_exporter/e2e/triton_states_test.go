@@ -81,7 +81,7 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 		_, _ = s.stream(ctx, "ensemble", 3, 2) // All fail; the first was examined.
 	})
 	r := w.waitFor(t, "failing", failing)
-	require.Equal(t, "all requests are failing, although its API reports ready", r.Reason)
+	require.Equal(t, "all requests to ensemble are failing, although its API reports ready", r.Reason)
 	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2/models/ensemble/ready", "/v2/models/tensorrt_llm/ready"} {
 		require.Equal(t, http.StatusOK, s.status(t, path), "readiness is wrong")
 	}

@@ -32,7 +32,8 @@ type watched struct {
 
 func watchStates(t *testing.T, s *tritonServer) *watched {
 	t.Helper()
-	e := startPool(t, fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s", scrapeInterval), s.metricsAddress(), "identity_interval: "+questionInterval.String())
+	// A model whose process died answers one request a second.
+	e := startPool(t, fmt.Sprintf("scrape_interval: %[1]s, scrape_timeout: %[1]s, failing_min: 3", scrapeInterval), s.metricsAddress(), "identity_interval: "+questionInterval.String())
 	return &watched{exporter: e, ready: startProbe(t, e, "/-/replica/ready")}
 }
 
