@@ -127,6 +127,7 @@ func TestModelVersionsAreCountedSeparately(t *testing.T) {
 			s.killStubs(t, 2)
 			require.Equal(t, 25, s.sendVersion(t, "2", 25), "clients are answered that the process is not there")
 			within(t, 10*time.Second, "all 25 failed", counts("server", "2", 25))
+			e.inState(t, "r0", "failing", 10*time.Second)
 			p = e.page(t)
 			require.Equal(t, 25.0, p.sum("llm_server_requests_failed_total", "class", "server"))
 			require.Equal(t, 65.0, p.sum("llm_server_requests_total"))
