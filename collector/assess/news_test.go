@@ -16,6 +16,7 @@ func TestStateChangeLog(t *testing.T) {
 	t.Parallel()
 	up := target.Status{Scraping: target.Scraping{Health: target.HealthUp, Samples: 7}, Verdict: target.Verdict{State: "ready", Severity: "ok"}}
 	loading := target.Status{Scraping: target.Scraping{Health: target.HealthUp, Samples: 7}, Verdict: target.Verdict{State: "loading", Severity: "look", StateReason: "why"}}
+	suspected := target.Status{Scraping: up.Scraping, Verdict: target.Verdict{State: "ready", Suspected: true, StateReason: "why"}}
 	down := target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "connect", LastError: "connect: refused"}, Verdict: target.Verdict{State: "down", Severity: "broken"}}
 	timeout := target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "timeout", LastError: "timeout: 10s"}, Verdict: target.Verdict{State: "down", Severity: "broken"}}
 	unknown := target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}, Verdict: target.Verdict{State: "down"}}
@@ -34,6 +35,9 @@ func TestStateChangeLog(t *testing.T) {
 		{"up in the same state", readyAgain, up, `level=INFO msg="Target is up" url=http://a/m engine=triton samples=7`},
 		{"down in the same state", unknown, down, `level=WARN msg="Target is down" url=http://a/m failure=connect err="connect: refused"`},
 		{"down for another reason", down, timeout, `level=WARN msg="Target is down" url=http://a/m failure=timeout err="timeout: 10s"`},
+		{"a suspicion begins", up, suspected, `level=WARN msg="Replica is suspected" state=ready reason=why url=http://a/m`},
+		{"a suspicion stands", suspected, suspected, ""},
+		{"a suspicion ends", suspected, up, `level=INFO msg="Replica is not suspected any more" state=ready reason="" url=http://a/m`},
 	} {
 		var text strings.Builder
 		log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: withoutTime}))

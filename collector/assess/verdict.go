@@ -158,6 +158,10 @@ func Announce(log *slog.Logger, previous, now *target.Status, page string, kind 
 			write = log.Info
 		}
 		write("Replica changed state", attrs...)
+	case now.Suspected && !previous.Suspected:
+		log.Warn("Replica is suspected", "state", now.State, "reason", now.StateReason, "url", page)
+	case previous.Suspected && !now.Suspected:
+		log.Info("Replica is not suspected any more", "state", now.State, "reason", now.StateReason, "url", page)
 	case up && previous.Health != target.HealthUp:
 		log.Info("Target is up", "url", page, "engine", string(kind), "samples", now.Samples)
 	case now.Health == target.HealthDown && (previous.Health != target.HealthDown || previous.LastReason != now.LastReason):
