@@ -119,8 +119,10 @@ func TestReplicaState(t *testing.T) {
 			e.Still, e.Failing, e.Previous.State = hung(), failing, assess.Stalled
 			e.Question = assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
 		}), assess.Stalled, "nothing has moved"},
-		{"a part fails while requests are accepted and tokens move", changed(serving(), func(e *assess.Evidence) { e.Failing, e.Acquitted = partFails(), two }), assess.Ready,
-			"all requests to postprocessing are failing, a part of tensorrt_llm_bls, which does not count how its own end"},
+		{
+			"a part fails while requests are accepted and tokens move", changed(serving(), func(e *assess.Evidence) { e.Failing, e.Acquitted = partFails(), two }), assess.Ready,
+			"all requests to postprocessing are failing, a part of tensorrt_llm_bls, which does not count how its own end",
+		},
 		{"a part fails, and so does a question", changed(serving(), func(e *assess.Evidence) {
 			e.Failing, e.Acquitted, e.Question = partFails(), two, assess.Question{Asked: two.Add(-time.Second), Answer: assess.Failed, Reason: "it is not healthy"}
 		}), assess.Failing, "although its API reports ready, and the exporter's own request failed: it is not healthy"},

@@ -3,6 +3,7 @@ package derive_test
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -238,14 +239,14 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 					fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, 100+n),
 				)
 			}
-			got := ""
+			var got []string
 			for _, f := range b.deriver.Conditions().Failing {
-				got += cmp.Or(f.Part, "of "+f.Model)
+				got = append(got, cmp.Or(f.Part, "of "+f.Model))
 				if f.Part != "" {
 					require.Equal(t, "tensorrt_llm_bls", f.Model, "the model that a question goes to")
 				}
 			}
-			require.Equal(t, tc.want, got)
+			require.Equal(t, tc.want, strings.Join(got, ", "))
 		})
 	}
 }

@@ -110,7 +110,7 @@ func TestSuspectedServerIsAskedWhetherItIsPaused(t *testing.T) {
 			}
 			return s.after(0)
 		}
-		moving, standing := func(n int) string { return strconv.Itoa(n) }, func(int) string { return "5" }
+		moving, standing := strconv.Itoa, func(int) string { return "5" }
 		require.False(t, pages(1, 6, moving).Suspected)
 		require.LessOrEqual(t, s.count("/is_paused"), 2, "its readiness is enough")
 		s.change(func(now *answering) { now.api["/is_paused"] = `{"is_paused":true}` })

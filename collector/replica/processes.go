@@ -30,14 +30,14 @@ func (r *Replica) askWitnesses(ctx context.Context) (asks bool) {
 		return false
 	}
 	run, url := r.startJob(ctx, &r.jobs.witness), r.server.URL
-	go run.requestFresh(url)
+	go run.requestFresh(ctx, url)
 	return true
 }
 
 // requestFresh requests the page until nobody has to know more.
-func (run jobRun) requestFresh(url string) {
+func (run jobRun) requestFresh(ctx context.Context, url string) {
 	defer run.finish(run.endStart)
-	ctx, cancel := context.WithTimeout(run.ctx, run.target.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, run.target.Timeout)
 	defer cancel()
 	for run.askWitness(ctx, url) {
 		continue
