@@ -23,7 +23,7 @@ func TestSGLang(t *testing.T) {
 		{"running and waiting requests are shown", func(t *testing.T) { t.Helper(); l.load(t, 300) }},
 		{"clients that leave are counted", s.sglangLeft},
 		{"its canary succeeds and leaves", s.sglangCanary},
-		{"a hung scheduler with requests is stalled", func(t *testing.T) { t.Helper(); l.hangs(t, sglangScheduler, "the scheduler", 200) }},
+		{"a hung scheduler with requests is stalled", l.sglangHangs},
 		{"a draining server completes its requests", l.sglangDrains},
 		{"a restarted server is ready", l.back},
 		{"a server with a killed scheduler is down", func(t *testing.T) { t.Helper(); l.killed(t, sglangScheduler, 400) }},
@@ -39,6 +39,14 @@ func (l *life) sglangServes(t *testing.T) {
 	p := l.page(t)
 	require.NotEmpty(t, p.named("sglang:num_running_reqs", "engine", "sglang"))
 	require.Empty(t, p.named("sglang_num_running_reqs"))
+}
+
+// sglangHangs requires that the server's own readiness, which remembers that its health check failed,
+// is back soon: the exporter asks until that succeeds.
+func (l *life) sglangHangs(t *testing.T) {
+	t.Helper()
+	l.hangs(t, sglangScheduler, "the scheduler", 200)
+	within(t, 10*time.Second, "its own readiness is back", func() bool { return l.server.status(t, "/ready") == http.StatusOK })
 }
 
 // sglangDrains requires that after SIGTERM it completes its requests. Its health, a 503, is not
