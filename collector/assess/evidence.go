@@ -250,13 +250,13 @@ func (e *Evidence) ends() bool {
 }
 
 // admits reports whether a server that was ready has said for long enough that it is not, beside
-// an accusation.
+// an accusation. A proxy or a mesh may say the same of a server that it does not reach.
 func (e *Evidence) admits(a Accusation) bool {
 	since := e.API.NotReadySince
 	if a == OnlyFailures && e.failingSince().After(since) {
 		since = e.failingSince()
 	}
-	return e.API.WasReady && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
+	return e.API.WasReady && e.API.FromServer && !since.IsZero() && e.Now.Sub(since) >= e.StallAfter
 }
 
 // failingSince returns since when only failures end at the entry that was the last to begin so.

@@ -137,8 +137,12 @@ func TestReplicaState(t *testing.T) {
 				{Entry: "a", Requests: 9, Since: two.Add(-time.Hour), Last: two}, {Entry: "b", Requests: 9, Since: two.Add(-time.Minute), Last: two},
 			}, two.Add(-2*time.Minute)
 		}), assess.Failing, "all requests to a, b are failing"},
+		{"a proxy says for long that it is not ready, and nothing moves", changed(serving(), func(e *assess.Evidence) {
+			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-40*time.Second), "it says no"
+		}), assess.NotReady, "it says no"},
 		{"not ready for long, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-40*time.Second), "it says no"
+			e.API.FromServer = true
 		}), assess.Stalled, "and the server has said since 13:59 UTC that it is not ready: it says no"},
 		{"a router without workers for long, and its requests fail", changed(serving(), func(e *assess.Evidence) {
 			e.Routes, e.Failing, e.Question = true, failing, assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}

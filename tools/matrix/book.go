@@ -196,7 +196,7 @@ func Scenarios() []Scenario {
 	refused, silent := assess.Scrape{Unanswered: true, Refused: true, Error: "connect"}, engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
 	early := refused
 	early.MayStart = true
-	notReady := engine.Health{API: engine.APINotReady, Detail: "the API answers Service Unavailable"}
+	notReady := engine.Health{API: engine.APINotReady, FromServer: true, Detail: "the API answers Service Unavailable"}
 	starting, draining := notReady, notReady
 	starting.Starting, draining.Draining = true, true
 	seeing := func(scrape assess.Scrape, api engine.Health) phase {

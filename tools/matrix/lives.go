@@ -30,7 +30,7 @@ func episodes() []episode {
 	mixed.Ended[engine.ClassServer] = 4
 	paused, notReady, noPage := usual(), usual(), usual()
 	paused.API.Paused, paused.API.Detail = true, "it is paused"
-	notReady.API.API, notReady.API.Detail = engine.APINotReady, "the API answers Service Unavailable"
+	notReady.API.API, notReady.API.FromServer, notReady.API.Detail = engine.APINotReady, true, "the API answers Service Unavailable"
 	noPage.Scrape = assess.Scrape{Error: "http_status (500)"}
 	return []episode{
 		{name: "works", healthy: true, each: well},

@@ -32,7 +32,8 @@ func Troubles() []Trouble {
 		return o
 	}
 	notReady := says(func(o *Outcome) {
-		o.API.API, o.API.Live, o.API.Detail = engine.APINotReady, true, "the API answers Service Unavailable"
+		o.API.API, o.API.Live, o.API.FromServer = engine.APINotReady, true, true
+		o.API.Detail = "the API answers Service Unavailable"
 	})
 	paused := says(func(o *Outcome) { o.API.Paused, o.API.Detail = true, "it is paused" })
 	noPage := says(func(o *Outcome) { o.Scrape = assess.Scrape{Error: "http_status (500)"} })
