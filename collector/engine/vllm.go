@@ -176,6 +176,8 @@ func vllmEngine() []Meaning {
 		// as in a burst, the error is inside a 200 (seen in 0.32.0).
 		{Name: "num_requests_running", Signal: RequestsRunning, Rank: vllmRank},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
+		// Up to 0.9 with engine V0: preempted requests in the memory of the host, which neither run nor wait.
+		{Name: "num_requests_swapped", Signal: RequestsWaiting},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
 		{Name: "request_success_total", Where: []string{"finished_reason!=error"}, Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
