@@ -1,6 +1,12 @@
 package assess
 
-import "github.com/prometheus/prometheus/model/labels"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+)
 
 // Series is a series of findings.
 type Series struct {
@@ -23,7 +29,7 @@ func (f *Findings) Series(lset labels.Labels) (all []Series) {
 
 // Runbooks returns the entries of the runbook that verdicts may name.
 func Runbooks() []string {
-	names := []string{unmetRunbook, canaryRunbook}
+	names := []string{unmetRunbook, canaryRunbook, saturatedRunbook, suspectedRunbook, failingRunbook, processesRunbook}
 	for _, c := range consequences {
 		if c.runbook != "" {
 			names = append(names, c.runbook)
@@ -39,4 +45,64 @@ func Severities() map[State]Severity {
 		all[c.state] = c.severity
 	}
 	return all
+}
+
+// Rulings returns the table of verdicts. The slice must not be modified.
+func Rulings() []Ruling { return rulings }
+
+// AllAccusations returns all accusations.
+func AllAccusations() []Accusation {
+	return []Accusation{Nothing, OnlyFailures, PartFails, NothingMoves, NoPage, SilentOnce, Silence, RefusedOnce, Refusal}
+}
+
+// AllAnswers returns all answers.
+func AllAnswers() []Answer { return []Answer{NotAsked, Awaited, Answered, Failed, FailedTwice} }
+
+// AllWords returns all words.
+func AllWords() []Word {
+	return []Word{SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysNoWorkers, SaysStarting, SaysDraining, SaysUnserved}
+}
+
+// RulingsTable returns the table of verdicts as Markdown.
+func RulingsTable() string {
+	var b strings.Builder
+	b.WriteString("| accusation | acquitted | question | word | state | ready | live |\n|---|---|---|---|---|---|---|\n")
+	for i := range rulings {
+		r := &rulings[i]
+		acquitted := ""
+		if len(r.Acquitted) > 0 {
+			acquitted = "no"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n",
+			list(r.Accusations), acquitted, list(r.Questions), list(r.Words), r.describe(), r.Ready, r.Live)
+	}
+	return b.String()
+}
+
+// describe returns the states of a row.
+func (r *Ruling) describe() string {
+	switch {
+	case r.State != "" && r.Suspected:
+		return "`" + string(r.State) + "`, suspected"
+	case r.State != "" && r.Look:
+		return "`" + string(r.State) + "`, look"
+	case r.State != "":
+		return "`" + string(r.State) + "`"
+	}
+	var states []string
+	for _, a := range r.Accusations {
+		if state := "`" + string(r.StateFor(a)) + "`"; !slices.Contains(states, state) {
+			states = append(states, state)
+		}
+	}
+	return strings.Join(states, " or ")
+}
+
+// list joins values with "or".
+func list[T ~string](all []T) string {
+	texts := make([]string, len(all))
+	for i, v := range all {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, " or ")
 }

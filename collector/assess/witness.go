@@ -1,10 +1,6 @@
 package assess
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Accusation is what pages, or their absence, say against a replica. It convicts nobody: a healthy
 // server may look the same.
@@ -173,9 +169,6 @@ func answers(all ...Answer) []Answer { return all }
 
 func words(all ...Word) []Word { return all }
 
-// Rulings returns the table of verdicts. The slice must not be modified.
-func Rulings() []Ruling { return rulings }
-
 // Decide returns the row of the table that applies.
 func Decide(w Witnesses) *Ruling {
 	return &rulings[slices.IndexFunc(rulings, func(r Ruling) bool { return r.matches(w) })]
@@ -200,61 +193,4 @@ func (r *Ruling) StateFor(a Accusation) State {
 		return Stalled
 	}
 	return NotReady
-}
-
-// AllAccusations returns all accusations.
-func AllAccusations() []Accusation {
-	return []Accusation{Nothing, OnlyFailures, PartFails, NothingMoves, NoPage, SilentOnce, Silence, RefusedOnce, Refusal}
-}
-
-// AllAnswers returns all answers.
-func AllAnswers() []Answer { return []Answer{NotAsked, Awaited, Answered, Failed, FailedTwice} }
-
-// AllWords returns all words.
-func AllWords() []Word {
-	return []Word{SaysNothing, SaysReady, SaysNotReady, AdmitsFailure, SaysNoWorkers, SaysStarting, SaysDraining, SaysUnserved}
-}
-
-// RulingsTable returns the table of verdicts as Markdown.
-func RulingsTable() string {
-	var b strings.Builder
-	b.WriteString("| accusation | acquitted | question | word | state | ready | live |\n|---|---|---|---|---|---|---|\n")
-	for i := range rulings {
-		r := &rulings[i]
-		acquitted := ""
-		if len(r.Acquitted) > 0 {
-			acquitted = "no"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n",
-			list(r.Accusations), acquitted, list(r.Questions), list(r.Words), r.describe(), r.Ready, r.Live)
-	}
-	return b.String()
-}
-
-// describe returns the states of a row.
-func (r *Ruling) describe() string {
-	switch {
-	case r.State != "" && r.Suspected:
-		return "`" + string(r.State) + "`, suspected"
-	case r.State != "" && r.Look:
-		return "`" + string(r.State) + "`, look"
-	case r.State != "":
-		return "`" + string(r.State) + "`"
-	}
-	var states []string
-	for _, a := range r.Accusations {
-		if state := "`" + string(r.StateFor(a)) + "`"; !slices.Contains(states, state) {
-			states = append(states, state)
-		}
-	}
-	return strings.Join(states, " or ")
-}
-
-// list joins values with "or".
-func list[T ~string](all []T) string {
-	texts := make([]string, len(all))
-	for i, v := range all {
-		texts[i] = string(v)
-	}
-	return strings.Join(texts, " or ")
 }
