@@ -216,7 +216,7 @@ func (e *Evidence) word(a Accusation) Word {
 	api := &e.API
 	said := api.Word()
 	switch {
-	case e.Scrape.OK && (e.apiClosed() || e.ends()), said == engine.WordDraining:
+	case e.Scrape.OK && (e.closed() || e.ends()), said == engine.WordDraining:
 		return SaysDraining
 	case said == engine.WordPaused:
 		return SaysUnserved
@@ -236,18 +236,11 @@ func (e *Evidence) word(a Accusation) Word {
 	return SaysNothing
 }
 
-// apiClosed reports whether the API of a server of two ports refuses connections while the page
-// still answers.
-func (e *Evidence) apiClosed() bool {
-	return e.API.API == engine.APIRefused && !e.API.SamePort && e.API.Found
-}
+// closed reports whether the API of a server of two ports refuses connections, ends whether that of
+// one says that it is no longer live.
+func (e *Evidence) closed() bool { return !e.API.SamePort && e.API.Closed() }
 
-// ends reports whether a server of two ports that was live says that it no longer is. Triton does
-// that only while it shuts down, or if it never started (core src/server.cc, InferenceServer::IsLive).
-func (e *Evidence) ends() bool {
-	api := &e.API
-	return api.API == engine.APINotReady && !api.SamePort && api.WasLive && api.LiveKnown && !api.Live
-}
+func (e *Evidence) ends() bool { return !e.API.SamePort && e.API.Ends() }
 
 // admits reports whether a server that was ready has said for long enough that it is not, beside
 // an accusation. A proxy or a mesh may say the same of a server that it does not reach.

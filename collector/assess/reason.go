@@ -118,7 +118,7 @@ func (e *Evidence) proof(w Witnesses, r *Ruling) string {
 
 func (e *Evidence) drains() string {
 	switch {
-	case e.apiClosed():
+	case e.closed():
 		return e.API.Detail + " while the page still answers: the server is shutting down"
 	case e.ends():
 		return "the API reports that the server is no longer live while the page still answers: the server is shutting down"

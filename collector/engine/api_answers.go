@@ -201,8 +201,7 @@ func (a *Answers) reconcileHealth(p *Endpoint, pageless bool) {
 }
 
 // conclude adds what an answer means after earlier ones; samePort is true if page and API share a
-// port. A Triton reports that it is no longer live only while it shuts down (core src/server.cc,
-// InferenceServer::IsLive).
+// port.
 func (h *Health) conclude(samePort bool) {
 	switch {
 	case samePort && h.NoEndpoint && h.WasReady:
@@ -210,7 +209,7 @@ func (h *Health) conclude(samePort bool) {
 	case samePort && h.NoEndpoint:
 		h.Starting = true
 	case samePort:
-	case h.API == APIRefused && h.Found, h.API == APINotReady && h.WasLive && h.LiveKnown && !h.Live:
+	case h.Closed() || h.Ends():
 		h.Draining = true
 	}
 }

@@ -107,6 +107,14 @@ func (h *Health) Word() Word {
 	return WordUnknown
 }
 
+// Closed reports whether the API refuses connections after it was found. On a port of its own, beside
+// a page that still answers, that is a server which shuts down.
+func (h *Health) Closed() bool { return h.API == APIRefused && h.Found }
+
+// Ends reports whether a server that was live says that it no longer is. On a port of its own Triton
+// says so only while it shuts down (core src/server.cc, InferenceServer::IsLive).
+func (h *Health) Ends() bool { return h.API == APINotReady && h.WasLive && h.LiveKnown && !h.Live }
+
 // ModelState is a row of the repository index. A model that was never loaded has only a name.
 type ModelState struct{ Name, Version, State, Reason string }
 
