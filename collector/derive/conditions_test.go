@@ -167,7 +167,6 @@ func TestAcquittal(t *testing.T) {
 	}
 }
 
-// steps returns n steps further, or no step.
 // TestTokensOfBeforeTheFailuresAcquitNobody has a frontend that loses its workers between two pages:
 // the tokens of until then are on the page that shows the first failures.
 func TestTokensOfBeforeTheFailuresAcquitNobody(t *testing.T) {
@@ -251,6 +250,7 @@ func TestPartsOfModelsThatCountNoFailures(t *testing.T) {
 	}
 }
 
+// steps returns n steps further, or no step.
 func steps(moves bool, n int) int {
 	if moves {
 		return n + 1
@@ -314,16 +314,18 @@ func TestOwnRequestsAreNoWitnesses(t *testing.T) {
 	})
 }
 
+// servedPage is the page of a vLLM that has served ok requests, and runs others.
+func servedPage(ok, running int) []string {
+	return []string{
+		fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running),
+		fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 10*ok),
+		fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ok),
+	}
+}
+
 // TestOwnRequestsAreNoWork has requests of the exporter's own in flight, alone and beside one of
 // somebody else, which counts on whether or not the gauge shows ours.
 func TestOwnRequestsAreNoWork(t *testing.T) {
-	page := func(ok, running int) []string {
-		return []string{
-			fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running),
-			fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 10*ok),
-			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ok),
-		}
-	}
 	for _, tc := range []struct {
 		name string
 		// before, while and after are the numbers of running requests on the pages around ours, ended
@@ -338,13 +340,13 @@ func TestOwnRequestsAreNoWork(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.VLLM, "m")
-			b.repeat(4, page(1, tc.before))
+			b.repeat(4, servedPage(1, tc.before))
 			b.deriver.BeginOwn()
-			b.repeat(8, page(tc.ended, tc.while))
+			b.repeat(8, servedPage(tc.ended, tc.while))
 			require.Equal(t, tc.stands, b.deriver.Conditions().Still.InFlight > 0, "while ours is in flight")
 			since := b.deriver.Conditions().Still.Since
 			b.deriver.EndOwn("m", false)
-			b.repeat(2, page(tc.ended, tc.after))
+			b.repeat(2, servedPage(tc.ended, tc.after))
 			still := b.deriver.Conditions().Still
 			require.Equal(t, tc.stands, still.InFlight > 0, "after it ended")
 			require.Equal(t, since, still.Since, "as long as before")
@@ -356,12 +358,7 @@ func TestOwnRequestsAreNoWork(t *testing.T) {
 // exporter's own request has an answer.
 func TestOthersAreServedWhileOursIsInFlight(t *testing.T) {
 	page := func(ok int) []string {
-		return []string{
-			`vllm:num_requests_running{engine="0",model_name="m"} 4`,
-			fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 10*ok),
-			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ok),
-			`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 0`,
-		}
+		return append(servedPage(ok, 4), `http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 0`)
 	}
 	b := newBench(t, engine.VLLM, "m")
 	b.repeat(8, page(1))
@@ -376,28 +373,21 @@ func TestOthersAreServedWhileOursIsInFlight(t *testing.T) {
 // TestClientsThatLeaveDoNotAcquit has work that stands still, of a server that did or did not answer a
 // question, and what comes then.
 func TestClientsThatLeaveDoNotAcquit(t *testing.T) {
-	page := func(ok, running int) []string {
-		return []string{
-			fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, running),
-			fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, 10*ok),
-			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ok),
-		}
-	}
 	for _, tc := range []struct {
 		name         string
 		convicted    bool
 		then         []string
 		stands, left bool
 	}{
-		{"they leave a server that was not asked", false, page(7, 0), false, false},
-		{"they leave a server that did not answer", true, page(7, 0), true, true},
-		{"some of them leave", true, page(7, 1), true, false},
-		{"one of them was served", true, page(8, 0), false, false},
-		{"the process restarts", true, page(1, 0), false, false},
+		{"they leave a server that was not asked", false, servedPage(7, 0), false, false},
+		{"they leave a server that did not answer", true, servedPage(7, 0), true, true},
+		{"some of them leave", true, servedPage(7, 1), true, false},
+		{"one of them was served", true, servedPage(8, 0), false, false},
+		{"the process restarts", true, servedPage(1, 0), false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.VLLM, "m")
-			b.repeat(8, page(7, 4))
+			b.repeat(8, servedPage(7, 4))
 			require.InDelta(t, 4, b.deriver.Conditions().Still.InFlight, 0)
 			b.deriver.Convict(tc.convicted)
 			b.repeat(3, tc.then)
