@@ -270,7 +270,7 @@ func (e *Evidence) failuresStand() bool {
 // acquitted reports whether the pages speak for the replica since only failures end. Requests whose
 // end nobody counts do not speak for a part that they may need.
 func (e *Evidence) acquitted() bool {
-	late := func(f Failures) bool { return !e.Acquitted.After(f.Since) || !e.Acquitted.After(f.First) }
+	late := func(f Failures) bool { return !e.Acquitted.After(f.First) }
 	return len(e.Failing) > 0 && e.part() == "" && !slices.ContainsFunc(e.Failing, late)
 }
 

@@ -99,7 +99,7 @@ func (m *Memory) NewProcess() {
 func (m *Memory) MayAsk(now time.Time, c *derive.Conditions) (since time.Time, ok bool) {
 	accused := c.Still.InFlight > 0 && !c.Still.Partly
 	for _, f := range c.Failing {
-		accused = accused || c.Acquitted <= max(f.Since, f.First) || f.Part != ""
+		accused = accused || c.Acquitted <= f.First || f.Part != ""
 	}
 	switch {
 	case !accused:
@@ -128,7 +128,7 @@ func (m *Memory) Answer(report canary.Report, remembered bool) {
 	m.again = remembered && !report.Result.Answered()
 }
 
-// CanaryAsked notes that a request of the canary was sent, and CanaryAnswered that it ended.
+// CanaryAsked notes that a request of the canary was sent.
 func (m *Memory) CanaryAsked(now time.Time) {
 	if !m.Canary.Fails() {
 		m.others = others{asked: now}

@@ -134,7 +134,8 @@ func TestReplicaState(t *testing.T) {
 		}), assess.Ready, "all requests to ensemble are failing, and others are served"},
 		{"one entry fails for long, and the other since it was used last", changed(serving(), func(e *assess.Evidence) {
 			e.Failing, e.Acquitted = []assess.Failures{
-				{Entry: "a", Requests: 9, Since: two.Add(-time.Hour), Last: two}, {Entry: "b", Requests: 9, Since: two.Add(-time.Minute), Last: two},
+				{Entry: "a", Requests: 9, Since: two.Add(-time.Hour), First: two.Add(-time.Hour), Last: two},
+				{Entry: "b", Requests: 9, Since: two.Add(-time.Minute), First: two.Add(-time.Minute), Last: two},
 			}, two.Add(-2*time.Minute)
 		}), assess.Failing, "all requests to a, b are failing"},
 		{"a proxy says for long that it is not ready, and nothing moves", changed(serving(), func(e *assess.Evidence) {

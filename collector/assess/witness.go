@@ -6,7 +6,7 @@ import "slices"
 // server may look the same.
 type Accusation string
 
-// Accusations. Of several, the last in this order counts.
+// Accusations.
 const (
 	Nothing Accusation = "none"
 	// OnlyFailures means that requests ended, and all of them by the server's fault.

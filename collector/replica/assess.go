@@ -42,7 +42,7 @@ func (r *Replica) assess(failed error) {
 	}
 	s.State, s.StateReason, s.Severity, s.Runbook = string(v.State), v.Reason, string(v.Severity), v.Runbook
 	s.Suspected, s.Deliberate = v.Suspected, v.Deliberate
-	r.deriver.Convict(v.State == assess.Stalled && v.Witnesses.Question == assess.Failed)
+	r.deriver.Convict(v.Proven())
 	s.Judged, s.ProbeReady, s.ProbeLive, s.Accused = v.Probes.Judged, v.Probes.Ready, v.Probes.Live, v.Probes.Accused
 	r.updateCanaryOrder()
 }

@@ -302,7 +302,7 @@ func (r *run) seen(p *Page, read *engine.Page, all []Series) Result {
 	r.memory.Recall(&e)
 	e.Pages(&s.Conditions, at)
 	s.Verdict, s.Unshown = assess.Judge(&e), e.Unobservable != ""
-	r.deriver.Convict(s.State == assess.Stalled && s.Witnesses.Question == assess.Failed)
+	r.deriver.Convict(s.Proven())
 	s.Canary, s.Asked = r.served, r.asked
 	r.previous = assess.Judgment{State: s.State, Probes: s.Probes}
 	return s
