@@ -60,8 +60,7 @@ type Collector struct {
 	configured []*pool
 	running    map[string]*pool
 	replicas   map[string]*runningReplica
-	// contests holds the names that several targets claim, by key.
-	contests map[string]*contest
+	contests   contests
 	// freeMemory returns memory to the system freeMemoryAfter the last change of the replicas.
 	freeMemory *time.Timer
 	// refusalsLogged is the number of targets refused by the last change.
@@ -84,7 +83,7 @@ func New(opts Options) (*Collector, error) {
 		opts:    opts,
 		applied: make(chan []*pool, 1), grace: handover,
 		newScraper: func(cfg scrape.Config, log *slog.Logger) (scrape.Scraper, error) { return shared.Client(cfg, log) },
-		running:    make(map[string]*pool), replicas: make(map[string]*runningReplica), contests: make(map[string]*contest),
+		running:    make(map[string]*pool), replicas: make(map[string]*runningReplica), contests: make(contests),
 	}
 	id := rand.Text()
 	m, err := newMetrics(opts.Registerer, id, shared)

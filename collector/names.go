@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"maps"
 	"net/url"
 	"time"
 
@@ -21,10 +22,13 @@ type contest struct {
 	shown  map[string]replica.Evidence
 }
 
+// contests holds the names that several targets claim, by key.
+type contests map[string]*contest
+
 // settle gives the targets that were found for a pool names of their own: a target beside the
 // holder of its name is named after its port. It returns the targets to scrape, and the servers
 // whose name another server has. An address that was found twice is one target.
-func (c *Collector) settle(p *pool, found []*target.Target) (kept, refused []*target.Target) {
+func (all contests) settle(pool string, found []*target.Target) (kept, refused []*target.Target) {
 	claimants, taken := make(map[string][]*target.Target, len(found)), make(map[string]bool, len(found))
 	var names []string
 	for _, t := range found {
@@ -37,20 +41,16 @@ func (c *Collector) settle(p *pool, found []*target.Target) (kept, refused []*ta
 			claimants[key] = append(claimants[key], t)
 		}
 	}
-	for name, x := range c.contests {
-		if x.pool == p.cfg.PoolID && len(claimants[name]) < 2 {
-			delete(c.contests, name)
-		}
-	}
+	maps.DeleteFunc(all, func(name string, x *contest) bool { return x.pool == pool && len(claimants[name]) < 2 })
 	for _, name := range names {
-		all := claimants[name]
-		if len(all) == 1 {
-			kept = append(kept, all[0])
+		claiming := claimants[name]
+		if len(claiming) == 1 {
+			kept = append(kept, claiming[0])
 			continue
 		}
-		x := c.contest(p, name)
-		x.elect(all)
-		for _, t := range all {
+		x := all.of(pool, name)
+		x.elect(claiming)
+		for _, t := range claiming {
 			switch {
 			case t.MetricsURL == x.holder:
 				kept = append(kept, t)
@@ -64,13 +64,14 @@ func (c *Collector) settle(p *pool, found []*target.Target) (kept, refused []*ta
 	return kept, refused
 }
 
-func (c *Collector) contest(p *pool, name string) *contest {
-	x := c.contests[name]
+// of returns the contest for a name, which targets of a pool claim.
+func (all contests) of(pool, name string) *contest {
+	x := all[name]
 	if x == nil {
 		x = &contest{shown: map[string]replica.Evidence{}}
-		c.contests[name] = x
+		all[name] = x
 	}
-	x.pool = p.cfg.PoolID
+	x.pool = pool
 	return x
 }
 
@@ -158,8 +159,7 @@ func (c *Collector) resettle(ctx context.Context) {
 
 // named gives all targets of a pool names of their own, each a replica that is judged for itself.
 func (p *pool) named(found []*target.Target) []*target.Target {
-	once := &Collector{contests: map[string]*contest{}}
-	kept, _ := once.settle(p, found)
+	kept, _ := make(contests).settle(p.cfg.PoolID, found)
 	for _, t := range kept {
 		t.Beside = ""
 	}

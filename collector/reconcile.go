@@ -141,7 +141,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 // place gives the targets found for a pool their names, and starts, keeps and removes replicas so
 // that they match.
 func (c *Collector) place(ctx context.Context, p *pool, search *target.PoolDiscovery) {
-	kept, refused := c.settle(p, p.found)
+	kept, refused := c.contests.settle(p.cfg.PoolID, p.found)
 	p.targets, p.duplicates = make(map[string]*target.Target, len(kept)), refused
 	for _, t := range kept {
 		p.targets[t.Key()] = t
