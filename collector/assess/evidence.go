@@ -140,6 +140,9 @@ type Canary struct {
 func (e *Evidence) witnesses() Witnesses {
 	w := Witnesses{Accusation: e.accusation(), Question: NotAsked}
 	w.Word = e.word(w.Accusation)
+	if w.Word == SaysNoWorkers && w.Accusation == OnlyFailures && e.quiet() {
+		w.Accusation = Nothing // Nobody asks any more, and what failed did so for lack of workers.
+	}
 	switch w.Accusation {
 	case OnlyFailures, PartFails:
 		w.Acquitted = e.acquitted()

@@ -132,6 +132,8 @@ func (e *Evidence) failing() string {
 		return e.allFail() + ", or all are rejected for lack of capacity: the page counts both alike, and the server's log tells which"
 	case e.API.API == engine.APIReady:
 		return e.allFail() + ", although its API reports ready"
+	case e.API.API == engine.APINotReady:
+		return e.allFail() + ": " + e.API.Detail
 	}
 	return e.allFail()
 }

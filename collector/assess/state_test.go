@@ -148,7 +148,14 @@ func TestReplicaState(t *testing.T) {
 		{"a router without workers for long, and its requests fail", changed(serving(), func(e *assess.Evidence) {
 			e.Routes, e.Failing, e.Question = true, failing, assess.Question{Asked: two.Add(-10 * time.Second), Answer: assess.Failed, Reason: "no text"}
 			e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = engine.APINotReady, true, two.Add(-time.Hour), "it has no worker"
-		}), assess.NotReady, "it has no worker"},
+		}), assess.Failing, "all requests are failing: it has no worker"},
+		{"a router without workers, and nobody asks any more", changed(serving(), func(e *assess.Evidence) {
+			e.Routes, e.Failing = true, []assess.Failures{{Requests: 9, Since: two.Add(-time.Hour), First: two.Add(-time.Hour), Last: two.Add(-50 * time.Minute)}}
+			e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = engine.APINotReady, true, two.Add(-time.Hour), "it has no worker"
+		}), assess.NotReady, "it has no worker; all requests are failing"},
+		{"not ready for a moment, and its requests fail", changed(serving(), func(e *assess.Evidence) {
+			e.Failing, e.API.API, e.API.WasReady, e.API.Detail = failing, engine.APINotReady, true, "it says no"
+		}), assess.Failing, "all requests are failing: it says no"},
 		{"not ready for a moment, and nothing moves", changed(serving(), func(e *assess.Evidence) {
 			e.Still, e.API.API, e.API.WasReady, e.API.NotReadySince, e.API.Detail = hung(), engine.APINotReady, true, two.Add(-20*time.Second), "it says no"
 		}), assess.NotReady, "it says no"},

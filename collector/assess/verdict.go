@@ -57,7 +57,7 @@ func Judge(e *Evidence) Verdict {
 	w := e.witnesses()
 	r := Decide(w)
 	state := r.StateFor(w.Accusation)
-	probes := e.probes(state, r)
+	probes := e.probes(state, w, r)
 	if e.neverSeen(state) {
 		state = Unknown
 		probes = Probes{Judged: e.Scrape.Refused, Live: true}
@@ -98,7 +98,7 @@ func Judge(e *Evidence) Verdict {
 // probes returns the answers of the probes. What was said before does not outlive what the server
 // says now, and a replica that is not asked gets no requests that could acquit it. A question that a
 // router passes on convicts its workers, so that nobody restarts it for them.
-func (e *Evidence) probes(s State, r *Ruling) Probes {
+func (e *Evidence) probes(s State, w Witnesses, r *Ruling) Probes {
 	previous := &e.Previous.Probes
 	p := Probes{Judged: true, Ready: r.Ready.answer(previous.Ready), Live: r.Live.answer(previous.Live) || e.Routes}
 	switch {
@@ -108,7 +108,7 @@ func (e *Evidence) probes(s State, r *Ruling) Probes {
 		p.Judged, p.Accused = previous.Judged, previous.Accused
 		p.Ready = p.Ready || e.API.Word() == engine.WordReady && !p.Accused
 	}
-	if p.Accused && p.Live && r.Live != Fail && len(e.Failing) > 0 && e.quiet() {
+	if p.Accused && p.Live && r.Live != Fail && len(e.Failing) > 0 && e.quiet() && !w.Word.Denies() {
 		p.Ready = true
 	}
 	return p

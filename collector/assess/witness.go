@@ -61,6 +61,9 @@ const (
 	SaysUnserved Word = "asleep, paused, unloaded"
 )
 
+// Denies reports whether the server says that it does not serve now.
+func (w Word) Denies() bool { return w != SaysNothing && w != SaysReady }
+
 // Witnesses is everything that decides about a replica.
 type Witnesses struct {
 	Accusation Accusation
@@ -110,6 +113,12 @@ var rulings = []Ruling{
 	{Words: words(SaysDraining), State: Draining, Ready: Fail, Live: Pass},
 	{Words: words(SaysStarting), State: Starting, Ready: Fail, Live: Pass},
 	{Words: words(SaysUnserved), State: Unserved, Ready: Fail, Live: Pass},
+
+	// A router. What it passes on convicts nobody but its workers.
+	{
+		Accusations: accusations(OnlyFailures), Acquitted: no, Questions: noAnswer, Words: words(SaysNoWorkers),
+		State: Failing, Ready: Fail, Live: Pass,
+	},
 	{Words: words(SaysNoWorkers), State: NotReady, Ready: Fail, Live: Pass},
 
 	// Convictions.
@@ -121,7 +130,15 @@ var rulings = []Ruling{
 		Accusations: passive, Acquitted: no, Questions: answers(NotAsked, Awaited), Words: words(AdmitsFailure),
 		Ready: Fail, Live: Fail,
 	},
+
+	// Only failures end: a count, so a fact, though one client's bad requests look the same. A server
+	// that says between them that it is not ready is not better off than one that says nothing.
+	{
+		Accusations: accusations(OnlyFailures), Acquitted: no, Questions: answers(NotAsked, Awaited),
+		State: Failing, Ready: Fail, Live: Pass,
+	},
 	{Words: words(SaysNotReady, AdmitsFailure), State: NotReady, Ready: Fail, Live: Pass},
+	{Accusations: accusations(OnlyFailures), State: Ready, Look: true, Ready: Pass, Live: Pass},
 
 	// No page, which says little about requests.
 	{Accusations: accusations(Silence), State: Down, Ready: Fail, Live: Keep},
@@ -131,13 +148,6 @@ var rulings = []Ruling{
 		State: CanaryFailing, Ready: Fail, Live: Keep,
 	},
 	{Accusations: accusations(NoPage), State: Blind, Ready: Keep, Live: Keep},
-
-	// Only failures end: a count, so a fact, though one client's bad requests look the same.
-	{
-		Accusations: accusations(OnlyFailures), Acquitted: no, Questions: answers(NotAsked, Awaited),
-		State: Failing, Ready: Fail, Live: Pass,
-	},
-	{Accusations: accusations(OnlyFailures), State: Ready, Look: true, Ready: Pass, Live: Pass},
 
 	// Nothing moves, or a part only fails: a guess.
 	{
@@ -161,6 +171,8 @@ var (
 	signs    = accusations(PartFails, NothingMoves)
 	failed   = answers(Failed, FailedTwice)
 	no       = []bool{false}
+	// noAnswer is everything but an answer.
+	noAnswer = answers(NotAsked, Awaited, Failed, FailedTwice)
 )
 
 func accusations(all ...Accusation) []Accusation { return all }

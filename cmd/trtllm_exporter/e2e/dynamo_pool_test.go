@@ -135,9 +135,11 @@ func (s *scene) workless(t *testing.T, second *process) {
 	for _, series := range s.exporter.page(t).named("llm_server_requests_migrated_total") {
 		require.Equal(t, "failure", series.labels.Get("outcome"), "no migration is allowed")
 	}
-	for first := slices.Index(states, "not_ready"); first >= 0 && first < len(states); first++ {
-		require.Equal(t, "not_ready", states[first], "%v: it is one trouble", states)
-	}
+	// Until the leases of the dead workers end, the frontend lists their model again every 5 s, for a second.
+	failing := slices.Index(states, "failing")
+	require.GreaterOrEqual(t, failing, 0, states)
+	require.Len(t, states, failing+1, "%v: it is one trouble", states)
+	require.Subset(t, []string{"ready", "not_ready"}, states[:failing], states)
 }
 
 func (s *scene) ends(t *testing.T) {
